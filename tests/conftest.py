@@ -36,6 +36,9 @@ SLOW_FIXTURES = frozenset({"crafted", "finished", "laboratory", "start_agent"})
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 
+# Each worker of pytest is a machine of its own to the agents that its tests start.
+os.environ["EDGEFLARE_AGENT_DEVICE"] = f"tests of {os.getpid()}"
+
 if "JAX_COMPILATION_CACHE_DIR" not in os.environ:
     # Workers, and commands that they start, compile the same few networks. Workers inherit it.
     compiled_networks = TemporaryDirectory(prefix="edgeflare-compiled-")

@@ -20,6 +20,8 @@ import grpc
 from grpc_health.v1 import health, health_pb2, health_pb2_grpc
 
 from edgeflare_agent import __version__
+from edgeflare_agent.device_lease import LEASE_SECONDS, DeviceLease
+from edgeflare_agent.device_lock import DeviceLock
 from edgeflare_agent.idle import IdleWatch, wait_until
 from edgeflare_agent.model_store import ModelStore, UnsafeFolder
 from edgeflare_agent.runtime import RuntimeMissing, end_all_workers
@@ -28,7 +30,7 @@ from edgeflare_agent.server import AgentService
 from edgeflare_agent.sessions import MAX_SESSIONS, Sessions
 from edgeflare_protos import PROTOCOL_MAJOR, PROTOCOL_MINOR
 from edgeflare_protos.agent_pb2_grpc import add_AgentServicer_to_server
-from edgeflare_protos.limits import MOST_STORE_MB
+from edgeflare_protos.limits import MOST_LEASE_SECONDS, MOST_STORE_MB
 
 # An open stream occupies a thread; twice as many and some for short calls never wait for one.
 _THREADS = 2 * MAX_SESSIONS + 8
@@ -48,6 +50,8 @@ _KILL_SECONDS = 2.0
 
 _STOP_SIGNALS = (signal.SIGTERM, signal.SIGINT)
 
+DEVICE_VARIABLE = "EDGEFLARE_AGENT_DEVICE"
+
 # A month; who wants it longer wants no limit.
 _MOST_IDLE_SECONDS = 31 * 24 * 3600
 
@@ -64,7 +68,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         )
         store = ModelStore(options.store, options.store_limit_mb * 1024 * 1024)
         sessions = Sessions(store, options.launcher)
-        service = AgentService(store, sessions, options.allow_delegate, options.system_root)
+        lease = DeviceLease(options.lease_seconds, DeviceLock(options.device))
+        service = AgentService(store, sessions, lease, options.allow_delegate, options.system_root)
         watch = IdleWatch()
         server = _server(service, security, watch)
         port = _bind(server, options.host, options.port, security)
@@ -147,6 +152,20 @@ def _parser() -> argparse.ArgumentParser:
 def _add_device_options(parser: argparse.ArgumentParser) -> None:
     """Add what depends on how the device is made: its libraries, its Python, its file system."""
     add = parser.add_argument
+    add(
+        "--device",
+        default=os.environ.get(DEVICE_VARIABLE) or "this machine",
+        metavar="NAME",
+        help="which device of this machine this is: agents that give the same name, and all that "
+        f"give none, are for one host at a time (default: ${DEVICE_VARIABLE}, else %(default)s)",
+    )
+    add(
+        "--lease-seconds",
+        type=_whole_number(1, MOST_LEASE_SECONDS),
+        default=LEASE_SECONDS,
+        metavar="N",
+        help="how long a host that is gone keeps the device from others (default: %(default)s)",
+    )
     add(
         "--allow-delegate",
         action="append",

@@ -5,12 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from math import prod
 
+from edgeflare_agent.device_lease import check_holder
+from edgeflare_agent.model_store import Corrupted
 from edgeflare_agent.runtime import Acceleration, Delegate, Invocation, IsolatedModel, Options
-from edgeflare_protos import agent_pb2
+from edgeflare_protos import agent_pb2, seal_holds
 from edgeflare_protos.kernel_sets import KERNEL_SETS, Kernels, is_tflite_kernel_set
 from edgeflare_protos.limits import (
     CHUNK_BYTES,
     LEAST_INPUT_TIMEOUT_SECONDS,
+    LEAST_SECRET_CHARACTERS,
     MOST_CAPTURE_BYTES,
     MOST_DELEGATE_OPTIONS,
     MOST_FRAMES,
@@ -62,6 +65,26 @@ def session_options(request: agent_pb2.OpenSessionRequest, allowed: Sequence[str
             float32=request.acceleration.float32, fallback=request.acceleration.fallback
         ),
     )
+
+
+def check_lease_request(request: agent_pb2.AcquireLeaseRequest) -> None:
+    """Refuse a request for a lease that arrived damaged, or whose words are too long.
+
+    Raises:
+        Corrupted: it is damaged.
+        ValueError: a part of it is out of its bounds.
+
+    """
+    if not seal_holds(request):
+        raise Corrupted("the request does not match its seal")
+    check_holder(request.holder)
+    for name, secret, least in (
+        ("secret", request.secret, LEAST_SECRET_CHARACTERS),
+        ("former_secret", request.former_secret, 0),
+    ):
+        _check_range(f"the length of {name}", len(secret), least, MOST_TOKEN_CHARACTERS)
+        if not (secret.isascii() and secret.isprintable()):
+            raise ValueError(f"{name} must be ASCII characters that print")
 
 
 def model_chunks(requests: Iterator[agent_pb2.UploadModelRequest]) -> Iterator[bytes]:

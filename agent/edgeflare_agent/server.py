@@ -11,10 +11,12 @@ from pathlib import Path
 import grpc
 
 from edgeflare_agent import __version__, machine
+from edgeflare_agent.device_lease import DeviceLease, Grant, NotLeased
 from edgeflare_agent.model_store import BadName, Corrupted, ModelStore, StoreFull, UnknownModel
 from edgeflare_agent.requests import (
     check_batch,
     check_capture,
+    check_lease_request,
     model_chunks,
     session_options,
 )
@@ -38,6 +40,7 @@ from edgeflare_protos import (
     set_seal,
 )
 from edgeflare_protos.agent_pb2_grpc import AgentServicer
+from edgeflare_protos.lease_words import LEASE
 from edgeflare_protos.limits import CHUNK_BYTES, PAYLOAD_LIMIT_BYTES
 
 _KINDS: dict[FailureKind, agent_pb2.InputFailure.Kind] = {
@@ -55,6 +58,7 @@ _STATUSES: dict[type[Exception], grpc.StatusCode] = {
     BadName: grpc.StatusCode.INVALID_ARGUMENT,
     Corrupted: grpc.StatusCode.DATA_LOSS,
     ModelRejected: grpc.StatusCode.INVALID_ARGUMENT,
+    NotLeased: grpc.StatusCode.FAILED_PRECONDITION,
     OtherProtocol: grpc.StatusCode.FAILED_PRECONDITION,
     StoreFull: grpc.StatusCode.RESOURCE_EXHAUSTED,
     TooManySessions: grpc.StatusCode.RESOURCE_EXHAUSTED,
@@ -71,6 +75,7 @@ class AgentService(AgentServicer):
     Args:
         store: where models are kept.
         sessions: the open sessions.
+        lease: of the device.
         allowed_delegates: libraries that a host may name as a delegate.
         system_root: where the device's own /proc and /sys are to be found.
 
@@ -80,11 +85,13 @@ class AgentService(AgentServicer):
         self,
         store: ModelStore,
         sessions: Sessions,
+        lease: DeviceLease,
         allowed_delegates: Sequence[str] = (),
         system_root: Path = Path("/"),
     ) -> None:
         self._store = store
         self._sessions = sessions
+        self._lease = lease
         self._allowed_delegates = allowed_delegates
         self._system_root = system_root
         self._machine = machine.describe(system_root)
@@ -105,6 +112,7 @@ class AgentService(AgentServicer):
     ) -> agent_pb2.FindModelReply:
         """Say whether a model is in the store."""
         with _statuses(context):
+            self._lease.admit(_lease_of(context))
             return agent_pb2.FindModelReply(present=request.sha256 in self._store)
 
     def UploadModel(  # noqa: N802
@@ -114,11 +122,12 @@ class AgentService(AgentServicer):
     ) -> agent_pb2.UploadModelReply:
         """Receive a model."""
         with _statuses(context):
-            first = next(request_iterator, None)
+            parts = self._admitted(request_iterator, _lease_of(context))
+            first = next(parts, None)
             if first is None or not first.HasField("header"):
                 raise ValueError("an upload begins with its header")
             header = first.header
-            chunks = model_chunks(request_iterator)
+            chunks = model_chunks(parts)
             evicted = self._store.add(header.sha256, header.size_bytes, chunks)
             return agent_pb2.UploadModelReply(evicted_sha256=evicted)
 
@@ -127,10 +136,17 @@ class AgentService(AgentServicer):
     ) -> agent_pb2.OpenSessionReply:
         """Load a stored model into a worker of its own."""
         with _statuses(context):
+            lease = _lease_of(context)
+            self._lease.admit(lease)
             options = session_options(request, self._allowed_delegates)
             session_id, model = self._sessions.open(
                 request.model_sha256, options, request.resume_token
             )
+            try:
+                self._lease.admit(lease)  # loading may take longer than a lease
+            except NotLeased:
+                self._sessions.close(session_id)
+                raise
             reply = agent_pb2.OpenSessionReply(
                 session_id=session_id,
                 inputs=map(_tensor, model.inputs),
@@ -153,7 +169,7 @@ class AgentService(AgentServicer):
     ) -> agent_pb2.InferReply:
         """Run one batch."""
         with _statuses(context):
-            return self._infer(request)
+            return self._infer(request, _lease_of(context))
 
     def InferStream(  # noqa: N802
         self,
@@ -166,25 +182,30 @@ class AgentService(AgentServicer):
         measured to cost more than it saves.
         """
         with _statuses(context):
+            lease = _lease_of(context)
             for request in request_iterator:
-                yield self._infer(request)
+                yield self._infer(request, lease)
 
     def Capture(  # noqa: N802
         self, request: agent_pb2.CaptureRequest, context: grpc.ServicerContext
     ) -> Iterator[agent_pb2.CaptureReply]:
         """Run one input, and send its outputs in chunks, however large they are."""
         with _statuses(context):
+            lease = _lease_of(context)
+            number = self._lease.admit(lease)
             checksum = crc32(request.payload)
             if checksum != request.payload_crc32:
                 raise Corrupted("the payload does not match its checksum")
             check_capture(self._sessions.model(request.session_id))
             batch = self._sessions.run(request.session_id, request.payload, 1)
+            self._lease.admit(lease)
             first = agent_pb2.CaptureReply(
                 payload_crc32=checksum,
                 outputs_crc32=crc32(batch.outputs),
                 size_bytes=len(batch.outputs),
                 failures=map(_failure, batch.failures),
                 busy_seconds=batch.busy_seconds,
+                lease_number=number,
             )
             set_seal(first)
             yield first
@@ -220,6 +241,55 @@ class AgentService(AgentServicer):
             self._sessions.close(request.session_id)
             return agent_pb2.CloseSessionReply()
 
+    def AcquireLease(  # noqa: N802
+        self, request: agent_pb2.AcquireLeaseRequest, context: grpc.ServicerContext
+    ) -> agent_pb2.AcquireLeaseReply:
+        """Give the device to a host, or say which other host has it."""
+        with _statuses(context):
+            check_lease_request(request)
+            lease = self._lease.acquire(request.holder, request.secret, request.former_secret)
+            reply = agent_pb2.AcquireLeaseReply(seconds=lease.seconds)
+            if not isinstance(lease, Grant):
+                reply.in_use_by.CopyFrom(lease.holder)
+            else:
+                reply.number = lease.number
+                if not lease.continues:  # what others left open takes memory, and may compute
+                    self._sessions.close_all()
+            set_seal(reply)
+            return reply
+
+    def RenewLease(  # noqa: N802
+        self,
+        request: agent_pb2.RenewLeaseRequest,  # noqa: ARG002
+        context: grpc.ServicerContext,
+    ) -> agent_pb2.RenewLeaseReply:
+        """Let a host keep the device."""
+        with _statuses(context):
+            if not self._lease.admit(_lease_of(context)):
+                raise NotLeased("there is no lease to be renewed")
+            reply = agent_pb2.RenewLeaseReply(seconds=self._lease.seconds)
+            set_seal(reply)
+            return reply
+
+    def ReleaseLease(  # noqa: N802
+        self,
+        request: agent_pb2.ReleaseLeaseRequest,  # noqa: ARG002
+        context: grpc.ServicerContext,
+    ) -> agent_pb2.ReleaseLeaseReply:
+        """Take the device back from a host."""
+        with _statuses(context):
+            self._lease.release(_lease_of(context))
+            return agent_pb2.ReleaseLeaseReply()
+
+    def _admitted(
+        self, requests: Iterator[agent_pb2.UploadModelRequest], lease: str | None
+    ) -> Iterator[agent_pb2.UploadModelRequest]:
+        """Hold each part of an upload to its lease; one may take many times as long as that."""
+        self._lease.admit(lease)
+        for request in requests:
+            self._lease.admit(lease)
+            yield request
+
     def _description(self) -> agent_pb2.DescribeReply:
         device = self._machine
         reply = agent_pb2.DescribeReply(
@@ -240,13 +310,15 @@ class AgentService(AgentServicer):
         set_seal(reply)
         return reply
 
-    def _infer(self, request: agent_pb2.InferRequest) -> agent_pb2.InferReply:
+    def _infer(self, request: agent_pb2.InferRequest, lease: str | None) -> agent_pb2.InferReply:
+        number = self._lease.admit(lease)
         payload = request.payload
         checksum = crc32(payload)
         if checksum != request.payload_crc32:
             raise Corrupted("the payload does not match its checksum")
         check_batch(self._sessions.model(request.session_id), request)
         batch = self._sessions.run(request.session_id, payload, request.count)
+        self._lease.admit(lease)  # a batch may take longer than a lease
         reply = agent_pb2.InferReply(
             request_id=request.request_id,
             payload_crc32=checksum,
@@ -254,6 +326,7 @@ class AgentService(AgentServicer):
             outputs_crc32=crc32(batch.outputs),
             failures=map(_failure, batch.failures),
             busy_seconds=batch.busy_seconds,
+            lease_number=number,
         )
         set_seal(reply)
         return reply
@@ -279,6 +352,14 @@ def _statuses(context: grpc.ServicerContext) -> Iterator[None]:
             grpc.StatusCode.INTERNAL,
             f"unexpected {type(error).__name__}: {words}; the traceback is in {place} there",
         )
+
+
+def _lease_of(context: grpc.ServicerContext) -> str | None:
+    """Return the lease that a call has."""
+    for key, value in context.invocation_metadata():
+        if key == LEASE and isinstance(value, str):
+            return value
+    return None
 
 
 def _check_protocol(theirs: agent_pb2.ProtocolVersion) -> None:

@@ -185,6 +185,13 @@ class Sessions:
         if session is not None:
             session.resources.close()
 
+    def close_all(self) -> None:
+        """End all sessions that are open, and their workers, also in mid-batch."""
+        with self._lock:
+            names = list(self._sessions)
+        for name in names:
+            self.close(name)
+
     def worker_pids(self) -> list[int]:
         """Return the process id of each worker."""
         with self._lock:

@@ -2,7 +2,7 @@
 
 The messages are in `agent_pb2`, the service in `agent_pb2_grpc`; both are generated from
 agent.proto. `limits` has the bounds of what a message may ask for, `kernel_sets` the kernel sets by
-name.
+name, `lease_words` how a lease is carried and told.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Protocol
 PROTOCOL_MAJOR = 1
 """Peers whose majors differ refuse each other."""
 
-PROTOCOL_MINOR = 4
+PROTOCOL_MINOR = 5
 """A higher minor only adds."""
 
 AUTHORIZATION = "authorization"

@@ -271,7 +271,7 @@ class InputFailure(_message.Message):
     def __init__(self, index: _Optional[int] = ..., kind: _Optional[_Union[InputFailure.Kind, str]] = ..., detail: _Optional[str] = ..., quarantined: bool = ...) -> None: ...
 
 class InferReply(_message.Message):
-    __slots__ = ("request_id", "payload_crc32", "outputs", "outputs_crc32", "failures", "busy_seconds", "seal")
+    __slots__ = ("request_id", "payload_crc32", "outputs", "outputs_crc32", "failures", "busy_seconds", "seal", "lease_number")
     REQUEST_ID_FIELD_NUMBER: _ClassVar[int]
     PAYLOAD_CRC32_FIELD_NUMBER: _ClassVar[int]
     OUTPUTS_FIELD_NUMBER: _ClassVar[int]
@@ -279,6 +279,7 @@ class InferReply(_message.Message):
     FAILURES_FIELD_NUMBER: _ClassVar[int]
     BUSY_SECONDS_FIELD_NUMBER: _ClassVar[int]
     SEAL_FIELD_NUMBER: _ClassVar[int]
+    LEASE_NUMBER_FIELD_NUMBER: _ClassVar[int]
     request_id: int
     payload_crc32: int
     outputs: bytes
@@ -286,7 +287,8 @@ class InferReply(_message.Message):
     failures: _containers.RepeatedCompositeFieldContainer[InputFailure]
     busy_seconds: float
     seal: int
-    def __init__(self, request_id: _Optional[int] = ..., payload_crc32: _Optional[int] = ..., outputs: _Optional[bytes] = ..., outputs_crc32: _Optional[int] = ..., failures: _Optional[_Iterable[_Union[InputFailure, _Mapping]]] = ..., busy_seconds: _Optional[float] = ..., seal: _Optional[int] = ...) -> None: ...
+    lease_number: int
+    def __init__(self, request_id: _Optional[int] = ..., payload_crc32: _Optional[int] = ..., outputs: _Optional[bytes] = ..., outputs_crc32: _Optional[int] = ..., failures: _Optional[_Iterable[_Union[InputFailure, _Mapping]]] = ..., busy_seconds: _Optional[float] = ..., seal: _Optional[int] = ..., lease_number: _Optional[int] = ...) -> None: ...
 
 class CaptureRequest(_message.Message):
     __slots__ = ("session_id", "payload", "payload_crc32")
@@ -299,7 +301,7 @@ class CaptureRequest(_message.Message):
     def __init__(self, session_id: _Optional[str] = ..., payload: _Optional[bytes] = ..., payload_crc32: _Optional[int] = ...) -> None: ...
 
 class CaptureReply(_message.Message):
-    __slots__ = ("payload_crc32", "outputs_crc32", "size_bytes", "failures", "busy_seconds", "chunk", "seal")
+    __slots__ = ("payload_crc32", "outputs_crc32", "size_bytes", "failures", "busy_seconds", "chunk", "seal", "lease_number")
     PAYLOAD_CRC32_FIELD_NUMBER: _ClassVar[int]
     OUTPUTS_CRC32_FIELD_NUMBER: _ClassVar[int]
     SIZE_BYTES_FIELD_NUMBER: _ClassVar[int]
@@ -307,6 +309,7 @@ class CaptureReply(_message.Message):
     BUSY_SECONDS_FIELD_NUMBER: _ClassVar[int]
     CHUNK_FIELD_NUMBER: _ClassVar[int]
     SEAL_FIELD_NUMBER: _ClassVar[int]
+    LEASE_NUMBER_FIELD_NUMBER: _ClassVar[int]
     payload_crc32: int
     outputs_crc32: int
     size_bytes: int
@@ -314,7 +317,8 @@ class CaptureReply(_message.Message):
     busy_seconds: float
     chunk: bytes
     seal: int
-    def __init__(self, payload_crc32: _Optional[int] = ..., outputs_crc32: _Optional[int] = ..., size_bytes: _Optional[int] = ..., failures: _Optional[_Iterable[_Union[InputFailure, _Mapping]]] = ..., busy_seconds: _Optional[float] = ..., chunk: _Optional[bytes] = ..., seal: _Optional[int] = ...) -> None: ...
+    lease_number: int
+    def __init__(self, payload_crc32: _Optional[int] = ..., outputs_crc32: _Optional[int] = ..., size_bytes: _Optional[int] = ..., failures: _Optional[_Iterable[_Union[InputFailure, _Mapping]]] = ..., busy_seconds: _Optional[float] = ..., chunk: _Optional[bytes] = ..., seal: _Optional[int] = ..., lease_number: _Optional[int] = ...) -> None: ...
 
 class TelemetryRequest(_message.Message):
     __slots__ = ("session_id",)
@@ -360,5 +364,59 @@ class CloseSessionRequest(_message.Message):
     def __init__(self, session_id: _Optional[str] = ...) -> None: ...
 
 class CloseSessionReply(_message.Message):
+    __slots__ = ()
+    def __init__(self) -> None: ...
+
+class LeaseHolder(_message.Message):
+    __slots__ = ("user", "process", "command")
+    USER_FIELD_NUMBER: _ClassVar[int]
+    PROCESS_FIELD_NUMBER: _ClassVar[int]
+    COMMAND_FIELD_NUMBER: _ClassVar[int]
+    user: str
+    process: int
+    command: str
+    def __init__(self, user: _Optional[str] = ..., process: _Optional[int] = ..., command: _Optional[str] = ...) -> None: ...
+
+class AcquireLeaseRequest(_message.Message):
+    __slots__ = ("holder", "secret", "former_secret", "seal")
+    HOLDER_FIELD_NUMBER: _ClassVar[int]
+    SECRET_FIELD_NUMBER: _ClassVar[int]
+    FORMER_SECRET_FIELD_NUMBER: _ClassVar[int]
+    SEAL_FIELD_NUMBER: _ClassVar[int]
+    holder: LeaseHolder
+    secret: str
+    former_secret: str
+    seal: int
+    def __init__(self, holder: _Optional[_Union[LeaseHolder, _Mapping]] = ..., secret: _Optional[str] = ..., former_secret: _Optional[str] = ..., seal: _Optional[int] = ...) -> None: ...
+
+class AcquireLeaseReply(_message.Message):
+    __slots__ = ("number", "seconds", "in_use_by", "seal")
+    NUMBER_FIELD_NUMBER: _ClassVar[int]
+    SECONDS_FIELD_NUMBER: _ClassVar[int]
+    IN_USE_BY_FIELD_NUMBER: _ClassVar[int]
+    SEAL_FIELD_NUMBER: _ClassVar[int]
+    number: int
+    seconds: float
+    in_use_by: LeaseHolder
+    seal: int
+    def __init__(self, number: _Optional[int] = ..., seconds: _Optional[float] = ..., in_use_by: _Optional[_Union[LeaseHolder, _Mapping]] = ..., seal: _Optional[int] = ...) -> None: ...
+
+class RenewLeaseRequest(_message.Message):
+    __slots__ = ()
+    def __init__(self) -> None: ...
+
+class RenewLeaseReply(_message.Message):
+    __slots__ = ("seconds", "seal")
+    SECONDS_FIELD_NUMBER: _ClassVar[int]
+    SEAL_FIELD_NUMBER: _ClassVar[int]
+    seconds: float
+    seal: int
+    def __init__(self, seconds: _Optional[float] = ..., seal: _Optional[int] = ...) -> None: ...
+
+class ReleaseLeaseRequest(_message.Message):
+    __slots__ = ()
+    def __init__(self) -> None: ...
+
+class ReleaseLeaseReply(_message.Message):
     __slots__ = ()
     def __init__(self) -> None: ...

@@ -79,6 +79,21 @@ class AgentStub(object):
                 request_serializer=edgeflare__protos_dot_agent__pb2.CloseSessionRequest.SerializeToString,
                 response_deserializer=edgeflare__protos_dot_agent__pb2.CloseSessionReply.FromString,
                 _registered_method=True)
+        self.AcquireLease = channel.unary_unary(
+                '/edgeflare.v1.Agent/AcquireLease',
+                request_serializer=edgeflare__protos_dot_agent__pb2.AcquireLeaseRequest.SerializeToString,
+                response_deserializer=edgeflare__protos_dot_agent__pb2.AcquireLeaseReply.FromString,
+                _registered_method=True)
+        self.RenewLease = channel.unary_unary(
+                '/edgeflare.v1.Agent/RenewLease',
+                request_serializer=edgeflare__protos_dot_agent__pb2.RenewLeaseRequest.SerializeToString,
+                response_deserializer=edgeflare__protos_dot_agent__pb2.RenewLeaseReply.FromString,
+                _registered_method=True)
+        self.ReleaseLease = channel.unary_unary(
+                '/edgeflare.v1.Agent/ReleaseLease',
+                request_serializer=edgeflare__protos_dot_agent__pb2.ReleaseLeaseRequest.SerializeToString,
+                response_deserializer=edgeflare__protos_dot_agent__pb2.ReleaseLeaseReply.FromString,
+                _registered_method=True)
 
 
 class AgentServicer(object):
@@ -155,6 +170,30 @@ class AgentServicer(object):
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def AcquireLease(self, request, context):
+        """Takes the lease of the device, or says who has it. A host that has it already, which its secret
+        shows, keeps it, so that a call whose answer was lost can be made again. A lease that goes to
+        another than before ends all open sessions. DATA_LOSS if the request arrived damaged. Since 1.5.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def RenewLease(self, request, context):
+        """Renews the lease of the metadata, as every call that uses the device does too;
+        FAILED_PRECONDITION once it has ended. Since 1.5.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def ReleaseLease(self, request, context):
+        """Gives back the lease of the metadata. One that has ended is no error. Since 1.5.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
 
 def add_AgentServicer_to_server(servicer, server):
     rpc_method_handlers = {
@@ -202,6 +241,21 @@ def add_AgentServicer_to_server(servicer, server):
                     servicer.CloseSession,
                     request_deserializer=edgeflare__protos_dot_agent__pb2.CloseSessionRequest.FromString,
                     response_serializer=edgeflare__protos_dot_agent__pb2.CloseSessionReply.SerializeToString,
+            ),
+            'AcquireLease': grpc.unary_unary_rpc_method_handler(
+                    servicer.AcquireLease,
+                    request_deserializer=edgeflare__protos_dot_agent__pb2.AcquireLeaseRequest.FromString,
+                    response_serializer=edgeflare__protos_dot_agent__pb2.AcquireLeaseReply.SerializeToString,
+            ),
+            'RenewLease': grpc.unary_unary_rpc_method_handler(
+                    servicer.RenewLease,
+                    request_deserializer=edgeflare__protos_dot_agent__pb2.RenewLeaseRequest.FromString,
+                    response_serializer=edgeflare__protos_dot_agent__pb2.RenewLeaseReply.SerializeToString,
+            ),
+            'ReleaseLease': grpc.unary_unary_rpc_method_handler(
+                    servicer.ReleaseLease,
+                    request_deserializer=edgeflare__protos_dot_agent__pb2.ReleaseLeaseRequest.FromString,
+                    response_serializer=edgeflare__protos_dot_agent__pb2.ReleaseLeaseReply.SerializeToString,
             ),
     }
     generic_handler = grpc.method_handlers_generic_handler(
@@ -447,6 +501,87 @@ class Agent(object):
             '/edgeflare.v1.Agent/CloseSession',
             edgeflare__protos_dot_agent__pb2.CloseSessionRequest.SerializeToString,
             edgeflare__protos_dot_agent__pb2.CloseSessionReply.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def AcquireLease(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/edgeflare.v1.Agent/AcquireLease',
+            edgeflare__protos_dot_agent__pb2.AcquireLeaseRequest.SerializeToString,
+            edgeflare__protos_dot_agent__pb2.AcquireLeaseReply.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def RenewLease(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/edgeflare.v1.Agent/RenewLease',
+            edgeflare__protos_dot_agent__pb2.RenewLeaseRequest.SerializeToString,
+            edgeflare__protos_dot_agent__pb2.RenewLeaseReply.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def ReleaseLease(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/edgeflare.v1.Agent/ReleaseLease',
+            edgeflare__protos_dot_agent__pb2.ReleaseLeaseRequest.SerializeToString,
+            edgeflare__protos_dot_agent__pb2.ReleaseLeaseReply.FromString,
             options,
             channel_credentials,
             insecure,

@@ -34,6 +34,15 @@ stays below the 24 days that poll can wait."""
 MOST_TOKEN_CHARACTERS = 128
 """Of a resume token, which is kept with its session; 22 hold 128 bits."""
 
+LEAST_SECRET_CHARACTERS = 16
+"""Of the secret of a lease; 22 hold 128 bits in base 64. Not more than MOST_TOKEN_CHARACTERS."""
+
+MOST_HOLDER_CHARACTERS = 128
+"""Of each thing that is said of who has a lease, which is shown in one line."""
+
+MOST_LEASE_SECONDS = 3600
+"""Of a lease that is not renewed: whoever has lost the device keeps it from others for so long."""
+
 MOST_DELEGATE_OPTIONS = 64
 """Delegates have a dozen options each."""
 

@@ -67,7 +67,6 @@ def test_complete_options_are_not() -> None:
         (["--device", "a", "--device", "b"], "name one with --device"),
         (["--screen-only"], "makes and hands on the screening itself"),
         (["--total-queries", "100"], "--max-queries"),
-        (["--dry-run"], "--dry-run"),
     ],
 )
 def test_searches_that_no_fleet_can_make_are_refused(

@@ -118,6 +118,20 @@ class FakeAgent(AgentServicer):
     ) -> wire.TelemetryReply:
         return wire.TelemetryReply(idle_seconds=self._idle_seconds)
 
+    def AcquireLease(
+        self, request: wire.AcquireLeaseRequest, context: grpc.ServicerContext
+    ) -> wire.AcquireLeaseReply:
+        if self._protocol.minor < 5:
+            raise NotImplementedError
+        reply = wire.AcquireLeaseReply(number=1, seconds=300)
+        set_seal(reply)
+        return reply
+
+    def ReleaseLease(
+        self, request: wire.ReleaseLeaseRequest, context: grpc.ServicerContext
+    ) -> wire.ReleaseLeaseReply:
+        return wire.ReleaseLeaseReply()
+
     def CloseSession(
         self, request: wire.CloseSessionRequest, context: grpc.ServicerContext
     ) -> wire.CloseSessionReply:

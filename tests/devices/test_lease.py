@@ -14,10 +14,14 @@ import pytest
 from edgeflare.devices.lease import lease
 from edgeflare.errors import InfrastructureError, UserError
 
+SECRET = "open sesame"  # noqa: S105
+
 HOLD = """
 import sys
 from edgeflare.devices.lease import lease
-with lease(sys.argv[1]):
+with lease(sys.argv[1]) as held:
+    if len(sys.argv) > 2:
+        held.keep(sys.argv[2])
     print("held", flush=True)
     sys.stdin.read()
 """
@@ -28,9 +32,9 @@ def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
 
 
-def hold(device: str) -> subprocess.Popen[str]:
+def hold(device: str, *secret: str) -> subprocess.Popen[str]:
     holder = subprocess.Popen(
-        [sys.executable, "-c", HOLD, device],
+        [sys.executable, "-c", HOLD, device, *secret],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         text=True,
@@ -110,3 +114,31 @@ def test_a_lease_says_who_holds_it_now_alone(tmp_path: Path) -> None:
     file.write_text("12345678901234567890")
     with lease("adb:x"):
         assert file.read_text() == str(os.getpid())
+
+
+def test_the_secret_of_a_process_that_was_killed_is_the_next_ones_to_use() -> None:
+    holder = hold("adb:x", SECRET)
+    holder.kill()
+    holder.communicate()
+
+    for _ in range(2):  # also when the first to come makes nothing of it
+        with lease("adb:x") as held:
+            assert held.former_secret == SECRET
+    with lease("adb:x") as held:
+        held.keep(SECRET[::-1])
+    with lease("adb:x") as held:
+        assert held.former_secret == SECRET[::-1]
+        held.forget()
+    with lease("adb:x") as held:
+        assert held.former_secret == ""
+
+
+def test_the_secret_of_a_process_that_lives_is_nobody_elses(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A lock of a file system that several hosts share may hold on one of them alone."""
+    holder = hold("adb:x", SECRET)
+    monkeypatch.setattr("edgeflare.devices.lease.fcntl.flock", lambda *_: None)
+    with lease("adb:x") as held:
+        assert held.former_secret == ""
+    holder.communicate()

@@ -9,6 +9,7 @@ for stands behind its fence:
     ```bash old_board    runs in a test of its own, which needs that environment
     ```bash gpu          runs where there is a GPU in software, as there is in CI
     ```bash micro        runs where TensorFlow Lite Micro is installed, as it is in CI
+    ```bash fleet        runs where Ray is installed, of the extra fleet, as it is in CI
     ```bash whitebox     runs where that extra is installed, as it is in CI
     ```toml some/file    is written to that file; so is ```python some_file
     ```python            runs
@@ -206,6 +207,7 @@ def test_what_a_page_says_can_be_done(page: Path, searched: SharedSearches, tmp_
     if any("edgeflare inspect " in block.text for block in told) and find_spec("jax") is None:
         pytest.skip("needs the extra whitebox")
     passed_over = {"old_board"} | ({"whitebox"} if find_spec("jax") is None else set())
+    passed_over |= set() if find_spec("ray") else {"fleet"}
     passed_over |= set() if check_driver().found else {"gpu"}
     passed_over |= set() if find_spec("tflite_micro") else {"micro"}
     with stage(tmp_path, searched) as opened:
@@ -230,7 +232,7 @@ def test_every_block_says_what_it_is() -> None:
         assert len(fences) == 2 * len(blocks(page)), page
         for block in blocks(page):
             assert block.language in {"bash", "python", "toml", "text"}, (page, block)
-            words = {"", "server", "gpu", "micro", "old_board", "whitebox"}
+            words = {"", "server", "fleet", "gpu", "micro", "old_board", "whitebox"}
             assert block.language != "bash" or block.word in words, page
 
 

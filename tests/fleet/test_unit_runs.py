@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from attempts_in_memory import BegunAttempt, EngineInMemory
 from edgeflare.errors import InfrastructureError, UserError
-from edgeflare.fleet.plan.fleet_file import Place
+from edgeflare.fleet.plan.fleet_file import DevicePlace
 from edgeflare.fleet.plan.work_units import WorkUnit, search_units
 from edgeflare.fleet.record.fleet_folder import FleetFolder
 from edgeflare.fleet.record.fleet_state import FleetState
@@ -24,7 +24,7 @@ from edgeflare.fleet.work.unit_attempt import AttemptOrder, AttemptReport, Attem
 from edgeflare.run.run_directory import DOCUMENT
 from edgeflare.run.seed_ids import SeedIds
 
-PLACES = tuple(Place(f"host{at // 2}", f"device{at}") for at in range(4))
+PLACES = tuple(DevicePlace(f"host{at // 2}", f"device{at}") for at in range(4))
 
 
 def archive(text: str) -> bytes:
@@ -69,7 +69,7 @@ UNITS = search_units(SeedIds.first(12), 1, 2)
 @given(st.randoms(use_true_random=False), st.integers(0, 70))
 def test_every_unit_is_done_exactly_once_whatever_is_lost(rng: random.Random, bad: int) -> None:
     done: list[str] = []
-    in_row: dict[Place, int] = {}
+    in_row: dict[DevicePlace, int] = {}
 
     def outcome(attempt: BegunAttempt) -> AttemptResult | str:
         failing = rng.randrange(100) < bad and in_row.get(attempt.place, 0) < FAILURES - 1
@@ -163,7 +163,7 @@ def test_a_device_that_fails_twice_in_a_row_gets_nothing_new(tmp_path: Path) -> 
 
 def test_failures_that_are_not_in_a_row_are_forgiven(tmp_path: Path) -> None:
     many = search_units(SeedIds.first(40), 1, 1)
-    count: dict[Place, int] = {}
+    count: dict[DevicePlace, int] = {}
 
     def outcome(attempt: BegunAttempt) -> AttemptResult | str:
         at = count[attempt.place] = count.get(attempt.place, 0) + 1
@@ -175,8 +175,9 @@ def test_failures_that_are_not_in_a_row_are_forgiven(tmp_path: Path) -> None:
 
 
 def test_a_drained_host_gets_nothing_new(tmp_path: Path) -> None:
-    engine = EngineInMemory(lambda one: ended(0, one), away=frozenset({"host0"}))
+    engine = EngineInMemory(lambda one: ended(0, one))
     runs = units_runs(tmp_path, engine)
+    runs.folder.keep_drained(["host0"])
     assert runs.run(UNITS)
     assert {one.place.host for one in engine.begun} == {"host1"}
     assert runs.state.drained == ["host0"]
@@ -195,10 +196,6 @@ def test_a_host_that_is_down_is_skipped_and_used_once_it_is_back(tmp_path: Path)
     [
         (EngineInMemory(lambda _: "", up=lambda _: False), "host0 takes no part in the cluster"),
         (EngineInMemory(lambda one: ended(3, one, "edgeflare: gone")), "device0 on host0: gone"),
-        (
-            EngineInMemory(lambda one: ended(0, one), away=frozenset({"host0", "host1"})),
-            "all hosts are drained",
-        ),
     ],
 )
 def test_without_a_place_it_ends_with_the_reason(
@@ -208,6 +205,13 @@ def test_without_a_place_it_ends_with_the_reason(
         units_runs(tmp_path, engine).run(UNITS)
     assert why in str(caught.value)
     assert "\n" not in str(caught.value)
+
+
+def test_with_all_hosts_drained_it_ends_likewise(tmp_path: Path) -> None:
+    runs = units_runs(tmp_path, EngineInMemory(lambda one: ended(0, one)))
+    runs.folder.keep_drained(["host0", "host1"])
+    with pytest.raises(InfrastructureError, match="all hosts are drained"):
+        runs.run(UNITS)
 
 
 def test_ctrl_c_keeps_units_that_are_stopped_and_begins_nothing(tmp_path: Path) -> None:

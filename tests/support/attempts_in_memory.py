@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from edgeflare.fleet.cluster.attempt_engine import EndedAttempt
-from edgeflare.fleet.plan.fleet_file import Place
+from edgeflare.fleet.plan.fleet_file import DevicePlace
 from edgeflare.fleet.work.unit_attempt import AttemptOrder, AttemptReport, AttemptResult
 
 
@@ -14,7 +14,7 @@ from edgeflare.fleet.work.unit_attempt import AttemptOrder, AttemptReport, Attem
 class BegunAttempt:
     """An attempt that was asked for."""
 
-    place: Place
+    place: DevicePlace
     order: AttemptOrder
     backup: bytes | None
 
@@ -27,21 +27,19 @@ class EngineInMemory:
         outcome: returns how an attempt ends: a result, or why it was lost.
         up: whether a host takes part, given its name.
         told: reports that arrive, given the attempts so far, at each look.
-        away: hosts that are drained.
 
     """
 
     outcome: Callable[[BegunAttempt], AttemptResult | str]
     up: Callable[[str], bool] = lambda _: True
     told: Callable[[Sequence[BegunAttempt]], Sequence[AttemptReport]] = lambda _: ()
-    away: frozenset[str] = frozenset()
     begun: list[BegunAttempt] = field(default_factory=list)
     running: list[BegunAttempt] = field(default_factory=list)
     most_at_once: int = 0
     stopped: bool = False
 
     def start(
-        self, place: Place, order: AttemptOrder, screening: bytes | None, backup: bytes | None
+        self, place: DevicePlace, order: AttemptOrder, screening: bytes | None, backup: bytes | None
     ) -> None:
         del screening
         assert all(one.place != place for one in self.running), "two attempts on one device"
@@ -67,9 +65,6 @@ class EngineInMemory:
 
     def is_up(self, host: str) -> bool:
         return self.up(host)
-
-    def drained(self) -> frozenset[str]:
-        return self.away
 
     def stop(self) -> None:
         self.stopped = True

@@ -131,7 +131,7 @@ class Board:
             KbdInteractiveAuthentication no
             PermitRootLogin yes
             PrintMotd no
-            SetEnv "HOME={self.home}"
+            SetEnv "HOME={self.home}" "EDGEFLARE_AGENT_DEVICE={self.name} of {self.folder}"
             """,
         )
         self.configure("user_key")

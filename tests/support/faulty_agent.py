@@ -32,6 +32,7 @@ def faulty_agent(folder: Path, launcher: Sequence[str], settings: str = "") -> I
     command = [
         *(sys.executable, "-m", "edgeflare_agent", "--port", "0", "--exit-with-stdin"),
         *("--store", str(folder / "store"), "--launcher", " ".join(launcher)),
+        *("--device", str(folder)),
     ]
     with (
         open(folder / "ready", "w+") as ready,

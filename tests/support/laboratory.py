@@ -190,7 +190,7 @@ class Laboratory:
             if resume:
                 _, journal = resume_run(self.folder / name, header, require)
             else:
-                seeds = len(self.images)
+                seeds = len(wanted.seed_ids or self.images)
                 _, journal = begin_run(
                     self.folder / name, header, seeds, overwrite=False, asked=asked
                 )
@@ -252,6 +252,7 @@ class Laboratory:
             arms=panel.reading.decoders,
             classes=(),
             labels=None,
+            all_seeds=len(self.images),
         )
 
     def _arm_model(self, evaluator: Evaluator) -> ArmModel:

@@ -31,6 +31,7 @@ LONGEST_FILES = (
     "cli/test_transcripts.py",
     "cli/test_export.py",
     "cli/test_survey.py",
+    "cli/test_merge.py",
     "cli/test_conform.py",
     "cli/test_overlay_files.py",
     "cli/test_conform_elsewhere.py",

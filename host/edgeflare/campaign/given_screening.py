@@ -22,6 +22,7 @@ from edgeflare.run.plan import Plan
 from edgeflare.run.run_differences import differences, plan_options
 from edgeflare.run.run_directory import RunDirectory
 from edgeflare.run.run_header import RunHeader
+from edgeflare.run.same_run import OtherHostError
 from edgeflare.run.screening_rows import SCREENING_KEY, screening_sha256
 from edgeflare.run.stored_answers import from_rows
 from edgeflare.search.strategy_registry import find_strategy
@@ -36,6 +37,7 @@ class GivenScreening:
 
     Attributes:
         path: of its run directory.
+        header: of its run.
         sha256: of its answers.
         rows: what was answered to each seed, by id.
         outcomes: the same, read.
@@ -43,20 +45,25 @@ class GivenScreening:
     """
 
     path: Path
+    header: RunHeader
     sha256: str
     rows: Mapping[int, AnswerRow]
     outcomes: Mapping[int, Outcome]
 
     @classmethod
-    def load(cls, path: Path, header: RunHeader, seeds: Seeds) -> GivenScreening:
+    def load(
+        cls, path: Path, header: RunHeader, seeds: Seeds, *, allow_other_host: bool = False
+    ) -> GivenScreening:
         """Load the screening of a run directory.
 
         Args:
             path: of the run directory.
             header: of the run that takes its answers.
             seeds: all seeds of the pair, up to the limit.
+            allow_other_host: whether another host may have made it, which the run then says.
 
         Raises:
+            OtherHostError: another host made it, and that is not allowed.
             UserError: there is no run, it is damaged, it is of another pair, device or host, or its
                 seeds were not all evaluated.
 
@@ -64,11 +71,12 @@ class GivenScreening:
         directory = RunDirectory(path)
         with closing(Journal.open(directory.journal)) as journal, reporting_damage(journal.path):
             theirs = RunHeader.from_json(journal.about())
-            _require_alike(theirs, header, path)
+            _require_alike(theirs, header, path, allow_other_host=allow_other_host)
             rows = {seed_id: found[0] for seed_id, found in journal.answers("seed").items()}
             outcomes = [one.outcome for one in from_rows(header.reading, list(rows.values()))]
         _require_all(rows, seeds, path)
-        return cls(path, screening_sha256(rows), rows, dict(zip(rows, outcomes, strict=True)))
+        outcomes_by_id = dict(zip(rows, outcomes, strict=True))
+        return cls(path, theirs, screening_sha256(rows), rows, outcomes_by_id)
 
 
 def require_screening(plan: Plan, given: Path | None, *, screen_only: bool) -> None:
@@ -119,13 +127,40 @@ def note_screening(journal: Journal, given: GivenScreening | None, *, resumed: b
         )
 
 
-def _require_alike(theirs: RunHeader, mine: RunHeader, path: Path) -> None:
+def require_unsearched(path: Path) -> None:
+    """Refuse to only evaluate the seeds of a run that has searched from them already.
+
+    Raises:
+        UserError: it has, or there is no run.
+
+    """
+    directory = RunDirectory(path)
+    with closing(Journal.open(directory.journal)) as journal, reporting_damage(directory.journal):
+        if journal.chains():
+            raise UserError(
+                f"{path} has searched from its seeds already: leave out --screen-only to go on,"
+                " and give the run to --screening as it is"
+            )
+
+
+def _require_alike(
+    theirs: RunHeader, mine: RunHeader, path: Path, *, allow_other_host: bool
+) -> None:
+    if theirs.version != mine.version:
+        raise UserError(
+            f"--screening {path} was made by edgeflare {theirs.version}, and this is"
+            f" {mine.version}: make it anew with --screen-only"
+        )
     ignored = plan_options(mine.plan.to_json()).keys() - _DECIDES_SCREENING
     for found in differences(theirs, mine, ignored):
-        raise UserError(
+        line = (
             f"--screening {path} is of another {found.of} than this search, with {found.name}"
             f" {found.one} there and {found.other} here: make it anew with --screen-only"
         )
+        if found.of != "host":
+            raise UserError(line)
+        if not allow_other_host:
+            raise OtherHostError(line)
 
 
 def _require_all(rows: Mapping[int, AnswerRow], seeds: Seeds, path: Path) -> None:

@@ -39,6 +39,7 @@ _COMMANDS: Final = {
     "parameters.",
     "doctor": "Say what this machine has, what it lacks, and the command that installs it.",
     "devices": "The devices that there are, and how they are right now.",
+    "fleet": "How far the work of a fleet is, and hosts that get no further work.",
     "operators": "List the mutation operators that are installed, for `--operators`.",
     "conditions": "List the natural conditions that are installed, for `--conditions`.",
     "agent": "The part that runs on the device.",

@@ -6,11 +6,14 @@ from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
+from typing import TypeVar
 
 from edgeflare.cli.run_options import RunFolder
 from edgeflare.devices.kernel_set_names import names_all
 from edgeflare.errors import UserError
 from edgeflare.matrix.matrix_folder import check_matrix_folder, is_begun
+
+Folder = TypeVar("Folder", bound=RunFolder)
 
 
 def is_matrix(devices: Sequence[str]) -> bool:
@@ -41,7 +44,7 @@ def matrix_path(folder: RunFolder, name: str) -> Path:
     return path
 
 
-def of_kernel_set(folder: RunFolder, path: Path) -> RunFolder:
+def of_kernel_set(folder: Folder, path: Path) -> Folder:
     """Return how the run of one kernel set begins: where it had not yet begun, it is not resumed.
 
     Args:

@@ -22,12 +22,13 @@ from edgeflare.cli.console import Console
 from edgeflare.cli.failures_reported import failures_reported
 from edgeflare.cli.interruptible import interruptible
 from edgeflare.cli.progress import observe
-from edgeflare.cli.run_options import FailOn, RunFolder
+from edgeflare.cli.run_options import FailOn, MovableRunFolder, naming_other_host
 from edgeflare.core.arm import Arm
 from edgeflare.devices.profile import Profile
 from edgeflare.models.pair import Pair
 from edgeflare.report.run_terminal import print_dry_run
 from edgeflare.run.gate import require_labels
+from edgeflare.run.other_hosts import note_other_host
 from edgeflare.run.plan import Plan
 from edgeflare.run.run_document import RunDocument
 from edgeflare.run.run_header import RunHeader
@@ -57,7 +58,7 @@ class RequestedSearch:
     screening: Path | None
     chains: int
     fail_on: FailOn
-    folder: RunFolder
+    folder: MovableRunFolder
     screen_only: bool = False
 
     def on(self, profiles: Sequence[Profile]) -> RequestedSearch:
@@ -90,6 +91,8 @@ def run_search(
         stack.callback(journal.close)
         note_held_out(journal, opened.held_out, resumed=asked.folder.resume)
         note_screening(journal, opened.screening, resumed=asked.folder.resume)
+        if opened.screening is not None:
+            note_other_host(journal, opened.screening.header, opened.header)
         with (
             failures_reported(directory, resumed_at),
             observe(console) as observer,
@@ -166,5 +169,11 @@ def _opened(
     held_out = None if asked.test is None else HeldOut.load(asked.test, pair.inputs)
     screening = None
     if asked.screening is not None:
-        screening = GivenScreening.load(asked.screening, header, pair.seeds)
+        with naming_other_host():
+            screening = GivenScreening.load(
+                asked.screening,
+                header,
+                pair.seeds,
+                allow_other_host=asked.folder.allow_other_host,
+            )
     return _OpenedSearch(pair, header, held_out, screening)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from edgeflare.campaign.campaign_context import CHAINS
-from edgeflare.campaign.given_screening import require_screening
+from edgeflare.campaign.given_screening import require_screening, require_unsearched
 from edgeflare.cli import pair_options, run_options, search_options
 from edgeflare.cli.console import Console
 from edgeflare.cli.fleet_options import FleetOptions
@@ -20,7 +20,6 @@ from edgeflare.cli.search_matrix import search_kernel_sets, try_searches
 from edgeflare.cli.search_options import make_plan, require_whole
 from edgeflare.core.goal import Find
 from edgeflare.devices.profile_lookup import find_profiles
-from edgeflare.errors import UserError
 from edgeflare.models.ensemble_choice import read_ensemble
 from edgeflare.models.pair import load_pair
 from edgeflare.report.run_terminal import print_run
@@ -113,15 +112,15 @@ def search(
         require_whole(selection)
     on_fleet.require_complete()
     if on_fleet.fleet is not None:
-        if dry_run:
-            raise UserError("--dry-run asks one device: leave out --fleet, and name a device")
-        return search_on_fleet(asked, device, on_fleet, allow)
+        return search_on_fleet(asked, device, on_fleet, allow, dry_run=dry_run)
     if not profiles and dry_run:
         try_searches(asked, device[0], decided)
         return 0
     if not profiles:
         return search_kernel_sets(asked, device[0], decided, allow)
     path = folder.choose(loaded.folder_name)
+    if selection.screen_only and folder.resume:
+        require_unsearched(path)
     if dry_run:
         try_search(asked, profiles, path)
         return 0

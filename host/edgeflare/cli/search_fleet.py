@@ -38,6 +38,7 @@ from edgeflare.run.merge.merge_runs import merge_runs
 from edgeflare.run.run_directory import RunDirectory
 from edgeflare.run.run_document import RunDocument
 from edgeflare.run.seed_ids import SeedIds
+from edgeflare.untrusted_text import printable
 
 BACKUP_SECONDS = 60.0
 """Between two backups of a unit's run to the head."""
@@ -48,7 +49,12 @@ _REST: Final = WorkUnit("rest")
 
 
 def search_on_fleet(
-    asked: RequestedSearch, devices: Sequence[str], options: FleetOptions, allow: float
+    asked: RequestedSearch,
+    devices: Sequence[str],
+    options: FleetOptions,
+    allow: float,
+    *,
+    dry_run: bool,
 ) -> int:
     """Search on a fleet, print what was found, and return the exit code.
 
@@ -57,6 +63,7 @@ def search_on_fleet(
         devices: what `--device` names: one class.
         options: of the fleet.
         allow: share of the seeds that may deviate before the exit code is 1.
+        dry_run: say what would be done, and do nothing.
 
     Raises:
         UserError: the search cannot be done as it was asked for.
@@ -75,7 +82,12 @@ def search_on_fleet(
             " share: bound each seed with --max-queries"
         )
     path = asked.folder.choose(asked.pair.folder_name)
-    document, ended = FleetSearch(asked, devices[0], options, path).run()
+    search = FleetSearch(asked, devices[0], options, path)
+    if dry_run:
+        for line in search.look_lines():
+            Console().print(printable(line), markup=False, highlight=False, soft_wrap=True)
+        return 0
+    document, ended = search.run()
     print_run(Console(), document, str(path))
     result(path)
     return search_exit_code(document, asked.fail_on, allow) if ended else INTERRUPTED
@@ -97,6 +109,22 @@ class FleetSearch:
     device_class: str
     options: FleetOptions
     out: Path
+
+    def look_lines(self) -> list[str]:
+        """Return what would be done, a line each; no host is asked.
+
+        Raises:
+            UserError: the fleet has no such devices.
+
+        """
+        places = self._fleet().places(self.device_class)
+        hosts = dict.fromkeys(place.host for place in places)
+        command = " ".join(("edgeflare", *unit_command(sys.argv[1:])))
+        return [
+            f"{len(places)} devices of the class {self.device_class}, on {', '.join(hosts)}",
+            f"each unit: {command} --seed-ids … --screening …",
+            f"would write {self.out} and {FleetFolder.beside(self.out).path}; nothing was written",
+        ]
 
     def run(self) -> tuple[RunDocument, bool]:
         """Search on the fleet, its progress shown.
@@ -127,11 +155,6 @@ class FleetSearch:
             engine.require_same_versions()
             lock = folder.claim(campaign, resume=how.resume, overwrite=how.overwrite)
             stack.callback(os.close, lock)
-
-            def tell(state: FleetState) -> None:
-                show(state)
-                engine.tell(state.to_json())
-
             runs = UnitRuns(
                 engine=engine,
                 folder=folder,
@@ -140,7 +163,7 @@ class FleetSearch:
                 order=partial(self._order, campaign, command),
                 screening=None,
                 stopped=interrupt.asked,
-                shown=tell,
+                shown=show,
             )
             try:
                 ended = self._run_all(runs, len(places))

@@ -14,6 +14,7 @@ from edgeflare.errors import InfrastructureError, UserError
 from edgeflare_protos import AUTHORIZATION, Sealed, message_crc32, seal_holds
 from edgeflare_protos import agent_pb2 as wire
 from edgeflare_protos.agent_pb2_grpc import AgentStub
+from edgeflare_protos.lease_words import LEASE, lease_token
 from edgeflare_protos.limits import CHUNK_BYTES
 
 Reply = TypeVar("Reply")
@@ -22,7 +23,8 @@ SHORT_CALL_SECONDS = 10.0
 """For calls that only look something up: milliseconds of work, and the rest is for a busy board."""
 
 HEARTBEAT_SECONDS = 5.0
-"""For the question whether a session is at work, which an agent answers beside that work."""
+"""For the question whether a session is at work, and for its lease; an agent answers beside that
+work."""
 
 SEALS_SINCE = (1, 1)
 """The version of the protocol from which on replies are sealed."""
@@ -64,6 +66,10 @@ _CHANNEL_OPTIONS = (
 
 class DeviceLost(InfrastructureError):  # noqa: N818 - a state to recover from, not a mistake
     """The device no longer answers, or answers wrongly; `Device.reopen` may bring it back."""
+
+
+class LeaseEnded(DeviceLost):
+    """The agent no longer lets this host use the device; see `AgentLease`."""
 
 
 class ModelMissing(DeviceLost):
@@ -114,6 +120,8 @@ class Connection:
         self._closed = False
         token = endpoint.token
         self._metadata = ((AUTHORIZATION, f"Bearer {token}"),) if token else ()
+        self._lease_number = 0
+        self._confirm_lease: Callable[[], None] = lambda: None
 
     def close(self) -> None:
         """Close the channel; calls under way end as cancelled, and later ones are lost."""
@@ -144,6 +152,56 @@ class Connection:
         """
         if (self._seals or reply.seal) and not seal_holds(reply):
             raise DeviceLost(f"{self.place}: a reply arrived damaged")
+
+    def check_leased(self, reply: Leased) -> None:
+        """Hold a reply to its seal, and to the lease of this host.
+
+        Raises:
+            DeviceLost: it was damaged on its way, or given under another lease, or the lease has
+                ended before it arrived.
+
+        """
+        self.check(reply)
+        if reply.lease_number != self._lease_number:
+            raise LeaseEnded(f"{self.place}: a reply arrived that was given under another lease")
+        self._confirm_lease()
+
+    def carry_lease(self, number: int, secret: str, confirm: Callable[[], None]) -> None:
+        """Show a lease with all later calls.
+
+        Args:
+            number: as the agent gave it.
+            secret: by which the agent knows this host.
+            confirm: raises DeviceLost where the lease may have ended.
+
+        """
+        self._metadata = (*self._metadata, (LEASE, lease_token(number, secret)))
+        self._lease_number = number
+        self._confirm_lease = confirm
+
+    def acquire_lease(self, request: wire.AcquireLeaseRequest) -> wire.AcquireLeaseReply:
+        """Ask for the lease of the device."""
+        reply: wire.AcquireLeaseReply = self._call(
+            self._stub.AcquireLease, request, SHORT_CALL_SECONDS
+        )
+        self.check(reply)
+        return reply
+
+    def renew_lease(self) -> float:
+        """Renew the lease, and return for how many seconds from now it holds at least.
+
+        Raises:
+            LeaseEnded: see there.
+
+        """
+        request = wire.RenewLeaseRequest()
+        reply: wire.RenewLeaseReply = self._call(self._stub.RenewLease, request, HEARTBEAT_SECONDS)
+        self.check(reply)
+        return reply.seconds
+
+    def release_lease(self) -> None:
+        """Give the lease back."""
+        self._call(self._stub.ReleaseLease, wire.ReleaseLeaseRequest(), HEARTBEAT_SECONDS)
 
     @property
     def invokes(self) -> bool:
@@ -259,6 +317,8 @@ class Connection:
         if code in _CURABLE:
             meaning = _CURABLE[code]
             return DeviceLost(f"{place} {meaning}" + (f": {details}" if details else ""))
+        if code is grpc.StatusCode.FAILED_PRECONDITION:
+            return LeaseEnded(f"{place} refuses: {details}")
         if code is grpc.StatusCode.UNAUTHENTICATED:
             return InfrastructureError(
                 f"{place} does not let this host in: {details}; put its token into"
@@ -298,6 +358,12 @@ class Connection:
         if reply is None:  # what was damaged may look like a success without a message
             raise DeviceLost(f"{self.place}: the agent answered nothing")
         return reply
+
+
+class Leased(Sealed, Protocol):
+    """A reply that was given under a lease."""
+
+    lease_number: int
 
 
 class InferCall(Protocol):

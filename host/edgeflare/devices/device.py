@@ -9,6 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
 
+from edgeflare.devices.agent_lease import AgentLease, DeviceInUse
 from edgeflare.devices.connection import Connection, DeviceLost
 from edgeflare.devices.device_probe import DeviceProbe
 from edgeflare.devices.handshake import shake_hands
@@ -45,19 +46,26 @@ def connect(profile: Profile) -> Device:
 
     Raises:
         UserError: the profile asks for something that is not there.
+        DeviceInUse: another host has the device.
         InfrastructureError: the agent does not come up or is not there, does not let this host in,
             or speaks another version of the protocol.
 
     """
-    return Device(profile, transport(profile.transport).create(profile))
+    plugin = transport(profile.transport)
+    # A device that was started for this process alone has nobody to be kept from.
+    lease = None if plugin.starts_device else AgentLease()
+    return Device(profile, plugin.create(profile), lease)
 
 
 class Device:
     """A connected device. As a context manager it closes itself."""
 
-    def __init__(self, profile: Profile, transport: Transport) -> None:
+    def __init__(
+        self, profile: Profile, transport: Transport, lease: AgentLease | None = None
+    ) -> None:
         self.profile = profile
         self._transport = transport
+        self._lease = lease
         self._sessions: list[DeviceSession] = []
         self._open: ExitStack
         self._connection: Connection
@@ -193,6 +201,7 @@ class Device:
             stopped: whether the user does not want to wait any longer.
 
         Raises:
+            DeviceInUse: the lease of it has ended meanwhile, and another host has it.
             InfrastructureError: it does not come back, or comes back as another device, or the user
                 does not want to wait for it.
 
@@ -211,6 +220,8 @@ class Device:
                 break
             except StopSignal:
                 raise self._stopped(cause) from None
+            except DeviceInUse:
+                raise
             except EdgeFlareError as error:
                 refusals = 0 if isinstance(error, DeviceLost) else refusals + 1
                 if refusals == MOST_REFUSALS:
@@ -231,6 +242,8 @@ class Device:
         try:
             for session in self._sessions:
                 session.close()
+            if self._lease is not None:
+                self._lease.release()
         finally:
             self._open.close()
 
@@ -256,8 +269,12 @@ class Device:
                 connect_seconds=self.profile.connect_timeout_seconds,
                 upload_seconds=self.profile.upload_timeout_seconds,
             )
+            if self._lease is not None:
+                stack.callback(self._lease.suspend)
             stack.callback(connection.close)
             self._description = shake_hands(connection)
+            if self._lease is not None:
+                self._lease.acquire(connection, endpoint.local_lease)
             self._connection = connection
             self._open = stack.pop_all()
 

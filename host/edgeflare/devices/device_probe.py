@@ -79,7 +79,7 @@ class DeviceProbe:
         )
         self.runs += 1
         first, *rest = self._connection.capture(request, seconds)
-        self._connection.check(first)
+        self._connection.check_leased(first)
         outputs = b"".join(part.chunk for part in rest)
         if (
             first.payload_crc32 != request.payload_crc32

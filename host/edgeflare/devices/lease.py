@@ -12,14 +12,60 @@ from pathlib import Path
 from typing import IO
 from urllib.parse import quote
 
+from edgeflare.devices.remote.process_names import is_own, is_stale, new_name
 from edgeflare.errors import InfrastructureError, UserError
 
 
-@contextmanager
-def lease(device: str) -> Iterator[None]:
-    """Hold a device for as long as the context is open.
+class LocalLease:
+    """A device that this process has, among those of its user on this host.
 
-    The lease is a lock that the kernel takes back when its process ends, however it ends.
+    Its file also keeps the secret by which the device's agent knows this process: should the
+    process be killed, the next one may take over what it had there.
+
+    Attributes:
+        former_secret: of a process that had the device before and is no more; empty if none left
+            one.
+
+    """
+
+    def __init__(self, file: IO[str], *, locked: bool) -> None:
+        """Write down who has the device.
+
+        Args:
+            file: the lease's file.
+            locked: whether the file system has locks, so that no other process has it.
+
+        """
+        self._file = file
+        file.seek(0)
+        _, _, kept = file.read().partition("\n")
+        name, _, secret = kept.strip().partition(" ")
+        # A file system that several hosts share may have locks that hold on one host alone.
+        ended = is_stale(name) or (locked and is_own(name))
+        self.former_secret = secret if ended else ""
+        self._write(kept if ended else "")
+
+    def keep(self, secret: str) -> None:
+        """Keep the secret that the agent now knows this process by."""
+        self._write(f"{new_name()} {secret}\n")
+
+    def forget(self) -> None:
+        """Keep no secret any longer: what the process had there was given back."""
+        self._write("")
+
+    def _write(self, kept: str) -> None:
+        self._file.seek(0)
+        self._file.truncate()
+        self._file.write(f"{os.getpid()}\n{kept}" if kept else str(os.getpid()))
+        self._file.flush()
+
+
+@contextmanager
+def lease(device: str) -> Iterator[LocalLease]:
+    """Hold a device, among the processes of this user on this host, while the context is open.
+
+    The lease is a lock that the kernel takes back when its process ends, however it ends. Other
+    hosts and users are kept out by the device's agent: see `AgentLease`.
 
     Args:
         device: what tells it from all others, for example "grpc://127.0.0.1:50051".
@@ -33,11 +79,12 @@ def lease(device: str) -> Iterator[None]:
     folder = _folder()
     folder.mkdir(parents=True, exist_ok=True, mode=0o700)
     with _lock_file(folder / f"{quote(device, safe='')}.lock") as file:
+        locked = True
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             file.seek(0)
-            holder = file.read().strip()
+            holder = file.read().partition("\n")[0].strip()
             if holder == str(os.getpid()):
                 raise UserError(
                     f"two of the devices named are the same one: {device}; name it once"
@@ -47,12 +94,8 @@ def lease(device: str) -> Iterator[None]:
                 " that has ended, or name another device"
             ) from None
         except OSError:
-            pass  # a file system without locks, as some networks have
-        file.seek(0)
-        file.truncate()
-        file.write(str(os.getpid()))
-        file.flush()
-        yield
+            locked = False  # a file system without locks, as some networks have
+        yield LocalLease(file, locked=locked)
 
 
 def _lock_file(path: Path) -> IO[str]:

@@ -159,7 +159,7 @@ class InferenceStream:
 
     def _checked(self, message: _Message, reply: wire.InferReply) -> RawBatch:
         """Return what a reply says, if it is whole and answers this message."""
-        self._connection.check(reply)
+        self._connection.check_leased(reply)
         if reply.request_id != message.request_id:
             raise _WrongReplyError(f"id {reply.request_id} instead of {message.request_id}")
         if reply.payload_crc32 != message.crc32:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 from edgeflare.errors import InfrastructureError, UserError
 from edgeflare.fleet.cluster.attempt_engine import AttemptEngine, EndedAttempt
-from edgeflare.fleet.plan.fleet_file import Place
+from edgeflare.fleet.plan.fleet_file import DevicePlace
 from edgeflare.fleet.plan.work_units import WorkUnit
 from edgeflare.fleet.record.fleet_folder import FleetFolder
 from edgeflare.fleet.record.fleet_state import (
@@ -36,7 +36,7 @@ class _UnderWay:
     """An attempt that runs: its unit, its place, and what is shown of both."""
 
     unit: WorkUnit
-    place: Place
+    place: DevicePlace
     shown: AttemptState
     of: UnitState
 
@@ -60,7 +60,7 @@ class UnitRuns:
     engine: AttemptEngine
     folder: FleetFolder
     state: FleetState
-    places: Sequence[Place]
+    places: Sequence[DevicePlace]
     order: Callable[[WorkUnit, int, str], AttemptOrder]
     screening: bytes | None
     stopped: Callable[[], bool]
@@ -116,7 +116,7 @@ class UnitRuns:
     def _begin_attempts(self) -> None:
         """Begin an attempt on each device that is free, as long as units wait."""
         busy = {one.place for one in self._under_way.values()}
-        drained = self.engine.drained()
+        drained = self.folder.drained()
         self.state.drained = sorted(drained)
         usable = [
             place
@@ -133,13 +133,14 @@ class UnitRuns:
                 f" {self._why_none()}; once one is back, the same command with --resume goes on"
             )
 
-    def _begin(self, unit: WorkUnit, place: Place) -> None:
+    def _begin(self, unit: WorkUnit, place: DevicePlace) -> None:
         shown = self._units[unit.name]
         number = len(shown.attempts) + 1
         attempt = AttemptState(number, place.host, place.device, self._now())
         shown.attempts.append(attempt)
         shown.status = "running"
         self._under_way[unit.name] = _UnderWay(unit, place, attempt, shown)
+        self._place(place).unit = unit.name
         order = self.order(unit, number, place.device)
         self.engine.start(place, order, self.screening, self.folder.backup(unit.name))
 
@@ -148,6 +149,7 @@ class UnitRuns:
         shown, place = one.of, self._place(one.place)
         one.shown.seconds = self._now() - one.shown.began
         place.busy_seconds += one.shown.seconds
+        place.unit = ""
         shown.status = "waiting"
         if ended.result is None:
             one.shown.outcome = f"lost ({ended.why})"
@@ -202,7 +204,7 @@ class UnitRuns:
         ended = self._now()
         self._show_again = max(now + _SHOW_SECONDS, ended + (ended - now) / SHOW_SHARE)
 
-    def _place(self, place: Place) -> PlaceState:
+    def _place(self, place: DevicePlace) -> PlaceState:
         return self.state.places[list(self.places).index(place)]
 
     def _now(self) -> float:

@@ -179,6 +179,7 @@ class DamagedJournalError(UserError):
 
 def damaged_journal(path: Path, why: str) -> DamagedJournalError:
     """Return what is raised of a journal that is damaged, with what can still be done."""
+    why = " ".join(why.split())  # SQLite names a page in a line of its own
     document = path.with_suffix(".json")
     rest = f"; its result is in {document.name}, which can still be shown"
     return DamagedJournalError(

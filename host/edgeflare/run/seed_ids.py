@@ -9,12 +9,16 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from edgeflare.errors import UserError
+from edgeflare.regular_file import read_regular
 
 _LARGEST = 2**53 - 1
 """Every reader of JSON keeps it."""
 
-_ONE_OR_RANGE = re.compile(r"(\d+)(?::(\d+))?")
-_LOOKS_LIKE_IDS = re.compile(r"[\d:,\s]*")
+_MOST_BYTES = 2**26
+"""Of a file of ids: more than a million of them need."""
+
+_ONE_OR_RANGE = re.compile(r"([0-9]{1,16})(?::([0-9]{1,16}))?")
+_LOOKS_LIKE_IDS = re.compile(r"[0-9:,\s]*")
 _EXPECTED = "expected ids and ranges without their end, separated by commas, such as 0:50,60"
 
 
@@ -72,7 +76,7 @@ class SeedIds:
         if _LOOKS_LIKE_IDS.fullmatch(given):
             return cls.read(given)
         try:
-            lines = Path(given).read_text(encoding="utf-8").splitlines()
+            lines = read_regular(Path(given), _MOST_BYTES).decode().splitlines()
         except (OSError, UnicodeDecodeError, ValueError) as error:
             why = getattr(error, "strerror", None) or "it is no text"
             raise UserError(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from typing import Any, Final
 
 from edgeflare.run.journal_tables import MARKS_TABLE, NEARNESS_TABLE, WHITE_BOX_TABLE
@@ -33,8 +33,26 @@ SELECT seed_id, 1 FROM answers WHERE role = 'seed'
 UNION ALL SELECT DISTINCT seed_id, 2 FROM answers WHERE role = 'step'
 UNION ALL SELECT seed_id, 3 FROM chains
 UNION ALL SELECT seed_id, 3 FROM triggers
-UNION ALL SELECT seed_id, 4 FROM refinements
-UNION ALL SELECT seed_id, 5 FROM answers WHERE role = 'verify' AND n >= ?
+UNION ALL SELECT seed_id, 4 FROM answers WHERE role = 'verify' AND n >= ?1
+UNION ALL SELECT seed_id, 5 + EXISTS (
+    SELECT 1 FROM answers
+    WHERE role = 'verify' AND answers.seed_id = refinements.seed_id AND n >= ?1
+) FROM refinements
+"""
+
+_DONE: Final = """
+SELECT count(*) FROM (
+    SELECT seed_id FROM chains WHERE seed_id NOT IN (SELECT seed_id FROM triggers)
+    UNION ALL
+    SELECT seed_id FROM triggers WHERE seed_id IN (
+        SELECT seed_id FROM answers WHERE role = 'verify' AND n >= ?
+    ) AND (
+        NOT ?
+        OR kind IN ({kinds})
+        OR seed_id IN (SELECT seed_id FROM refinements)
+        OR seed_id NOT IN (SELECT seed_id FROM chains)
+    )
+)
 """
 
 
@@ -48,13 +66,28 @@ class SeedRows:
     def stages(self, repetitions: int) -> Iterator[tuple[int, int]]:
         """Yield how far seeds have come, by id, perhaps several times for one of them.
 
-        1 is evaluated, 2 searched from, 3 searched or deviating, 4 refined, 5 verified.
+        1 is evaluated, 2 searched from, 3 searched or deviating, 4 verified, 5 refined, 6 refined
+        and verified: what a search that was stopped verified is verified again once it is refined.
 
         Args:
             repetitions: evaluations by which a finding is verified.
 
         """
         yield from self._db.execute(_STAGES, (repetitions - 1,))
+
+    def done(self, repetitions: int, unrefined_kinds: Collection[str] | None) -> int:
+        """Return of how many seeds all is known that a search finds out.
+
+        Args:
+            repetitions: evaluations by which a finding is verified.
+            unrefined_kinds: kinds of findings that are not refined; None where none is.
+
+        """
+        kinds = tuple(unrefined_kinds or ())
+        query = _DONE.format(kinds=", ".join("?" * len(kinds)))
+        given = (repetitions - 1, unrefined_kinds is not None, *kinds)
+        (done,) = self._db.execute(query, given).fetchone()
+        return int(done)
 
     def each(self, table: str) -> Iterator[Row]:
         """Yield the rows of a table in the order of its key; none where the journal lacks it."""
@@ -85,10 +118,10 @@ class SeedRows:
 
     def insert(self, table: str, rows: Iterable[Row]) -> None:
         """Write rows into a table, which is made where it is not there."""
-        into = f"INSERT INTO {table} VALUES"
         if table in _OPTIONAL:
             self._db.execute(_OPTIONAL[table])
         (columns,) = self._db.execute(
             "SELECT count(*) FROM pragma_table_info(?)", (table,)
         ).fetchone()
-        self._db.executemany(f"{into} ({', '.join('?' * columns)})", rows)
+        places = ", ".join("?" * columns)
+        self._db.executemany(f"INSERT INTO {table} VALUES ({places})", rows)  # noqa: S608 - names of ours

@@ -176,7 +176,7 @@ def test_a_device_that_another_host_uses_is_refused(
         transport.open()
     assert re.fullmatch(
         rf"here: in use by {re.escape(platform.node())} for \d+ s \(its agent there is process"
-        rf" {theirs.pid}\): wait until .* by itself within 30 minutes",
+        rf" {theirs.pid}\): wait until .* by itself within 2 minutes",
         str(refused.value),
     )
     assert on_device.running(LoopbackRemote(), str(cache)) == [theirs]

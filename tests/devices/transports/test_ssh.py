@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 from boards import Board, BoardUnavailable
 from documents import Document, as_json
 from edgeflare.devices.agent_installation import install_agent, uninstall_agent
+from edgeflare.devices.agent_lease import DeviceInUse
 from edgeflare.devices.device import connect
 from edgeflare.devices.profile import Profile
 from edgeflare.devices.remote.remote_shell import RemoteCommandFailed, RemoteLost
@@ -186,7 +187,27 @@ def test_two_campaigns_never_share_a_board(board: Board, pi: Profile) -> None:
         assert len(board.agents()) == 1
 
 
-def host(board: Board, *, as_if_elsewhere: bool = False) -> subprocess.Popen[str]:
+def test_hosts_whose_agents_are_in_different_folders_share_its_lease(
+    board: Board, pi: Profile
+) -> None:
+    """As where they are different users there, who cannot look into each other's folders."""
+    with host(board, as_if_elsewhere=True, cache="~/other/device") as other:
+        (theirs,) = board.agents()
+        with pytest.raises(
+            DeviceInUse, match=rf"in use by \S+@\S+ \(process {other.pid}, python\)"
+        ):
+            connect(pi)
+        assert board.agents() == [theirs]
+        other.kill()
+        other.wait()
+        board.kill_agents()
+    with connect(pi):
+        assert len(board.agents()) == 1
+
+
+def host(
+    board: Board, *, as_if_elsewhere: bool = False, cache: str | None = None
+) -> subprocess.Popen[str]:
     """Another host process, which has the board open when this returns."""
     environment = dict(os.environ)
     if as_if_elsewhere:  # where nobody here sees its leases
@@ -196,7 +217,7 @@ def host(board: Board, *, as_if_elsewhere: bool = False) -> subprocess.Popen[str
         "from edgeflare.devices.device import connect\n"
         "from edgeflare.devices.profile import Profile\n"
         f"device = connect(Profile(name='pi', transport='ssh', host={board.name!r},"
-        " python=sys.executable))\n"
+        f" cache={cache!r}, python=sys.executable))\n"
         "print('up', flush=True)\n"
         "time.sleep(60)"
     )

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from edgeflare.fleet.plan.fleet_file import Place, local_fleet, read_fleet
+from edgeflare.fleet.plan.fleet_file import DevicePlace, local_fleet, read_fleet
 
 GOOD = """
 [hosts.bench1]
@@ -25,9 +25,9 @@ def test_devices_are_places_of_their_class(tmp_path: Path) -> None:
     fleet = read_fleet(file)
 
     assert fleet.places("pixel") == (
-        Place("bench1", "SERIAL1"),
-        Place("bench1", "SERIAL2"),
-        Place("bench2", "SERIAL3"),
+        DevicePlace("bench1", "SERIAL1"),
+        DevicePlace("bench1", "SERIAL2"),
+        DevicePlace("bench2", "SERIAL3"),
     )
     assert [str(place) for place in fleet.places("emulated-builtin")] == [
         "emulated-builtin on bench1",

@@ -18,7 +18,7 @@ def state(ended: bool) -> FleetState:
             UnitState("unit-0000", "0:5", 5, "done", 5, 2, [attempt]),
             UnitState(EVIL, "5:10", 5, "running", 1, 0, [attempt]),
         ],
-        places=[PlaceState(EVIL, EVIL, 1, 30.0, 2, EVIL)],
+        places=[PlaceState(EVIL, EVIL, EVIL, 1, 30.0, 2, EVIL)],
         drained=[EVIL],
         ended=ended,
     )

@@ -99,7 +99,7 @@ def uninstall(remote: Remote, profile: Profile) -> str:
     if running := on_device.running(remote, seen.cache):
         raise UserError(
             f"{remote.place}: {len(running)} of the agents in {seen.cache} run for somebody; let"
-            " those runs end first (an agent that nobody uses ends by itself within half an hour)"
+            " those runs end first (an agent that nobody uses ends by itself within minutes)"
         )
     on_device.remove(remote, seen.cache)
     return seen.cache

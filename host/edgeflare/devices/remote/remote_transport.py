@@ -14,9 +14,10 @@ from edgeflare.devices.transports.delegate import allow_delegate
 from edgeflare.devices.transports.transport import Endpoint, Transport
 from edgeflare.errors import InfrastructureError, UserError
 
-IDLE_SECONDS = 1800
-"""An agent that hears nothing for so long ends by itself: its host has died, or left the network.
-One that was idle this long for a good reason is simply started again."""
+IDLE_SECONDS = 120
+"""An agent that hears nothing for so long ends by itself: its host has died, or left the network,
+since one that merely waits renews its lease. One that hears nothing for another reason is simply
+started again."""
 
 
 _HELD: set[str] = set()
@@ -27,7 +28,8 @@ class RemoteTransport(Transport):
     """Puts the agent on the device if it is not there, starts it, and tunnels to its port.
 
     A device is for one campaign at a time. Among those of one user on one host a lease sees to
-    that; an agent that runs there for anybody else is what other hosts and users are known by.
+    that; other hosts and users are known by an agent that runs there for them, and where two begin
+    at the same time, or in different folders, their agents give the device's lease to one of them.
 
     The agent outlives the shell that started it, so a broken link does not end it; it is ended when
     the device is opened again by this process, or by another of this host when this one is no more,
@@ -61,7 +63,7 @@ class RemoteTransport(Transport):
         self._agent_end = ""
         with ExitStack() as stack:
             remote = stack.enter_context(self._remote)
-            stack.enter_context(lease(remote.device))
+            local = stack.enter_context(lease(remote.device))
             seen = inspect_cache(remote, self._profile)
             ended = [name for name in seen.traces if name in self._left or is_stale(name)]
             on_device.halt(remote, seen.cache, *ended)
@@ -90,7 +92,7 @@ class RemoteTransport(Transport):
             )
             port = stack.enter_context(remote.forward(launched.port))
             self._opened = stack.pop_all()
-        return Endpoint(f"127.0.0.1:{port}", token=launched.token)
+        return Endpoint(f"127.0.0.1:{port}", token=launched.token, local_lease=local)
 
     def close(self) -> None:
         """End the agent, the tunnel and the link."""

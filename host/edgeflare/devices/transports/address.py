@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from contextlib import ExitStack
 from pathlib import Path
 
-from edgeflare.devices.lease import lease
+from edgeflare.devices.lease import LocalLease, lease
 from edgeflare.devices.network_address import split_address
 from edgeflare.devices.profile import Profile
 from edgeflare.devices.profile_keys import AcceptedValues, ProfileKey, path, read_text
@@ -41,8 +41,8 @@ class AddressTransport(Transport):
         """Lease the agent, and return its address with its credentials, read anew."""
         with ExitStack() as stack:
             address = self._profile.address or ""
-            stack.enter_context(lease(f"grpc://{address}"))
-            endpoint = self._endpoint(address)
+            local = stack.enter_context(lease(f"grpc://{address}"))
+            endpoint = self._endpoint(address, local)
             self._held = stack.pop_all()
         return endpoint
 
@@ -54,13 +54,14 @@ class AddressTransport(Transport):
         """Return nothing: only the agent's own log could tell."""
         return ""
 
-    def _endpoint(self, address: str) -> Endpoint:
+    def _endpoint(self, address: str, local: LocalLease) -> Endpoint:
         ca = self._profile.tls_ca or _path_from_environment(TLS_CA_VARIABLE)
         return Endpoint(
             address,
             tls=ca is not None or not _is_loopback(split_address(address)[0]),
             tls_ca=self._read("tls_ca", ca) if ca else None,
             token=self._token(),
+            local_lease=local,
         )
 
     def _token(self) -> str | None:

@@ -6,6 +6,8 @@ from dataclasses import dataclass, field
 from types import TracebackType
 from typing import Protocol
 
+from edgeflare.devices.lease import LocalLease
+
 
 @dataclass(frozen=True, slots=True)
 class Endpoint:
@@ -16,6 +18,8 @@ class Endpoint:
         tls: whether the connection is encrypted and the agent's certificate checked.
         tls_ca: PEM of the authority that vouches for the agent; None for the system's own list.
         token: what the agent wants to be shown, or None.
+        local_lease: the device among the processes of this user on this host, held for as long as
+            the transport is open; None where nothing keeps them apart.
 
     """
 
@@ -23,6 +27,7 @@ class Endpoint:
     tls: bool = False
     tls_ca: bytes | None = None
     token: str | None = field(default=None, repr=False)
+    local_lease: LocalLease | None = None
 
 
 class Transport(Protocol):

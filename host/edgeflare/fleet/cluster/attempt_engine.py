@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from edgeflare.fleet.plan.fleet_file import Place
+from edgeflare.fleet.plan.fleet_file import DevicePlace
 from edgeflare.fleet.work.unit_attempt import AttemptOrder, AttemptReport, AttemptResult
 
 
@@ -32,7 +32,7 @@ class AttemptEngine(Protocol):
     """Carries attempts to hosts, and brings back what came of them."""
 
     def start(
-        self, place: Place, order: AttemptOrder, screening: bytes | None, backup: bytes | None
+        self, place: DevicePlace, order: AttemptOrder, screening: bytes | None, backup: bytes | None
     ) -> None:
         """Begin an attempt at a place."""
 
@@ -44,9 +44,6 @@ class AttemptEngine(Protocol):
 
     def is_up(self, host: str) -> bool:
         """Whether a host takes part in the cluster right now."""
-
-    def drained(self) -> frozenset[str]:
-        """Return the hosts that get no further work, as somebody asked."""
 
     def stop(self) -> None:
         """Ask all attempts to end as Ctrl-C would."""

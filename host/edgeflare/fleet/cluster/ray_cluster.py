@@ -114,8 +114,10 @@ def require_answer(address: str) -> None:
     try:
         socket.create_connection((host.strip("[]"), int(port)), _ANSWER_SECONDS).close()
     except OSError as error:
-        why = error.strerror or str(error)
-        raise InfrastructureError(f"the cluster {address} is not reached: {why}") from None
+        raise InfrastructureError(
+            f"the cluster {address} is not reached ({error.strerror or error}): start its head with"
+            " `ray start --head` (docs/fleet.md)"
+        ) from None
 
 
 def _not_joined(address: str, said: str) -> InfrastructureError:

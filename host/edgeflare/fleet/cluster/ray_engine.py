@@ -20,7 +20,7 @@ import edgeflare
 from edgeflare.errors import InfrastructureError, UserError
 from edgeflare.fleet.cluster.attempt_engine import EndedAttempt
 from edgeflare.fleet.cluster.ray_cluster import NAMESPACE, require_answer
-from edgeflare.fleet.plan.fleet_file import Fleet, FleetHost, Place
+from edgeflare.fleet.plan.fleet_file import DevicePlace, Fleet, FleetHost
 from edgeflare.fleet.work.unit_attempt import (
     AttemptOrder,
     AttemptReport,
@@ -56,8 +56,6 @@ class _ReportDesk:
         self._reports: dict[str, AttemptReport] = {}
         self._current: dict[str, int] | None = None  # not told yet
         self._stopped = False
-        self._drained: set[str] = set()
-        self._state: dict[str, Any] = {}
 
     def report(self, report: AttemptReport) -> bool:
         """Take a report; return whether its attempt goes on."""
@@ -71,33 +69,17 @@ class _ReportDesk:
             self._reports[report.unit] = report
         return not self._stopped
 
-    def visit(
-        self, current: dict[str, int], stopped: bool, drained: frozenset[str]
-    ) -> tuple[list[AttemptReport], frozenset[str]]:
-        """Hear what is known, and return the reports since the last visit, and who is drained.
+    def visit(self, current: dict[str, int], stopped: bool) -> list[AttemptReport]:
+        """Hear what is known, and return the reports since the last visit.
 
         Args:
             current: the last attempt at each unit, which fences off those before.
             stopped: whether all attempts are to end.
-            drained: hosts that get no further work, as far as the command knows.
 
         """
         taken, self._reports = list(self._reports.values()), {}
         self._current, self._stopped = current, stopped
-        self._drained |= drained
-        return taken, frozenset(self._drained)
-
-    def drain(self, host: str) -> None:
-        """Give a host no further work."""
-        self._drained.add(host)
-
-    def tell(self, state: dict[str, Any]) -> None:
-        """Keep the state of the fleet's work, for whoever asks."""
-        self._state = state
-
-    def state(self) -> dict[str, Any]:
-        """Return the state of the fleet's work."""
-        return self._state
+        return taken
 
 
 def _attempt(
@@ -164,7 +146,6 @@ class RayEngine:
         self._reports: list[AttemptReport] = []
         self._stopped = False
         self._screening: Any = None
-        self._drained: frozenset[str] = frozenset()
         self._nodes: dict[str, dict[str, Any]] = {}
         self._nodes_at = -math.inf
 
@@ -233,7 +214,7 @@ class RayEngine:
             )
 
     def start(
-        self, place: Place, order: AttemptOrder, screening: bytes | None, backup: bytes | None
+        self, place: DevicePlace, order: AttemptOrder, screening: bytes | None, backup: bytes | None
     ) -> None:
         """Begin an attempt at a place."""
         self._numbers[order.unit] = order.number
@@ -296,9 +277,9 @@ class RayEngine:
         """
         deadline = time.monotonic() + _DESK_SECONDS
         while True:
-            told = self._desk.visit.remote(dict(self._numbers), self._stopped, self._drained)
+            told = self._desk.visit.remote(dict(self._numbers), self._stopped)
             try:
-                taken, self._drained = ray.get(told, timeout=_DESK_SECONDS)
+                taken = ray.get(told, timeout=_DESK_SECONDS)
             except ActorUnavailableError as error:  # it was killed, and starts again
                 if time.monotonic() > deadline:
                     raise InfrastructureError(f"the fleet's desk is gone: {error}") from None
@@ -315,19 +296,10 @@ class RayEngine:
         node = self._node(host)
         return node is not None and node["Resources"].get(self._class, 0) >= 1
 
-    def drained(self) -> frozenset[str]:
-        """Return the hosts that get no further work, as somebody asked."""
-        return self._drained
-
     def stop(self) -> None:
         """Ask all attempts to end as Ctrl-C would."""
         self._stopped = True
         self._visit()
-
-    def tell(self, state: dict[str, Any]) -> None:
-        """Keep the state of the fleet's work, for `edgeflare fleet status`; nobody waits for it."""
-        with contextlib.suppress(RayError, ConnectionError, RuntimeError, ValueError):
-            self._desk.tell.remote(state)
 
     def _node(self, host: str) -> dict[str, Any] | None:
         """Return what Ray knows of a host; None where that takes no part right now."""

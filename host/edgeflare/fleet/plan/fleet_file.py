@@ -24,7 +24,7 @@ _MOST_OF_A_CLASS = 1000
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class DevicePlace:
     """Where an attempt at a unit may run.
 
     Attributes:
@@ -65,7 +65,7 @@ class Fleet:
 
     hosts: tuple[FleetHost, ...]
 
-    def places(self, device_class: str) -> tuple[Place, ...]:
+    def places(self, device_class: str) -> tuple[DevicePlace, ...]:
         """Return the places of a class of devices.
 
         Raises:
@@ -73,7 +73,7 @@ class Fleet:
 
         """
         places = tuple(
-            Place(host.name, device, at)
+            DevicePlace(host.name, device, at)
             for host in self.hosts
             for at, device in _numbered(host.devices.get(device_class, ()))
         )

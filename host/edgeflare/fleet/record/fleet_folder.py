@@ -5,19 +5,24 @@ from __future__ import annotations
 import json
 import os
 import shutil
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from edgeflare.errors import UserError
 from edgeflare.fleet.record.fleet_page import fleet_page
 from edgeflare.fleet.record.fleet_state import AttemptState, FleetState
 from edgeflare.fleet.work.local_disk import require_local_disk
 from edgeflare.fleet.work.run_archive import unpack_run
+from edgeflare.run.json_file import load_json, packaged_schema
 from edgeflare.run.run_directory import write_atomically
 from edgeflare.run.run_lock import lock_run
 
 STATE = "fleet.json"
 PAGE = "fleet.html"
+DRAINED = "drained"
+SCHEMA_FILE = "fleet.schema.json"
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +63,8 @@ class FleetFolder:
         return lock
 
     def _take(self, file: Path, campaign: str, *, resume: bool, overwrite: bool) -> None:
-        if file.is_file() and overwrite:
+        worked = any((self.path / name).exists() for name in ("units", "backups"))
+        if file.is_file() and (overwrite or not (worked or resume)):
             for one in self.path.iterdir():
                 if one != file:
                     shutil.rmtree(one) if one.is_dir() else one.unlink()
@@ -127,6 +133,27 @@ class FleetFolder:
     def keep_log(self, name: str, number: int, said: str) -> None:
         """Keep what an attempt said."""
         write_atomically(self.path / "logs" / f"{name}-{number}.txt", said.encode())
+
+    def drained(self) -> frozenset[str]:
+        """Return the hosts that get no further work, as somebody asked."""
+        try:
+            return frozenset((self.path / DRAINED).read_text().split("\n")) - {""}
+        except (OSError, UnicodeDecodeError):
+            return frozenset()
+
+    def keep_drained(self, hosts: Iterable[str]) -> None:
+        """Keep which hosts get no further work; whoever works on the fleet looks every moment."""
+        write_atomically(self.path / DRAINED, "\n".join(sorted(hosts)).encode())
+
+    def shown(self) -> dict[str, Any]:
+        """Return the state that was shown last.
+
+        Raises:
+            UserError: there is none, or it is damaged.
+
+        """
+        schema = packaged_schema("edgeflare.fleet.record", SCHEMA_FILE)
+        return load_json(self.path / STATE, schema)
 
     def show(self, state: FleetState) -> None:
         """Write what people see of the state."""

@@ -24,9 +24,9 @@ td.n,th.n{text-align:right;font-variant-numeric:tabular-nums}
 def fleet_page(state: FleetState) -> str:
     """Return the page of a state: one file, without a script."""
     done = sum(unit.status == "done" for unit in state.units)
-    ended = sum(unit.ended for unit in state.units)
-    seeds = sum(unit.seeds for unit in state.units)
-    found = sum(unit.found for unit in state.units)
+    ended = sum(unit.ended for unit in state.searched)
+    seeds = sum(unit.seeds for unit in state.searched)
+    found = sum(unit.found for unit in state.searched)
     refresh = "" if state.ended else f'<meta http-equiv="refresh" content="{REFRESH_SECONDS}">'
     rate = ended / state.seconds * 3600 if state.seconds else 0.0
     drained = f"<p>Drained: {_text(', '.join(state.drained))}.</p>" if state.drained else ""
@@ -47,6 +47,7 @@ def _devices(state: FleetState) -> str:
     rows = [
         (
             _text(one.place),
+            _text(one.unit),
             _number(one.units),
             _number(one.busy_seconds),
             _number(100 * one.busy_seconds / state.seconds if state.seconds else 0.0),
@@ -54,7 +55,7 @@ def _devices(state: FleetState) -> str:
         )
         for one in state.places
     ]
-    return _table(("device", "units", "busy s", "busy %", "quarantined, because"), rows)
+    return _table(("device", "works on", "units", "busy s", "busy %", "quarantined, because"), rows)
 
 
 def _units(units: Sequence[UnitState]) -> str:

@@ -62,6 +62,7 @@ class PlaceState:
     Attributes:
         place: what people call it.
         host: its host.
+        unit: what it works on; empty for nothing.
         units: it has done.
         busy_seconds: for which it worked.
         failures: attempts in a row that its host could not do with it.
@@ -71,6 +72,7 @@ class PlaceState:
 
     place: str
     host: str
+    unit: str = ""
     units: int = 0
     busy_seconds: float = 0.0
     failures: int = 0
@@ -103,6 +105,11 @@ class FleetState:
     def to_json(self) -> dict[str, Any]:
         """Return it as plain JSON values."""
         return {"schema": SCHEMA, **asdict(self)}
+
+    @property
+    def searched(self) -> list[UnitState]:
+        """The units that search; others only evaluate."""
+        return [unit for unit in self.units if unit.seeds]
 
     def unit(self, name: str) -> UnitState:
         """Return the unit of that name."""

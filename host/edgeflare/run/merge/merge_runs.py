@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import shutil
-import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
@@ -12,6 +9,8 @@ from pathlib import Path
 from edgeflare.errors import UserError
 from edgeflare.run.derive_document import write_document
 from edgeflare.run.journal import Journal
+from edgeflare.run.journal_database import DamagedJournalError, reporting_damage
+from edgeflare.run.merge.folder_in_place import made_in_place_of
 from edgeflare.run.merge.merged_description import describe_merged
 from edgeflare.run.merge.merged_inputs import copy_inputs
 from edgeflare.run.merge.merged_rows import merge_rows
@@ -48,15 +47,19 @@ def merge_runs(
             with another on a seed; or there is something at `out`.
 
     """
-    RunDirectory.check(out, overwrite=overwrite)
     _require_apart(paths, out)
+    RunDirectory.check(out, overwrite=overwrite)
     with ExitStack() as stack:
         parts = opened_parts(paths, stack, allow_other_host=allow_other_host)
         owners = find_owners(parts)
-        with _made_beside(out, overwrite=overwrite) as folder:
+        with made_in_place_of(out, overwrite=overwrite) as folder:
             into = RunDirectory(folder)
             copy_inputs(parts, owners, into, copied)
-            with closing(Journal.create(into.journal, {})) as journal:
+            with (
+                closing(Journal.create(into.journal, {})) as journal,
+                _naming_parts(),
+                reporting_damage(into.journal),
+            ):
                 merge_rows(parts, owners, journal)
                 for key, value in describe_merged(parts, journal).items():
                     journal.note(key, value)
@@ -88,17 +91,11 @@ def _require_apart(paths: Sequence[Path], out: Path) -> None:
 
 
 @contextmanager
-def _made_beside(out: Path, *, overwrite: bool) -> Iterator[Path]:
-    """Yield a folder beside `out`, whose content goes there at the end; nothing does on errors."""
+def _naming_parts() -> Iterator[None]:
+    """Say of a merged journal that cannot be worked with that one of the parts is damaged."""
     try:
-        out.parent.mkdir(parents=True, exist_ok=True)
-        folder = Path(tempfile.mkdtemp(prefix=f".{out.name}.", dir=out.parent))
-    except OSError as error:
-        raise UserError(f"cannot make a folder beside {out}: {error.strerror}") from None
-    try:
-        yield folder
-        RunDirectory.claim(out, overwrite=overwrite)
-        for made in sorted(folder.iterdir()):
-            os.replace(made, out / made.name)
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)
+        yield
+    except DamagedJournalError as damaged:
+        raise UserError(
+            f"a run that is merged is damaged ({damaged.why}): `edgeflare report RUN` shows which"
+        ) from damaged

@@ -5,15 +5,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import reduce
-from itertools import chain
 from operator import or_
 from typing import Any
 
 import numpy as np
 
+from edgeflare.core.answer import FAILURES
 from edgeflare.run.coverage_figures import COVERAGE_KEY
 from edgeflare.run.journal import HELD_OUT_KEY, Journal
-from edgeflare.run.merge.merged_health import merged_health
+from edgeflare.run.journal_rows import REPETITIONS
+from edgeflare.run.merge.merged_health import HEALTH_KEY, merged_health
 from edgeflare.run.merge.run_part import RunPart
 from edgeflare.run.other_hosts import OTHER_HOSTS_KEY, other_host_lines
 from edgeflare.run.run_header import RunHeader
@@ -25,9 +26,6 @@ from edgeflare.run.stored_answers import from_rows
 
 PARTS_KEY = "parts"
 """The key of `about` under which the journal of a merged run says what it was merged from."""
-
-HEALTH_KEY = "health"
-"""The key under which it says what was seen of the devices."""
 
 
 def describe_merged(parts: Sequence[RunPart], journal: Journal) -> dict[str, Any]:
@@ -49,7 +47,7 @@ def describe_merged(parts: Sequence[RunPart], journal: Journal) -> dict[str, Any
         SCREENING_KEY: None if whole else next(filter(None, screenings), None),
         "notes": _each_line_once(parts, "notes"),
         WARNINGS_KEY: _warnings(parts, header, journal),
-        HEALTH_KEY: merged_health([part.about.get(HEALTH_KEY, {}) for part in parts]),
+        HEALTH_KEY: merged_health([part.about.get(HEALTH_KEY) or {} for part in parts]),
         OTHER_HOSTS_KEY: [*_other_hosts(parts), *_other_devices(parts)],
         COVERAGE_KEY: None,
         PARTS_KEY: [_part(part) for part in parts],
@@ -63,10 +61,13 @@ def _stopped_by(
 ) -> str | None:
     """Return what stopped the merged run before its end.
 
-    Where a part was stopped that another one searched again to its end, that is nothing.
+    Where a part was stopped that another one searched again to its end, that is nothing, also
+    where the two come from an earlier merge.
     """
-    finished = set(chain.from_iterable(part.seed_ids for part in parts if part.is_finished))
-    if len(finished) < len(ids):
+    finished = reduce(or_, (part.seed_ids for part in parts if part.is_finished), SeedIds(()))
+    refines = header.plan.strengthen or header.plan.shrink
+    done = journal.seed_rows.done(REPETITIONS, FAILURES if refines else None)
+    if max(len(finished), done) < len(ids):
         stopped = (part.about.get("stopped_by", "killed") for part in parts)
         return next(str(one) for one in stopped if one not in (None, "merge"))
     if header.plan.seed_ids is not None:

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Callable, Iterator, Sequence
 
-from edgeflare.errors import UserError
 from edgeflare.run.journal_database import reporting_damage
 from edgeflare.run.merge.run_part import RunPart
 from edgeflare.run.merge.seed_owners import SeedOwners
@@ -34,6 +32,12 @@ def copy_inputs(
 
     """
     done = 0
+    # Models take something beside the inputs that are searched: of each seed, or of none.
+    has_fixed = any(
+        part.directory.inside(fixed_name(seed_id)).is_file()
+        for part in parts
+        for seed_id, *_ in _stored(part)
+    )
     for at, part in enumerate(parts):
         before = _unrefined(part)
         for seed_id, image, sha256, seed_image in _stored(part):
@@ -41,10 +45,8 @@ def copy_inputs(
                 continue
             _copy(part, into, image, sha256)
             names = {seed_image, before.get(seed_id, image)} - {image}
-            for name in names:
+            for name in (*names, *([fixed_name(seed_id)] if has_fixed else ())):
                 _copy(part, into, name)
-            if (part.directory.path / fixed_name(seed_id)).is_file():
-                _copy(part, into, fixed_name(seed_id))
             done += 1
             if done % _TOLD_EVERY == 0:
                 copied(done)
@@ -64,14 +66,7 @@ def _unrefined(part: RunPart) -> dict[int, str]:
 
 
 def _copy(part: RunPart, into: RunDirectory, name: str, sha256: str | None = None) -> None:
-    try:
-        data = part.directory.read(name)
-    except OSError:
-        data = None
-    if data is None or (sha256 is not None and hashlib.sha256(data).hexdigest() != sha256):
-        raise UserError(
-            f"{part.directory.path / name} is gone, or not what the run stored: make that run again"
-        )
+    data = part.read_input(name, sha256)
     path = into.path / name  # not outside of it, since the same name is not outside of the part
     try:
         path.write_bytes(data)

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
+import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
@@ -10,10 +13,13 @@ from typing import Any, Final
 
 from edgeflare.errors import UserError
 from edgeflare.run.journal import HELD_OUT_KEY, Journal
-from edgeflare.run.journal_database import reporting_damage
+from edgeflare.run.journal_database import damaged_journal, reporting_damage
+from edgeflare.run.merge.merged_health import HEALTH_KEY, merged_health
+from edgeflare.run.other_hosts import OTHER_HOSTS_KEY
 from edgeflare.run.run_differences import RunDifference, differences
-from edgeflare.run.run_directory import RunDirectory
+from edgeflare.run.run_directory import INPUT_FOLDERS, RunDirectory
 from edgeflare.run.run_header import RunHeader
+from edgeflare.run.run_lock import is_locked
 from edgeflare.run.same_run import OtherHostError
 from edgeflare.run.screening_rows import SCREENING_KEY
 from edgeflare.run.seed_ids import SeedIds
@@ -57,25 +63,71 @@ class RunPart:
         """Whether all its seeds were searched, and what was found verified."""
         return self.about.get("stopped_by", "killed") in (None, "merge")
 
+    def read_input(self, name: str, sha256: str | None = None) -> bytes:
+        """Return the content of a file that the run stored.
+
+        Args:
+            name: its path, relative to the run directory.
+            sha256: of the content, where the journal has it.
+
+        Raises:
+            UserError: it is gone, or is not what the run stored.
+
+        """
+        if name.partition("/")[0] not in INPUT_FOLDERS:
+            raise damaged_journal(self.journal.path, f"it names {name!r} as an input")
+        try:
+            data = self.directory.read(name)
+        except OSError:
+            data = None
+        if data is None or (sha256 is not None and hashlib.sha256(data).hexdigest() != sha256):
+            raise UserError(
+                f"{self.directory.path / name} is gone, or not what the run stored: make that run"
+                " again"
+            )
+        return data
+
 
 @contextmanager
 def open_part(path: Path) -> Iterator[RunPart]:
     """Open a run that is merged.
 
     Raises:
-        UserError: there is no run, it is damaged, or it is none of a search.
+        UserError: there is no run, it is damaged, or it is none of a search; or another process
+            works on it.
 
     """
     directory = RunDirectory(path)
+    if is_locked(path):
+        raise UserError(
+            f"{path} is being worked on by another process: wait until that has ended, or stop it"
+        )
     with closing(Journal.open(directory.journal)) as journal, journal.transaction():
         with reporting_damage(directory.journal):
             about = journal.about()
             header = RunHeader.from_json(about)
             ids = header.seed_ids or SeedIds.first(int(about["seeds"]))
+            _require_readable(about, header, ids)
         for key, what in (("replay", "replay"), (SURVEY_KEY, "survey")):
             if about.get(key):
                 raise UserError(f"{path} is a {what}: merge takes runs of `edgeflare search`")
         yield RunPart(directory, journal, about, header, ids)
+
+
+def _require_readable(about: Mapping[str, Any], header: RunHeader, ids: SeedIds) -> None:
+    """Refuse what no run says of itself; raises what `reporting_damage` reports."""
+    for key in ("notes", "warnings", OTHER_HOSTS_KEY):
+        lines = about.get(key) or []
+        if not isinstance(lines, list) or not all(isinstance(line, str) for line in lines):
+            raise TypeError(f"{key} are no lines")
+    if not isinstance(about.get(SCREENING_KEY) or "", str):
+        raise TypeError("the screening is no sha256")
+    held_out = about.get(HELD_OUT_KEY) or {"sha256": "", "labels": None}
+    if not isinstance(held_out["sha256"], str) or not isinstance(held_out["labels"] or [], list):
+        raise TypeError("the held-out inputs are none")
+    merged_health([about.get(HEALTH_KEY) or {}])
+    if header.all_seeds is not None and ids.last >= header.all_seeds:
+        raise ValueError(f"it names seed {ids.last} of {header.all_seeds}")
 
 
 def require_mergeable(parts: Sequence[RunPart], *, allow_other_host: bool) -> None:
@@ -125,7 +177,11 @@ def _further(one: RunPart, other: RunPart) -> Iterator[tuple[str, object, object
 
 
 def _held_out(part: RunPart) -> str:
-    return str((part.about.get(HELD_OUT_KEY) or {}).get("sha256", "nothing"))[:12]
+    given = part.about.get(HELD_OUT_KEY)
+    if given is None:
+        return "nothing"
+    labels = zlib.crc32(json.dumps(given["labels"]).encode())
+    return f"{given['sha256'][:12]}, labels {labels:08x}"
 
 
 def _refusal(one: RunPart, other: RunPart, found: RunDifference) -> str:

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import hashlib
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from edgeflare.errors import UserError
 from edgeflare.run.journal_database import reporting_damage
 from edgeflare.run.journal_rows import REPETITIONS
 from edgeflare.run.merge.run_part import RunPart
-from edgeflare.run.seed_rows import Row, SeedRows
+from edgeflare.run.seed_rows import Row
 
 _NAMED = 5
 """Seeds that a message names."""
@@ -20,6 +21,9 @@ _FOUND = {"kind": 1, "operators": 2, "sha256": 4}
 _CHANGE, _BEFORE = slice(6, 10), slice(8, 12)
 """Columns that say how far an input is from its seed: of a trigger, and of a refinement, which has
 what it was before."""
+
+_IMAGE_BEFORE = 7
+"""Column of a refinement."""
 
 
 @dataclass(slots=True)
@@ -54,17 +58,19 @@ def find_owners(parts: Sequence[RunPart]) -> SeedOwners:
                         doubled.append(at)
                 if stage > farthest.get(seed_id, 0):
                     farthest[seed_id], owners.of[seed_id] = stage, at
-    _require_agreement(parts, owners.doubled)
+    _require_agreement(parts, owners)
     return owners
 
 
-def _require_agreement(parts: Sequence[RunPart], doubled: Mapping[int, Sequence[int]]) -> None:
+def _require_agreement(parts: Sequence[RunPart], owners: SeedOwners) -> None:
+    """Hold each run that has a seed to the one that has come farthest with it."""
     apart: dict[tuple[str, str], list[str]] = {}
-    for seed_id, places in sorted(doubled.items()):
-        first = parts[places[0]]
-        for other in (parts[at] for at in places[1:]):
-            if what := _disagreement(seed_id, first, other):
-                apart.setdefault((first.name, other.name), []).append(f"{seed_id} ({what})")
+    for seed_id, places in sorted(owners.doubled.items()):
+        farthest = owners.of[seed_id]
+        for at in places:
+            first, second = (parts[place] for place in sorted((farthest, at)))
+            if at != farthest and (what := _disagreement(seed_id, first, second)):
+                apart.setdefault((first.name, second.name), []).append(f"{seed_id} ({what})")
     for (one, two), seeds in apart.items():
         named = ", ".join(seeds[:_NAMED])
         more = f" and {len(seeds) - _NAMED} more" if len(seeds) > _NAMED else ""
@@ -84,7 +90,7 @@ def _disagreement(seed_id: int, one: RunPart, other: RunPart) -> str | None:
     if None not in found:
         if (mine is None) != (theirs is None):
             return "whether it deviates itself"
-        return _other_finding(seed_id, rows, found)
+        return _other_finding(seed_id, (one, other), found)
     # One that was searched deviates in no run, and one that deviates was searched in none.
     evaluated = [each.has_screened(seed_id) for each in rows]
     deviating = [bool(one) and not chain for one, chain in zip(found, (mine, theirs), strict=True)]
@@ -92,14 +98,16 @@ def _disagreement(seed_id: int, one: RunPart, other: RunPart) -> str | None:
 
 
 def _other_finding(
-    seed_id: int, rows: Sequence[SeedRows], found: Sequence[Row | None]
+    seed_id: int, parts: Sequence[RunPart], found: Sequence[Row | None]
 ) -> str | None:
     """Return in what two findings from one seed differ; one may be refined, and the other not."""
     mine, theirs = (one or () for one in found)
-    refined = [each.of_seed("refinements", seed_id) for each in rows]
+    refined = [part.journal.seed_rows.of_seed("refinements", seed_id) for part in parts]
     if (refined[0] is None) == (refined[1] is None):
         apart = (name for name, at in _FOUND.items() if mine[at] != theirs[at])
         return next((f"the {name} of what was found" for name in apart), None)
-    before = refined[0] or refined[1] or ()
-    unrefined = mine if refined[0] is None else theirs
-    return None if before[_BEFORE] == unrefined[_CHANGE] else "what was found, before refining"
+    at = 0 if refined[0] is not None else 1
+    before, unrefined = refined[at] or (), (theirs, mine)[at]
+    stored = hashlib.sha256(parts[at].read_input(before[_IMAGE_BEFORE])).hexdigest()
+    same = before[_BEFORE] == unrefined[_CHANGE] and stored == unrefined[_FOUND["sha256"]]
+    return None if same else "what was found, before refining"

@@ -1,0 +1,197 @@
+"""The lease of a device: one host has it at a time, and one whose lease has ended is told so."""
+
+from __future__ import annotations
+
+import hmac
+import math
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from google.protobuf.message import DecodeError
+
+from edgeflare_agent.device_lock import DeviceLock
+from edgeflare_protos import agent_pb2
+from edgeflare_protos.lease_words import holder_words, lease_token
+from edgeflare_protos.limits import MOST_HOLDER_CHARACTERS
+
+LEASE_SECONDS = 30
+"""Of a lease that is not renewed. A host renews it every third of that, so that two renewals may
+fail; a link that is away for longer, or a host, keeps nobody from the device."""
+
+
+class NotLeased(Exception):  # noqa: N818
+    """A call's lease is not the current one, or it has none while another host has one."""
+
+
+@dataclass(frozen=True)
+class Grant:
+    """A lease that was given.
+
+    Attributes:
+        number: grows with each.
+        seconds: until it ends, unless it is renewed.
+        continues: whether the host had the last one too, so that what it opened is still its own.
+
+    """
+
+    number: int
+    seconds: float
+    continues: bool
+
+
+@dataclass(frozen=True)
+class Taken:
+    """A lease that another host has.
+
+    Attributes:
+        holder: that host.
+        seconds: until the lease ends, unless it is renewed.
+
+    """
+
+    holder: agent_pb2.LeaseHolder
+    seconds: float
+
+
+@dataclass
+class _Held:
+    number: int
+    secret: str
+    holder: agent_pb2.LeaseHolder
+    ends: float
+
+
+class DeviceLease:
+    """Gives a device to one host at a time. Safe with several threads.
+
+    A lease ends when it is given back, when it was not renewed in time, or when a host shows that
+    it may take it over. Its number fences: calls that still come under an earlier one are refused,
+    also where the same host has a later one.
+
+    Args:
+        seconds: of a lease that is not renewed.
+        device: what all agents of this device share.
+        clock: seconds that only grow.
+
+    """
+
+    def __init__(
+        self,
+        seconds: float,
+        device: DeviceLock,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self.seconds = seconds
+        self._device = device
+        self._clock = clock
+        self._lock = threading.Lock()
+        self._number = 0
+        self._held: _Held | None = None
+        self._last_secret = ""
+
+    def acquire(
+        self, holder: agent_pb2.LeaseHolder, secret: str, former_secret: str = ""
+    ) -> Grant | Taken:
+        """Give the lease to a host, renew the one that it has, or say who else has it.
+
+        Args:
+            holder: the host, in words.
+            secret: by which the host is known again.
+            former_secret: that of a lease which ends if it is the current one; empty for none.
+
+        """
+        with self._lock:
+            held = self._living()
+            if held is not None and _same(held.secret, secret):
+                held.ends = self._clock() + self.seconds
+                return Grant(held.number, self.seconds, continues=True)
+            if held is None:
+                elsewhere = self._device.take(self._told)
+                if elsewhere is not None:
+                    return _read(elsewhere)
+            elif not (former_secret and _same(held.secret, former_secret)):
+                return Taken(held.holder, held.ends - self._clock())
+            self._number += 1
+            self._held = _Held(self._number, secret, holder, self._clock() + self.seconds)
+            continues = _same(self._last_secret, secret)
+            self._last_secret = secret
+            return Grant(self._number, self.seconds, continues)
+
+    def admit(self, token: str | None) -> int:
+        """Let a call use the device, which renews its lease; return the lease's number, or 0.
+
+        Args:
+            token: the lease as the call has it, see `lease_token`; None if it has none.
+
+        Raises:
+            NotLeased: see there.
+
+        """
+        with self._lock:
+            held = self._living()
+            if held is None and token is None:
+                return 0
+            if held is None:
+                raise NotLeased("the lease of this call has ended")
+            if token is not None and _same(lease_token(held.number, held.secret), token):
+                held.ends = self._clock() + self.seconds
+                return held.number
+            lost = "" if token is None else "the lease of this call has ended, and "
+            left = math.ceil(held.ends - self._clock())
+            raise NotLeased(
+                f"{lost}the device is in use by {holder_words(held.holder)} for {left} s more at"
+                " least, and longer while that works"
+            )
+
+    def release(self, token: str | None) -> None:
+        """End a lease; if it has ended already, nothing changes."""
+        with self._lock:
+            held = self._living()
+            if held and token and _same(lease_token(held.number, held.secret), token):
+                self._end()
+
+    def _living(self) -> _Held | None:
+        if self._held is not None and self._clock() >= self._held.ends:
+            self._end()
+        return self._held
+
+    def _end(self) -> None:
+        self._held = None
+        self._device.drop()
+
+    def _told(self) -> bytes:
+        """Return what another agent of the device is told; nothing if nobody has a lease."""
+        with self._lock:
+            held = self._living()
+            if held is None:
+                return b""
+            left = held.ends - self._clock()
+            told = agent_pb2.AcquireLeaseReply(in_use_by=held.holder, seconds=left)
+            return told.SerializeToString()
+
+
+def check_holder(holder: agent_pb2.LeaseHolder) -> None:
+    """Refuse, by a ValueError, what could not be shown in a line."""
+    for name, text in (("user", holder.user), ("command", holder.command)):
+        if len(text) > MOST_HOLDER_CHARACTERS or not text.isprintable():
+            raise ValueError(
+                f"the {name} of a lease must be at most {MOST_HOLDER_CHARACTERS} characters that"
+                " print"
+            )
+
+
+def _same(one: str, other: str) -> bool:
+    return hmac.compare_digest(one.encode(), other.encode())
+
+
+def _read(told: bytes) -> Taken:
+    """Return what another program said; whoever runs on the device may say anything."""
+    try:
+        reply = agent_pb2.AcquireLeaseReply.FromString(told)
+        check_holder(reply.in_use_by)
+    except (DecodeError, ValueError):
+        reply = agent_pb2.AcquireLeaseReply()
+    seconds = reply.seconds if 0 <= reply.seconds < math.inf else 0.0
+    return Taken(reply.in_use_by, seconds)

@@ -1,0 +1,95 @@
+"""`edgeflare fleet`: how far the work of a fleet is, and hosts that get no further work."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.box import SIMPLE_HEAD
+from rich.markup import escape
+from rich.table import Table
+
+from edgeflare.cli.completion import complete_run
+from edgeflare.cli.console import Console
+from edgeflare.errors import UserError
+from edgeflare.fleet.record.fleet_folder import FleetFolder
+from edgeflare.suggestion import suggestion
+from edgeflare.untrusted_text import printable
+
+app = typer.Typer(
+    help="How far the work of a fleet is, and hosts that get no further work.",
+    no_args_is_help=True,
+)
+
+FleetRun = Annotated[
+    Path,
+    typer.Argument(
+        metavar="RUN",
+        help="The --out of the command that works on the fleet.",
+        autocompletion=complete_run,
+    ),
+]
+AsJson = Annotated[bool, typer.Option("--json", help="Print what fleet.json holds.")]
+HostName = Annotated[str, typer.Argument(metavar="HOST", help="As fleet.toml names it.")]
+Undo = Annotated[bool, typer.Option("--undo", help="Give the host work again.")]
+
+
+@app.command()
+def status(run: FleetRun, as_json: AsJson = False) -> None:
+    """Say how far the units are, what each device does, and what is quarantined and why.
+
+    It reads RUN.fleet/fleet.json, which the command that works on the fleet writes every few
+    seconds. RUN.fleet/fleet.html shows the same in a browser.
+    """
+    state = FleetFolder.beside(run).shown()
+    if as_json:
+        typer.echo(json.dumps(state, indent=1))
+        return
+    console = Console()
+    units, seconds = state["units"], float(state["seconds"])
+    done = sum(unit["status"] == "done" for unit in units)
+    searched = [unit for unit in units if unit["seeds"]]
+    ended, found, seeds = (
+        sum(unit[key] for unit in searched) for key in ("ended", "found", "seeds")
+    )
+    rate = ended / seconds * 3600 if seconds else 0.0
+    console.print(
+        f"{done} of {len(units)} units done, {ended:,} of {seeds:,} seeds searched,"
+        f" {found:,} findings, {rate:,.0f} seeds per hour"
+        f"{'; the command has ended' if state['ended'] else ''}"
+    )
+    console.print(_places(state))
+
+
+@app.command()
+def drain(run: FleetRun, host: HostName, undo: Undo = False) -> None:
+    """Give a host no further units, so that it may be looked after; what runs there ends first."""
+    folder = FleetFolder.beside(run)
+    known = sorted({place["host"] for place in folder.shown()["places"]})
+    if host not in known:
+        raise UserError(
+            f"no host {host} in {folder.path}{suggestion(host, known)}: it has {', '.join(known)}"
+        )
+    drained = folder.drained()
+    folder.keep_drained(drained - {host} if undo else drained | {host})
+    Console().print(escape(printable(f"{host} gets {'work again' if undo else 'no further work'}")))
+
+
+def _places(state: dict[str, Any]) -> Table:
+    table = Table(box=SIMPLE_HEAD, pad_edge=False)
+    for column in ("device", "units", "busy", "now", "no further work, because"):
+        table.add_column(column, overflow="fold")
+    for place in state["places"]:
+        drained = "drained" if place["host"] in state["drained"] else ""
+        share = place["busy_seconds"] / state["seconds"] if state["seconds"] else 0.0
+        cells = (
+            place["place"],
+            str(place["units"]),
+            f"{share:.0%}",
+            place["unit"],
+            place["quarantined"] or drained,
+        )
+        table.add_row(*(escape(printable(cell)) for cell in cells))
+    return table

@@ -1,0 +1,189 @@
+"""What a host has of a device's lease: taken from the agent, renewed, and given back."""
+
+from __future__ import annotations
+
+import getpass
+import math
+import os
+import platform
+import re
+import secrets
+import sys
+import threading
+import time
+from contextlib import suppress
+from datetime import datetime, timedelta
+from pathlib import Path
+
+from edgeflare.devices.connection import Connection, DeviceLost
+from edgeflare.devices.lease import LocalLease
+from edgeflare.errors import InfrastructureError
+from edgeflare.untrusted_text import printable
+from edgeflare_protos import agent_pb2 as wire
+from edgeflare_protos import set_seal
+from edgeflare_protos.lease_words import holder_words
+from edgeflare_protos.limits import MOST_HOLDER_CHARACTERS
+
+LEASES_SINCE = (1, 5)
+"""The version of the protocol from which on an agent gives leases."""
+
+RENEWALS = 3
+"""In the time of one lease: two may be lost before the lease is."""
+
+RETRIES = 10
+"""In that time, after a renewal that did not get through."""
+
+
+class DeviceInUse(InfrastructureError):  # noqa: N818 - what happened
+    """Another host has the device; trying again before it has ended would not help."""
+
+
+class AgentLease:
+    """The right to use a device, renewed by a thread of its own until it is given back.
+
+    The agent decides whether it still holds, by its own clock. What this host knows of that is as
+    old as its last renewal, so an answer that arrives later than the lease lasts from then on is
+    not taken before the agent has confirmed that the lease never ended.
+    """
+
+    def __init__(self) -> None:
+        """Prepare; nothing is asked for yet."""
+        self._secret = secrets.token_urlsafe(16)
+        self._number = 0
+        self._connection: Connection | None = None
+        self._local: LocalLease | None = None
+        self._good_until = -math.inf
+        self._renewing = threading.Lock()
+        self._suspended = threading.Event()
+        self._thread: threading.Thread | None = None
+
+    def acquire(self, connection: Connection, local: LocalLease | None) -> None:
+        """Take the lease, or go on with it over another connection.
+
+        Agents before 1.5 give none.
+
+        Args:
+            connection: to the agent, after the handshake.
+            local: the device among the processes of this host; None where nothing keeps that.
+
+        Raises:
+            DeviceInUse: see there.
+            InfrastructureError: the device fails.
+
+        """
+        if connection.protocol < LEASES_SINCE:
+            return
+        request = wire.AcquireLeaseRequest(
+            holder=_own_words(),
+            secret=self._secret,
+            former_secret=local.former_secret if local else "",
+        )
+        set_seal(request)
+        asked = _now()
+        reply = connection.acquire_lease(request)
+        if not reply.number:
+            raise DeviceInUse(self._in_use(connection, reply))
+        self._number, self._good_until = reply.number, asked + reply.seconds
+        self._connection, self._local = connection, local
+        if local is not None:
+            local.keep(self._secret)
+        connection.carry_lease(reply.number, self._secret, self._confirm)
+        self._suspended = threading.Event()
+        self._thread = threading.Thread(
+            target=self._keep_renewing,
+            args=(connection, reply.seconds, self._suspended),
+            name=f"{connection.name} lease",
+            daemon=True,
+        )
+        self._thread.start()
+
+    def suspend(self) -> None:
+        """Renew the lease no longer, but do not give it back. Suspending twice is no error.
+
+        It waits for a renewal that is under way, which ends at once when its connection is closed.
+        """
+        self._suspended.set()
+        if self._thread is not None:
+            self._thread.join()
+            self._thread = None
+
+    def release(self) -> None:
+        """Give the lease back, if the agent can be reached. Releasing twice is no error."""
+        self._suspended.set()
+        connection, self._connection = self._connection, None
+        if connection is None or _now() >= self._good_until:
+            return  # without renewals it ends by itself
+        with suppress(InfrastructureError):
+            connection.release_lease()
+            if self._local is not None:
+                self._local.forget()
+
+    def _confirm(self) -> None:
+        """See to it that the lease has not ended.
+
+        Raises:
+            DeviceLost: it has, or that cannot be known.
+
+        """
+        connection = self._connection
+        if connection is None or _now() < self._good_until:
+            return
+        try:
+            self._renew(connection)
+        except InfrastructureError as error:
+            raise DeviceLost(str(error)) from None
+
+    def _renew(self, connection: Connection) -> None:
+        with self._renewing:
+            asked = _now()
+            self._good_until = asked + connection.renew_lease()
+
+    def _keep_renewing(
+        self, connection: Connection, seconds: float, suspended: threading.Event
+    ) -> None:
+        pause = seconds / RENEWALS
+        while not suspended.wait(pause):
+            try:
+                self._renew(connection)
+                pause = seconds / RENEWALS
+            except InfrastructureError:  # which whoever waits for an answer will learn
+                pause = seconds / RETRIES
+
+    def _in_use(self, connection: Connection, reply: wire.AcquireLeaseReply) -> str:
+        until = datetime.now().astimezone() + timedelta(seconds=min(reply.seconds, 86_400.0))
+        lost = "the lease of this command has ended, and the device is now " if self._number else ""
+        return (
+            f"{connection.place}: {lost}in use by {printable(holder_words(reply.in_use_by))} until"
+            f" {until:%H:%M:%S} at least, and longer while that works: wait until it has ended, or"
+            " name another device"
+        )
+
+
+def _now() -> float:
+    """Return seconds that go on while this host sleeps, as Python's own do not on Linux."""
+    if sys.platform == "linux":
+        return time.clock_gettime(time.CLOCK_BOOTTIME)
+    return time.monotonic()
+
+
+def _own_words() -> wire.LeaseHolder:
+    try:
+        user = getpass.getuser()
+    except (KeyError, OSError):  # a container whose user has no name
+        user = str(os.getuid())
+    return wire.LeaseHolder(
+        user=_short(f"{user}@{platform.node()}"), process=os.getpid(), command=_short(_command())
+    )
+
+
+def _command() -> str:
+    """Return what runs, without arguments that may be private."""
+    program = Path(sys.argv[0])
+    name = program.parent.name if program.name == "__main__.py" else program.name
+    if name == "edgeflare" and len(sys.argv) > 1 and re.fullmatch(r"[a-z][a-z-]*", sys.argv[1]):
+        return f"edgeflare {sys.argv[1]}"
+    return "python" if name in ("", "-", "-c") else name
+
+
+def _short(text: str) -> str:
+    return printable(text)[:MOST_HOLDER_CHARACTERS]

@@ -1,0 +1,190 @@
+"""The law of leases: one host at a time, numbers that only grow, and no lease that comes back."""
+
+# ruff: noqa: ARG002 - the arguments of methods are those of the seam
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import pytest
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
+
+from edgeflare_agent.device_lease import DeviceLease, Grant, NotLeased, Taken
+from edgeflare_agent.device_lock import DeviceLock
+from edgeflare_protos import agent_pb2
+from edgeflare_protos.lease_words import holder_words, lease_token
+
+SECONDS = 10.0
+HOSTS = ("ana", "ben", "eve")
+
+
+class LoneDevice(DeviceLock):
+    """A device with no other agent."""
+
+    def __init__(self) -> None:
+        self.taken = False
+
+    def take(self, tell: Callable[[], bytes]) -> bytes | None:
+        assert not self.taken
+        self.taken = True
+        return None
+
+    def drop(self) -> None:
+        self.taken = False
+
+
+class Saying(LoneDevice):
+    """A device whose other agent says something."""
+
+    def __init__(self, told: bytes) -> None:
+        super().__init__()
+        self._told = told
+
+    def take(self, tell: Callable[[], bytes]) -> bytes | None:
+        return self._told
+
+
+class Clock:
+    now = 100.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+def words(host: str) -> agent_pb2.LeaseHolder:
+    return agent_pb2.LeaseHolder(user=host, process=1, command="edgeflare search")
+
+
+@dataclass(frozen=True)
+class GivenLease:
+    """A lease that was given, and the token by which its host shows it."""
+
+    host: str
+    number: int
+    token: str
+
+
+class LawOfLeases(RuleBasedStateMachine):
+    """Hosts take, use and give back leases, in any order, and time passes.
+
+    What is expected is written down in the simplest way: whose the device is, and until when.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.clock, self.device = Clock(), LoneDevice()
+        self.lease = DeviceLease(SECONDS, self.device, self.clock)
+        self.given: list[GivenLease] = []
+        self.latest: GivenLease | None = None
+        self.ends = 0.0
+
+    @property
+    def owner(self) -> GivenLease | None:
+        return self.latest if self.clock.now < self.ends else None
+
+    @rule(seconds=st.sampled_from([1.0, SECONDS - 1, SECONDS, 3 * SECONDS]))
+    def time_passes(self, seconds: float) -> None:
+        self.clock.now += seconds
+
+    @rule(host=st.sampled_from(HOSTS), former=st.sampled_from(["", *HOSTS]))
+    def a_host_asks(self, host: str, former: str) -> None:
+        owner = self.owner
+        outcome = self.lease.acquire(words(host), of(host), former and of(former))
+        if owner is not None and owner.host not in (host, former):
+            assert isinstance(outcome, Taken)
+            left = self.ends - self.clock.now
+            assert (outcome.holder.user, outcome.seconds) == (owner.host, left)
+            return
+        assert isinstance(outcome, Grant)
+        self.ends = self.clock.now + SECONDS
+        if owner is not None and owner.host == host:
+            assert outcome == Grant(len(self.given), SECONDS, continues=True)
+            return
+        continues = bool(self.given) and self.given[-1].host == host
+        assert outcome == Grant(len(self.given) + 1, SECONDS, continues)
+        self.latest = GivenLease(host, outcome.number, lease_token(outcome.number, of(host)))
+        self.given.append(self.latest)
+
+    @precondition(lambda self: self.given)
+    @rule(back=st.integers(0, 3))
+    def a_call_comes(self, back: int) -> None:
+        one = self.given[-1 - back % len(self.given)]
+        if one == self.owner:
+            assert self.lease.admit(one.token) == len(self.given)
+            self.ends = self.clock.now + SECONDS
+        else:
+            with pytest.raises(NotLeased, match="the lease of this call has ended"):
+                self.lease.admit(one.token)
+
+    @precondition(lambda self: self.given)
+    @rule(back=st.integers(0, 3))
+    def a_lease_is_given_back(self, back: int) -> None:
+        one = self.given[-1 - back % len(self.given)]
+        self.lease.release(one.token)
+        if one == self.owner:
+            self.latest = None
+
+    @invariant()
+    def whoever_has_no_lease_is_served_while_nobody_has_one(self) -> None:
+        if self.owner is None:
+            assert self.lease.admit(None) == 0
+        else:
+            with pytest.raises(NotLeased, match=f"in use by {self.owner.host} "):
+                self.lease.admit(None)
+        assert self.device.taken == (self.owner is not None)
+
+
+TestLawOfLeases = LawOfLeases.TestCase
+
+
+def of(host: str) -> str:
+    """Return the secret of a host."""
+    return f"secret of {host}"
+
+
+def test_the_token_of_an_earlier_agent_is_none_of_this_one() -> None:
+    """Both have given one lease, so the numbers are the same."""
+    earlier, later = DeviceLease(SECONDS, LoneDevice()), DeviceLease(SECONDS, LoneDevice())
+    before = earlier.acquire(words("ana"), "before")
+    after = later.acquire(words("ben"), "after")
+    assert isinstance(before, Grant)
+    assert isinstance(after, Grant)
+    with pytest.raises(NotLeased, match=r"and the device is in use by ben \(process 1, edge"):
+        later.admit(lease_token(before.number, "before"))
+    assert later.admit(lease_token(after.number, "after")) == after.number
+
+
+@pytest.mark.parametrize(
+    ("told", "user", "seconds"),
+    [
+        (
+            agent_pb2.AcquireLeaseReply(in_use_by=words("ana"), seconds=7).SerializeToString(),
+            "ana",
+            7.0,
+        ),
+        (b"", "", 0.0),
+        (b"\xff" * 4096, "", 0.0),
+        (
+            agent_pb2.AcquireLeaseReply(in_use_by=words("\x1b[2J"), seconds=7).SerializeToString(),
+            "",
+            0.0,
+        ),
+        (
+            agent_pb2.AcquireLeaseReply(
+                in_use_by=words("ana"), seconds=float("nan")
+            ).SerializeToString(),
+            "ana",
+            0.0,
+        ),
+    ],
+    ids=["an agent", "silence", "noise", "commands of a terminal", "no number"],
+)
+def test_whatever_another_program_of_the_device_says_it_is_in_use(
+    told: bytes, user: str, seconds: float
+) -> None:
+    outcome = DeviceLease(SECONDS, Saying(told)).acquire(words("ben"), "secret")
+    assert isinstance(outcome, Taken)
+    assert (outcome.holder.user, outcome.seconds) == (user, seconds)
+    assert holder_words(outcome.holder).isprintable()

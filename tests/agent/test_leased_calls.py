@@ -1,0 +1,233 @@
+"""Calls of a running agent that use the device, with and without its lease."""
+
+from __future__ import annotations
+
+import hashlib
+import queue
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import grpc
+import pytest
+
+from edgeflare_protos import PROTOCOL_MAJOR, agent_pb2, crc32, seal_holds, set_seal
+from edgeflare_protos.lease_words import LEASE, lease_token
+from edgeflare_protos.limits import MOST_HOLDER_CHARACTERS
+
+PATIENT_SECONDS = 200
+ANA, BEN = "a" * 22, "b" * 22
+REFUSED = grpc.StatusCode.FAILED_PRECONDITION
+
+
+def asked(secret: str, former: str = "", user: str = "ana@bench3") -> agent_pb2.AcquireLeaseRequest:
+    holder = agent_pb2.LeaseHolder(user=user, process=812, command="edgeflare search")
+    request = agent_pb2.AcquireLeaseRequest(holder=holder, secret=secret, former_secret=former)
+    set_seal(request)
+    return request
+
+
+def acquire(client: Any, secret: str, former: str = "") -> Any:
+    reply = client.stub.AcquireLease(asked(secret, former), timeout=PATIENT_SECONDS)
+    assert seal_holds(reply)
+    return reply
+
+
+def carried(number: int, secret: str) -> tuple[tuple[str, str]]:
+    return ((LEASE, lease_token(number, secret)),)
+
+
+def refusal(call: Callable[..., Any], *arguments: Any, **options: Any) -> grpc.RpcError:
+    with pytest.raises(grpc.RpcError) as caught:
+        call(*arguments, timeout=PATIENT_SECONDS, **options)
+    return caught.value
+
+
+def infer(session_id: str, inputs: Any, request_id: int = 1) -> agent_pb2.InferRequest:
+    payload = inputs.tobytes()
+    return agent_pb2.InferRequest(
+        session_id=session_id,
+        request_id=request_id,
+        count=len(inputs),
+        payload=payload,
+        payload_crc32=crc32(payload),
+    )
+
+
+def opening(model: Path) -> agent_pb2.OpenSessionRequest:
+    return agent_pb2.OpenSessionRequest(
+        model_sha256=hashlib.sha256(model.read_bytes()).hexdigest(),
+        kernels="KERNELS_BUILTIN",
+        threads=1,
+        input_timeout_seconds=10,
+    )
+
+
+def workers(client: Any) -> int:
+    reply = client.stub.Telemetry(agent_pb2.TelemetryRequest(), timeout=PATIENT_SECONDS)
+    return len(reply.worker_rss_bytes)
+
+
+def test_a_host_without_leases_is_served_until_somebody_has_one(
+    start_agent: Any, connect: Any, int8_model: Path, harmless_inputs: Any
+) -> None:
+    client = connect(start_agent())
+    session_id = client.open(int8_model).session_id
+    batch = infer(session_id, harmless_inputs(3))
+    assert client.stub.Infer(batch, timeout=PATIENT_SECONDS).lease_number == 0
+
+    number = acquire(client, ANA).number
+    assert workers(client) == 0  # what others left open was ended
+    session = client.stub.OpenSession(
+        opening(int8_model), metadata=carried(number, ANA), timeout=PATIENT_SECONDS
+    )
+    batch.session_id = session.session_id
+    capture = agent_pb2.CaptureRequest(session_id=session.session_id)
+    for call, request in (
+        (client.stub.FindModel, agent_pb2.FindModelRequest(sha256="0" * 64)),
+        (client.stub.UploadModel, iter([agent_pb2.UploadModelRequest()])),
+        (client.stub.OpenSession, opening(int8_model)),
+        (client.stub.Infer, batch),
+        (lambda *given, **how: list(client.stub.InferStream(*given, **how)), iter([batch])),
+        (lambda *given, **how: list(client.stub.Capture(*given, **how)), capture),
+        (client.stub.RenewLease, agent_pb2.RenewLeaseRequest()),
+    ):
+        error = refusal(call, request)
+        assert error.code() is REFUSED
+        assert "the device is in use by ana@bench3 (process 812, edgeflare search) for" in (
+            error.details() or ""
+        )
+    assert workers(client) == 1
+    hello = agent_pb2.DescribeRequest(protocol=agent_pb2.ProtocolVersion(major=PROTOCOL_MAJOR))
+    assert client.stub.Describe(hello, timeout=PATIENT_SECONDS).machine
+
+    client.stub.ReleaseLease(
+        agent_pb2.ReleaseLeaseRequest(), metadata=carried(number, ANA), timeout=PATIENT_SECONDS
+    )
+    assert client.stub.Infer(batch, timeout=PATIENT_SECONDS).lease_number == 0
+
+
+def test_a_stream_that_outlives_its_lease_is_refused_before_its_batch_is_run(
+    start_agent: Any, connect: Any, int8_model: Path, harmless_inputs: Any
+) -> None:
+    client = connect(start_agent("--lease-seconds", "5"))
+    client.upload(int8_model.read_bytes())
+    first = acquire(client, ANA)
+    session = client.stub.OpenSession(
+        opening(int8_model), metadata=carried(first.number, ANA), timeout=PATIENT_SECONDS
+    )
+    batches: queue.Queue[agent_pb2.InferRequest] = queue.Queue()
+    replies = client.stub.InferStream(
+        iter(batches.get, None), metadata=carried(first.number, ANA), timeout=PATIENT_SECONDS
+    )
+    batches.put(infer(session.session_id, harmless_inputs(3)))
+    reply = next(replies)
+    assert reply.lease_number == first.number
+    assert seal_holds(reply)
+
+    while not (second := acquire(client, BEN)).number:  # until the lease of the first has ended
+        assert second.in_use_by.user == "ana@bench3"
+        assert 0 < second.seconds <= 5
+        time.sleep(0.1)
+    assert second.number == first.number + 1
+    assert workers(client) == 0
+    # Even to a session of the new holder's.
+    theirs = client.stub.OpenSession(
+        opening(int8_model), metadata=carried(second.number, BEN), timeout=PATIENT_SECONDS
+    )
+    batches.put(infer(theirs.session_id, harmless_inputs(3)))
+    error = refusal(lambda **_: next(replies))
+    assert error.code() is REFUSED
+    assert (error.details() or "").startswith("the lease of this call has ended, and the device")
+
+
+def test_a_host_keeps_what_it_has_open_under_its_secret_and_another_ends_it(
+    start_agent: Any, connect: Any, int8_model: Path
+) -> None:
+    client = connect(start_agent())
+    client.upload(int8_model.read_bytes())
+    first = acquire(client, ANA)
+    client.stub.OpenSession(
+        opening(int8_model), metadata=carried(first.number, ANA), timeout=PATIENT_SECONDS
+    )
+    assert acquire(client, ANA).number == first.number  # as if the first answer had been lost
+    assert workers(client) == 1
+    assert not acquire(client, BEN, "c" * 22).number
+    taken_over = acquire(client, BEN, ANA)
+    assert taken_over.number == first.number + 1
+    assert workers(client) == 0
+    assert not acquire(client, ANA).number
+
+
+def test_an_upload_is_held_to_its_lease_to_the_end(
+    start_agent: Any, connect: Any, int8_model: Path
+) -> None:
+    client = connect(start_agent())
+    content = int8_model.read_bytes()
+    sha256 = hashlib.sha256(content).hexdigest()
+    number = acquire(client, ANA).number
+
+    def parts() -> Iterator[agent_pb2.UploadModelRequest]:
+        header = agent_pb2.UploadModelRequest.Header(sha256=sha256, size_bytes=len(content))
+        yield agent_pb2.UploadModelRequest(header=header)
+        assert acquire(client, BEN, ANA).number == number + 1
+        yield agent_pb2.UploadModelRequest(chunk=content)
+
+    error = refusal(client.stub.UploadModel, parts(), metadata=carried(number, ANA))
+    assert error.code() is REFUSED
+    find = agent_pb2.FindModelRequest(sha256=sha256)
+    found = client.stub.FindModel(find, metadata=carried(number + 1, BEN), timeout=PATIENT_SECONDS)
+    assert not found.present
+
+
+def test_a_request_that_is_damaged_or_beyond_its_bounds_gets_no_lease(
+    start_agent: Any, connect: Any
+) -> None:
+    client = connect(start_agent())
+    damaged = asked(ANA)
+    damaged.secret = BEN
+    for request, code in (
+        (damaged, grpc.StatusCode.DATA_LOSS),
+        (asked("short"), grpc.StatusCode.INVALID_ARGUMENT),
+        (asked("a" * 129), grpc.StatusCode.INVALID_ARGUMENT),
+        (asked("ä" * 22), grpc.StatusCode.INVALID_ARGUMENT),
+        (asked(ANA, "b" * 129), grpc.StatusCode.INVALID_ARGUMENT),
+        (asked(ANA, user="\x1b[2J"), grpc.StatusCode.INVALID_ARGUMENT),
+        (asked(ANA, user="x" * (MOST_HOLDER_CHARACTERS + 1)), grpc.StatusCode.INVALID_ARGUMENT),
+    ):
+        assert refusal(client.stub.AcquireLease, request).code() is code
+    assert refusal(client.stub.RenewLease, agent_pb2.RenewLeaseRequest()).code() is REFUSED
+    assert acquire(client, BEN).number == 1
+
+
+def test_agents_of_one_device_share_its_lease_and_those_of_two_do_not(
+    start_agent: Any, connect: Any, tmp_path: Path
+) -> None:
+    one, same, other = (
+        connect(start_agent("--device", f"{tmp_path} {name}", "--lease-seconds", "3"))
+        for name in ("left", "left", "right")
+    )
+    number = acquire(one, ANA).number
+    refused = acquire(same, BEN)
+    assert not refused.number
+    assert refused.in_use_by.user == "ana@bench3"
+    assert 0 < refused.seconds <= 3
+    assert acquire(other, BEN).number
+
+    # Nobody asks the first agent any more; its lease ends all the same.
+    while not (granted := acquire(same, BEN)).number:
+        time.sleep(0.1)
+    assert not acquire(one, ANA).number
+    assert (
+        refusal(
+            one.stub.RenewLease, agent_pb2.RenewLeaseRequest(), metadata=carried(number, ANA)
+        ).code()
+        is REFUSED
+    )
+    same.stub.ReleaseLease(
+        agent_pb2.ReleaseLeaseRequest(),
+        metadata=carried(granted.number, BEN),
+        timeout=PATIENT_SECONDS,
+    )
+    assert acquire(one, ANA).number == number + 1

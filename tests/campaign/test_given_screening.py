@@ -1,0 +1,270 @@
+"""A screening that was made elsewhere: what it has to be, and what is taken from it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import closing
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, ClassVar
+
+import pytest
+
+from edgeflare.campaign.campaign import run_screening
+from edgeflare.campaign.given_screening import (
+    GivenScreening,
+    note_screening,
+    require_screening,
+)
+from edgeflare.core.goal import Find, Goal
+from edgeflare.core.seeds import Seeds
+from edgeflare.errors import UserError
+from edgeflare.run.journal import Journal
+from edgeflare.run.plan import Plan
+from edgeflare.run.run_header import RunHeader
+from edgeflare.run.seed_ids import SeedIds
+from edgeflare.search.strategy import SearchGenerator, Start, Strategy
+from edgeflare.search.strategy_registry import find_strategy, strategies
+from laboratory import Laboratory
+from merged_parts import (
+    PLAN,
+    about_of,
+    change_journal,
+    copied,
+    search_part,
+    small_laboratory,
+)
+
+Refusal = Callable[..., str]
+
+SOME = SeedIds.read("1,3")
+
+
+@pytest.fixture(scope="module")
+def screened(tmp_path_factory: pytest.TempPathFactory) -> Laboratory:
+    """A laboratory with a run `screening`, which no test changes."""
+    laboratory = small_laboratory(tmp_path_factory.mktemp("screened"))
+    laboratory.run("screening", phases=run_screening, **PLAN)
+    return laboratory
+
+
+def seeds_of(laboratory: Laboratory) -> Seeds:
+    images = laboratory.images
+    return Seeds(images, None, tuple(map(str, range(len(images)))))
+
+
+def header_of(run: Path, **plan: Any) -> RunHeader:
+    """Return the header of a search of some seeds that is like a run but for its plan."""
+    header = RunHeader.from_json(about_of(run))
+    return replace(header, plan=replace(header.plan, **{"seed_ids": SOME, **plan}))
+
+
+def load(laboratory: Laboratory, run: Path, header: RunHeader | None = None) -> GivenScreening:
+    return GivenScreening.load(run, header or header_of(run), seeds_of(laboratory))
+
+
+def test_a_screening_searches_nothing(screened: Laboratory) -> None:
+    with closing(Journal.open(screened.folder / "screening" / "run.db")) as journal:
+        assert not journal.chains()
+        assert len(journal.answers("seed")) == len(screened.images)
+        assert set(journal.answers("verify")) == set(journal.triggers())
+        assert journal.triggers()
+        assert journal.about()["stopped_by"] == "screening"
+
+
+def test_it_has_the_answers_to_all_seeds(screened: Laboratory) -> None:
+    given = load(screened, screened.folder / "screening")
+    assert list(given.rows) == list(given.outcomes) == list(range(len(screened.images)))
+
+
+@pytest.mark.slow
+def test_a_search_that_is_finished_is_the_same_screening(screened: Laboratory) -> None:
+    screened.run("whole", **PLAN)
+    given = [load(screened, screened.folder / name) for name in ("screening", "whole")]
+    assert given[0].sha256 == given[1].sha256
+
+
+def test_a_search_of_other_ways_or_on_a_device_of_another_name_may_take_it(
+    screened: Laboratory,
+) -> None:
+    run = screened.folder / "screening"
+    other = {"strategy": "donor", "rng_seed": 9, "max_queries": 3, "shrink": 0, "strengthen": 0}
+    other |= {"devices": ("board",)}
+    assert load(screened, run, header_of(run, **other)).sha256
+
+
+@pytest.mark.parametrize(
+    ("plan", "said"),
+    [
+        ({"goal": Goal(Find.KERNEL)}, "another option than this search, with --find any there"),
+        ({"ensemble": ("xnnpack", "builtin")}, "with --ensemble xnnpack there and xnnpack,builtin"),
+        ({"limit": 4}, "with --limit none there and 4 here"),
+    ],
+)
+def test_one_that_asked_something_else_is_refused(
+    screened: Laboratory, refusal: Refusal, plan: dict[str, Any], said: str
+) -> None:
+    run = screened.folder / "screening"
+    complaint = refusal(load, screened, run, header_of(run, **plan))
+    assert complaint.startswith(f"--screening {run} is of another ")
+    assert said in complaint
+    assert complaint.endswith("make it anew with --screen-only")
+
+
+def other_pair(header: RunHeader) -> RunHeader:
+    return replace(header, pair={"name": "other", "fingerprint": "1"})
+
+
+def other_kernels(header: RunHeader) -> RunHeader:
+    (device,) = header.devices
+    provenance = {**device["provenance"], "kernels": "xnnpack"}
+    return replace(header, devices=({**device, "provenance": provenance},))
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        (other_pair, "of another pair than this search, with pair laboratory there and other"),
+        (other_kernels, "of another device than this search, with kernels builtin there and"),
+    ],
+)
+def test_one_of_another_pair_or_device_is_refused(
+    screened: Laboratory,
+    refusal: Refusal,
+    change: Callable[[RunHeader], RunHeader],
+    said: str,
+) -> None:
+    run = screened.folder / "screening"
+    assert said in refusal(load, screened, run, change(header_of(run)))
+
+
+def test_one_that_has_not_all_seeds_is_refused(
+    screened: Laboratory, tmp_path: Path, refusal: Refusal
+) -> None:
+    run = copied(screened.folder / "screening", tmp_path / "run")
+    change_journal(run, "DELETE FROM answers WHERE role = 'seed' AND seed_id IN (0, 9)")
+    assert refusal(load, screened, run) == (
+        f"--screening {run} has answers to 8 of 10 seeds: finish it first with the command that"
+        " began it and --resume"
+    )
+
+
+def test_what_is_no_run_or_damaged_is_refused(
+    screened: Laboratory, tmp_path: Path, refusal: Refusal
+) -> None:
+    header = header_of(screened.folder / "screening")
+    assert "there is no run directory" in refusal(load, screened, tmp_path / "absent", header)
+    run = copied(screened.folder / "screening", tmp_path / "run")
+    change_journal(run, "UPDATE answers SET device = x'00' WHERE role = 'seed'")
+    assert "run.db is damaged" in refusal(load, screened, run, header)
+
+
+def test_a_search_of_some_seeds_evaluates_no_seed_and_has_those_of_its_own(
+    screened: Laboratory,
+) -> None:
+    screening = screened.folder / "screening"
+    totals = search_part(screened, "part", SOME, screening, **PLAN)["totals"]
+    assert totals["seeds"] == 2
+    with (
+        closing(Journal.open(screening / "run.db")) as theirs,
+        closing(Journal.open(screened.folder / "part" / "run.db")) as mine,
+    ):
+        rows = mine.answers("seed")
+        assert list(rows) == list(SOME)
+        assert all(rows[seed_id] == theirs.answers("seed")[seed_id] for seed_id in rows)
+
+
+class ReadsOthers(Strategy):
+    """A strategy of another package, which says nothing of what it reads."""
+
+    summary: ClassVar[str] = "keeps the donors"
+    handed: ClassVar[list[Any]] = []
+
+    def search(self, start: Start) -> SearchGenerator:
+        """Keep the donors, and ask nothing."""
+        self.handed.append(start.donors)
+        return None
+        yield
+
+
+@pytest.fixture
+def reads_others(monkeypatch: pytest.MonkeyPatch) -> type[ReadsOthers]:
+    """Have `random` be a strategy that says nothing of what it reads."""
+    entry = find_strategy("random")
+    other = replace(entry, strategy=ReadsOthers)
+    monkeypatch.setattr("edgeflare.campaign.search_phase.find_strategy", lambda _name: other)
+    monkeypatch.setattr("edgeflare.campaign.given_screening.find_strategy", lambda _name: other)
+    ReadsOthers.handed.clear()
+    return ReadsOthers
+
+
+@pytest.mark.parametrize("find", list(Find))
+def test_a_part_is_handed_the_donors_of_the_whole(
+    tmp_path: Path, reads_others: type[ReadsOthers], find: Find
+) -> None:
+    laboratory = small_laboratory(tmp_path)
+    laboratory.run("screening", phases=run_screening, goal=Goal(find))
+    laboratory.run("whole", goal=Goal(find))
+    whole = reads_others.handed.copy()
+    reads_others.handed.clear()
+    totals = search_part(laboratory, "part", range(5), tmp_path / "screening", goal=Goal(find))[
+        "totals"
+    ]
+    assert len(reads_others.handed) == totals["searched"] > 0
+    images = [[donor.input.tobytes() for donor in donors] for donors in whole]
+    assert images[0]
+    for donors in reads_others.handed:
+        assert [donor.input.tobytes() for donor in donors] == images[0]
+        assert [repr(one.outcome) for one in donors] == [repr(one.outcome) for one in whole[0]]
+
+
+def plan_of(strategy: str, find: Find = Find.ANY, seed_ids: SeedIds | None = SOME) -> Plan:
+    return Plan(strategy, Goal(find), ("board",), seed_ids=seed_ids)
+
+
+@pytest.mark.parametrize("find", list(Find))
+@pytest.mark.parametrize("strategy", sorted(strategies()))
+def test_a_screening_is_needed_where_other_seeds_are_read(strategy: str, find: Find) -> None:
+    plan = plan_of(strategy, find)
+    reads = strategy == "donor" or (strategy.startswith("boundary") and find is Find.ANY)
+    if reads:
+        with pytest.raises(UserError, match=f"the strategy {strategy} reads how the other seeds"):
+            require_screening(plan, None, screen_only=False)
+    else:
+        require_screening(plan, None, screen_only=False)
+    require_screening(plan, None, screen_only=True)
+    require_screening(plan, Path("screening"), screen_only=False)
+    require_screening(replace(plan, seed_ids=None), None, screen_only=False)
+
+
+def test_a_strategy_that_says_nothing_of_it_needs_one(
+    reads_others: type[ReadsOthers], refusal: Refusal
+) -> None:
+    for find in Find:
+        said = refusal(require_screening, plan_of("random", find), None, screen_only=False)
+        assert "add --screening SCREENING here" in said
+
+
+def test_a_search_of_all_seeds_takes_none(refusal: Refusal) -> None:
+    plan = plan_of("donor", seed_ids=None)
+    said = refusal(require_screening, plan, Path("screening"), screen_only=False)
+    assert "--screening is for a search of some seeds: add --seed-ids" in said
+
+
+def test_a_search_goes_on_with_the_screening_that_it_began_with(
+    screened: Laboratory, tmp_path: Path, refusal: Refusal
+) -> None:
+    run = copied(screened.folder / "screening", tmp_path / "run")
+    given = load(screened, run)
+    other = replace(given, sha256=64 * "0")
+    with closing(Journal.open(run / "run.db")) as journal:
+        note_screening(journal, given, resumed=False)
+        note_screening(journal, given, resumed=True)
+        for now in (other, None):
+            said = refusal(note_screening, journal, now, resumed=True)
+            assert said.startswith(f"{run} was begun with --screening")
+            assert ("of other answers" in said) == (now is not None)
+        note_screening(journal, None, resumed=False)
+        note_screening(journal, None, resumed=True)
+        said = refusal(note_screening, journal, given, resumed=True)
+        assert said.startswith(f"{run} was begun without --screening: repeat")

@@ -1,0 +1,373 @@
+"""One agent and several hosts: one has the device, whatever becomes of it."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from documents import Document
+from edgeflare.devices import agent_lease
+from edgeflare.devices import device as device_module
+from edgeflare.devices.agent_lease import DeviceInUse
+from edgeflare.devices.connection import DeviceLost
+from edgeflare.devices.device import Device, connect
+from edgeflare.devices.device_check import canary_model
+from edgeflare.devices.profile import Profile
+from edgeflare.errors import UserError
+from edgeflare.run.load_document import load_document
+from edgeflare.run.run_directory import RunDirectory
+from laboratory import untimed
+from processes import alive
+
+pytestmark = pytest.mark.slow
+
+ROOT = Path(__file__).parents[2]
+ROUNDS = 20
+PATIENT_SECONDS = 200.0
+
+IN_USE = re.compile(
+    r"board \(127\.0\.0\.1:\d+\): (the lease of this command has ended, and the device is now )?"
+    r"in use by \S+@\S+ \(process (\d+), [^)]+\) until \d\d:\d\d:\d\d at least, and longer while"
+    r" that works: wait until it has ended, or name another device"
+)
+
+HOST = """
+import sys
+from edgeflare.devices.device import connect
+from edgeflare.devices.profile import Profile
+from edgeflare.errors import EdgeFlareError
+profile = Profile(name="board", transport="address", address=sys.argv[1])
+for _ in sys.stdin:
+    try:
+        with connect(profile):
+            print("in", flush=True)
+            sys.stdin.readline()
+    except EdgeFlareError as error:
+        print(error.exit_code, error, flush=True)
+        sys.stdin.readline()
+    print("out", flush=True)
+"""
+"""Opens the device at each other line, and closes it at the next."""
+
+
+def board(address: str, **settings: Any) -> Profile:
+    return Profile(
+        name="board", transport="address", address=address, kernels="builtin", **settings
+    )
+
+
+class Host:
+    """A process with a cache of its own, as on a host of its own."""
+
+    def __init__(self, script: str, cache: Path, *arguments: str) -> None:
+        self.process = subprocess.Popen(
+            [sys.executable, "-c", script, *arguments],
+            env={**os.environ, "XDG_CACHE_HOME": str(cache)},
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+
+    def tell(self) -> None:
+        assert self.process.stdin is not None
+        self.process.stdin.write("\n")
+        self.process.stdin.flush()
+
+    def hear(self) -> str:
+        assert self.process.stdout is not None
+        return self.process.stdout.readline().strip()
+
+    def kill(self) -> None:
+        self.process.kill()
+        self.process.communicate()
+
+
+@pytest.fixture
+def host(tmp_path: Path) -> Iterator[Callable[..., Host]]:
+    with ExitStack() as stack:
+
+        def start(script: str, cache: str, *arguments: str) -> Host:
+            one = Host(script, tmp_path / cache, *arguments)
+            stack.callback(one.kill)
+            return one
+
+        yield start
+
+
+@pytest.fixture(autouse=True)
+def own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "here"))
+
+
+def connect_when_free(profile: Profile) -> Device:
+    deadline = time.monotonic() + PATIENT_SECONDS
+    while True:
+        try:
+            return connect(profile)
+        except DeviceInUse:
+            assert time.monotonic() < deadline
+            time.sleep(0.1)
+
+
+def test_of_two_hosts_that_open_it_at_once_one_gets_in(
+    start_agent: Callable[..., Any], host: Callable[..., Host]
+) -> None:
+    address = start_agent().address
+    hosts = [host(HOST, name, address) for name in ("ana", "ben")]
+    for _ in range(ROUNDS):
+        for one in hosts:
+            one.tell()
+        heard = [one.hear() for one in hosts]
+        (loser,) = [words for words in heard if words != "in"]
+        code, _, line = loser.partition(" ")
+        told = IN_USE.fullmatch(line)
+        assert code == "3"
+        assert told is not None
+        assert told[1] is None
+        assert int(told[2]) == hosts[heard.index("in")].process.pid
+        for one in hosts:
+            one.tell()
+            assert one.hear() == "out"
+
+
+def test_where_each_host_has_an_agent_of_its_own_on_the_device_one_gets_in(
+    start_agent: Callable[..., Any], host: Callable[..., Host], tmp_path: Path
+) -> None:
+    device = ("--device", str(tmp_path))
+    hosts = [host(HOST, name, start_agent(*device).address) for name in ("ana", "ben")]
+    for _ in range(ROUNDS):
+        for one in hosts:
+            one.tell()
+        heard = [one.hear() for one in hosts]
+        assert heard.count("in") == 1
+        assert sum(bool(IN_USE.fullmatch(words.removeprefix("3 "))) for words in heard) == 1
+        for one in hosts:
+            one.tell()
+            assert one.hear() == "out"
+
+
+def test_after_a_kill_the_same_host_need_not_wait_and_others_do(
+    start_agent: Callable[..., Any],
+    host: Callable[..., Host],
+    tmp_path: Path,
+    model: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    address = start_agent("--lease-seconds", "3600").address
+    killed = host(HOST, "here", address)
+    killed.tell()
+    assert killed.hear() == "in"
+    (file,) = (tmp_path / "here" / "edgeflare" / "leases").iterdir()
+    assert file.stat().st_mode & 0o077 == 0
+    killed.kill()
+    assert not alive(killed.process.pid)
+
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "elsewhere"))
+    with pytest.raises(DeviceInUse, match=rf"process {killed.process.pid}, python\)"):
+        connect(board(address))
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "here"))
+    with connect(board(address)) as device:
+        device.open(model)
+        assert len(device.telemetry().worker_rss_bytes) == 1
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "elsewhere"))
+    with connect(board(address)):  # which was given back
+        pass
+    assert file.read_text() == str(os.getpid())
+
+
+def test_a_lease_is_renewed_for_as_long_as_it_is_held(
+    start_agent: Callable[..., Any], model: Path, images: NDArray[np.float32], host: Any
+) -> None:
+    address = start_agent("--lease-seconds", "2").address
+    other = host(HOST, "other", address)
+    with connect(board(address)) as device:
+        session = device.open(model)
+        before = session.submit(images).result(PATIENT_SECONDS).outputs
+        until = time.monotonic() + 3 * 2
+        while time.monotonic() < until:  # it asks for nothing, and another host tries to get in
+            other.tell()
+            assert other.hear().startswith("3 board")
+            other.tell()
+            assert other.hear() == "out"
+        after = session.submit(images).result(PATIENT_SECONDS).outputs
+        assert np.array_equal(after, before)
+
+
+SUBMIT_AND_STOP = """
+import os, signal, sys
+import numpy as np
+from pathlib import Path
+from edgeflare.devices.device import connect
+from edgeflare.devices.profile import Profile
+from edgeflare.errors import EdgeFlareError
+profile = Profile(name="board", transport="address", address=sys.argv[1], kernels="builtin")
+with connect(profile) as device:
+    session = device.open(Path(sys.argv[2]))
+    images = np.zeros((30_000, 1, 4), np.float32)[:, 0]
+    session.submit(images[:1]).result(200)
+    future = session.submit(images)
+    print("stops", flush=True)
+    os.kill(os.getpid(), signal.SIGSTOP)
+    try:
+        future.result(200)
+        print("answered")
+    except EdgeFlareError as error:
+        print(type(error).__name__, error)
+    try:
+        device.reopen()
+    except EdgeFlareError as error:
+        print(error.exit_code, error, flush=True)
+"""
+
+
+def test_an_answer_that_waited_while_the_lease_was_lost_is_not_taken(
+    start_agent: Callable[..., Any], host: Callable[..., Host], tmp_path: Path
+) -> None:
+    """It was given in time, and lay in the stopped host's sockets meanwhile."""
+    address = start_agent("--lease-seconds", "2").address
+    model = tmp_path / "canary.tflite"
+    model.write_bytes(canary_model())
+    stopped = host(SUBMIT_AND_STOP, "stopped", address, str(model))
+    assert stopped.hear() == "stops"
+    with connect_when_free(board(address)):
+        os.kill(stopped.process.pid, signal.SIGCONT)
+        assert re.match(
+            r"(LeaseEnded|DeviceLost) board .*the agent refuses: the lease of this call has ended,"
+            r" and the device is in use by ",
+            stopped.hear(),
+        )
+        told = IN_USE.fullmatch(stopped.hear().removeprefix("3 "))
+        assert told is not None
+        assert told[1] is not None
+        assert int(told[2]) == os.getpid()
+
+
+def test_a_lease_that_ended_is_taken_again_where_nobody_else_has_it(
+    start_agent: Callable[..., Any],
+    model: Path,
+    images: NDArray[np.float32],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(agent_lease, "RENEWALS", 0.001)  # as if no renewal got through
+    address = start_agent("--lease-seconds", "1").address
+    with connect(board(address)) as device:
+        session = device.open(model)
+        before = session.submit(images).result(PATIENT_SECONDS).outputs
+        time.sleep(1.5)
+        with pytest.raises(DeviceLost, match="the lease of this call has ended"):
+            session.submit(images).result(PATIENT_SECONDS)
+        device.reopen()
+        assert np.array_equal(session.submit(images).result(PATIENT_SECONDS).outputs, before)
+
+
+def test_an_answer_under_another_lease_is_not_taken(
+    start_agent: Callable[..., Any], model: Path, images: NDArray[np.float32]
+) -> None:
+    with connect(board(start_agent().address)) as device:
+        session = device.open(model)
+        connection = session._connection  # as if the agent had counted on meanwhile
+        connection._lease_number += 1
+        with pytest.raises(DeviceLost, match="given under another lease"):
+            session.submit(images).result(PATIENT_SECONDS)
+
+
+def test_an_agent_that_was_started_anew_gives_a_lease_anew_or_says_who_has_it(
+    start_agent: Callable[..., Any],
+    model: Path,
+    host: Callable[..., Host],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(device_module, "REOPEN_PAUSES_SECONDS", (0.0, *[0.3] * 600))
+    agent = start_agent()
+    other = host(HOST, "other", agent.address)
+    with connect(board(agent.address)) as device:
+        session = device.open(model)
+        for gets_in in (False, True):
+            agent.kill()
+            agent = start_agent("--port", agent.address.rpartition(":")[2])
+            if gets_in:
+                other.tell()
+                assert other.hear() == "in"
+                with pytest.raises(DeviceInUse, match=rf"now in use .*{other.process.pid}, python"):
+                    device.reopen()
+            else:
+                with pytest.raises(DeviceLost):
+                    session.submit(np.zeros((1, 4, 4, 1), np.float32)).result(PATIENT_SECONDS)
+                device.reopen()
+                session.submit(np.zeros((1, 4, 4, 1), np.float32)).result(PATIENT_SECONDS)
+
+
+@pytest.mark.parametrize("protocol", [(1, 0), (1, 4)])
+def test_an_agent_without_leases_is_used_as_ever(
+    serve: Callable[..., Profile], protocol: tuple[int, int]
+) -> None:
+    profile = serve(protocol=protocol)
+    with connect(profile), pytest.raises(UserError, match="two of the devices named"):
+        connect(profile)
+
+
+SEARCH = (
+    *("search", "examples/fashion_lenet4", "--strategy", "dflare", "--limit", "24"),
+    *("--max-queries", "600", "--shrink", "20", "--fail-on", "none"),
+)
+
+
+def begin_search(address: str, out: Path, *more: str) -> subprocess.Popen[str]:
+    command = [sys.executable, "-m", "edgeflare", *SEARCH, "--device", f"grpc://{address}"]
+    environment = {**os.environ, "XDG_CACHE_HOME": str(out.parent / "searching")}
+    return subprocess.Popen(
+        [*command, "--out", str(out), *more],
+        cwd=ROOT,
+        env=environment,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+
+def finished_search(address: str, out: Path, *more: str) -> Document:
+    with begin_search(address, out, *more) as search:
+        _, words = search.communicate()
+    assert search.returncode == 0, words
+    document: Document = json.loads((out / "run.json").read_bytes())
+    return document
+
+
+def test_a_search_that_was_stopped_for_longer_than_its_lease_ends_in_order(
+    start_agent: Callable[..., Any], tmp_path: Path
+) -> None:
+    address = start_agent("--lease-seconds", "2").address
+    calm, out = finished_search(address, tmp_path / "calm"), tmp_path / "run"
+    with begin_search(address, out) as search:
+        journal = RunDirectory(out).journal
+        while not journal.exists() or journal.stat().st_size < 60_000:
+            assert search.poll() is None
+            time.sleep(0.02)
+        search.send_signal(signal.SIGSTOP)
+        with connect_when_free(board(address)) as device:
+            search.send_signal(signal.SIGCONT)
+            _, words = search.communicate(timeout=PATIENT_SECONDS)
+            assert len(device.telemetry().worker_rss_bytes) == 0  # it started nothing there
+    assert search.returncode == 3
+    last = words.strip().splitlines()[-1]
+    assert "the lease of this command has ended, and the device is now in use by" in last
+    assert f"(process {os.getpid()}, " in last
+    assert last.endswith(f"the same command with --out {out} --resume goes on")
+
+    stopped = load_document(RunDirectory(out))  # holds it to the schema
+    assert stopped.stopped_by == "infrastructure"
+    assert 0 < stopped.totals.queries < calm["totals"]["queries"]
+    assert untimed(finished_search(address, out, "--resume")) == untimed(calm)

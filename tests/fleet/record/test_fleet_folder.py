@@ -1,0 +1,102 @@
+"""The folder of a fleet's work: whose it is, and what it keeps."""
+
+from __future__ import annotations
+
+import io
+import os
+import zipfile
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from edgeflare.errors import UserError
+from edgeflare.fleet.record.fleet_folder import FleetFolder
+from edgeflare.fleet.record.fleet_state import AttemptState, FleetState, UnitState
+from edgeflare.run.run_directory import DOCUMENT
+
+
+def archive(**files: bytes) -> bytes:
+    data = io.BytesIO()
+    with zipfile.ZipFile(data, "w") as written:
+        for name, content in files.items():
+            written.writestr(name.replace("_", "."), content)
+    return data.getvalue()
+
+
+def claim(folder: FleetFolder, campaign: str = "c", **how: bool) -> None:
+    """Claim a folder as a command does that has ended by now."""
+    os.close(folder.claim(campaign, **{"resume": False, "overwrite": False, **how}))
+
+
+def test_the_folder_lies_beside_the_run(tmp_path: Path) -> None:
+    assert FleetFolder.beside(tmp_path / "r1").path == tmp_path / "r1.fleet"
+
+
+def test_work_is_gone_on_with_replaced_or_refused(
+    tmp_path: Path, refusal: Callable[..., str]
+) -> None:
+    folder = FleetFolder(tmp_path / "r.fleet")
+    assert "leave out --resume" in refusal(claim, folder, resume=True)
+    assert not folder.path.exists()
+    claim(folder)
+    claim(folder, "another that nothing was done for")
+    claim(folder)
+    folder.keep_backup("unit-0000", b"x")
+
+    assert "--overwrite" in refusal(claim, folder)
+    assert "another command" in refusal(claim, folder, "other", resume=True)
+    claim(folder, resume=True)
+    assert folder.backup("unit-0000") == b"x"
+    claim(folder, "other", overwrite=True)
+    assert folder.backup("unit-0000") is None
+    claim(folder, "other", resume=True)
+
+
+def test_what_is_no_folder_of_a_fleet_is_left_alone(
+    tmp_path: Path, refusal: Callable[..., str]
+) -> None:
+    folder = FleetFolder(tmp_path / "r.fleet")
+    folder.path.mkdir()
+    (folder.path / "thesis.txt").write_text("years of work")
+    for how in ({}, {"overwrite": True}, {"resume": True}):
+        assert "no folder of a fleet" in refusal(claim, folder, **how)
+    assert (folder.path / "thesis.txt").read_text() == "years of work"
+
+
+def test_one_command_at_a_time_works_there(tmp_path: Path, refusal: Callable[..., str]) -> None:
+    folder = FleetFolder(tmp_path / "r.fleet")
+    lock = folder.claim("c", resume=False, overwrite=False)
+    for how in ({"resume": True}, {"overwrite": True}):
+        assert "another process" in refusal(claim, folder, **how)
+    os.close(lock)
+    claim(folder, resume=True)
+
+
+def test_a_unit_is_kept_whole_or_as_it_was(tmp_path: Path) -> None:
+    folder = FleetFolder(tmp_path)
+    folder.keep_backup("unit-0000", b"x")
+    folder.keep_unit("unit-0000", archive(run_json=b"1"), done=False)
+    assert not folder.is_done("unit-0000")
+    assert folder.backup("unit-0000") == b"x"
+    with pytest.raises(UserError):
+        folder.keep_unit("unit-0000", archive(run_json=b"2", foreign=b""), done=True)
+    assert (folder.unit("unit-0000") / DOCUMENT).read_bytes() == b"1"
+    assert list((tmp_path / "units").glob("unit-*")) == [folder.unit("unit-0000")]
+
+    folder.keep_unit("unit-0000", archive(run_json=b"3"), done=True)
+    assert folder.is_done("unit-0000")
+    assert folder.backup("unit-0000") is None
+    assert (folder.unit("unit-0000") / DOCUMENT).read_bytes() == b"3"
+
+
+def test_attempts_of_commands_before_are_known(tmp_path: Path) -> None:
+    folder = FleetFolder(tmp_path)
+    assert folder.attempts_before("unit-0000") == []
+    attempts = [AttemptState(1, "host", "device", 0.0, 2.0, "lost (x)")]
+    folder.show(FleetState("c", "d", units=[UnitState("unit-0000", "0:5", 5, attempts=attempts)]))
+    assert folder.attempts_before("unit-0000") == attempts
+    assert folder.attempts_before("unit-0001") == []
+    for damaged in (b"", b"[]", b'{"units": [{"name": "unit-0000", "attempts": [{"a": 1}]}]}'):
+        (tmp_path / "fleet.json").write_bytes(damaged)
+        assert folder.attempts_before("unit-0000") == []

@@ -1,0 +1,121 @@
+"""A run as an archive and back, also while it is being worked on."""
+
+from __future__ import annotations
+
+import io
+import sqlite3
+import threading
+import zipfile
+from collections.abc import Callable
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from called_commands import call_here
+from edgeflare.fleet.work.run_archive import archive_run, unpack_run
+from edgeflare.run.journal import Journal
+from edgeflare.run.load_document import load_document
+from edgeflare.run.run_directory import INPUT_FOLDERS, JOURNAL, RunDirectory
+from made_once import made_once
+
+EXAMPLE = Path(__file__).parents[3] / "examples" / "fashion_lenet4"
+
+
+@pytest.fixture(scope="module")
+def searched(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    def make(folder: Path) -> None:
+        # fmt: off
+        said = call_here(
+            "search", EXAMPLE, "--limit", "6", "--max-queries", "60", "--shrink", "5",
+            "--fail-on", "none", "--out", folder / "run",
+        )
+        # fmt: on
+        assert said.code == 0, said.err
+
+    return made_once(tmp_path_factory, "archived_run", make) / "run"
+
+
+def files(run: Path) -> dict[str, bytes]:
+    return {
+        f"{name}/{file.name}": file.read_bytes()
+        for name in INPUT_FOLDERS
+        for file in (run / name).glob("*")
+    }
+
+
+@pytest.mark.slow
+def test_an_archived_run_is_the_run_again(searched: Path, tmp_path: Path) -> None:
+    archived = archive_run(searched)
+    assert archived is not None
+    unpack_run(archived, tmp_path / "again")
+
+    assert files(tmp_path / "again") == files(searched)
+    assert len(files(searched)) > 3
+    assert load_document(RunDirectory(tmp_path / "again")) == load_document(RunDirectory(searched))
+
+
+def test_there_is_no_archive_of_what_is_no_run_yet(tmp_path: Path) -> None:
+    assert archive_run(tmp_path) is None
+    (tmp_path / JOURNAL).touch()
+    assert archive_run(tmp_path) is None
+    (tmp_path / JOURNAL).write_bytes(b"no journal" * 1000)
+    assert archive_run(tmp_path) is None
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["other", "findings/", "findings/../../x", "/etc/x", "findings/a/b", "../run.db", "runs/a.png"],
+)
+def test_an_archive_that_names_another_file_is_refused(
+    name: str, tmp_path: Path, refusal: Callable[..., str]
+) -> None:
+    data = io.BytesIO()
+    with zipfile.ZipFile(data, "w") as archive:
+        archive.writestr(name, b"x")
+    run = tmp_path / "within" / "run"
+    assert name in refusal(unpack_run, data.getvalue(), run)
+    assert [one for one in tmp_path.rglob("*") if one.is_file()] == []
+
+
+def test_a_run_is_archived_while_it_is_being_written(tmp_path: Path) -> None:
+    """Each archive is a sound journal, as it was at one moment, with all inputs before it."""
+    run = tmp_path / "run"
+    directory = RunDirectory.claim(run, overwrite=False)
+    journal = Journal.create(directory.journal, {"at": 0})
+    (run / "findings").mkdir()
+    stop = threading.Event()
+
+    def write() -> None:
+        with closing(sqlite3.connect(directory.journal, timeout=60)) as db:
+            at = 0
+            while not stop.is_set():
+                at += 1
+                (run / "findings" / f"{at:06d}.png").write_bytes(b"x" * 100)
+                gone = run / "findings" / f"{at - 5:06d}.old"
+                gone.touch()
+                with db:
+                    db.execute("UPDATE about SET value = ? WHERE key = 'at'", (str(at),))
+                gone.unlink()
+
+    writing = threading.Thread(target=write)
+    writing.start()
+    seen = []
+    try:
+        for at in range(20):
+            archived = archive_run(run)
+            assert archived is not None
+            copy = tmp_path / f"copy{at}"
+            unpack_run(archived, copy)
+            with closing(sqlite3.connect(copy / JOURNAL)) as db:
+                assert db.execute("PRAGMA integrity_check").fetchone() == ("ok",)
+                (text,) = db.execute("SELECT value FROM about WHERE key = 'at'").fetchone()
+            seen.append(int(text))
+            named = {f"{one:06d}.png" for one in range(1, seen[-1] + 1)}
+            assert named <= {file.name for file in (copy / "findings").glob("*.png")}
+    finally:
+        stop.set()
+        writing.join()
+        journal.close()
+    assert seen == sorted(seen)
+    assert seen[-1] > seen[0]
