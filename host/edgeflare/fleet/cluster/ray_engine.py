@@ -13,7 +13,7 @@ from dataclasses import replace
 from typing import Any
 
 import ray
-from ray.exceptions import ActorUnavailableError, RayError
+from ray.exceptions import ActorUnavailableError, GetTimeoutError, RayError
 from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
 import edgeflare
@@ -35,6 +35,9 @@ _REPORT_SECONDS = 30.0
 _DESK_SECONDS = 120.0
 """The longest that the command waits for its own desk, which may just be starting again, or for the
 name of one that a killed command has left."""
+
+_LOOK_SECONDS = 2.0
+"""Between two looks at whether the head is still there, while something does not answer."""
 
 _RESULT_SECONDS = 120.0
 """The longest that the result of an attempt, which is here already, takes to be read."""
@@ -279,7 +282,7 @@ class RayEngine:
         while True:
             told = self._desk.visit.remote(dict(self._numbers), self._stopped)
             try:
-                taken = ray.get(told, timeout=_DESK_SECONDS)
+                taken = self._told(told, deadline)
             except ActorUnavailableError as error:  # it was killed, and starts again
                 if time.monotonic() > deadline:
                     raise InfrastructureError(f"the fleet's desk is gone: {error}") from None
@@ -290,6 +293,16 @@ class RayEngine:
             else:
                 self._reports += taken
                 return
+
+    def _told(self, reference: Any, deadline: float) -> list[AttemptReport]:
+        """Return what the desk says, as long as the head is there."""
+        while True:
+            try:
+                return list(ray.get(reference, timeout=_LOOK_SECONDS))
+            except GetTimeoutError:
+                require_answer(self._head)
+                if time.monotonic() > deadline:
+                    raise
 
     def is_up(self, host: str) -> bool:
         """Whether a host takes part in the cluster right now, and offers the device."""

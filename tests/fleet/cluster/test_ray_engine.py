@@ -1,0 +1,164 @@
+"""Searches on a real cluster of Ray, whose hosts are network namespaces; some of them are killed.
+
+The tests share the cluster and come in this order: the last one ends its head.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from documents import Document
+from fleet_hosts import CLASS, StoodInFleet, stood_in_fleet, why_no_hosts
+from interrupted_commands import started
+from laboratory import untimed
+
+pytestmark = [pytest.mark.fleet, pytest.mark.slow]
+
+EXAMPLE = "examples/fashion_lenet4"
+BOUNDS = ("--limit", "100", "--max-queries", "300", "--shrink", "20", "--fail-on", "none")
+DEADLINE_SECONDS = 300.0
+
+
+@pytest.fixture(scope="module")
+def fleet(tmp_path_factory: pytest.TempPathFactory) -> Iterator[StoodInFleet]:
+    if why := why_no_hosts():
+        pytest.skip(f"needs hosts of a fleet: {why}")
+    with stood_in_fleet(tmp_path_factory.mktemp("fleet"), 2) as fleet:
+        fleet.start()
+        yield fleet
+
+
+@pytest.fixture(scope="module")
+def alone(tmp_path_factory: pytest.TempPathFactory) -> Document:
+    """What one host finds."""
+    out = tmp_path_factory.mktemp("alone") / "run"
+    with started("search", EXAMPLE, *BOUNDS, "--device", CLASS, "--out", str(out)) as command:
+        _, err = command.communicate(timeout=DEADLINE_SECONDS)
+    assert command.returncode == 0, err
+    return comparable(out)
+
+
+def comparable(out: Path) -> Document:
+    """A run without its times and what is said of its hosts."""
+    document = untimed(json.loads((out / "run.json").read_bytes()))
+    del document["warnings"]
+    return document
+
+
+def begin(fleet: StoodInFleet, out: Path, *more: str, **changed: str) -> subprocess.Popen[bytes]:
+    """Start a search on the fleet, at its head."""
+    # fmt: off
+    words: list[str | Path] = [
+        "search", EXAMPLE, *BOUNDS, "--unit-seeds", "25", "--device", CLASS, "--quiet",
+        "--fleet", fleet.address, "--fleet-file", fleet.file, "--out", out, *more,
+    ]
+    # fmt: on
+    return fleet.head.edgeflare(*words, said=out.with_suffix(".said"), **changed)
+
+
+def said(out: Path) -> str:
+    return out.with_suffix(".said").read_text()
+
+
+def state(out: Path) -> dict[str, Any]:
+    file = out.with_name(f"{out.name}.fleet") / "fleet.json"
+    return dict(json.loads(file.read_bytes())) if file.is_file() else {"units": []}
+
+
+def await_state(
+    out: Path, command: subprocess.Popen[bytes], reached: Callable[[dict[str, Any]], bool]
+) -> None:
+    deadline = time.monotonic() + DEADLINE_SECONDS
+    while not reached(state(out)):
+        assert command.poll() is None, said(out)
+        assert time.monotonic() < deadline, said(out)
+        time.sleep(0.1)
+
+
+def searching(host: str) -> Callable[[dict[str, Any]], bool]:
+    """Whether a host has searched some seeds of a unit, and others are left."""
+    return lambda told: any(
+        unit["status"] == "running" and unit["ended"] and unit["attempts"][-1]["host"] == host
+        for unit in told["units"]
+    )
+
+
+def test_a_node_that_is_killed_changes_nothing_of_the_result(
+    fleet: StoodInFleet, alone: Document, tmp_path: Path
+) -> None:
+    out = tmp_path / "run"
+    lost = fleet.hosts[1]
+    command = begin(fleet, out)
+    await_state(out, command, searching(lost.name))
+    lost.kill()
+    assert command.wait(DEADLINE_SECONDS) == 0, said(out)
+
+    assert comparable(out) == alone
+    tried = [len(unit["attempts"]) for unit in state(out)["units"] if unit["seeds"]]
+    assert len(tried) == 4
+    assert max(tried) > 1
+    assert said(out) == ""
+    lost.join(fleet.head)
+
+
+@pytest.mark.parametrize(
+    ("changed", "code", "expected"),
+    [
+        ({"RAY_AUTH_TOKEN": "0" * 64}, 3, "RAY_AUTH_TOKEN"),
+        ({"RAY_AUTH_TOKEN": "", "HOME": "/nowhere"}, 2, "/nowhere/.ray/auth_token"),
+        ({"RAY_AUTH_MODE": ""}, 2, "RAY_AUTH_MODE=token"),
+    ],
+    ids=["wrong", "missing", "off"],
+)
+def test_nobody_works_without_the_token(
+    fleet: StoodInFleet, tmp_path: Path, changed: dict[str, str], code: int, expected: str
+) -> None:
+    out = tmp_path / "run"
+    assert begin(fleet, out, **changed).wait(DEADLINE_SECONDS) == code
+    (line,) = said(out).splitlines()
+    assert expected in line
+    assert not out.with_name("run.fleet").exists()
+
+
+def test_devices_that_the_cluster_does_not_have_are_refused(
+    fleet: StoodInFleet, tmp_path: Path
+) -> None:
+    """Those of no host in `fleet.toml`, and those of a host whose daemon does not offer them."""
+    out = tmp_path / "run"
+    promised = tmp_path / "promised.toml"
+    promised.write_text(fleet.file.read_text().replace("= 1}", "= 3}"))
+    for more, expected in (
+        (["--device", "pixel"], "name one with --device"),
+        (["--fleet-file", str(promised)], "--resources='{\"emulated-builtin\": 3}'"),
+    ):
+        assert begin(fleet, out, *more).wait(DEADLINE_SECONDS) == 2
+        assert expected in said(out).splitlines()[-1]
+    assert not out.exists()
+
+
+def test_a_head_that_is_killed_is_gone_on_with(
+    fleet: StoodInFleet, alone: Document, tmp_path: Path
+) -> None:
+    out = tmp_path / "run"
+    command = begin(fleet, out)
+    await_state(out, command, lambda told: any(u["status"] == "done" for u in told["units"][1:]))
+    driver = fleet.head.running("-m edgeflare search")
+    others = [pid for pid in fleet.head.processes() if pid not in driver]
+    fleet.head.signal(others, 9)
+    assert command.wait(DEADLINE_SECONDS) == 3, said(out)
+    (line,) = said(out).splitlines()
+    assert f"what is done is in {out}" in line
+    assert comparable(out)["totals"]["seeds"] == 100
+
+    for host in fleet.hosts:
+        host.kill()
+    fleet.start()
+    assert begin(fleet, out, "--resume").wait(DEADLINE_SECONDS) == 0, said(out)
+    assert comparable(out) == alone
