@@ -1,0 +1,115 @@
+"""The laws that a simulated fleet keeps: benchmarks/fleet_simulation.py."""
+
+from __future__ import annotations
+
+from dataclasses import fields, replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from simulated_fleet import FleetScenario, ServiceTimes, SharedServer, SimulatedFleet
+
+INSTANT = ServiceTimes(**{field.name: 0.0 for field in fields(ServiceTimes)})
+"""A head, a link and commands that take no time at all."""
+
+
+def calm(devices: int, **how: float) -> FleetScenario:
+    return FleetScenario(devices, device_hours=0, host_hours=0, **how)  # type: ignore[arg-type]
+
+
+@given(
+    devices=st.integers(1, 40),
+    unit_seconds=st.floats(20, 900),
+    units=st.integers(1, 8),
+    hours=st.floats(0.2, 50),
+    seed=st.integers(0, 99),
+)
+def test_all_is_done_and_no_device_does_more_than_it_can(
+    devices: int, unit_seconds: float, units: int, hours: float, seed: int
+) -> None:
+    asked = FleetScenario(
+        devices, unit_seconds, units, device_hours=0, host_hours=hours, host_away=60.0, seed=seed
+    )
+    try:
+        found = SimulatedFleet(asked, ServiceTimes()).run()
+    except RuntimeError:
+        return  # hosts were lost so often that no device was left
+    assert found.done == devices * units
+    assert 0.0 < found.busy <= 1.0
+    kept = found.busy * devices * found.seconds
+    assert kept + found.repeated <= devices * found.seconds
+    assert all(0.0 <= one <= 1.0 for one in (found.head, found.desk))
+    assert (found.lost == 0) <= (found.repeated == 0.0)
+
+
+def test_a_head_that_takes_no_time_keeps_all_devices_busy() -> None:
+    """But for passes, of half a second at most, and for the last units."""
+    found = SimulatedFleet(calm(50, units_of_a_device=200), INSTANT).run()
+    assert 0.985 < found.busy <= 1.0
+    assert (found.lost, found.quarantined, found.repeated, found.head) == (0, 0, 0.0, 0.0)
+
+
+def test_one_device_needs_the_time_of_its_units_and_of_their_starts() -> None:
+    times = replace(INSTANT, start=10.0, finish=5.0)
+    asked = calm(1, units_of_a_device=20)
+    found = SimulatedFleet(asked, times).run()
+    kept = found.busy * found.seconds
+    assert kept == pytest.approx(20 * 300.0, rel=0.1)
+    assert found.seconds == pytest.approx(kept + 20 * 15.0, abs=20 * asked.wait_seconds)
+
+
+@pytest.mark.parametrize("step", ["begin", "keep_finding", "desk", "nodes", "start_seed"])
+def test_a_slower_step_leaves_devices_idle(step: str) -> None:
+    asked = calm(100, unit_seconds=60.0)
+    times = ServiceTimes()
+    slower = replace(times, **{step: 30 * getattr(times, step)})
+    before, after = (SimulatedFleet(asked, one).run() for one in (times, slower))
+    assert after.busy < before.busy
+
+
+def test_a_saturated_head_does_what_it_can() -> None:
+    """A result takes it two seconds, so that it has no use for more than thirty units a minute."""
+    found = SimulatedFleet(calm(300, unit_seconds=60.0), replace(ServiceTimes(), keep=2.0)).run()
+    assert found.head > 0.97
+    assert found.done / found.seconds == pytest.approx(0.5, rel=0.1)
+
+
+def test_lost_hosts_cost_what_was_not_backed_up() -> None:
+    lossy = replace(calm(100), host_hours=2.0)
+    often, seldom = (
+        SimulatedFleet(replace(lossy, backup_seconds=every), ServiceTimes()).run()
+        for every in (10.0, 120.0)
+    )
+    assert often.lost > 20
+    assert 0.0 < often.repeated / often.lost < 10.0
+    assert often.repeated / often.lost < seldom.repeated / seldom.lost < 120.0
+
+
+def test_a_device_that_is_away_for_long_is_quarantined() -> None:
+    failing = replace(calm(20), device_hours=4.0, device_away=90.0)
+    brief = SimulatedFleet(failing, ServiceTimes()).run()
+    long = SimulatedFleet(replace(failing, device_away=3600.0), ServiceTimes()).run()
+    assert brief.quarantined < long.quarantined
+    assert brief.done == long.done == 20 * 24
+    assert long.busy < brief.busy
+
+
+def test_all_is_drawn_from_the_seed() -> None:
+    asked = replace(FleetScenario(30), host_hours=3.0)
+    once, again = (SimulatedFleet(asked, ServiceTimes()).run() for _ in range(2))
+    other = SimulatedFleet(replace(asked, seed=1), ServiceTimes()).run()
+    assert once == again != other
+
+
+@given(asking=st.integers(1, 2000), think=st.floats(0.1, 60), service=st.floats(1e-5, 0.5))
+def test_a_shared_server_answers_no_more_than_it_can(
+    asking: int, think: float, service: float
+) -> None:
+    """By Little's law, and with the delays of one that asks and of very many."""
+    server = SharedServer(asking, think, service)
+    assert server.delays[1] == service
+    assert server.share(asking) <= 1.0 + 1e-9
+    assert server.rate(asking) <= asking / (think + service) + 1e-9
+    assert server.delays[asking] >= max(service, asking * service - think) - 1e-6
+    assert sorted(server.delays[1:]) == pytest.approx(server.delays[1:])
