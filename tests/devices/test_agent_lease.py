@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 import re
 import signal
@@ -21,7 +22,7 @@ from numpy.typing import NDArray
 from documents import Document
 from edgeflare.devices import agent_lease
 from edgeflare.devices import device as device_module
-from edgeflare.devices.agent_lease import DeviceInUse
+from edgeflare.devices.agent_lease import AgentLease, DeviceInUse
 from edgeflare.devices.connection import DeviceLost
 from edgeflare.devices.device import Device, connect
 from edgeflare.devices.device_check import canary_model
@@ -29,6 +30,7 @@ from edgeflare.devices.profile import Profile
 from edgeflare.errors import UserError
 from edgeflare.run.load_document import load_document
 from edgeflare.run.run_directory import RunDirectory
+from edgeflare_protos import agent_pb2 as wire
 from laboratory import untimed
 from processes import alive
 
@@ -67,6 +69,25 @@ def board(address: str, **settings: Any) -> Profile:
     return Profile(
         name="board", transport="address", address=address, kernels="builtin", **settings
     )
+
+
+LOSE_THE_ANSWER = """
+import sys
+from edgeflare.devices import device
+from edgeflare.devices.connection import Connection, DeviceLost
+from edgeflare.devices.profile import Profile
+
+class Unheard(Connection):
+    def acquire_lease(self, request):
+        super().acquire_lease(request)
+        raise DeviceLost("the answer was lost")
+
+device.Connection = Unheard
+try:
+    device.connect(Profile(name="board", transport="address", address=sys.argv[1]))
+except DeviceLost:
+    print("lost", flush=True)
+"""
 
 
 class Host:
@@ -316,6 +337,49 @@ def test_an_agent_without_leases_is_used_as_ever(
 ) -> None:
     profile = serve(protocol=protocol)
     with connect(profile), pytest.raises(UserError, match="two of the devices named"):
+        connect(profile)
+
+
+def test_where_the_answer_to_its_request_is_lost_the_next_command_need_not_wait(
+    start_agent: Callable[..., Any], host: Callable[..., Host]
+) -> None:
+    address = start_agent("--lease-seconds", "3600").address
+    ended = host(LOSE_THE_ANSWER, "here", address)
+    assert ended.hear() == "lost"
+    ended.process.wait(PATIENT_SECONDS)
+    with connect(board(address)):
+        pass
+
+
+@pytest.mark.parametrize(
+    ("told", "believed"),
+    [(0.0, 1.0), (-5.0, 1.0), (math.nan, 1.0), (math.inf, 3600.0), (30.0, 30.0)],
+)
+def test_what_an_agent_says_that_a_lease_lasts_is_believed_within_bounds(
+    serve: Callable[..., Profile],
+    told: float,
+    believed: float,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    begun: list[float] = []
+    monkeypatch.setattr(AgentLease, "_keep_renewing", lambda *given: begun.append(given[2]))
+    profile = serve(protocol=(1, 5), lease_seconds=told)
+    with connect(profile) as device:
+        lease = device._lease
+        assert lease is not None
+        assert lease._good_until - agent_lease._now() <= believed
+        lease._renew(device._connection)
+        assert believed - 60 < lease._good_until - agent_lease._now() <= believed
+    assert begun == [believed]
+
+
+@pytest.mark.parametrize("told", [-math.inf, math.nan, math.inf])
+def test_a_time_that_is_none_does_not_keep_it_from_saying_who_has_the_device(
+    serve: Callable[..., Profile], told: float
+) -> None:
+    holder = wire.LeaseHolder(user="ana@bench3", process=812, command="edgeflare search")
+    profile = serve(protocol=(1, 5), lease_seconds=told, in_use_by=holder)
+    with pytest.raises(DeviceInUse, match=r"in use by ana@bench3 \(process 812, edgeflare search"):
         connect(profile)
 
 

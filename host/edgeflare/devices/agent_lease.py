@@ -22,7 +22,11 @@ from edgeflare.untrusted_text import printable
 from edgeflare_protos import agent_pb2 as wire
 from edgeflare_protos import set_seal
 from edgeflare_protos.lease_words import holder_words
-from edgeflare_protos.limits import MOST_HOLDER_CHARACTERS
+from edgeflare_protos.limits import (
+    LEAST_LEASE_SECONDS,
+    MOST_HOLDER_CHARACTERS,
+    MOST_LEASE_SECONDS,
+)
 
 LEASES_SINCE = (1, 5)
 """The version of the protocol from which on an agent gives leases."""
@@ -79,19 +83,22 @@ class AgentLease:
             former_secret=local.former_secret if local else "",
         )
         set_seal(request)
+        if local is not None:
+            # Before the agent is asked: where its answer is lost, the lease is this process's all
+            # the same, and the next one need not wait for it to end.
+            local.keep(self._secret)
         asked = _now()
         reply = connection.acquire_lease(request)
         if not reply.number:
             raise DeviceInUse(self._in_use(connection, reply))
-        self._number, self._good_until = reply.number, asked + reply.seconds
+        seconds = _of_a_lease(reply.seconds)
+        self._number, self._good_until = reply.number, asked + seconds
         self._connection, self._local = connection, local
-        if local is not None:
-            local.keep(self._secret)
         connection.carry_lease(reply.number, self._secret, self._confirm)
         self._suspended = threading.Event()
         self._thread = threading.Thread(
             target=self._keep_renewing,
-            args=(connection, reply.seconds, self._suspended),
+            args=(connection, seconds, self._suspended),
             name=f"{connection.name} lease",
             daemon=True,
         )
@@ -136,7 +143,7 @@ class AgentLease:
     def _renew(self, connection: Connection) -> None:
         with self._renewing:
             asked = _now()
-            self._good_until = asked + connection.renew_lease()
+            self._good_until = asked + _of_a_lease(connection.renew_lease())
 
     def _keep_renewing(
         self, connection: Connection, seconds: float, suspended: threading.Event
@@ -150,13 +157,26 @@ class AgentLease:
                 pause = seconds / RETRIES
 
     def _in_use(self, connection: Connection, reply: wire.AcquireLeaseReply) -> str:
-        until = datetime.now().astimezone() + timedelta(seconds=min(reply.seconds, 86_400.0))
+        left = timedelta(seconds=_clamped(reply.seconds, 0.0, MOST_LEASE_SECONDS))
+        until = datetime.now().astimezone() + left
         lost = "the lease of this command has ended, and the device is now " if self._number else ""
         return (
             f"{connection.place}: {lost}in use by {printable(holder_words(reply.in_use_by))} until"
             f" {until:%H:%M:%S} at least, and longer while that works: wait until it has ended, or"
             " name another device"
         )
+
+
+def _of_a_lease(seconds: float) -> float:
+    """Return what an agent says that a lease lasts, within the bounds of its option.
+
+    Without them one that says nothing, or what is no number, would be asked without a pause.
+    """
+    return _clamped(seconds, LEAST_LEASE_SECONDS, MOST_LEASE_SECONDS)
+
+
+def _clamped(seconds: float, least: float, most: float) -> float:
+    return min(most, seconds) if seconds >= least else least  # also where it is no number
 
 
 def _now() -> float:
