@@ -251,6 +251,8 @@ class AgentService(AgentServicer):
             reply = agent_pb2.AcquireLeaseReply(seconds=lease.seconds)
             if not isinstance(lease, Grant):
                 reply.in_use_by.CopyFrom(lease.holder)
+                if lease.told_by is not None:
+                    reply.told_by.CopyFrom(lease.told_by)
             else:
                 reply.number = lease.number
                 if not lease.continues:  # what others left open takes memory, and may compute

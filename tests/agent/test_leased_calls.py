@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import os
 import queue
 import time
 from collections.abc import Callable, Iterator
@@ -212,7 +213,10 @@ def test_agents_of_one_device_share_its_lease_and_those_of_two_do_not(
     refused = acquire(same, BEN)
     assert not refused.number
     assert refused.in_use_by.user == "ana@bench3"
+    assert refused.told_by.uid == os.getuid()
+    assert refused.told_by.pid not in (0, os.getpid())
     assert 0 < refused.seconds <= 3
+    assert not acquire(one, BEN).HasField("told_by")
     assert acquire(other, BEN).number
 
     # Nobody asks the first agent any more; its lease ends all the same.
