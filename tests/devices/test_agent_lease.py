@@ -43,7 +43,9 @@ PATIENT_SECONDS = 200.0
 IN_USE = re.compile(
     r"board \(127\.0\.0\.1:\d+\): (the lease of this command has ended, and the device is now )?"
     r"in use by \S+@\S+ \(process (\d+), [^)]+\) until \d\d:\d\d:\d\d at least, and longer while"
-    r" that works: wait until it has ended, or name another device"
+    r" that works: wait until it has ended, or name another device(; so says process (\d+) of the"
+    r" user \d+ there; where that is the agent of another device of that machine, start each agent"
+    r" with a name of its own, by its --device or a profile's agent_device)?"
 )
 
 HOST = """
@@ -158,6 +160,7 @@ def test_of_two_hosts_that_open_it_at_once_one_gets_in(
         assert code == "3"
         assert told is not None
         assert told[1] is None
+        assert told[3] is None
         assert int(told[2]) == hosts[heard.index("in")].process.pid
         for one in hosts:
             one.tell()
@@ -168,16 +171,59 @@ def test_where_each_host_has_an_agent_of_its_own_on_the_device_one_gets_in(
     start_agent: Callable[..., Any], host: Callable[..., Host], tmp_path: Path
 ) -> None:
     device = ("--device", str(tmp_path))
-    hosts = [host(HOST, name, start_agent(*device).address) for name in ("ana", "ben")]
+    agents = [start_agent(*device) for _ in range(2)]
+    hosts = [
+        host(HOST, name, agent.address) for name, agent in zip(("ana", "ben"), agents, strict=True)
+    ]
     for _ in range(ROUNDS):
         for one in hosts:
             one.tell()
         heard = [one.hear() for one in hosts]
-        assert heard.count("in") == 1
-        assert sum(bool(IN_USE.fullmatch(words.removeprefix("3 "))) for words in heard) == 1
+        (loser,) = [words for words in heard if words != "in"]
+        told = IN_USE.fullmatch(loser.removeprefix("3 "))
+        assert told is not None
+        assert int(told[4]) == agents[heard.index("in")].process.pid
         for one in hosts:
             one.tell()
             assert one.hear() == "out"
+
+
+def test_two_agents_of_one_device_in_one_command_are_the_users_to_tell_apart(
+    start_agent: Callable[..., Any], tmp_path: Path
+) -> None:
+    shared, named = ("--device", str(tmp_path)), ("--device", f"{tmp_path}/npu")
+    with connect(board(start_agent(*shared).address)):
+        with pytest.raises(UserError) as refused:
+            connect(board(start_agent(*shared).address))
+        with connect(board(start_agent(*named).address)):
+            pass
+    assert re.fullmatch(
+        r"board \(127\.0\.0\.1:\d+\): its agent and that of another of the devices named stand for"
+        r" one device; name one of them alone, or, where they are two devices of one machine, start"
+        r" each agent with a name of its own, by its --device or a profile's agent_device",
+        str(refused.value),
+    )
+
+
+def test_one_agent_by_two_addresses_is_the_users_mistake(start_agent: Callable[..., Any]) -> None:
+    address = start_agent().address
+    by_name = address.replace("127.0.0.1", "localhost")
+    with (
+        connect(board(address)),
+        pytest.raises(UserError, match="two of the devices named are the same one; name it once"),
+    ):
+        connect(board(by_name))
+    with connect(board(by_name)):
+        pass
+
+
+def test_who_has_the_same_name_and_number_is_another_where_this_process_has_nothing(
+    serve: Callable[..., Profile],
+) -> None:
+    """As in another container, whose host and user may be called the same."""
+    profile = serve(protocol=(1, 5), in_use_by=agent_lease._own_words())
+    with pytest.raises(DeviceInUse, match="wait until it has ended"):
+        connect(profile)
 
 
 def test_after_a_kill_the_same_host_need_not_wait_and_others_do(
