@@ -30,7 +30,7 @@ from edgeflare_agent.server import AgentService
 from edgeflare_agent.sessions import MAX_SESSIONS, Sessions
 from edgeflare_protos import PROTOCOL_MAJOR, PROTOCOL_MINOR
 from edgeflare_protos.agent_pb2_grpc import add_AgentServicer_to_server
-from edgeflare_protos.limits import MOST_LEASE_SECONDS, MOST_STORE_MB
+from edgeflare_protos.limits import LEAST_LEASE_SECONDS, MOST_LEASE_SECONDS, MOST_STORE_MB
 
 # An open stream occupies a thread; twice as many and some for short calls never wait for one.
 _THREADS = 2 * MAX_SESSIONS + 8
@@ -161,7 +161,7 @@ def _add_device_options(parser: argparse.ArgumentParser) -> None:
     )
     add(
         "--lease-seconds",
-        type=_whole_number(1, MOST_LEASE_SECONDS),
+        type=_whole_number(LEAST_LEASE_SECONDS, MOST_LEASE_SECONDS),
         default=LEASE_SECONDS,
         metavar="N",
         help="how long a host that is gone keeps the device from others (default: %(default)s)",

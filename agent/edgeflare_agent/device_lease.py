@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from google.protobuf.message import DecodeError
 
-from edgeflare_agent.device_lock import DeviceLock
+from edgeflare_agent.device_lock import TAKE_SECONDS, DeviceLock, LockOwner
 from edgeflare_protos import agent_pb2
 from edgeflare_protos.lease_words import holder_words, lease_token
 from edgeflare_protos.limits import MOST_HOLDER_CHARACTERS
@@ -48,11 +48,13 @@ class Taken:
     Attributes:
         holder: that host.
         seconds: until the lease ends, unless it is renewed.
+        told_by: the process of the device that says so; None for this agent itself.
 
     """
 
     holder: agent_pb2.LeaseHolder
     seconds: float
+    told_by: agent_pb2.DeviceProcess | None = None
 
 
 @dataclass
@@ -87,6 +89,8 @@ class DeviceLease:
         self._device = device
         self._clock = clock
         self._lock = threading.Lock()
+        # Held while other agents are asked, which may take seconds; calls need the other one alone.
+        self._asking = threading.Lock()
         self._number = 0
         self._held: _Held | None = None
         self._last_secret = ""
@@ -102,22 +106,23 @@ class DeviceLease:
             former_secret: that of a lease which ends if it is the current one; empty for none.
 
         """
-        with self._lock:
-            held = self._living()
-            if held is not None and _same(held.secret, secret):
-                held.ends = self._clock() + self.seconds
-                return Grant(held.number, self.seconds, continues=True)
-            if held is None:
-                elsewhere = self._device.take(self._told)
-                if elsewhere is not None:
-                    return _read(elsewhere)
-            elif not (former_secret and _same(held.secret, former_secret)):
-                return Taken(held.holder, held.ends - self._clock())
-            self._number += 1
-            self._held = _Held(self._number, secret, holder, self._clock() + self.seconds)
-            continues = _same(self._last_secret, secret)
-            self._last_secret = secret
-            return Grant(self._number, self.seconds, continues)
+        outcome = self._of_this_agent(holder, secret, former_secret)
+        if outcome is not None:
+            return outcome
+        if not self._asking.acquire(timeout=TAKE_SECONDS):
+            # Several hosts ask for a device whose other agent does not answer: one thread waits.
+            return Taken(agent_pb2.LeaseHolder(), 0.0)
+        try:
+            outcome = self._of_this_agent(holder, secret, former_secret)
+            if outcome is not None:
+                return outcome  # meanwhile
+            owner = self._device.take(self._told)
+            if owner is not None:
+                return _read(owner)
+            with self._lock:
+                return self._give(holder, secret)
+        finally:
+            self._asking.release()
 
     def admit(self, token: str | None) -> int:
         """Let a call use the device, which renews its lease; return the lease's number, or 0.
@@ -151,6 +156,28 @@ class DeviceLease:
             held = self._living()
             if held and token and _same(lease_token(held.number, held.secret), token):
                 self._end()
+
+    def _of_this_agent(
+        self, holder: agent_pb2.LeaseHolder, secret: str, former_secret: str
+    ) -> Grant | Taken | None:
+        """Answer where this agent has given the lease; None if it would have to take the device."""
+        with self._lock:
+            held = self._living()
+            if held is None:
+                return None
+            if _same(held.secret, secret):
+                held.ends = self._clock() + self.seconds
+                return Grant(held.number, self.seconds, continues=True)
+            if former_secret and _same(held.secret, former_secret):
+                return self._give(holder, secret)
+            return Taken(held.holder, held.ends - self._clock())
+
+    def _give(self, holder: agent_pb2.LeaseHolder, secret: str) -> Grant:
+        self._number += 1
+        self._held = _Held(self._number, secret, holder, self._clock() + self.seconds)
+        continues = _same(self._last_secret, secret)
+        self._last_secret = secret
+        return Grant(self._number, self.seconds, continues)
 
     def _living(self) -> _Held | None:
         if self._held is not None and self._clock() >= self._held.ends:
@@ -186,12 +213,13 @@ def _same(one: str, other: str) -> bool:
     return hmac.compare_digest(one.encode(), other.encode())
 
 
-def _read(told: bytes) -> Taken:
+def _read(owner: LockOwner) -> Taken:
     """Return what another program said; whoever runs on the device may say anything."""
     try:
-        reply = agent_pb2.AcquireLeaseReply.FromString(told)
+        reply = agent_pb2.AcquireLeaseReply.FromString(owner.told)
         check_holder(reply.in_use_by)
     except (DecodeError, ValueError):
         reply = agent_pb2.AcquireLeaseReply()
     seconds = reply.seconds if 0 <= reply.seconds < math.inf else 0.0
-    return Taken(reply.in_use_by, seconds)
+    told_by = agent_pb2.DeviceProcess(uid=owner.uid, pid=owner.pid)
+    return Taken(reply.in_use_by, seconds, told_by)

@@ -7,19 +7,43 @@ import errno
 import hashlib
 import os
 import socket
+import struct
 import sys
 import threading
 import time
 from collections.abc import Callable
+from dataclasses import dataclass
 
-# One that is about to give it up does so within milliseconds.
-_ATTEMPTS = 20
+TAKE_SECONDS = 2.0
+"""For all that is done to take the lock. An agent has its answer ready, and one that is about to
+give the lock up does so within milliseconds; one that is stopped, and whatever else does not
+answer, has it all the same. A host waits for five times as long."""
+
 _PAUSE_SECONDS = 0.02
 
-# For what another agent has ready; one that is stopped does not answer, and has it all the same.
-_ANSWER_SECONDS = 1.0
+# For a caller to take an answer that fits its buffers.
+_TELL_SECONDS = 1.0
 
 _MOST_BYTES = 4096
+
+# Linux's `struct ucred`: process, user and group.
+_CREDENTIALS = "iII"
+
+
+@dataclass(frozen=True)
+class LockOwner:
+    """A program that has a lock.
+
+    Attributes:
+        told: what it says; nothing where it says nothing in time.
+        uid: its user, as the system knows that, whatever the program says; None where it does not.
+        pid: its number, likewise.
+
+    """
+
+    told: bytes = b""
+    uid: int | None = None
+    pid: int | None = None
 
 
 class DeviceLock:
@@ -40,8 +64,10 @@ class DeviceLock:
         self._address = f"\0edgeflare-agent/{hashlib.sha256(os.fsencode(name)).hexdigest()}"
         self._listener: socket.socket | None = None
 
-    def take(self, tell: Callable[[], bytes]) -> bytes | None:
-        """Take the lock; return None, or what the program says that has it.
+    def take(self, tell: Callable[[], bytes]) -> LockOwner | None:
+        """Take the lock; return None, or the program that has it.
+
+        For one thread at a time; it takes no longer than TAKE_SECONDS.
 
         Args:
             tell: returns what other agents are told from now on; nothing where the lock is being
@@ -50,14 +76,16 @@ class DeviceLock:
         """
         if sys.platform != "linux":
             return None
-        for _ in range(_ATTEMPTS):
+        deadline = time.monotonic() + TAKE_SECONDS
+        owner = LockOwner()
+        while (left := deadline - time.monotonic()) > 0:
             if self._bind(tell):
                 return None
-            told = self._ask()
-            if told is not None:
-                return told
-            time.sleep(_PAUSE_SECONDS)
-        return b""
+            owner = self._ask(deadline) or owner
+            if owner.told:
+                break
+            time.sleep(min(_PAUSE_SECONDS, left))  # it is being given up
+        return owner
 
     def drop(self) -> None:
         """Give the lock back; if it is not taken, nothing changes."""
@@ -78,32 +106,52 @@ class DeviceLock:
             return error.errno != errno.EADDRINUSE
         self._listener = listener
         threading.Thread(
-            target=_answer, args=(listener, tell), name="device lock", daemon=True
+            target=self._answer, args=(listener, tell), name="device lock", daemon=True
         ).start()
         return True
 
-    def _ask(self) -> bytes | None:
-        """Return what the program says that has the lock; None if it is giving it up."""
-        with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as caller:
-            caller.settimeout(_ANSWER_SECONDS)
+    def _answer(self, listener: socket.socket, tell: Callable[[], bytes]) -> None:
+        while True:
+            try:
+                caller, _ = listener.accept()
+            except OSError:
+                if self._listener is not listener:
+                    return  # the lock was given back
+                # The process may have no file descriptor to spare, for now.
+                time.sleep(_PAUSE_SECONDS)
+                continue
+            with caller, contextlib.suppress(OSError):
+                caller.settimeout(_TELL_SECONDS)
+                caller.sendall(tell())
+
+    def _ask(self, deadline: float) -> LockOwner | None:
+        """Return the program that has the lock; None if none does any longer.
+
+        A program that is none of ours may let each byte wait, so the deadline is one for them all.
+        """
+        told, uid, pid = b"", None, None
+        with (
+            socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as caller,
+            contextlib.suppress(OSError),
+        ):
+            caller.settimeout(max(_PAUSE_SECONDS, deadline - time.monotonic()))
             try:
                 caller.connect(self._address)
-                told = b""
-                while len(told) < _MOST_BYTES and (part := caller.recv(_MOST_BYTES)):
-                    told += part
             except (ConnectionRefusedError, ConnectionResetError):
                 return None
-            except OSError:
-                return b""
-        return told or None
+            pid, uid = _peer(caller)
+            while len(told) < _MOST_BYTES and (left := deadline - time.monotonic()) > 0:
+                caller.settimeout(left)
+                part = caller.recv(_MOST_BYTES)
+                if not part:
+                    break
+                told += part
+        return LockOwner(told, uid, pid)
 
 
-def _answer(listener: socket.socket, tell: Callable[[], bytes]) -> None:
-    while True:
-        try:
-            caller, _ = listener.accept()
-        except OSError:
-            return  # the lock was given back
-        with caller, contextlib.suppress(OSError):
-            caller.settimeout(_ANSWER_SECONDS)
-            caller.sendall(tell())
+def _peer(caller: socket.socket) -> tuple[int, int]:
+    """Return the process and the user that listen at the other end, as the kernel noted them."""
+    size = struct.calcsize(_CREDENTIALS)
+    credentials = caller.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, size)
+    pid, uid, _ = struct.unpack(_CREDENTIALS, credentials)
+    return pid, uid

@@ -11,7 +11,7 @@ from pathlib import Path
 import grpc
 
 from edgeflare_agent import __version__, machine
-from edgeflare_agent.device_lease import DeviceLease, Grant, NotLeased
+from edgeflare_agent.device_lease import DeviceLease, Grant, NotLeased, Taken
 from edgeflare_agent.model_store import BadName, Corrupted, ModelStore, StoreFull, UnknownModel
 from edgeflare_agent.requests import (
     check_batch,
@@ -40,7 +40,7 @@ from edgeflare_protos import (
     set_seal,
 )
 from edgeflare_protos.agent_pb2_grpc import AgentServicer
-from edgeflare_protos.lease_words import LEASE
+from edgeflare_protos.lease_words import LEASE, UNLEASED_HOST
 from edgeflare_protos.limits import CHUNK_BYTES, PAYLOAD_LIMIT_BYTES
 
 _KINDS: dict[FailureKind, agent_pb2.InputFailure.Kind] = {
@@ -48,6 +48,11 @@ _KINDS: dict[FailureKind, agent_pb2.InputFailure.Kind] = {
     "hang": agent_pb2.InputFailure.KIND_HANG,
     "error": agent_pb2.InputFailure.KIND_ERROR,
 }
+
+
+UNLEASED_SECONDS = 60.0
+"""After which a host before 1.5 that has a session open counts as gone. It says nothing while it
+computes itself, which seldom takes longer; nor when it dies, and others should not wait long."""
 
 
 class OtherProtocol(Exception):  # noqa: N818
@@ -137,10 +142,10 @@ class AgentService(AgentServicer):
         """Load a stored model into a worker of its own."""
         with _statuses(context):
             lease = _lease_of(context)
-            self._lease.admit(lease)
+            number = self._lease.admit(lease)
             options = session_options(request, self._allowed_delegates)
             session_id, model = self._sessions.open(
-                request.model_sha256, options, request.resume_token
+                request.model_sha256, options, request.resume_token, leased=bool(number)
             )
             try:
                 self._lease.admit(lease)  # loading may take longer than a lease
@@ -247,10 +252,14 @@ class AgentService(AgentServicer):
         """Give the device to a host, or say which other host has it."""
         with _statuses(context):
             check_lease_request(request)
-            lease = self._lease.acquire(request.holder, request.secret, request.former_secret)
+            lease = self._without_lease() or self._lease.acquire(
+                request.holder, request.secret, request.former_secret
+            )
             reply = agent_pb2.AcquireLeaseReply(seconds=lease.seconds)
             if not isinstance(lease, Grant):
                 reply.in_use_by.CopyFrom(lease.holder)
+                if lease.told_by is not None:
+                    reply.told_by.CopyFrom(lease.told_by)
             else:
                 reply.number = lease.number
                 if not lease.continues:  # what others left open takes memory, and may compute
@@ -280,6 +289,13 @@ class AgentService(AgentServicer):
         with _statuses(context):
             self._lease.release(_lease_of(context))
             return agent_pb2.ReleaseLeaseReply()
+
+    def _without_lease(self) -> Taken | None:
+        """Return who is at work without a lease, whose sessions the next lease would end."""
+        idle = self._sessions.idle_seconds_without_lease()
+        if idle is None or idle >= UNLEASED_SECONDS:
+            return None
+        return Taken(agent_pb2.LeaseHolder(user=UNLEASED_HOST), UNLEASED_SECONDS - idle)
 
     def _admitted(
         self, requests: Iterator[agent_pb2.UploadModelRequest], lease: str | None

@@ -377,6 +377,14 @@ class LeaseHolder(_message.Message):
     command: str
     def __init__(self, user: _Optional[str] = ..., process: _Optional[int] = ..., command: _Optional[str] = ...) -> None: ...
 
+class DeviceProcess(_message.Message):
+    __slots__ = ("uid", "pid")
+    UID_FIELD_NUMBER: _ClassVar[int]
+    PID_FIELD_NUMBER: _ClassVar[int]
+    uid: int
+    pid: int
+    def __init__(self, uid: _Optional[int] = ..., pid: _Optional[int] = ...) -> None: ...
+
 class AcquireLeaseRequest(_message.Message):
     __slots__ = ("holder", "secret", "former_secret", "seal")
     HOLDER_FIELD_NUMBER: _ClassVar[int]
@@ -390,16 +398,18 @@ class AcquireLeaseRequest(_message.Message):
     def __init__(self, holder: _Optional[_Union[LeaseHolder, _Mapping]] = ..., secret: _Optional[str] = ..., former_secret: _Optional[str] = ..., seal: _Optional[int] = ...) -> None: ...
 
 class AcquireLeaseReply(_message.Message):
-    __slots__ = ("number", "seconds", "in_use_by", "seal")
+    __slots__ = ("number", "seconds", "in_use_by", "told_by", "seal")
     NUMBER_FIELD_NUMBER: _ClassVar[int]
     SECONDS_FIELD_NUMBER: _ClassVar[int]
     IN_USE_BY_FIELD_NUMBER: _ClassVar[int]
+    TOLD_BY_FIELD_NUMBER: _ClassVar[int]
     SEAL_FIELD_NUMBER: _ClassVar[int]
     number: int
     seconds: float
     in_use_by: LeaseHolder
+    told_by: DeviceProcess
     seal: int
-    def __init__(self, number: _Optional[int] = ..., seconds: _Optional[float] = ..., in_use_by: _Optional[_Union[LeaseHolder, _Mapping]] = ..., seal: _Optional[int] = ...) -> None: ...
+    def __init__(self, number: _Optional[int] = ..., seconds: _Optional[float] = ..., in_use_by: _Optional[_Union[LeaseHolder, _Mapping]] = ..., told_by: _Optional[_Union[DeviceProcess, _Mapping]] = ..., seal: _Optional[int] = ...) -> None: ...
 
 class RenewLeaseRequest(_message.Message):
     __slots__ = ()

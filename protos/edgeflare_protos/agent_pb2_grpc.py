@@ -173,7 +173,8 @@ class AgentServicer(object):
     def AcquireLease(self, request, context):
         """Takes the lease of the device, or says who has it. A host that has it already, which its secret
         shows, keeps it, so that a call whose answer was lost can be made again. A lease that goes to
-        another than before ends all open sessions. DATA_LOSS if the request arrived damaged. Since 1.5.
+        another than before ends all open sessions, so nobody is given one while a host without leases has
+        a session that it used within the last minute. DATA_LOSS if the request arrived damaged. Since 1.5.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')

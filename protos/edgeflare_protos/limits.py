@@ -40,6 +40,9 @@ LEAST_SECRET_CHARACTERS = 16
 MOST_HOLDER_CHARACTERS = 128
 """Of each thing that is said of who has a lease, which is shown in one line."""
 
+LEAST_LEASE_SECONDS = 1
+"""Of a lease that is not renewed; a host renews it thrice as often, which links can do."""
+
 MOST_LEASE_SECONDS = 3600
 """Of a lease that is not renewed: whoever has lost the device keeps it from others for so long."""
 

@@ -4,19 +4,23 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
 import pytest
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
+from edgeflare_agent import device_lease
 from edgeflare_agent.device_lease import DeviceLease, Grant, NotLeased, Taken
-from edgeflare_agent.device_lock import DeviceLock
+from edgeflare_agent.device_lock import DeviceLock, LockOwner
 from edgeflare_protos import agent_pb2
 from edgeflare_protos.lease_words import holder_words, lease_token
 
 SECONDS = 10.0
+PATIENT_SECONDS = 200.0
 HOSTS = ("ana", "ben", "eve")
 
 
@@ -26,7 +30,7 @@ class LoneDevice(DeviceLock):
     def __init__(self) -> None:
         self.taken = False
 
-    def take(self, tell: Callable[[], bytes]) -> bytes | None:
+    def take(self, tell: Callable[[], bytes]) -> LockOwner | None:
         assert not self.taken
         self.taken = True
         return None
@@ -42,8 +46,21 @@ class Saying(LoneDevice):
         super().__init__()
         self._told = told
 
-    def take(self, tell: Callable[[], bytes]) -> bytes | None:
-        return self._told
+    def take(self, tell: Callable[[], bytes]) -> LockOwner | None:
+        return LockOwner(self._told, 1001, 812)
+
+
+class Hesitating(LoneDevice):
+    """A device whose other agent lets this one wait until it has ended."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.asked, self.ended = threading.Event(), threading.Event()
+
+    def take(self, tell: Callable[[], bytes]) -> LockOwner | None:
+        self.asked.set()
+        self.ended.wait(2 * PATIENT_SECONDS)
+        return super().take(tell)
 
 
 class Clock:
@@ -187,4 +204,28 @@ def test_whatever_another_program_of_the_device_says_it_is_in_use(
     outcome = DeviceLease(SECONDS, Saying(told)).acquire(words("ben"), "secret")
     assert isinstance(outcome, Taken)
     assert (outcome.holder.user, outcome.seconds) == (user, seconds)
+    assert outcome.told_by == agent_pb2.DeviceProcess(uid=1001, pid=812)
     assert holder_words(outcome.holder).isprintable()
+
+
+def test_while_another_agent_lets_it_wait_nobody_else_has_to(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    device = Hesitating()
+    lease = DeviceLease(SECONDS, device)
+    with ThreadPoolExecutor(3) as pool:
+        try:
+            first = pool.submit(lease.acquire, words("ana"), "first")
+            assert device.asked.wait(PATIENT_SECONDS)
+            assert pool.submit(lease.admit, None).result(PATIENT_SECONDS) == 0
+            monkeypatch.setattr(device_lease, "TAKE_SECONDS", 0.01)
+            turned_away = pool.submit(lease.acquire, words("ben"), "second").result(PATIENT_SECONDS)
+            assert turned_away == Taken(agent_pb2.LeaseHolder(), 0.0)
+            monkeypatch.setattr(device_lease, "TAKE_SECONDS", PATIENT_SECONDS)
+            waiting = pool.submit(lease.acquire, words("eve"), "third")
+        finally:
+            device.ended.set()
+        assert first.result(PATIENT_SECONDS) == Grant(1, SECONDS, continues=False)
+        outcome = waiting.result(PATIENT_SECONDS)
+        assert isinstance(outcome, Taken)
+        assert outcome.holder.user == "ana"

@@ -3,17 +3,24 @@
 from __future__ import annotations
 
 import hashlib
+import os
 import queue
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 import grpc
 import pytest
 
+from edgeflare_agent.device_lease import DeviceLease
+from edgeflare_agent.device_lock import DeviceLock
+from edgeflare_agent.model_store import ModelStore
+from edgeflare_agent.server import UNLEASED_SECONDS, AgentService
+from edgeflare_agent.sessions import Sessions
 from edgeflare_protos import PROTOCOL_MAJOR, agent_pb2, crc32, seal_holds, set_seal
-from edgeflare_protos.lease_words import LEASE, lease_token
+from edgeflare_protos.lease_words import LEASE, holder_words, lease_token
 from edgeflare_protos.limits import MOST_HOLDER_CHARACTERS
 
 PATIENT_SECONDS = 200
@@ -77,8 +84,16 @@ def test_a_host_without_leases_is_served_until_somebody_has_one(
     batch = infer(session_id, harmless_inputs(3))
     assert client.stub.Infer(batch, timeout=PATIENT_SECONDS).lease_number == 0
 
+    refused = acquire(client, ANA)
+    assert not refused.number
+    assert holder_words(refused.in_use_by) == "a host whose EdgeFlare is too old for leases"
+    assert 0 < refused.seconds <= UNLEASED_SECONDS
+    assert workers(client) == 1
+    client.stub.CloseSession(
+        agent_pb2.CloseSessionRequest(session_id=session_id), timeout=PATIENT_SECONDS
+    )
+
     number = acquire(client, ANA).number
-    assert workers(client) == 0  # what others left open was ended
     session = client.stub.OpenSession(
         opening(int8_model), metadata=carried(number, ANA), timeout=PATIENT_SECONDS
     )
@@ -212,7 +227,10 @@ def test_agents_of_one_device_share_its_lease_and_those_of_two_do_not(
     refused = acquire(same, BEN)
     assert not refused.number
     assert refused.in_use_by.user == "ana@bench3"
+    assert refused.told_by.uid == os.getuid()
+    assert refused.told_by.pid not in (0, os.getpid())
     assert 0 < refused.seconds <= 3
+    assert not acquire(one, BEN).HasField("told_by")
     assert acquire(other, BEN).number
 
     # Nobody asks the first agent any more; its lease ends all the same.
@@ -231,3 +249,20 @@ def test_agents_of_one_device_share_its_lease_and_those_of_two_do_not(
         timeout=PATIENT_SECONDS,
     )
     assert acquire(one, ANA).number == number + 1
+
+
+@pytest.mark.parametrize(
+    ("idle", "is_given"),
+    [(None, True), (0.0, False), (UNLEASED_SECONDS - 1, False), (UNLEASED_SECONDS, True)],
+)
+def test_a_host_without_leases_that_is_silent_for_a_minute_keeps_nobody_waiting(
+    idle: float | None, is_given: bool, tmp_path: Path
+) -> None:
+    class SilentSessions(Sessions):
+        def idle_seconds_without_lease(self) -> float | None:
+            return idle
+
+    store = ModelStore(tmp_path / "store", 1 << 20)
+    lease = DeviceLease(30, DeviceLock(str(tmp_path)))
+    service = AgentService(store, SilentSessions(store), lease)
+    assert bool(service.AcquireLease(asked(ANA), mock.Mock()).number) == is_given

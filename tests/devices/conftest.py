@@ -72,10 +72,15 @@ class FakeAgent(AgentServicer):
         delegated: Iterator[int] | None = None,
         finish: Callable[[wire.OpenSessionReply, wire.OpenSessionRequest], None] | None = None,
         idle_seconds: float = 0.0,
+        *,
+        lease_seconds: float = 300.0,
+        in_use_by: wire.LeaseHolder | None = None,
     ) -> None:
         self._answer = answer
         self._finish = finish
         self._idle_seconds = idle_seconds
+        self._lease_seconds = lease_seconds
+        self._in_use_by = in_use_by
         self._protocol = wire.ProtocolVersion(major=protocol[0], minor=protocol[1])
         self._payload_limit = payload_limit
         self._delegated = delegated or repeat(2)
@@ -123,7 +128,15 @@ class FakeAgent(AgentServicer):
     ) -> wire.AcquireLeaseReply:
         if self._protocol.minor < 5:
             raise NotImplementedError
-        reply = wire.AcquireLeaseReply(number=1, seconds=300)
+        reply = wire.AcquireLeaseReply(seconds=self._lease_seconds, in_use_by=self._in_use_by)
+        reply.number = 0 if self._in_use_by else 1
+        set_seal(reply)
+        return reply
+
+    def RenewLease(
+        self, request: wire.RenewLeaseRequest, context: grpc.ServicerContext
+    ) -> wire.RenewLeaseReply:
+        reply = wire.RenewLeaseReply(seconds=self._lease_seconds)
         set_seal(reply)
         return reply
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 import re
 import signal
@@ -21,7 +22,7 @@ from numpy.typing import NDArray
 from documents import Document
 from edgeflare.devices import agent_lease
 from edgeflare.devices import device as device_module
-from edgeflare.devices.agent_lease import DeviceInUse
+from edgeflare.devices.agent_lease import AgentLease, DeviceInUse
 from edgeflare.devices.connection import DeviceLost
 from edgeflare.devices.device import Device, connect
 from edgeflare.devices.device_check import canary_model
@@ -29,6 +30,7 @@ from edgeflare.devices.profile import Profile
 from edgeflare.errors import UserError
 from edgeflare.run.load_document import load_document
 from edgeflare.run.run_directory import RunDirectory
+from edgeflare_protos import agent_pb2 as wire
 from laboratory import untimed
 from processes import alive
 
@@ -41,7 +43,9 @@ PATIENT_SECONDS = 200.0
 IN_USE = re.compile(
     r"board \(127\.0\.0\.1:\d+\): (the lease of this command has ended, and the device is now )?"
     r"in use by \S+@\S+ \(process (\d+), [^)]+\) until \d\d:\d\d:\d\d at least, and longer while"
-    r" that works: wait until it has ended, or name another device"
+    r" that works: wait until it has ended, or name another device(; so says process (\d+) of the"
+    r" user \d+ there; where that is the agent of another device of that machine, start each agent"
+    r" with a name of its own, by its --device or a profile's agent_device)?"
 )
 
 HOST = """
@@ -67,6 +71,25 @@ def board(address: str, **settings: Any) -> Profile:
     return Profile(
         name="board", transport="address", address=address, kernels="builtin", **settings
     )
+
+
+LOSE_THE_ANSWER = """
+import sys
+from edgeflare.devices import device
+from edgeflare.devices.connection import Connection, DeviceLost
+from edgeflare.devices.profile import Profile
+
+class Unheard(Connection):
+    def acquire_lease(self, request):
+        super().acquire_lease(request)
+        raise DeviceLost("the answer was lost")
+
+device.Connection = Unheard
+try:
+    device.connect(Profile(name="board", transport="address", address=sys.argv[1]))
+except DeviceLost:
+    print("lost", flush=True)
+"""
 
 
 class Host:
@@ -137,6 +160,7 @@ def test_of_two_hosts_that_open_it_at_once_one_gets_in(
         assert code == "3"
         assert told is not None
         assert told[1] is None
+        assert told[3] is None
         assert int(told[2]) == hosts[heard.index("in")].process.pid
         for one in hosts:
             one.tell()
@@ -147,16 +171,59 @@ def test_where_each_host_has_an_agent_of_its_own_on_the_device_one_gets_in(
     start_agent: Callable[..., Any], host: Callable[..., Host], tmp_path: Path
 ) -> None:
     device = ("--device", str(tmp_path))
-    hosts = [host(HOST, name, start_agent(*device).address) for name in ("ana", "ben")]
+    agents = [start_agent(*device) for _ in range(2)]
+    hosts = [
+        host(HOST, name, agent.address) for name, agent in zip(("ana", "ben"), agents, strict=True)
+    ]
     for _ in range(ROUNDS):
         for one in hosts:
             one.tell()
         heard = [one.hear() for one in hosts]
-        assert heard.count("in") == 1
-        assert sum(bool(IN_USE.fullmatch(words.removeprefix("3 "))) for words in heard) == 1
+        (loser,) = [words for words in heard if words != "in"]
+        told = IN_USE.fullmatch(loser.removeprefix("3 "))
+        assert told is not None
+        assert int(told[4]) == agents[heard.index("in")].process.pid
         for one in hosts:
             one.tell()
             assert one.hear() == "out"
+
+
+def test_two_agents_of_one_device_in_one_command_are_the_users_to_tell_apart(
+    start_agent: Callable[..., Any], tmp_path: Path
+) -> None:
+    shared, named = ("--device", str(tmp_path)), ("--device", f"{tmp_path}/npu")
+    with connect(board(start_agent(*shared).address)):
+        with pytest.raises(UserError) as refused:
+            connect(board(start_agent(*shared).address))
+        with connect(board(start_agent(*named).address)):
+            pass
+    assert re.fullmatch(
+        r"board \(127\.0\.0\.1:\d+\): its agent and that of another of the devices named stand for"
+        r" one device; name one of them alone, or, where they are two devices of one machine, start"
+        r" each agent with a name of its own, by its --device or a profile's agent_device",
+        str(refused.value),
+    )
+
+
+def test_one_agent_by_two_addresses_is_the_users_mistake(start_agent: Callable[..., Any]) -> None:
+    address = start_agent().address
+    by_name = address.replace("127.0.0.1", "localhost")
+    with (
+        connect(board(address)),
+        pytest.raises(UserError, match="two of the devices named are the same one; name it once"),
+    ):
+        connect(board(by_name))
+    with connect(board(by_name)):
+        pass
+
+
+def test_who_has_the_same_name_and_number_is_another_where_this_process_has_nothing(
+    serve: Callable[..., Profile],
+) -> None:
+    """As in another container, whose host and user may be called the same."""
+    profile = serve(protocol=(1, 5), in_use_by=agent_lease._own_words())
+    with pytest.raises(DeviceInUse, match="wait until it has ended"):
+        connect(profile)
 
 
 def test_after_a_kill_the_same_host_need_not_wait_and_others_do(
@@ -316,6 +383,49 @@ def test_an_agent_without_leases_is_used_as_ever(
 ) -> None:
     profile = serve(protocol=protocol)
     with connect(profile), pytest.raises(UserError, match="two of the devices named"):
+        connect(profile)
+
+
+def test_where_the_answer_to_its_request_is_lost_the_next_command_need_not_wait(
+    start_agent: Callable[..., Any], host: Callable[..., Host]
+) -> None:
+    address = start_agent("--lease-seconds", "3600").address
+    ended = host(LOSE_THE_ANSWER, "here", address)
+    assert ended.hear() == "lost"
+    ended.process.wait(PATIENT_SECONDS)
+    with connect(board(address)):
+        pass
+
+
+@pytest.mark.parametrize(
+    ("told", "believed"),
+    [(0.0, 1.0), (-5.0, 1.0), (math.nan, 1.0), (math.inf, 3600.0), (30.0, 30.0)],
+)
+def test_what_an_agent_says_that_a_lease_lasts_is_believed_within_bounds(
+    serve: Callable[..., Profile],
+    told: float,
+    believed: float,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    begun: list[float] = []
+    monkeypatch.setattr(AgentLease, "_keep_renewing", lambda *given: begun.append(given[2]))
+    profile = serve(protocol=(1, 5), lease_seconds=told)
+    with connect(profile) as device:
+        lease = device._lease
+        assert lease is not None
+        assert lease._good_until - agent_lease._now() <= believed
+        lease._renew(device._connection)
+        assert believed - 60 < lease._good_until - agent_lease._now() <= believed
+    assert begun == [believed]
+
+
+@pytest.mark.parametrize("told", [-math.inf, math.nan, math.inf])
+def test_a_time_that_is_none_does_not_keep_it_from_saying_who_has_the_device(
+    serve: Callable[..., Profile], told: float
+) -> None:
+    holder = wire.LeaseHolder(user="ana@bench3", process=812, command="edgeflare search")
+    profile = serve(protocol=(1, 5), lease_seconds=told, in_use_by=holder)
+    with pytest.raises(DeviceInUse, match=r"in use by ana@bench3 \(process 812, edgeflare search"):
         connect(profile)
 
 

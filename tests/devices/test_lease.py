@@ -14,7 +14,7 @@ import pytest
 from edgeflare.devices.lease import lease
 from edgeflare.errors import InfrastructureError, UserError
 
-SECRET = "open sesame"  # noqa: S105
+SECRET = "open sesame, open sesame"  # noqa: S105
 
 HOLD = """
 import sys
@@ -131,6 +131,40 @@ def test_the_secret_of_a_process_that_was_killed_is_the_next_ones_to_use() -> No
         held.forget()
     with lease("adb:x") as held:
         assert held.former_secret == ""
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [b"\xff\xfe", b"12\nnobody \xff", b"\0" * 64],
+    ids=["no process", "no secret", "zeros"],
+)
+def test_a_file_that_was_damaged_is_written_anew(damage: bytes, tmp_path: Path) -> None:
+    file = tmp_path / "edgeflare" / "leases" / "adb%3Ax.lock"
+    file.parent.mkdir(parents=True)
+    file.write_bytes(damage)
+    with lease("adb:x") as held:
+        assert held.former_secret == ""
+        assert file.read_text() == str(os.getpid())
+
+
+def test_a_holder_whose_file_was_damaged_is_refused_all_the_same(tmp_path: Path) -> None:
+    holder = hold("adb:x")
+    (tmp_path / "edgeflare" / "leases" / "adb%3Ax.lock").write_bytes(b"\xff\x1b[2J")
+    with (
+        pytest.raises(InfrastructureError, match=r"another campaign \(process \?\): wait"),
+        lease("adb:x"),
+    ):
+        pass
+    holder.communicate()
+
+
+@pytest.mark.parametrize("secret", ["short", "x" * 129, "\u00e4" * 22, "\x1b" * 22])
+def test_what_no_agent_would_take_for_a_secret_is_none(secret: str) -> None:
+    with lease("adb:x") as held:
+        held.keep(secret)
+    for _ in range(2):
+        with lease("adb:x") as held:
+            assert held.former_secret == ""
 
 
 def test_the_secret_of_a_process_that_lives_is_nobody_elses(

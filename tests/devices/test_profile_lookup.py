@@ -164,7 +164,7 @@ def test_an_unknown_device_is_answered_with_the_nearest() -> None:
             " arena_bytes, warmup, input_timeout_seconds, connect_timeout_seconds,"
             " upload_timeout_seconds, canary_every, pause_above_celsius, thermal_zones, python,"
             " start_timeout_seconds, link_delay_ms, runtime, cpu, serial, cache, cache_limit_mb,"
-            " host, address, tls_ca, token_file",
+            " agent_device, host, address, tls_ca, token_file",
         ),
         (
             'kernels = "neon"',

@@ -16,6 +16,7 @@ from edgeflare.run.same_run import OtherHostError, require_same
 PROVENANCE: dict[str, Any] = {
     "machine": "aarch64",
     "soc": "",
+    "cpu_features": ["asimd", "fp"],
     "runtime": "ai-edge-litert",
     "runtime_version": "2.1.0",
     "kernels": "xnnpack",
@@ -52,6 +53,25 @@ def test_a_device_that_would_answer_otherwise_is_another_run(key: str, value: ob
     now = about({**PROVENANCE, key: value})
     with pytest.raises(UserError, match=f"runs/one was begun on a device with {key} .* {value}: "):
         require_same(run, now, "runs/one")
+
+
+@pytest.mark.parametrize(
+    ("features", "said"),
+    [
+        (["asimd", "asimddp", "fp"], "no others there and asimddp on the one of now"),
+        (["fp", "sve"], "asimd there and sve on the one of now"),
+    ],
+)
+def test_a_device_whose_processor_has_other_features_is_another_run(
+    features: list[str], said: str
+) -> None:
+    """Servers of one architecture need not tell what they are otherwise."""
+    run, now = about(PROVENANCE), about({**PROVENANCE, "cpu_features": features})
+    words = f"runs/one was begun on a device with other cpu_features, {said}: start a new run"
+    with pytest.raises(UserError, match=words):
+        require_same(run, now, "runs/one")
+    older = about({key: value for key, value in PROVENANCE.items() if key != "cpu_features"})
+    require_same(older, now, "runs/one")
 
 
 HOST: dict[str, Any] = {

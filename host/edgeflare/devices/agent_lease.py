@@ -17,12 +17,16 @@ from pathlib import Path
 
 from edgeflare.devices.connection import Connection, DeviceLost
 from edgeflare.devices.lease import LocalLease
-from edgeflare.errors import InfrastructureError
+from edgeflare.errors import EdgeFlareError, InfrastructureError, UserError
 from edgeflare.untrusted_text import printable
 from edgeflare_protos import agent_pb2 as wire
 from edgeflare_protos import set_seal
 from edgeflare_protos.lease_words import holder_words
-from edgeflare_protos.limits import MOST_HOLDER_CHARACTERS
+from edgeflare_protos.limits import (
+    LEAST_LEASE_SECONDS,
+    MOST_HOLDER_CHARACTERS,
+    MOST_LEASE_SECONDS,
+)
 
 LEASES_SINCE = (1, 5)
 """The version of the protocol from which on an agent gives leases."""
@@ -30,8 +34,15 @@ LEASES_SINCE = (1, 5)
 RENEWALS = 3
 """In the time of one lease: two may be lost before the lease is."""
 
+NAME_EACH = "start each agent with a name of its own, by its --device or a profile's agent_device"
+"""What to do where the agents of several devices of one machine share a lease."""
+
 RETRIES = 10
 """In that time, after a renewal that did not get through."""
+
+
+_HELD: set[AgentLease] = set()
+"""The leases of this process, of all its devices, that it has or is asking for."""
 
 
 class DeviceInUse(InfrastructureError):  # noqa: N818 - what happened
@@ -68,6 +79,7 @@ class AgentLease:
 
         Raises:
             DeviceInUse: see there.
+            UserError: this process has it as another of its devices.
             InfrastructureError: the device fails.
 
         """
@@ -79,19 +91,27 @@ class AgentLease:
             former_secret=local.former_secret if local else "",
         )
         set_seal(request)
-        asked = _now()
-        reply = connection.acquire_lease(request)
-        if not reply.number:
-            raise DeviceInUse(self._in_use(connection, reply))
-        self._number, self._good_until = reply.number, asked + reply.seconds
-        self._connection, self._local = connection, local
         if local is not None:
+            # Before the agent is asked: where its answer is lost, the lease is this process's all
+            # the same, and the next one need not wait for it to end.
             local.keep(self._secret)
+        asked = _now()
+        _HELD.add(self)
+        try:
+            reply = connection.acquire_lease(request)
+            if not reply.number:
+                raise self._refusal(connection, reply, request.holder)
+        except EdgeFlareError:
+            _HELD.discard(self)
+            raise
+        seconds = _of_a_lease(reply.seconds)
+        self._number, self._good_until = reply.number, asked + seconds
+        self._connection, self._local = connection, local
         connection.carry_lease(reply.number, self._secret, self._confirm)
         self._suspended = threading.Event()
         self._thread = threading.Thread(
             target=self._keep_renewing,
-            args=(connection, reply.seconds, self._suspended),
+            args=(connection, seconds, self._suspended),
             name=f"{connection.name} lease",
             daemon=True,
         )
@@ -110,6 +130,7 @@ class AgentLease:
     def release(self) -> None:
         """Give the lease back, if the agent can be reached. Releasing twice is no error."""
         self._suspended.set()
+        _HELD.discard(self)
         connection, self._connection = self._connection, None
         if connection is None or _now() >= self._good_until:
             return  # without renewals it ends by itself
@@ -136,7 +157,7 @@ class AgentLease:
     def _renew(self, connection: Connection) -> None:
         with self._renewing:
             asked = _now()
-            self._good_until = asked + connection.renew_lease()
+            self._good_until = asked + _of_a_lease(connection.renew_lease())
 
     def _keep_renewing(
         self, connection: Connection, seconds: float, suspended: threading.Event
@@ -149,14 +170,57 @@ class AgentLease:
             except InfrastructureError:  # which whoever waits for an answer will learn
                 pause = seconds / RETRIES
 
+    def _refusal(
+        self, connection: Connection, reply: wire.AcquireLeaseReply, own: wire.LeaseHolder
+    ) -> EdgeFlareError:
+        holder = reply.in_use_by
+        # Another container may have the same names and numbers, and waiting for that one would do.
+        if (holder.user, holder.process) == (own.user, own.process) and _HELD - {self}:
+            return UserError(f"{connection.place}: {_ONE_DEVICE[reply.HasField('told_by')]}")
+        return DeviceInUse(self._in_use(connection, reply))
+
     def _in_use(self, connection: Connection, reply: wire.AcquireLeaseReply) -> str:
-        until = datetime.now().astimezone() + timedelta(seconds=min(reply.seconds, 86_400.0))
+        left = timedelta(seconds=_clamped(reply.seconds, 0.0, MOST_LEASE_SECONDS))
+        until = datetime.now().astimezone() + left
         lost = "the lease of this command has ended, and the device is now " if self._number else ""
         return (
             f"{connection.place}: {lost}in use by {printable(holder_words(reply.in_use_by))} until"
             f" {until:%H:%M:%S} at least, and longer while that works: wait until it has ended, or"
-            " name another device"
+            f" name another device{_teller(reply)}"
         )
+
+
+_ONE_DEVICE = {
+    False: "two of the devices named are the same one; name it once",
+    True: (
+        "its agent and that of another of the devices named stand for one device; name one of them"
+        f" alone, or, where they are two devices of one machine, {NAME_EACH}"
+    ),
+}
+"""What it means that this process has a device already, by whether another agent says so."""
+
+
+def _teller(reply: wire.AcquireLeaseReply) -> str:
+    """Return who says that a device is in use, where its agent knows that from another process."""
+    if not reply.HasField("told_by"):
+        return ""
+    process = f"process {reply.told_by.pid}" if reply.told_by.pid else "a process"
+    return (
+        f"; so says {process} of the user {reply.told_by.uid} there; where that is the agent of"
+        f" another device of that machine, {NAME_EACH}"
+    )
+
+
+def _of_a_lease(seconds: float) -> float:
+    """Return what an agent says that a lease lasts, within the bounds of its option.
+
+    Without them one that says nothing, or what is no number, would be asked without a pause.
+    """
+    return _clamped(seconds, LEAST_LEASE_SECONDS, MOST_LEASE_SECONDS)
+
+
+def _clamped(seconds: float, least: float, most: float) -> float:
+    return min(most, seconds) if seconds >= least else least  # also where it is no number
 
 
 def _now() -> float:

@@ -14,6 +14,7 @@ from urllib.parse import quote
 
 from edgeflare.devices.remote.process_names import is_own, is_stale, new_name
 from edgeflare.errors import InfrastructureError, UserError
+from edgeflare_protos.limits import LEAST_SECRET_CHARACTERS, MOST_TOKEN_CHARACTERS
 
 
 class LocalLease:
@@ -42,8 +43,9 @@ class LocalLease:
         name, _, secret = kept.strip().partition(" ")
         # A file system that several hosts share may have locks that hold on one host alone.
         ended = is_stale(name) or (locked and is_own(name))
-        self.former_secret = secret if ended else ""
-        self._write(kept if ended else "")
+        # One that is none would have the agent refuse every request that shows it.
+        self.former_secret = secret if ended and _is_secret(secret) else ""
+        self._write(kept if self.former_secret else "")
 
     def keep(self, secret: str) -> None:
         """Keep the secret that the agent now knows this process by."""
@@ -89,8 +91,9 @@ def lease(device: str) -> Iterator[LocalLease]:
                 raise UserError(
                     f"two of the devices named are the same one: {device}; name it once"
                 ) from None
+            named = holder if holder.isdecimal() else "?"
             raise InfrastructureError(
-                f"{device} is in use by another campaign (process {holder or '?'}): wait until"
+                f"{device} is in use by another campaign (process {named}): wait until"
                 " that has ended, or name another device"
             ) from None
         except OSError:
@@ -108,9 +111,16 @@ def _lock_file(path: Path) -> IO[str]:
     else:
         facts = os.fstat(descriptor)
         if stat.S_ISREG(facts.st_mode) and facts.st_uid == os.geteuid() and facts.st_nlink == 1:
-            return os.fdopen(descriptor, "r+")
+            # Whatever a disk that was full or a crash has left in it, the next command writes anew.
+            return os.fdopen(descriptor, "r+", encoding="utf-8", errors="replace")
         os.close(descriptor)
     raise InfrastructureError(f"{path} is a link, or another user's: remove it")
+
+
+def _is_secret(text: str) -> bool:
+    """Tell whether an agent would take a text for the secret of a lease."""
+    length_fits = LEAST_SECRET_CHARACTERS <= len(text) <= MOST_TOKEN_CHARACTERS
+    return length_fits and text.isascii() and text.isprintable()
 
 
 def _folder() -> Path:

@@ -48,6 +48,8 @@ class Profile:
         host: the host to connect to, or an alias for it, perhaps with user and port.
         cache: folder on the device that holds bundles and models; None for the transport's usual.
         cache_limit_mb: megabytes that its models may take.
+        agent_device: what tells it from other devices of the same machine, each with an agent of
+            its own; None for the only one there.
         address: host:port of an agent that somebody started.
         tls_ca: PEM file with the certificate authority that vouches for that agent.
         token_file: file with the token that lets the host in there.
@@ -82,6 +84,7 @@ class Profile:
     host: str | None = None
     cache: str | None = None
     cache_limit_mb: int = 1024
+    agent_device: str | None = None
     address: str | None = None
     tls_ca: Path | None = None
     token_file: Path | None = None

@@ -247,3 +247,5 @@ CACHE = ProfileKey(
 )
 
 CACHE_LIMIT_MB = ProfileKey("cache_limit_mb", whole_number(1, MOST_STORE_MB), needs_trust=False)
+
+AGENT_DEVICE = ProfileKey("agent_device", text("a name"), needs_trust=False)

@@ -435,7 +435,8 @@ def _is_the_runs_own(header: RunHeader, device: Device) -> bool:
     now = device.provenance.to_json()
     return any(
         known["name"] == device.profile.name
-        and all(known["provenance"].get(key) == now[key] for key in _DECIDES_ANSWERS)
+        # What an older journal does not know is no difference, as when a run is gone on with.
+        and all(known["provenance"].get(key, now[key]) == now[key] for key in _DECIDES_ANSWERS)
         for known in header.devices
     )
 

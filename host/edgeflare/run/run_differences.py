@@ -9,10 +9,11 @@ from typing import Any, Literal
 from edgeflare.run.run_header import RunHeader
 
 DECIDES_ANSWERS = (
-    *("machine", "soc", "runtime", "runtime_version", "kernels", "threads"),
+    *("machine", "soc", "cpu_features", "runtime", "runtime_version", "kernels", "threads"),
     *("delegate", "delegated_nodes", "adapter", "precision", "fallback"),
 )
-"""What of a device's provenance decides its answers; the last are not in all older journals."""
+"""What of a device's provenance decides its answers: many servers tell no `soc`, and kernels are
+chosen by the processor's features. The last are not in all older journals."""
 
 HOST_DECIDES_ANSWERS = (
     *("machine", "cpu_features", "runtime", "runtime_version", "original_runtime", "libraries"),

@@ -51,6 +51,11 @@ def _refusal(found: RunDifference, begun: RunHeader, run: str) -> str:
             f"{run} belongs to another pair ({begun.pair['name']}, or other files or "
             "preprocessing): resume it with that pair, or name another folder with --out"
         )
+    if found.of == "device" and found.name == "cpu_features":  # each side is what the other lacks
+        return (
+            f"{run} was begun on a device with other cpu_features, {found.one} there and"
+            f" {found.other} on the one of now: start a new run"
+        )
     if found.of == "device":
         return (
             f"{run} was begun on a device with {found.name} {found.one}, but the one of now has"

@@ -10,11 +10,15 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from contextlib import ExitStack
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from edgeflare.devices.agent_lease import AgentLease
 from edgeflare.devices.connection import Connection
+from edgeflare.devices.device import Device
 from edgeflare.devices.handshake import shake_hands
 from edgeflare.devices.profile import Profile
 from edgeflare.devices.remote import on_device
@@ -45,7 +49,7 @@ def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     cache = tmp_path / "device"
     yield cache
     if cache.exists():
-        names = [path.name for path in (cache / "runs").iterdir()]
+        names = [path.name for path in (cache / "runs").glob("*")]
         on_device.halt(LoopbackRemote(), str(cache), *names)
 
 
@@ -76,6 +80,29 @@ class ByAnotherName(LoopbackRemote):
     """The same machine, named otherwise."""
 
     device = "there"
+
+
+def test_devices_of_one_machine_are_told_apart_by_what_their_profiles_call_them(
+    cache: Path,
+) -> None:
+    """Their agents, and the commands of this user, share no lease; their folders are their own."""
+    profiles = [
+        replace(profile(cache / name), agent_device=f"{cache} {name}") for name in ("gpu", "npu")
+    ]
+    with ExitStack() as stack:
+        first = stack.enter_context(connected(profiles[0]))
+        second = stack.enter_context(connected(profiles[1]))
+        assert first.telemetry().uptime_seconds
+        assert second.telemetry().uptime_seconds
+        alias = replace(profiles[1], cache=str(cache / "third"))
+        with pytest.raises(UserError, match="two of the devices named are the same one"):
+            connected(alias)
+        with pytest.raises(UserError, match="stand for one device"):
+            connected(alias, ByAnotherName())
+
+
+def connected(device: Profile, remote: LoopbackRemote | None = None) -> Device:
+    return Device(device, RemoteTransport(device, remote or LoopbackRemote()), AgentLease())
 
 
 def test_one_device_by_two_names_is_the_users_mistake(cache: Path) -> None:

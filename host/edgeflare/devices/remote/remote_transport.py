@@ -63,7 +63,7 @@ class RemoteTransport(Transport):
         self._agent_end = ""
         with ExitStack() as stack:
             remote = stack.enter_context(self._remote)
-            local = stack.enter_context(lease(remote.device))
+            local = stack.enter_context(lease(self._device()))
             seen = inspect_cache(remote, self._profile)
             ended = [name for name in seen.traces if name in self._left or is_stale(name)]
             on_device.halt(remote, seen.cache, *ended)
@@ -109,11 +109,18 @@ class RemoteTransport(Transport):
             self._agent_end = on_device.halt(self._remote, cache, *self._left)
             self._left.discard(name)
 
+    def _device(self) -> str:
+        """Return what tells the device from all others, also from those of the same machine."""
+        named = self._profile.agent_device
+        return self._remote.device if named is None else f"{self._remote.device} {named}"
+
     def _options(self) -> list[str]:
         limit, idle = str(self._profile.cache_limit_mb), str(IDLE_SECONDS)
+        named = self._profile.agent_device
         # fmt: off
         return [
             "--store-limit-mb", limit, "--exit-when-idle", idle, *allow_delegate(self._profile),
+            *(() if named is None else (f"--device={named}",)),
         ]
         # fmt: on
 

@@ -18,6 +18,7 @@ import adbutils
 
 from edgeflare.devices.profile import Profile
 from edgeflare.devices.profile_keys import (
+    AGENT_DEVICE,
     CACHE,
     CACHE_LIMIT_MB,
     RUNTIME,
@@ -365,6 +366,7 @@ PLUGIN = TransportPlugin(
         ProfileKey("serial", text("what `adb devices` calls the device"), needs_trust=False),
         CACHE,
         CACHE_LIMIT_MB,
+        AGENT_DEVICE,
         START_TIMEOUT_SECONDS,
     ),
     needs_trust=False,

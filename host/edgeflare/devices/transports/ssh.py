@@ -20,6 +20,7 @@ from typing import IO, Any
 
 from edgeflare.devices.profile import Profile
 from edgeflare.devices.profile_keys import (
+    AGENT_DEVICE,
     CACHE,
     CACHE_LIMIT_MB,
     PYTHON,
@@ -377,6 +378,7 @@ PLUGIN = TransportPlugin(
         ),
         CACHE,
         CACHE_LIMIT_MB,
+        AGENT_DEVICE,
         START_TIMEOUT_SECONDS,
     ),
     needs_trust=False,
