@@ -30,7 +30,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests" / "support"
 
 from edgeflare.fleet.cluster.attempt_engine import EndedAttempt
 from edgeflare.fleet.cluster.ray_cluster import LOCAL, cluster
-from edgeflare.fleet.plan.fleet_file import Fleet, FleetHost, Place, local_fleet
+from edgeflare.fleet.plan.fleet_file import DevicePlace, Fleet, FleetHost, local_fleet
 from edgeflare.fleet.plan.work_units import search_units
 from edgeflare.fleet.record.fleet_folder import FleetFolder
 from edgeflare.fleet.record.fleet_state import FleetState
@@ -128,7 +128,7 @@ class _StillEngine:
 
     def start(
         self,
-        place: Place,  # noqa: ARG002
+        place: DevicePlace,  # noqa: ARG002
         order: AttemptOrder,
         screening: bytes | None,  # noqa: ARG002
         backup: bytes | None,  # noqa: ARG002
