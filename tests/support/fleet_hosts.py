@@ -196,6 +196,8 @@ def stood_in_fleet(folder: Path, count: int, devices: int = 1) -> Iterator[Stood
     """
     mark = f"ef{os.getpid() % 100_000}"
     switch = f"{mark}s"
+    # Ray takes a head of the same address in another namespace for one that it would replace.
+    network = f"10.77.{os.getpid() % 256}"
     token = os.urandom(32).hex()
     hosts = []
     _ip("netns", "add", switch)
@@ -211,7 +213,7 @@ def stood_in_fleet(folder: Path, count: int, devices: int = 1) -> Iterator[Stood
                 "RAY_AUTH_TOKEN": token,
                 "XDG_CACHE_HOME": str(own / "cache"),
             }
-            host = StoodInHost(f"host{at}", f"{mark}h{at}", f"10.77.0.{at}", own, environment)
+            host = StoodInHost(f"host{at}", f"{mark}h{at}", f"{network}.{at}", own, environment)
             hosts.append(host)
             _plug_in(host, switch, at)
         file = folder / "fleet.toml"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 LONGEST_FILES = (
+    "fleet/cluster/test_ray_engine.py",
     "docs/test_commands.py",
     "devices/transports/test_adb.py",
     "cli/test_repair.py",
@@ -18,6 +19,7 @@ LONGEST_FILES = (
     "cli/test_pairs_with_state.py",
     "pytest_plugin/test_pytest_plugin.py",
     "campaign/test_kills.py",
+    "fleet/work/test_unit_attempt.py",
     "campaign/test_white_box_resume.py",
     "cli/test_white_box_bad_input.py",
     "devices/test_network_faults.py",

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import atexit
 import logging
 import os
 import socket
 import sys
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -20,6 +22,9 @@ NAMESPACE = "edgeflare"
 
 _ANSWER_SECONDS = 20.0
 """After which a head that does not answer counts as not reached."""
+
+_LEAVE_SECONDS = 15.0
+"""After which a cluster is left without its consent."""
 
 _LARGEST_PORT = 65_535
 
@@ -68,9 +73,22 @@ def cluster(address: str, fleet: Fleet) -> Iterator[None]:
     try:
         yield
     finally:
-        # A cluster whose head is gone needs no farewell.
-        with suppress(ray.exceptions.RayError, ConnectionError, RuntimeError), _unheard():
+        with _unheard():
+            _leave(ray)
+
+
+def _leave(ray: Any) -> None:
+    """Leave the cluster; where its head is gone, Ray would say farewell to it for minutes."""
+
+    def leave() -> None:
+        with suppress(ray.exceptions.RayError, ConnectionError, RuntimeError):
             ray.shutdown()
+
+    leaving = threading.Thread(target=leave, daemon=True)
+    leaving.start()
+    leaving.join(_LEAVE_SECONDS)
+    if leaving.is_alive():
+        atexit.unregister(ray.shutdown)  # which would wait for it again
 
 
 @contextmanager

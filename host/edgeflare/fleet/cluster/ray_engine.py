@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-import contextlib
 import math
 import platform
 import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future, wait
 from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
 
 import ray
-from ray.exceptions import ActorUnavailableError, GetTimeoutError, RayError
+from ray.exceptions import ActorUnavailableError, RayError
 from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
 import edgeflare
@@ -42,8 +42,8 @@ _LOOK_SECONDS = 2.0
 _RESULT_SECONDS = 120.0
 """The longest that the result of an attempt, which is here already, takes to be read."""
 
-_HEAD_SECONDS = 60.0
-"""After which a head that does not say which hosts there are counts as lost."""
+_RAY_SECONDS = 180.0
+"""After which a call of Ray that has not returned never will; all have shorter limits of theirs."""
 
 _NODES_SECONDS = 1.0
 """For how long what is known of the hosts is taken for true: all places are looked at in a row."""
@@ -235,9 +235,9 @@ class RayEngine:
         )
         with _reaching():
             if screening is not None and self._screening is None:
-                self._screening = ray.put(screening)  # once for all attempts
+                self._screening = self._asked(lambda: ray.put(screening))  # once for all attempts
             given = None if screening is None else self._screening
-            reference = task.remote(self._desk, order, given, backup)
+            reference = self._asked(lambda: task.remote(self._desk, order, given, backup))
         self._under_way[reference] = (order.unit, order.number)
 
     def ended(self, seconds: float) -> Sequence[EndedAttempt]:
@@ -247,15 +247,16 @@ class RayEngine:
             return lost
         references = list(self._under_way)
         with _reaching():
-            done, _ = ray.wait(references, num_returns=1, timeout=seconds)
+            done, _ = self._asked(lambda: ray.wait(references, timeout=seconds))
             if done:  # and whatever else has
-                done, _ = ray.wait(references, num_returns=len(references), timeout=0)
+                count = len(references)
+                done, _ = self._asked(lambda: ray.wait(references, num_returns=count, timeout=0))
         return [self._collect(reference) for reference in done]
 
     def _collect(self, reference: Any) -> EndedAttempt:
         unit, number = self._under_way.pop(reference)
         try:
-            return EndedAttempt(unit, number, ray.get(reference, timeout=_RESULT_SECONDS))
+            return EndedAttempt(unit, number, self._result(reference))
         except RayError as error:
             cause = getattr(error, "cause", None)
             if isinstance(cause, UserError):
@@ -280,10 +281,11 @@ class RayEngine:
         """
         deadline = time.monotonic() + _DESK_SECONDS
         while True:
-            told = self._desk.visit.remote(dict(self._numbers), self._stopped)
             try:
-                taken = self._told(told, deadline)
+                told = self._asked(self._visit_begun)
+                taken = self._asked(lambda: ray.get(told, timeout=_DESK_SECONDS))  # noqa: B023
             except ActorUnavailableError as error:  # it was killed, and starts again
+                require_answer(self._head)
                 if time.monotonic() > deadline:
                     raise InfrastructureError(f"the fleet's desk is gone: {error}") from None
                 time.sleep(0.2)
@@ -294,15 +296,35 @@ class RayEngine:
                 self._reports += taken
                 return
 
-    def _told(self, reference: Any, deadline: float) -> list[AttemptReport]:
-        """Return what the desk says, as long as the head is there."""
-        while True:
+    def _visit_begun(self) -> Any:
+        return self._desk.visit.remote(dict(self._numbers), self._stopped)
+
+    def _result(self, reference: Any) -> AttemptResult:
+        result: AttemptResult = self._asked(lambda: ray.get(reference, timeout=_RESULT_SECONDS))
+        return result
+
+    def _asked(self, call: Callable[[], Any]) -> Any:
+        """Return what a call of Ray returns, which may never do so where the head is gone.
+
+        Raises:
+            InfrastructureError: the head is gone, or Ray does not answer for long.
+
+        """
+        answer: Future[Any] = Future()
+
+        def ask() -> None:
             try:
-                return list(ray.get(reference, timeout=_LOOK_SECONDS))
-            except GetTimeoutError:
-                require_answer(self._head)
-                if time.monotonic() > deadline:
-                    raise
+                answer.set_result(call())
+            except BaseException as error:
+                answer.set_exception(error)
+
+        threading.Thread(target=ask, daemon=True).start()
+        deadline = time.monotonic() + _RAY_SECONDS
+        while not wait([answer], _LOOK_SECONDS).done:
+            require_answer(self._head)
+            if time.monotonic() > deadline:
+                raise InfrastructureError("Ray does not answer on this host: see `ray status`")
+        return answer.result()
 
     def is_up(self, host: str) -> bool:
         """Whether a host takes part in the cluster right now, and offers the device."""
@@ -334,16 +356,6 @@ class RayEngine:
 
         """
         require_answer(self._head)
-        told: list[dict[str, Any]] = []
-
-        def ask() -> None:
-            listed: Any = ray.nodes  # which says nothing of its types
-            with contextlib.suppress(RayError, ConnectionError, RuntimeError):
-                told.extend(listed())
-
-        asking = threading.Thread(target=ask, daemon=True)
-        asking.start()
-        asking.join(_HEAD_SECONDS)
-        if not told:
-            raise InfrastructureError(f"the head of the cluster, {self._head}, does not answer")
-        return told
+        listed: Any = ray.nodes  # which says nothing of its types
+        with _reaching():
+            return list(self._asked(listed))

@@ -1,0 +1,148 @@
+"""What a fleet costs: a unit with and without Ray, and empty units on the head.
+
+    python benchmarks/fleet_overhead.py [--times 5] [--limit 400] [--empty 1000]
+
+One unit is searched as an attempt in this process and as one that Ray carries, in turns, both timed
+from the start of their command to its end, so that Ray's own start does not count. Then empty units
+are queued, whose attempts end at once, and what each takes on the head is told: the loop over them,
+their files and Ray's tasks.
+"""
+
+from __future__ import annotations
+
+import argparse
+import statistics
+import tempfile
+import time
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from edgeflare.fleet.cluster.attempt_engine import EndedAttempt
+from edgeflare.fleet.cluster.ray_cluster import LOCAL, cluster
+from edgeflare.fleet.plan.fleet_file import DevicePlace, Fleet, local_fleet
+from edgeflare.fleet.plan.work_units import WorkUnit
+from edgeflare.fleet.record.fleet_folder import FleetFolder
+from edgeflare.fleet.record.fleet_state import FleetState
+from edgeflare.fleet.unit_runs import UnitRuns
+from edgeflare.fleet.work.unit_attempt import (
+    AttemptOrder,
+    AttemptReport,
+    AttemptResult,
+    run_attempt,
+)
+
+ROOT = Path(__file__).resolve().parents[1]
+DEVICE = "emulated-builtin"
+
+
+def order(limit: int) -> AttemptOrder:
+    command = (
+        *("search", "examples/fashion_lenet4", "--limit", str(limit), "--max-queries", "800"),
+        *("--fail-on", "none", "--quiet"),
+    )
+    return AttemptOrder("overhead", "unit-0000", 1, command, str(ROOT), None, DEVICE, 60.0)
+
+
+def seconds_without(asked: AttemptOrder) -> float:
+    began = time.monotonic()
+    result = run_attempt(asked, None, None, lambda _: True)
+    if result.exit_code:
+        raise RuntimeError(result.said)
+    return time.monotonic() - began
+
+
+def seconds_with(asked: AttemptOrder, fleet: Fleet) -> float:
+    from edgeflare.fleet.cluster.ray_engine import RayEngine  # noqa: PLC0415 - an extra
+
+    with cluster(LOCAL, fleet):
+        engine = RayEngine(fleet, DEVICE, "overhead")
+        engine.require_same_versions()  # by which a worker has started
+        began = time.monotonic()
+        engine.start(fleet.places(DEVICE)[0], asked, None, None)
+        while not (ended := engine.ended(0.5)):
+            engine.reports()
+        took = time.monotonic() - began
+    (one,) = ended
+    if one.result is None or one.result.exit_code:
+        raise RuntimeError(one.why if one.result is None else one.result.said)
+    return took
+
+
+class ImmediateEngine:
+    """Ends each attempt as soon as it is asked: what is left is the work of the head."""
+
+    def __init__(self, archived: bytes) -> None:
+        self._archived = archived
+        self._begun: list[AttemptOrder] = []
+
+    def start(
+        self, place: DevicePlace, order: AttemptOrder, screening: bytes | None, backup: bytes | None
+    ) -> None:
+        """Take an order."""
+        del place, screening, backup
+        self._begun.append(order)
+
+    def ended(self, seconds: float) -> Sequence[EndedAttempt]:
+        """Return all that were asked for."""
+        del seconds
+        begun, self._begun = self._begun, []
+        result = AttemptResult(0, "", self._archived, 0.0)
+        return [EndedAttempt(one.unit, one.number, result) for one in begun]
+
+    def reports(self) -> Sequence[AttemptReport]:
+        """Return nothing."""
+        return ()
+
+    def is_up(self, host: str) -> bool:
+        """Return that it is."""
+        return bool(host)
+
+    def stop(self) -> None:
+        """Do nothing."""
+
+
+def head_milliseconds(units: int, devices: int) -> float:
+    """Return what one empty unit takes on the head, in milliseconds."""
+    from io import BytesIO  # noqa: PLC0415 - for this alone
+    from zipfile import ZipFile  # noqa: PLC0415 - likewise
+
+    empty = BytesIO()
+    with ZipFile(empty, "w") as archive:
+        archive.writestr("run.json", "{}")
+    asked = order(1)
+    with tempfile.TemporaryDirectory() as folder:
+        runs = UnitRuns(
+            engine=ImmediateEngine(empty.getvalue()),
+            folder=FleetFolder(Path(folder)),
+            state=FleetState("overhead", DEVICE),
+            places=local_fleet(DEVICE, devices).places(DEVICE),
+            order=lambda unit, number, _: replace(asked, unit=unit.name, number=number),
+            screening=None,
+            stopped=lambda: False,
+            shown=lambda _: None,
+        )
+        began = time.monotonic()
+        runs.run([WorkUnit(f"unit-{at:04d}") for at in range(units)])
+        return (time.monotonic() - began) / units * 1000
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--times", type=int, default=5, help="of each, in turns (default: 5)")
+    parser.add_argument("--limit", type=int, default=400, help="seeds of the unit (default: 400)")
+    parser.add_argument("--empty", type=int, default=1000, help="empty units (default: 1000)")
+    options = parser.parse_args()
+    print(f"{options.empty} empty units: {head_milliseconds(options.empty, 10):.1f} ms each")
+    fleet, asked = local_fleet(DEVICE, 1), order(options.limit)
+    ratios = []
+    for _ in range(options.times):
+        without, carried = seconds_without(asked), seconds_with(asked, fleet)
+        ratios.append(carried / without)
+        print(f"{without:.1f} s alone, {carried:.1f} s by Ray: {ratios[-1]:.3f}", flush=True)
+    if ratios:
+        print(f"median ratio {statistics.median(ratios):.3f}")
+
+
+if __name__ == "__main__":
+    main()
