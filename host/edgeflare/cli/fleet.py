@@ -54,7 +54,7 @@ def status(run: FleetRun, as_json: AsJson = False) -> None:
     ended, found, seeds = (
         sum(unit[key] for unit in searched) for key in ("ended", "found", "seeds")
     )
-    rate = ended / seconds * 3600 if seconds else 0.0
+    rate = (ended - state["ended_before"]) / seconds * 3600 if seconds else 0.0
     console.print(
         f"{done} of {len(units)} units done, {ended:,} of {seeds:,} seeds searched,"
         f" {found:,} findings, {rate:,.0f} seeds per hour"

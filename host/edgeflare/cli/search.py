@@ -97,7 +97,8 @@ def search(
         seed_ids=selection.read_seed_ids(),
     )
     plan = replace(plan, operators=pool_names(loaded.interface.domain_name, plan.operators))
-    require_screening(plan, selection.screening, screen_only=selection.screen_only)
+    if on_fleet.fleet is None:  # which makes one itself
+        require_screening(plan, selection.screening, screen_only=selection.screen_only)
     asked = RequestedSearch(
         loaded,
         plan,

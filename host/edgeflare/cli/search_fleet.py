@@ -76,10 +76,10 @@ def search_on_fleet(
         )
     if asked.screen_only or asked.screening is not None:
         raise UserError("--fleet makes and hands on the screening itself: leave it out")
-    if asked.plan.total_queries is not None:
+    if asked.plan.total_queries is not None or asked.plan.total_time is not None:
         raise UserError(
-            "--total-queries is shared out among all seeds, and units of a fleet cannot know their"
-            " share: bound each seed with --max-queries"
+            "--total-queries and --total-time bound all seeds together, and units of a fleet cannot"
+            " know their share: bound each seed with --max-queries or --time-limit"
         )
     path = asked.folder.choose(asked.pair.folder_name)
     search = FleetSearch(asked, devices[0], options, path)
@@ -88,6 +88,9 @@ def search_on_fleet(
             Console().print(printable(line), markup=False, highlight=False, soft_wrap=True)
         return 0
     document, ended = search.run()
+    if document is None:
+        sys.stderr.write("stopped before the seeds were evaluated; --resume goes on\n")
+        return INTERRUPTED
     print_run(Console(), document, str(path))
     result(path)
     return search_exit_code(document, asked.fail_on, allow) if ended else INTERRUPTED
@@ -126,11 +129,11 @@ class FleetSearch:
             f"would write {self.out} and {FleetFolder.beside(self.out).path}; nothing was written",
         ]
 
-    def run(self) -> tuple[RunDocument, bool]:
+    def run(self) -> tuple[RunDocument | None, bool]:
         """Search on the fleet, its progress shown.
 
         Returns:
-            The merged run's document, and whether it came to its end.
+            The merged run's document, None where nothing is done, and whether it came to its end.
 
         Raises:
             UserError: the search cannot be done as it was asked for.
@@ -163,30 +166,27 @@ class FleetSearch:
                 order=partial(self._order, campaign, command),
                 screening=None,
                 stopped=interrupt.asked,
+                urgent=interrupt.urgent,
                 shown=show,
             )
             try:
                 ended = self._run_all(runs, len(places))
-            except InfrastructureError as lost:
-                if self._merge(folder) is None:
+            except (InfrastructureError, UserError) as lost:
+                if self._merge(runs) is None:
                     raise
-                raise InfrastructureError(f"{lost}; what is done is in {self.out}") from None
+                raise type(lost)(f"{lost}; what is done is in {self.out}") from None
             finally:
                 runs.end()
-        document = self._merge(folder)
-        if document is None:
-            raise InfrastructureError("stopped before the seeds were evaluated")
-        return document, ended
+        return self._merge(runs), ended
 
     def _run_all(self, runs: UnitRuns, places: int) -> bool:
         """Evaluate the seeds, search from them, and measure the rest; whether all is done."""
         if not runs.run([_SCREENING]):
             return False
-        screened = runs.folder.unit(_SCREENING.name)
-        runs.screening = archive_run(screened)
-        if not runs.run(self._units(screened, places)):
+        runs.screening = archive_run(runs.folder.unit(_SCREENING.name))
+        if not runs.run(self._units(runs.folder, places)):
             return False
-        merged = self._merge(runs.folder)
+        merged = self._merge(runs)
         if merged is None or merged.stopped_by != "merge":
             return True
         whole = archive_run(self.out)
@@ -219,24 +219,37 @@ class FleetSearch:
         told = (self.asked.pair.fingerprint(), self.device_class, edgeflare.__version__, chosen)
         return hashlib.sha256("\0".join((*told, *command)).encode()).hexdigest()[:16]
 
-    def _units(self, screened: Path, places: int) -> list[WorkUnit]:
+    def _units(self, folder: FleetFolder, places: int) -> list[WorkUnit]:
+        if (kept := folder.kept_units()) is not None:
+            return kept
+        screened = folder.unit(_SCREENING.name)
         seeds = load_document(RunDirectory(screened)).totals.seeds
         chosen = self.asked.plan.seed_ids or SeedIds.first(seeds)
-        return search_units(chosen, places, self.options.unit_seeds)
+        units = search_units(chosen, places, self.options.unit_seeds)
+        folder.keep_units(units)
+        return units
 
-    def _merge(self, folder: FleetFolder) -> RunDocument | None:
+    def _merge(self, runs: UnitRuns) -> RunDocument | None:
         """Merge what is done; the screening stands for the seeds that no unit has come to.
+
+        Where nothing was done now, the run stays as it is, and what was made from it.
 
         Returns:
             The merged run's document; None where nothing is done.
 
         """
+        folder = runs.folder
+        if not runs.worked and RunDirectory(self.out).document.is_file():
+            return load_document(RunDirectory(self.out))
         if folder.is_done(_REST.name):
             return adopt_run(folder.unit(_REST.name), self.out)
         done = sorted((folder.path / "units").glob("unit-*"))
         if self.asked.plan.seed_ids is None:
             done += [one for one in (folder.unit(_SCREENING.name),) if one.is_dir()]
-        return merge_runs(done, self.out, overwrite=True) if done else None
+        if not done:
+            return None
+        allowed = self.asked.folder.allow_other_host
+        return merge_runs(done, self.out, overwrite=True, allow_other_host=allowed)
 
 
 def adopt_run(made: Path, out: Path) -> RunDocument:

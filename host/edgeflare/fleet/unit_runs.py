@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from edgeflare.errors import InfrastructureError, UserError
@@ -21,6 +22,9 @@ from edgeflare.fleet.work.unit_attempt import AttemptOrder, AttemptResult
 
 FAILURES = 2
 """Attempts in a row that fail on a device before it gets no further work: one may be the link's."""
+
+MOST_FAILURES = 4
+"""Attempts at a unit that fail before the fleet gives up, on whatever devices: it is the unit."""
 
 WAIT_SECONDS = 0.5
 _SHOW_SECONDS = 2.0
@@ -53,7 +57,9 @@ class UnitRuns:
         order: returns what an attempt is to do, given the unit, the number and the device.
         screening: the archived screening that attempts take; None for none.
         stopped: whether the user wants to stop.
+        urgent: whether the user wants to stop at once.
         shown: is called after each change of the state.
+        worked: whether anything was done that was not done before.
 
     """
 
@@ -67,9 +73,17 @@ class UnitRuns:
     shown: Callable[[FleetState], None]
     _waiting: list[WorkUnit] = field(default_factory=list)
     _under_way: dict[str, _UnderWay] = field(default_factory=dict)
+    _before: Mapping[str, list[AttemptState]] = field(init=False)
+    _failed: Counter[str] = field(default_factory=Counter)
     _began: float = field(default_factory=time.monotonic)
     _show_again: float = _SHOW_SECONDS
+    urgent: Callable[[], bool] = lambda: False
+    worked: bool = False
     _units: dict[str, UnitState] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        """Look for attempts of earlier commands, before anything is shown."""
+        self._before = self.folder.attempts_before()
 
     def run(self, units: Sequence[WorkUnit]) -> bool:
         """Run units until all are done; return False if the user stopped it before.
@@ -85,11 +99,13 @@ class UnitRuns:
         ]
         for unit in units:
             shown = UnitState(unit.name, str(unit.seed_ids or ""), unit.seeds)
-            shown.attempts = self.folder.attempts_before(unit.name)
+            shown.attempts = list(self._before.get(unit.name, ()))
             self.state.units.append(shown)
             self._units[unit.name] = shown
             if self.folder.is_done(unit.name):
                 shown.status, shown.ended = "done", shown.seeds
+                shown.found = self.folder.found(unit.name)
+                self.state.ended_before += shown.seeds
             else:
                 self._waiting.append(unit)
         asked = False
@@ -99,6 +115,8 @@ class UnitRuns:
                 self.engine.stop()
             if asked:
                 self._waiting.clear()  # also what was lost meanwhile
+            if self.urgent():
+                break
             self._begin_attempts()
             ended = self.engine.ended(WAIT_SECONDS)
             self._take_reports()  # the last backup of what was lost among them
@@ -160,8 +178,9 @@ class UnitRuns:
         one.shown.outcome = f"exit code {result.exit_code}"
         self.folder.keep_log(ended.unit, ended.number, result.said)
         if result.exit_code in _DONE and result.run is not None:
-            self.folder.keep_unit(ended.unit, result.run, done=True)
-            shown.status, shown.ended = "done", shown.seeds
+            shown.status, shown.ended, shown.found = "done", shown.seeds, result.found
+            self.folder.keep_unit(ended.unit, result.run, done=True, found=result.found)
+            self.worked = True
             place.units += 1
             place.failures = 0
             return
@@ -174,7 +193,13 @@ class UnitRuns:
                 self.folder.keep_unit(ended.unit, result.run, done=False)
             return
         self._count_failure(place, _last_line(result))
-        self._waiting.insert(0, one.unit)
+        self._failed[ended.unit] += 1
+        if self._failed[ended.unit] >= MOST_FAILURES:
+            raise InfrastructureError(
+                f"{ended.unit} failed {MOST_FAILURES} times, at last on {one.place}:"
+                f" {_last_line(result)}"
+            )
+        self._waiting.append(one.unit)  # others first, which may show whether it is the device
 
     def _count_failure(self, place: PlaceState, why: str) -> None:
         place.failures += 1

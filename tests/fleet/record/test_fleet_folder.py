@@ -11,9 +11,11 @@ from pathlib import Path
 import pytest
 
 from edgeflare.errors import UserError
+from edgeflare.fleet.plan.work_units import search_units
 from edgeflare.fleet.record.fleet_folder import FleetFolder
 from edgeflare.fleet.record.fleet_state import AttemptState, FleetState, UnitState
 from edgeflare.run.run_directory import DOCUMENT
+from edgeflare.run.seed_ids import SeedIds
 
 
 def archive(**files: bytes) -> bytes:
@@ -92,11 +94,18 @@ def test_a_unit_is_kept_whole_or_as_it_was(tmp_path: Path) -> None:
 
 def test_attempts_of_commands_before_are_known(tmp_path: Path) -> None:
     folder = FleetFolder(tmp_path)
-    assert folder.attempts_before("unit-0000") == []
+    assert folder.attempts_before() == {}
     attempts = [AttemptState(1, "host", "device", 0.0, 2.0, "lost (x)")]
     folder.show(FleetState("c", "d", units=[UnitState("unit-0000", "0:5", 5, attempts=attempts)]))
-    assert folder.attempts_before("unit-0000") == attempts
-    assert folder.attempts_before("unit-0001") == []
+    assert folder.attempts_before() == {"unit-0000": attempts}
     for damaged in (b"", b"[]", b'{"units": [{"name": "unit-0000", "attempts": [{"a": 1}]}]}'):
         (tmp_path / "fleet.json").write_bytes(damaged)
-        assert folder.attempts_before("unit-0000") == []
+        assert folder.attempts_before() == {}
+
+
+def test_the_cutting_into_units_is_kept(tmp_path: Path) -> None:
+    folder = FleetFolder(tmp_path)
+    assert folder.kept_units() is None
+    units = search_units(SeedIds.read("0:7,9"), places=1, seeds_of_a_unit=3)
+    folder.keep_units(units)
+    assert folder.kept_units() == units

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from edgeflare.errors import UserError
+from edgeflare.fleet.plan.work_units import WorkUnit
 from edgeflare.fleet.record.fleet_page import fleet_page
 from edgeflare.fleet.record.fleet_state import AttemptState, FleetState
 from edgeflare.fleet.work.local_disk import require_local_disk
@@ -18,10 +19,13 @@ from edgeflare.fleet.work.run_archive import unpack_run
 from edgeflare.run.json_file import load_json, packaged_schema
 from edgeflare.run.run_directory import write_atomically
 from edgeflare.run.run_lock import lock_run
+from edgeflare.run.seed_ids import SeedIds
 
 STATE = "fleet.json"
 PAGE = "fleet.html"
 DRAINED = "drained"
+UNITS = "units.txt"
+DONE = "done"
 SCHEMA_FILE = "fleet.schema.json"
 
 
@@ -82,10 +86,19 @@ class FleetFolder:
                 " that with --resume, or name another --out"
             )
 
-    @property
-    def screening(self) -> Path:
-        """The run directory of the screening."""
-        return self.path / "screening"
+    def kept_units(self) -> list[WorkUnit] | None:
+        """Return the units that the seeds were cut into when the work began; None before that."""
+        try:
+            lines = (self.path / UNITS).read_text().splitlines()
+        except FileNotFoundError:
+            return None
+        named = (line.partition(" ") for line in lines)
+        return [WorkUnit(name, SeedIds.read(ids)) for name, _, ids in named]
+
+    def keep_units(self, units: Iterable[WorkUnit]) -> None:
+        """Keep how the seeds are cut into units: whoever goes on takes the same."""
+        lines = (f"{unit.name} {unit.seed_ids}\n" for unit in units)
+        write_atomically(self.path / UNITS, "".join(lines).encode())
 
     def unit(self, name: str) -> Path:
         """Return the run directory of a unit that is done, or was stopped."""
@@ -93,10 +106,22 @@ class FleetFolder:
 
     def is_done(self, name: str) -> bool:
         """Whether a unit is done."""
-        return (self.unit(name) / "done").is_file()
+        return (self.unit(name) / DONE).is_file()
 
-    def keep_unit(self, name: str, archived: bytes, *, done: bool) -> None:
-        """Keep the run of a unit: all of it or, where this process ends meanwhile, none."""
+    def found(self, name: str) -> int:
+        """Return how many findings a unit has that is done."""
+        return int((self.unit(name) / DONE).read_text() or 0)
+
+    def keep_unit(self, name: str, archived: bytes, *, done: bool, found: int = 0) -> None:
+        """Keep the run of a unit: all of it or, where this process ends meanwhile, none.
+
+        Args:
+            name: of the unit.
+            archived: its run.
+            done: whether it came to its end.
+            found: how many findings it has.
+
+        """
         place = self.unit(name)
         new = place.with_name(f".{name}")
         shutil.rmtree(new, ignore_errors=True)
@@ -104,7 +129,7 @@ class FleetFolder:
         shutil.rmtree(place, ignore_errors=True)
         new.rename(place)
         if done:
-            write_atomically(place / "done", b"")
+            write_atomically(place / DONE, str(found).encode())
             (self.path / "backups" / name).unlink(missing_ok=True)
 
     def keep_backup(self, name: str, archived: bytes) -> None:
@@ -118,17 +143,19 @@ class FleetFolder:
         except FileNotFoundError:
             return None
 
-    def attempts_before(self, name: str) -> list[AttemptState]:
-        """Return the attempts at a unit that commands before this one made.
+    def attempts_before(self) -> dict[str, list[AttemptState]]:
+        """Return the attempts that commands before this one made, by the name of their unit.
 
-        They are counted on, since one whose head was lost may still be at work.
+        They are counted on, since one whose head was lost may still be at work. Asked once, before
+        anything is shown.
         """
         try:
             units = json.loads((self.path / STATE).read_bytes())["units"]
-            (attempts,) = [unit["attempts"] for unit in units if unit["name"] == name]
-            return [AttemptState(**one) for one in attempts]
+            return {
+                unit["name"]: [AttemptState(**one) for one in unit["attempts"]] for unit in units
+            }
         except (OSError, ValueError, LookupError, TypeError):
-            return []
+            return {}
 
     def keep_log(self, name: str, number: int, said: str) -> None:
         """Keep what an attempt said."""

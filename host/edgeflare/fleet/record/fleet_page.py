@@ -28,7 +28,6 @@ def fleet_page(state: FleetState) -> str:
     seeds = sum(unit.seeds for unit in state.searched)
     found = sum(unit.found for unit in state.searched)
     refresh = "" if state.ended else f'<meta http-equiv="refresh" content="{REFRESH_SECONDS}">'
-    rate = ended / state.seconds * 3600 if state.seconds else 0.0
     drained = f"<p>Drained: {_text(', '.join(state.drained))}.</p>" if state.drained else ""
     return (
         f'<!doctype html><html lang="en"><head><meta charset="utf-8">{refresh}'
@@ -36,7 +35,7 @@ def fleet_page(state: FleetState) -> str:
         f"<title>EdgeFlare fleet: {done} of {len(state.units)} units</title>"
         f"<style>{_STYLE}</style></head><body><h1>EdgeFlare fleet</h1>"
         f"<p>{done} of {len(state.units)} units done, {ended:,} of {seeds:,} seeds searched,"
-        f" {found:,} findings, {rate:,.0f} seeds per hour, {state.seconds:,.0f} s"
+        f" {found:,} findings, {state.hourly:,.0f} seeds per hour, {state.seconds:,.0f} s"
         f"{', ended' if state.ended else ''}. Device class {_text(state.device_class)}.</p>"
         f'{drained}<progress max="{max(1, seeds)}" value="{ended}"></progress>'
         f"<h2>Devices</h2>{_devices(state)}<h2>Units</h2>{_units(state.units)}</body></html>\n"

@@ -91,6 +91,7 @@ class FleetState:
         places: in the order of the fleet's file.
         drained: hosts that get no further work, as somebody asked.
         ended: whether the command has ended.
+        ended_before: searches that had ended when it began.
 
     """
 
@@ -101,6 +102,13 @@ class FleetState:
     places: list[PlaceState] = field(default_factory=list)
     drained: list[str] = field(default_factory=list)
     ended: bool = False
+    ended_before: int = 0
+
+    @property
+    def hourly(self) -> float:
+        """Searches that end in an hour, of those of this command."""
+        ended = sum(unit.ended for unit in self.searched) - self.ended_before
+        return ended / self.seconds * 3600 if self.seconds else 0.0
 
     def to_json(self) -> dict[str, Any]:
         """Return it as plain JSON values."""

@@ -92,6 +92,7 @@ class AttemptResult:
         said: the end of what it said on stderr.
         run: the run directory, archived; None where there is none.
         seconds: it took.
+        found: searches with a finding.
 
     """
 
@@ -99,6 +100,7 @@ class AttemptResult:
     said: str
     run: bytes | None
     seconds: float
+    found: int = 0
 
 
 def run_attempt(
@@ -152,6 +154,7 @@ def _run_in(
         process = subprocess.Popen(
             command,
             cwd=order.folder,
+            env={key: value for key, value in os.environ.items() if not key.startswith("RAY_")},
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
             stderr=said,
@@ -162,7 +165,8 @@ def _run_in(
         finally:
             _end(process)
     text = (folder / "stderr.txt").read_text(encoding="utf-8", errors="replace")
-    return AttemptResult(code, text[-_TAIL:], archive_run(run), time.monotonic() - begun)
+    _, found = _progress(run)
+    return AttemptResult(code, text[-_TAIL:], archive_run(run), time.monotonic() - begun, found)
 
 
 @contextmanager
