@@ -74,6 +74,10 @@ class FleetOptions:
         """
         if self.fleet is None and self != FleetOptions():
             raise UserError("--fleet-file, --unit-seeds and --fleet-devices belong to --fleet")
+        if self.fleet_file is not None and self.fleet_devices != FleetOptions().fleet_devices:
+            raise UserError(
+                "--fleet-devices is for --fleet local without --fleet-file: leave it out"
+            )
         if self.fleet not in (None, "local") and self.fleet_file is None:
             raise UserError(
                 f"--fleet {self.fleet} has to know the devices of its hosts: add --fleet-file FILE"
@@ -105,4 +109,4 @@ def unit_command(arguments: Sequence[str]) -> tuple[str, ...]:
                 del left[:1]
         elif one not in _FLAGS:
             kept.append(one)
-    return (*kept, "--fail-on", "none", "--quiet")
+    return (*kept[:1], "--fail-on", "none", "--quiet", *kept[1:])

@@ -202,7 +202,7 @@ class FleetSearch:
             campaign=campaign,
             unit=unit.name,
             number=number,
-            command=(*command, "--screen-only") if unit == _SCREENING else command,
+            command=(command[0], "--screen-only", *command[1:]) if unit == _SCREENING else command,
             folder=os.getcwd(),
             seed_ids=None if unit.seed_ids is None else str(unit.seed_ids),
             device=device,

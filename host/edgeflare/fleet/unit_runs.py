@@ -239,7 +239,7 @@ class UnitRuns:
         why = [f"{one.place}: {one.quarantined}" for one in self.state.places if one.quarantined]
         down = sorted({place.host for place in self.places if not self.engine.is_up(place.host)})
         return "; ".join([*why, *(f"{host} takes no part in the cluster" for host in down)]) or (
-            "all hosts are drained"
+            "all hosts are drained (`edgeflare fleet drain RUN HOST --undo` gives one work again)"
         )
 
 

@@ -31,7 +31,7 @@ def require_token(environment: MutableMapping[str, str], home: Path) -> None:
             " `ray start` runs, and the same token on each host (docs/fleet.md)"
         )
     file = Path(environment.get(TOKEN_PATH) or home / ".ray" / "auth_token")
-    if not environment.get(TOKEN) and not (file.is_file() and file.read_text().strip()):
+    if not environment.get(TOKEN) and not (file.is_file() and file.read_bytes().strip()):
         raise UserError(
             f"there is no token for the cluster: put one into {file}, the same on each host, with"
             f" `ray get-auth-token --generate`, or set {TOKEN}"

@@ -131,6 +131,8 @@ def require_answer(address: str) -> None:
         raise UserError(f"--fleet {address}: expected HOST:PORT of the cluster's head, or local")
     try:
         socket.create_connection((host.strip("[]"), int(port)), _ANSWER_SECONDS).close()
+    except UnicodeError:
+        raise UserError(f"--fleet {address}: expected HOST:PORT of the cluster's head") from None
     except OSError as error:
         raise InfrastructureError(
             f"the cluster {address} is not reached ({error.strerror or error}): start its head with"

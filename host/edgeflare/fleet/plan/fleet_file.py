@@ -19,6 +19,8 @@ else:
 _MOST_BYTES = 2**20
 """Of a file, which may be a stranger's."""
 
+_RESERVED = frozenset({"CPU", "GPU", "memory", "object_store_memory"})
+
 _MOST_OF_A_CLASS = 1000
 """Devices of one class on one host, at most."""
 
@@ -72,6 +74,11 @@ class Fleet:
             UserError: nobody offers it.
 
         """
+        if device_class in _RESERVED:
+            raise UserError(
+                f"{device_class} is a resource that Ray has of its own: give the device class"
+                " another name"
+            )
         places = tuple(
             DevicePlace(host.name, device, at)
             for host in self.hosts

@@ -38,7 +38,8 @@ class FleetFolder:
     @classmethod
     def beside(cls, run: Path) -> FleetFolder:
         """Return the folder that belongs to a run directory."""
-        return cls(run.with_name(f"{run.name}.fleet"))
+        named = run if run.name else Path(os.path.abspath(run))  # "." has no name of its own
+        return cls(named.with_name(f"{named.name}.fleet"))
 
     def claim(self, campaign: str, *, resume: bool, overwrite: bool) -> int:
         """Make the folder, or take what is there of the same work.

@@ -138,7 +138,7 @@ def _run_in(
     report: Callable[[AttemptReport], bool],
 ) -> AttemptResult:
     begun = time.monotonic()
-    command = [sys.executable, "-m", bound_command.__name__, str(os.getpid()), *order.command]
+    command = [sys.executable, "-m", bound_command.__name__, str(os.getpid()), order.command[0]]
     command += ["--device", order.device]
     if order.seed_ids is not None:
         command += ["--seed-ids", order.seed_ids]
@@ -150,6 +150,7 @@ def _run_in(
     if backup is not None:
         unpack_run(backup, run)
         command.append("--resume")
+    command += order.command[1:]  # behind what is ours, since a -- may be among it
     with open(folder / "stderr.txt", "wb") as said:
         process = subprocess.Popen(
             command,
