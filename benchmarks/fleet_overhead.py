@@ -53,9 +53,10 @@ def seconds_without(asked: AttemptOrder) -> float:
 
 
 def seconds_with(asked: AttemptOrder, fleet: Fleet) -> float:
-    from edgeflare.fleet.cluster.ray_engine import RayEngine  # noqa: PLC0415 - an extra
-
     with cluster(LOCAL, fleet):
+        # Ray reads the token that `cluster` makes when it is imported.
+        from edgeflare.fleet.cluster.ray_engine import RayEngine  # noqa: PLC0415
+
         engine = RayEngine(fleet, DEVICE, "overhead")
         engine.require_same_versions()  # by which a worker has started
         began = time.monotonic()

@@ -31,6 +31,9 @@ LOOK_SECONDS = 5.0
 STOP_SECONDS = 600.0
 """After which an attempt that was asked to stop is killed: a batch on a slow device takes long."""
 
+_INTERRUPTED = 130
+"""The exit code of a command that Ctrl-C ended."""
+
 _TAIL = 2000
 """Characters of what the command said that are sent along."""
 
@@ -166,6 +169,8 @@ def _run_in(
         finally:
             _end(process)
     text = (folder / "stderr.txt").read_text(encoding="utf-8", errors="replace")
+    if code == -signal.SIGINT:  # it was asked to stop as it began or ended
+        code = _INTERRUPTED
     _, found = _progress(run)
     return AttemptResult(code, text[-_TAIL:], archive_run(run), time.monotonic() - begun, found)
 
