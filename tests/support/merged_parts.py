@@ -155,8 +155,11 @@ def merged(paths: Sequence[Path], out: Path) -> Path:
 
 
 def copied(run: Path, to: Path) -> Path:
-    """Copy a run, to be changed."""
-    shutil.copytree(run, to)
+    """Copy a run, to be changed.
+
+    What SQLite keeps beside a journal comes and goes while another worker reads the same run.
+    """
+    shutil.copytree(run, to, ignore=shutil.ignore_patterns("run.db-*"))
     return to
 
 
