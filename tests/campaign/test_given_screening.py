@@ -15,6 +15,7 @@ from edgeflare.campaign.given_screening import (
     GivenScreening,
     note_screening,
     require_screening,
+    require_unsearched,
 )
 from edgeflare.core.goal import Find, Goal
 from edgeflare.core.seeds import Seeds
@@ -22,6 +23,7 @@ from edgeflare.errors import UserError
 from edgeflare.run.journal import Journal
 from edgeflare.run.plan import Plan
 from edgeflare.run.run_header import RunHeader
+from edgeflare.run.same_run import OtherHostError
 from edgeflare.run.seed_ids import SeedIds
 from edgeflare.search.strategy import SearchGenerator, Start, Strategy
 from edgeflare.search.strategy_registry import find_strategy, strategies
@@ -31,6 +33,7 @@ from merged_parts import (
     about_of,
     change_journal,
     copied,
+    note_about,
     search_part,
     small_laboratory,
 )
@@ -136,6 +139,35 @@ def test_one_of_another_pair_or_device_is_refused(
 ) -> None:
     run = screened.folder / "screening"
     assert said in refusal(load, screened, run, change(header_of(run)))
+
+
+def test_one_of_another_host_is_refused_unless_it_is_allowed(
+    screened: Laboratory, tmp_path: Path
+) -> None:
+    run = copied(screened.folder / "screening", tmp_path / "run")
+    note_about(run, host={"machine": "aarch64"})
+    header = replace(header_of(run), host={"machine": "x86_64"})
+    with pytest.raises(OtherHostError, match="of another host than this search, with machine"):
+        load(screened, run, header)
+    given = GivenScreening.load(run, header, seeds_of(screened), allow_other_host=True)
+    assert given.header.host == {"machine": "aarch64"}  # so that the search can say so
+
+
+def test_one_of_another_version_is_refused(screened: Laboratory, refusal: Refusal) -> None:
+    run = screened.folder / "screening"
+    complaint = refusal(load, screened, run, replace(header_of(run), version="0.0.1"))
+    assert "was made by edgeflare" in complaint
+    assert "this is 0.0.1" in complaint
+
+
+@pytest.mark.slow
+def test_a_run_that_was_searched_is_not_made_a_screening_again(
+    screened: Laboratory, refusal: Refusal
+) -> None:
+    require_unsearched(screened.folder / "screening")
+    screened.run("searched", **PLAN)
+    said = refusal(require_unsearched, screened.folder / "searched")
+    assert "has searched from its seeds already: leave out --screen-only" in said
 
 
 def test_one_that_has_not_all_seeds_is_refused(

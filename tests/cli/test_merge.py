@@ -227,7 +227,7 @@ def test_runs_that_are_not_to_be_merged_are_refused_in_one_line(
     for runs, out, words in (
         ((one, one), "out", f"{one} is named twice"),
         ((one, other), one, f"{one} is one of the runs that are merged"),
-        ((one, changed), "out", "--rng-seed is "),
+        ((one, changed), "out", "with --rng-seed "),
         ((one, tmp_path / "conformed"), "out", "holds a conformance run"),
         ((one, survey), "out", f"{survey} is a survey: merge takes runs of `edgeflare search`"),
         ((one, example), "out", "is no run directory"),

@@ -20,6 +20,7 @@ import pytest
 
 from edgeflare.devices.device import connect
 from edgeflare.devices.profile_lookup import find_profile
+from edgeflare.models.host_description import describe_host
 
 Call = Callable[..., Any]
 
@@ -59,7 +60,9 @@ def interrupted(tmp_path: Path) -> Path:
     (devices,) = journal.execute("SELECT value FROM about WHERE key = 'devices'").fetchone()
     (then,) = json.loads(devices)
     now = [{**then, "provenance": {**here, **dict(_of_the_model(then["provenance"]))}}]
-    journal.execute("UPDATE about SET value = ? WHERE key = 'devices'", (json.dumps(now),))
+    host = describe_host(str(PAIR / "original.tflite"))
+    for key, value in (("devices", now), ("host", host)):
+        journal.execute("UPDATE about SET value = ? WHERE key = ?", (json.dumps(value), key))
     journal.commit()
     journal.close()
     return run

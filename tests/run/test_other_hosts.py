@@ -40,15 +40,15 @@ def test_each_other_host_is_named_once(run: Run, tmp_path: Path) -> None:
     gone_on(here, {**HOST, "cores": 64})
     assert lines(here) == []
     for _ in range(2):
-        gone_on(here, {**HOST, "cpu_features": ["avx", "amx"]})
+        gone_on(here, {**HOST, "cpu_features": ["avx", "amx_int8"]})
         (line,) = lines(here)
     assert line == (
-        "several hosts worked on this run, which differ in cpu_features (no others, amx): original"
-        " and twin may have answered differently on each"
+        "several hosts worked on this run, which differ in cpu_features (no others, amx_int8):"
+        " original and twin may have answered differently on each"
     )
     gone_on(here, {**HOST, "machine": "aarch64"})
     assert [said.partition(" (")[2].partition(")")[0] for said in lines(here)] == [
-        "no others, amx",
+        "no others, amx_int8",
         "x86_64, aarch64",
     ]
 

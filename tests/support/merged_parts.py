@@ -156,8 +156,17 @@ def merged(paths: Sequence[Path], out: Path) -> Path:
 
 def copied(run: Path, to: Path) -> Path:
     """Copy a run, to be changed."""
-    shutil.copytree(run, to)
+    shutil.copytree(run, to, copy_function=_copy_if_there)
     return to
+
+
+def _copy_if_there(source: str, target: str) -> None:
+    """Copy a file; what SQLite keeps beside a journal may go while another worker reads the run."""
+    try:
+        shutil.copy2(source, target)
+    except FileNotFoundError:
+        if not source.endswith(("-wal", "-shm")):
+            raise
 
 
 def change_journal(run: Path, statement: str, *values: object) -> None:

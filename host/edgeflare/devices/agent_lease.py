@@ -34,12 +34,11 @@ LEASES_SINCE = (1, 5)
 RENEWALS = 3
 """In the time of one lease: two may be lost before the lease is."""
 
-NAME_EACH = "start each agent with a name of its own, by its --device or a profile's agent_device"
-"""What to do where the agents of several devices of one machine share a lease."""
-
 RETRIES = 10
 """In that time, after a renewal that did not get through."""
 
+NAME_EACH = "start each agent with a name of its own, by its --device or a profile's agent_device"
+"""What to do where the agents of several devices of one machine share a lease."""
 
 _HELD: set[AgentLease] = set()
 """The leases of this process, of all its devices, that it has or is asking for."""

@@ -9,7 +9,7 @@ _FOR_KERNELS = (
     *("neon", "asimd", "fphp", "asimdhp", "asimddp", "i8mm", "bf16", "sve", "sve2", "sme"),
     # x86, likewise.
     *("sse4_1", "avx", "f16c", "fma", "avx2", "avx_vnni", "avx512f", "avx512bw", "avx512_vnni"),
-    *("avx512_fp16", "avx512_bf16", "amx_int8"),
+    *("avx512vbmi", "gfni", "avx512_fp16", "avx512_bf16", "avx_vnni_int8", "amx_int8"),
 )
 """As the kernel calls them. XNNPACK and ruy ask for these when they choose."""
 

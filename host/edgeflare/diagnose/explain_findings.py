@@ -57,7 +57,7 @@ from edgeflare.models.shape_folding import asks_for_shapes, fold_shapes
 from edgeflare.models.tflite import TFLiteModel, open_tflite
 from edgeflare.models.tflite_graph import Graph
 from edgeflare.run.journal_rows import AnswerRow
-from edgeflare.run.run_differences import DECIDES_ANSWERS
+from edgeflare.run.run_differences import DECIDES_ANSWERS, known_value
 from edgeflare.run.run_directory import RunDirectory
 from edgeflare.run.run_document import Finding
 from edgeflare.run.run_header import RunHeader
@@ -436,7 +436,11 @@ def _is_the_runs_own(header: RunHeader, device: Device) -> bool:
     return any(
         known["name"] == device.profile.name
         # What an older journal does not know is no difference, as when a run is gone on with.
-        and all(known["provenance"].get(key, now[key]) == now[key] for key in _DECIDES_ANSWERS)
+        and all(
+            known_value(known["provenance"], key) == known_value(now, key)
+            for key in _DECIDES_ANSWERS
+            if key in known["provenance"]
+        )
         for known in header.devices
     )
 

@@ -41,7 +41,7 @@ def describe_host(original: str | None) -> dict[str, Any]:
 
 
 def host_processor() -> str:
-    """Return the machine of the host and its processor's features, by which kernels are chosen."""
+    """Return the machine of the host and its processor's features."""
     described = machine.describe()
     return " ".join((described.machine, *described.cpu_features))
 

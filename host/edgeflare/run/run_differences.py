@@ -6,6 +6,7 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from edgeflare.devices.cpu_features import features_for_kernels
 from edgeflare.run.run_header import RunHeader
 
 DECIDES_ANSWERS = (
@@ -67,6 +68,16 @@ def differences(
     yield from _of_known(one.host, other.host, HOST_DECIDES_ANSWERS, "host")
 
 
+def known_value(known: Mapping[str, Any], key: str) -> Any:
+    """Return what decides answers of what is known under a key of a device or a host.
+
+    Of a processor's features these are the ones by which kernels are chosen: others come and go
+    with the system's kernel.
+    """
+    value = known.get(key)
+    return features_for_kernels(value or ()) if key == "cpu_features" else value
+
+
 def plan_options(plan: Mapping[str, Any]) -> dict[str, Any]:
     """Return a plan's fields under the names of the options that set them."""
     set_ = plan.get("parameters", {})
@@ -105,11 +116,11 @@ def _of_known(
     of: Literal["device", "host"],
 ) -> Iterator[RunDifference]:
     for key in filter(one.__contains__, decisive):
-        mine, its = one[key], other.get(key)
+        mine, its = known_value(one, key), known_value(other, key)
         if key == "cpu_features" and mine != its:
             mine, its = (
                 ", ".join(sorted({*here} - {*there})) or "no others"
-                for here, there in ((mine, its or ()), (its or (), mine))
+                for here, there in ((mine, its), (its, mine))
             )
         if mine != its:
             yield RunDifference(of, key, _plain(mine), _plain(its))

@@ -102,9 +102,9 @@ def test_another_processor_of_the_host_is_refused_where_it_is_known() -> None:
     begun = replace(a_header(), processor="x86_64 avx avx2")
     begun.require_same(begun, "run")
     a_header().require_same(begun, "run")  # of an older journal
-    said = "a host whose processor was one with avx2, and this is one with amx:"
+    said = "a host whose processor was one with avx2, and this is one with amx_int8:"
     with pytest.raises(UserError, match=said):
-        begun.require_same(replace(begun, processor="x86_64 avx amx"), "run")
+        begun.require_same(replace(begun, processor="x86_64 avx amx_int8"), "run")
     with pytest.raises(UserError, match="one with avx2, and this is one without these:"):
         begun.require_same(replace(begun, processor="x86_64 avx"), "run")
 

@@ -46,12 +46,12 @@ def held_out_inputs(about: About) -> About:
 
 CHANGES: dict[str, tuple[Callable[[About], About], str]] = {
     "pair": (another_pair, "are of different pairs (laboratory, other, or other files"),
-    "run seed": (another_plan(rng_seed=1), "--rng-seed is 0 in the one and 1 in the other"),
-    "strategy": (another_plan(strategy="random"), "--strategy is boundary in the one and random"),
-    "queries": (another_plan(max_queries=15), "--max-queries is 14 in the one and 15 in the"),
-    "refinement": (another_plan(shrink=0), "--shrink is 20 in the one and 0 in the other"),
-    "coverage": (another_plan(coverage=[0.5]), "--coverage is none in the one and 0.5 in the"),
-    "kernels": (other_kernels, "kernels is builtin in the one and xnnpack in the other"),
+    "run seed": (another_plan(rng_seed=1), "with --rng-seed 0 in the one and 1 in the other"),
+    "strategy": (another_plan(strategy="random"), "with --strategy boundary in the one and random"),
+    "queries": (another_plan(max_queries=15), "with --max-queries 14 in the one and 15 in the"),
+    "refinement": (another_plan(shrink=0), "with --shrink 20 in the one and 0 in the other"),
+    "coverage": (another_plan(coverage=[0.5]), "with --coverage none in the one and 0.5 in the"),
+    "kernels": (other_kernels, "with kernels builtin in the one and xnnpack in the other"),
     "version": (lambda _: {"version": "0.9"}, "the version of edgeflare differs (test, 0.9)"),
     "seeds": (lambda _: {"all_seeds": 11}, "the number of seeds differs"),
     "devices": (lambda about: {"devices": 2 * about["devices"]}, "the number of devices differs"),

@@ -10,6 +10,7 @@ from typing import Any, Final
 
 from edgeflare.conform.operators.known_operators import known_operators
 from edgeflare.conform.record.conform_request import ConformRequest
+from edgeflare.devices.cpu_features import features_for_kernels
 from edgeflare.errors import UserError
 
 _SAME_DEVICE: Final = (
@@ -90,11 +91,10 @@ class ConformHeader:
         self._require_as_long(other, path)
         if self.host != other.host:
             raise _another(path, f"the host's runtime {self.host}", other.host)
-        if self.processor not in ("", other.processor):
+        mine, theirs = _decisive(self.processor), _decisive(other.processor)
+        if self.processor and mine != theirs:
             raise _another(
-                path,
-                f"a host whose processor was {_but(self.processor, other.processor)}",
-                _but(other.processor, self.processor),
+                path, f"a host whose processor was {_but(mine, theirs)}", _but(theirs, mine)
             )
         if self.specification != other.specification:
             raise _another(
@@ -145,9 +145,15 @@ def _another(path: str, was: str, now: Any) -> UserError:
     )
 
 
-def _but(processor: str, other: str) -> str:
+def _decisive(processor: str) -> frozenset[str]:
+    """Return the machine and the features by which kernels are chosen."""
+    machine, *features = processor.split() or [""]
+    return frozenset({machine, *features_for_kernels(features)})
+
+
+def _but(processor: frozenset[str], other: frozenset[str]) -> str:
     """Return what a processor has that another one lacks."""
-    had = set(processor.split()) - set(other.split())
+    had = processor - other
     return f"one with {', '.join(sorted(had))}" if had else "one without these"
 
 

@@ -191,7 +191,7 @@ def _refusal(one: RunPart, other: RunPart, found: RunDifference) -> str:
             " other files or preprocessing): merge runs of one pair"
         )
     return (
-        f"{one.name} and {other.name} are no parts of one run: {found.name} is {found.one} in the"
-        f" one and {found.other} in the other; merge runs of one command that differ in --seed-ids"
+        f"{one.name} and {other.name} are no parts of one run, with {found.name} {found.one} in the"
+        f" one and {found.other} in the other: merge runs of one command that differ in --seed-ids"
         " only"
     )
