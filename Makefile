@@ -29,7 +29,7 @@ test: env
 check: lint
 	.venv/bin/python -m pytest --numprocesses auto --dist loadfile \
 	    --hypothesis-profile short -m \
-	    'not (slow or adb or browser or bundle or gcc or gpu or model_explorer or old_board or openssl or qemu or shells or sshd or whitebox)'
+	    'not (slow or adb or browser or bundle or fleet or gcc or gpu or model_explorer or old_board or openssl or qemu or shells or sshd or whitebox)'
 
 lint: .venv/.complete
 	.venv/bin/ruff check .
