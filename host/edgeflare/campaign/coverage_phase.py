@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import msgspec
 import numpy as np
@@ -13,7 +13,6 @@ from numpy.typing import NDArray
 from edgeflare.campaign.campaign import Interrupt, StoppedBy, run_campaign
 from edgeflare.campaign.campaign_context import CampaignContext
 from edgeflare.campaign.captured_arm import CapturedArm
-from edgeflare.campaign.given_screening import GivenScreening
 from edgeflare.campaign.opened_pair import OpenedPair
 from edgeflare.core.arm import Arm
 from edgeflare.core.input import Input
@@ -29,7 +28,7 @@ _STREAM = 16
 
 
 def search_and_cover(
-    opened: OpenedPair, screening: GivenScreening | None = None
+    opened: OpenedPair,
 ) -> Callable[[CampaignContext, Interrupt], StoppedBy | None]:
     """Return the phases of a campaign whose plan may ask for neuron coverage.
 
@@ -39,12 +38,10 @@ def search_and_cover(
 
     Args:
         opened: the pair that is searched.
-        screening: of all seeds, where it was made elsewhere.
 
     """
 
     def run(context: CampaignContext, interrupt: Interrupt) -> StoppedBy | None:
-        context = replace(context, screening=screening)
         if not context.plan.coverage:
             return run_campaign(context, interrupt)
         context.journal.note(COVERAGE_KEY, None)

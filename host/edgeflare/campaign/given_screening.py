@@ -36,7 +36,6 @@ class GivenScreening:
     """A screening of all seeds.
 
     Attributes:
-        path: of its run directory.
         header: of its run.
         sha256: of its answers.
         rows: what was answered to each seed, by id.
@@ -44,7 +43,6 @@ class GivenScreening:
 
     """
 
-    path: Path
     header: RunHeader
     sha256: str
     rows: Mapping[int, AnswerRow]
@@ -76,7 +74,7 @@ class GivenScreening:
             outcomes = [one.outcome for one in from_rows(header.reading, list(rows.values()))]
         _require_all(rows, seeds, path)
         outcomes_by_id = dict(zip(rows, outcomes, strict=True))
-        return cls(path, theirs, screening_sha256(rows), rows, outcomes_by_id)
+        return cls(theirs, screening_sha256(rows), rows, outcomes_by_id)
 
 
 def require_screening(plan: Plan, given: Path | None, *, screen_only: bool) -> None:

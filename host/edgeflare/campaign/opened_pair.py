@@ -10,6 +10,7 @@ from itertools import takewhile
 from typing import Any, TypeAlias
 
 from edgeflare.campaign.folding_proof import with_folding_proven
+from edgeflare.campaign.given_screening import GivenScreening
 from edgeflare.campaign.pair_checks import (
     require_comparable,
     require_fitting_device,
@@ -73,6 +74,7 @@ class OpenedPair:
 
     `stages` is what the devices have of their own before and behind the model; None where they have
     nothing. `white_box` answers what strategies ask about the inside of original and twin.
+    `screening` is that of all seeds, where it was made elsewhere.
     """
 
     pair: Pair
@@ -84,6 +86,7 @@ class OpenedPair:
     opening_seconds: float
     white_box: WhiteBox
     stages: DeviceStages | None = None
+    screening: GivenScreening | None = None
 
     def pipeline(
         self,

@@ -77,6 +77,7 @@ def run_recorded_campaign(
         held_out=None if held_out is None else held_out.inputs,
         device_stages=opened.stages is not None,
         white_box=opened.white_box,
+        screening=opened.screening,
     )
     notes = (*opened.pair.notes, *opened.seeds.notes)
     journal.note("notes", list(notes))

@@ -90,9 +90,10 @@ def run_search(
         directory, journal = asked.folder.begin_or_resume(path, opened.header, opened.seeds)
         stack.callback(journal.close)
         note_held_out(journal, opened.held_out, resumed=asked.folder.resume)
-        note_screening(journal, opened.screening, resumed=asked.folder.resume)
-        if opened.screening is not None:
-            note_other_host(journal, opened.screening.header, opened.header)
+        screening = opened.pair.screening
+        note_screening(journal, screening, resumed=asked.folder.resume)
+        if screening is not None:
+            note_other_host(journal, screening.header, opened.header)
         with (
             failures_reported(directory, resumed_at),
             observe(console) as observer,
@@ -106,9 +107,7 @@ def run_search(
                 interrupt=interrupt,
                 chains=asked.chains,
                 held_out=opened.held_out,
-                phases=run_screening
-                if asked.screen_only
-                else search_and_cover(opened.pair, opened.screening),
+                phases=run_screening if asked.screen_only else search_and_cover(opened.pair),
             )
 
 
@@ -139,14 +138,12 @@ class _OpenedSearch:
         pair: opened.
         header: what run it is.
         held_out: inputs that are only evaluated; None for none.
-        screening: of all seeds, where it was made elsewhere; None where not.
 
     """
 
     pair: OpenedPair
     header: RunHeader
     held_out: HeldOut | None
-    screening: GivenScreening | None
 
     @property
     def seeds(self) -> int:
@@ -167,7 +164,6 @@ def _opened(
     if asked.fail_on is FailOn.HARMFUL:
         require_labels(header.labels, header.arms[Arm.DEVICE].choices)
     held_out = None if asked.test is None else HeldOut.load(asked.test, pair.inputs)
-    screening = None
     if asked.screening is not None:
         with naming_other_host():
             screening = GivenScreening.load(
@@ -176,4 +172,5 @@ def _opened(
                 pair.seeds,
                 allow_other_host=asked.folder.allow_other_host,
             )
-    return _OpenedSearch(pair, header, held_out, screening)
+        pair = replace(pair, screening=screening)
+    return _OpenedSearch(pair, header, held_out)

@@ -247,7 +247,7 @@ SeedIdsOption = Annotated[
         "--seed-ids",
         metavar="IDS|FILE",
         help="Search these seeds only, each under its own id, so that `edgeflare merge` makes one "
-        "run of several: ids and ranges without their end, such as 0:50,60, or a file of them.",
+        "run of several: such as 0:50,60 for 0 to 49 and 60, or a file of such ids and ranges.",
         rich_help_panel=_PARTS,
     ),
 ]

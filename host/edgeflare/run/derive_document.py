@@ -9,7 +9,7 @@ from typing import Any
 from edgeflare.run.coverage_figures import noted_coverage
 from edgeflare.run.duplicates import duplicates_of
 from edgeflare.run.equal_arms import equal_arms
-from edgeflare.run.journal import Journal
+from edgeflare.run.journal import HEALTH_KEY, Journal
 from edgeflare.run.nearness import nearness_of, noted_measure
 from edgeflare.run.other_hosts import OTHER_HOSTS_KEY
 from edgeflare.run.replay_outcome import replay_outcome
@@ -22,6 +22,7 @@ from edgeflare.run.run_document import (
     to_json,
 )
 from edgeflare.run.run_header import RunHeader
+from edgeflare.run.seed_warnings import WARNINGS_KEY
 from edgeflare.run.seeds_that_deviate import seeds_that_deviate
 from edgeflare.run.sorted_findings import SortedFindings, sort_findings
 from edgeflare.run.survey_rows import SURVEY_KEY
@@ -45,7 +46,7 @@ def derive_document(directory: RunDirectory, journal: Journal) -> RunDocument:
     measure = noted_measure(noted)
     found = sort_findings(directory, journal, header, measure)
     duplicates = duplicates_of(directory, found.findings, header.domain)
-    replay, health = noted.get("replay"), noted.get("health", {})
+    replay, health = noted.get("replay"), noted.get(HEALTH_KEY, {})
     # Of these, only the seeds of what was found are evaluated on all arms: no rate of any.
     without_rate = replay or SURVEY_KEY in noted
     return RunDocument(
@@ -64,7 +65,7 @@ def derive_document(directory: RunDirectory, journal: Journal) -> RunDocument:
             *noted.get("notes", []),
             *undelegated(header.devices),
             *noted.get(OTHER_HOSTS_KEY, []),
-            *noted.get("warnings", []),
+            *noted.get(WARNINGS_KEY, []),
             *equal_arms(journal, header),
             *health.get("warnings", []),
         ),

@@ -47,6 +47,9 @@ SCHEMA_VERSION = 2
 HELD_OUT_KEY = "test"
 """The key of `about` under which the journal says what the held-out inputs are."""
 
+HEALTH_KEY = "health"
+"""The key under which it says what was seen of the devices."""
+
 GIVEN_BACK_BYTES = 2**24
 """What has to be free at least for the database to be written anew when it is closed."""
 

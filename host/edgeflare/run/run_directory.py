@@ -223,6 +223,10 @@ class RunDirectory:
         return {name: np.stack(row) for name, row in rows.items()}
 
 
+FIXED_FILES = "seeds/*.fixed.npz"
+"""Where a run keeps what the models take beside the inputs of seeds, as a pattern."""
+
+
 def fixed_name(seed_id: int) -> str:
     """Return where a run keeps what the models take beside the inputs of a seed."""
     return f"seeds/{seed_id:06d}.fixed.npz"

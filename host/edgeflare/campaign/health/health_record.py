@@ -9,10 +9,7 @@ from typing import Any, Protocol
 
 from edgeflare.devices.profile import Profile
 from edgeflare.devices.provenance import Telemetry
-from edgeflare.run.journal import Journal
-
-KEY = "health"
-"""Of the journal, under which a record is kept."""
+from edgeflare.run.journal import HEALTH_KEY, Journal
 
 
 class MonitoredDevice(Protocol):
@@ -94,7 +91,7 @@ class HealthRecord:
         self.devices = tuple(devices)
         self._journal = journal
         self._sink = sink
-        noted = journal.about().get(KEY, {"devices": [], "warnings": []})
+        noted = journal.about().get(HEALTH_KEY, {"devices": [], "warnings": []})
         self._warnings: list[str] = noted["warnings"]
         self.readings = [DeviceReadings.from_json(fields) for fields in noted["devices"]] or [
             DeviceReadings() for _ in self.devices
@@ -114,7 +111,7 @@ class HealthRecord:
     def keep(self) -> None:
         """Write the readings into the journal."""
         devices = [readings.to_json() for readings in self.readings]
-        self._journal.note(KEY, {"devices": devices, "warnings": self._warnings})
+        self._journal.note(HEALTH_KEY, {"devices": devices, "warnings": self._warnings})
 
 
 def _add(seen: dict[str, dict[str, float]], name: str, value: float) -> None:

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from edgeflare.errors import UserError
 from edgeflare.run.run_directory import DOCUMENT, JOURNAL, RunDirectory
-from edgeflare.run.run_lock import is_locked
+from edgeflare.run.run_lock import lock_run
 
 
 @contextmanager
@@ -30,11 +30,8 @@ def made_in_place_of(out: Path, *, overwrite: bool) -> Iterator[Path]:
 
     """
     RunDirectory.check(out, overwrite=overwrite)
-    if out.is_dir() and is_locked(out):
-        raise UserError(
-            f"{out} is being worked on by another process: wait until that has ended, or name"
-            " another folder with --out"
-        )
+    if out.is_dir():
+        os.close(lock_run(out))  # which refuses one that another process works on
     place = Path(os.path.realpath(out))
     mounted = place.is_dir() and os.path.ismount(place)
     beside = place if mounted else place.parent

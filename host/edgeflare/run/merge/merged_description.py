@@ -12,9 +12,9 @@ import numpy as np
 
 from edgeflare.core.answer import FAILURES
 from edgeflare.run.coverage_figures import COVERAGE_KEY
-from edgeflare.run.journal import HELD_OUT_KEY, Journal
+from edgeflare.run.journal import HEALTH_KEY, HELD_OUT_KEY, Journal
 from edgeflare.run.journal_rows import REPETITIONS
-from edgeflare.run.merge.merged_health import HEALTH_KEY, merged_health
+from edgeflare.run.merge.merged_health import merged_health
 from edgeflare.run.merge.run_part import RunPart
 from edgeflare.run.other_hosts import OTHER_HOSTS_KEY, other_host_lines
 from edgeflare.run.run_header import RunHeader

@@ -6,9 +6,6 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-HEALTH_KEY = "health"
-"""The key of `about` under which a journal says what was seen of the devices."""
-
 Readings = Mapping[str, Any]
 """What a journal keeps of one device; see `campaign.health.health_record`."""
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from edgeflare.run.journal_database import reporting_damage
 from edgeflare.run.merge.run_part import RunPart
 from edgeflare.run.merge.seed_owners import SeedOwners
-from edgeflare.run.run_directory import RunDirectory, fixed_name
+from edgeflare.run.run_directory import FIXED_FILES, RunDirectory, fixed_name
 
 _TOLD_EVERY = 100
 """Findings between two reports of progress."""
@@ -33,11 +33,7 @@ def copy_inputs(
     """
     done = 0
     # Models take something beside the inputs that are searched: of each seed, or of none.
-    has_fixed = any(
-        part.directory.inside(fixed_name(seed_id)).is_file()
-        for part in parts
-        for seed_id, *_ in _stored(part)
-    )
+    has_fixed = any(any(part.directory.path.glob(FIXED_FILES)) for part in parts)
     for at, part in enumerate(parts):
         before = _unrefined(part)
         for seed_id, image, sha256, seed_image in _stored(part):

@@ -12,9 +12,9 @@ from pathlib import Path
 from typing import Any, Final
 
 from edgeflare.errors import UserError
-from edgeflare.run.journal import HELD_OUT_KEY, Journal
+from edgeflare.run.journal import HEALTH_KEY, HELD_OUT_KEY, Journal
 from edgeflare.run.journal_database import damaged_journal, reporting_damage
-from edgeflare.run.merge.merged_health import HEALTH_KEY, merged_health
+from edgeflare.run.merge.merged_health import merged_health
 from edgeflare.run.other_hosts import OTHER_HOSTS_KEY
 from edgeflare.run.run_differences import RunDifference, differences
 from edgeflare.run.run_directory import INPUT_FOLDERS, RunDirectory
@@ -23,6 +23,7 @@ from edgeflare.run.run_lock import is_locked
 from edgeflare.run.same_run import OtherHostError
 from edgeflare.run.screening_rows import SCREENING_KEY
 from edgeflare.run.seed_ids import SeedIds
+from edgeflare.run.seed_warnings import WARNINGS_KEY
 from edgeflare.run.survey_rows import SURVEY_KEY
 
 _MAY_DIFFER: Final = frozenset({"seed_ids", "device"})
@@ -116,7 +117,7 @@ def open_part(path: Path) -> Iterator[RunPart]:
 
 def _require_readable(about: Mapping[str, Any], header: RunHeader, ids: SeedIds) -> None:
     """Refuse what no run says of itself; raises what `reporting_damage` reports."""
-    for key in ("notes", "warnings", OTHER_HOSTS_KEY):
+    for key in ("notes", WARNINGS_KEY, OTHER_HOSTS_KEY):
         lines = about.get(key) or []
         if not isinstance(lines, list) or not all(isinstance(line, str) for line in lines):
             raise TypeError(f"{key} are no lines")
