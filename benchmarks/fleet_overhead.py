@@ -14,13 +14,13 @@ import argparse
 import statistics
 import tempfile
 import time
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from edgeflare.fleet.cluster.attempt_engine import EndedAttempt
 from edgeflare.fleet.cluster.ray_cluster import LOCAL, cluster
 from edgeflare.fleet.plan.fleet_file import DevicePlace, Fleet, local_fleet
+from edgeflare.fleet.plan.unit_command import DEVICE, RUN
 from edgeflare.fleet.plan.work_units import WorkUnit
 from edgeflare.fleet.record.fleet_folder import FleetFolder
 from edgeflare.fleet.record.fleet_state import FleetState
@@ -33,20 +33,31 @@ from edgeflare.fleet.work.unit_attempt import (
 )
 
 ROOT = Path(__file__).resolve().parents[1]
-DEVICE = "emulated-builtin"
+CLASS = "emulated-builtin"
 
 
 def order(limit: int) -> AttemptOrder:
     command = (
-        *("search", "examples/fashion_lenet4", "--limit", str(limit), "--max-queries", "800"),
+        *(
+            "search",
+            "--device",
+            DEVICE,
+            "--out",
+            RUN,
+            "examples/fashion_lenet4",
+            "--limit",
+            str(limit),
+            "--max-queries",
+            "800",
+        ),
         *("--fail-on", "none", "--quiet"),
     )
-    return AttemptOrder("overhead", "unit-0000", 1, command, str(ROOT), None, DEVICE, 60.0)
+    return AttemptOrder("overhead", "unit-0000", 1, command, str(ROOT), CLASS, 60.0)
 
 
 def seconds_without(asked: AttemptOrder) -> float:
     began = time.monotonic()
-    result = run_attempt(asked, None, None, lambda _: True)
+    result = run_attempt(asked, {}, None, lambda _: True)
     if result.exit_code:
         raise RuntimeError(result.said)
     return time.monotonic() - began
@@ -57,10 +68,10 @@ def seconds_with(asked: AttemptOrder, fleet: Fleet) -> float:
         # Ray reads the token that `cluster` makes when it is imported.
         from edgeflare.fleet.cluster.ray_engine import RayEngine  # noqa: PLC0415
 
-        engine = RayEngine(fleet, DEVICE, "overhead")
+        engine = RayEngine(fleet, (CLASS,), "overhead")
         engine.require_same_versions()  # by which a worker has started
         began = time.monotonic()
-        engine.start(fleet.places(DEVICE)[0], asked, None, None)
+        engine.start(fleet.places([CLASS])[0], asked, {}, None)
         while not (ended := engine.ended(0.5)):
             engine.reports()
         took = time.monotonic() - began
@@ -78,10 +89,14 @@ class ImmediateEngine:
         self._begun: list[AttemptOrder] = []
 
     def start(
-        self, place: DevicePlace, order: AttemptOrder, screening: bytes | None, backup: bytes | None
+        self,
+        place: DevicePlace,
+        order: AttemptOrder,
+        given: Mapping[str, bytes],
+        backup: bytes | None,
     ) -> None:
         """Take an order."""
-        del place, screening, backup
+        del place, given, backup
         self._begun.append(order)
 
     def ended(self, seconds: float) -> Sequence[EndedAttempt]:
@@ -95,9 +110,12 @@ class ImmediateEngine:
         """Return nothing."""
         return ()
 
-    def is_up(self, host: str) -> bool:
+    def is_up(self, place: DevicePlace) -> bool:
         """Return that it is."""
-        return bool(host)
+        return bool(place)
+
+    def give_up(self, unit: str) -> None:
+        """Do nothing."""
 
     def stop(self) -> None:
         """Do nothing."""
@@ -111,20 +129,18 @@ def head_milliseconds(units: int, devices: int) -> float:
     empty = BytesIO()
     with ZipFile(empty, "w") as archive:
         archive.writestr("run.json", "{}")
-    asked = order(1)
     with tempfile.TemporaryDirectory() as folder:
         runs = UnitRuns(
             engine=ImmediateEngine(empty.getvalue()),
             folder=FleetFolder(Path(folder)),
-            state=FleetState("overhead", DEVICE),
-            places=local_fleet(DEVICE, devices).places(DEVICE),
-            order=lambda unit, number, _: replace(asked, unit=unit.name, number=number),
-            screening=None,
+            state=FleetState("overhead"),
+            places=local_fleet([CLASS], devices).places([CLASS]),
+            cwd=str(ROOT),
             stopped=lambda: False,
             shown=lambda _: None,
         )
         began = time.monotonic()
-        runs.run([WorkUnit(f"unit-{at:04d}") for at in range(units)])
+        runs.run([WorkUnit(f"unit-{at:04d}", CLASS, ("search",)) for at in range(units)])
         return (time.monotonic() - began) / units * 1000
 
 
@@ -135,7 +151,7 @@ def main() -> None:
     parser.add_argument("--empty", type=int, default=1000, help="empty units (default: 1000)")
     options = parser.parse_args()
     print(f"{options.empty} empty units: {head_milliseconds(options.empty, 10):.1f} ms each")
-    fleet, asked = local_fleet(DEVICE, 1), order(options.limit)
+    fleet, asked = local_fleet([CLASS], 1), order(options.limit)
     ratios = []
     for _ in range(options.times):
         without, carried = seconds_without(asked), seconds_with(asked, fleet)

@@ -28,6 +28,8 @@ import typer
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests" / "support"))
 
+from edgeflare.fleet.work.run_archive import archive_run
+
 from edgeflare.fleet.cluster.attempt_engine import EndedAttempt
 from edgeflare.fleet.cluster.ray_cluster import LOCAL, cluster
 from edgeflare.fleet.plan.fleet_file import DevicePlace, Fleet, FleetHost, local_fleet
@@ -35,7 +37,6 @@ from edgeflare.fleet.plan.work_units import search_units
 from edgeflare.fleet.record.fleet_folder import FleetFolder
 from edgeflare.fleet.record.fleet_state import FleetState
 from edgeflare.fleet.unit_runs import UnitRuns
-from edgeflare.fleet.work.run_archive import archive_run
 from edgeflare.fleet.work.unit_attempt import AttemptOrder, AttemptReport, AttemptResult
 from edgeflare.run.merge.merge_runs import merge_runs
 from edgeflare.run.run_directory import write_atomically

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from called_commands import call_here
-from edgeflare.cli.fleet_options import FleetOptions, unit_command
+from edgeflare.cli.fleet_options import FleetOptions, user_words
 
 KEPT = ["search", "pair", "--limit", "5", "--find=any", "--chains", "3"]
 OF_THE_FLEET = [
@@ -33,10 +33,14 @@ OF_THE_FLEET = [
 @given(st.permutations([*([one] for one in KEPT[:2]), *OF_THE_FLEET]))
 def test_units_have_neither_place_nor_folder(words: list[list[str]]) -> None:
     flat = [word for group in words for word in group]
-    told = unit_command([*flat, *KEPT[2:]])
+    without = {"--seed-ids", "--fail-on", "--allow"}
+    told = user_words([*flat, *KEPT[2:]], without=without, without_flags={"--quiet"})
     positional = [word for word in flat if word in KEPT[:2]]
-    kept = [*positional, *KEPT[2:]]
-    assert list(told) == [kept[0], "--fail-on", "none", "--quiet", *kept[1:]]
+    assert list(told) == [*positional, *KEPT[2:]]
+
+
+def test_what_stands_behind_two_dashes_is_no_option() -> None:
+    assert user_words(["pair", "--out", "x", "--", "--out", "y"]) == ("pair", "--", "--out", "y")
 
 
 @pytest.mark.parametrize(

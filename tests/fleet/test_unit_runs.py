@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import io
 import random
+import time
 import zipfile
+from collections import Counter
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -15,16 +17,19 @@ from hypothesis import strategies as st
 
 from attempts_in_memory import BegunAttempt, EngineInMemory
 from edgeflare.errors import InfrastructureError, UserError
+from edgeflare.fleet import unit_runs
+from edgeflare.fleet.cluster.attempt_engine import EndedAttempt
 from edgeflare.fleet.plan.fleet_file import DevicePlace
-from edgeflare.fleet.plan.work_units import WorkUnit, search_units
+from edgeflare.fleet.plan.unit_command import given_run
+from edgeflare.fleet.plan.work_units import WorkUnit, search_parts
 from edgeflare.fleet.record.fleet_folder import FleetFolder
 from edgeflare.fleet.record.fleet_state import FleetState
-from edgeflare.fleet.unit_runs import FAILURES, UnitRuns
-from edgeflare.fleet.work.unit_attempt import AttemptOrder, AttemptReport, AttemptResult
+from edgeflare.fleet.unit_runs import FAILURES, MOST_FAILURES, UnitRuns
+from edgeflare.fleet.work.unit_attempt import AttemptReport, AttemptResult
 from edgeflare.run.run_directory import DOCUMENT
 from edgeflare.run.seed_ids import SeedIds
 
-PLACES = tuple(DevicePlace(f"host{at // 2}", f"device{at}") for at in range(4))
+PLACES = tuple(DevicePlace(f"host{at // 2}", "class", f"device{at}") for at in range(4))
 
 
 def archive(text: str) -> bytes:
@@ -43,16 +48,12 @@ def ended(code: int, attempt: BegunAttempt, said: str = "") -> AttemptResult:
 def units_runs(
     folder: Path, engine: EngineInMemory, stopped: Callable[[], bool] = lambda: False
 ) -> UnitRuns:
-    def order(unit: WorkUnit, number: int, device: str) -> AttemptOrder:
-        return AttemptOrder("c", unit.name, number, (), "/", str(unit.seed_ids), device, 60.0)
-
     return UnitRuns(
         engine=engine,
         folder=FleetFolder(folder),
-        state=FleetState("c", "class"),
+        state=FleetState("c"),
         places=PLACES,
-        order=order,
-        screening=None,
+        cwd="/",
         stopped=stopped,
         shown=lambda _: None,
     )
@@ -62,7 +63,12 @@ def kept(runs: UnitRuns, unit: str) -> str:
     return (runs.folder.unit(unit) / DOCUMENT).read_text()
 
 
-UNITS = search_units(SeedIds.first(12), 1, 2)
+def units_of(seeds: int, size: int) -> list[WorkUnit]:
+    parts = search_parts(SeedIds.first(seeds), 1, size)
+    return [WorkUnit(f"unit-{at:04d}", "class", (), ids) for at, ids in enumerate(parts)]
+
+
+UNITS = units_of(12, 2)
 
 
 @pytest.mark.slow
@@ -70,12 +76,15 @@ UNITS = search_units(SeedIds.first(12), 1, 2)
 def test_every_unit_is_done_exactly_once_whatever_is_lost(rng: random.Random, bad: int) -> None:
     done: list[str] = []
     in_row: dict[DevicePlace, int] = {}
+    failed: Counter[str] = Counter()
 
     def outcome(attempt: BegunAttempt) -> AttemptResult | str:
         failing = rng.randrange(100) < bad and in_row.get(attempt.place, 0) < FAILURES - 1
         in_row[attempt.place] = in_row.get(attempt.place, 0) + 1 if failing else 0
         if failing:
-            lost = rng.randrange(2)
+            # The unit's own command does not fail so often that the fleet gives up.
+            lost = rng.randrange(2) or failed[attempt.order.unit] == MOST_FAILURES - 1
+            failed[attempt.order.unit] += not lost
             return "WorkerCrashed" if lost else ended(3, attempt, "edgeflare: the device is lost")
         done.append(attempt.order.unit)
         return ended(rng.choice([0, 1]), attempt)
@@ -100,7 +109,7 @@ def test_every_unit_is_done_exactly_once_whatever_is_lost(rng: random.Random, ba
             numbers = [one.order.number for one in engine.begun if one.order.unit == unit.name]
             assert numbers == list(range(1, len(numbers) + 1))
             assert kept(runs, unit.name) == f"{unit.name} {numbers[-1]}"
-            assert runs.folder.is_done(unit.name)
+            assert runs.folder.ending(unit.name) is not None
             assert runs.folder.backup(unit.name) is None
         # What an attempt goes on with is of the attempts before it, at the same unit.
         for one in engine.begun:
@@ -162,7 +171,7 @@ def test_a_device_that_fails_twice_in_a_row_gets_nothing_new(tmp_path: Path) -> 
 
 
 def test_failures_that_are_not_in_a_row_are_forgiven(tmp_path: Path) -> None:
-    many = search_units(SeedIds.first(40), 1, 1)
+    many = units_of(40, 1)
     count: dict[DevicePlace, int] = {}
 
     def outcome(attempt: BegunAttempt) -> AttemptResult | str:
@@ -186,7 +195,7 @@ def test_a_drained_host_gets_nothing_new(tmp_path: Path) -> None:
 def test_a_host_that_is_down_is_skipped_and_used_once_it_is_back(tmp_path: Path) -> None:
     engine = EngineInMemory(lambda one: ended(0, one))
     engine.up = lambda host: host == "host0" or len(engine.begun) >= 4
-    assert units_runs(tmp_path, engine).run(search_units(SeedIds.first(10), 1, 1))
+    assert units_runs(tmp_path, engine).run(units_of(10, 1))
     assert {one.place.host for one in engine.begun[:4]} == {"host0"}
     assert "host1" in {one.place.host for one in engine.begun[4:]}
 
@@ -228,7 +237,7 @@ def test_ctrl_c_keeps_units_that_are_stopped_and_begins_nothing(tmp_path: Path) 
     assert len(engine.begun) == len(PLACES)
     stopped = runs.folder.unit("unit-0000")
     assert (stopped / DOCUMENT).is_file()
-    assert not runs.folder.is_done("unit-0000")
+    assert runs.folder.ending("unit-0000") is None
     assert runs.folder.backup("unit-0000") is not None
     assert not runs.folder.unit("unit-0001").exists()
 
@@ -258,3 +267,61 @@ def test_resume_skips_what_is_done_and_counts_attempts_on(tmp_path: Path) -> Non
         assert (one.backup is not None) == (made[one.order.unit] > 0)
     assert all(unit.status == "done" for unit in runs.state.units)
     assert kept(runs, "unit-0000") == "unit-0000 1"
+
+
+def test_units_run_on_devices_of_their_class(tmp_path: Path) -> None:
+    others = tuple(DevicePlace("host2", "other", f"other{at}") for at in range(2))
+    engine = EngineInMemory(lambda one: ended(0, one))
+    runs = units_runs(tmp_path, engine)
+    runs.places = (*PLACES, *others)
+    assert runs.run([*UNITS, WorkUnit("odd", "other", ())])
+    classes = {one.order.unit: one.place.device_class for one in engine.begun}
+    assert classes == {"odd": "other", **{unit.name: "class" for unit in UNITS}}
+
+
+def test_a_class_without_a_device_ends_it_once_the_others_are_done(tmp_path: Path) -> None:
+    engine = EngineInMemory(lambda one: ended(0, one))
+    runs = units_runs(tmp_path, engine)
+    with pytest.raises(InfrastructureError, match="left for 1 units"):
+        runs.run([WorkUnit("odd", "other", ()), *UNITS])
+    assert all(unit.status == "done" for unit in runs.state.units[1:])
+
+
+def test_only_what_a_command_takes_is_given_to_it(tmp_path: Path) -> None:
+    given = given_run("screening")
+    engine = EngineInMemory(lambda one: ended(0, one))
+    runs = units_runs(tmp_path, engine)
+    runs.given[given] = b"archived"
+    assert runs.run([*UNITS, WorkUnit("taking", "class", ("--screening", given))])
+
+
+def test_an_attempt_that_is_silent_for_long_is_given_up(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(unit_runs, "SILENT_SECONDS", 0.05)
+    engine = EngineInMemory(lambda one: ended(0, one))
+    late: list[EndedAttempt] = []
+
+    def at_last(seconds: float) -> Sequence[EndedAttempt]:
+        """The first attempt ends only once another one has begun."""
+        time.sleep(0.06)
+        if engine.begun[-1].order.number == 1:
+            return ()
+        first, second = engine.begun[0], engine.begun[-1]
+        late.append(EndedAttempt(first.order.unit, 1, ended(0, first)))
+        return (late[-1], EndedAttempt(second.order.unit, 2, ended(0, second)))
+
+    monkeypatch.setattr(engine, "ended", at_last)
+    engine.running = _Unheeded()
+    runs = units_runs(tmp_path, engine)
+    assert runs.run(UNITS[:1])
+    assert engine.given_up == ["unit-0000"]
+    assert kept(runs, "unit-0000") == "unit-0000 2"
+    assert "nothing was heard" in runs.state.unit("unit-0000").attempts[0].outcome
+
+
+class _Unheeded(list[BegunAttempt]):
+    """Forgets what runs: an attempt that was given up may run beside the next one."""
+
+    def append(self, one: BegunAttempt) -> None:
+        del one

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from edgeflare.fleet.cluster.attempt_engine import EndedAttempt
@@ -37,11 +37,16 @@ class EngineInMemory:
     running: list[BegunAttempt] = field(default_factory=list)
     most_at_once: int = 0
     stopped: bool = False
+    given_up: list[str] = field(default_factory=list)
 
     def start(
-        self, place: DevicePlace, order: AttemptOrder, screening: bytes | None, backup: bytes | None
+        self,
+        place: DevicePlace,
+        order: AttemptOrder,
+        given: Mapping[str, bytes],
+        backup: bytes | None,
     ) -> None:
-        del screening
+        assert set(given) <= set(order.command), "what the command does not take"
         assert all(one.place != place for one in self.running), "two attempts on one device"
         assert all(one.order.unit != order.unit for one in self.running), "two at one unit"
         attempt = BegunAttempt(place, order, backup)
@@ -63,8 +68,11 @@ class EngineInMemory:
     def reports(self) -> Sequence[AttemptReport]:
         return self.told(self.begun)
 
-    def is_up(self, host: str) -> bool:
-        return self.up(host)
+    def is_up(self, place: DevicePlace) -> bool:
+        return self.up(place.host)
+
+    def give_up(self, unit: str) -> None:
+        self.given_up.append(unit)
 
     def stop(self) -> None:
         self.stopped = True

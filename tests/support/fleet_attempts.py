@@ -6,6 +6,7 @@ import threading
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from edgeflare.fleet.plan.unit_command import DEVICE, RESUME, RUN
 from edgeflare.fleet.work.unit_attempt import (
     AttemptOrder,
     AttemptReport,
@@ -15,7 +16,19 @@ from edgeflare.fleet.work.unit_attempt import (
 
 ROOT = Path(__file__).parents[2]
 COMMAND = (
-    *("search", "examples/fashion_lenet4", "--limit", "6", "--max-queries", "60"),
+    *(
+        "search",
+        "--device",
+        DEVICE,
+        "--out",
+        RUN,
+        RESUME,
+        "examples/fashion_lenet4",
+        "--limit",
+        "6",
+        "--max-queries",
+        "60",
+    ),
     *("--shrink", "10", "--fail-on", "none", "--quiet"),
 )
 
@@ -28,7 +41,6 @@ def attempt_order(number: int = 1, command: tuple[str, ...] = COMMAND) -> Attemp
         number=number,
         command=command,
         folder=str(ROOT),
-        seed_ids=None,
         device="emulated-builtin",
         backup_seconds=0.0,
     )
@@ -60,4 +72,4 @@ def attempted(
 ) -> tuple[AttemptResult, list[AttemptReport]]:
     """Make an attempt; return what came of it, and what it reported."""
     reports = HeardReports(stop_at)
-    return run_attempt(order, None, backup, reports), reports.heard
+    return run_attempt(order, {}, backup, reports), reports.heard

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 from rich.box import SIMPLE_HEAD
@@ -15,6 +15,7 @@ from edgeflare.cli.completion import complete_run
 from edgeflare.cli.console import Console
 from edgeflare.errors import UserError
 from edgeflare.fleet.record.fleet_folder import FleetFolder
+from edgeflare.fleet.record.fleet_state import FleetState
 from edgeflare.suggestion import suggestion
 from edgeflare.untrusted_text import printable
 
@@ -45,21 +46,10 @@ def status(run: FleetRun, as_json: AsJson = False) -> None:
     """
     state = FleetFolder.beside(run).shown()
     if as_json:
-        typer.echo(json.dumps(state, indent=1))
+        typer.echo(json.dumps(state.to_json(), indent=1))
         return
     console = Console()
-    units, seconds = state["units"], float(state["seconds"])
-    done = sum(unit["status"] == "done" for unit in units)
-    searched = [unit for unit in units if unit["seeds"]]
-    ended, found, seeds = (
-        sum(unit[key] for unit in searched) for key in ("ended", "found", "seeds")
-    )
-    rate = (ended - state["ended_before"]) / seconds * 3600 if seconds else 0.0
-    console.print(
-        f"{done} of {len(units)} units done, {ended:,} of {seeds:,} seeds searched,"
-        f" {found:,} findings, {rate:,.0f} seeds per hour"
-        f"{'; the command has ended' if state['ended'] else ''}"
-    )
+    console.print(f"{state.summary()}{'; the command has ended' if state.ended else ''}")
     console.print(_places(state))
 
 
@@ -67,7 +57,7 @@ def status(run: FleetRun, as_json: AsJson = False) -> None:
 def drain(run: FleetRun, host: HostName, undo: Undo = False) -> None:
     """Give a host no further units, so that it may be looked after; what runs there ends first."""
     folder = FleetFolder.beside(run)
-    known = sorted({place["host"] for place in folder.shown()["places"]})
+    known = sorted({place.host for place in folder.shown().places})
     if host not in known:
         raise UserError(
             f"no host {host} in {folder.path}{suggestion(host, known)}: it has {', '.join(known)}"
@@ -77,19 +67,14 @@ def drain(run: FleetRun, host: HostName, undo: Undo = False) -> None:
     Console().print(escape(printable(f"{host} gets {'work again' if undo else 'no further work'}")))
 
 
-def _places(state: dict[str, Any]) -> Table:
+def _places(state: FleetState) -> Table:
     table = Table(box=SIMPLE_HEAD, pad_edge=False)
     for column in ("device", "units", "busy", "now", "no further work, because"):
         table.add_column(column, overflow="fold")
-    for place in state["places"]:
-        drained = "drained" if place["host"] in state["drained"] else ""
-        share = place["busy_seconds"] / state["seconds"] if state["seconds"] else 0.0
-        cells = (
-            place["place"],
-            str(place["units"]),
-            f"{share:.0%}",
-            place["unit"],
-            place["quarantined"] or drained,
-        )
+    for place in state.places:
+        drained = "drained" if place.host in state.drained else ""
+        share = place.busy_seconds / state.seconds if state.seconds else 0.0
+        why = place.quarantined or drained
+        cells = (place.place, str(place.units), f"{share:.0%}", place.unit, why)
         table.add_row(*(escape(printable(cell)) for cell in cells))
     return table

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Final
@@ -10,6 +10,7 @@ from typing import Annotated, Final
 import typer
 
 from edgeflare.errors import UserError
+from edgeflare.fleet.plan.fleet_file import Fleet, local_fleet, read_fleet
 
 _FLEET = "On many hosts"
 
@@ -83,30 +84,51 @@ class FleetOptions:
                 f"--fleet {self.fleet} has to know the devices of its hosts: add --fleet-file FILE"
             )
 
+    def fleet_of(self, devices: Sequence[str]) -> Fleet:
+        """Return the fleet that a command runs on.
+
+        Args:
+            devices: what `--device` names: the classes.
+
+        Raises:
+            UserError: there is no such file, or it says what it must not.
+
+        """
+        if self.fleet_file is not None:
+            return read_fleet(self.fleet_file)
+        return local_fleet(devices, self.fleet_devices)
+
 
 _WITH_VALUE: Final = frozenset(
-    {
-        *("--fleet", "--fleet-file", "--unit-seeds", "--fleet-devices"),
-        *("--out", "--device", "--seed-ids", "--screening", "--fail-on", "--allow"),
-    }
+    {"--fleet", "--fleet-file", "--unit-seeds", "--fleet-devices", "--out", "--device"}
 )
-_FLAGS: Final = frozenset({"--resume", "--overwrite", "--dry-run", "--screen-only", "--quiet"})
+_FLAGS: Final = frozenset({"--resume", "--overwrite", "--dry-run"})
 
 
-def unit_command(arguments: Sequence[str]) -> tuple[str, ...]:
+def user_words(
+    arguments: Sequence[str],
+    *,
+    without: Container[str] = (),
+    without_flags: Container[str] = (),
+) -> tuple[str, ...]:
     """Return what of a command's arguments its units have too: not where it runs, nor its folder.
 
     Args:
-        arguments: of the program, as it was called.
+        arguments: of the program, as it was called, behind the name of the command.
+        without: further options that units have not, which take a value.
+        without_flags: and those that take none.
 
     """
-    kept, left = [], list(arguments)
+    kept: list[str] = []
+    left = list(arguments)
     while left:
         one = left.pop(0)
+        if one == "--":
+            return (*kept, one, *left)
         name, separator, _ = one.partition("=")
-        if name in _WITH_VALUE:
+        if name in _WITH_VALUE or name in without:
             if not separator:
                 del left[:1]
-        elif one not in _FLAGS:
+        elif one not in _FLAGS and one not in without_flags:
             kept.append(one)
-    return (*kept[:1], "--fail-on", "none", "--quiet", *kept[1:])
+    return tuple(kept)

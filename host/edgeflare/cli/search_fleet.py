@@ -2,36 +2,29 @@
 
 from __future__ import annotations
 
-import hashlib
-import os
 import sys
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from typing import Final
 
-from rich.console import Console as RichConsole
-from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
-
-import edgeflare
+from edgeflare.campaign.seed_count import count_seeds
 from edgeflare.cli.console import Console
-from edgeflare.cli.fleet_options import FleetOptions, unit_command
+from edgeflare.cli.fleet_options import FleetOptions, user_words
 from edgeflare.cli.interruptible import INTERRUPTED, interruptible
 from edgeflare.cli.matrix_options import is_matrix
 from edgeflare.cli.quiet import result
 from edgeflare.cli.requested_search import RequestedSearch
 from edgeflare.cli.search_exit_code import search_exit_code
+from edgeflare.cli.shown_fleet import shown_fleet
 from edgeflare.errors import InfrastructureError, UserError
-from edgeflare.fleet.cluster.ray_cluster import LOCAL, cluster
-from edgeflare.fleet.plan.fleet_file import Fleet, local_fleet, read_fleet
-from edgeflare.fleet.plan.work_units import WorkUnit, search_units
+from edgeflare.fleet.cluster.ray_cluster import LOCAL
+from edgeflare.fleet.opened_fleet import FleetWork, campaign_of, opened_fleet
+from edgeflare.fleet.plan.unit_command import DEVICE, RESUME, RUN, given_run, shown_command
+from edgeflare.fleet.plan.work_units import WorkUnit, screening_parts, search_parts
 from edgeflare.fleet.record.fleet_folder import FleetFolder
-from edgeflare.fleet.record.fleet_state import FleetState
 from edgeflare.fleet.unit_runs import UnitRuns
-from edgeflare.fleet.work.run_archive import archive_run, unpack_run
-from edgeflare.fleet.work.unit_attempt import AttemptOrder
+from edgeflare.fleet.work.folder_archive import archive_folder, unpack_folder
 from edgeflare.report.run_terminal import print_run
 from edgeflare.run.load_document import load_document
 from edgeflare.run.merge.merge_runs import merge_runs
@@ -40,12 +33,18 @@ from edgeflare.run.run_document import RunDocument
 from edgeflare.run.seed_ids import SeedIds
 from edgeflare.untrusted_text import printable
 
-BACKUP_SECONDS = 60.0
-"""Between two backups of a unit's run to the head."""
+_SCREENING: Final = given_run("screening")
+_SCREENED: Final = "screening-"
+"""Begins the names of units that evaluate seeds."""
 
-_SCREENING: Final = WorkUnit("screening")
-_REST: Final = WorkUnit("rest")
+_SEARCHED: Final = "unit-"
+"""Begins the names of units that search from seeds."""
+
+_REST: Final = "rest"
 """What belongs to no seed: `--test` and `--coverage`, which the merged run measures."""
+
+_WITHOUT: Final = frozenset({"--seed-ids", "--screening", "--fail-on", "--allow"})
+_WITHOUT_FLAGS: Final = frozenset({"--screen-only", "--quiet"})
 
 
 def search_on_fleet(
@@ -82,7 +81,8 @@ def search_on_fleet(
             " know their share: bound each seed with --max-queries or --time-limit"
         )
     path = asked.folder.choose(asked.pair.folder_name)
-    search = FleetSearch(asked, devices[0], options, path)
+    words = user_words(sys.argv[2:], without=_WITHOUT, without_flags=_WITHOUT_FLAGS)
+    search = FleetSearch(asked, devices[0], options, path, words)
     if dry_run:
         for line in search.look_lines():
             Console().print(printable(line), markup=False, highlight=False, soft_wrap=True)
@@ -105,6 +105,7 @@ class FleetSearch:
         device_class: on which it runs.
         options: of the fleet.
         out: the run directory.
+        words: what the user said of it, but for where it runs.
 
     """
 
@@ -112,21 +113,26 @@ class FleetSearch:
     device_class: str
     options: FleetOptions
     out: Path
+    words: tuple[str, ...]
 
     def look_lines(self) -> list[str]:
         """Return what would be done, a line each; no host is asked.
 
         Raises:
-            UserError: the fleet has no such devices.
+            UserError: the fleet has no such devices, or the pair is not what it should be.
 
         """
-        places = self._fleet().places(self.device_class)
+        work = self._work()
+        places = work.fleet.places(work.classes)
         hosts = dict.fromkeys(place.host for place in places)
-        command = " ".join(("edgeflare", *unit_command(sys.argv[1:])))
+        parts = self._parts(len(places))
+        units = sum(name.startswith(_SEARCHED) for name in parts)
+        one = self._units(parts, _SEARCHED)[0]
         return [
             f"{len(places)} devices of the class {self.device_class}, on {', '.join(hosts)}",
-            f"each unit: {command} --seed-ids … --screening …",
-            f"would write {self.out} and {FleetFolder.beside(self.out).path}; nothing was written",
+            f"{len(parts) - units} units evaluate the seeds, {units} search from them",
+            f"each unit that searches: edgeflare {shown_command(one.command)}",
+            f"would write {self.out} and {work.folder.path}; nothing was written",
         ]
 
     def run(self) -> tuple[RunDocument | None, bool]:
@@ -140,94 +146,100 @@ class FleetSearch:
             InfrastructureError: the cluster is not reached, or no device is left.
 
         """
-        fleet = self._fleet()
-        places = fleet.places(self.device_class)
-        command = unit_command(sys.argv[1:])
-        campaign = self._campaign(command)
-        folder = FleetFolder.beside(self.out)
-        how = self.asked.folder
         with (
-            cluster(self.options.fleet or LOCAL, fleet),
             interruptible("the units that run, and merging what is done") as interrupt,
             shown_fleet(Console(stderr=True)) as show,
-            ExitStack() as stack,
+            opened_fleet(
+                self._work(), stopped=interrupt.asked, urgent=interrupt.urgent, shown=show
+            ) as runs,
         ):
-            from edgeflare.fleet.cluster.ray_engine import RayEngine  # noqa: PLC0415 - an extra
-
-            engine = RayEngine(fleet, self.device_class, campaign)
-            engine.require_same_versions()
-            lock = folder.claim(campaign, resume=how.resume, overwrite=how.overwrite)
-            stack.callback(os.close, lock)
-            runs = UnitRuns(
-                engine=engine,
-                folder=folder,
-                state=FleetState(campaign, self.device_class),
-                places=places,
-                order=partial(self._order, campaign, command),
-                screening=None,
-                stopped=interrupt.asked,
-                urgent=interrupt.urgent,
-                shown=show,
-            )
             try:
-                ended = self._run_all(runs, len(places))
+                ended = self._run_all(runs)
             except (InfrastructureError, UserError) as lost:
                 if self._merge(runs) is None:
                     raise
                 raise type(lost)(f"{lost}; what is done is in {self.out}") from None
-            finally:
-                runs.end()
-        return self._merge(runs), ended
+            return self._merge(runs), ended
 
-    def _run_all(self, runs: UnitRuns, places: int) -> bool:
+    def _run_all(self, runs: UnitRuns) -> bool:
         """Evaluate the seeds, search from them, and measure the rest; whether all is done."""
-        if not runs.run([_SCREENING]):
+        parts = runs.folder.kept_parts()
+        if parts is None:
+            parts = self._parts(len(runs.places))
+            runs.folder.keep_parts(parts)
+        screened = self._units(parts, _SCREENED)
+        if not runs.run(screened):
             return False
-        runs.screening = archive_run(runs.folder.unit(_SCREENING.name))
-        if not runs.run(self._units(runs.folder, places)):
+        runs.given[_SCREENING] = self._screening(runs, screened)
+        if not runs.run(self._units(parts, _SEARCHED)):
             return False
+        if self.asked.test is None and not self.asked.plan.coverage:
+            return True
         merged = self._merge(runs)
         if merged is None or merged.stopped_by != "merge":
             return True
-        whole = archive_run(self.out)
-        if whole is not None and runs.folder.backup(_REST.name) is None:
-            runs.folder.keep_backup(_REST.name, whole)
-        runs.screening = None
-        return runs.run([_REST])
+        whole = archive_folder(self.out)
+        if whole is not None and runs.folder.backup(_REST) is None:
+            runs.folder.keep_backup(_REST, whole)
+        return runs.run([WorkUnit(_REST, self.device_class, self._command())])
 
-    def _order(
-        self, campaign: str, command: tuple[str, ...], unit: WorkUnit, number: int, device: str
-    ) -> AttemptOrder:
-        return AttemptOrder(
-            campaign=campaign,
-            unit=unit.name,
-            number=number,
-            command=(command[0], "--screen-only", *command[1:]) if unit == _SCREENING else command,
-            folder=os.getcwd(),
-            seed_ids=None if unit.seed_ids is None else str(unit.seed_ids),
-            device=device,
-            backup_seconds=BACKUP_SECONDS,
+    def _screening(self, runs: UnitRuns, screened: Sequence[WorkUnit]) -> bytes:
+        """Return the answers to all seeds, as the archive of one run."""
+        parts = [runs.folder.unit(unit.name) for unit in screened]
+        whole = parts[0]
+        if len(parts) > 1:
+            whole = runs.folder.path / "screening"
+            allowed = self.asked.folder.allow_other_host
+            merge_runs(parts, whole, overwrite=True, allow_other_host=allowed)
+        archived = archive_folder(whole)
+        if archived is None:
+            raise InfrastructureError(f"{whole} is gone: begin again with --overwrite")
+        return archived
+
+    def _command(self, *more: str) -> tuple[str, ...]:
+        # Ours come first, since a -- may be among the user's.
+        quiet = ("--fail-on", "none", "--quiet")
+        return ("search", "--device", DEVICE, "--out", RUN, RESUME, *more, *quiet, *self.words)
+
+    def _units(self, parts: dict[str, SeedIds], kind: str) -> list[WorkUnit]:
+        """Return the units of a kind: those that evaluate seeds, or that search from them."""
+        searches = kind == _SEARCHED
+        how = ("--screening", _SCREENING) if searches else ("--screen-only",)
+        return [
+            WorkUnit(
+                name,
+                self.device_class,
+                self._command("--seed-ids", str(ids), *how),
+                ids if searches else None,
+            )
+            for name, ids in parts.items()
+            if name.startswith(kind)
+        ]
+
+    def _work(self) -> FleetWork:
+        classes = (self.device_class,)
+        chosen = str(self.asked.plan.seed_ids or "")
+        how = self.asked.folder
+        told = (self.asked.pair.fingerprint(), self.device_class, chosen, *self.words)
+        return FleetWork(
+            self.options.fleet or LOCAL,
+            self.options.fleet_of(classes),
+            classes,
+            campaign_of("search", *told),
+            FleetFolder.beside(self.out),
+            resume=how.resume,
+            overwrite=how.overwrite,
         )
 
-    def _fleet(self) -> Fleet:
-        if self.options.fleet_file is not None:
-            return read_fleet(self.options.fleet_file)
-        return local_fleet(self.device_class, self.options.fleet_devices)
-
-    def _campaign(self, command: tuple[str, ...]) -> str:
-        chosen = str(self.asked.plan.seed_ids or "")
-        told = (self.asked.pair.fingerprint(), self.device_class, edgeflare.__version__, chosen)
-        return hashlib.sha256("\0".join((*told, *command)).encode()).hexdigest()[:16]
-
-    def _units(self, folder: FleetFolder, places: int) -> list[WorkUnit]:
-        if (kept := folder.kept_units()) is not None:
-            return kept
-        screened = folder.unit(_SCREENING.name)
-        seeds = load_document(RunDirectory(screened)).totals.seeds
+    def _parts(self, places: int) -> dict[str, SeedIds]:
+        """Return the seeds of each unit, by its name."""
+        seeds = count_seeds(self.asked.pair, self.asked.plan)
         chosen = self.asked.plan.seed_ids or SeedIds.first(seeds)
-        units = search_units(chosen, places, self.options.unit_seeds)
-        folder.keep_units(units)
-        return units
+        searched = search_parts(chosen, places, self.options.unit_seeds)
+        return {
+            **_numbered(_SCREENED, screening_parts(seeds, places)),
+            **_numbered(_SEARCHED, searched),
+        }
 
     def _merge(self, runs: UnitRuns) -> RunDocument | None:
         """Merge what is done; the screening stands for the seeds that no unit has come to.
@@ -241,51 +253,25 @@ class FleetSearch:
         folder = runs.folder
         if not runs.worked and RunDirectory(self.out).document.is_file():
             return load_document(RunDirectory(self.out))
-        if folder.is_done(_REST.name):
-            return adopt_run(folder.unit(_REST.name), self.out)
-        done = sorted((folder.path / "units").glob("unit-*"))
+        if folder.ending(_REST) is not None:
+            return adopt_run(folder.unit(_REST), self.out)
+        done = sorted((folder.path / "units").glob(f"{_SEARCHED}*"))
         if self.asked.plan.seed_ids is None:
-            done += [one for one in (folder.unit(_SCREENING.name),) if one.is_dir()]
+            done += sorted((folder.path / "units").glob(f"{_SCREENED}*"))
         if not done:
             return None
         allowed = self.asked.folder.allow_other_host
         return merge_runs(done, self.out, overwrite=True, allow_other_host=allowed)
 
 
+def _numbered(kind: str, parts: Iterable[SeedIds]) -> dict[str, SeedIds]:
+    return {f"{kind}{at:04d}": ids for at, ids in enumerate(parts)}
+
+
 def adopt_run(made: Path, out: Path) -> RunDocument:
     """Put a run into the place of another, and return its document."""
-    archived = archive_run(made)
+    archived = archive_folder(made)
     RunDirectory.claim(out, overwrite=True)
     if archived is not None:
-        unpack_run(archived, out)
+        unpack_folder(archived, out)
     return load_document(RunDirectory(out))
-
-
-@contextmanager
-def shown_fleet(console: RichConsole) -> Iterator[Callable[[FleetState], None]]:
-    """Show one progress bar for all hosts; yields what is told of each change."""
-    with Progress(
-        TextColumn("{task.description}"),
-        BarColumn(),
-        TextColumn("{task.completed:,.0f} of {task.total:,.0f} seeds"),
-        TimeElapsedColumn(),
-        console=console,
-    ) as progress:
-        task = progress.add_task("evaluating the seeds", total=1)
-
-        def show(state: FleetState) -> None:
-            units = [unit for unit in state.units if unit.seeds]
-            if not units:
-                return
-            done = sum(unit.status == "done" for unit in units)
-            found = sum(unit.found for unit in units)
-            quarantined = sum(bool(place.quarantined) for place in state.places)
-            lost = f", {quarantined} devices quarantined" if quarantined else ""
-            progress.update(
-                task,
-                description=f"{done} of {len(units)} units, {found:,} found{lost}",
-                completed=sum(unit.ended for unit in units),
-                total=sum(unit.seeds for unit in units),
-            )
-
-        yield show

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Container, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from edgeflare.errors import InfrastructureError, UserError
 from edgeflare.fleet.cluster.attempt_engine import AttemptEngine, EndedAttempt
 from edgeflare.fleet.plan.fleet_file import DevicePlace
 from edgeflare.fleet.plan.work_units import WorkUnit
-from edgeflare.fleet.record.fleet_folder import FleetFolder
+from edgeflare.fleet.record.fleet_folder import FleetFolder, UnitEnding
 from edgeflare.fleet.record.fleet_state import (
     AttemptState,
     FleetState,
@@ -26,6 +26,13 @@ FAILURES = 2
 MOST_FAILURES = 4
 """Attempts at a unit that fail before the fleet gives up, on whatever devices: it is the unit."""
 
+BACKUP_SECONDS = 60.0
+"""Between two backups of a unit's run to the head."""
+
+SILENT_SECONDS = 600.0
+"""After which an attempt is given up of which nothing is heard, though its host is there. They
+report every few seconds, but for while a large run is packed and sent."""
+
 WAIT_SECONDS = 0.5
 _SHOW_SECONDS = 2.0
 SHOW_SHARE = 0.05
@@ -37,12 +44,13 @@ _DONE, _USAGE, _INFRASTRUCTURE, _INTERRUPTED = (0, 1), 2, 3, 130
 
 @dataclass(slots=True)
 class _UnderWay:
-    """An attempt that runs: its unit, its place, and what is shown of both."""
+    """An attempt that runs: its unit, its place, what is shown of both, when it was heard last."""
 
     unit: WorkUnit
     place: DevicePlace
     shown: AttemptState
     of: UnitState
+    heard: float = field(default_factory=time.monotonic)
 
 
 @dataclass(slots=True)
@@ -54,8 +62,8 @@ class UnitRuns:
         folder: keeps what comes of them.
         state: what people see.
         places: the devices.
-        order: returns what an attempt is to do, given the unit, the number and the device.
-        screening: the archived screening that attempts take; None for none.
+        cwd: the folder that commands run in, so that the paths that they name are found.
+        given: archived run directories, by the word that stands for each in commands.
         stopped: whether the user wants to stop.
         urgent: whether the user wants to stop at once.
         shown: is called after each change of the state.
@@ -67,10 +75,10 @@ class UnitRuns:
     folder: FleetFolder
     state: FleetState
     places: Sequence[DevicePlace]
-    order: Callable[[WorkUnit, int, str], AttemptOrder]
-    screening: bytes | None
+    cwd: str
     stopped: Callable[[], bool]
     shown: Callable[[FleetState], None]
+    given: dict[str, bytes] = field(default_factory=dict)
     _waiting: list[WorkUnit] = field(default_factory=list)
     _under_way: dict[str, _UnderWay] = field(default_factory=dict)
     _before: Mapping[str, list[AttemptState]] = field(init=False)
@@ -98,13 +106,14 @@ class UnitRuns:
             known.get(str(place)) or PlaceState(str(place), place.host) for place in self.places
         ]
         for unit in units:
-            shown = UnitState(unit.name, str(unit.seed_ids or ""), unit.seeds)
+            ids = str(unit.seed_ids or "")
+            shown = UnitState(unit.name, unit.device_class, ids, unit.seeds)
             shown.attempts = list(self._before.get(unit.name, ()))
             self.state.units.append(shown)
             self._units[unit.name] = shown
-            if self.folder.is_done(unit.name):
+            if (ending := self.folder.ending(unit.name)) is not None:
                 shown.status, shown.ended = "done", shown.seeds
-                shown.found = self.folder.found(unit.name)
+                shown.found = ending.found
                 self.state.ended_before += shown.seeds
             else:
                 self._waiting.append(unit)
@@ -121,6 +130,8 @@ class UnitRuns:
             ended = self.engine.ended(WAIT_SECONDS)
             self._take_reports()  # the last backup of what was lost among them
             for one in ended:
+                self._end(one)
+            for one in self._silent():
                 self._end(one)
             self._show()
         self._show(at_once=True)
@@ -141,15 +152,26 @@ class UnitRuns:
             for place, state in zip(self.places, self.state.places, strict=True)
             if not state.quarantined and place.host not in drained
         ]
-        up = {host: self.engine.is_up(host) for host in {place.host for place in usable}}
-        for place in usable:
-            if self._waiting and place not in busy and up[place.host]:
-                self._begin(self._waiting.pop(0), place)
-        if self._waiting and not self._under_way and not any(up[one.host] for one in usable):
+        up = [place for place in usable if self.engine.is_up(place)]
+        for place in up:
+            if place not in busy and (unit := self._next_for(place)) is not None:
+                self._begin(unit, place)
+        offered = {place.device_class for place in up}
+        if self._waiting and not self._under_way and self._next_of(offered) is None:
             raise InfrastructureError(
                 f"no device of the fleet is left for {len(self._waiting)} units:"
                 f" {self._why_none()}; once one is back, the same command with --resume goes on"
             )
+
+    def _next_for(self, place: DevicePlace) -> WorkUnit | None:
+        """Return the next unit for a device, which waits no longer."""
+        unit = self._next_of({place.device_class})
+        if unit is not None:
+            self._waiting.remove(unit)
+        return unit
+
+    def _next_of(self, classes: Container[str]) -> WorkUnit | None:
+        return next((one for one in self._waiting if one.device_class in classes), None)
 
     def _begin(self, unit: WorkUnit, place: DevicePlace) -> None:
         shown = self._units[unit.name]
@@ -159,11 +181,35 @@ class UnitRuns:
         shown.status = "running"
         self._under_way[unit.name] = _UnderWay(unit, place, attempt, shown)
         self._place(place).unit = unit.name
-        order = self.order(unit, number, place.device)
-        self.engine.start(place, order, self.screening, self.folder.backup(unit.name))
+        order = AttemptOrder(
+            campaign=self.state.campaign,
+            unit=unit.name,
+            number=number,
+            command=unit.command,
+            folder=self.cwd,
+            device=place.device,
+            backup_seconds=BACKUP_SECONDS,
+        )
+        given = {word: run for word, run in self.given.items() if word in unit.command}
+        self.engine.start(place, order, given, self.folder.backup(unit.name))
+
+    def _silent(self) -> list[EndedAttempt]:
+        """Give up the attempts of which nothing was heard for long, such as a stopped process's."""
+        now = time.monotonic()
+        silent = [name for name, one in self._under_way.items() if now - one.heard > SILENT_SECONDS]
+        for name in silent:
+            self.engine.give_up(name)
+        why = f"nothing was heard of it for {SILENT_SECONDS:.0f} s"
+        return [
+            EndedAttempt(name, self._under_way[name].shown.number, None, why) for name in silent
+        ]
 
     def _end(self, ended: EndedAttempt) -> None:
-        one = self._under_way.pop(ended.unit)
+        """Note how an attempt ended; one that was given up before is not listened to any more."""
+        one = self._under_way.get(ended.unit)
+        if one is None or one.shown.number != ended.number:
+            return
+        del self._under_way[ended.unit]
         shown, place = one.of, self._place(one.place)
         one.shown.seconds = self._now() - one.shown.began
         place.busy_seconds += one.shown.seconds
@@ -179,7 +225,8 @@ class UnitRuns:
         self.folder.keep_log(ended.unit, ended.number, result.said)
         if result.exit_code in _DONE and result.run is not None:
             shown.status, shown.ended, shown.found = "done", shown.seeds, result.found
-            self.folder.keep_unit(ended.unit, result.run, done=True, found=result.found)
+            ending = UnitEnding(result.exit_code, result.found, result.printed)
+            self.folder.keep_unit(ended.unit, result.run, ending)
             self.worked = True
             place.units += 1
             place.failures = 0
@@ -190,7 +237,7 @@ class UnitRuns:
             self.folder.keep_backup(ended.unit, result.run)
         if result.exit_code == _INTERRUPTED and self.stopped():
             if result.run is not None:
-                self.folder.keep_unit(ended.unit, result.run, done=False)
+                self.folder.keep_unit(ended.unit, result.run, None)
             return
         self._count_failure(place, _last_line(result))
         self._failed[ended.unit] += 1
@@ -209,10 +256,11 @@ class UnitRuns:
     def _take_reports(self) -> None:
         for report in self.engine.reports():
             unit = self._units.get(report.unit)
-            if unit is None or unit.status == "done":
+            if unit is None or report.unit not in self._under_way:
                 continue
             if unit.attempts[-1].number != report.number:
                 continue  # of an attempt that was given up
+            self._under_way[report.unit].heard = time.monotonic()
             unit.ended, unit.found = report.ended, report.found
             if report.backup is not None:
                 self.folder.keep_backup(report.unit, report.backup)
@@ -237,7 +285,7 @@ class UnitRuns:
 
     def _why_none(self) -> str:
         why = [f"{one.place}: {one.quarantined}" for one in self.state.places if one.quarantined]
-        down = sorted({place.host for place in self.places if not self.engine.is_up(place.host)})
+        down = sorted({place.host for place in self.places if not self.engine.is_up(place)})
         return "; ".join([*why, *(f"{host} takes no part in the cluster" for host in down)]) or (
             "all hosts are drained (`edgeflare fleet drain RUN HOST --undo` gives one work again)"
         )

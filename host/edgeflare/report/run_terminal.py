@@ -83,7 +83,7 @@ _STOPPED = {
     "error": "ended by an error before its end",
     "killed": "killed before its end",
     "screening": "only the seeds were evaluated",
-    "merge": "merged, but for what belongs to no seed",
+    "merge": "merged from parts that leave something to do",
 }
 
 

@@ -24,23 +24,24 @@ def test_devices_are_places_of_their_class(tmp_path: Path) -> None:
     file.write_text(GOOD)
     fleet = read_fleet(file)
 
-    assert fleet.places("pixel") == (
-        DevicePlace("bench1", "SERIAL1"),
-        DevicePlace("bench1", "SERIAL2"),
-        DevicePlace("bench2", "SERIAL3"),
+    assert fleet.places(["pixel"]) == (
+        DevicePlace("bench1", "pixel", "SERIAL1"),
+        DevicePlace("bench1", "pixel", "SERIAL2"),
+        DevicePlace("bench2", "pixel", "SERIAL3"),
     )
-    assert [str(place) for place in fleet.places("emulated-builtin")] == [
+    assert [str(place) for place in fleet.places(["emulated-builtin"])] == [
         "emulated-builtin on bench1",
         "emulated-builtin#2 on bench1",
     ]
     assert fleet.host("bench2").address == "10.0.0.6"
-    assert len(set(local_fleet("d", 3).places("d"))) == 3
+    assert fleet.places(["emulated-builtin", "pixel"])[2:] == fleet.places(["pixel"])
+    assert len(set(local_fleet(["d", "e"], 3).places(["d", "e"]))) == 6
 
 
 def test_a_class_that_nobody_offers_is_refused(tmp_path: Path, refusal: Callable[..., str]) -> None:
     file = tmp_path / "fleet.toml"
     file.write_text(GOOD)
-    message = refusal(read_fleet(file).places, "pixle")
+    message = refusal(read_fleet(file).places, ["pixel", "pixle"])
     assert "pixle" in message
     assert "emulated-builtin, pixel" in message
 

@@ -1,11 +1,16 @@
-"""Units partition the seeds."""
+"""The parts of seeds that units have partition them."""
 
 from __future__ import annotations
 
 from hypothesis import given
 from hypothesis import strategies as st
 
-from edgeflare.fleet.plan.work_units import UNITS_FOR_EACH_PLACE, search_units
+from edgeflare.fleet.plan.work_units import (
+    SCREENED_SEEDS,
+    UNITS_FOR_EACH_PLACE,
+    screening_parts,
+    search_parts,
+)
 from edgeflare.run.seed_ids import SeedIds
 
 
@@ -15,14 +20,21 @@ from edgeflare.run.seed_ids import SeedIds
     st.none() | st.integers(1, 400),
 )
 def test_units_partition_the_ids(ids: set[int], places: int, size: int | None) -> None:
-    units = search_units(SeedIds.of(ids), places, size)
+    parts = search_parts(SeedIds.of(ids), places, size)
 
-    taken = [one for unit in units for one in unit.seed_ids or ()]
-    assert taken == sorted(ids)
-    assert len({unit.name for unit in units}) == len(units)
-    assert all(unit.seeds == len(unit.seed_ids or ()) > 0 for unit in units)
+    assert [one for part in parts for one in part] == sorted(ids)
+    assert all(len(part) > 0 for part in parts)
     if size is None:
-        assert len(units) <= places * UNITS_FOR_EACH_PLACE
+        assert len(parts) <= places * UNITS_FOR_EACH_PLACE
     else:
-        assert all(unit.seeds == size for unit in units[:-1])
-        assert units[-1].seeds <= size
+        assert all(len(part) == size for part in parts[:-1])
+        assert len(parts[-1]) <= size
+
+
+@given(st.integers(1, 3000), st.integers(1, 50))
+def test_the_screening_is_shared_out_where_that_is_worth_it(seeds: int, places: int) -> None:
+    parts = screening_parts(seeds, places)
+
+    assert [one for part in parts for one in part] == list(range(seeds))
+    assert len(parts) <= places
+    assert all(len(part) >= SCREENED_SEEDS for part in parts[:-1])

@@ -11,11 +11,12 @@ from pathlib import Path
 import pytest
 
 from edgeflare.errors import UserError
-from edgeflare.fleet.plan.work_units import search_units
-from edgeflare.fleet.record.fleet_folder import FleetFolder
+from edgeflare.fleet.record.fleet_folder import FleetFolder, UnitEnding
 from edgeflare.fleet.record.fleet_state import AttemptState, FleetState, UnitState
 from edgeflare.run.run_directory import DOCUMENT
 from edgeflare.run.seed_ids import SeedIds
+
+ENDING = UnitEnding(1, 3, "what it printed\n")
 
 
 def archive(**files: bytes) -> bytes:
@@ -78,16 +79,16 @@ def test_one_command_at_a_time_works_there(tmp_path: Path, refusal: Callable[...
 def test_a_unit_is_kept_whole_or_as_it_was(tmp_path: Path) -> None:
     folder = FleetFolder(tmp_path)
     folder.keep_backup("unit-0000", b"x")
-    folder.keep_unit("unit-0000", archive(run_json=b"1"), done=False)
-    assert not folder.is_done("unit-0000")
+    folder.keep_unit("unit-0000", archive(run_json=b"1"), None)
+    assert folder.ending("unit-0000") is None
     assert folder.backup("unit-0000") == b"x"
     with pytest.raises(UserError):
-        folder.keep_unit("unit-0000", archive(run_json=b"2", foreign=b""), done=True)
+        folder.keep_unit("unit-0000", archive(run_json=b"2", _hidden=b""), ENDING)
     assert (folder.unit("unit-0000") / DOCUMENT).read_bytes() == b"1"
     assert list((tmp_path / "units").glob("unit-*")) == [folder.unit("unit-0000")]
 
-    folder.keep_unit("unit-0000", archive(run_json=b"3"), done=True)
-    assert folder.is_done("unit-0000")
+    folder.keep_unit("unit-0000", archive(run_json=b"3"), ENDING)
+    assert folder.ending("unit-0000") == ENDING
     assert folder.backup("unit-0000") is None
     assert (folder.unit("unit-0000") / DOCUMENT).read_bytes() == b"3"
 
@@ -96,7 +97,7 @@ def test_attempts_of_commands_before_are_known(tmp_path: Path) -> None:
     folder = FleetFolder(tmp_path)
     assert folder.attempts_before() == {}
     attempts = [AttemptState(1, "host", "device", 0.0, 2.0, "lost (x)")]
-    folder.show(FleetState("c", "d", units=[UnitState("unit-0000", "0:5", 5, attempts=attempts)]))
+    folder.show(FleetState("c", units=[UnitState("unit-0000", "d", "0:5", 5, attempts=attempts)]))
     assert folder.attempts_before() == {"unit-0000": attempts}
     for damaged in (b"", b"[]", b'{"units": [{"name": "unit-0000", "attempts": [{"a": 1}]}]}'):
         (tmp_path / "fleet.json").write_bytes(damaged)
@@ -105,7 +106,7 @@ def test_attempts_of_commands_before_are_known(tmp_path: Path) -> None:
 
 def test_the_cutting_into_units_is_kept(tmp_path: Path) -> None:
     folder = FleetFolder(tmp_path)
-    assert folder.kept_units() is None
-    units = search_units(SeedIds.read("0:7,9"), places=1, seeds_of_a_unit=3)
-    folder.keep_units(units)
-    assert folder.kept_units() == units
+    assert folder.kept_parts() is None
+    parts = {"unit-0000": SeedIds.read("0:3"), "unit-0001": SeedIds.read("3:7,9")}
+    folder.keep_parts(parts)
+    assert folder.kept_parts() == parts

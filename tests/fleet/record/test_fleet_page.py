@@ -12,11 +12,10 @@ def state(ended: bool) -> FleetState:
     attempt = AttemptState(1, EVIL, EVIL, 0.0, 3.0, f"lost ({EVIL})")
     return FleetState(
         campaign="c",
-        device_class=EVIL,
         seconds=60.0,
         units=[
-            UnitState("unit-0000", "0:5", 5, "done", 5, 2, [attempt]),
-            UnitState(EVIL, "5:10", 5, "running", 1, 0, [attempt]),
+            UnitState("unit-0000", EVIL, "0:5", 5, "done", 5, 2, [attempt]),
+            UnitState(EVIL, EVIL, "5:10", 5, "running", 1, 0, [attempt]),
         ],
         places=[PlaceState(EVIL, EVIL, EVIL, 1, 30.0, 2, EVIL)],
         drained=[EVIL],
@@ -40,4 +39,8 @@ def test_it_loads_itself_again_until_the_end() -> None:
 def test_it_counts_units_seeds_and_findings() -> None:
     page = fleet_page(state(ended=True))
     assert "1 of 2 units done, 6 of 10 seeds searched, 2 findings, 360 seeds per hour" in page
-    assert "0 of 0 units" in fleet_page(FleetState("c", "d"))
+    assert "0 of 0 units" in fleet_page(FleetState("c"))
+
+
+def test_a_state_is_read_back() -> None:
+    assert FleetState.from_json(state(ended=True).to_json()) == state(ended=True)

@@ -16,7 +16,7 @@ import pytest
 from documents import as_json
 from edgeflare.errors import UserError
 from edgeflare.fleet.work import unit_attempt
-from edgeflare.fleet.work.run_archive import unpack_run
+from edgeflare.fleet.work.folder_archive import unpack_folder
 from edgeflare.fleet.work.unit_attempt import AttemptResult
 from edgeflare.run.load_document import load_document
 from edgeflare.run.run_directory import RunDirectory
@@ -39,7 +39,7 @@ def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def document(result: AttemptResult, folder: Path) -> dict[str, object]:
     assert result.run is not None, result.said
-    unpack_run(result.run, folder)
+    unpack_folder(result.run, folder)
     return untimed(as_json(load_document(RunDirectory(folder))))
 
 

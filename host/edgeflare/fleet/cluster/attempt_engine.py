@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -32,9 +32,13 @@ class AttemptEngine(Protocol):
     """Carries attempts to hosts, and brings back what came of them."""
 
     def start(
-        self, place: DevicePlace, order: AttemptOrder, screening: bytes | None, backup: bytes | None
+        self,
+        place: DevicePlace,
+        order: AttemptOrder,
+        given: Mapping[str, bytes],
+        backup: bytes | None,
     ) -> None:
-        """Begin an attempt at a place."""
+        """Begin an attempt at a place; see `run_attempt`."""
 
     def ended(self, seconds: float) -> Sequence[EndedAttempt]:
         """Return the attempts that ended, waiting at most so many seconds for the first."""
@@ -42,8 +46,11 @@ class AttemptEngine(Protocol):
     def reports(self) -> Sequence[AttemptReport]:
         """Return what attempts have reported since the last call."""
 
-    def is_up(self, host: str) -> bool:
-        """Whether a host takes part in the cluster right now."""
+    def is_up(self, place: DevicePlace) -> bool:
+        """Whether a device's host takes part in the cluster right now, and offers its class."""
+
+    def give_up(self, unit: str) -> None:
+        """End the attempt at a unit, of which nothing has been heard for long."""
 
     def stop(self) -> None:
         """Ask all attempts to end as Ctrl-C would."""

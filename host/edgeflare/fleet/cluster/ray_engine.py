@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import math
+import os
 import platform
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, wait
 from contextlib import contextmanager
 from dataclasses import replace
@@ -19,6 +20,7 @@ from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 import edgeflare
 from edgeflare.errors import InfrastructureError, UserError
 from edgeflare.fleet.cluster.attempt_engine import EndedAttempt
+from edgeflare.fleet.cluster.cluster_token import MODE
 from edgeflare.fleet.cluster.ray_cluster import NAMESPACE, require_answer
 from edgeflare.fleet.plan.fleet_file import DevicePlace, Fleet, FleetHost
 from edgeflare.fleet.work.unit_attempt import (
@@ -86,9 +88,27 @@ class _ReportDesk:
 
 
 def _attempt(
-    desk: Any, order: AttemptOrder, screening: bytes | None, backup: bytes | None
+    desk: Any,
+    order: AttemptOrder,
+    words: Sequence[str],
+    versions: dict[str, str],
+    backup: bytes | None,
+    *given: bytes,
 ) -> AttemptResult:
-    """Make an attempt; runs on the host of its device."""
+    """Make an attempt; runs on the host of its device.
+
+    Args:
+        desk: where it reports.
+        order: what is done.
+        words: that stand for what the head gives.
+        versions: of the head, which this host has to have too.
+        backup: what an earlier attempt had; None for nothing.
+        given: what the head gives, in the order of their words.
+
+    """
+    for what, version in versions.items():
+        if _versions()[what] != version:  # it has joined since the command began
+            raise InfrastructureError(_other_version(what, _versions()[what], version))
 
     def report(one: AttemptReport) -> bool:
         try:
@@ -98,7 +118,7 @@ def _attempt(
         except RayError:
             return True
 
-    return run_attempt(order, screening, backup, report)
+    return run_attempt(order, dict(zip(words, given, strict=True)), backup, report)
 
 
 def _versions() -> dict[str, str]:
@@ -107,6 +127,17 @@ def _versions() -> dict[str, str]:
         "Ray": ray.__version__,
         "EdgeFlare": edgeflare.__version__,
     }
+
+
+def _other_version(what: str, theirs: str | None, mine: str) -> str:
+    return (
+        f"has {what} {theirs}, and the host of the command {mine}: install the same on all hosts"
+        " of a fleet"
+    )
+
+
+def _versions_and_authentication() -> tuple[dict[str, str], str]:
+    return _versions(), os.environ.get(MODE, "")
 
 
 @contextmanager
@@ -124,12 +155,12 @@ def _reaching() -> Iterator[None]:
 class RayEngine:
     """Carries attempts by Ray; the process is connected to a cluster."""
 
-    def __init__(self, fleet: Fleet, device_class: str, campaign: str) -> None:
+    def __init__(self, fleet: Fleet, classes: Sequence[str], campaign: str) -> None:
         """Make the desk that attempts report to, on this host.
 
         Args:
             fleet: the hosts.
-            device_class: what attempts ask for, a resource of the hosts.
+            classes: of devices that attempts ask for, resources of the hosts.
             campaign: the fingerprint of what is done.
 
         Raises:
@@ -137,7 +168,7 @@ class RayEngine:
             InfrastructureError: the cluster is not reached.
 
         """
-        self._fleet, self._class = fleet, device_class
+        self._fleet, self._classes = fleet, tuple(classes)
         with _reaching():
             self._here: str = ray.get_runtime_context().get_node_id()
             self._head: str = ray.get_runtime_context().gcs_address
@@ -148,7 +179,7 @@ class RayEngine:
         self._lost: list[EndedAttempt] = []
         self._reports: list[AttemptReport] = []
         self._stopped = False
-        self._screening: Any = None
+        self._given: dict[str, tuple[bytes, Any]] = {}
         self._nodes: dict[str, dict[str, Any]] = {}
         self._nodes_at = -math.inf
 
@@ -183,7 +214,7 @@ class RayEngine:
 
         """
         mine, asked = _versions(), {}
-        ask: Any = ray.remote(_versions)
+        ask: Any = ray.remote(_versions_and_authentication)
         for host in self._fleet.hosts:
             node = self._node(host.name)
             if node is None:
@@ -194,32 +225,39 @@ class RayEngine:
                 asked[host.name] = ask.options(num_cpus=0, scheduling_strategy=strategy).remote()
         for name, reference in asked.items():
             try:
-                theirs = ray.get(reference, timeout=_DESK_SECONDS)
+                theirs, mode = ray.get(reference, timeout=_DESK_SECONDS)
             except RayError as error:
                 raise InfrastructureError(
                     f"{name} does not answer: {' '.join(str(error).split())[:300]}"
                 ) from None
             for what, version in mine.items():
                 if theirs.get(what) != version:
-                    raise UserError(
-                        f"{name} has {what} {theirs.get(what)}, and this host {version}:"
-                        " install the same on all hosts of a fleet"
-                    )
+                    raise UserError(f"{name} {_other_version(what, theirs.get(what), version)}")
+            if mode != "token":
+                raise UserError(
+                    f"anybody may take part in the cluster of {name}: set {MODE}=token wherever"
+                    " `ray start` runs (docs/fleet.md)"
+                )
 
     def _require_offered(self, host: FleetHost, node: dict[str, Any]) -> None:
         """Refuse a host whose daemon does not know of its devices: attempts would wait for ever."""
-        wanted = len(host.devices.get(self._class, ()))
-        offered = int(node["Resources"].get(self._class, 0))
-        if offered < wanted:
-            raise UserError(
-                f"{host.name} offers {offered} {self._class} to the cluster, and fleet.toml says"
-                f" {wanted}: start Ray there with --resources='{{\"{self._class}\": {wanted}}}'"
-            )
+        for one in self._classes:
+            wanted = len(host.devices.get(one, ()))
+            offered = int(node["Resources"].get(one, 0))
+            if offered < wanted:
+                raise UserError(
+                    f"{host.name} offers {offered} {one} to the cluster, and fleet.toml says"
+                    f" {wanted}: start Ray there with --resources='{{\"{one}\": {wanted}}}'"
+                )
 
     def start(
-        self, place: DevicePlace, order: AttemptOrder, screening: bytes | None, backup: bytes | None
+        self,
+        place: DevicePlace,
+        order: AttemptOrder,
+        given: Mapping[str, bytes],
+        backup: bytes | None,
     ) -> None:
-        """Begin an attempt at a place."""
+        """Begin an attempt at a place; see `run_attempt`."""
         self._numbers[order.unit] = order.number
         node = self._node(place.host)
         if node is None:  # it was there a moment ago
@@ -230,15 +268,28 @@ class RayEngine:
         task = self._made.options(
             num_cpus=0,
             max_retries=0,
-            resources={self._class: 1},
+            resources={place.device_class: 1},
             scheduling_strategy=NodeAffinitySchedulingStrategy(node["NodeID"], soft=False),
         )
         with _reaching():
-            if screening is not None and self._screening is None:
-                self._screening = self._asked(lambda: ray.put(screening))  # once for all attempts
-            given = None if screening is None else self._screening
-            reference = self._asked(lambda: task.remote(self._desk, order, given, backup))
+            put = [self._put(word, archived) for word, archived in given.items()]
+            told = (self._desk, order, tuple(given), _versions(), backup, *put)
+            reference = self._asked(lambda: task.remote(*told))
         self._under_way[reference] = (order.unit, order.number)
+
+    def _put(self, word: str, archived: bytes) -> Any:
+        """Hand what many attempts are given to the cluster, once for all of them."""
+        kept = self._given.get(word)
+        if kept is None or kept[0] is not archived:
+            kept = self._given[word] = archived, self._asked(lambda: ray.put(archived))
+        return kept[1]
+
+    def give_up(self, unit: str) -> None:
+        """End the attempt at a unit, of which nothing has been heard for long."""
+        for reference, (name, _) in self._under_way.items():
+            if name == unit:
+                with _reaching():
+                    self._asked(lambda: ray.cancel(reference, force=True))  # noqa: B023
 
     def ended(self, seconds: float) -> Sequence[EndedAttempt]:
         """Return the attempts that ended, waiting at most so many seconds for the first."""
@@ -326,10 +377,10 @@ class RayEngine:
                 raise InfrastructureError("Ray does not answer on this host: see `ray status`")
         return answer.result()
 
-    def is_up(self, host: str) -> bool:
-        """Whether a host takes part in the cluster right now, and offers the device."""
-        node = self._node(host)
-        return node is not None and node["Resources"].get(self._class, 0) >= 1
+    def is_up(self, place: DevicePlace) -> bool:
+        """Whether a device's host takes part in the cluster right now, and offers its class."""
+        node = self._node(place.host)
+        return node is not None and node["Resources"].get(place.device_class, 0) >= 1
 
     def stop(self) -> None:
         """Ask all attempts to end as Ctrl-C would."""

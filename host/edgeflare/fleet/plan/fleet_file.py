@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -31,12 +31,14 @@ class DevicePlace:
 
     Attributes:
         host: name of the host.
+        device_class: of the device.
         device: name of the device, as `--device` takes it.
         number: which of several it is that have the same name, as an emulation has.
 
     """
 
     host: str
+    device_class: str
     device: str
     number: int = 0
 
@@ -67,20 +69,23 @@ class Fleet:
 
     hosts: tuple[FleetHost, ...]
 
-    def places(self, device_class: str) -> tuple[DevicePlace, ...]:
-        """Return the places of a class of devices.
+    def places(self, classes: Sequence[str]) -> tuple[DevicePlace, ...]:
+        """Return the places of some classes of devices.
 
         Raises:
-            UserError: nobody offers it.
+            UserError: nobody offers one of them.
 
         """
+        return tuple(place for one in classes for place in self._of_class(one))
+
+    def _of_class(self, device_class: str) -> tuple[DevicePlace, ...]:
         if device_class in _RESERVED:
             raise UserError(
                 f"{device_class} is a resource that Ray has of its own: give the device class"
                 " another name"
             )
         places = tuple(
-            DevicePlace(host.name, device, at)
+            DevicePlace(host.name, device_class, device, at)
             for host in self.hosts
             for at, device in _numbered(host.devices.get(device_class, ()))
         )
@@ -98,9 +103,9 @@ class Fleet:
         return next(host for host in self.hosts if host.name == name)
 
 
-def local_fleet(device: str, count: int) -> Fleet:
-    """Return the fleet of this host alone, with so many of a device."""
-    return Fleet((FleetHost("local", "", {device: (device,) * count}),))
+def local_fleet(devices: Sequence[str], count: int) -> Fleet:
+    """Return the fleet of this host alone, with so many of each device."""
+    return Fleet((FleetHost("local", "", {device: (device,) * count for device in devices}),))
 
 
 def read_fleet(path: Path) -> Fleet:

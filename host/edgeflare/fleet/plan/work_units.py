@@ -1,7 +1,8 @@
-"""The units that a fleet's work is shared out in: some seeds, for minutes of a device."""
+"""The units that a fleet's work is shared out in: a command each, for minutes of a device."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from edgeflare.run.seed_ids import SeedIds
@@ -10,6 +11,9 @@ UNITS_FOR_EACH_PLACE = 4
 """Units for each device, so that none is idle for long while the last one ends, and what a lost
 device loses is a part of its work."""
 
+SCREENED_SEEDS = 100
+"""The fewest seeds that a device evaluates for the screening: beginning to takes as long."""
+
 
 @dataclass(frozen=True, slots=True)
 class WorkUnit:
@@ -17,11 +21,15 @@ class WorkUnit:
 
     Attributes:
         name: of the unit, such as "unit-0003".
-        seed_ids: the seeds; None for what belongs to no part of them, such as the screening of all.
+        device_class: on a device of which it is done.
+        command: of `edgeflare`; see `unit_command`.
+        seed_ids: the seeds that are searched; None for what searches none.
 
     """
 
     name: str
+    device_class: str
+    command: tuple[str, ...]
     seed_ids: SeedIds | None = None
 
     @property
@@ -30,8 +38,20 @@ class WorkUnit:
         return 0 if self.seed_ids is None else len(self.seed_ids)
 
 
-def search_units(seed_ids: SeedIds, places: int, seeds_of_a_unit: int | None) -> list[WorkUnit]:
-    """Return the units of a search, in the order of their seeds.
+def share_out(seed_ids: Sequence[int], size: int) -> list[SeedIds]:
+    """Return seeds in parts of one size, in their order; the last part may have fewer."""
+    ids = list(seed_ids)
+    return [SeedIds.of(ids[begin : begin + size]) for begin in range(0, len(ids), size)]
+
+
+def screening_parts(seeds: int, places: int) -> list[SeedIds]:
+    """Return all seeds in one part for each device, or in fewer where these would be small."""
+    size = max(SCREENED_SEEDS, -(-seeds // places))
+    return share_out(range(seeds), size)
+
+
+def search_parts(seed_ids: SeedIds, places: int, seeds_of_a_unit: int | None) -> list[SeedIds]:
+    """Return the seeds of each unit of a search.
 
     Args:
         seed_ids: all seeds that are searched.
@@ -39,9 +59,5 @@ def search_units(seed_ids: SeedIds, places: int, seeds_of_a_unit: int | None) ->
         seeds_of_a_unit: how many seeds a unit has; None for what gives each device a few units.
 
     """
-    ids = list(seed_ids)
-    size = seeds_of_a_unit or max(1, -(-len(ids) // (places * UNITS_FOR_EACH_PLACE)))
-    return [
-        WorkUnit(f"unit-{at:04d}", SeedIds.of(ids[begin : begin + size]))
-        for at, begin in enumerate(range(0, len(ids), size))
-    ]
+    size = seeds_of_a_unit or max(1, -(-len(seed_ids) // (places * UNITS_FOR_EACH_PLACE)))
+    return share_out(list(seed_ids), size)

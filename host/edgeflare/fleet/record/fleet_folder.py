@@ -5,17 +5,15 @@ from __future__ import annotations
 import json
 import os
 import shutil
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
 
 from edgeflare.errors import UserError
-from edgeflare.fleet.plan.work_units import WorkUnit
 from edgeflare.fleet.record.fleet_page import fleet_page
 from edgeflare.fleet.record.fleet_state import AttemptState, FleetState
+from edgeflare.fleet.work.folder_archive import unpack_folder
 from edgeflare.fleet.work.local_disk import require_local_disk
-from edgeflare.fleet.work.run_archive import unpack_run
 from edgeflare.run.json_file import load_json, packaged_schema
 from edgeflare.run.run_directory import write_atomically
 from edgeflare.run.run_lock import lock_run
@@ -27,6 +25,22 @@ DRAINED = "drained"
 UNITS = "units.txt"
 DONE = "done"
 SCHEMA_FILE = "fleet.schema.json"
+
+
+@dataclass(frozen=True, slots=True)
+class UnitEnding:
+    """How a unit ended that is done.
+
+    Attributes:
+        exit_code: of its command: 0 or 1.
+        found: how many findings it has.
+        printed: what the command printed, with `RUN` in the place of its run directory.
+
+    """
+
+    exit_code: int
+    found: int
+    printed: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,50 +101,48 @@ class FleetFolder:
                 " that with --resume, or name another --out"
             )
 
-    def kept_units(self) -> list[WorkUnit] | None:
-        """Return the units that the seeds were cut into when the work began; None before that."""
+    def kept_parts(self) -> dict[str, SeedIds] | None:
+        """Return the seeds of each unit, by its name, when the work began; None before that."""
         try:
             lines = (self.path / UNITS).read_text().splitlines()
         except FileNotFoundError:
             return None
         named = (line.partition(" ") for line in lines)
-        return [WorkUnit(name, SeedIds.read(ids)) for name, _, ids in named]
+        return {name: SeedIds.read(ids) for name, _, ids in named}
 
-    def keep_units(self, units: Iterable[WorkUnit]) -> None:
-        """Keep how the seeds are cut into units: whoever goes on takes the same."""
-        lines = (f"{unit.name} {unit.seed_ids}\n" for unit in units)
+    def keep_parts(self, parts: Mapping[str, SeedIds]) -> None:
+        """Keep how the seeds are shared out among units: whoever goes on takes the same."""
+        lines = (f"{name} {ids}\n" for name, ids in parts.items())
         write_atomically(self.path / UNITS, "".join(lines).encode())
 
     def unit(self, name: str) -> Path:
         """Return the run directory of a unit that is done, or was stopped."""
         return self.path / "units" / name
 
-    def is_done(self, name: str) -> bool:
-        """Whether a unit is done."""
-        return (self.unit(name) / DONE).is_file()
+    def ending(self, name: str) -> UnitEnding | None:
+        """Return how a unit ended that is done; None for one that is not."""
+        try:
+            return UnitEnding(**json.loads((self.path / DONE / f"{name}.json").read_bytes()))
+        except FileNotFoundError:
+            return None
 
-    def found(self, name: str) -> int:
-        """Return how many findings a unit has that is done."""
-        return int((self.unit(name) / DONE).read_text() or 0)
-
-    def keep_unit(self, name: str, archived: bytes, *, done: bool, found: int = 0) -> None:
+    def keep_unit(self, name: str, archived: bytes, ending: UnitEnding | None) -> None:
         """Keep the run of a unit: all of it or, where this process ends meanwhile, none.
 
         Args:
             name: of the unit.
             archived: its run.
-            done: whether it came to its end.
-            found: how many findings it has.
+            ending: how it ended; None where it was stopped before.
 
         """
         place = self.unit(name)
         new = place.with_name(f".{name}")
         shutil.rmtree(new, ignore_errors=True)
-        unpack_run(archived, new)
+        unpack_folder(archived, new)
         shutil.rmtree(place, ignore_errors=True)
         new.rename(place)
-        if done:
-            write_atomically(place / DONE, str(found).encode())
+        if ending is not None:
+            write_atomically(self.path / DONE / f"{name}.json", json.dumps(asdict(ending)).encode())
             (self.path / "backups" / name).unlink(missing_ok=True)
 
     def keep_backup(self, name: str, archived: bytes) -> None:
@@ -151,11 +163,8 @@ class FleetFolder:
         anything is shown.
         """
         try:
-            units = json.loads((self.path / STATE).read_bytes())["units"]
-            return {
-                unit["name"]: [AttemptState(**one) for one in unit["attempts"]] for unit in units
-            }
-        except (OSError, ValueError, LookupError, TypeError):
+            return {unit.name: unit.attempts for unit in self.shown().units}
+        except UserError:
             return {}
 
     def keep_log(self, name: str, number: int, said: str) -> None:
@@ -173,7 +182,7 @@ class FleetFolder:
         """Keep which hosts get no further work; whoever works on the fleet looks every moment."""
         write_atomically(self.path / DRAINED, "\n".join(sorted(hosts)).encode())
 
-    def shown(self) -> dict[str, Any]:
+    def shown(self) -> FleetState:
         """Return the state that was shown last.
 
         Raises:
@@ -181,7 +190,7 @@ class FleetFolder:
 
         """
         schema = packaged_schema("edgeflare.fleet.record", SCHEMA_FILE)
-        return load_json(self.path / STATE, schema)
+        return FleetState.from_json(load_json(self.path / STATE, schema))
 
     def show(self, state: FleetState) -> None:
         """Write what people see of the state."""

@@ -26,7 +26,7 @@ def fleet_page(state: FleetState) -> str:
     done = sum(unit.status == "done" for unit in state.units)
     ended = sum(unit.ended for unit in state.searched)
     seeds = sum(unit.seeds for unit in state.searched)
-    found = sum(unit.found for unit in state.searched)
+    of, by = (seeds, ended) if seeds else (len(state.units), done)
     refresh = "" if state.ended else f'<meta http-equiv="refresh" content="{REFRESH_SECONDS}">'
     drained = f"<p>Drained: {_text(', '.join(state.drained))}.</p>" if state.drained else ""
     return (
@@ -34,10 +34,9 @@ def fleet_page(state: FleetState) -> str:
         '<meta name="viewport" content="width=device-width">'
         f"<title>EdgeFlare fleet: {done} of {len(state.units)} units</title>"
         f"<style>{_STYLE}</style></head><body><h1>EdgeFlare fleet</h1>"
-        f"<p>{done} of {len(state.units)} units done, {ended:,} of {seeds:,} seeds searched,"
-        f" {found:,} findings, {state.hourly:,.0f} seeds per hour, {state.seconds:,.0f} s"
-        f"{', ended' if state.ended else ''}. Device class {_text(state.device_class)}.</p>"
-        f'{drained}<progress max="{max(1, seeds)}" value="{ended}"></progress>'
+        f"<p>{state.summary()}, {state.seconds:,.0f} s"
+        f"{', ended' if state.ended else ''}.</p>"
+        f'{drained}<progress max="{of}" value="{by}"></progress>'
         f"<h2>Devices</h2>{_devices(state)}<h2>Units</h2>{_units(state.units)}</body></html>\n"
     )
 
@@ -67,8 +66,10 @@ def _units(units: Sequence[UnitState]) -> str:
         )
         status = f'<span class="{unit.status}">{unit.status}</span>'
         searched = f"{unit.ended} of {unit.seeds}"
-        rows.append((_text(unit.name), status, searched, _number(unit.found), tries))
-    return _table(("unit", "status", "searched", "found", "attempts"), rows)
+        name, device_class = _text(unit.name), _text(unit.device_class)
+        rows.append((name, device_class, status, searched, _number(unit.found), tries))
+    header = ("unit", "device class", "status", "searched", "found", "attempts")
+    return _table(header, rows)
 
 
 def _table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any, Literal
 
@@ -37,6 +38,7 @@ class UnitState:
 
     Attributes:
         name: of the unit.
+        device_class: on a device of which it is done.
         seed_ids: its seeds, as `--seed-ids` takes them.
         seeds: how many these are.
         status: whether it waits, runs or is done.
@@ -47,6 +49,7 @@ class UnitState:
     """
 
     name: str
+    device_class: str
     seed_ids: str
     seeds: int
     status: UnitStatus = "waiting"
@@ -85,7 +88,6 @@ class FleetState:
 
     Attributes:
         campaign: the fingerprint of what is done.
-        device_class: what all attempts run on.
         seconds: since the command began.
         units: in the order of their seeds.
         places: in the order of the fleet's file.
@@ -96,7 +98,6 @@ class FleetState:
     """
 
     campaign: str
-    device_class: str
     seconds: float = 0.0
     units: list[UnitState] = field(default_factory=list)
     places: list[PlaceState] = field(default_factory=list)
@@ -113,6 +114,30 @@ class FleetState:
     def to_json(self) -> dict[str, Any]:
         """Return it as plain JSON values."""
         return {"schema": SCHEMA, **asdict(self)}
+
+    @classmethod
+    def from_json(cls, said: Mapping[str, Any]) -> FleetState:
+        """Return what `to_json` wrote."""
+        plain = {key: value for key, value in said.items() if key != "schema"}
+        units = [
+            UnitState(**{**unit, "attempts": [AttemptState(**one) for one in unit["attempts"]]})
+            for unit in said["units"]
+        ]
+        places = [PlaceState(**place) for place in said["places"]]
+        return cls(**{**plain, "units": units, "places": places})
+
+    def summary(self) -> str:
+        """Return how far it is, in a line."""
+        done = sum(unit.status == "done" for unit in self.units)
+        units = f"{done} of {len(self.units)} units done"
+        if not self.searched:
+            return units
+        ended, found, seeds = (
+            sum(getattr(unit, what) for unit in self.searched)
+            for what in ("ended", "found", "seeds")
+        )
+        searched = f"{ended:,} of {seeds:,} seeds searched, {found:,} findings"
+        return f"{units}, {searched}, {self.hourly:,.0f} seeds per hour"
 
     @property
     def searched(self) -> list[UnitState]:

@@ -13,15 +13,16 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
 from edgeflare.errors import UserError
+from edgeflare.fleet.plan.unit_command import DEVICE, RUN, filled_command
 from edgeflare.fleet.work import bound_command
+from edgeflare.fleet.work.folder_archive import archive_folder, unpack_folder
 from edgeflare.fleet.work.local_disk import require_local_disk
-from edgeflare.fleet.work.run_archive import archive_run, unpack_run
 from edgeflare.run.run_directory import JOURNAL
 from edgeflare.run.run_lock import is_locked, lock_run
 
@@ -35,7 +36,10 @@ _INTERRUPTED = 130
 """The exit code of a command that Ctrl-C ended."""
 
 _TAIL = 2000
-"""Characters of what the command said that are sent along."""
+"""Characters of what the command said on stderr that are sent along."""
+
+_PRINTED = 2**22
+"""The most bytes of what it printed that are: a survey of many inputs as JSON has some."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,9 +50,8 @@ class AttemptOrder:
         campaign: the fingerprint of what the fleet does, by which its folder is named.
         unit: name of the unit.
         number: of the attempt at it, from 1; a higher one fences off those before.
-        command: of `edgeflare`, without what belongs to the unit, the device and the folder.
+        command: of `edgeflare`; see `unit_command`.
         folder: in which the command runs, so that the paths that it names are found.
-        seed_ids: those of the unit, as `--seed-ids` takes them; None where the command has none.
         device: as `--device` takes it.
         backup_seconds: between two backups of the run to the head.
 
@@ -59,7 +62,6 @@ class AttemptOrder:
     number: int
     command: tuple[str, ...]
     folder: str
-    seed_ids: str | None
     device: str
     backup_seconds: float
 
@@ -93,6 +95,7 @@ class AttemptResult:
     Attributes:
         exit_code: of the command; see docs/exit-codes.md.
         said: the end of what it said on stderr.
+        printed: on stdout, with `RUN` in the place of its run directory.
         run: the run directory, archived; None where there is none.
         seconds: it took.
         found: searches with a finding.
@@ -104,11 +107,12 @@ class AttemptResult:
     run: bytes | None
     seconds: float
     found: int = 0
+    printed: str = ""
 
 
 def run_attempt(
     order: AttemptOrder,
-    screening: bytes | None,
+    given: Mapping[str, bytes],
     backup: bytes | None,
     report: Callable[[AttemptReport], bool],
 ) -> AttemptResult:
@@ -116,7 +120,7 @@ def run_attempt(
 
     Args:
         order: what is done.
-        screening: the archived run of the screening; None for none.
+        given: archived run directories, by the word that stands for each in the command.
         backup: what an earlier attempt had, to go on with; None for none.
         report: tells the head how far it is; returns whether to go on.
 
@@ -130,37 +134,33 @@ def run_attempt(
             " hosts of a fleet"
         )
     with _folder(order) as folder:
-        return _run_in(folder, order, screening, backup, report)
+        return _run_in(folder, order, given, backup, report)
 
 
 def _run_in(
     folder: Path,
     order: AttemptOrder,
-    screening: bytes | None,
+    given: Mapping[str, bytes],
     backup: bytes | None,
     report: Callable[[AttemptReport], bool],
 ) -> AttemptResult:
     begun = time.monotonic()
-    command = [sys.executable, "-m", bound_command.__name__, str(os.getpid()), order.command[0]]
-    command += ["--device", order.device]
-    if order.seed_ids is not None:
-        command += ["--seed-ids", order.seed_ids]
-    if screening is not None:
-        unpack_run(screening, folder / "screening")
-        command += ["--screening", str(folder / "screening")]
     run = folder / "run"
-    command += ["--out", str(run)]
+    words = {DEVICE: order.device, RUN: str(run)}
+    for at, (word, archived) in enumerate(given.items()):
+        words[word] = str(folder / f"given-{at}")
+        unpack_folder(archived, folder / f"given-{at}")
     if backup is not None:
-        unpack_run(backup, run)
-        command.append("--resume")
-    command += order.command[1:]  # behind what is ours, since a -- may be among it
-    with open(folder / "stderr.txt", "wb") as said:
+        unpack_folder(backup, run)
+    command = [sys.executable, "-m", bound_command.__name__, str(os.getpid())]
+    command += filled_command(order.command, words, resume=backup is not None)
+    with open(folder / "stderr.txt", "wb") as said, open(folder / "stdout.txt", "wb") as printed:
         process = subprocess.Popen(
             command,
             cwd=order.folder,
             env={key: value for key, value in os.environ.items() if not key.startswith("RAY_")},
             stdin=subprocess.DEVNULL,
-            stdout=subprocess.DEVNULL,
+            stdout=printed,
             stderr=said,
             start_new_session=True,  # so that Ctrl-C on a terminal reaches it once, by the head
         )
@@ -168,11 +168,24 @@ def _run_in(
             code = _watch(process, order, run, report, begun)
         finally:
             _end(process)
-    text = (folder / "stderr.txt").read_text(encoding="utf-8", errors="replace")
     if code == -signal.SIGINT:  # it was asked to stop as it began or ended
         code = _INTERRUPTED
     _, found = _progress(run)
-    return AttemptResult(code, text[-_TAIL:], archive_run(run), time.monotonic() - begun, found)
+    return AttemptResult(
+        exit_code=code,
+        said=_text(folder / "stderr.txt", run)[-_TAIL:],
+        run=archive_folder(run),
+        seconds=time.monotonic() - begun,
+        found=found,
+        printed=_text(folder / "stdout.txt", run),
+    )
+
+
+def _text(file: Path, run: Path) -> str:
+    """Return what a command wrote, with `RUN` in the place of the run directory's path."""
+    with file.open("rb") as written:
+        text = written.read(_PRINTED).decode(errors="replace")
+    return text.replace(str(run), RUN)
 
 
 @contextmanager
@@ -232,7 +245,7 @@ def _watch(
             now = time.monotonic()
         backup = None
         if now - backed_up >= order.backup_seconds:
-            backup, backed_up = archive_run(run), now
+            backup, backed_up = archive_folder(run), now
         ended, found = _progress(run)
         on = report(AttemptReport(order.unit, order.number, ended, found, now - begun, backup))
         if not on and not asked:

@@ -34,7 +34,7 @@ STOPPED = {
     "error": "The run was ended by an error before its end.",
     "killed": "The run was killed before its end.",
     "screening": "Only the seeds were evaluated, and nothing was searched.",
-    "merge": "The run was merged from parts; what belongs to no seed is not evaluated yet.",
+    "merge": "The run was merged from parts that leave something to do.",
 }
 
 

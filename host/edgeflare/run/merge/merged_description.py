@@ -68,8 +68,12 @@ def _stopped_by(
     refines = header.plan.strengthen or header.plan.shrink
     done = journal.seed_rows.done(REPETITIONS, FAILURES if refines else None)
     if max(len(finished), done) < len(ids):
-        stopped = (part.about.get("stopped_by", "killed") for part in parts)
-        return next(str(one) for one in stopped if one not in (None, "merge"))
+        stopped = [part.about.get("stopped_by", "killed") for part in parts]
+        why = [str(one) for one in stopped if one not in (None, "merge")]
+        if any(one != "screening" for one in why):
+            return next(one for one in why if one != "screening")
+        # A part that only evaluated its seeds stands for what others were to search from.
+        return "merge" if len(why) < len(parts) else "screening"
     if header.plan.seed_ids is not None:
         return None
     held_out = parts[0].about.get(HELD_OUT_KEY)

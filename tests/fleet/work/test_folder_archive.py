@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from called_commands import call_here
-from edgeflare.fleet.work.run_archive import archive_run, unpack_run
+from edgeflare.fleet.work.folder_archive import archive_folder, unpack_folder
 from edgeflare.run.journal import Journal
 from edgeflare.run.load_document import load_document
 from edgeflare.run.run_directory import INPUT_FOLDERS, JOURNAL, RunDirectory
@@ -46,9 +46,9 @@ def files(run: Path) -> dict[str, bytes]:
 
 @pytest.mark.slow
 def test_an_archived_run_is_the_run_again(searched: Path, tmp_path: Path) -> None:
-    archived = archive_run(searched)
+    archived = archive_folder(searched)
     assert archived is not None
-    unpack_run(archived, tmp_path / "again")
+    unpack_folder(archived, tmp_path / "again")
 
     assert files(tmp_path / "again") == files(searched)
     assert len(files(searched)) > 3
@@ -56,16 +56,18 @@ def test_an_archived_run_is_the_run_again(searched: Path, tmp_path: Path) -> Non
 
 
 def test_there_is_no_archive_of_what_is_no_run_yet(tmp_path: Path) -> None:
-    assert archive_run(tmp_path) is None
+    assert archive_folder(tmp_path) is None
     (tmp_path / JOURNAL).touch()
-    assert archive_run(tmp_path) is None
+    (tmp_path / "findings").mkdir()
+    (tmp_path / "findings" / "000000.png").touch()
+    assert archive_folder(tmp_path) is None
     (tmp_path / JOURNAL).write_bytes(b"no journal" * 1000)
-    assert archive_run(tmp_path) is None
+    assert archive_folder(tmp_path) is None
 
 
 @pytest.mark.parametrize(
     "name",
-    ["other", "findings/", "findings/../../x", "/etc/x", "findings/a/b", "../run.db", "runs/a.png"],
+    [".other", "findings/", "findings/../../x", "/etc/x", "findings/.a/b", "../run.db"],
 )
 def test_an_archive_that_names_another_file_is_refused(
     name: str, tmp_path: Path, refusal: Callable[..., str]
@@ -74,7 +76,7 @@ def test_an_archive_that_names_another_file_is_refused(
     with zipfile.ZipFile(data, "w") as archive:
         archive.writestr(name, b"x")
     run = tmp_path / "within" / "run"
-    assert name in refusal(unpack_run, data.getvalue(), run)
+    assert name in refusal(unpack_folder, data.getvalue(), run)
     assert [one for one in tmp_path.rglob("*") if one.is_file()] == []
 
 
@@ -103,10 +105,10 @@ def test_a_run_is_archived_while_it_is_being_written(tmp_path: Path) -> None:
     seen = []
     try:
         for at in range(20):
-            archived = archive_run(run)
+            archived = archive_folder(run)
             assert archived is not None
             copy = tmp_path / f"copy{at}"
-            unpack_run(archived, copy)
+            unpack_folder(archived, copy)
             with closing(sqlite3.connect(copy / JOURNAL)) as db:
                 assert db.execute("PRAGMA integrity_check").fetchone() == ("ok",)
                 (text,) = db.execute("SELECT value FROM about WHERE key = 'at'").fetchone()

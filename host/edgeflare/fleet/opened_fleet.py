@@ -1,0 +1,93 @@
+"""A fleet that is ready for units: its folder claimed, its cluster joined, its hosts alike."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+import edgeflare
+from edgeflare.fleet.cluster.ray_cluster import cluster
+from edgeflare.fleet.plan.fleet_file import Fleet
+from edgeflare.fleet.record.fleet_folder import FleetFolder
+from edgeflare.fleet.record.fleet_state import FleetState
+from edgeflare.fleet.unit_runs import UnitRuns
+
+
+@dataclass(frozen=True, slots=True)
+class FleetWork:
+    """What is done on a fleet.
+
+    Attributes:
+        address: of the cluster's head, or `LOCAL`.
+        fleet: its hosts.
+        classes: of devices that units run on.
+        campaign: the fingerprint of all that is done.
+        folder: for what comes of it.
+        resume: whether it goes on with what is there.
+        overwrite: whether it replaces what is there.
+
+    """
+
+    address: str
+    fleet: Fleet
+    classes: tuple[str, ...]
+    campaign: str
+    folder: FleetFolder
+    resume: bool = False
+    overwrite: bool = False
+
+
+def campaign_of(*told: str) -> str:
+    """Return the fingerprint of a command: what decides what its units do."""
+    parts = "\0\0".join((edgeflare.__version__, os.getcwd(), *told))
+    return hashlib.sha256(parts.encode()).hexdigest()[:16]
+
+
+@contextmanager
+def opened_fleet(
+    work: FleetWork,
+    *,
+    stopped: Callable[[], bool],
+    urgent: Callable[[], bool],
+    shown: Callable[[FleetState], None],
+) -> Iterator[UnitRuns]:
+    """Yield what runs units; at the end, what people see says that the command has ended.
+
+    Args:
+        work: what is done.
+        stopped: whether the user wants to stop.
+        urgent: whether the user wants to stop at once.
+        shown: is called after each change of the state.
+
+    Raises:
+        UserError: the fleet has no such devices, the folder holds other work, or the hosts differ.
+        InfrastructureError: the cluster is not reached.
+
+    """
+    places = work.fleet.places(work.classes)
+    lock = work.folder.claim(work.campaign, resume=work.resume, overwrite=work.overwrite)
+    try:
+        with cluster(work.address, work.fleet):
+            from edgeflare.fleet.cluster.ray_engine import RayEngine  # noqa: PLC0415 - an extra
+
+            engine = RayEngine(work.fleet, work.classes, work.campaign)
+            engine.require_same_versions()
+            runs = UnitRuns(
+                engine=engine,
+                folder=work.folder,
+                state=FleetState(work.campaign),
+                places=places,
+                cwd=os.getcwd(),
+                stopped=stopped,
+                urgent=urgent,
+                shown=shown,
+            )
+            try:
+                yield runs
+            finally:
+                runs.end()
+    finally:
+        os.close(lock)

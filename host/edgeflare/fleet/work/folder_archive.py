@@ -1,0 +1,89 @@
+"""A command's folder as bytes: what an attempt sends to the head, while it works and at its end.
+
+It is a run directory, or a folder of some, such as that of a bench.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import re
+import sqlite3
+import zipfile
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Final
+
+from edgeflare.errors import UserError
+from edgeflare.run.run_directory import CONFORM_JOURNAL, JOURNAL, write_atomically
+
+_JOURNALS: Final = (JOURNAL, CONFORM_JOURNAL)
+_NAME: Final = re.compile(r"(?:[^/\\.][^/\\]*/)*[^/\\.][^/\\]*")
+"""Of a file in an archive: relative, and no part of it is hidden or leads out."""
+
+
+def archive_folder(path: Path) -> bytes | None:
+    """Return a folder as it is right now, also while it is being worked on; None for nothing yet.
+
+    Journals are copied first, and inputs are stored before a journal names them: so an archive has
+    all that its journals name, but for what the command has replaced meanwhile. Hidden files, such
+    as those that are just being written, are left out, and so are runs that are just being made.
+    """
+    written = io.BytesIO()
+    with (
+        zipfile.ZipFile(written, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as archive,
+        TemporaryDirectory(prefix="edgeflare-journal-") as copies,
+    ):
+        unbegun: set[Path] = set()
+        for at, journal in enumerate(sorted(_files(path, *_JOURNALS))):
+            copy = Path(copies) / str(at)
+            if _is_copied(journal, copy):
+                archive.write(copy, journal.relative_to(path).as_posix())
+            else:
+                unbegun.add(journal.parent)
+        for file in sorted(_files(path, "*")):
+            if file.name.startswith(_JOURNALS) or not unbegun.isdisjoint(file.parents):
+                continue
+            with contextlib.suppress(FileNotFoundError):  # the command has replaced it
+                archive.writestr(file.relative_to(path).as_posix(), file.read_bytes())
+        found = bool(archive.namelist())
+    return written.getvalue() if found else None
+
+
+def unpack_folder(data: bytes, path: Path) -> None:
+    """Write an archived folder, which is made; files that are there already are replaced.
+
+    Raises:
+        UserError: the archive names a file that is not in the folder.
+
+    """
+    path.mkdir(parents=True, exist_ok=True)
+    with zipfile.ZipFile(io.BytesIO(data)) as archive:
+        for name in sorted(archive.namelist(), key=lambda one: one.endswith(_JOURNALS)):
+            place = path / name
+            if not _NAME.fullmatch(name) or not place.resolve().is_relative_to(path.resolve()):
+                raise UserError(f"{path}: an archived run names {name!r}, which no run has")
+            write_atomically(place, archive.read(name))
+
+
+def _files(path: Path, *patterns: str) -> Iterator[Path]:
+    for pattern in patterns:
+        for file in path.rglob(pattern):
+            hidden = any(part.startswith(".") for part in file.relative_to(path).parts)
+            if not hidden and file.is_file() and not file.is_symlink():
+                yield file
+
+
+def _is_copied(journal: Path, copy: Path) -> bool:
+    """Copy a journal; return False for one that is just being made, with which none can go on."""
+    try:
+        with (
+            closing(sqlite3.connect(f"{journal.absolute().as_uri()}?mode=ro", uri=True)) as source,
+            closing(sqlite3.connect(copy)) as target,
+        ):
+            source.backup(target)
+            return bool(target.execute("PRAGMA user_version").fetchone()[0])
+    except sqlite3.Error:
+        return False
