@@ -46,7 +46,7 @@ def test_what_stands_behind_two_dashes_is_no_option() -> None:
 @pytest.mark.parametrize(
     ("options", "expected"),
     [
-        (FleetOptions(unit_seeds=4), "belong to --fleet"),
+        (FleetOptions(fleet_devices=4), "belong to --fleet"),
         (FleetOptions(fleet_file=Path("f")), "belong to --fleet"),
         (FleetOptions(fleet="h:1"), "--fleet-file"),
     ],
@@ -60,7 +60,7 @@ def test_options_that_lack_another_are_refused(
 def test_complete_options_are_not() -> None:
     for options in (
         FleetOptions(),
-        FleetOptions(fleet="local", unit_seeds=3),
+        FleetOptions(fleet="local", fleet_devices=3),
         FleetOptions(fleet="h:1", fleet_file=Path("f")),
     ):
         options.require_complete()

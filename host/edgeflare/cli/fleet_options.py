@@ -63,7 +63,6 @@ class FleetOptions:
 
     fleet: FleetAddress = None
     fleet_file: FleetFile = None
-    unit_seeds: UnitSeeds = None
     fleet_devices: LocalDevices = 2
 
     def require_complete(self) -> None:
@@ -74,7 +73,7 @@ class FleetOptions:
 
         """
         if self.fleet is None and self != FleetOptions():
-            raise UserError("--fleet-file, --unit-seeds and --fleet-devices belong to --fleet")
+            raise UserError("--fleet-file and --fleet-devices belong to --fleet")
         if self.fleet_file is not None and self.fleet_devices != FleetOptions().fleet_devices:
             raise UserError(
                 "--fleet-devices is for --fleet local without --fleet-file: leave it out"

@@ -8,7 +8,7 @@ from edgeflare.campaign.campaign_context import CHAINS
 from edgeflare.campaign.given_screening import require_screening, require_unsearched
 from edgeflare.cli import pair_options, run_options, search_options
 from edgeflare.cli.console import Console
-from edgeflare.cli.fleet_options import FleetOptions
+from edgeflare.cli.fleet_options import FleetOptions, UnitSeeds
 from edgeflare.cli.matrix_options import is_matrix
 from edgeflare.cli.option_groups import with_option_groups
 from edgeflare.cli.option_values import read_operators, read_thresholds, read_within
@@ -20,6 +20,7 @@ from edgeflare.cli.search_matrix import search_kernel_sets, try_searches
 from edgeflare.cli.search_options import make_plan, require_whole
 from edgeflare.core.goal import Find
 from edgeflare.devices.profile_lookup import find_profiles
+from edgeflare.errors import UserError
 from edgeflare.models.ensemble_choice import read_ensemble
 from edgeflare.models.pair import load_pair
 from edgeflare.report.run_terminal import print_run
@@ -60,6 +61,7 @@ def search(
     selection: search_options.SeedSelection,
     chains: search_options.Chains = CHAINS,
     on_fleet: FleetOptions,
+    unit_seeds: UnitSeeds = None,
     folder: run_options.MovableRunFolder,
     dry_run: run_options.DryRun = False,
     fail_on: run_options.FailOnWhat = run_options.FailOn.ANY,
@@ -112,8 +114,12 @@ def search(
     if is_matrix(device):
         require_whole(selection)
     on_fleet.require_complete()
+    if unit_seeds is not None and on_fleet.fleet is None:
+        raise UserError("--unit-seeds belongs to --fleet")
     if on_fleet.fleet is not None:
-        return search_on_fleet(asked, device, on_fleet, allow, dry_run=dry_run)
+        return search_on_fleet(
+            asked, device, on_fleet, allow, unit_seeds=unit_seeds, dry_run=dry_run
+        )
     if not profiles and dry_run:
         try_searches(asked, device[0], decided)
         return 0

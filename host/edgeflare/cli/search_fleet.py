@@ -53,6 +53,7 @@ def search_on_fleet(
     options: FleetOptions,
     allow: float,
     *,
+    unit_seeds: int | None,
     dry_run: bool,
 ) -> int:
     """Search on a fleet, print what was found, and return the exit code.
@@ -62,6 +63,7 @@ def search_on_fleet(
         devices: what `--device` names: one class.
         options: of the fleet.
         allow: share of the seeds that may deviate before the exit code is 1.
+        unit_seeds: how many seeds a unit has; None for a few units for each device.
         dry_run: say what would be done, and do nothing.
 
     Raises:
@@ -82,7 +84,7 @@ def search_on_fleet(
         )
     path = asked.folder.choose(asked.pair.folder_name)
     words = user_words(sys.argv[2:], without=_WITHOUT, without_flags=_WITHOUT_FLAGS)
-    search = FleetSearch(asked, devices[0], options, path, words)
+    search = FleetSearch(asked, devices[0], options, unit_seeds, path, words)
     if dry_run:
         for line in search.look_lines():
             Console().print(printable(line), markup=False, highlight=False, soft_wrap=True)
@@ -104,6 +106,7 @@ class FleetSearch:
         asked: the search.
         device_class: on which it runs.
         options: of the fleet.
+        unit_seeds: how many seeds a unit has; None for a few units for each device.
         out: the run directory.
         words: what the user said of it, but for where it runs.
 
@@ -112,6 +115,7 @@ class FleetSearch:
     asked: RequestedSearch
     device_class: str
     options: FleetOptions
+    unit_seeds: int | None
     out: Path
     words: tuple[str, ...]
 
@@ -235,7 +239,7 @@ class FleetSearch:
         """Return the seeds of each unit, by its name."""
         seeds = count_seeds(self.asked.pair, self.asked.plan)
         chosen = self.asked.plan.seed_ids or SeedIds.first(seeds)
-        searched = search_parts(chosen, places, self.options.unit_seeds)
+        searched = search_parts(chosen, places, self.unit_seeds)
         return {
             **_numbered(_SCREENED, screening_parts(seeds, places)),
             **_numbered(_SEARCHED, searched),
