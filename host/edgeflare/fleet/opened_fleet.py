@@ -90,4 +90,5 @@ def opened_fleet(
             finally:
                 runs.end()
     finally:
+        work.folder.remove_unused()
         os.close(lock)

@@ -1,6 +1,6 @@
 """Searches on a real cluster of Ray, whose hosts are network namespaces; some of them are killed.
 
-The tests share the cluster and come in this order: the last one ends its head.
+The tests share the cluster and come in this order: the last two end its head.
 """
 
 from __future__ import annotations
@@ -162,3 +162,18 @@ def test_a_head_that_is_killed_is_gone_on_with(
     fleet.start()
     assert begin(fleet, out, "--resume").wait(DEADLINE_SECONDS) == 0, said(out)
     assert comparable(out) == alone
+
+
+def test_a_cluster_that_anybody_may_take_part_in_is_refused(
+    fleet: StoodInFleet, tmp_path: Path
+) -> None:
+    for host in fleet.hosts:
+        host.kill()
+    told = dict(fleet.head.environment)
+    fleet.head.environment["RAY_AUTH_MODE"] = "disabled"
+    fleet.head.join(fleet.head)
+    fleet.head.environment.update(told)
+    out = tmp_path / "run"
+    assert begin(fleet, out).wait(DEADLINE_SECONDS) == 2
+    assert "RAY_AUTH_MODE=token wherever" in said(out).splitlines()[-1]
+    assert not out.with_name("run.fleet").exists()

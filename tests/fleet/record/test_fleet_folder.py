@@ -76,6 +76,18 @@ def test_one_command_at_a_time_works_there(tmp_path: Path, refusal: Callable[...
     claim(folder, resume=True)
 
 
+def test_a_folder_that_nothing_was_done_in_is_removed(tmp_path: Path) -> None:
+    folder = FleetFolder(tmp_path / "r.fleet")
+    for kept in (False, True):
+        lock = folder.claim("c", resume=False, overwrite=False)
+        folder.show(FleetState("c"))
+        if kept:
+            folder.keep_backup("unit-0000", b"x")
+        folder.remove_unused()
+        os.close(lock)
+        assert folder.path.exists() == kept
+
+
 def test_a_unit_is_kept_whole_or_as_it_was(tmp_path: Path) -> None:
     folder = FleetFolder(tmp_path)
     folder.keep_backup("unit-0000", b"x")

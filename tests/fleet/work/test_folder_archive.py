@@ -91,7 +91,7 @@ def test_a_run_is_archived_while_it_is_being_written(tmp_path: Path) -> None:
     def write() -> None:
         with closing(sqlite3.connect(directory.journal, timeout=60)) as db:
             at = 0
-            while not stop.is_set():
+            while not stop.wait(0.001):
                 at += 1
                 (run / "findings" / f"{at:06d}.png").write_bytes(b"x" * 100)
                 gone = run / "findings" / f"{at - 5:06d}.old"

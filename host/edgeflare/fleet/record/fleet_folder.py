@@ -21,6 +21,7 @@ from edgeflare.run.seed_ids import SeedIds
 
 STATE = "fleet.json"
 PAGE = "fleet.html"
+CAMPAIGN = "campaign"
 DRAINED = "drained"
 UNITS = "units.txt"
 DONE = "done"
@@ -67,7 +68,7 @@ class FleetFolder:
 
         """
         require_local_disk(self.path.parent)
-        file = self.path / "campaign"
+        file = self.path / CAMPAIGN
         if self.path.exists() and not file.is_file() and any(self.path.glob("[!.]*")):
             raise UserError(f"{self.path} is no folder of a fleet: name another --out")
         if not file.is_file() and resume:
@@ -100,6 +101,11 @@ class FleetFolder:
                 f"{self.path} was begun by another command, pair or fleet's device class: repeat"
                 " that with --resume, or name another --out"
             )
+
+    def remove_unused(self) -> None:
+        """Remove a folder that is claimed, where its command ended before anything was done."""
+        if {one.name for one in self.path.iterdir()} <= {CAMPAIGN, STATE, PAGE}:
+            shutil.rmtree(self.path)
 
     def kept_parts(self) -> dict[str, SeedIds] | None:
         """Return the seeds of each unit, by its name, when the work began; None before that."""

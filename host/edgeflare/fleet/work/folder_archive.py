@@ -7,10 +7,10 @@ from __future__ import annotations
 
 import contextlib
 import io
+import os
 import re
 import sqlite3
 import zipfile
-from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -37,13 +37,14 @@ def archive_folder(path: Path) -> bytes | None:
         TemporaryDirectory(prefix="edgeflare-journal-") as copies,
     ):
         unbegun: set[Path] = set()
-        for at, journal in enumerate(sorted(_files(path, *_JOURNALS))):
+        journals = [one for one in _files(path) if one.name in _JOURNALS]
+        for at, journal in enumerate(journals):
             copy = Path(copies) / str(at)
             if _is_copied(journal, copy):
                 archive.write(copy, journal.relative_to(path).as_posix())
             else:
                 unbegun.add(journal.parent)
-        for file in sorted(_files(path, "*")):
+        for file in _files(path):  # after the journals are copied: what they name is there
             if file.name.startswith(_JOURNALS) or not unbegun.isdisjoint(file.parents):
                 continue
             with contextlib.suppress(FileNotFoundError):  # the command has replaced it
@@ -68,12 +69,13 @@ def unpack_folder(data: bytes, path: Path) -> None:
             write_atomically(place, archive.read(name))
 
 
-def _files(path: Path, *patterns: str) -> Iterator[Path]:
-    for pattern in patterns:
-        for file in path.rglob(pattern):
-            hidden = any(part.startswith(".") for part in file.relative_to(path).parts)
-            if not hidden and file.is_file() and not file.is_symlink():
-                yield file
+def _files(path: Path) -> list[Path]:
+    """Return the files of a folder that are not hidden, in a fixed order."""
+    found = []
+    for folder, folders, files in os.walk(path):
+        folders[:] = [one for one in folders if not one.startswith(".")]
+        found += [Path(folder) / one for one in files if not one.startswith(".")]
+    return sorted(one for one in found if not one.is_symlink())
 
 
 def _is_copied(journal: Path, copy: Path) -> bool:
