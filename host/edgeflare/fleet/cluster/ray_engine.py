@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import os
-import platform
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -17,10 +16,10 @@ import ray
 from ray.exceptions import ActorUnavailableError, RayError
 from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
-import edgeflare
 from edgeflare.errors import InfrastructureError, UserError
 from edgeflare.fleet.cluster.attempt_engine import EndedAttempt
 from edgeflare.fleet.cluster.cluster_token import MODE
+from edgeflare.fleet.cluster.host_versions import host_versions, version_difference
 from edgeflare.fleet.cluster.ray_cluster import NAMESPACE, require_answer
 from edgeflare.fleet.plan.fleet_file import DevicePlace, Fleet, FleetHost
 from edgeflare.fleet.work.unit_attempt import (
@@ -106,9 +105,8 @@ def _attempt(
         given: what the head gives, in the order of their words.
 
     """
-    for what, version in versions.items():
-        if _versions()[what] != version:  # it has joined since the command began
-            raise InfrastructureError(_other_version(what, _versions()[what], version))
+    if different := version_difference(host_versions(), versions):
+        raise InfrastructureError(different)  # it has joined since the command began
 
     def report(one: AttemptReport) -> bool:
         try:
@@ -121,23 +119,8 @@ def _attempt(
     return run_attempt(order, dict(zip(words, given, strict=True)), backup, report)
 
 
-def _versions() -> dict[str, str]:
-    return {
-        "Python": platform.python_version(),
-        "Ray": ray.__version__,
-        "EdgeFlare": edgeflare.__version__,
-    }
-
-
-def _other_version(what: str, theirs: str | None, mine: str) -> str:
-    return (
-        f"has {what} {theirs}, and the host of the command {mine}: install the same on all hosts"
-        " of a fleet"
-    )
-
-
 def _versions_and_authentication() -> tuple[dict[str, str], str]:
-    return _versions(), os.environ.get(MODE, "")
+    return host_versions(), os.environ.get(MODE, "")
 
 
 @contextmanager
@@ -213,7 +196,7 @@ class RayEngine:
             InfrastructureError: a host does not answer.
 
         """
-        mine, asked = _versions(), {}
+        mine, asked = host_versions(), {}
         ask: Any = ray.remote(_versions_and_authentication)
         for host in self._fleet.hosts:
             node = self._node(host.name)
@@ -230,9 +213,8 @@ class RayEngine:
                 raise InfrastructureError(
                     f"{name} does not answer: {' '.join(str(error).split())[:300]}"
                 ) from None
-            for what, version in mine.items():
-                if theirs.get(what) != version:
-                    raise UserError(f"{name} {_other_version(what, theirs.get(what), version)}")
+            if different := version_difference(theirs, mine):
+                raise UserError(f"{name} {different}")
             if mode != "token":
                 raise UserError(
                     f"anybody may take part in the cluster of {name}: set {MODE}=token wherever"
@@ -273,7 +255,7 @@ class RayEngine:
         )
         with _reaching():
             put = [self._put(word, archived) for word, archived in given.items()]
-            told = (self._desk, order, tuple(given), _versions(), backup, *put)
+            told = (self._desk, order, tuple(given), host_versions(), backup, *put)
             reference = self._asked(lambda: task.remote(*told))
         self._under_way[reference] = (order.unit, order.number)
 
