@@ -69,7 +69,11 @@ def test_complete_options_are_not() -> None:
 @pytest.mark.parametrize(
     ("words", "expected"),
     [
-        (["--device", "a", "--device", "b"], "name one with --device"),
+        (
+            ["--device", "emulated-builtin", "--device", "emulated-xnnpack"],
+            "name one with --device",
+        ),
+        (["--device", "nosuch"], "nosuch"),
         (["--screen-only"], "makes and hands on the screening itself"),
         (["--total-queries", "100"], "--max-queries"),
     ],

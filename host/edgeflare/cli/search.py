@@ -78,8 +78,8 @@ def search(
     folder.require_one_way()
     given = preprocessing.settings(original, seeds, compressed)
     decided = decided_by_user(trust)
-    no_profile = is_matrix(device) or on_fleet.fleet is not None
-    profiles = () if no_profile else find_profiles(device, decided)
+    of_others = is_matrix(device) or on_fleet.fleet_file is not None  # known elsewhere
+    profiles = () if of_others else find_profiles(device, decided)
     kernels, elsewhere = read_ensemble(ensemble)
     loaded = load_pair(pair, given, decided)
     strategy = strategy or loaded.interface.opened_task.strategy
