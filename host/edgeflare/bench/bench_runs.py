@@ -54,11 +54,14 @@ def run_grid(
     for pair in pairs:
         if interrupt.asked():
             return
+        cells = list(grid.cells(pair))
+        if not cells:
+            continue
         with ExitStack() as stack:
             opened = open_grid_pair(grid, pair, stack)
-            for cell in grid.cells(pair):
+            for cell in cells:
                 require_searchable(opened, cell.plan)
-            for cell in grid.cells(pair):
+            for cell in cells:
                 if interrupt.asked():
                     return
                 path = RunDirectory(out).inside(str(cell.run / DOCUMENT)).parent

@@ -82,8 +82,7 @@ class FleetFolder:
         return lock
 
     def _take(self, file: Path, campaign: str, *, resume: bool, overwrite: bool) -> None:
-        worked = any((self.path / name).exists() for name in ("units", "backups"))
-        if file.is_file() and (overwrite or not (worked or resume)):
+        if file.is_file() and (overwrite or not (self.has_work() or resume)):
             for one in self.path.iterdir():
                 if one != file:
                     shutil.rmtree(one) if one.is_dir() else one.unlink()
@@ -100,6 +99,10 @@ class FleetFolder:
                 f"{self.path} was begun by another command, pair or fleet's device class: repeat"
                 " that with --resume, or name another --out"
             )
+
+    def has_work(self) -> bool:
+        """Whether an attempt has left something here to go on with."""
+        return any((self.path / name).exists() for name in ("units", "backups"))
 
     def kept_parts(self) -> dict[str, SeedIds] | None:
         """Return the seeds of each unit, by its name, when the work began; None before that."""
