@@ -77,6 +77,24 @@ def test_a_bench_is_resumed_by_the_command_that_began_it(
         bencher.run(out, resume=True, max_queries=81)
 
 
+def test_runs_of_another_device_count_if_it_is_alike(
+    bencher: Bencher, whole: tuple[Path, Bench], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    out = tmp_path / "copy"
+    shutil.copytree(whole[0], out)
+    profiles = tmp_path / "device_profiles"
+    profiles.mkdir()
+    for name, kernels in (("alike", "builtin"), ("unlike", "xnnpack")):
+        text = f'transport = "emulated"\nkernels = "{kernels}"\n'
+        (profiles / f"{name}.toml").write_text(text)
+    monkeypatch.chdir(tmp_path)
+    again = bencher.run(out, resume=True, devices=("alike",))
+    assert bencher.watched == []
+    assert [document for _, document in again.runs] == [one for _, one in whole[1].runs]
+    with pytest.raises(UserError, match="on a device with kernels builtin"):
+        bencher.run(out, resume=True, devices=("unlike",))
+
+
 def test_a_bench_leaves_its_folder_by_no_link(
     bencher: Bencher, whole: tuple[Path, Bench], tmp_path: Path
 ) -> None:

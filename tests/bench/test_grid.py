@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -31,6 +32,15 @@ def test_a_grid_has_a_campaign_for_each_strategy_and_run_seed() -> None:
     for cell in cells:
         assert replace(cell.plan, strategy="dflare-r", rng_seed=9) == PLAN
     assert GRID.device == "board"
+
+
+def test_one_campaign_alone_is_the_very_one_of_the_whole_grid(refusal: Callable[..., str]) -> None:
+    pairs = [pair("lenet"), pair("resnet")]
+    alone = GRID.with_only("resnet/random-3", pairs)
+    assert [list(alone.cells(one)) for one in pairs] == [[], [list(GRID.cells(pairs[1]))[2]]]
+    said = refusal(GRID.with_only, "resnet/randon-3", pairs)
+    assert "did you mean 'resnet/random-3'" in said
+    assert "one of the 8, such as lenet/dflare-3" in said
 
 
 def test_each_campaign_has_the_parameters_of_its_strategy() -> None:

@@ -54,11 +54,14 @@ def run_grid(
     for pair in pairs:
         if interrupt.asked():
             return
+        cells = list(grid.cells(pair))
+        if not cells:
+            continue
         with ExitStack() as stack:
             opened = open_grid_pair(grid, pair, stack)
-            for cell in grid.cells(pair):
+            for cell in cells:
                 require_searchable(opened, cell.plan)
-            for cell in grid.cells(pair):
+            for cell in cells:
                 if interrupt.asked():
                     return
                 path = RunDirectory(out).inside(str(cell.run / DOCUMENT)).parent
@@ -110,12 +113,17 @@ def _run_cell(
 
 
 def _finished(directory: RunDirectory, header: RunHeader) -> RunDocument | None:
-    """Return the document of a run that reached its end, or None."""
+    """Return the document of a run that reached its end, or None.
+
+    What another device has made counts, if it is alike in all that decides answers: a fleet's
+    devices of one class have a name each.
+    """
     if not directory.document.exists():
         return None
     document = load_document(directory)
     if document.stopped_by is not None:
         return None
     with closing(Journal.open(directory.journal)) as journal:
-        require_same(RunHeader.from_json(journal.about()), header, str(directory.path))
+        begun = RunHeader.from_json(journal.about())
+        require_same(begun, header, str(directory.path), ignored={"device"})
     return document

@@ -14,6 +14,7 @@ from edgeflare.run.plan import Plan
 from edgeflare.search.operator_pool import pool_names
 from edgeflare.search.strategy_parameters import Value
 from edgeflare.search.strategy_registry import find_strategy
+from edgeflare.suggestion import suggestion
 from edgeflare.trust.trust import KEPT_ONLY, Trust
 
 
@@ -41,6 +42,7 @@ class Grid:
         plan: the settings of each campaign; strategy and run seed are replaced by those above.
         trust: the user's decision on the device's profile.
         parameters: the parameters that are set, by strategy; the plan's for one that is absent.
+        only: the run that is made, by its path as `BenchRun` has it; None for all.
 
     """
 
@@ -50,6 +52,7 @@ class Grid:
     plan: Plan
     trust: Trust = KEPT_ONLY
     parameters: Mapping[str, Mapping[str, Value]] = field(default_factory=dict)
+    only: Path | None = None
 
     def __post_init__(self) -> None:
         _check_once("--strategy", self.strategies)
@@ -77,6 +80,25 @@ class Grid:
         operators = pool_names(domain, self.plan.operators)
         return replace(self, plan=replace(self.plan, operators=operators))
 
+    def with_only(self, run: str, pairs: Sequence[Pair]) -> Grid:
+        """Return the grid with one of its campaigns alone.
+
+        Args:
+            run: path of its run directory, as `BenchRun` has it.
+            pairs: all that the grid is run on.
+
+        Raises:
+            UserError: it has no such campaign.
+
+        """
+        known = [cell.run.as_posix() for pair in pairs for cell in self.cells(pair)]
+        if run not in known:
+            raise UserError(
+                f"--only {run}: there is no such run{suggestion(run, known)}: name one of the"
+                f" {len(known)}, such as {known[0]}"
+            )
+        return replace(self, only=Path(run))
+
     def cells(self, pair: Pair) -> Iterator[BenchRun]:
         """Yield the campaigns on a pair."""
         for strategy in self.strategies:
@@ -86,7 +108,9 @@ class Grid:
                 parameters=self.parameters.get(strategy, self.plan.parameters),
             )
             for rng_seed in self.rng_seeds:
-                yield BenchRun(pair, replace(plan, rng_seed=rng_seed))
+                cell = BenchRun(pair, replace(plan, rng_seed=rng_seed))
+                if self.only in (None, cell.run):
+                    yield cell
 
     def to_json(self) -> dict[str, Any]:
         """Return the grid as plain JSON values."""

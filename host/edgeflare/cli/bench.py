@@ -19,8 +19,10 @@ from edgeflare.campaign.campaign_context import CHAINS
 from edgeflare.cli import pair_options, run_options, search_options
 from edgeflare.cli.completion import complete_strategy
 from edgeflare.cli.console import Console
+from edgeflare.cli.fleet_options import FleetOptions
 from edgeflare.cli.grid_progress import say, watch_runs
 from edgeflare.cli.interruptible import INTERRUPTED, interruptible
+from edgeflare.cli.only_run import OnlyRun, make_only_run
 from edgeflare.cli.option_groups import with_option_groups
 from edgeflare.cli.option_values import (
     read_operators,
@@ -29,6 +31,7 @@ from edgeflare.cli.option_values import (
     read_whole_numbers,
 )
 from edgeflare.cli.quiet import Quiet, result
+from edgeflare.cli.runs_on_fleet import RunsOnFleet
 from edgeflare.cli.search_options import make_plan
 from edgeflare.core.goal import Find
 from edgeflare.errors import InfrastructureError, UserError
@@ -94,6 +97,8 @@ def bench(
     ensemble: search_options.Ensemble = None,
     operators: search_options.Operators = BUILT_IN,
     chains: search_options.Chains = CHAINS,
+    on_fleet: FleetOptions,
+    only: OnlyRun = None,
     resume: Resume = False,
     dry_run: run_options.DryRun = False,
     trust: run_options.Trust = False,
@@ -129,21 +134,33 @@ def bench(
     loaded = [load_pair(pair, trust=decided) for pair in pairs]
     check_pairs(loaded)
     grid = grid.with_pool_of(loaded[0].interface.domain_name)
+    grid = grid if only is None else grid.with_only(only, loaded)
     check_folder(out, resume=resume)
+    if on_fleet.fleet is not None:
+        runs = RunsOnFleet.asked("bench", grid, loaded, on_fleet, out, resume=resume)
+        return runs.try_it() if dry_run else runs.run()
+    on_fleet.require_complete()
     if dry_run:
         _try(Console(), grid, loaded, out)
         return 0
+    if only is not None:
+        return make_only_run(grid, loaded, out, resume=resume, chains=chains)
+    return _run(grid, loaded, out, resume=resume, chains=chains)
+
+
+def _run(grid: Grid, pairs: Sequence[Pair], out: Path, *, resume: bool, chains: int) -> int:
+    """Make the runs of a bench, sum up those that ended, and return the exit code."""
     console = Console(stderr=True)
     so_far = Bench(grid, [])
     try:
         with interruptible() as interrupt:
             runs = run_grid(
                 grid,
-                loaded,
+                pairs,
                 out,
                 resume=resume,
                 chains=chains,
-                watch=_watcher(console, so_far, len(loaded)),
+                watch=_watcher(console, so_far, len(pairs)),
                 interrupt=interrupt,
             )
             for run in runs:
@@ -159,14 +176,16 @@ def bench(
 def _try(console: Console, grid: Grid, pairs: Sequence[Pair], out: Path) -> None:
     """Open what a bench would open, and say what it would do."""
     for pair in pairs:
+        if not any(grid.cells(pair)):
+            continue
         with ExitStack() as stack:
             opened = open_grid_pair(grid, pair, stack)
             say(
                 console,
                 f"{pair.name}: {len(opened.seeds)} seeds, opens on {grid.device}",
             )
-    runs = len(pairs) * len(grid.strategies) * len(grid.rng_seeds)
-    say(console, f"would make {runs} runs in {out}; nothing was written")
+    runs = sum(len(list(grid.cells(pair))) for pair in pairs)
+    say(console, f"would make {runs} run{'s' * (runs != 1)} in {out}; nothing was written")
 
 
 def _watcher(console: Console, bench: Bench, pairs: int) -> Watch:

@@ -18,11 +18,14 @@ from edgeflare.campaign.campaign_context import CHAINS
 from edgeflare.cli import pair_options, run_options, search_options
 from edgeflare.cli.completion import complete_strategy
 from edgeflare.cli.console import Console
+from edgeflare.cli.fleet_options import FleetOptions
 from edgeflare.cli.grid_progress import say, watch_runs
 from edgeflare.cli.interruptible import INTERRUPTED, interruptible
+from edgeflare.cli.only_run import OnlyRun, make_only_run
 from edgeflare.cli.option_groups import with_option_groups
 from edgeflare.cli.option_values import read_operators, read_whole_numbers
 from edgeflare.cli.quiet import Quiet, result
+from edgeflare.cli.runs_on_fleet import RunsOnFleet
 from edgeflare.cli.search_options import make_plan
 from edgeflare.core.goal import Find
 from edgeflare.errors import InfrastructureError, UserError
@@ -118,6 +121,8 @@ def rank(
     operators: search_options.Operators = BUILT_IN,
     shrink: Shrink = SHRINK,
     chains: search_options.Chains = CHAINS,
+    on_fleet: FleetOptions,
+    only: OnlyRun = None,
     resume: Resume = False,
     dry_run: run_options.DryRun = False,
     trust: run_options.Trust = False,
@@ -149,10 +154,24 @@ def rank(
     given = preprocessing.settings(original, seeds)
     models = gather(pairs or [], compressed or [], given, decided)
     grid = grid.with_pool_of(models[0].interface.domain_name)
+    grid = grid if only is None else grid.with_only(only, models)
     check_folder(out, resume=resume, holds="ranking")
+    if on_fleet.fleet is not None:
+        if labelled is not None:
+            check_labelled(models[0], labelled)  # which is measured last
+        runs = RunsOnFleet.asked("rank", grid, models, on_fleet, out, resume=resume)
+        return runs.try_it() if dry_run else runs.run()
+    on_fleet.require_complete()
     if dry_run:
         _try(Console(), grid, models, labelled, out)
         return 0
+    if only is not None:
+        return make_only_run(grid, models, out, resume=True, chains=chains)
+    return _run(grid, models, labelled, out, chains)
+
+
+def _run(grid: Grid, models: Sequence[Pair], labelled: Path | None, out: Path, chains: int) -> int:
+    """Measure and search the models, rank them, and return the exit code."""
     console = Console(stderr=True)
     try:
         with interruptible() as interrupt:
@@ -225,6 +244,8 @@ def _try(
         inputs = check_labelled(models[0], labelled)
         say(console, f"{inputs} labelled input{'s' * (inputs != 1)}")
     for pair in models:
+        if not any(grid.cells(pair)):
+            continue
         with ExitStack() as stack:
             seeds = len(open_grid_pair(grid, pair, stack).seeds)
             say(
@@ -233,10 +254,11 @@ def _try(
             )
         for note in pair.notes:
             say(console, f"warning: {note}")
-    runs = len(models) * len(grid.rng_seeds)
+    runs = sum(len(list(grid.cells(model))) for model in models)
     say(
         console,
-        f"would make {runs} runs of {grid.plan.strategy} in {out}; nothing was written",
+        f"would make {runs} run{'s' * (runs != 1)} of {grid.plan.strategy} in {out}; nothing was"
+        " written",
     )
 
 

@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 from edgeflare.errors import UserError
 from edgeflare.run.run_differences import RunDifference, differences
 from edgeflare.run.run_header import RunHeader
 
 
 def require_same(
-    begun: RunHeader, now: RunHeader, run: str, *, allow_other_host: bool = False
+    begun: RunHeader,
+    now: RunHeader,
+    run: str,
+    *,
+    allow_other_host: bool = False,
+    ignored: Collection[str] = (),
 ) -> None:
     """Refuse to go on with a run that is about something else, or on another host.
 
@@ -17,6 +24,7 @@ def require_same(
         now: what goes on with it.
         run: its name for messages.
         allow_other_host: whether the host may differ in what decides its answers.
+        ignored: options that may differ; see `differences`.
 
     Raises:
         OtherHostError: the host differs.
@@ -24,7 +32,7 @@ def require_same(
             difference.
 
     """
-    for found in differences(begun, now):
+    for found in differences(begun, now, ignored):
         if found.of != "host":
             raise UserError(_refusal(found, begun, run))
         if not allow_other_host:

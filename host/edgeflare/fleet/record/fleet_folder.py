@@ -83,8 +83,7 @@ class FleetFolder:
         return lock
 
     def _take(self, file: Path, campaign: str, *, resume: bool, overwrite: bool) -> None:
-        worked = any((self.path / name).exists() for name in ("units", "backups"))
-        if file.is_file() and (overwrite or not (worked or resume)):
+        if file.is_file() and (overwrite or not (self.has_work() or resume)):
             for one in self.path.iterdir():
                 if one != file:
                     shutil.rmtree(one) if one.is_dir() else one.unlink()
@@ -106,6 +105,10 @@ class FleetFolder:
         """Remove a folder that is claimed, where its command ended before anything was done."""
         if {one.name for one in self.path.iterdir()} <= {CAMPAIGN, STATE, PAGE}:
             shutil.rmtree(self.path)
+
+    def has_work(self) -> bool:
+        """Whether an attempt has left something here to go on with."""
+        return any((self.path / name).exists() for name in ("units", "backups"))
 
     def kept_parts(self) -> dict[str, SeedIds] | None:
         """Return the seeds of each unit, by its name, when the work began; None before that."""

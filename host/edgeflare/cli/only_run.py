@@ -1,0 +1,64 @@
+"""`--only`: one run of those that a bench or a ranking makes, at its place and nothing else."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from edgeflare.bench.bench_runs import run_grid
+from edgeflare.bench.grid import Grid
+from edgeflare.cli.console import Console
+from edgeflare.cli.grid_progress import watch_runs
+from edgeflare.cli.interruptible import INTERRUPTED, interruptible
+from edgeflare.cli.quiet import result
+from edgeflare.errors import InfrastructureError
+from edgeflare.models.pair import Pair
+
+OnlyRun = Annotated[
+    str | None,
+    typer.Option(
+        "--only",
+        metavar="NAME/STRATEGY-RNGSEED",
+        help="Make this run alone, at its place in --out. Without --only and with --resume, the "
+        "same command takes it as done.",
+    ),
+]
+
+
+def make_only_run(
+    grid: Grid, pairs: Sequence[Pair], out: Path, *, resume: bool, chains: int
+) -> int:
+    """Make the one run that a grid is left with, and return the exit code.
+
+    Args:
+        grid: of one run.
+        pairs: one of which is searched; the others stay closed.
+        out: the folder of all runs.
+        resume: whether it may hold some already.
+        chains: the most chains that are open at once.
+
+    Raises:
+        UserError: a pair is not what it should be, or `out` must not be written to.
+        InfrastructureError: the device or a worker process is lost for good.
+
+    """
+    watch = watch_runs(Console(stderr=True), lambda cell: f"run {cell.run}")
+    try:
+        with interruptible() as interrupt:
+            runs = run_grid(
+                grid,
+                pairs,
+                out,
+                resume=resume,
+                chains=chains,
+                watch=watch,
+                interrupt=interrupt,
+            )
+            for cell, _ in runs:
+                result(out / cell.run)
+    except InfrastructureError as error:
+        raise InfrastructureError(f"{error}; the same command with --resume goes on") from error
+    return INTERRUPTED if interrupt.asked() else 0
