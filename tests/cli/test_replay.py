@@ -229,7 +229,7 @@ def test_what_is_no_run_or_found_nothing(
     )
     assert call("replay", tmp_path / "nowhere").code == 2
     assert call("replay", finished.folder, "--resume").complaint() == (
-        "--resume has to know which replay: add --out REPLAY"
+        "--resume has to know which run: add --out RUN"
     )
 
 

@@ -11,8 +11,15 @@ import typer
 
 from edgeflare.cli import conform_options as options
 from edgeflare.cli import run_options
+from edgeflare.cli.command_on_fleet import (
+    AskedOfEach,
+    command_on_fleet,
+    look_at_fleet,
+    run_on_fleet,
+)
 from edgeflare.cli.conformed_kernel_sets import conform_kernel_sets
 from edgeflare.cli.console import Console
+from edgeflare.cli.fleet_options import FleetOptions
 from edgeflare.cli.interruptible import INTERRUPTED
 from edgeflare.cli.matrix_options import is_matrix
 from edgeflare.cli.option_groups import with_option_groups
@@ -41,7 +48,7 @@ from edgeflare.trust.asking import decided_by_user
 @with_option_groups
 def conform(
     *,
-    device: options.Device = "emulated-builtin",
+    device: options.Devices = ["emulated-builtin"],  # noqa: B006 - never changed
     ops: options.Ops = None,
     dtype: options.Dtype = None,
     model: options.From = None,
@@ -51,6 +58,7 @@ def conform(
     models: options.Models = None,
     rng_seed: options.RngSeed = 0,
     known: options.Known = None,
+    on_fleet: FleetOptions,
     folder: run_options.RunFolder,
     dry_run: run_options.DryRun = False,
     listed: options.List = False,
@@ -76,13 +84,14 @@ def conform(
     ended, with a longer --time-limit.
     """
     folder.require_one_way()
+    on_fleet.require_complete()
     cells = _cells(ops, dtype)
     if listed:
         _list(cells, as_json=as_json)
         return 0
     seconds = None if time_limit is None else options.read_time("--time-limit", time_limit)
-    if folder.resume and folder.out is not None:
-        before = asked_before(a_begun_run(folder.out) if is_matrix([device]) else folder.out)
+    if folder.resume and folder.out is not None and on_fleet.fleet is None:
+        before = asked_before(a_begun_run(folder.out) if is_matrix(device) else folder.out)
         models = before.models if models is None else models
         seconds = before.seconds if seconds is None else seconds
     if models is None and seconds is None:
@@ -99,10 +108,21 @@ def conform(
         model=None if about_model is None else about_model["sha256"],
     )
     decided = decided_by_user(trust)
+    if on_fleet.fleet is not None:
+        told = () if request.model is None else (request.model,)
+        command = command_on_fleet(
+            AskedOfEach("conform", "conform", told), device, on_fleet, folder
+        )
+        return look_at_fleet(command) if dry_run else run_on_fleet(command)
     asked = RequestedConformance(request, about_model, reading, named, folder)
-    if is_matrix([device]):
-        return conform_kernel_sets(asked, device, decided, dry_run=dry_run, as_json=as_json)
-    (profile,) = find_profiles([device], decided)
+    if is_matrix(device):
+        return conform_kernel_sets(asked, device[0], decided, dry_run=dry_run, as_json=as_json)
+    if len(device) > 1:
+        raise UserError(
+            f"conform runs on one device, not on {len(device)}: give --device once, or add --fleet,"
+            " on which each class has a run of its own"
+        )
+    (profile,) = find_profiles(device, decided)
     path = folder.choose(f"conform-{profile.name.replace('/', '-')}")
     if dry_run:
         try_conformance(asked, profile, path)

@@ -28,13 +28,14 @@ class Drawing(str, Enum):
     MEMO = "memo"
 
 
-Device = Annotated[
-    str,
+Devices = Annotated[
+    list[str],
     typer.Option(
         metavar="NAME",
         help="A profile (`edgeflare devices list`), adb://[SERIAL], ssh://[USER@]HOST, or "
         "grpc://HOST:PORT of a running agent; NAME/all or emulated-all is each kernel set, in one "
-        "table.",
+        "table. With --fleet a class of devices; again for each further class, which has a run of "
+        "its own.",
         autocompletion=complete_device,
     ),
 ]

@@ -12,9 +12,12 @@ from rich.markup import escape
 from rich.table import Table
 
 from edgeflare.cli import moved_models, run_options
+from edgeflare.cli.addition_on_fleet import add_on_fleet
 from edgeflare.cli.completion import complete_device, complete_run
 from edgeflare.cli.console import Console
+from edgeflare.cli.fleet_options import FleetOptions
 from edgeflare.cli.interruptible import INTERRUPTED, as_ctrl_c
+from edgeflare.cli.option_groups import with_option_groups
 from edgeflare.cli.overlay_files import OverlayFiles
 from edgeflare.cli.progress import ProgressDisplay, observe
 from edgeflare.cli.quiet import Quiet, result
@@ -65,7 +68,7 @@ Devices = Annotated[
         autocompletion=complete_device,
         help="Where to look, as for `edgeflare search`: one device for all findings, or all of the "
         "run's own. If not given the run's own, as far as they are shipped emulated ones; others "
-        "have to be named again.",
+        "have to be named again. With --fleet, one class.",
     ),
 ]
 ModelExplorer = Annotated[
@@ -79,15 +82,18 @@ ModelExplorer = Annotated[
 ]
 
 
+@with_option_groups
 def explain(
     run: Run,
     finding: Findings = None,
+    *,
     device: Devices = None,
     original: moved_models.Original = None,
     compressed: moved_models.Compressed = None,
     function: moved_models.Functions = None,
     trust: run_options.Trust = False,
     model_explorer: ModelExplorer = False,
+    on_fleet: FleetOptions,
     _quiet: Quiet = False,
 ) -> int:
     """Say why findings deviate, and where in the network it begins.
@@ -98,11 +104,12 @@ def explain(
     The models have to be what they were.
 
     Stopped by Ctrl-C or a lost device, it keeps what is explained so far; called again without
-    FINDING, it goes on with the others.
+    FINDING, it goes on with the others. So it does with --fleet.
 
     Exit codes: 0 explained; 2 the command has to be corrected; 3 a device, a process or a disk
     failed; 130 Ctrl-C.
     """
+    on_fleet.require_complete()
     past = PastRun.open(run)
     pictures = past.directory.path / PICTURES
     if pictures.exists() and not pictures.is_dir():
@@ -111,10 +118,13 @@ def explain(
     before = unless_damaged(
         lambda: load_explanations(past.directory, past.header.pair["fingerprint"])
     )
-    everything = _chosen(past, finding or [])
+    functions, everything = function or (), _chosen(past, finding or [])
     if not everything:
         Console().print(f"{escape(str(run))} found nothing: there is nothing to explain.")
         return 0
+    if on_fleet.fleet is not None:
+        past.pair(original, compressed, functions=functions)  # refused here, not by a host
+        return add_on_fleet("explain", run, device, on_fleet, (EXPLANATIONS, f"{PICTURES}/*"))
     elsewhere = _elsewhere(past, device)
     left = set() if finding else set(left_over(before, elsewhere))
     chosen = [entry for entry in everything if entry.seed_id in left] or everything
@@ -123,7 +133,7 @@ def explain(
         [entry for entry in entries if entry.seed_id not in harmed]
         for entries in (everything, chosen)
     )
-    pair = past.pair(original, compressed, functions=function or ())
+    pair = past.pair(original, compressed, functions=functions)
     seed_ids = (entry.seed_id for entry in chosen)
     overlays = OverlayFiles(past.directory, pair, seed_ids, wanted=model_explorer)
     run_to_explain = RunToExplain(

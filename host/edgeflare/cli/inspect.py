@@ -12,9 +12,12 @@ import typer
 
 from edgeflare.campaign.opened_pair import open_pair
 from edgeflare.cli import moved_models, run_options
+from edgeflare.cli.addition_on_fleet import add_on_fleet
 from edgeflare.cli.completion import complete_device, complete_run
 from edgeflare.cli.console import Console
+from edgeflare.cli.fleet_options import FleetOptions
 from edgeflare.cli.interruptible import as_ctrl_c
+from edgeflare.cli.option_groups import with_option_groups
 from edgeflare.cli.progress import observe
 from edgeflare.cli.quiet import Quiet, result
 from edgeflare.core.goal import Goal
@@ -84,29 +87,32 @@ Inputs = Annotated[
     typer.Option(min=2, max=MOST_INPUTS, metavar="N", help="The most inputs near the boundary."),
 ]
 RngSeed = Annotated[int, typer.Option("--rng-seed", min=0, help="Of all that is drawn.")]
-DeviceName = Annotated[
-    str | None,
+DeviceNames = Annotated[
+    list[str] | None,
     typer.Option(
         "--device",
         metavar="NAME",
         autocompletion=complete_device,
         help="Look at the compressed model on this device, whose agent has to capture tensors. If"
-        " not given, as XNNPACK computes it on the host.",
+        " not given, as XNNPACK computes it on the host. With --fleet, a class of devices.",
     ),
 ]
 
 
+@with_option_groups
 def inspect(
     run: Run,
+    *,
     behaviour: Behaviour = None,
     hypotheses: Hypotheses = None,
     precision: Precision = 0.05,
     inputs: Inputs = 1600,
     rng_seed: RngSeed = 0,
-    device: DeviceName = None,
+    device: DeviceNames = None,
     original: moved_models.Original = None,
     compressed: moved_models.Compressed = None,
     function: moved_models.Functions = None,
+    on_fleet: FleetOptions,
     trust: run_options.Trust = False,
     _quiet: Quiet = False,
 ) -> int:
@@ -124,6 +130,7 @@ def inspect(
         _behaviours(behaviour), load_hypotheses(hypotheses or ()), precision, inputs, rng_seed
     )
     request.check()
+    on_fleet.require_complete()
     past = PastRun.open(run)
     pair = past.pair(original, compressed, functions=function or ())
     seeds = past.searched_seeds(pair)
@@ -133,6 +140,8 @@ def inspect(
             f" put {past.header.pair['seeds']} back"
         )
     path = past.directory.inside(INSPECTION)
+    if on_fleet.fleet is not None:
+        return add_on_fleet("inspect", run, device, on_fleet, (INSPECTION,))
     found = [
         Found(entry.seed_id, past.directory.load_input(entry.image)) for entry in past.deviations
     ]
@@ -141,7 +150,7 @@ def inspect(
         plan = _plan(past, profile, min(max(inputs, LEAST_SEEDS), MOST_SEEDS))
         opened = open_pair(replace(pair, seeds=seeds), plan, [profile], stack)
         tensors_of = None
-        if device is not None:
+        if device:
             tensors_of = stack.enter_context(device_tensors(opened.devices[0], opened.pair))
         inspected = inspect_pair(opened, request, found, tensors_of, observer.inspected)
     write_atomically(path, inspect_bytes(inspect_document(inspected)))
@@ -161,11 +170,13 @@ def _behaviours(named: Sequence[str] | None) -> tuple[str, ...]:
     return tuple(dict.fromkeys(named or BEHAVIOURS))
 
 
-def _profile(device: str | None, *, trust: bool) -> Profile:
+def _profile(device: Sequence[str] | None, *, trust: bool) -> Profile:
     """Return the device to look at; without one what has the host's own kernels."""
-    if device is None:
+    if not device:
         return find_shipped_profile(HOST)
-    (profile,) = find_profiles([device], decided_by_user(trust))
+    if len(device) > 1:
+        raise UserError(f"inspect looks at one device, not at {len(device)}: give --device once")
+    (profile,) = find_profiles(device, decided_by_user(trust))
     return profile
 
 

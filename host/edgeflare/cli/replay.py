@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from enum import Enum
 from pathlib import Path
@@ -11,10 +11,13 @@ from typing import Annotated
 import typer
 
 from edgeflare.cli import moved_models, run_options
+from edgeflare.cli.command_on_fleet import ANEW, AskedOfEach, command_on_fleet, run_on_fleet
 from edgeflare.cli.completion import complete_device, complete_run
 from edgeflare.cli.console import Console
+from edgeflare.cli.fleet_options import FleetOptions
 from edgeflare.cli.interruptible import INTERRUPTED
 from edgeflare.cli.matrix_options import is_matrix
+from edgeflare.cli.option_groups import with_option_groups
 from edgeflare.cli.options_of_searches import refuse_options_of_searches
 from edgeflare.cli.quiet import Quiet, result
 from edgeflare.cli.replay_matrix import replay_on_kernel_sets
@@ -25,7 +28,6 @@ from edgeflare.cli.requested_replay import (
 )
 from edgeflare.conform.record.conform_file import holds_conformance
 from edgeflare.core.arm import Arm
-from edgeflare.errors import UserError
 from edgeflare.replay.past_run import PastRun
 from edgeflare.report.run_terminal import print_run
 from edgeflare.run.gate import require_labels
@@ -34,6 +36,7 @@ from edgeflare.run.replay_outcome import regressed
 from edgeflare.run.run_directory import RunDirectory
 from edgeflare.run.run_document import Finding
 from edgeflare.trust.asking import decided_by_user
+from edgeflare.trust.trust import Trust
 
 Run = Annotated[
     Path,
@@ -51,7 +54,8 @@ Devices = Annotated[
         autocompletion=complete_device,
         help="Where to try again, as for `edgeflare search`. If not given the run's own devices, "
         "as far as they are shipped emulated ones; others have to be named again. NAME/all or "
-        "emulated-all is each kernel set, in one table.",
+        "emulated-all is each kernel set, in one table. Several share one replay; with --fleet, "
+        "each class has a replay of its own.",
     ),
 ]
 Compressed = Annotated[
@@ -84,17 +88,24 @@ FailOnWhat = Annotated[
 ]
 
 
+LiesAt = Annotated[Path | None, typer.Option(metavar="PATH", hidden=True)]
+"""Where the run lies that a fleet has sent a copy of, which is what a replay records."""
+
+
+@with_option_groups
 def replay(
     run: Run,
+    *,
     device: Devices = None,
     compressed: Compressed = None,
     original: moved_models.Original = None,
     function: moved_models.Functions = None,
     baseline: Baseline = None,
     fail_on: FailOnWhat = ReplayFailOn.ANY,
-    out: run_options.Out = None,
-    overwrite: run_options.Overwrite = False,
-    resume: run_options.Resume = False,
+    on_fleet: FleetOptions,
+    run_lies_at: LiesAt = None,
+    baseline_lies_at: LiesAt = None,
+    folder: run_options.RunFolder,
     trust: run_options.Trust = False,
     _quiet: Quiet = False,
 ) -> int:
@@ -108,6 +119,9 @@ def replay(
     1 something does; 2 the command has to be corrected; 3 a device, a process or a disk failed;
     130 Ctrl-C. After 3 and 130, the same command with --out REPLAY --resume goes on.
     """
+    on_fleet.require_complete()
+    decided = decided_by_user(trust)
+    name = f"replay-{run.resolve().name}"
     if holds_conformance(directory := RunDirectory(run)):
         from edgeflare.cli.replayed_conformance import replay_conformance  # noqa: PLC0415
 
@@ -119,29 +133,45 @@ def replay(
                 "--function": function,
                 "--baseline": baseline,
                 "--fail-on harmful": harmful,
-                "--resume": resume,
+                "--resume": folder.resume and on_fleet.fleet is None,
             },
             run,
         )
-        trusted = decided_by_user(trust)
-        return replay_conformance(directory, device, trusted, out, overwrite=overwrite)
-    if resume and out is None:
-        raise UserError("--resume has to know which replay: add --out REPLAY")
-    past = PastRun.open(run)
+        if on_fleet.fleet is not None:
+            each = AskedOfEach("replay", name, run=run, again=ANEW)
+            return run_on_fleet(command_on_fleet(each, device, on_fleet, folder))
+        return replay_conformance(
+            directory, device, decided, folder.out, overwrite=folder.overwrite
+        )
+    folder.require_one_way()
+    past = PastRun.open(run, run_lies_at)
     if fail_on is ReplayFailOn.HARMFUL:
         require_labels(past.header.labels, past.header.arms[Arm.DEVICE].choices)
-    against = None if baseline is None else PastRun.open(baseline)
-    decided = decided_by_user(trust)
-    matrix = device is not None and is_matrix(device)
-    profiles = [] if matrix else past.profiles(device, decided)
-    path = out or Path("runs") / f"replay-{run.resolve().name}-{datetime.now():%Y%m%d-%H%M%S}"
+    against = None if baseline is None else PastRun.open(baseline, baseline_lies_at)
+    pair = past.pair(original, instead=compressed, functions=function or ())
+    if on_fleet.fleet is not None:
+        each = AskedOfEach(
+            "replay", name, tuple(map(str, pair.model_hashes().values())), run, baseline
+        )
+        return run_on_fleet(command_on_fleet(each, device, on_fleet, folder))
+    asked = RequestedReplay(past, pair, against, folder.overwrite, folder.resume)
+    path = folder.out or Path("runs") / f"{name}-{datetime.now():%Y%m%d-%H%M%S}"
     needed = [one.directory.path for one in (past, against) if one is not None]
     refuse_as_target(path, "what is replayed, or its baseline", *needed)
-    pair = past.pair(original, instead=compressed, functions=function or ())
-    asked = RequestedReplay(past, pair, against, overwrite, resume)
-    counts = _COUNTS[fail_on]
-    if device is not None and matrix:
+    return _replay_here(asked, device, decided, path, _COUNTS[fail_on])
+
+
+def _replay_here(
+    asked: RequestedReplay,
+    device: Sequence[str] | None,
+    decided: Trust,
+    path: Path,
+    counts: Callable[[Finding], bool],
+) -> int:
+    """Replay a run on devices of this host, and return the exit code."""
+    if device is not None and is_matrix(device):
         return replay_on_kernel_sets(asked, device[0], decided, path, counts)
+    profiles = asked.past.profiles(device, decided)
     document = run_requested_replay(asked, profiles, path, resumed_at=path)
     print_run(Console(), document, str(path))
     result(path)

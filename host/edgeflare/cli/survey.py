@@ -13,8 +13,15 @@ from rich.markup import escape
 
 from edgeflare.campaign.dry_run import evaluate_first_seeds
 from edgeflare.cli import pair_options, run_options, search_options, survey_options
+from edgeflare.cli.command_on_fleet import (
+    AskedOfEach,
+    command_on_fleet,
+    look_at_fleet,
+    run_on_fleet,
+)
 from edgeflare.cli.console import Console
 from edgeflare.cli.failures_reported import failures_reported
+from edgeflare.cli.fleet_options import FleetOptions
 from edgeflare.cli.interruptible import INTERRUPTED, interruptible
 from edgeflare.cli.option_groups import with_option_groups
 from edgeflare.cli.progress import observe
@@ -67,6 +74,8 @@ def survey(
     baseline: survey_options.Baseline = None,
     ensemble: survey_options.Ensemble = None,
     rng_seed: survey_options.RngSeed = 0,
+    on_fleet: FleetOptions,
+    baseline_lies_at: survey_options.BaselineLiesAt = None,
     folder: run_options.RunFolder,
     dry_run: run_options.DryRun = False,
     trust: run_options.Trust = False,
@@ -94,19 +103,20 @@ def survey(
     --precision: it may decide a gate that is undecided.
     """
     folder.require_one_way()
-    if folder.resume and folder.out is not None:
+    on_fleet.require_complete()
+    if folder.resume and folder.out is not None and on_fleet.fleet is None:
         require_survey(folder.out, "--out, or leave out --resume to begin one")
     request = ends.request(groups, own_inputs=inputs is not None)
     at = survey_options.severities_of(conditions, severities)
     decided = decided_by_user(trust)
-    profiles = find_profiles(device, decided)
+    profiles = [] if on_fleet.fleet is not None else find_profiles(device, decided)
     kernels, elsewhere = read_ensemble(ensemble)
     if pair is None and compressed is None:
         raise UserError(
             "name a pair: a folder that holds a pair.toml, or --compressed and --inputs"
         )
     if show is not None:
-        _require_show_alone(show, folder, dry_run=dry_run)
+        _require_show_alone(show, folder, on_fleet, dry_run=dry_run)
     if pair is None and inputs is None:
         raise UserError("a pair that is given by --compressed has no seeds: give --inputs")
     given = preprocessing.settings(original, None if inputs is None else str(inputs), compressed)
@@ -116,7 +126,12 @@ def survey(
         show_conditions(show, loaded, chosen, rng_seed, own_inputs=inputs is not None)
         Console().print(str(show), markup=False, highlight=False, soft_wrap=True)
         return 0
-    earlier = None if baseline is None else load_baseline(baseline)
+    earlier = None if baseline is None else load_baseline(baseline, baseline_lies_at)
+    if on_fleet.fleet is not None:
+        told, of = (loaded.fingerprint(),), f"{loaded.folder_name}-survey"
+        each = AskedOfEach("survey", of, told, baseline=baseline)
+        command = command_on_fleet(each, device, on_fleet, folder)
+        return look_at_fleet(command) if dry_run else run_on_fleet(command)
     request = replace(request, chosen=chosen, baseline=earlier)
     names = tuple(profile.name for profile in profiles)
     plan = survey_run_plan(loaded, names, rng_seed, limit, kernels, elsewhere)
@@ -132,13 +147,7 @@ def survey(
             return 0
         document, had_ended = _run(opened, folder, path, stack, console)
     if document.stopped_by == "interrupt":
-        Console().print(
-            f"stopped by Ctrl-C before its end; the same command with --out {path} --resume goes"
-            " on",
-            markup=False,
-            soft_wrap=True,
-        )
-        return INTERRUPTED
+        return _interrupted(path)
     surveyed = json.loads((path / SURVEY_DOCUMENT).read_bytes())
     print_survey(Console(), surveyed, str(path))
     if had_ended:
@@ -152,6 +161,16 @@ def survey(
     return _exit_code(surveyed)
 
 
+def _interrupted(path: Path) -> int:
+    """Say how to go on, and return the exit code."""
+    Console().print(
+        f"stopped by Ctrl-C before its end; the same command with --out {path} --resume goes on",
+        markup=False,
+        soft_wrap=True,
+    )
+    return INTERRUPTED
+
+
 def _print_look(opened: Survey, folder: run_options.RunFolder, path: Path) -> None:
     """Print what would be asked, and what the first inputs show."""
     progress = progress_of(opened, path) if folder.resume else None
@@ -161,7 +180,9 @@ def _print_look(opened: Survey, folder: run_options.RunFolder, path: Path) -> No
         Console().print(line, markup=False, highlight=False, soft_wrap=True)
 
 
-def _require_show_alone(show: Path, folder: run_options.RunFolder, *, dry_run: bool) -> None:
+def _require_show_alone(
+    show: Path, folder: run_options.RunFolder, on_fleet: FleetOptions, *, dry_run: bool
+) -> None:
     """Refuse --show where something else is asked too, or where its file is there already.
 
     Raises:
@@ -172,6 +193,7 @@ def _require_show_alone(show: Path, folder: run_options.RunFolder, *, dry_run: b
         ("--dry-run", dry_run),
         ("--out", folder.out is not None),
         ("--resume", folder.resume),
+        ("--fleet", on_fleet.fleet is not None),
     ):
         if given:
             raise UserError(f"--show writes a page and surveys nothing: leave out {option}")

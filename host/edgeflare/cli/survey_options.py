@@ -167,6 +167,9 @@ Baseline = Annotated[
         rich_help_panel=_JUDGED,
     ),
 ]
+BaselineLiesAt = Annotated[Path | None, typer.Option(metavar="PATH", hidden=True)]
+"""Where the earlier survey lies that a fleet has sent a copy of, which is what a survey records."""
+
 Findings = Annotated[
     int,
     typer.Option(

@@ -68,6 +68,7 @@ class UnitRuns:
         urgent: whether the user wants to stop at once.
         shown: is called after each change of the state.
         worked: whether anything was done that was not done before.
+        goes_on: what the user types to go on once a device is back.
 
     """
 
@@ -87,6 +88,7 @@ class UnitRuns:
     _show_again: float = _SHOW_SECONDS
     urgent: Callable[[], bool] = lambda: False
     worked: bool = False
+    goes_on: str = "the same command with --resume"
     _units: dict[str, UnitState] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -160,7 +162,7 @@ class UnitRuns:
         if self._waiting and not self._under_way and self._next_of(offered) is None:
             raise InfrastructureError(
                 f"no device of the fleet is left for {len(self._waiting)} units:"
-                f" {self._why_none()}; once one is back, the same command with --resume goes on"
+                f" {self._why_none()}; once one is back, {self.goes_on} goes on"
             )
 
     def _next_for(self, place: DevicePlace) -> WorkUnit | None:

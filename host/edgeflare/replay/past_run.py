@@ -50,6 +50,7 @@ class PastRun:
         deviating: of a survey or a replay, ids of the seeds that deviate themselves, whatever was
             found from them; empty of a search, which does not search from such.
         deviated: ids of those that did in the survey, if it is one, or a replay of one.
+        lies_at: the absolute path that a replay records of it.
 
     """
 
@@ -59,10 +60,15 @@ class PastRun:
     searched: frozenset[int]
     deviating: frozenset[int] = frozenset()
     deviated: frozenset[int] = frozenset()
+    lies_at: str = ""
 
     @classmethod
-    def open(cls, path: Path) -> PastRun:
+    def open(cls, path: Path, copy_of: Path | None = None) -> PastRun:
         """Open a run directory.
+
+        Args:
+            path: of it.
+            copy_of: where the run lies that it is a copy of; None for no copy.
 
         Raises:
             UserError: it is none.
@@ -74,7 +80,9 @@ class PastRun:
         with closing(journal), reporting_damage(directory.journal):
             noted = journal.about()
             header = RunHeader.from_json(noted)
-            past = cls(directory, document, header, frozenset(journal.chains()))
+            searched = frozenset(journal.chains())
+            lies_at = os.path.abspath(copy_of or path)
+            past = cls(directory, document, header, searched, lies_at=lies_at)
             if SURVEY_KEY in noted or document.replay is not None:
                 deviating = frozenset(seeds_that_deviate(journal, header))
                 told = noted.get("replay", {}).get("deviated", ())

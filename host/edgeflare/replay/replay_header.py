@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import os
 from pathlib import Path
 from typing import Any
 
@@ -27,7 +26,7 @@ def replay_note(past: PastRun, baseline: PastRun | None) -> dict[str, Any]:
         "seeds": len(suite),
         "replay": {
             "of": {
-                "run": os.path.abspath(past.directory.path),
+                "run": past.lies_at,
                 "devices": [device.name for device in past.document.devices],
                 "compressed": past.document.pair["compressed"],
             },
@@ -92,7 +91,7 @@ def _known(past: PastRun, baseline: PastRun) -> dict[str, Any]:
         for entry in baseline.suite
         if entry.seed_id in baseline.deviating
     }
-    return {"run": os.path.abspath(where), "sha256": sorted(deviating)}
+    return {"run": baseline.lies_at, "sha256": sorted(deviating)}
 
 
 def _seed_sha256(past: PastRun, entry: Finding) -> str:

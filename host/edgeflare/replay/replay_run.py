@@ -13,6 +13,7 @@ from edgeflare.campaign.opened_pair import OpenedPair, open_pair
 from edgeflare.campaign.recorded_campaign import run_recorded_campaign
 from edgeflare.campaign.reevaluation import evaluate_again
 from edgeflare.campaign.run_description import describe_run
+from edgeflare.campaign.trigger_files import SEEDS_FOLDER
 from edgeflare.core.seeds import Seeds
 from edgeflare.devices.profile import Profile
 from edgeflare.errors import UserError
@@ -67,7 +68,10 @@ def open_replay(past: PastRun, pair: Pair, profiles: Sequence[Profile], stack: E
     opened = open_pair(
         pair, twin_alone, profiles, stack, seeds_for=past.seeds, before=past.header.arms
     )
-    header = replace(describe_run(opened, plan), labels=past.header.labels, names=past.header.names)
+    header = describe_run(opened, plan)
+    described = {**header.pair, "seeds": str(Path(past.lies_at) / SEEDS_FOLDER)}
+    labels, names = past.header.labels, past.header.names
+    header = replace(header, pair=described, labels=labels, names=names)
     return Replay(past, opened, header)
 
 

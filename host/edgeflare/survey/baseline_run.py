@@ -19,10 +19,14 @@ from edgeflare.survey.record.survey_journal import read_checksums, read_facts
 from edgeflare.survey.record.survey_plan import noted_plan
 
 
-def load_baseline(path: Path) -> BaselineSurvey:
+def load_baseline(path: Path, copy_of: Path | None = None) -> BaselineSurvey:
     """Return an earlier survey to compare with.
 
     Of one that was cut off before its document was written, that is derived from its journal.
+
+    Args:
+        path: of its run directory.
+        copy_of: where the survey lies that this is a copy of; None for no copy.
 
     Raises:
         UserError: there is none, or it is no survey, or it is damaged, or its host has not answered
@@ -30,7 +34,7 @@ def load_baseline(path: Path) -> BaselineSurvey:
 
     """
     try:
-        return _load(path)
+        return _load(path, path if copy_of is None else copy_of)
     except DamagedJournalError as error:
         raise UserError(
             f"{RunDirectory(path).journal} is damaged ({error.why}): name another run with"
@@ -38,7 +42,7 @@ def load_baseline(path: Path) -> BaselineSurvey:
         ) from None
 
 
-def _load(path: Path) -> BaselineSurvey:
+def _load(path: Path, named: Path) -> BaselineSurvey:
     require_survey(path, "--baseline")
     document, facts = _document(RunDirectory(path)), read_facts(path)
     cells = document["by_cell"]["slices"]
@@ -57,7 +61,7 @@ def _load(path: Path) -> BaselineSurvey:
                 f"{path} is damaged: its survey.json and its run.db have other {what}: survey it"
                 " anew, or name another run with --baseline"
             )
-    return BaselineSurvey(str(path), document, facts, read_checksums(path))
+    return BaselineSurvey(str(named), document, facts, read_checksums(path))
 
 
 def noted_baseline(directory: RunDirectory) -> BaselineSurvey | None:

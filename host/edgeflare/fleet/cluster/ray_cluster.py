@@ -68,7 +68,7 @@ def cluster(address: str, fleet: Fleet) -> Iterator[None]:
         if "version mismatch" in said.lower():
             raise UserError(f"{address}: {said}") from None
         raise _not_joined(address, said) from None
-    except (ConnectionError, ValueError, ray.exceptions.RayError) as error:
+    except Exception as error:  # which Ray raises as such where its daemon is slow to start
         raise _not_joined(address, " ".join(str(error).split())) from None
     try:
         yield

@@ -82,6 +82,11 @@ class FleetFolder:
             raise
         return lock
 
+    def is_of(self, campaign: str) -> bool:
+        """Tell whether what is there, if anything, comes of the same work."""
+        file = self.path / "campaign"
+        return file.is_file() and file.read_text() == campaign
+
     def _take(self, file: Path, campaign: str, *, resume: bool, overwrite: bool) -> None:
         if file.is_file() and (overwrite or not (self.has_work() or resume)):
             for one in self.path.iterdir():

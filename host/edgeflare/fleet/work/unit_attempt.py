@@ -41,6 +41,10 @@ _TAIL = 2000
 _PRINTED = 2**22
 """The most bytes of what it printed that are: a survey of many inputs as JSON has some."""
 
+_LEAST_COLUMNS, _BEHIND_THE_RUN = 80, 20
+"""Of what it prints: lines are as wide as where there is no terminal, or hold the run's path with
+a file of it, whose place is taken by where the run lies in the end."""
+
 
 @dataclass(frozen=True, slots=True)
 class AttemptOrder:
@@ -158,7 +162,7 @@ def _run_in(
         process = subprocess.Popen(
             command,
             cwd=order.folder,
-            env={key: value for key, value in os.environ.items() if not key.startswith("RAY_")},
+            env=_environment(run),
             stdin=subprocess.DEVNULL,
             stdout=printed,
             stderr=said,
@@ -179,6 +183,12 @@ def _run_in(
         found=found,
         printed=_text(folder / "stdout.txt", run),
     )
+
+
+def _environment(run: Path) -> dict[str, str]:
+    """Return that of a command: nothing of Ray's, and lines in which the run's path is not cut."""
+    kept = {key: value for key, value in os.environ.items() if not key.startswith("RAY_")}
+    return {**kept, "COLUMNS": str(max(_LEAST_COLUMNS, len(str(run)) + _BEHIND_THE_RUN))}
 
 
 def _text(file: Path, run: Path) -> str:
