@@ -15,7 +15,7 @@ import os
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from importlib.util import find_spec
@@ -28,19 +28,17 @@ import typer
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests" / "support"))
 
-from edgeflare.fleet.work.run_archive import archive_run
-
 from edgeflare.fleet.cluster.attempt_engine import EndedAttempt
 from edgeflare.fleet.cluster.ray_cluster import LOCAL, cluster
 from edgeflare.fleet.plan.fleet_file import DevicePlace, Fleet, FleetHost, local_fleet
-from edgeflare.fleet.plan.work_units import search_units
-from edgeflare.fleet.record.fleet_folder import FleetFolder
+from edgeflare.fleet.plan.work_units import WorkUnit
+from edgeflare.fleet.record.fleet_folder import FleetFolder, UnitEnding
 from edgeflare.fleet.record.fleet_state import FleetState
 from edgeflare.fleet.unit_runs import UnitRuns
+from edgeflare.fleet.work.folder_archive import archive_folder
 from edgeflare.fleet.work.unit_attempt import AttemptOrder, AttemptReport, AttemptResult
 from edgeflare.run.merge.merge_runs import merge_runs
 from edgeflare.run.run_directory import write_atomically
-from edgeflare.run.seed_ids import SeedIds
 from multiplied_run import MultipliedRun
 from simulated_fleet import (
     FINDING_BYTES,
@@ -73,8 +71,11 @@ def main(
             for name, seconds in measured.items():
                 print(f"{name:<14} {seconds:.2e} s", flush=True)
         return
-    print("| devices | units of | busy | head | desk | link | lost | repeated | merge |")
-    print("|--:|--:|--:|--:|--:|--:|--:|--:|--:|")
+    print(
+        "| devices | units of | busy | with the screening | screening | of this merging"
+        " | head | desk | link | lost | repeated | merge |"
+    )
+    print("|--:" * 12 + "|")
     for devices in (size for size in SIZES if size <= most):
         for minutes in UNIT_MINUTES:
             asked = scenario(devices, minutes, findings_a_minute, finding_bytes)
@@ -98,9 +99,11 @@ def scenario(
 
 
 def _row(asked: FleetScenario, of: FleetFigures) -> str:
-    shares = " | ".join(f"{100 * one:.1f} %" for one in (of.busy, of.head, of.desk, of.link))
+    devices = " | ".join(f"{100 * one:.1f} %" for one in (of.busy, of.busy_in_all))
+    beside = " | ".join(f"{100 * one:.1f} %" for one in (of.head, of.desk, of.link))
     return (
-        f"| {asked.devices:,} | {asked.unit_seconds / 60:.0f} min | {shares} | {of.lost}"
+        f"| {asked.devices:,} | {asked.unit_seconds / 60:.0f} min | {devices}"
+        f" | {of.screening:,.0f} s | {of.screening_merge:,.0f} s | {beside} | {of.lost}"
         f" | {of.repeated / 60:,.0f} min | {of.merge:,.0f} s |"
     )
 
@@ -131,7 +134,7 @@ class _StillEngine:
         self,
         place: DevicePlace,  # noqa: ARG002
         order: AttemptOrder,
-        screening: bytes | None,  # noqa: ARG002
+        given: Mapping[str, bytes],  # noqa: ARG002
         backup: bytes | None,  # noqa: ARG002
     ) -> None:
         """Begin nothing."""
@@ -149,13 +152,12 @@ class _StillEngine:
         last = len(self.at) == self.passes
         return [AttemptReport(unit, 1, 1, 1, 1.0) for unit in self.units] if last else ()
 
-    def is_up(self, host: str) -> bool:  # noqa: ARG002
+    def is_up(self, place: DevicePlace) -> bool:  # noqa: ARG002
         """Say that each host is up."""
         return True
 
-    def drained(self) -> frozenset[str]:
-        """Return no host."""
-        return frozenset()
+    def give_up(self, unit: str) -> None:
+        """Give up nothing."""
 
     def stop(self) -> None:
         """Stop nothing."""
@@ -165,17 +167,16 @@ def _head_times(hosts: int = 100, host_devices: int = 10) -> dict[str, float]:
     """Measure passes of the head."""
     devices = {"phone": tuple(f"phone-{at}" for at in range(host_devices))}
     fleet = Fleet(tuple(FleetHost(f"host-{at}", f"192.0.2.{at}", devices) for at in range(hosts)))
-    places = fleet.places("phone")
-    units = search_units(SeedIds.first(10 * 24 * len(places)), len(places), 10)
+    places = fleet.places(("phone",))
+    units = [WorkUnit(f"unit-{at:04d}", "phone", ("--version",)) for at in range(24 * len(places))]
     engine = _StillEngine(passes=12)
     with TemporaryDirectory(prefix="edgeflare-fleet-") as folder:
         runs = UnitRuns(
             engine=engine,
             folder=FleetFolder(Path(folder)),
-            state=FleetState("measured", "phone"),
+            state=FleetState("measured"),
             places=places,
-            order=lambda unit, number, device: _order(unit.name, number, device),
-            screening=None,
+            cwd=os.getcwd(),
             stopped=lambda: False,
             shown=lambda _: None,
         )
@@ -192,7 +193,7 @@ def _head_times(hosts: int = 100, host_devices: int = 10) -> dict[str, float]:
 
 
 def _order(unit: str, number: int, device: str) -> AttemptOrder:
-    return AttemptOrder("measured", unit, number, ("--version",), os.getcwd(), None, device, 60.0)
+    return AttemptOrder("measured", unit, number, ("--version",), os.getcwd(), device, 60.0)
 
 
 # What steps take: runs.
@@ -209,18 +210,18 @@ def _run_times(pair: Path, findings: int = 1000) -> dict[str, float]:
         for at, path in enumerate(parts):
             run.write_part(path, range(at, findings, len(parts)), with_inputs=True)
         run.write_part(folder / "few", range(5), with_inputs=True)
-        few, many = archive_run(folder / "few") or b"", archive_run(parts[0]) or b""
+        few, many = archive_folder(folder / "few") or b"", archive_folder(parts[0]) or b""
         size = findings // len(parts)
         kept = FleetFolder(folder / "kept")
-        keep_few = _seconds(lambda: kept.keep_unit("few", few, done=True))
-        keep_many = _seconds(lambda: kept.keep_unit("many", many, done=True), times=3)
+        keep_few = _seconds(lambda: kept.keep_unit("few", few, UnitEnding(0, 0, "")))
+        keep_many = _seconds(lambda: kept.keep_unit("many", many, UnitEnding(0, 0, "")), times=3)
         each = (keep_many - keep_few) / (size - 5)
         whole = _seconds(lambda: merge_runs(parts, folder / "merged", overwrite=True), times=1)
         written = _seconds(lambda: write_atomically(folder / "backup", bytes(10_000_000)))
         (folder / "few" / "findings" / "999999.png").write_bytes(os.urandom(10_000_000))
-        large = archive_run(folder / "few") or b""
-        keep_large = _seconds(lambda: kept.keep_unit("large", large, done=True))
-        archive = _seconds(lambda: archive_run(parts[0]), times=3)
+        large = archive_folder(folder / "few") or b""
+        keep_large = _seconds(lambda: kept.keep_unit("large", large, UnitEnding(0, 0, "")))
+        archive = _seconds(lambda: archive_folder(parts[0]), times=3)
     return {
         "keep": max(0.0, keep_few - 5 * each),
         "keep_finding": each,
@@ -238,24 +239,22 @@ def _ray_times() -> dict[str, float]:
     """Measure attempts and reports in a cluster of this host; nothing where Ray is missing."""
     if find_spec("ray") is None:
         return {}
-    fleet = local_fleet("phone", 2)
+    fleet = local_fleet(["phone"], 2)
     with cluster(LOCAL, fleet):
         import ray  # noqa: PLC0415 - an extra, which reads how it is kept when it is imported
 
         from edgeflare.fleet.cluster.ray_engine import RayEngine  # noqa: PLC0415 - likewise
 
-        engine: Any = RayEngine(fleet, "phone", "measured")
-        (place, _) = fleet.places("phone")
+        engine: Any = RayEngine(fleet, ("phone",), "measured")
+        (place, _) = fleet.places(("phone",))
         for unit in ("warm-1", "warm-2"):
-            engine.start(place, _order(unit, 1, "phone"), None, None)
+            engine.start(place, _order(unit, 1, "phone"), {}, None)
         results: list[AttemptResult | None] = []
         while len(results) < 2:
             results += [one.result for one in engine.ended(60.0)]
         times = 20
         orders = iter([_order(f"unit-{at}", 1, "phone") for at in range(times)])
-        begin = _seconds(
-            lambda: engine.start(place, next(orders), None, None), times, time.monotonic
-        )
+        begin = _seconds(lambda: engine.start(place, next(orders), {}, None), times, time.monotonic)
         waits = _seconds(lambda: ray.wait(list(engine._under_way), timeout=0), clock=time.monotonic)
         while engine._under_way:
             engine.ended(60.0)
