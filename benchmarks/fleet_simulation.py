@@ -54,6 +54,9 @@ UNIT_MINUTES = (1, 5, 10)
 HOURS = 2
 """Of work that each device has."""
 
+MOST_UNITS = 500_000
+"""Of a fleet that is simulated: with more, the head is saturated long before, and it takes long."""
+
 _SEARCHED = ("--limit", "40", "--max-queries", "300", "--fail-on", "none", "--quiet")
 
 
@@ -67,7 +70,7 @@ def main(
 ) -> None:
     """Print a table of fleets, or what steps take here."""
     if pair is not None:
-        for measured in (_head_times(), _run_times(pair), _ray_times()):
+        for measured in (_head_times(), _run_times(pair), _merge_times(pair), _ray_times()):
             for name, seconds in measured.items():
                 print(f"{name:<14} {seconds:.2e} s", flush=True)
         return
@@ -76,10 +79,19 @@ def main(
         " | head | desk | link | lost | repeated | merge |"
     )
     print("|--:" * 12 + "|")
-    for devices in (size for size in SIZES if size <= most):
-        for minutes in UNIT_MINUTES:
-            asked = scenario(devices, minutes, findings_a_minute, finding_bytes)
-            print(_row(asked, SimulatedFleet(asked, ServiceTimes()).run()), flush=True)
+    for devices, minutes in fleets(most):
+        asked = scenario(devices, minutes, findings_a_minute, finding_bytes)
+        print(_row(asked, SimulatedFleet(asked, ServiceTimes()).run()), flush=True)
+
+
+def fleets(most: int) -> list[tuple[int, int]]:
+    """Return how many devices the fleets have, with the minutes of their units."""
+    return [
+        (devices, minutes)
+        for devices in SIZES
+        for minutes in UNIT_MINUTES
+        if devices <= most and devices * 60 * HOURS // minutes <= MOST_UNITS
+    ]
 
 
 def scenario(
@@ -185,8 +197,12 @@ def _head_times(hosts: int = 100, host_devices: int = 10) -> dict[str, float]:
         show = _seconds(lambda: runs.folder.show(runs.state), times=3)
     passes = [after - before for before, after in pairwise(engine.at)]
     look = min(passes[:-1])
+    found = _seconds(lambda: [list(places).index(place) for place in places[::10]], times=3)
+    hosts_found = _seconds(lambda: [fleet.host(place.host) for place in places], times=3)
     return {
         "look": look / len(places),
+        "look_host": hosts_found / len(places) / hosts,
+        "find_place": found / len(places[::10]) / len(places),
         "take": max(0.0, passes[-1] - look) / len(places),
         "show": show / len(units),
     }
@@ -232,6 +248,36 @@ def _run_times(pair: Path, findings: int = 1000) -> dict[str, float]:
     }
 
 
+def _merge_times(pair: Path) -> dict[str, float]:
+    """Measure merges of screenings: more seeds, more runs, and more of both."""
+    with TemporaryDirectory(prefix="edgeflare-fleet-") as made:
+        folder = Path(made)
+        command = [sys.executable, "-m", "edgeflare", "search", str(pair), *_SEARCHED]
+        command += ["--screen-only", "--out", str(folder / "run")]
+        subprocess.run(command, check=True, stdout=sys.stderr)
+        few, seeds = _merge_seconds(folder, 2000, 10), _merge_seconds(folder, 22_000, 10)
+        runs, pairs = _merge_seconds(folder, 2000, 200), _merge_seconds(folder, 2000, 1000)
+        both = _merge_seconds(folder, 22_000, 200)
+    labels = (both - seeds - (runs - few)) / 190 / 20_000
+    each, later = (runs - few) / 190, (pairs - runs) / 800
+    pair_of_runs = (later - each) / (1200 - 210)  # by the sums of the numbers of runs
+    return {
+        "merge_seed": (seeds - few) / 20_000 - 10 * labels,
+        "merge_part": each - 210 * pair_of_runs - 2000 * labels,
+        "merge_pair": pair_of_runs,
+        "merge_part_seed": labels,
+    }
+
+
+def _merge_seconds(folder: Path, seeds: int, runs: int) -> float:
+    """Return what a merge of so many screenings takes, with so many seeds in all."""
+    screened, size = MultipliedRun(folder / "run", seeds), seeds // runs
+    paths = [folder / f"{seeds}-{runs}-{at}" for at in range(runs)]
+    for at, path in enumerate(paths):
+        screened.write_screening(path, range(at * size, (at + 1) * size))
+    return _seconds(lambda: merge_runs(paths, folder / "merged", overwrite=True), times=1)
+
+
 # What steps take: Ray.
 
 
@@ -259,7 +305,10 @@ def _ray_times() -> dict[str, float]:
         while engine._under_way:
             engine.ended(60.0)
         round_trip = _seconds(engine.reports, clock=time.monotonic)
-        ray.get(engine._desk.expect.remote("unit", 1))
+        engine._numbers = {f"unit-{at:05d}": 1 for at in range(24_000)}
+        told = _seconds(engine.reports, clock=time.monotonic)
+        engine._numbers = {"unit": 1}
+        engine.reports()
         one = AttemptReport("unit", 1, 1, 1, 1.0)
         reports = _seconds(
             lambda: ray.get([engine._desk.report.remote(one) for _ in range(1000)]),
@@ -272,6 +321,7 @@ def _ray_times() -> dict[str, float]:
         "wait": waits / times,
         "desk": reports / 1000,
         "take, a call": round_trip,
+        "visit_unit": (told - round_trip) / 24_000,
         "take, by Ray": take / 10_000,
         "node_fixed": nodes,
     }
