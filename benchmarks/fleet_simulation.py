@@ -15,7 +15,7 @@ import os
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from importlib.util import find_spec
@@ -28,19 +28,17 @@ import typer
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests" / "support"))
 
-from edgeflare.fleet.work.run_archive import archive_run
-
 from edgeflare.fleet.cluster.attempt_engine import EndedAttempt
 from edgeflare.fleet.cluster.ray_cluster import LOCAL, cluster
 from edgeflare.fleet.plan.fleet_file import DevicePlace, Fleet, FleetHost, local_fleet
-from edgeflare.fleet.plan.work_units import search_units
-from edgeflare.fleet.record.fleet_folder import FleetFolder
+from edgeflare.fleet.plan.work_units import WorkUnit
+from edgeflare.fleet.record.fleet_folder import FleetFolder, UnitEnding
 from edgeflare.fleet.record.fleet_state import FleetState
 from edgeflare.fleet.unit_runs import UnitRuns
+from edgeflare.fleet.work.folder_archive import archive_folder
 from edgeflare.fleet.work.unit_attempt import AttemptOrder, AttemptReport, AttemptResult
 from edgeflare.run.merge.merge_runs import merge_runs
 from edgeflare.run.run_directory import write_atomically
-from edgeflare.run.seed_ids import SeedIds
 from multiplied_run import MultipliedRun
 from simulated_fleet import (
     FINDING_BYTES,
@@ -56,6 +54,9 @@ UNIT_MINUTES = (1, 5, 10)
 HOURS = 2
 """Of work that each device has."""
 
+MOST_UNITS = 500_000
+"""Of a fleet that is simulated: with more, the head is saturated long before, and it takes long."""
+
 _SEARCHED = ("--limit", "40", "--max-queries", "300", "--fail-on", "none", "--quiet")
 
 
@@ -69,16 +70,28 @@ def main(
 ) -> None:
     """Print a table of fleets, or what steps take here."""
     if pair is not None:
-        for measured in (_head_times(), _run_times(pair), _ray_times()):
+        for measured in (_head_times(), _run_times(pair), _merge_times(pair), _ray_times()):
             for name, seconds in measured.items():
                 print(f"{name:<14} {seconds:.2e} s", flush=True)
         return
-    print("| devices | units of | busy | head | desk | link | lost | repeated | merge |")
-    print("|--:|--:|--:|--:|--:|--:|--:|--:|--:|")
-    for devices in (size for size in SIZES if size <= most):
-        for minutes in UNIT_MINUTES:
-            asked = scenario(devices, minutes, findings_a_minute, finding_bytes)
-            print(_row(asked, SimulatedFleet(asked, ServiceTimes()).run()), flush=True)
+    print(
+        "| devices | units of | busy | with the screening | screening | of this merging"
+        " | head | desk | link | lost | repeated | merge |"
+    )
+    print("|--:" * 12 + "|")
+    for devices, minutes in fleets(most):
+        asked = scenario(devices, minutes, findings_a_minute, finding_bytes)
+        print(_row(asked, SimulatedFleet(asked, ServiceTimes()).run()), flush=True)
+
+
+def fleets(most: int) -> list[tuple[int, int]]:
+    """Return how many devices the fleets have, with the minutes of their units."""
+    return [
+        (devices, minutes)
+        for devices in SIZES
+        for minutes in UNIT_MINUTES
+        if devices <= most and devices * 60 * HOURS // minutes <= MOST_UNITS
+    ]
 
 
 def scenario(
@@ -98,9 +111,11 @@ def scenario(
 
 
 def _row(asked: FleetScenario, of: FleetFigures) -> str:
-    shares = " | ".join(f"{100 * one:.1f} %" for one in (of.busy, of.head, of.desk, of.link))
+    devices = " | ".join(f"{100 * one:.1f} %" for one in (of.busy, of.busy_in_all))
+    beside = " | ".join(f"{100 * one:.1f} %" for one in (of.head, of.desk, of.link))
     return (
-        f"| {asked.devices:,} | {asked.unit_seconds / 60:.0f} min | {shares} | {of.lost}"
+        f"| {asked.devices:,} | {asked.unit_seconds / 60:.0f} min | {devices}"
+        f" | {of.screening:,.0f} s | {of.screening_merge:,.0f} s | {beside} | {of.lost}"
         f" | {of.repeated / 60:,.0f} min | {of.merge:,.0f} s |"
     )
 
@@ -131,7 +146,7 @@ class _StillEngine:
         self,
         place: DevicePlace,  # noqa: ARG002
         order: AttemptOrder,
-        screening: bytes | None,  # noqa: ARG002
+        given: Mapping[str, bytes],  # noqa: ARG002
         backup: bytes | None,  # noqa: ARG002
     ) -> None:
         """Begin nothing."""
@@ -149,13 +164,12 @@ class _StillEngine:
         last = len(self.at) == self.passes
         return [AttemptReport(unit, 1, 1, 1, 1.0) for unit in self.units] if last else ()
 
-    def is_up(self, host: str) -> bool:  # noqa: ARG002
+    def is_up(self, place: DevicePlace) -> bool:  # noqa: ARG002
         """Say that each host is up."""
         return True
 
-    def drained(self) -> frozenset[str]:
-        """Return no host."""
-        return frozenset()
+    def give_up(self, unit: str) -> None:
+        """Give up nothing."""
 
     def stop(self) -> None:
         """Stop nothing."""
@@ -165,17 +179,16 @@ def _head_times(hosts: int = 100, host_devices: int = 10) -> dict[str, float]:
     """Measure passes of the head."""
     devices = {"phone": tuple(f"phone-{at}" for at in range(host_devices))}
     fleet = Fleet(tuple(FleetHost(f"host-{at}", f"192.0.2.{at}", devices) for at in range(hosts)))
-    places = fleet.places("phone")
-    units = search_units(SeedIds.first(10 * 24 * len(places)), len(places), 10)
+    places = fleet.places(("phone",))
+    units = [WorkUnit(f"unit-{at:04d}", "phone", ("--version",)) for at in range(24 * len(places))]
     engine = _StillEngine(passes=12)
     with TemporaryDirectory(prefix="edgeflare-fleet-") as folder:
         runs = UnitRuns(
             engine=engine,
             folder=FleetFolder(Path(folder)),
-            state=FleetState("measured", "phone"),
+            state=FleetState("measured"),
             places=places,
-            order=lambda unit, number, device: _order(unit.name, number, device),
-            screening=None,
+            cwd=os.getcwd(),
             stopped=lambda: False,
             shown=lambda _: None,
         )
@@ -184,15 +197,19 @@ def _head_times(hosts: int = 100, host_devices: int = 10) -> dict[str, float]:
         show = _seconds(lambda: runs.folder.show(runs.state), times=3)
     passes = [after - before for before, after in pairwise(engine.at)]
     look = min(passes[:-1])
+    found = _seconds(lambda: [list(places).index(place) for place in places[::10]], times=3)
+    hosts_found = _seconds(lambda: [fleet.host(place.host) for place in places], times=3)
     return {
         "look": look / len(places),
+        "look_host": hosts_found / len(places) / hosts,
+        "find_place": found / len(places[::10]) / len(places),
         "take": max(0.0, passes[-1] - look) / len(places),
         "show": show / len(units),
     }
 
 
 def _order(unit: str, number: int, device: str) -> AttemptOrder:
-    return AttemptOrder("measured", unit, number, ("--version",), os.getcwd(), None, device, 60.0)
+    return AttemptOrder("measured", unit, number, ("--version",), os.getcwd(), device, 60.0)
 
 
 # What steps take: runs.
@@ -209,18 +226,18 @@ def _run_times(pair: Path, findings: int = 1000) -> dict[str, float]:
         for at, path in enumerate(parts):
             run.write_part(path, range(at, findings, len(parts)), with_inputs=True)
         run.write_part(folder / "few", range(5), with_inputs=True)
-        few, many = archive_run(folder / "few") or b"", archive_run(parts[0]) or b""
+        few, many = archive_folder(folder / "few") or b"", archive_folder(parts[0]) or b""
         size = findings // len(parts)
         kept = FleetFolder(folder / "kept")
-        keep_few = _seconds(lambda: kept.keep_unit("few", few, done=True))
-        keep_many = _seconds(lambda: kept.keep_unit("many", many, done=True), times=3)
+        keep_few = _seconds(lambda: kept.keep_unit("few", few, UnitEnding(0, 0, "")))
+        keep_many = _seconds(lambda: kept.keep_unit("many", many, UnitEnding(0, 0, "")), times=3)
         each = (keep_many - keep_few) / (size - 5)
         whole = _seconds(lambda: merge_runs(parts, folder / "merged", overwrite=True), times=1)
         written = _seconds(lambda: write_atomically(folder / "backup", bytes(10_000_000)))
         (folder / "few" / "findings" / "999999.png").write_bytes(os.urandom(10_000_000))
-        large = archive_run(folder / "few") or b""
-        keep_large = _seconds(lambda: kept.keep_unit("large", large, done=True))
-        archive = _seconds(lambda: archive_run(parts[0]), times=3)
+        large = archive_folder(folder / "few") or b""
+        keep_large = _seconds(lambda: kept.keep_unit("large", large, UnitEnding(0, 0, "")))
+        archive = _seconds(lambda: archive_folder(parts[0]), times=3)
     return {
         "keep": max(0.0, keep_few - 5 * each),
         "keep_finding": each,
@@ -231,6 +248,36 @@ def _run_times(pair: Path, findings: int = 1000) -> dict[str, float]:
     }
 
 
+def _merge_times(pair: Path) -> dict[str, float]:
+    """Measure merges of screenings: more seeds, more runs, and more of both."""
+    with TemporaryDirectory(prefix="edgeflare-fleet-") as made:
+        folder = Path(made)
+        command = [sys.executable, "-m", "edgeflare", "search", str(pair), *_SEARCHED]
+        command += ["--screen-only", "--out", str(folder / "run")]
+        subprocess.run(command, check=True, stdout=sys.stderr)
+        few, seeds = _merge_seconds(folder, 2000, 10), _merge_seconds(folder, 22_000, 10)
+        runs, pairs = _merge_seconds(folder, 2000, 200), _merge_seconds(folder, 2000, 1000)
+        both = _merge_seconds(folder, 22_000, 200)
+    labels = (both - seeds - (runs - few)) / 190 / 20_000
+    each, later = (runs - few) / 190, (pairs - runs) / 800
+    pair_of_runs = (later - each) / (1200 - 210)  # by the sums of the numbers of runs
+    return {
+        "merge_seed": (seeds - few) / 20_000 - 10 * labels,
+        "merge_part": each - 210 * pair_of_runs - 2000 * labels,
+        "merge_pair": pair_of_runs,
+        "merge_part_seed": labels,
+    }
+
+
+def _merge_seconds(folder: Path, seeds: int, runs: int) -> float:
+    """Return what a merge of so many screenings takes, with so many seeds in all."""
+    screened, size = MultipliedRun(folder / "run", seeds), seeds // runs
+    paths = [folder / f"{seeds}-{runs}-{at}" for at in range(runs)]
+    for at, path in enumerate(paths):
+        screened.write_screening(path, range(at * size, (at + 1) * size))
+    return _seconds(lambda: merge_runs(paths, folder / "merged", overwrite=True), times=1)
+
+
 # What steps take: Ray.
 
 
@@ -238,29 +285,30 @@ def _ray_times() -> dict[str, float]:
     """Measure attempts and reports in a cluster of this host; nothing where Ray is missing."""
     if find_spec("ray") is None:
         return {}
-    fleet = local_fleet("phone", 2)
+    fleet = local_fleet(["phone"], 2)
     with cluster(LOCAL, fleet):
         import ray  # noqa: PLC0415 - an extra, which reads how it is kept when it is imported
 
         from edgeflare.fleet.cluster.ray_engine import RayEngine  # noqa: PLC0415 - likewise
 
-        engine: Any = RayEngine(fleet, "phone", "measured")
-        (place, _) = fleet.places("phone")
+        engine: Any = RayEngine(fleet, ("phone",), "measured")
+        (place, _) = fleet.places(("phone",))
         for unit in ("warm-1", "warm-2"):
-            engine.start(place, _order(unit, 1, "phone"), None, None)
+            engine.start(place, _order(unit, 1, "phone"), {}, None)
         results: list[AttemptResult | None] = []
         while len(results) < 2:
             results += [one.result for one in engine.ended(60.0)]
         times = 20
         orders = iter([_order(f"unit-{at}", 1, "phone") for at in range(times)])
-        begin = _seconds(
-            lambda: engine.start(place, next(orders), None, None), times, time.monotonic
-        )
+        begin = _seconds(lambda: engine.start(place, next(orders), {}, None), times, time.monotonic)
         waits = _seconds(lambda: ray.wait(list(engine._under_way), timeout=0), clock=time.monotonic)
         while engine._under_way:
             engine.ended(60.0)
         round_trip = _seconds(engine.reports, clock=time.monotonic)
-        ray.get(engine._desk.expect.remote("unit", 1))
+        engine._numbers = {f"unit-{at:05d}": 1 for at in range(24_000)}
+        told = _seconds(engine.reports, clock=time.monotonic)
+        engine._numbers = {"unit": 1}
+        engine.reports()
         one = AttemptReport("unit", 1, 1, 1, 1.0)
         reports = _seconds(
             lambda: ray.get([engine._desk.report.remote(one) for _ in range(1000)]),
@@ -273,6 +321,7 @@ def _ray_times() -> dict[str, float]:
         "wait": waits / times,
         "desk": reports / 1000,
         "take, a call": round_trip,
+        "visit_unit": (told - round_trip) / 24_000,
         "take, by Ray": take / 10_000,
         "node_fixed": nodes,
     }

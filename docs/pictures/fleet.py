@@ -6,18 +6,20 @@
 from __future__ import annotations
 
 import argparse
+import re
 import sys
+from io import StringIO
 from pathlib import Path
 from typing import Any
 
 import matplotlib as mpl
 from matplotlib.figure import Figure
-from matplotlib.ticker import FuncFormatter, PercentFormatter
+from matplotlib.ticker import FuncFormatter, MaxNLocator, NullLocator, PercentFormatter
 
 ROOT = Path(__file__).parents[2]
 sys.path[:0] = [str(ROOT / "benchmarks"), str(ROOT / "tests" / "support")]
 
-from fleet_simulation import SIZES, UNIT_MINUTES, scenario  # noqa: E402
+from fleet_simulation import SIZES, UNIT_MINUTES, fleets, scenario  # noqa: E402
 
 from simulated_fleet import FleetFigures, ServiceTimes, SimulatedFleet  # noqa: E402
 
@@ -37,12 +39,21 @@ def main() -> None:
     sizes = [size for size in SIZES if size <= options.most]
     figures = {
         (size, minutes): SimulatedFleet(scenario(size, minutes), ServiceTimes()).run()
-        for size in sizes
-        for minutes in UNIT_MINUTES
+        for size, minutes in fleets(options.most)
     }
-    mpl.rcParams["svg.hashsalt"] = "fleet"
     out = options.out or Path(__file__).with_suffix(".svg")
-    draw(figures, sizes).savefig(out, metadata={"Date": None, "Creator": None})
+    out.write_text(svg(draw(figures, sizes)))
+
+
+def svg(figure: Figure) -> str:
+    """Return a figure with its texts as text, and each path on a line."""
+    mpl.rcParams["svg.hashsalt"] = "fleet"
+    mpl.rcParams["svg.fonttype"] = "none"
+    written = StringIO()
+    nothing = dict.fromkeys(("Date", "Creator", "Format", "Type"))
+    figure.savefig(written, format="svg", metadata=nothing)
+    paths = re.sub(r" *\n(?=[MLHVCQz\"]|[ ]*[/]?>)", " ", written.getvalue())
+    return re.sub(r">\n *(?=<(?:/g|/defs|use|path))", ">", paths).rstrip() + "\n"
 
 
 def draw(figures: dict[tuple[int, int], FleetFigures], sizes: list[int]) -> Figure:
@@ -50,10 +61,12 @@ def draw(figures: dict[tuple[int, int], FleetFigures], sizes: list[int]) -> Figu
     figure = Figure(figsize=(11, 3.4), layout="constrained")
     devices, head, merge = figure.subplots(1, 3)
     for minutes in UNIT_MINUTES:
-        busy = [figures[size, minutes].busy for size in sizes]
-        devices.plot(sizes, busy, "o-", markersize=4, label=f"units of {minutes} min")
-    whole = [figures[size, SHOWN].busy_in_all for size in sizes]
-    devices.plot(sizes, whole, "k:", label=f"{SHOWN} min, and the screening\non one device")
+        busy = {size: one.busy_in_all for (size, units), one in figures.items() if units == minutes}
+        devices.plot(
+            list(busy), list(busy.values()), "o-", markersize=4, label=f"units of {minutes} min"
+        )
+    searched = [figures[size, SHOWN].busy for size in sizes]
+    devices.plot(sizes, searched, "k:", label=f"{SHOWN} min, without the screening")
     devices.set_title("Devices that do what is kept")
     for name, field in PARTS.items():
         shares = [min(1.0, getattr(figures[size, SHOWN], field)) for size in sizes]
@@ -68,6 +81,7 @@ def draw(figures: dict[tuple[int, int], FleetFigures], sizes: list[int]) -> Figu
     for panel in (devices, head):
         panel.set_ylim(0, 1.03)
         panel.yaxis.set_major_formatter(PercentFormatter(1.0))
+        panel.yaxis.set_major_locator(MaxNLocator(4))
         panel.legend(frameon=False, fontsize=8)
     return figure
 
@@ -75,6 +89,8 @@ def draw(figures: dict[tuple[int, int], FleetFigures], sizes: list[int]) -> Figu
 def _set_devices(panel: Any) -> None:
     panel.set_xscale("log")
     panel.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.0f}"))
+    for axis in (panel.xaxis, panel.yaxis):
+        axis.set_minor_locator(NullLocator())
     panel.set_xlabel("devices")
     panel.title.set_fontsize(10)
     panel.grid(alpha=0.3)

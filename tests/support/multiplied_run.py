@@ -6,7 +6,7 @@ For `benchmarks/merge_size.py` and `benchmarks/fleet_simulation.py`.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -29,11 +29,24 @@ class MultipliedRun:
         self._about = journal.about()
         self._rows = {table: list(journal.seed_rows.each(table)) for table in KEYS}
         self._found = sorted(row[0] for row in self._rows["triggers"])
+        self._answered = sorted(row[1] for row in self._rows["answers"] if row[0] == "seed")
         self._all = findings
         journal.close()
 
     def write_part(self, path: Path, seed_ids: range, *, with_inputs: bool) -> None:
         """Write a run with the findings from some seeds."""
+        self._write_rows(path, seed_ids, self._found, KEYS)
+        for folder in ("findings", "refined", "seeds") if with_inputs else ():
+            (path / folder).mkdir()
+            self._link(path / folder, seed_ids)
+
+    def write_screening(self, path: Path, seed_ids: range) -> None:
+        """Write a run with the answers to some seeds, from none of which it searched."""
+        self._write_rows(path, seed_ids, self._answered, ("answers",))
+
+    def _write_rows(
+        self, path: Path, seed_ids: range, sources: Sequence[int], tables: Iterable[str]
+    ) -> None:
         ids = SeedIds.of(seed_ids)
         plan = {**self._about["plan"], "seed_ids": str(ids)}
         labels = [0] * self._all
@@ -43,14 +56,13 @@ class MultipliedRun:
         directory = RunDirectory(path)
         journal = Journal.create(directory.journal, about)
         with journal.transaction():
-            for table in KEYS:
-                journal.seed_rows.insert(table, self._multiplied(table, seed_ids))
+            for table in tables:
+                journal.seed_rows.insert(table, self._multiplied(table, seed_ids, sources))
         journal.close()
-        for folder in ("findings", "refined", "seeds") if with_inputs else ():
-            (path / folder).mkdir()
-            self._link(path / folder, seed_ids)
 
-    def _multiplied(self, table: str, seed_ids: range) -> Iterator[tuple[Any, ...]]:
+    def _multiplied(
+        self, table: str, seed_ids: range, sources: Sequence[int]
+    ) -> Iterator[tuple[Any, ...]]:
         rows: dict[int, list[tuple[Any, ...]]] = {}
         place = _KEY_PLACE.get(table, 0)
         for row in self._rows[table]:
@@ -59,7 +71,7 @@ class MultipliedRun:
             elif row[0] != "canary":
                 rows.setdefault(row[place], []).append(row)
         for seed_id in seed_ids:
-            source = self._found[seed_id % len(self._found)]
+            source = sources[seed_id % len(sources)]
             for row in rows.get(source, ()):
                 named = tuple(
                     one.replace(f"/{source:06d}.", f"/{seed_id:06d}.")

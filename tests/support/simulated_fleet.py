@@ -3,16 +3,21 @@
 The head is one thread that makes passes, as `UnitRuns` does: it begins attempts on all free places,
 takes the results that are there, and reads what the desk has of reports. Reports and backups
 are flows, whose delays follow from mean-value analysis of one server and many attempts that ask it
-now and then. Attempts, losses and results are events. What a step takes was measured.
+now and then. Attempts, losses and results are events. What a step takes was measured. First all
+devices evaluate their part of the seeds, as `screening_parts` says, then the head merges that, and
+then they search.
 """
 
 from __future__ import annotations
 
 import random
 from collections import deque
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from heapq import heappop, heappush
 from itertools import count
+
+from edgeflare.fleet.plan.work_units import screening_parts
 
 PATIENCE_SECONDS = 60.0
 """For which a session tries to have a lost device back before its command gives up."""
@@ -30,9 +35,13 @@ class ServiceTimes:
 
     Attributes:
         look: a pass that has nothing to begin; for each place.
+        look_host: the same, for each place and each host, among which its own is looked for.
         nodes: asking Ray for its nodes; for each node.
         node_fixed: the same, whatever their number.
         begin: beginning an attempt in the head's thread, without what the desk takes.
+        find_place: finding the device of an attempt, as it begins and ends; for each place.
+        visit_unit: telling the desk of attempts, as each begins and in each pass; for each unit
+            begun so far.
         wait: one look at whether an attempt has ended.
         keep: keeping the result of an attempt; without its findings.
         keep_finding: unpacking the files of one finding of a result, without their bytes.
@@ -45,13 +54,20 @@ class ServiceTimes:
         start_seed: the same, for each seed of the screening.
         finish: from the last answer of the device to an archived run.
         merge_finding: of the merge at the end.
+        merge_seed: of the merge of the screening.
+        merge_part: of both merges, for each run that is merged.
+        merge_pair: the same, for each pair of them, whose names are compared.
+        merge_part_seed: the same, for each run and each seed of all, whose labels each run has.
 
     """
 
     look: float = 5.0e-7
+    look_host: float = 2.5e-8
     nodes: float = 5.5e-5
     node_fixed: float = 3.4e-4
     begin: float = 4.0e-3
+    find_place: float = 3.5e-7
+    visit_unit: float = 9.0e-7
     wait: float = 2.5e-6
     keep: float = 1.5e-3
     keep_finding: float = 1.9e-3
@@ -64,6 +80,10 @@ class ServiceTimes:
     start_seed: float = 6.5e-5
     finish: float = 0.5
     merge_finding: float = 3.8e-3
+    merge_seed: float = 1.1e-4
+    merge_part: float = 4.5e-3
+    merge_pair: float = 2.2e-6
+    merge_part_seed: float = 2.6e-7
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +98,6 @@ class FleetScenario:
         findings_a_minute: of device time; each is from a seed of its own.
         finding_bytes: that a finding has in an archive.
         screening_seconds: of device time, to evaluate one seed.
-        screening_devices: at most so many evaluate the seeds at once.
         link_bytes: that the head's link carries in a second.
         device_hours: between two failures of a device, in the mean; 0 for none.
         device_away: seconds for which a device that failed is away.
@@ -102,7 +121,6 @@ class FleetScenario:
     findings_a_minute: float = FINDINGS_A_MINUTE
     finding_bytes: float = FINDING_BYTES
     screening_seconds: float = 0.085
-    screening_devices: int = 1
     link_bytes: float = 1.25e8
     device_hours: float = 24.0
     device_away: float = 90.0
@@ -129,13 +147,14 @@ class FleetFigures:
     """What came of it.
 
     Attributes:
-        screening: seconds in which the seeds were evaluated.
-        seconds: from the first attempt to the last result, the screening left out.
+        screening: seconds in which the seeds were evaluated, and that was merged.
+        screening_merge: of these, in which it was merged.
+        seconds: from the first attempt of the search to its last result.
         busy: share of the device time of these seconds in which devices did what was kept.
         busy_in_all: the same of all seconds, with the screening.
         repeated: device seconds of work that was lost and made again.
-        head: share of the seconds in which the head's thread worked.
-        desk: share of its time in which the desk took reports.
+        head: share of all seconds in which the head's thread worked.
+        desk: share of them in which the desk took reports.
         link: share of what the head's link carries that backups and results ask for.
         merge: seconds of the merge behind it.
         lost: attempts that were lost or failed.
@@ -145,6 +164,7 @@ class FleetFigures:
     """
 
     screening: float
+    screening_merge: float
     seconds: float
     busy: float
     busy_in_all: float
@@ -182,10 +202,18 @@ class SharedServer:
 
 @dataclass(slots=True)
 class SimulatedUnit:
-    """A unit: how long it takes a device, and how much of this is left by its last backup."""
+    """A unit.
+
+    Attributes:
+        seconds: it takes a device.
+        left: of these, by its last backup.
+        known: whether the desk has been told of it.
+
+    """
 
     seconds: float
     left: float
+    known: bool = False
 
 
 @dataclass(slots=True)
@@ -249,6 +277,9 @@ class SimulatedFleet:
     _reported: float = 0.0
     _nodes_asked: float = -1e9
     _show_again: float = 0.0
+    _searching: bool = False
+    _known: int = 0
+    _shown: int = 0
     _order: count[int] = field(default_factory=count)
     _events: list[tuple[float, int, str, int, SimulatedAttempt | None]] = field(
         default_factory=list
@@ -270,29 +301,39 @@ class SimulatedFleet:
             RuntimeError: all devices are quarantined.
 
         """
-        asked = self.scenario
+        asked, times = self.scenario, self.times
         self._prepare()
-        useful = sum(unit.seconds for unit in self._waiting)
-        while self._waiting or self._under_way:
-            self._pass()
-            if not self._under_way and all(one.quarantined for one in self._devices):
-                raise RuntimeError("all devices are quarantined")
-        at_once = min(asked.devices, asked.screening_devices)
-        screening = asked.findings * asked.screening_seconds / at_once + self._start_seconds()
+        parts = screening_parts(round(asked.findings), asked.devices)
+        screened = self._work_through([len(part) * asked.screening_seconds for part in parts])
+        merge = asked.findings * times.merge_seed + self._merge_seconds(len(parts))
+        merge = merge if len(parts) > 1 else 0.0
+        self._spend(merge)
+        screening = self._reported = self.now
+        self._searching = True
+        count = asked.devices * asked.units_of_a_device
+        drawn = [asked.unit_seconds * self._rng.uniform(0.8, 1.2) for _ in range(count)]
+        useful = self._work_through(drawn)
+        searched = self.now - screening
         return FleetFigures(
             screening=screening,
-            seconds=self.now,
-            busy=useful / (asked.devices * self.now),
-            busy_in_all=useful / (asked.devices * (self.now + screening)),
+            screening_merge=merge,
+            seconds=searched,
+            busy=useful / (asked.devices * searched),
+            busy_in_all=(useful + screened) / (asked.devices * self.now),
             repeated=self._repeated,
             head=self._work / self.now,
             desk=self._desk_work / self.now,
             link=self._link_bytes / (asked.link_bytes * self.now),
-            merge=asked.findings * self.times.merge_finding,
+            merge=asked.findings * times.merge_finding + self._merge_seconds(len(parts) + count),
             lost=self._lost,
             quarantined=sum(one.quarantined for one in self._devices),
             done=self._done,
         )
+
+    def _merge_seconds(self, runs: int) -> float:
+        """Return for how long so many runs are merged, without what they have of their seeds."""
+        labels = self.times.merge_part_seed * self.scenario.findings
+        return runs * (self.times.merge_part + labels + self.times.merge_pair * runs)
 
     def _prepare(self) -> None:
         asked = self.scenario
@@ -300,14 +341,21 @@ class SimulatedFleet:
         self._desk = SharedServer(asked.devices, asked.report_seconds, self.times.desk)
         self._devices = [SimulatedDevice() for _ in range(asked.devices)]
         self._free = list(range(asked.devices))
-        for _ in range(asked.devices * asked.units_of_a_device):
-            seconds = asked.unit_seconds * self._rng.uniform(0.8, 1.2)
-            self._waiting.append(SimulatedUnit(seconds, seconds))
         for at in range(asked.devices if asked.device_hours else 0):
             self._in(self._rng.expovariate(1 / (3600 * asked.device_hours)), "fail", at)
         hosts = -(-asked.devices // asked.host_devices)
         for host in range(hosts if asked.host_hours else 0):
             self._in(self._rng.expovariate(1 / (3600 * asked.host_hours)), "lose", host)
+
+    def _work_through(self, seconds: Sequence[float]) -> float:
+        """Do units that take a device so long each; return the sum of that."""
+        self._waiting.extend(SimulatedUnit(one, one) for one in seconds)
+        self._shown += len(seconds)
+        while self._waiting or self._under_way:
+            self._pass()
+            if not self._under_way and all(one.quarantined for one in self._devices):
+                raise RuntimeError("all devices are quarantined")
+        return sum(seconds)
 
     def _pass(self) -> None:
         """Make one pass of `UnitRuns`."""
@@ -327,14 +375,15 @@ class SimulatedFleet:
             self._collect(*self._ended.popleft())
         self._take_reports()
         if self.now >= self._show_again:
-            seconds = times.show * asked.devices * asked.units_of_a_device
+            seconds = times.show * self._shown
             self._spend(seconds)
             rest = seconds / asked.show_share if asked.show_share else 0.0
             self._show_again = self.now + max(asked.show_seconds, rest)
 
     def _look(self) -> None:
         asked, times = self.scenario, self.times
-        self._spend(times.look * asked.devices)
+        each = times.look + times.look_host * -(-asked.devices // asked.host_devices)
+        self._spend(each * asked.devices)
         if self.now - self._nodes_asked >= asked.nodes_seconds:
             self._spend(self._nodes_seconds())
             self._nodes_asked = self.now
@@ -349,7 +398,11 @@ class SimulatedFleet:
     def _begin(self, at: int) -> None:
         """Begin an attempt on a place, which may have been lost without the head's knowledge."""
         unit = self._waiting.popleft()
-        self._spend(self.times.begin + self._desk.delays[self._at_work])
+        if not unit.known:
+            unit.known = True
+            self._known += 1
+        self._spend(self.times.begin + self.times.find_place * self.scenario.devices)
+        self._visit()
         self._under_way += 1
         self._at_work += 1
         searching = self.now + self._start_seconds()
@@ -371,9 +424,10 @@ class SimulatedFleet:
         assert attempt is not None
         unit, device.attempt = attempt.unit, None
         self._under_way -= 1
-        kept = (unit.seconds - unit.left) / 60 * asked.findings_a_minute
+        found = asked.findings_a_minute if self._searching else 0.0
+        kept = (unit.seconds - unit.left) / 60 * found
         each = times.keep_finding + asked.finding_bytes * times.unpack_byte
-        self._spend(times.keep + kept * each)
+        self._spend(times.keep + times.find_place * asked.devices + kept * each)
         if done:
             self._done += 1
             device.failures = 0
@@ -393,14 +447,24 @@ class SimulatedFleet:
         size = backups * self._run_bytes(asked.unit_seconds / 2)
         self._link_bytes += size
         spent = reports * times.take + size * times.keep_byte
-        self._spend(spent + self._desk.delays[self._at_work])
+        self._spend(spent)
+        self._visit()
+
+    def _visit(self) -> None:
+        """Tell the desk of all attempts, for which head and desk work both."""
+        told = self.times.visit_unit * self._known
+        self._desk_work += told
+        self._spend(told + self._desk.delays[self._at_work])
 
     def _run_bytes(self, seconds: float) -> float:
         """Return the bytes of the run of a unit after so many seconds of device time."""
+        if not self._searching:
+            return 0.0
         return seconds / 60 * self.scenario.findings_a_minute * self.scenario.finding_bytes
 
     def _start_seconds(self) -> float:
-        return self.times.start + self.times.start_seed * self.scenario.findings
+        read = self.scenario.findings if self._searching else 0.0
+        return self.times.start + self.times.start_seed * read
 
     # The clock, and what happens meanwhile.
 

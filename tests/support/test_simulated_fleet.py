@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from edgeflare.fleet.plan.work_units import screening_parts
 from simulated_fleet import FleetScenario, ServiceTimes, SharedServer, SimulatedFleet
 
 INSTANT = ServiceTimes(**{field.name: 0.0 for field in fields(ServiceTimes)})
@@ -16,6 +17,11 @@ INSTANT = ServiceTimes(**{field.name: 0.0 for field in fields(ServiceTimes)})
 
 def calm(devices: int, **how: float) -> FleetScenario:
     return FleetScenario(devices, device_hours=0, host_hours=0, **how)  # type: ignore[arg-type]
+
+
+def screened(asked: FleetScenario) -> int:
+    """Return in how many units the seeds are evaluated."""
+    return len(screening_parts(round(asked.findings), asked.devices))
 
 
 @given(
@@ -35,10 +41,10 @@ def test_all_is_done_and_no_device_does_more_than_it_can(
         found = SimulatedFleet(asked, ServiceTimes()).run()
     except RuntimeError:
         return  # hosts were lost so often that no device was left
-    assert found.done == devices * units
+    assert found.done == devices * units + screened(asked)
     assert 0.0 < found.busy <= 1.0
-    kept = found.busy * devices * found.seconds
-    assert kept + found.repeated <= devices * found.seconds
+    time = devices * (found.screening + found.seconds)
+    assert found.busy_in_all * time + found.repeated <= time
     assert all(0.0 <= one <= 1.0 for one in (found.head, found.desk))
     assert (found.lost == 0) <= (found.repeated == 0.0)
 
@@ -59,7 +65,9 @@ def test_one_device_needs_the_time_of_its_units_and_of_their_starts() -> None:
     assert found.seconds == pytest.approx(kept + 20 * 15.0, abs=20 * asked.wait_seconds)
 
 
-@pytest.mark.parametrize("step", ["begin", "keep_finding", "desk", "nodes", "start_seed"])
+@pytest.mark.parametrize(
+    "step", ["begin", "keep_finding", "desk", "nodes", "start_seed", "visit_unit"]
+)
 def test_a_slower_step_leaves_devices_idle(step: str) -> None:
     asked = calm(100, unit_seconds=60.0)
     times = ServiceTimes()
@@ -91,8 +99,26 @@ def test_a_device_that_is_away_for_long_is_quarantined() -> None:
     brief = SimulatedFleet(failing, ServiceTimes()).run()
     long = SimulatedFleet(replace(failing, device_away=3600.0), ServiceTimes()).run()
     assert brief.quarantined < long.quarantined
-    assert brief.done == long.done == 20 * 24
+    assert brief.done == long.done == 20 * 24 + screened(failing)
     assert long.busy < brief.busy
+
+
+def test_the_screening_is_shared_out_and_merged() -> None:
+    """Ten devices evaluate 1,000 seeds in the time of 100, and the head merges ten runs."""
+    asked = calm(10, unit_seconds=300.0, units_of_a_device=20, screening_seconds=1.0)
+    times = replace(INSTANT, start=4.0, merge_seed=0.01, merge_part=2.0)
+    found = SimulatedFleet(asked, times).run()
+    assert found.screening_merge == pytest.approx(1000 * 0.01 + 10 * 2.0)
+    evaluated = found.screening - found.screening_merge
+    assert evaluated == pytest.approx(4.0 + 100.0, abs=2 * asked.wait_seconds)
+    assert found.merge == pytest.approx((10 + 200) * 2.0)
+
+
+def test_few_seeds_are_evaluated_by_one_device_and_not_merged() -> None:
+    asked = calm(10, unit_seconds=60.0, units_of_a_device=10, screening_seconds=1.0)
+    found = SimulatedFleet(asked, replace(INSTANT, merge_part=2.0)).run()
+    assert found.screening_merge == 0.0
+    assert found.screening == pytest.approx(100.0, abs=2 * asked.wait_seconds)
 
 
 def test_all_is_drawn_from_the_seed() -> None:
