@@ -4,6 +4,7 @@ from __future__ import annotations
 
 LONGEST_FILES = (
     "fleet/cluster/test_ray_engine.py",
+    "cli/test_command_on_fleet.py",
     "docs/test_commands.py",
     "devices/transports/test_adb.py",
     "cli/test_runs_on_ray.py",

@@ -122,3 +122,11 @@ def test_the_cutting_into_units_is_kept(tmp_path: Path) -> None:
     parts = {"unit-0000": SeedIds.read("0:3"), "unit-0001": SeedIds.read("3:7,9")}
     folder.keep_parts(parts)
     assert folder.kept_parts() == parts
+
+
+def test_whose_work_is_there_is_known(tmp_path: Path) -> None:
+    folder = FleetFolder(tmp_path / "run.fleet")
+    assert not folder.is_of("one")
+    claim(folder, "one")
+    assert folder.is_of("one")
+    assert not folder.is_of("other")
