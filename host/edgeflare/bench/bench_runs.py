@@ -125,5 +125,5 @@ def _finished(directory: RunDirectory, header: RunHeader) -> RunDocument | None:
         return None
     with closing(Journal.open(directory.journal)) as journal:
         begun = RunHeader.from_json(journal.about())
-        require_same(begun, header, str(directory.path), ignored={"device"})
+        require_same(begun, header, str(directory.path))
     return document

@@ -16,6 +16,7 @@ from edgeflare.cli.console import Console
 from edgeflare.errors import UserError
 from edgeflare.fleet.record.fleet_folder import FleetFolder
 from edgeflare.fleet.record.fleet_state import FleetState
+from edgeflare.run.run_lock import is_locked
 from edgeflare.suggestion import suggestion
 from edgeflare.untrusted_text import printable
 
@@ -44,12 +45,16 @@ def status(run: FleetRun, as_json: AsJson = False) -> None:
     It reads RUN.fleet/fleet.json, which the command that works on the fleet writes every few
     seconds. RUN.fleet/fleet.html shows the same in a browser.
     """
-    state = FleetFolder.beside(run).shown()
+    folder = FleetFolder.beside(run)
+    state = folder.shown()
     if as_json:
         typer.echo(json.dumps(state.to_json(), indent=1))
         return
     console = Console()
-    console.print(f"{state.summary()}{'; the command has ended' if state.ended else ''}")
+    ended = "; the command has ended" if state.ended else ""
+    if not ended and not is_locked(folder.path):
+        ended = "; the command is gone: the same one with --resume goes on"
+    console.print(f"{state.summary()}{ended}")
     console.print(_places(state))
 
 

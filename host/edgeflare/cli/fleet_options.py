@@ -51,7 +51,8 @@ LocalDevices = Annotated[
         min=1,
         max=1000,
         metavar="N",
-        help="With --fleet local and no --fleet-file: how many of the device at once.",
+        help="With --fleet local: how many of the device at once, where each start is another, as of"
+        " an emulation.",
         rich_help_panel=_FLEET,
     ),
 ]
@@ -63,7 +64,7 @@ class FleetOptions:
 
     fleet: FleetAddress = None
     fleet_file: FleetFile = None
-    fleet_devices: LocalDevices = 2
+    fleet_devices: LocalDevices = 1
 
     def require_complete(self) -> None:
         """Refuse options of a fleet without one, and a cluster without its devices.
@@ -72,11 +73,18 @@ class FleetOptions:
             UserError: it is so.
 
         """
+        if self.fleet == "":
+            raise UserError("--fleet names no cluster: give HOST:PORT of its head, or local")
+        if self.fleet == "local" and self.fleet_file is not None:
+            raise UserError(
+                "--fleet local is a cluster of this host alone: leave out --fleet-file, or give the"
+                " HOST:PORT of a head"
+            )
         if self.fleet is None and self != FleetOptions():
             raise UserError("--fleet-file and --fleet-devices belong to --fleet")
         if self.fleet_file is not None and self.fleet_devices != FleetOptions().fleet_devices:
             raise UserError(
-                "--fleet-devices is for --fleet local without --fleet-file: leave it out"
+                "--fleet-devices is for --fleet local: leave it out, since --fleet-file says it"
             )
         if self.fleet not in (None, "local") and self.fleet_file is None:
             raise UserError(

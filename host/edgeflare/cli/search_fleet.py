@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sys
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -15,9 +16,10 @@ from edgeflare.cli.interruptible import INTERRUPTED, interruptible
 from edgeflare.cli.matrix_options import is_matrix
 from edgeflare.cli.quiet import result
 from edgeflare.cli.requested_search import RequestedSearch
+from edgeflare.cli.run_options import naming_other_host
 from edgeflare.cli.search_exit_code import search_exit_code
 from edgeflare.cli.shown_fleet import shown_fleet
-from edgeflare.errors import InfrastructureError, UserError
+from edgeflare.errors import EdgeFlareError, InfrastructureError, UserError
 from edgeflare.fleet.cluster.ray_cluster import LOCAL
 from edgeflare.fleet.opened_fleet import FleetWork, campaign_of, opened_fleet
 from edgeflare.fleet.plan.unit_command import DEVICE, RESUME, RUN, given_run, shown_command
@@ -91,10 +93,15 @@ def search_on_fleet(
         return 0
     document, ended = search.run()
     if document is None:
-        sys.stderr.write("stopped before the seeds were evaluated; --resume goes on\n")
+        sys.stderr.write(
+            f"stopped before the seeds were evaluated; the same command with --out {path} --resume"
+            " goes on\n"
+        )
         return INTERRUPTED
     print_run(Console(), document, str(path))
     result(path)
+    if ended and document.stopped_by is not None:
+        raise InfrastructureError(f"{path} lacks a part of the seeds: --resume goes on")
     return search_exit_code(document, asked.fail_on, allow) if ended else INTERRUPTED
 
 
@@ -160,13 +167,21 @@ class FleetSearch:
             try:
                 ended = self._run_all(runs)
             except (InfrastructureError, UserError) as lost:
-                if self._merge(runs) is None:
+                if not self._is_merged(runs):
                     raise
                 raise type(lost)(f"{lost}; what is done is in {self.out}") from None
             return self._merge(runs), ended
 
+    def _is_merged(self, runs: UnitRuns) -> bool:
+        """Merge what is done as something else has failed, which is what the user has to hear."""
+        try:
+            return self._merge(runs) is not None
+        except EdgeFlareError:
+            return False
+
     def _run_all(self, runs: UnitRuns) -> bool:
         """Evaluate the seeds, search from them, and measure the rest; whether all is done."""
+        runs.goes_on = f"the same command with --out {self.out} --resume"
         parts = runs.folder.kept_parts()
         if parts is None:
             parts = self._parts(len(runs.places))
@@ -185,7 +200,7 @@ class FleetSearch:
         whole = archive_folder(self.out)
         if whole is not None and runs.folder.backup(_REST) is None:
             runs.folder.keep_backup(_REST, whole)
-        return runs.run([WorkUnit(_REST, self.device_class, self._command())])
+        return runs.run([WorkUnit(_REST, self.device_class, self._command(), backed_up=False)])
 
     def _screening(self, runs: UnitRuns, screened: Sequence[WorkUnit]) -> bytes:
         """Return the answers to all seeds, as the archive of one run."""
@@ -194,7 +209,8 @@ class FleetSearch:
         if len(parts) > 1:
             whole = runs.folder.path / "screening"
             allowed = self.asked.folder.allow_other_host
-            merge_runs(parts, whole, overwrite=True, allow_other_host=allowed)
+            with naming_other_host():
+                merge_runs(parts, whole, overwrite=True, allow_other_host=allowed)
         archived = archive_folder(whole)
         if archived is None:
             raise InfrastructureError(f"{whole} is gone: begin again with --overwrite")
@@ -222,9 +238,9 @@ class FleetSearch:
 
     def _work(self) -> FleetWork:
         classes = (self.device_class,)
-        chosen = str(self.asked.plan.seed_ids or "")
-        how = self.asked.folder
-        told = (self.asked.pair.fingerprint(), self.device_class, chosen, *self.words)
+        plan, how = self.asked.plan, self.asked.folder
+        decides = json.dumps(plan.to_json(), sort_keys=True)
+        told = (self.asked.pair.fingerprint(), self.device_class, decides, str(self.asked.test))
         return FleetWork(
             self.options.fleet or LOCAL,
             self.options.fleet_of(classes),
@@ -239,6 +255,10 @@ class FleetSearch:
         """Return the seeds of each unit, by its name."""
         seeds = count_seeds(self.asked.pair, self.asked.plan)
         chosen = self.asked.plan.seed_ids or SeedIds.first(seeds)
+        if chosen.last >= seeds:
+            raise UserError(
+                f"--seed-ids names seed {chosen.last}, and {self.asked.pair.name} has {seeds}"
+            )
         searched = search_parts(chosen, places, self.unit_seeds)
         return {
             **_numbered(_SCREENED, screening_parts(seeds, places)),
@@ -255,8 +275,8 @@ class FleetSearch:
 
         """
         folder = runs.folder
-        if not runs.worked and RunDirectory(self.out).document.is_file():
-            return load_document(RunDirectory(self.out))
+        if not runs.worked and self.asked.folder.resume and (made := self._whole()) is not None:
+            return made
         if folder.ending(_REST) is not None:
             return adopt_run(folder.unit(_REST), self.out)
         done = sorted((folder.path / "units").glob(f"{_SEARCHED}*"))
@@ -265,7 +285,16 @@ class FleetSearch:
         if not done:
             return None
         allowed = self.asked.folder.allow_other_host
-        return merge_runs(done, self.out, overwrite=True, allow_other_host=allowed)
+        with naming_other_host():
+            return merge_runs(done, self.out, overwrite=True, allow_other_host=allowed)
+
+    def _whole(self) -> RunDocument | None:
+        """Return the document of a run that an earlier command has merged, if nothing lacks."""
+        directory = RunDirectory(self.out)
+        if not directory.document.is_file():
+            return None
+        document = load_document(directory)
+        return document if document.stopped_by is None else None
 
 
 def _numbered(kind: str, parts: Iterable[SeedIds]) -> dict[str, SeedIds]:

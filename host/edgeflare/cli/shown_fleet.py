@@ -20,6 +20,7 @@ def shown_fleet(console: RichConsole) -> Iterator[Callable[[FleetState], None]]:
         TaskProgressColumn(),
         TimeElapsedColumn(),
         console=console,
+        disable=not console.is_terminal,
     ) as progress:
         task = progress.add_task("joining the cluster", total=None)
 

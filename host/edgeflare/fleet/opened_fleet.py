@@ -75,6 +75,8 @@ def opened_fleet(
 
             engine = RayEngine(work.fleet, work.classes, work.campaign)
             engine.require_same_versions()
+            if not work.resume:
+                work.folder.begin(work.campaign)
             runs = UnitRuns(
                 engine=engine,
                 folder=work.folder,

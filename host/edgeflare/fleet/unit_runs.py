@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections import Counter
 from collections.abc import Callable, Container, Mapping, Sequence
@@ -26,6 +27,9 @@ FAILURES = 2
 MOST_FAILURES = 4
 """Attempts at a unit that fail before the fleet gives up, on whatever devices: it is the unit."""
 
+MOST_LOSSES = 12
+"""Attempts at a unit that are lost, likewise: it may kill whatever runs it."""
+
 BACKUP_SECONDS = 60.0
 """Between two backups of a unit's run to the head."""
 
@@ -38,19 +42,22 @@ _SHOW_SECONDS = 2.0
 SHOW_SHARE = 0.05
 """Of the time, for writing the state: with very many units it takes seconds."""
 
-_DONE, _USAGE, _INFRASTRUCTURE, _INTERRUPTED = (0, 1), 2, 3, 130
+_DONE, _USAGE = (0, 1), 2
 """Exit codes of commands; see docs/exit-codes.md."""
 
 
 @dataclass(slots=True)
 class _UnderWay:
-    """An attempt that runs: its unit, its place, what is shown of both, when it was heard last."""
+    """An attempt that runs: its unit, its place, what is shown of both, and when it was heard last.
+
+    Nothing is heard as long as it waits for a device of its class, which another command has.
+    """
 
     unit: WorkUnit
     place: DevicePlace
     shown: AttemptState
     of: UnitState
-    heard: float = field(default_factory=time.monotonic)
+    heard: float | None = None
 
 
 @dataclass(slots=True)
@@ -84,6 +91,9 @@ class UnitRuns:
     _under_way: dict[str, _UnderWay] = field(default_factory=dict)
     _before: Mapping[str, list[AttemptState]] = field(init=False)
     _failed: Counter[str] = field(default_factory=Counter)
+    _lost: Counter[str] = field(default_factory=Counter)
+    _refusal: str = ""
+    _refusing: set[str] = field(default_factory=set)
     _began: float = field(default_factory=time.monotonic)
     _show_again: float = _SHOW_SECONDS
     urgent: Callable[[], bool] = lambda: False
@@ -121,7 +131,7 @@ class UnitRuns:
                 self._waiting.append(unit)
         asked = False
         while self._waiting or self._under_way:
-            if self.stopped() and not asked:
+            if (self.stopped() or self._refusal) and not asked:
                 asked = True
                 self.engine.stop()
             if asked:
@@ -129,15 +139,21 @@ class UnitRuns:
             if self.urgent():
                 break
             self._begin_attempts()
-            ended = self.engine.ended(WAIT_SECONDS)
-            self._take_reports()  # the last backup of what was lost among them
-            for one in ended:
-                self._end(one)
-            for one in self._silent():
-                self._end(one)
+            self._look()
             self._show()
         self._show(at_once=True)
+        if self._refusal:
+            raise UserError(self._refusal)
         return not asked
+
+    def _look(self) -> None:
+        """Take what attempts have reported, and note which have ended."""
+        ended = self.engine.ended(WAIT_SECONDS)
+        self._take_reports()  # the last backup of what was lost among them
+        for one in ended:
+            self._end(one)
+        for one in self._silent():
+            self._end(one)
 
     def end(self) -> None:
         """Show that nothing more is done."""
@@ -160,7 +176,8 @@ class UnitRuns:
                 self._begin(unit, place)
         offered = {place.device_class for place in up}
         if self._waiting and not self._under_way and self._next_of(offered) is None:
-            raise InfrastructureError(
+            refused = len(self._refusing) == len(self.state.places)
+            raise (UserError if refused else InfrastructureError)(
                 f"no device of the fleet is left for {len(self._waiting)} units:"
                 f" {self._why_none()}; once one is back, {self.goes_on} goes on"
             )
@@ -190,7 +207,7 @@ class UnitRuns:
             command=unit.command,
             folder=self.cwd,
             device=place.device,
-            backup_seconds=BACKUP_SECONDS,
+            backup_seconds=BACKUP_SECONDS if unit.backed_up else math.inf,
         )
         given = {word: run for word, run in self.given.items() if word in unit.command}
         self.engine.start(place, order, given, self.folder.backup(unit.name))
@@ -198,7 +215,11 @@ class UnitRuns:
     def _silent(self) -> list[EndedAttempt]:
         """Give up the attempts of which nothing was heard for long, such as a stopped process's."""
         now = time.monotonic()
-        silent = [name for name, one in self._under_way.items() if now - one.heard > SILENT_SECONDS]
+        silent = [
+            name
+            for name, one in self._under_way.items()
+            if one.heard is not None and now - one.heard > SILENT_SECONDS
+        ]
         for name in silent:
             self.engine.give_up(name)
         why = f"nothing was heard of it for {SILENT_SECONDS:.0f} s"
@@ -218,11 +239,30 @@ class UnitRuns:
         place.unit = ""
         shown.status = "waiting"
         if ended.result is None:
-            one.shown.outcome = f"lost ({ended.why})"
-            self._count_failure(place, f"its host or the process was lost ({ended.why})")
-            self._waiting.insert(0, one.unit)
+            self._note_loss(one, ended)
+        else:
+            self._note_result(one, ended, ended.result)
+
+    def _note_loss(self, one: _UnderWay, ended: EndedAttempt) -> None:
+        """Have a unit wait again whose attempt was lost, or refused by its host."""
+        place = self._place(one.place)
+        self._waiting.append(one.unit)
+        if ended.refused:
+            one.shown.outcome = f"refused ({ended.why})"
+            place.quarantined = ended.why
+            self._refusing.add(place.place)
             return
-        result = ended.result
+        one.shown.outcome = f"lost ({ended.why})"
+        self._count_failure(place, f"its host or the process was lost ({ended.why})")
+        self._lost[ended.unit] += 1
+        if self._lost[ended.unit] >= MOST_LOSSES:
+            raise InfrastructureError(
+                f"{ended.unit} was lost {MOST_LOSSES} times, at last on {one.place} ({ended.why})"
+            )
+
+    def _note_result(self, one: _UnderWay, ended: EndedAttempt, result: AttemptResult) -> None:
+        """Keep what an attempt has come to; have its unit wait again where it failed."""
+        shown, place = one.of, self._place(one.place)
         one.shown.outcome = f"exit code {result.exit_code}"
         self.folder.keep_log(ended.unit, ended.number, result.said)
         if result.exit_code in _DONE and result.run is not None:
@@ -234,12 +274,14 @@ class UnitRuns:
             place.failures = 0
             return
         if result.exit_code == _USAGE:
-            raise UserError(f"{one.place}: {_last_line(result)}")
+            self._refusal = self._refusal or f"{one.place}: {_last_line(result)}"
+            return
         if result.run is not None:
             self.folder.keep_backup(ended.unit, result.run)
-        if result.exit_code == _INTERRUPTED and self.stopped():
+        if self.stopped() or self._refusal:
             if result.run is not None:
                 self.folder.keep_unit(ended.unit, result.run, None)
+                self.worked = True
             return
         self._count_failure(place, _last_line(result))
         self._failed[ended.unit] += 1

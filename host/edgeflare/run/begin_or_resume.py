@@ -9,7 +9,7 @@ from typing import Any
 from edgeflare.errors import UserError
 from edgeflare.run.journal import Journal
 from edgeflare.run.journal_database import reporting_damage
-from edgeflare.run.other_hosts import note_other_host
+from edgeflare.run.other_hosts import note_other_devices, note_other_host
 from edgeflare.run.run_directory import RunDirectory
 from edgeflare.run.run_header import RunHeader
 from edgeflare.run.same_run import require_same
@@ -75,5 +75,6 @@ def resume_run(
     # Until it stops again, the journal alone says what the run has found, and how it ended.
     journal.note("stopped_by", "killed")
     note_other_host(journal, begun, header)
+    note_other_devices(journal, begun, header)
     directory.document.unlink(missing_ok=True)
     return directory, journal

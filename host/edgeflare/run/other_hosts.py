@@ -1,4 +1,4 @@
-"""Hosts that worked on a run beside its first, as far as they may answer differently."""
+"""Hosts and devices that worked on a run beside its first."""
 
 from __future__ import annotations
 
@@ -11,12 +11,25 @@ from edgeflare.run.run_header import RunHeader
 OTHER_HOSTS_KEY: Final = "other_hosts"
 """The key of `about` under which the journal has a line for each difference."""
 
+SEVERAL_DEVICES: Final = "several devices that are alike answered under the name of the first"
+
 
 def note_other_host(journal: Journal, begun: RunHeader, other: RunHeader) -> None:
     """Note in the journal of a run that another host worked on it, where that may matter."""
     known = journal.about().get(OTHER_HOSTS_KEY, [])
     if new := [line for line in other_host_lines(begun, other) if line not in known]:
         journal.note(OTHER_HOSTS_KEY, [*known, *new])
+
+
+def note_other_devices(journal: Journal, begun: RunHeader, other: RunHeader) -> None:
+    """Note in the journal of a run that devices of other names go on with it."""
+    if begun.plan.devices == other.plan.devices:
+        return
+    names = "; ".join(", ".join(one.plan.devices) for one in (begun, other))
+    line = f"{SEVERAL_DEVICES}: {names}"
+    known = journal.about().get(OTHER_HOSTS_KEY, [])
+    if line not in known:
+        journal.note(OTHER_HOSTS_KEY, [*known, line])
 
 
 def other_host_lines(one: RunHeader, other: RunHeader) -> list[str]:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
-
 from edgeflare.errors import UserError
 from edgeflare.run.run_differences import RunDifference, differences
 from edgeflare.run.run_header import RunHeader
@@ -15,7 +13,6 @@ def require_same(
     run: str,
     *,
     allow_other_host: bool = False,
-    ignored: Collection[str] = (),
 ) -> None:
     """Refuse to go on with a run that is about something else, or on another host.
 
@@ -24,7 +21,6 @@ def require_same(
         now: what goes on with it.
         run: its name for messages.
         allow_other_host: whether the host may differ in what decides its answers.
-        ignored: options that may differ; see `differences`.
 
     Raises:
         OtherHostError: the host differs.
@@ -32,6 +28,8 @@ def require_same(
             difference.
 
     """
+    # Devices that are alike in what decides answers have a name each.
+    ignored = {"device"} if len(begun.devices) == len(now.devices) else set()
     for found in differences(begun, now, ignored):
         if found.of != "host":
             raise UserError(_refusal(found, begun, run))

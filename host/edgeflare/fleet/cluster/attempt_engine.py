@@ -19,6 +19,7 @@ class EndedAttempt:
         number: of the attempt.
         result: how it ended; None where the host or the process was lost.
         why: it was lost; empty where it was not.
+        refused: whether its host cannot do it, now or later, for the reason in `why`.
 
     """
 
@@ -26,6 +27,7 @@ class EndedAttempt:
     number: int
     result: AttemptResult | None
     why: str = ""
+    refused: bool = False
 
 
 class AttemptEngine(Protocol):

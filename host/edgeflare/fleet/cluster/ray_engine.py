@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import os
+import platform
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -106,7 +107,7 @@ def _attempt(
 
     """
     if different := version_difference(host_versions(), versions):
-        raise InfrastructureError(different)  # it has joined since the command began
+        raise UserError(f"{platform.node()} {different}")  # it has joined since the command began
 
     def report(one: AttemptReport) -> bool:
         try:
@@ -198,14 +199,16 @@ class RayEngine:
         """
         mine, asked = host_versions(), {}
         ask: Any = ray.remote(_versions_and_authentication)
-        for host in self._fleet.hosts:
-            node = self._node(host.name)
-            if node is None:
+        for node in self._listed():  # whoever takes part, also a head that has no devices
+            if not node["Alive"]:
                 continue
-            self._require_offered(host, node)
+            name = self._name_of(node)
             strategy = NodeAffinitySchedulingStrategy(node["NodeID"], soft=False)
             with _reaching():
-                asked[host.name] = ask.options(num_cpus=0, scheduling_strategy=strategy).remote()
+                asked[name] = ask.options(num_cpus=0, scheduling_strategy=strategy).remote()
+        for host in self._fleet.hosts:
+            if (of_host := self._node(host.name)) is not None:
+                self._require_offered(host, of_host)
         for name, reference in asked.items():
             try:
                 theirs, mode = ray.get(reference, timeout=_DESK_SECONDS)
@@ -220,6 +223,12 @@ class RayEngine:
                     f"anybody may take part in the cluster of {name}: set {MODE}=token wherever"
                     " `ray start` runs (docs/fleet.md)"
                 )
+
+    def _name_of(self, node: dict[str, Any]) -> str:
+        """Return what people call a host of the cluster: its name in the fleet, or its address."""
+        here, address = node["NodeID"] == self._here, str(node["NodeManagerAddress"])
+        known = {host.address: host.name for host in self._fleet.hosts}
+        return known.get("" if here and "" in known else address, address)
 
     def _require_offered(self, host: FleetHost, node: dict[str, Any]) -> None:
         """Refuse a host whose daemon does not know of its devices: attempts would wait for ever."""
@@ -293,7 +302,7 @@ class RayEngine:
         except RayError as error:
             cause = getattr(error, "cause", None)
             if isinstance(cause, UserError):
-                raise UserError(str(cause)) from None
+                return EndedAttempt(unit, number, None, str(cause), refused=True)
             why = type(error).__name__
             if isinstance(cause, Exception):
                 why = " ".join(f"{type(cause).__name__}: {cause}".split())[:300]

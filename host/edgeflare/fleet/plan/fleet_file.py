@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import ipaddress
+import re
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -18,6 +20,8 @@ else:
 
 _MOST_BYTES = 2**20
 """Of a file, which may be a stranger's."""
+
+_CLASS = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 
 _RESERVED = frozenset({"CPU", "GPU", "memory", "object_store_memory"})
 
@@ -126,7 +130,12 @@ def read_fleet(path: Path) -> Fleet:
     hosts = content.get("hosts")
     if not isinstance(hosts, Mapping) or not hosts:
         raise UserError(f"{path} names no hosts: write a [hosts.NAME] for each")
-    return Fleet(tuple(_host(path, name, said) for name, said in hosts.items()))
+    fleet = Fleet(tuple(_host(path, name, said) for name, said in hosts.items()))
+    addresses = [host.address for host in fleet.hosts]
+    for one in addresses:
+        if addresses.count(one) > 1:
+            raise UserError(f"{path}: two hosts have the address {one}")
+    return fleet
 
 
 def _host(path: Path, name: str, said: Any) -> FleetHost:
@@ -134,14 +143,26 @@ def _host(path: Path, name: str, said: Any) -> FleetHost:
     if not isinstance(said, Mapping) or said.keys() != {"address", "devices"}:
         raise UserError(f"{where}: expected address and devices")
     address, devices = said["address"], said["devices"]
-    if not isinstance(address, str) or not address:
+    if not isinstance(address, str) or not _is_address(address):
         raise UserError(f"{where}: address is the IP address that the host has in the cluster")
     if not isinstance(devices, Mapping) or not devices:
         raise UserError(f"{where}: devices are names or a number, by their class")
     return FleetHost(name, address, {one: _devices(where, one, n) for one, n in devices.items()})
 
 
+def _is_address(said: str) -> bool:
+    try:
+        ipaddress.ip_address(said)
+    except ValueError:
+        return False
+    return True
+
+
 def _devices(where: str, device_class: str, said: Any) -> tuple[str, ...]:
+    if not _CLASS.fullmatch(device_class):
+        raise UserError(
+            f"{where}: {device_class!r} is no device class: name it with letters, digits, - . and _"
+        )
     if isinstance(said, int) and not isinstance(said, bool) and 0 < said <= _MOST_OF_A_CLASS:
         return (device_class,) * said
     if isinstance(said, list) and said and all(isinstance(one, str) and one for one in said):

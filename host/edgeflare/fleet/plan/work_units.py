@@ -11,6 +11,9 @@ UNITS_FOR_EACH_PLACE = 4
 """Units for each device, so that none is idle for long while the last one ends, and what a lost
 device loses is a part of its work."""
 
+_LONGEST = 100_000
+"""Characters of a unit's seeds: Linux takes arguments of at most 131,071."""
+
 SCREENED_SEEDS = 100
 """The fewest seeds that a device evaluates for the screening: beginning to takes as long."""
 
@@ -24,6 +27,7 @@ class WorkUnit:
         device_class: on a device of which it is done.
         command: of `edgeflare`; see `unit_command`.
         seed_ids: the seeds that are searched; None for what searches none.
+        backed_up: whether attempts send what they have so far to the head at intervals.
 
     """
 
@@ -31,6 +35,7 @@ class WorkUnit:
     device_class: str
     command: tuple[str, ...]
     seed_ids: SeedIds | None = None
+    backed_up: bool = True
 
     @property
     def seeds(self) -> int:
@@ -39,9 +44,19 @@ class WorkUnit:
 
 
 def share_out(seed_ids: Sequence[int], size: int) -> list[SeedIds]:
-    """Return seeds in parts of one size, in their order; the last part may have fewer."""
+    """Return seeds in parts of one size, in their order; the last part may have fewer.
+
+    So may others whose ids are scattered, since an argument of a command has a limit.
+    """
     ids = list(seed_ids)
-    return [SeedIds.of(ids[begin : begin + size]) for begin in range(0, len(ids), size)]
+    parts: list[SeedIds] = []
+    for begin in range(0, len(ids), size):
+        part = SeedIds.of(ids[begin : begin + size])
+        if len(str(part)) > _LONGEST:
+            parts += share_out(list(part), -(-len(part) // 2))
+        else:
+            parts.append(part)
+    return parts
 
 
 def screening_parts(seeds: int, places: int) -> list[SeedIds]:

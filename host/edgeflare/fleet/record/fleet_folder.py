@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
+import io
 import json
 import os
 import shutil
+import zipfile
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -52,9 +55,16 @@ class FleetFolder:
 
     @classmethod
     def beside(cls, run: Path) -> FleetFolder:
-        """Return the folder that belongs to a run directory."""
-        named = run if run.name else Path(os.path.abspath(run))  # "." has no name of its own
-        return cls(named.with_name(f"{named.name}.fleet"))
+        """Return the folder that belongs to a run directory.
+
+        Raises:
+            UserError: it is the root of a file system.
+
+        """
+        named = Path(os.path.abspath(run))  # "." and ".." have no name of their own
+        if not named.name:
+            raise UserError(f"{run} is no run directory: name another one")
+        return cls((run if run.name == named.name else named).with_name(f"{named.name}.fleet"))
 
     def claim(self, campaign: str, *, resume: bool, overwrite: bool) -> int:
         """Make the folder, or take what is there of the same work.
@@ -76,7 +86,7 @@ class FleetFolder:
         self.path.mkdir(parents=True, exist_ok=True)
         lock = lock_run(self.path)  # which the kernel gives back when this process ends
         try:
-            self._take(file, campaign, resume=resume, overwrite=overwrite)
+            self._require_usable(file, campaign, resume=resume, overwrite=overwrite)
         except BaseException:
             os.close(lock)
             raise
@@ -84,32 +94,33 @@ class FleetFolder:
 
     def is_of(self, campaign: str) -> bool:
         """Tell whether what is there, if anything, comes of the same work."""
-        file = self.path / "campaign"
+        file = self.path / CAMPAIGN
         return file.is_file() and file.read_text() == campaign
 
-    def _take(self, file: Path, campaign: str, *, resume: bool, overwrite: bool) -> None:
-        if file.is_file() and (overwrite or not (self.has_work() or resume)):
-            for one in self.path.iterdir():
-                if one != file:
-                    shutil.rmtree(one) if one.is_dir() else one.unlink()
-            write_atomically(file, campaign.encode())
-        elif not file.is_file():
-            write_atomically(file, campaign.encode())
-        elif not resume:
+    def _require_usable(self, file: Path, campaign: str, *, resume: bool, overwrite: bool) -> None:
+        if not resume and not overwrite and self.has_work():
             raise UserError(
                 f"{self.path} holds work of a fleet already: go on with --resume, replace it with"
                 " --overwrite, or name another --out"
             )
-        elif file.read_text() != campaign:
+        if resume and file.read_text() != campaign:
             raise UserError(
-                f"{self.path} was begun by another command, pair or fleet's device class: repeat"
-                " that with --resume, or name another --out"
+                f"{self.path} was begun by another command, pair or device class, in another folder"
+                " or by another edgeflare: repeat that with --resume, or name another --out"
             )
+
+    def begin(self, campaign: str) -> None:
+        """Begin anew in a folder that is claimed, without what is there."""
+        write_atomically(self.path / CAMPAIGN, campaign.encode())
+        left = [one for one in self.path.iterdir() if one.name != CAMPAIGN]
+        for one in sorted(left, key=lambda one: one.name != DONE):  # no unit is done from here on
+            shutil.rmtree(one) if one.is_dir() else one.unlink()
 
     def remove_unused(self) -> None:
         """Remove a folder that is claimed, where its command ended before anything was done."""
-        if {one.name for one in self.path.iterdir()} <= {CAMPAIGN, STATE, PAGE}:
-            shutil.rmtree(self.path)
+        with contextlib.suppress(OSError):
+            if {one.name for one in self.path.iterdir()} <= {CAMPAIGN, STATE, PAGE}:
+                shutil.rmtree(self.path)
 
     def has_work(self) -> bool:
         """Whether an attempt has left something here to go on with."""
@@ -136,9 +147,10 @@ class FleetFolder:
     def ending(self, name: str) -> UnitEnding | None:
         """Return how a unit ended that is done; None for one that is not."""
         try:
-            return UnitEnding(**json.loads((self.path / DONE / f"{name}.json").read_bytes()))
-        except FileNotFoundError:
+            ending = UnitEnding(**json.loads((self.path / DONE / f"{name}.json").read_bytes()))
+        except (FileNotFoundError, ValueError, TypeError):  # damaged by a loss of power: done again
             return None
+        return ending if self.unit(name).is_dir() else None
 
     def keep_unit(self, name: str, archived: bytes, ending: UnitEnding | None) -> None:
         """Keep the run of a unit: all of it or, where this process ends meanwhile, none.
@@ -166,9 +178,10 @@ class FleetFolder:
     def backup(self, name: str) -> bytes | None:
         """Return what an attempt at a unit had; None for nothing."""
         try:
-            return (self.path / "backups" / name).read_bytes()
+            kept = (self.path / "backups" / name).read_bytes()
         except FileNotFoundError:
             return None
+        return kept if zipfile.is_zipfile(io.BytesIO(kept)) else None  # damaged by a loss of power
 
     def attempts_before(self) -> dict[str, list[AttemptState]]:
         """Return the attempts that commands before this one made, by the name of their unit.

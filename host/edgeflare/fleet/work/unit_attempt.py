@@ -248,6 +248,7 @@ def _watch(
 ) -> int:
     """Report how far the command is until it ends, and stop it where that is asked."""
     backed_up, asked = time.monotonic(), 0.0
+    report(AttemptReport(order.unit, order.number, 0, 0, 0.0))
     while True:
         try:
             return process.wait(LOOK_SECONDS)
@@ -280,6 +281,8 @@ def _progress(run: Path) -> tuple[int, int]:
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:
+    """End the command, and what it has started, which is in its session."""
     if process.poll() is None:
-        process.kill()
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
         process.wait()

@@ -16,7 +16,7 @@ from edgeflare.run.journal import HEALTH_KEY, HELD_OUT_KEY, Journal
 from edgeflare.run.journal_rows import REPETITIONS
 from edgeflare.run.merge.merged_health import merged_health
 from edgeflare.run.merge.run_part import RunPart
-from edgeflare.run.other_hosts import OTHER_HOSTS_KEY, other_host_lines
+from edgeflare.run.other_hosts import OTHER_HOSTS_KEY, SEVERAL_DEVICES, other_host_lines
 from edgeflare.run.run_header import RunHeader
 from edgeflare.run.run_task import run_task
 from edgeflare.run.screening_rows import SCREENING_KEY
@@ -114,7 +114,7 @@ def _other_devices(parts: Sequence[RunPart]) -> list[str]:
     if len(seeds) == 1:
         return []
     each = "; ".join(f"{name} ({len(ids)} seeds)" for name, ids in seeds.items())
-    return [f"several devices that are alike answered under the name of the first: {each}"]
+    return [f"{SEVERAL_DEVICES}: {each}"]
 
 
 def _each_line_once(parts: Sequence[RunPart], key: str) -> list[str]:
