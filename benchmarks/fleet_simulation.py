@@ -18,6 +18,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import partial
 from importlib.util import find_spec
 from itertools import pairwise
 from pathlib import Path
@@ -70,8 +71,9 @@ def main(
 ) -> None:
     """Print a table of fleets, or what steps take here."""
     if pair is not None:
-        for measured in (_head_times(), _run_times(pair), _merge_times(pair), _ray_times()):
-            for name, seconds in measured.items():
+        measures = (_head_times, partial(_run_times, pair), partial(_merge_times, pair), _ray_times)
+        for measure in measures:
+            for name, seconds in measure().items():
                 print(f"{name:<14} {seconds:.2e} s", flush=True)
         return
     print(
