@@ -243,9 +243,18 @@ def test_ctrl_c_keeps_units_that_are_stopped_and_begins_nothing(tmp_path: Path) 
 
 
 def test_a_command_that_has_to_be_corrected_ends_all(tmp_path: Path) -> None:
-    engine = EngineInMemory(lambda one: ended(2, one, "noise\nedgeflare: no such operator\n"))
+    def outcome(attempt: BegunAttempt) -> AttemptResult:
+        if attempt.order.unit == "unit-0000":
+            return ended(2, attempt, "noise\nedgeflare: no such operator\n")
+        return ended(130 if engine.stopped else 0, attempt)
+
+    engine = EngineInMemory(outcome)
+    runs = units_runs(tmp_path, engine)
     with pytest.raises(UserError, match=r"^device0 on host0: no such operator$"):
-        units_runs(tmp_path, engine).run(UNITS)
+        runs.run(UNITS)
+    assert engine.stopped
+    assert len(engine.begun) == len(PLACES)
+    assert all(runs.folder.unit(unit.name).is_dir() for unit in UNITS[1:4])
 
 
 def test_resume_skips_what_is_done_and_counts_attempts_on(tmp_path: Path) -> None:
@@ -299,7 +308,13 @@ def test_an_attempt_that_is_silent_for_long_is_given_up(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(unit_runs, "SILENT_SECONDS", 0.05)
-    engine = EngineInMemory(lambda one: ended(0, one))
+
+    first = [AttemptReport("unit-0000", 1, 0, 0, 0.0)]
+
+    def told(begun: Sequence[BegunAttempt]) -> list[AttemptReport]:
+        return [first.pop()] if first and begun else []
+
+    engine = EngineInMemory(lambda one: ended(0, one), told=told)
     late: list[EndedAttempt] = []
 
     def at_last(seconds: float) -> Sequence[EndedAttempt]:
@@ -325,3 +340,27 @@ class _Unheeded(list[BegunAttempt]):
 
     def append(self, one: BegunAttempt) -> None:
         del one
+
+
+def test_a_host_that_refuses_gets_nothing_new(tmp_path: Path) -> None:
+    def refused(one: BegunAttempt) -> EndedAttempt:
+        return EndedAttempt(one.order.unit, one.order.number, None, "no such folder", refused=True)
+
+    engine = EngineInMemory(lambda one: refused(one) if one.place == PLACES[0] else ended(0, one))
+    runs = units_runs(tmp_path, engine)
+    assert runs.run(UNITS)
+    assert [one.place for one in engine.begun].count(PLACES[0]) == 1
+    assert runs.state.places[0].quarantined == "no such folder"
+
+    none = units_runs(tmp_path / "none", EngineInMemory(refused))
+    with pytest.raises(UserError, match="no such folder"):
+        none.run(UNITS)
+
+
+def test_a_unit_that_is_lost_wherever_it_runs_ends_it(tmp_path: Path) -> None:
+    engine = EngineInMemory(
+        lambda one: "killed" if one.order.unit == "unit-0000" else ended(0, one)
+    )
+    runs = units_runs(tmp_path, engine)
+    with pytest.raises(InfrastructureError, match="unit-0000"):
+        runs.run(units_of(200, 1))

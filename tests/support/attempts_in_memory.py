@@ -16,6 +16,7 @@ class BegunAttempt:
 
     place: DevicePlace
     order: AttemptOrder
+    given: Mapping[str, bytes]
     backup: bytes | None
 
 
@@ -24,13 +25,13 @@ class EngineInMemory:
     """Ends each attempt as a function says, one at each look; no process and no device runs.
 
     Attributes:
-        outcome: returns how an attempt ends: a result, or why it was lost.
+        outcome: returns how an attempt ends: a result, why it was lost, or all of it.
         up: whether a host takes part, given its name.
         told: reports that arrive, given the attempts so far, at each look.
 
     """
 
-    outcome: Callable[[BegunAttempt], AttemptResult | str]
+    outcome: Callable[[BegunAttempt], AttemptResult | EndedAttempt | str]
     up: Callable[[str], bool] = lambda _: True
     told: Callable[[Sequence[BegunAttempt]], Sequence[AttemptReport]] = lambda _: ()
     begun: list[BegunAttempt] = field(default_factory=list)
@@ -49,7 +50,7 @@ class EngineInMemory:
         assert set(given) <= set(order.command), "what the command does not take"
         assert all(one.place != place for one in self.running), "two attempts on one device"
         assert all(one.order.unit != order.unit for one in self.running), "two at one unit"
-        attempt = BegunAttempt(place, order, backup)
+        attempt = BegunAttempt(place, order, given, backup)
         self.begun.append(attempt)
         self.running.append(attempt)
         self.most_at_once = max(self.most_at_once, len(self.running))
@@ -61,6 +62,8 @@ class EngineInMemory:
         one = self.running.pop(0)
         ended = self.outcome(one)
         unit, number = one.order.unit, one.order.number
+        if isinstance(ended, EndedAttempt):
+            return (ended,)
         if isinstance(ended, str):
             return (EndedAttempt(unit, number, None, ended),)
         return (EndedAttempt(unit, number, ended),)

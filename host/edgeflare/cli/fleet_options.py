@@ -51,8 +51,7 @@ LocalDevices = Annotated[
         min=1,
         max=1000,
         metavar="N",
-        help="With --fleet local: how many of the device at once, where each start is another, as of"
-        " an emulation.",
+        help="With --fleet local: how many of the device at once; an emulation is begun so often.",
         rich_help_panel=_FLEET,
     ),
 ]

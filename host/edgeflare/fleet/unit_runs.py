@@ -27,7 +27,7 @@ FAILURES = 2
 MOST_FAILURES = 4
 """Attempts at a unit that fail before the fleet gives up, on whatever devices: it is the unit."""
 
-MOST_LOSSES = 12
+MOST_LOSSES = 6
 """Attempts at a unit that are lost, likewise: it may kill whatever runs it."""
 
 BACKUP_SECONDS = 60.0

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import os
+import shutil
 import zipfile
 from collections.abc import Callable
 from pathlib import Path
@@ -28,8 +29,11 @@ def archive(**files: bytes) -> bytes:
 
 
 def claim(folder: FleetFolder, campaign: str = "c", **how: bool) -> None:
-    """Claim a folder as a command does that has ended by now."""
-    os.close(folder.claim(campaign, **{"resume": False, "overwrite": False, **how}))
+    """Claim a folder, and begin there, as a command does that has ended by now."""
+    lock = folder.claim(campaign, **{"resume": False, "overwrite": False, **how})
+    if not how.get("resume"):
+        folder.begin(campaign)
+    os.close(lock)
 
 
 def test_the_folder_lies_beside_the_run(tmp_path: Path) -> None:
@@ -45,12 +49,12 @@ def test_work_is_gone_on_with_replaced_or_refused(
     claim(folder)
     claim(folder, "another that nothing was done for")
     claim(folder)
-    folder.keep_backup("unit-0000", b"x")
+    folder.keep_backup("unit-0000", archive(run_json=b"0"))
 
     assert "--overwrite" in refusal(claim, folder)
     assert "another command" in refusal(claim, folder, "other", resume=True)
     claim(folder, resume=True)
-    assert folder.backup("unit-0000") == b"x"
+    assert folder.backup("unit-0000") == archive(run_json=b"0")
     claim(folder, "other", overwrite=True)
     assert folder.backup("unit-0000") is None
     claim(folder, "other", resume=True)
@@ -70,6 +74,7 @@ def test_what_is_no_folder_of_a_fleet_is_left_alone(
 def test_one_command_at_a_time_works_there(tmp_path: Path, refusal: Callable[..., str]) -> None:
     folder = FleetFolder(tmp_path / "r.fleet")
     lock = folder.claim("c", resume=False, overwrite=False)
+    folder.begin("c")
     for how in ({"resume": True}, {"overwrite": True}):
         assert "another process" in refusal(claim, folder, **how)
     os.close(lock)
@@ -82,7 +87,7 @@ def test_a_folder_that_nothing_was_done_in_is_removed(tmp_path: Path) -> None:
         lock = folder.claim("c", resume=False, overwrite=False)
         folder.show(FleetState("c"))
         if kept:
-            folder.keep_backup("unit-0000", b"x")
+            folder.keep_backup("unit-0000", archive(run_json=b"0"))
         folder.remove_unused()
         os.close(lock)
         assert folder.path.exists() == kept
@@ -90,10 +95,10 @@ def test_a_folder_that_nothing_was_done_in_is_removed(tmp_path: Path) -> None:
 
 def test_a_unit_is_kept_whole_or_as_it_was(tmp_path: Path) -> None:
     folder = FleetFolder(tmp_path)
-    folder.keep_backup("unit-0000", b"x")
+    folder.keep_backup("unit-0000", archive(run_json=b"0"))
     folder.keep_unit("unit-0000", archive(run_json=b"1"), None)
     assert folder.ending("unit-0000") is None
-    assert folder.backup("unit-0000") == b"x"
+    assert folder.backup("unit-0000") == archive(run_json=b"0")
     with pytest.raises(UserError):
         folder.keep_unit("unit-0000", archive(run_json=b"2", _hidden=b""), ENDING)
     assert (folder.unit("unit-0000") / DOCUMENT).read_bytes() == b"1"
@@ -130,3 +135,30 @@ def test_whose_work_is_there_is_known(tmp_path: Path) -> None:
     claim(folder, "one")
     assert folder.is_of("one")
     assert not folder.is_of("other")
+
+
+def test_what_a_loss_of_power_has_damaged_is_done_again(tmp_path: Path) -> None:
+    folder = FleetFolder(tmp_path)
+    folder.keep_unit("unit-0000", archive(run_json=b"1"), ENDING)
+    folder.keep_backup("unit-0001", b"")
+    assert folder.backup("unit-0001") is None
+    (tmp_path / "done" / "unit-0000.json").write_bytes(b"")
+    assert folder.ending("unit-0000") is None
+    folder.keep_unit("unit-0000", archive(run_json=b"1"), ENDING)
+    shutil.rmtree(folder.unit("unit-0000"))
+    assert folder.ending("unit-0000") is None
+
+
+def test_a_root_has_no_folder_beside_it(refusal: Callable[..., str]) -> None:
+    assert "no run directory" in refusal(FleetFolder.beside, Path("/"))
+
+
+def test_what_is_there_is_kept_until_work_begins(tmp_path: Path) -> None:
+    folder = FleetFolder(tmp_path / "r.fleet")
+    claim(folder)
+    folder.keep_unit("unit-0000", archive(run_json=b"1"), ENDING)
+    os.close(folder.claim("other", resume=False, overwrite=True))
+    assert folder.ending("unit-0000") == ENDING
+    claim(folder, "other", overwrite=True)
+    assert folder.ending("unit-0000") is None
+    assert [one.name for one in folder.path.iterdir()] == ["campaign"]

@@ -20,6 +20,7 @@ from edgeflare.fleet.work.folder_archive import unpack_folder
 from edgeflare.fleet.work.unit_attempt import AttemptResult
 from edgeflare.run.load_document import load_document
 from edgeflare.run.run_directory import RunDirectory
+from edgeflare.run.run_lock import is_locked
 from fleet_attempts import COMMAND, attempt_order, attempted
 from laboratory import untimed
 from processes import alive
@@ -97,7 +98,10 @@ def test_the_command_ends_with_its_parent(tmp_path: Path, cache: Path) -> None:
         time.sleep(0.05)
     assert not alive(child)
 
-    assert list(cache.rglob("unit-*"))
+    (left,) = cache.rglob("unit-*")
+    # What the command has started notices its end a moment later.
+    while (is_locked(left) or is_locked(left / "run")) and time.monotonic() < deadline:
+        time.sleep(0.05)
     with pytest.raises(UserError):
         attempted(replace(attempt_order(), folder="/nowhere"))
     result, _ = attempted(attempt_order())

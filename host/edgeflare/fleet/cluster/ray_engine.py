@@ -297,6 +297,8 @@ class RayEngine:
 
     def _collect(self, reference: Any) -> EndedAttempt:
         unit, number = self._under_way.pop(reference)
+        if self._numbers.get(unit) == number:
+            del self._numbers[unit]  # whatever still reports for it is told to end
         try:
             return EndedAttempt(unit, number, self._result(reference))
         except RayError as error:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import resource
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
@@ -18,6 +20,9 @@ from edgeflare.run.merge.run_part import RunPart, open_part, require_mergeable
 from edgeflare.run.merge.seed_owners import find_owners
 from edgeflare.run.run_directory import RunDirectory
 from edgeflare.run.run_document import RunDocument
+
+_FILES_OF_A_RUN, _FILES_BESIDE = 3, 512
+"""Open files: those of SQLite for a run, and what a process has beside them."""
 
 
 def merge_runs(
@@ -49,6 +54,7 @@ def merge_runs(
     """
     _require_apart(paths, out)
     RunDirectory.check(out, overwrite=overwrite)
+    _allow_open_files(_FILES_OF_A_RUN * len(paths))
     with ExitStack() as stack:
         parts = opened_parts(paths, stack, allow_other_host=allow_other_host)
         owners = find_owners(parts)
@@ -64,6 +70,15 @@ def merge_runs(
                 for key, value in describe_merged(parts, journal).items():
                     journal.note(key, value)
                 return write_document(into, journal)
+
+
+def _allow_open_files(count: int) -> None:
+    """Have this process open so many files more, as far as the system lets a user say so."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = count + _FILES_BESIDE
+    if soft != resource.RLIM_INFINITY and soft < wanted:
+        most = wanted if hard == resource.RLIM_INFINITY else min(wanted, hard)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (max(soft, most), hard))
 
 
 def opened_parts(
@@ -83,8 +98,9 @@ def opened_parts(
 
 def _require_apart(paths: Sequence[Path], out: Path) -> None:
     resolved = [path.resolve() for path in paths]
+    named = Counter(resolved)
     for path, place in zip(paths, resolved, strict=True):
-        if resolved.count(place) > 1:
+        if named[place] > 1:
             raise UserError(f"{path} is named twice: name each run once")
         if place == out.resolve():
             raise UserError(f"{out} is one of the runs that are merged: name another with --out")
