@@ -7,19 +7,14 @@ from __future__ import annotations
 
 import os
 import signal
-import sys
-from collections.abc import Sequence
-from contextlib import nullcontext
 from pathlib import Path
-from types import SimpleNamespace
-from typing import Any
 
 import pytest
 
-from attempts_in_memory import BegunAttempt, EngineInMemory
+from attempts_in_memory import BegunAttempt
+from attempts_of_this_process import AttemptsHere, attempts_here, made_attempt
 from called_commands import call_here
-from edgeflare.fleet import opened_fleet
-from edgeflare.fleet.work.unit_attempt import AttemptResult, run_attempt
+from edgeflare.fleet.work.unit_attempt import AttemptResult
 from run_content import content_differences
 from summed_up_runs import summed_up_content
 
@@ -27,41 +22,16 @@ SHORT = ("--limit", "3", "--max-queries", "40")
 FLEET = ("--fleet", "local", "--fleet-devices", "2")
 
 
-class EngineOfThisProcess(EngineInMemory):
-    """Makes attempts in this process, one after the other."""
-
-    def require_same_versions(self) -> None:
-        pass
-
-
 @pytest.fixture
-def attempts(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> list[BegunAttempt]:
-    """Have commands of this process make attempts themselves; returns those that were begun."""
-    begun: list[BegunAttempt] = []
-
-    def made(*_: Any) -> EngineOfThisProcess:
-        return EngineOfThisProcess(made_attempt, begun=begun)
-
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    monkeypatch.setattr(opened_fleet, "cluster", lambda *_: nullcontext())
-    engine = "edgeflare.fleet.cluster.ray_engine"
-    monkeypatch.setitem(sys.modules, engine, SimpleNamespace(RayEngine=made))
-    return begun
-
-
-def made_attempt(attempt: BegunAttempt) -> AttemptResult:
-    return run_attempt(attempt.order, {}, attempt.backup, lambda _: True)
-
-
-def units(attempts: Sequence[BegunAttempt]) -> list[str]:
-    return [one.order.unit for one in attempts]
+def attempts(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> AttemptsHere:
+    return attempts_here(monkeypatch, tmp_path / "cache")
 
 
 @pytest.mark.slow
 def test_a_stopped_bench_goes_on_with_what_is_left_and_is_as_if_made_alone(
     example: Path,
     tmp_path: Path,
-    attempts: list[BegunAttempt],
+    attempts: AttemptsHere,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     question = ("bench", example, "--strategy", "random", "--rng-seeds", "0,1", *SHORT)
@@ -69,20 +39,18 @@ def test_a_stopped_bench_goes_on_with_what_is_left_and_is_as_if_made_alone(
     of_alone = call_here(*question, "--out", alone)
     assert of_alone.code == 0, of_alone.err
 
-    undisturbed = made_attempt
-
     def stopping(attempt: BegunAttempt) -> AttemptResult:
-        made = undisturbed(attempt)
+        made = made_attempt(attempt)
         os.kill(os.getpid(), signal.SIGINT)
         return made
 
-    with monkeypatch.context() as patch:
-        patch.setattr(sys.modules[__name__], "made_attempt", stopping)
-        # One device: what waits when Ctrl-C comes is not begun.
-        stopped = call_here(*question, "--out", out, "--fleet", "local", "--fleet-devices", "1")
+    attempts.outcome = stopping
+    # One device: what waits when Ctrl-C comes is not begun.
+    stopped = call_here(*question, "--out", out, "--fleet", "local", "--fleet-devices", "1")
+    attempts.outcome = made_attempt
     assert stopped.code == 130
     assert "1 of 2 runs are done" in stopped.err
-    assert units(attempts) == ["fashion_lenet4+random-0"]
+    assert attempts.units() == ["fashion_lenet4+random-0"]
     assert not out.exists()
     refused = call_here(*question, "--out", out, *FLEET)
     assert refused.code == 2
@@ -91,7 +59,7 @@ def test_a_stopped_bench_goes_on_with_what_is_left_and_is_as_if_made_alone(
     again = (*question, "--out", out, "--fleet", "local", "--resume")
     done = call_here(*again)
     assert done.code == 0, done.err
-    assert units(attempts)[1:] == ["fashion_lenet4+random-1", "rest"]
+    assert attempts.units()[1:] == ["fashion_lenet4+random-1", "rest"]
     assert content_differences(summed_up_content(out), summed_up_content(alone)) == []
     assert without_times(done.out) == without_times(of_alone.out)
     assert "3 of 3 units done" in call_here("fleet", "status", out).out
@@ -99,7 +67,7 @@ def test_a_stopped_bench_goes_on_with_what_is_left_and_is_as_if_made_alone(
     before = (out / "bench.json").read_bytes()
     nothing_left = call_here(*again, "--quiet")
     assert (nothing_left.code, nothing_left.out) == (0, f"{out}\n")
-    assert len(attempts) == 3
+    assert len(attempts.begun) == 3
     assert (out / "bench.json").read_bytes() == before
 
 
@@ -111,7 +79,7 @@ def without_times(table: str) -> list[str]:
 
 @pytest.mark.slow
 def test_runs_that_two_devices_of_a_class_have_made_are_summed_up(
-    example: Path, tmp_path: Path, attempts: list[BegunAttempt], monkeypatch: pytest.MonkeyPatch
+    example: Path, tmp_path: Path, attempts: AttemptsHere, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Each run names its own device, which the one that sums up is not."""
     profiles = tmp_path / "device_profiles"
@@ -136,7 +104,7 @@ def test_runs_that_two_devices_of_a_class_have_made_are_summed_up(
     assert said.code == 0, said.err
     found = summed_up_content(tmp_path / "bench")["bench.json"]
     assert {run["devices"][0]["name"] for run in found["runs"]} == {"one", "other"}
-    assert len(attempts) == 3
+    assert len(attempts.begun) == 3
 
 
 @pytest.mark.parametrize(

@@ -22,7 +22,7 @@ from laboratory import untimed
 pytestmark = [pytest.mark.fleet, pytest.mark.slow]
 
 EXAMPLE = "examples/fashion_lenet4"
-BOUNDS = ("--limit", "100", "--max-queries", "300", "--shrink", "20", "--fail-on", "none")
+BOUNDS = ("--limit", "100", "--max-queries", "500", "--shrink", "20", "--fail-on", "none")
 DEADLINE_SECONDS = 300.0
 
 
@@ -83,9 +83,9 @@ def await_state(
 
 
 def searching(host: str) -> Callable[[dict[str, Any]], bool]:
-    """Whether a host has searched some seeds of a unit, and others are left."""
+    """Whether a host searches from the seeds of a unit."""
     return lambda told: any(
-        unit["status"] == "running" and unit["ended"] and unit["attempts"][-1]["host"] == host
+        unit["status"] == "running" and unit["seeds"] and unit["attempts"][-1]["host"] == host
         for unit in told["units"]
     )
 

@@ -1,0 +1,138 @@
+"""`edgeflare search --fleet`, with real commands as units: stopped, gone on with, and moved.
+
+The cluster alone is stood in for, so that the tests need no Ray: each attempt is made in its turn.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from attempts_in_memory import BegunAttempt
+from attempts_of_this_process import AttemptsHere, attempts_here, made_attempt
+from called_commands import call_here
+from documents import Document
+from edgeflare.cli import search_fleet
+from edgeflare.errors import InfrastructureError
+from edgeflare.fleet.unit_runs import FAILURES
+from edgeflare.fleet.work import unit_attempt
+from edgeflare.fleet.work.unit_attempt import AttemptReport, AttemptResult, run_attempt
+from laboratory import untimed
+
+SHORT = ("--limit", "6", "--max-queries", "60", "--shrink", "5", "--fail-on", "none")
+FLEET = ("--fleet", "local", "--unit-seeds", "2")
+
+
+@pytest.fixture
+def attempts(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> AttemptsHere:
+    return attempts_here(monkeypatch, tmp_path / "cache")
+
+
+def comparable(out: Path) -> Document:
+    document = untimed(json.loads((out / "run.json").read_bytes()))
+    del document["warnings"]
+    return document
+
+
+def stopping_at(unit: str) -> Callable[[BegunAttempt], AttemptResult]:
+    """An outcome that asks to stop once a unit is done, as Ctrl-C does."""
+
+    def outcome(attempt: BegunAttempt) -> AttemptResult:
+        made = made_attempt(attempt)
+        if attempt.order.unit == unit:
+            os.kill(os.getpid(), signal.SIGINT)
+        return made
+
+    return outcome
+
+
+@pytest.mark.slow
+def test_a_stopped_search_goes_on_and_is_as_if_made_alone(
+    example: Path, tmp_path: Path, attempts: AttemptsHere, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    question = ("search", example, *SHORT, "--coverage", "0.5")
+    out, alone = tmp_path / "run", tmp_path / "alone"
+    assert call_here(*question, "--out", alone).code == 0
+
+    attempts.outcome = stopping_at("screening-0000")
+    assert call_here(*question, *FLEET, "--out", out).code == 130
+    assert comparable(out)["stopped_by"] == "screening"
+
+    attempts.outcome = stopping_at("unit-0000")
+    assert call_here(*question, *FLEET, "--out", out, "--resume").code == 130
+    assert comparable(out)["stopped_by"] == "merge"
+    assert 0 < len(comparable(out)["findings"]) <= 2
+
+    # All units are done, and what was merged before is not taken for the whole.
+    attempts.outcome = made_attempt
+    with monkeypatch.context() as patch:
+
+        def full(*_: object, **__: object) -> None:
+            raise InfrastructureError("the disk is full")
+
+        patch.setattr(search_fleet, "merge_runs", full)
+        said = call_here(*question, *FLEET, "--out", out, "--resume")
+        assert (said.code, "the disk is full" in said.complaint()) == (3, True)
+    names = ["screening-0000", "unit-0000", "unit-0001", "unit-0002"]
+    assert attempts.units() == names
+
+    # Options that decide nothing may change.
+    more = ("--resume", "--allow-other-host", "--chains", "3")
+    assert call_here(*question, *FLEET, "--out", out, *more).code == 0
+    assert attempts.units() == [*names, "rest"]
+    assert comparable(out) == comparable(alone)
+
+    before = (out / "run.json").read_bytes()
+    assert call_here(*question, *FLEET, "--out", out, "--resume").code == 0
+    assert (out / "run.json").read_bytes() == before
+    assert call_here(*question, *FLEET, "--max-queries", "9", "--out", out, "--resume").code == 2
+
+
+@pytest.mark.slow
+def test_a_lost_attempt_is_gone_on_with_on_a_device_of_another_name(
+    example: Path, tmp_path: Path, attempts: AttemptsHere, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(unit_attempt, "LOOK_SECONDS", 0.05)
+    monkeypatch.chdir(tmp_path)
+    profiles = tmp_path / "device_profiles"
+    profiles.mkdir()
+    for name in ("one", "other"):
+        (profiles / f"{name}.toml").write_text('transport = "emulated"\nkernels = "builtin"\n')
+    fleet = tmp_path / "fleet.toml"
+    fleet.write_text('[hosts.h]\naddress = "192.0.2.1"\ndevices = { board = ["one", "other"] }\n')
+    lost: Counter[str] = Counter()
+    backups: list[AttemptReport] = []
+
+    def outcome(attempt: BegunAttempt) -> AttemptResult | str:
+        searched = attempt.order.unit.startswith("unit-")
+        if attempt.order.device != "one" or not searched or lost.total() == FAILURES:
+            return made_attempt(attempt)
+        lost[attempt.order.unit] += 1
+        order = attempt.order
+        stopped = run_attempt(order, attempt.given, attempt.backup, lambda one: one.ended < 1)
+        backups.append(AttemptReport(order.unit, order.number, 0, 0, 0.0, stopped.run))
+        return "its host is gone"
+
+    def told() -> list[AttemptReport]:
+        taken, backups[:] = list(backups), []
+        return taken
+
+    attempts.outcome, attempts.told = outcome, told
+    question = ("search", example, *SHORT)
+    words = ("--device", "board", "--fleet", "192.0.2.1:6379", "--fleet-file", fleet)
+    said = call_here(*question, *words, "--unit-seeds", "2", "--out", "run")
+    assert said.code == 0, said.err
+    assert lost.total() == FAILURES
+    gone_on = {one.order.unit for one in attempts.begun if one.backup is not None}
+    assert gone_on == set(lost)
+
+    assert call_here(*question, "--device", "one", "--out", "alone").code == 0
+    merged, alone = comparable(tmp_path / "run"), comparable(tmp_path / "alone")
+    assert merged["findings"] == alone["findings"]
+    assert "are alike" in " ".join(json.loads(Path("run/run.json").read_bytes())["warnings"])

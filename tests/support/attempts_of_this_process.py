@@ -1,0 +1,73 @@
+"""Commands on a fleet whose attempts are real commands, made by this process one after the other.
+
+The cluster alone is stood in for, so that tests need no Ray.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Sequence
+from contextlib import nullcontext
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from attempts_in_memory import BegunAttempt, EngineInMemory
+from edgeflare.fleet import opened_fleet
+from edgeflare.fleet.work.unit_attempt import AttemptReport, AttemptResult, run_attempt
+
+Outcome = Callable[[BegunAttempt], AttemptResult | str]
+
+
+class EngineOfThisProcess(EngineInMemory):
+    """Makes attempts in this process, one after the other."""
+
+    def require_same_versions(self) -> None:
+        pass
+
+
+class AttemptsHere:
+    """What commands of this process have begun, and how their attempts end.
+
+    Attributes:
+        begun: attempts, in their order.
+        outcome: makes an attempt.
+        told: returns the reports that arrive at a look.
+
+    """
+
+    def __init__(self) -> None:
+        self.begun: list[BegunAttempt] = []
+        self.outcome: Outcome = made_attempt
+        self.told: Callable[[], Sequence[AttemptReport]] = tuple
+
+    def units(self) -> list[str]:
+        """Return the units that attempts were begun at."""
+        return [one.order.unit for one in self.begun]
+
+    def make_engine(self, *_: Any) -> EngineOfThisProcess:
+        """Return the engine of a command, as that of Ray is made."""
+        return EngineOfThisProcess(self.outcome, told=lambda _: self.told(), begun=self.begun)
+
+
+def attempts_here(monkeypatch: pytest.MonkeyPatch, cache: Path) -> AttemptsHere:
+    """Have commands of this process make their attempts themselves.
+
+    Args:
+        monkeypatch: takes it back.
+        cache: a folder for what attempts keep.
+
+    """
+    here = AttemptsHere()
+    monkeypatch.setenv("XDG_CACHE_HOME", str(cache))
+    monkeypatch.setattr(opened_fleet, "cluster", lambda *_: nullcontext())
+    engine = "edgeflare.fleet.cluster.ray_engine"
+    monkeypatch.setitem(sys.modules, engine, SimpleNamespace(RayEngine=here.make_engine))
+    return here
+
+
+def made_attempt(attempt: BegunAttempt) -> AttemptResult:
+    """Make an attempt to its end."""
+    return run_attempt(attempt.order, attempt.given, attempt.backup, lambda _: True)
