@@ -3,10 +3,11 @@ TensorFlow.
 
 `mobilenet` has MobileNetV2's inverted residuals, `resnet` has residual blocks whose shortcut is a
 convolution, and `normalized` has features of length 1 in its midst, which LiteRT's GPU accelerator
-does not compute: it takes what comes before. Weights are drawn, each layer's output is brought to
-one mean and spread over the example's images, as batch normalization would, and the last layer is
-fitted to the labels. The int8 sister is what post-training quantization makes: scales from the
-float network's values on those images, one scale for each channel of a convolution.
+does not compute: it takes what comes before. `pointwise` has one convolution of a pixel's size with
+a stride, which that accelerator computes wrongly in int8. Weights are drawn, each layer's output is
+brought to one mean and spread over the example's images, as batch normalization would, and the last
+layer is fitted to the labels. The int8 sister is what post-training quantization makes: scales from
+the float network's values on those images, one scale for each channel of a convolution.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ from operator_chain import Floats, Step, write_tflite
 from tampering import EXAMPLE, InterpreterProbe, constant_of, weighted, with_constant
 from tflite_weights import Weights, pruned
 
-Kind = Literal["mobilenet", "resnet", "normalized"]
+Kind = Literal["mobilenet", "resnet", "normalized", "pointwise"]
 
 PAIR_TOML = """\
 original = "original.tflite"
@@ -52,7 +53,12 @@ _SHARPNESS = 8.0
 def pair_of(kind: Kind, seed: int = 0, images: int = 200) -> tuple[bytes, bytes]:
     """The float network and its int8 sister, drawn from a seed."""
     drawing = _Drawing(np.random.default_rng(seed), _examples()[0][:images])
-    {"mobilenet": _mobilenet, "resnet": _resnet, "normalized": _normalized}[kind](drawing)
+    {
+        "mobilenet": _mobilenet,
+        "resnet": _resnet,
+        "normalized": _normalized,
+        "pointwise": _pointwise,
+    }[kind](drawing)
     drawing.classify(_examples()[1][:images])
     return drawing.written(), drawing.written(drawing.ranges())
 
@@ -160,6 +166,10 @@ def _normalized(net: _Drawing) -> None:
         net.convolve(filters, 3, stride=stride, activation="RELU")
     net.normalize()
     net.convolve(32, 3, activation="RELU")
+
+
+def _pointwise(net: _Drawing) -> None:
+    net.convolve(8, 1, stride=2, activation="RELU")
 
 
 # Drawing weights, and fitting them to the images.
