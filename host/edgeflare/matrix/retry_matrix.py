@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from edgeflare.conform.retried_findings import RetriedFinding
 from edgeflare.matrix.kernel_set_runs import KernelSetRun
+
+if TYPE_CHECKING:  # a whole room, which every search would load
+    from edgeflare.conform.retried_findings import RetriedFinding
 
 
 @dataclass(frozen=True, slots=True)
