@@ -108,6 +108,20 @@ def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
 
 
 @pytest.hookimpl(wrapper=True)
+def pytest_fixture_setup() -> Generator[None, object, object]:
+    """Have fixtures and tests share a fork server, which has the environment of its parent."""
+    os.environ.pop("PYTEST_CURRENT_TEST", None)  # another one in each phase of each test
+    return (yield)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_pyfunc_call() -> Generator[None, object, object]:
+    """Likewise."""
+    os.environ.pop("PYTEST_CURRENT_TEST", None)
+    return (yield)
+
+
+@pytest.hookimpl(wrapper=True)
 def pytest_runtest_makereport(
     item: pytest.Item,
 ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
