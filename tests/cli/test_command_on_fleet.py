@@ -119,7 +119,7 @@ def test_an_explanation_is_put_into_the_run(searched: Path, start: Call, tmp_pat
         (("conform", "--ops", "NONE"), "NONE"),
         (("survey", "EXAMPLE", "--baseline", "RUN"), "no survey"),
         (("survey", "EXAMPLE", "--show", "NEW"), "leave out --fleet"),
-        (("conform", "--device", "pixel", "--fleet-file", "NEW"), "cannot be read"),
+        (("conform", "--device", "pixel", "--fleet-file", "NEW"), "cluster of this host alone"),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, tuple) else "",
 )

@@ -10,7 +10,6 @@ from typing import cast
 from typer import Abort, BadParameter
 
 from edgeflare.cli.typer_messages import reworded
-from edgeflare.cli.watched_process import watch_this_process
 from edgeflare.crash_report import keep_traceback
 from edgeflare.errors import EdgeFlareError
 from edgeflare.untrusted_text import for_terminal
@@ -22,7 +21,6 @@ depends on its version, so the base of what it exports is asked for."""
 
 def main() -> None:
     """Run the command line; errors are one line on stderr, and an exit code that says whose."""
-    says_end = watch_this_process() if _is_on_fleet(sys.argv) else lambda: None
     before, threading.excepthook = threading.excepthook, _thread_failed
     try:
         # Here, so that Ctrl-C is heeded while it is imported.
@@ -51,12 +49,7 @@ def main() -> None:
         code = 3
     finally:
         threading.excepthook = before
-    says_end()
     sys.exit(code or 0)
-
-
-def _is_on_fleet(arguments: list[str]) -> bool:
-    return sys.platform == "linux" and any(one.partition("=")[0] == "--fleet" for one in arguments)
 
 
 def _thread_failed(failed: threading.ExceptHookArgs) -> None:
