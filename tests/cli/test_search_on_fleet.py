@@ -76,7 +76,7 @@ def test_a_stopped_search_goes_on_and_is_as_if_made_alone(
         def full(*_: object, **__: object) -> None:
             raise InfrastructureError("the disk is full")
 
-        patch.setattr(search_fleet, "merge_runs", full)
+        patch.setattr(search_fleet, "merge_in_groups", full)
         said = call_here(*question, *FLEET, "--out", out, "--resume")
         assert (said.code, "the disk is full" in said.complaint()) == (3, True)
     names = ["screening-0000", "unit-0000", "unit-0001", "unit-0002"]

@@ -18,6 +18,7 @@ from heapq import heappop, heappush
 from itertools import count
 
 from edgeflare.fleet.plan.work_units import screening_parts
+from edgeflare.run.merge.merge_groups import GROUP
 
 PATIENCE_SECONDS = 60.0
 """For which a session tries to have a lost device back before its command gives up."""
@@ -40,8 +41,8 @@ class ServiceTimes:
         node_fixed: the same, whatever their number.
         begin: beginning an attempt in the head's thread, without what the desk takes.
         find_place: finding the device of an attempt, as it begins and ends; for each place.
-        visit_unit: telling the desk of attempts, as each begins and in each pass; for each unit
-            begun so far.
+        visit_unit: telling the desk of attempts, as each begins and in each pass; for each that is
+            under way.
         wait: one look at whether an attempt has ended.
         keep: keeping the result of an attempt; without its findings.
         keep_finding: unpacking the files of one finding of a result, without their bytes.
@@ -56,7 +57,7 @@ class ServiceTimes:
         merge_finding: of the merge at the end.
         merge_seed: of the merge of the screening.
         merge_part: of both merges, for each run that is merged.
-        merge_pair: the same, for each pair of them, whose names are compared.
+        merge_pair: the same, for each pair of a group, whose names are compared.
         merge_part_seed: the same, for each run and each seed of all, whose labels each run has.
 
     """
@@ -207,13 +208,11 @@ class SimulatedUnit:
     Attributes:
         seconds: it takes a device.
         left: of these, by its last backup.
-        known: whether the desk has been told of it.
 
     """
 
     seconds: float
     left: float
-    known: bool = False
 
 
 @dataclass(slots=True)
@@ -278,7 +277,6 @@ class SimulatedFleet:
     _nodes_asked: float = -1e9
     _show_again: float = 0.0
     _searching: bool = False
-    _known: int = 0
     _shown: int = 0
     _order: count[int] = field(default_factory=count)
     _events: list[tuple[float, int, str, int, SimulatedAttempt | None]] = field(
@@ -305,7 +303,8 @@ class SimulatedFleet:
         self._prepare()
         parts = screening_parts(round(asked.findings), asked.devices)
         screened = self._work_through([len(part) * asked.screening_seconds for part in parts])
-        merge = asked.findings * times.merge_seed + self._merge_seconds(len(parts))
+        merge = asked.findings * times.merge_seed * self._merges(len(parts))
+        merge += self._merge_seconds(len(parts))
         merge = merge if len(parts) > 1 else 0.0
         self._spend(merge)
         screening = self._reported = self.now
@@ -324,7 +323,8 @@ class SimulatedFleet:
             head=self._work / self.now,
             desk=self._desk_work / self.now,
             link=self._link_bytes / (asked.link_bytes * self.now),
-            merge=asked.findings * times.merge_finding + self._merge_seconds(len(parts) + count),
+            merge=asked.findings * times.merge_finding * self._merges(len(parts) + count)
+            + self._merge_seconds(len(parts) + count),
             lost=self._lost,
             quarantined=sum(one.quarantined for one in self._devices),
             done=self._done,
@@ -333,7 +333,14 @@ class SimulatedFleet:
     def _merge_seconds(self, runs: int) -> float:
         """Return for how long so many runs are merged, without what they have of their seeds."""
         labels = self.times.merge_part_seed * self.scenario.findings
-        return runs * (self.times.merge_part + labels + self.times.merge_pair * runs)
+        of_one = self.times.merge_part + labels + self.times.merge_pair * min(runs, GROUP)
+        groups = -(-runs // GROUP)
+        return runs * of_one + (self._merge_seconds(groups) if groups > 1 else 0.0)
+
+    @staticmethod
+    def _merges(runs: int) -> int:
+        """Return how often a seed is merged: in its group, and again with those of other groups."""
+        return 1 + (SimulatedFleet._merges(-(-runs // GROUP)) if runs > GROUP else 0)
 
     def _prepare(self) -> None:
         asked = self.scenario
@@ -398,9 +405,6 @@ class SimulatedFleet:
     def _begin(self, at: int) -> None:
         """Begin an attempt on a place, which may have been lost without the head's knowledge."""
         unit = self._waiting.popleft()
-        if not unit.known:
-            unit.known = True
-            self._known += 1
         self._spend(self.times.begin + self.times.find_place * self.scenario.devices)
         self._visit()
         self._under_way += 1
@@ -452,7 +456,7 @@ class SimulatedFleet:
 
     def _visit(self) -> None:
         """Tell the desk of all attempts, for which head and desk work both."""
-        told = self.times.visit_unit * self._known
+        told = self.times.visit_unit * self._at_work
         self._desk_work += told
         self._spend(told + self._desk.delays[self._at_work])
 

@@ -29,7 +29,7 @@ from edgeflare.fleet.unit_runs import UnitRuns
 from edgeflare.fleet.work.folder_archive import archive_folder, unpack_folder
 from edgeflare.report.run_terminal import print_run
 from edgeflare.run.load_document import load_document
-from edgeflare.run.merge.merge_runs import merge_runs
+from edgeflare.run.merge.merge_groups import merge_in_groups
 from edgeflare.run.run_directory import RunDirectory
 from edgeflare.run.run_document import RunDocument
 from edgeflare.run.seed_ids import SeedIds
@@ -210,7 +210,7 @@ class FleetSearch:
             whole = runs.folder.path / "screening"
             allowed = self.asked.folder.allow_other_host
             with naming_other_host():
-                merge_runs(parts, whole, overwrite=True, allow_other_host=allowed)
+                merge_in_groups(parts, whole, overwrite=True, allow_other_host=allowed)
         archived = archive_folder(whole)
         if archived is None:
             raise InfrastructureError(f"{whole} is gone: begin again with --overwrite")
@@ -286,7 +286,7 @@ class FleetSearch:
             return None
         allowed = self.asked.folder.allow_other_host
         with naming_other_host():
-            return merge_runs(done, self.out, overwrite=True, allow_other_host=allowed)
+            return merge_in_groups(done, self.out, overwrite=True, allow_other_host=allowed)
 
     def _whole(self) -> RunDocument | None:
         """Return the document of a run that an earlier command has merged, if nothing lacks."""
