@@ -28,7 +28,7 @@ from edgeflare.fleet.plan.unit_command import DEVICE, RESUME, RUN, given_run, sh
 from edgeflare.fleet.plan.work_units import WorkUnit
 from edgeflare.fleet.record.fleet_folder import FleetFolder
 from edgeflare.fleet.unit_runs import UnitRuns
-from edgeflare.fleet.work.folder_archive import archive_folder, unpack_folder
+from edgeflare.fleet.work.folder_archive import archive_folder, replace_run
 from edgeflare.run.run_directory import CONFORM_DOCUMENT, DOCUMENT, SURVEY_DOCUMENT, RunDirectory
 from edgeflare.untrusted_text import for_terminal, printable
 
@@ -152,10 +152,7 @@ class CommandOnFleet:
 
     def put(self, made: Path, place: Path) -> None:
         """Put what a unit made into its place, instead of what is there."""
-        archived = archive_folder(made)
-        RunDirectory.claim(place, overwrite=True)
-        if archived is not None:
-            unpack_folder(archived, place)
+        replace_run(place, made)
 
     def is_put(self, place: Path) -> bool:
         """Tell whether what a unit made lies in its place already, and stays as it is."""

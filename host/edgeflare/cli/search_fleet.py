@@ -26,7 +26,7 @@ from edgeflare.fleet.plan.unit_command import DEVICE, RESUME, RUN, given_run, sh
 from edgeflare.fleet.plan.work_units import WorkUnit, screening_parts, search_parts
 from edgeflare.fleet.record.fleet_folder import FleetFolder
 from edgeflare.fleet.unit_runs import UnitRuns
-from edgeflare.fleet.work.folder_archive import archive_folder, unpack_folder
+from edgeflare.fleet.work.folder_archive import archive_folder, replace_run
 from edgeflare.report.run_terminal import print_run
 from edgeflare.run.load_document import load_document
 from edgeflare.run.merge.merge_groups import merge_in_groups
@@ -278,7 +278,8 @@ class FleetSearch:
         if not runs.worked and self.asked.folder.resume and (made := self._whole()) is not None:
             return made
         if folder.ending(_REST) is not None:
-            return adopt_run(folder.unit(_REST), self.out)
+            replace_run(self.out, folder.unit(_REST))
+            return load_document(RunDirectory(self.out))
         done = sorted((folder.path / "units").glob(f"{_SEARCHED}*"))
         if self.asked.plan.seed_ids is None:
             done += sorted((folder.path / "units").glob(f"{_SCREENED}*"))
@@ -299,12 +300,3 @@ class FleetSearch:
 
 def _numbered(kind: str, parts: Iterable[SeedIds]) -> dict[str, SeedIds]:
     return {f"{kind}{at:04d}": ids for at, ids in enumerate(parts)}
-
-
-def adopt_run(made: Path, out: Path) -> RunDocument:
-    """Put a run into the place of another, and return its document."""
-    archived = archive_folder(made)
-    RunDirectory.claim(out, overwrite=True)
-    if archived is not None:
-        unpack_folder(archived, out)
-    return load_document(RunDirectory(out))
