@@ -14,10 +14,11 @@ import argparse
 import statistics
 import tempfile
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
-from edgeflare.fleet.cluster.attempt_engine import EndedAttempt
+from edgeflare.fleet.cluster.attempt_engine import AttemptEngine, EndedAttempt
 from edgeflare.fleet.cluster.ray_cluster import LOCAL, cluster
 from edgeflare.fleet.plan.fleet_file import DevicePlace, Fleet, local_fleet
 from edgeflare.fleet.plan.unit_command import DEVICE, RUN
@@ -63,22 +64,35 @@ def seconds_without(asked: AttemptOrder) -> float:
     return time.monotonic() - began
 
 
-def seconds_with(asked: AttemptOrder, fleet: Fleet) -> float:
-    with cluster(LOCAL, fleet):
-        # Ray reads the token that `cluster` makes when it is imported.
-        from edgeflare.fleet.cluster.ray_engine import RayEngine  # noqa: PLC0415
-
-        engine = RayEngine(fleet, (CLASS,), "overhead")
-        engine.require_same_versions()  # by which a worker has started
-        began = time.monotonic()
-        engine.start(fleet.places([CLASS])[0], asked, {}, None)
-        while not (ended := engine.ended(0.5)):
-            engine.reports()
-        took = time.monotonic() - began
+def seconds_with(engine: AttemptEngine, fleet: Fleet, asked: AttemptOrder) -> float:
+    began = time.monotonic()
+    engine.start(fleet.places([CLASS])[0], asked, {}, None)
+    while not (ended := engine.ended(0.5)):
+        engine.reports()
+    took = time.monotonic() - began
     (one,) = ended
     if one.result is None or one.result.exit_code:
         raise RuntimeError(one.why if one.result is None else one.result.said)
     return took
+
+
+def ratios(asked: AttemptOrder, times: int) -> Iterator[float]:
+    """Yield what a unit takes by Ray as a multiple of what it takes alone, in turns."""
+    fleet = local_fleet([CLASS], 1)
+    with cluster(LOCAL, fleet):
+        # Ray reads the token that `cluster` makes when it is imported, and once in a process.
+        from edgeflare.fleet.cluster.ray_engine import RayEngine  # noqa: PLC0415
+
+        engine = RayEngine(fleet, (CLASS,), "overhead")
+        engine.require_same_versions()  # by which a worker has started
+        for number in range(1, times + 1):
+            without = seconds_without(asked)
+            carried = seconds_with(engine, fleet, replace(asked, number=number))
+            print(
+                f"{without:.1f} s alone, {carried:.1f} s by Ray: {carried / without:.3f}",
+                flush=True,
+            )
+            yield carried / without
 
 
 class ImmediateEngine:
@@ -151,14 +165,8 @@ def main() -> None:
     parser.add_argument("--empty", type=int, default=1000, help="empty units (default: 1000)")
     options = parser.parse_args()
     print(f"{options.empty} empty units: {head_milliseconds(options.empty, 10):.1f} ms each")
-    fleet, asked = local_fleet([CLASS], 1), order(options.limit)
-    ratios = []
-    for _ in range(options.times):
-        without, carried = seconds_without(asked), seconds_with(asked, fleet)
-        ratios.append(carried / without)
-        print(f"{without:.1f} s alone, {carried:.1f} s by Ray: {ratios[-1]:.3f}", flush=True)
-    if ratios:
-        print(f"median ratio {statistics.median(ratios):.3f}")
+    if found := list(ratios(order(options.limit), options.times)):
+        print(f"median ratio {statistics.median(found):.3f}")
 
 
 if __name__ == "__main__":
