@@ -5,7 +5,6 @@ from __future__ import annotations
 import sys
 
 from edgeflare.cli import main
-from edgeflare.cli.watched_process import watch_this_process
 
 
 def start() -> None:
@@ -14,6 +13,8 @@ def start() -> None:
     if sys.platform != "linux" or not on_fleet:
         main()
         return
+    from edgeflare.cli.watched_process import watch_this_process  # noqa: PLC0415 - for this alone
+
     says_end = watch_this_process()
     try:
         main()

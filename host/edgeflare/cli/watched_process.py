@@ -6,14 +6,14 @@ deviates.
 
 from __future__ import annotations
 
-import ctypes
 import os
 import signal
 import sys
 from collections.abc import Callable
 from typing import Final, NoReturn
 
-_PR_SET_PDEATHSIG: Final = 1
+from edgeflare.parent_process import end_with_parent
+
 _HEARD: Final = frozenset({signal.SIGINT, signal.SIGTERM, signal.SIGCHLD})
 
 
@@ -34,9 +34,7 @@ def watch_this_process() -> Callable[[], None]:
     if child:
         os.close(writer)
         _exit_with(child, reader)
-    ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
-    if os.getppid() != parent:  # it was killed before that
-        os._exit(137)
+    end_with_parent(parent)
     signal.pthread_sigmask(signal.SIG_SETMASK, before)
     os.close(reader)
 
