@@ -31,10 +31,11 @@ from edgeflare.cli.option_values import (
     read_whole_numbers,
 )
 from edgeflare.cli.quiet import Quiet, result
+from edgeflare.cli.resumable_work import resumable_work
 from edgeflare.cli.runs_on_fleet import RunsOnFleet
 from edgeflare.cli.search_options import make_plan
 from edgeflare.core.goal import Find
-from edgeflare.errors import InfrastructureError, UserError
+from edgeflare.errors import UserError
 from edgeflare.models.ensemble_choice import read_ensemble
 from edgeflare.models.pair import Pair, load_pair
 from edgeflare.search.operator_pool import BUILT_IN
@@ -153,7 +154,7 @@ def _run(grid: Grid, pairs: Sequence[Pair], out: Path, *, resume: bool, chains: 
     console = Console(stderr=True)
     so_far = Bench(grid, [])
     try:
-        with interruptible() as interrupt:
+        with resumable_work(), interruptible() as interrupt:
             runs = run_grid(
                 grid,
                 pairs,
@@ -165,8 +166,6 @@ def _run(grid: Grid, pairs: Sequence[Pair], out: Path, *, resume: bool, chains: 
             )
             for run in runs:
                 so_far.runs.append(run)  # one by one: progress counts them
-    except InfrastructureError as error:
-        raise InfrastructureError(f"{error}; the same command with --resume goes on") from error
     finally:
         if so_far.runs:
             _publish(console, so_far, out)

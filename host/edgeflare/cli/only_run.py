@@ -14,7 +14,7 @@ from edgeflare.cli.console import Console
 from edgeflare.cli.grid_progress import watch_runs
 from edgeflare.cli.interruptible import INTERRUPTED, interruptible
 from edgeflare.cli.quiet import result
-from edgeflare.errors import InfrastructureError
+from edgeflare.cli.resumable_work import resumable_work
 from edgeflare.models.pair import Pair
 
 OnlyRun = Annotated[
@@ -46,19 +46,10 @@ def make_only_run(
 
     """
     watch = watch_runs(Console(stderr=True), lambda cell: f"run {cell.run}")
-    try:
-        with interruptible() as interrupt:
-            runs = run_grid(
-                grid,
-                pairs,
-                out,
-                resume=resume,
-                chains=chains,
-                watch=watch,
-                interrupt=interrupt,
-            )
-            for cell, _ in runs:
-                result(out / cell.run)
-    except InfrastructureError as error:
-        raise InfrastructureError(f"{error}; the same command with --resume goes on") from error
+    with resumable_work(), interruptible() as interrupt:
+        runs = run_grid(
+            grid, pairs, out, resume=resume, chains=chains, watch=watch, interrupt=interrupt
+        )
+        for cell, _ in runs:
+            result(out / cell.run)
     return INTERRUPTED if interrupt.asked() else 0

@@ -25,10 +25,11 @@ from edgeflare.cli.only_run import OnlyRun, make_only_run
 from edgeflare.cli.option_groups import with_option_groups
 from edgeflare.cli.option_values import read_operators, read_whole_numbers
 from edgeflare.cli.quiet import Quiet, result
+from edgeflare.cli.resumable_work import resumable_work
 from edgeflare.cli.runs_on_fleet import RunsOnFleet
 from edgeflare.cli.search_options import make_plan
 from edgeflare.core.goal import Find
-from edgeflare.errors import InfrastructureError, UserError
+from edgeflare.errors import UserError
 from edgeflare.models.pair import Pair
 from edgeflare.rank.candidates import gather
 from edgeflare.rank.model_measurements import check_labelled
@@ -173,11 +174,8 @@ def rank(
 def _run(grid: Grid, models: Sequence[Pair], labelled: Path | None, out: Path, chains: int) -> int:
     """Measure and search the models, rank them, and return the exit code."""
     console = Console(stderr=True)
-    try:
-        with interruptible() as interrupt:
-            candidates = _gather_facts(console, grid, models, labelled, out, chains, interrupt)
-    except InfrastructureError as error:
-        raise InfrastructureError(f"{error}; the same command with --resume goes on") from error
+    with resumable_work(), interruptible() as interrupt:
+        candidates = _gather_facts(console, grid, models, labelled, out, chains, interrupt)
     if candidates is None:
         say(
             console,

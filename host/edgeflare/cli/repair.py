@@ -14,10 +14,11 @@ from edgeflare.cli.console import Console
 from edgeflare.cli.interruptible import INTERRUPTED, as_ctrl_c, interruptible
 from edgeflare.cli.progress import observe
 from edgeflare.cli.quiet import Quiet, result
+from edgeflare.cli.resumable_work import resumable_work
 from edgeflare.core.goal import Find, Goal
 from edgeflare.devices.profile import Profile
 from edgeflare.devices.profile_lookup import find_profiles
-from edgeflare.errors import InfrastructureError, UserError
+from edgeflare.errors import UserError
 from edgeflare.models.ensemble_choice import read_ensemble
 from edgeflare.models.pair import Pair, load_pair
 from edgeflare.models.pair_file import FILE, Settings
@@ -204,7 +205,7 @@ def _worked(out: Path, work: Callable[[ReportProgress], RepairOutcome]) -> Repai
 
     """
     try:
-        with as_ctrl_c(), observe(Console(stderr=True)) as observer:
+        with resumable_work(), as_ctrl_c(), observe(Console(stderr=True)) as observer:
             return work(observer.worked)
     except KeyboardInterrupt:
         sys.stderr.write(
@@ -212,8 +213,6 @@ def _worked(out: Path, work: Callable[[ReportProgress], RepairOutcome]) -> Repai
             " the same command with --resume goes on\n"
         )
         return None
-    except InfrastructureError as error:
-        raise InfrastructureError(f"{error}; the same command with --resume goes on") from error
 
 
 def _is_pair(source: Path) -> bool:
