@@ -48,7 +48,7 @@ LONGEST_COMMAND = 1800.0
 """Seconds after which a command is taken to hang, which ends the benchmark."""
 
 _RAYLET, _ATTEMPT, _WORKER = "raylet/raylet", "fleet.work.bound_command", "ray::_attempt"
-_AGENT, _DESK, _DRIVER = "-m edgeflare_agent", "ray::_ReportDesk", "-m edgeflare search"
+_AGENT, _COLLECTOR, _DRIVER = "-m edgeflare_agent", "ray::_ReportCollector", "-m edgeflare search"
 
 
 @dataclass
@@ -99,7 +99,7 @@ class Disturber:
             "attempt": lambda: self._kill(_ATTEMPT, *self.fleet.hosts),
             "agent": lambda: self._kill(_AGENT, *self.fleet.hosts),
             "driver": lambda: self._kill(_DRIVER, self.fleet.head),
-            "desk": lambda: self._kill(_DESK, self.fleet.head),
+            "collector": lambda: self._kill(_COLLECTOR, self.fleet.head),
             "raylet stopped": lambda: self._stop(_RAYLET, other),
             "attempt stopped": lambda: self._stop(_ATTEMPT, *self.fleet.hosts),
             "link down": lambda: self._pull(other),

@@ -78,7 +78,7 @@ def main(
         return
     print(
         "| devices | units of | busy | with the screening | screening | of this merging"
-        " | head | desk | link | lost | repeated | merge |"
+        " | head | collector | link | lost | repeated | merge |"
     )
     print("|--:" * 12 + "|")
     for devices, minutes in fleets(most):
@@ -114,7 +114,7 @@ def scenario(
 
 def _row(asked: FleetScenario, of: FleetFigures) -> str:
     devices = " | ".join(f"{100 * one:.1f} %" for one in (of.busy, of.busy_in_all))
-    beside = " | ".join(f"{100 * one:.1f} %" for one in (of.head, of.desk, of.link))
+    beside = " | ".join(f"{100 * one:.1f} %" for one in (of.head, of.collector, of.link))
     return (
         f"| {asked.devices:,} | {asked.unit_seconds / 60:.0f} min | {devices}"
         f" | {of.screening:,.0f} s | {of.screening_merge:,.0f} s | {beside} | {of.lost}"
@@ -313,7 +313,7 @@ def _ray_times() -> dict[str, float]:
         engine.reports()
         one = AttemptReport("unit", 1, 1, 1, 1.0)
         reports = _seconds(
-            lambda: ray.get([engine._desk.report.remote(one) for _ in range(1000)]),
+            lambda: ray.get([engine._collector.report.remote(one) for _ in range(1000)]),
             clock=time.monotonic,
         )
         take = _seconds(engine.reports, times=1, clock=time.monotonic)
@@ -321,7 +321,7 @@ def _ray_times() -> dict[str, float]:
     return {
         "begin": begin,
         "wait": waits / times,
-        "desk": reports / 1000,
+        "collector": reports / 1000,
         "take, a call": round_trip,
         "visit_unit": (told - round_trip) / 24_000,
         "take, by Ray": take / 10_000,

@@ -26,7 +26,7 @@ from simulated_fleet import FleetFigures, ServiceTimes, SimulatedFleet  # noqa: 
 SHOWN = 5
 """Minutes of the units for which it is shown what is busy beside the devices."""
 
-PARTS = {"head's thread": "head", "desk of reports": "desk", "head's link": "link"}
+PARTS = {"head's thread": "head", "collector of reports": "collector", "head's link": "link"}
 """What may saturate, and its figure."""
 
 

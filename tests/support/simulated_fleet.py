@@ -1,7 +1,7 @@
 """A fleet of devices without devices: events by their times, for `benchmarks/fleet_simulation.py`.
 
 The head is one thread that makes passes, as `UnitRuns` does: it begins attempts on all free places,
-takes the results that are there, and reads what the desk has of reports. Reports and backups
+takes the results that are there, and reads what the collector has of reports. Reports and backups
 are flows, whose delays follow from mean-value analysis of one server and many attempts that ask it
 now and then. Attempts, losses and results are events. What a step takes was measured. First all
 devices evaluate their part of the seeds, as `screening_parts` says, then the head merges that, and
@@ -39,17 +39,17 @@ class ServiceTimes:
         look_host: the same, for each place and each host, among which its own is looked for.
         nodes: asking Ray for its nodes; for each node.
         node_fixed: the same, whatever their number.
-        begin: beginning an attempt in the head's thread, without what the desk takes.
+        begin: beginning an attempt in the head's thread, without what the collector takes.
         find_place: finding the device of an attempt, as it begins and ends; for each place.
-        visit_unit: telling the desk of attempts, as each begins and in each pass; for each that is
-            under way.
+        visit_unit: telling the collector of attempts, as each begins and in each pass; for each
+            that is under way.
         wait: one look at whether an attempt has ended.
         keep: keeping the result of an attempt; without its findings.
         keep_finding: unpacking the files of one finding of a result, without their bytes.
         unpack_byte: unpacking one byte of them.
         take: a report, in the head's thread.
         keep_byte: writing one byte of a backup.
-        desk: a report, at the desk.
+        collector: a report, at the collector.
         show: writing the state, for each unit.
         start: from the head to a running command, and until its search begins.
         start_seed: the same, for each seed of the screening.
@@ -75,7 +75,7 @@ class ServiceTimes:
     unpack_byte: float = 3.6e-9
     take: float = 7.0e-5
     keep_byte: float = 4.0e-10
-    desk: float = 1.0e-3
+    collector: float = 1.0e-3
     show: float = 3.0e-5
     start: float = 4.0
     start_seed: float = 6.5e-5
@@ -155,7 +155,7 @@ class FleetFigures:
         busy_in_all: the same of all seconds, with the screening.
         repeated: device seconds of work that was lost and made again.
         head: share of all seconds in which the head's thread worked.
-        desk: share of them in which the desk took reports.
+        collector: share of them in which the collector took reports.
         link: share of what the head's link carries that backups and results ask for.
         merge: seconds of the merge behind it.
         lost: attempts that were lost or failed.
@@ -171,7 +171,7 @@ class FleetFigures:
     busy_in_all: float
     repeated: float
     head: float
-    desk: float
+    collector: float
     link: float
     merge: float
     lost: int
@@ -266,7 +266,7 @@ class SimulatedFleet:
     now: float = 0.0
     _work: float = 0.0
     _repeated: float = 0.0
-    _desk_work: float = 0.0
+    _collector_work: float = 0.0
     _link_bytes: float = 0.0
     _link_free: float = 0.0
     _lost: int = 0
@@ -290,7 +290,7 @@ class SimulatedFleet:
     _devices: list[SimulatedDevice] = field(default_factory=list)
     _waiting: deque[SimulatedUnit] = field(default_factory=deque)
     _rng: random.Random = field(default_factory=random.Random)
-    _desk: SharedServer = field(default_factory=lambda: SharedServer(0, 1.0, 1.0))
+    _collector: SharedServer = field(default_factory=lambda: SharedServer(0, 1.0, 1.0))
 
     def run(self) -> FleetFigures:
         """Work until all is done; return what it took.
@@ -321,7 +321,7 @@ class SimulatedFleet:
             busy_in_all=(useful + screened) / (asked.devices * self.now),
             repeated=self._repeated,
             head=self._work / self.now,
-            desk=self._desk_work / self.now,
+            collector=self._collector_work / self.now,
             link=self._link_bytes / (asked.link_bytes * self.now),
             merge=asked.findings * times.merge_finding * self._merges(len(parts) + count)
             + self._merge_seconds(len(parts) + count),
@@ -345,7 +345,7 @@ class SimulatedFleet:
     def _prepare(self) -> None:
         asked = self.scenario
         self._rng.seed(asked.seed)
-        self._desk = SharedServer(asked.devices, asked.report_seconds, self.times.desk)
+        self._collector = SharedServer(asked.devices, asked.report_seconds, self.times.collector)
         self._devices = [SimulatedDevice() for _ in range(asked.devices)]
         self._free = list(range(asked.devices))
         for at in range(asked.devices if asked.device_hours else 0):
@@ -445,8 +445,8 @@ class SimulatedFleet:
     def _take_reports(self) -> None:
         asked, times = self.scenario, self.times
         seconds, self._reported = self.now - self._reported, self.now
-        reports = self._desk.rate(self._at_work) * seconds
-        self._desk_work += reports * times.desk
+        reports = self._collector.rate(self._at_work) * seconds
+        self._collector_work += reports * times.collector
         backups = self._at_work * seconds / asked.backup_seconds
         size = backups * self._run_bytes(asked.unit_seconds / 2)
         self._link_bytes += size
@@ -455,10 +455,10 @@ class SimulatedFleet:
         self._visit()
 
     def _visit(self) -> None:
-        """Tell the desk of all attempts, for which head and desk work both."""
+        """Tell the collector of all attempts, for which head and collector work both."""
         told = self.times.visit_unit * self._at_work
-        self._desk_work += told
-        self._spend(told + self._desk.delays[self._at_work])
+        self._collector_work += told
+        self._spend(told + self._collector.delays[self._at_work])
 
     def _run_bytes(self, seconds: float) -> float:
         """Return the bytes of the run of a unit after so many seconds of device time."""

@@ -45,7 +45,7 @@ def test_all_is_done_and_no_device_does_more_than_it_can(
     assert 0.0 < found.busy <= 1.0
     time = devices * (found.screening + found.seconds)
     assert found.busy_in_all * time + found.repeated <= time
-    assert all(0.0 <= one <= 1.0 for one in (found.head, found.desk))
+    assert all(0.0 <= one <= 1.0 for one in (found.head, found.collector))
     assert (found.lost == 0) <= (found.repeated == 0.0)
 
 
@@ -66,7 +66,7 @@ def test_one_device_needs_the_time_of_its_units_and_of_their_starts() -> None:
 
 
 @pytest.mark.parametrize(
-    "step", ["begin", "keep_finding", "desk", "nodes", "start_seed", "visit_unit"]
+    "step", ["begin", "keep_finding", "collector", "nodes", "start_seed", "visit_unit"]
 )
 def test_a_slower_step_leaves_devices_idle(step: str) -> None:
     asked = calm(100, unit_seconds=60.0)

@@ -30,13 +30,13 @@ from edgeflare.fleet.work.unit_attempt import (
     run_attempt,
 )
 
-_DESK = "fleet-"
+_COLLECTOR = "fleet-"
 _REPORT_SECONDS = 30.0
 """The longest that an attempt waits for the head before it goes on without."""
 
-_DESK_SECONDS = 120.0
-"""The longest that the command waits for its own desk, which may just be starting again, or for the
-name of one that a killed command has left."""
+_COLLECTOR_SECONDS = 120.0
+"""The longest that the command waits for its own collector, which may just be starting again, or
+for the name of one that a killed command has left."""
 
 _LOOK_SECONDS = 2.0
 """Between two looks at whether the head is still there, while something does not answer."""
@@ -51,7 +51,7 @@ _NODES_SECONDS = 1.0
 """For how long what is known of the hosts is taken for true: all places are looked at in a row."""
 
 
-class _ReportDesk:
+class _ReportCollector:
     """Takes reports of attempts, on the host of the command, and tells them whether to go on.
 
     Its process may be killed and start again: all that it has to know is told at each visit.
@@ -88,7 +88,7 @@ class _ReportDesk:
 
 
 def _attempt(
-    desk: Any,
+    collector: Any,
     order: AttemptOrder,
     words: Sequence[str],
     versions: dict[str, str],
@@ -98,7 +98,7 @@ def _attempt(
     """Make an attempt; runs on the host of its device.
 
     Args:
-        desk: where it reports.
+        collector: where it reports.
         order: what is done.
         words: that stand for what the head gives.
         versions: of the head, which this host has to have too.
@@ -111,7 +111,7 @@ def _attempt(
 
     def report(one: AttemptReport) -> bool:
         try:
-            return bool(ray.get(desk.report.remote(one), timeout=_REPORT_SECONDS))
+            return bool(ray.get(collector.report.remote(one), timeout=_REPORT_SECONDS))
         except ray.exceptions.ActorDiedError:
             return False  # the head is gone: what is done so far is in the last backup
         except RayError:
@@ -140,7 +140,7 @@ class RayEngine:
     """Carries attempts by Ray; the process is connected to a cluster."""
 
     def __init__(self, fleet: Fleet, classes: Sequence[str], campaign: str) -> None:
-        """Make the desk that attempts report to, on this host.
+        """Make the collector that attempts report to, on this host.
 
         Args:
             fleet: the hosts.
@@ -156,7 +156,7 @@ class RayEngine:
         with _reaching():
             self._here: str = ray.get_runtime_context().get_node_id()
             self._head: str = ray.get_runtime_context().gcs_address
-        self._desk = self._make_desk(f"{_DESK}{campaign}")
+        self._collector = self._make_collector(f"{_COLLECTOR}{campaign}")
         self._made: Any = ray.remote(_attempt)  # once: making it tells the whole cluster of it
         self._under_way: dict[Any, tuple[str, int]] = {}
         self._numbers: dict[str, int] = {}
@@ -167,8 +167,8 @@ class RayEngine:
         self._nodes: dict[str, dict[str, Any]] = {}
         self._nodes_at = -math.inf
 
-    def _make_desk(self, name: str) -> Any:
-        made: Any = ray.remote(_ReportDesk)
+    def _make_collector(self, name: str) -> Any:
+        made: Any = ray.remote(_ReportCollector)
         options = made.options(
             name=name,
             namespace=NAMESPACE,
@@ -176,7 +176,7 @@ class RayEngine:
             max_restarts=-1,
             scheduling_strategy=NodeAffinitySchedulingStrategy(self._here, soft=False),
         )
-        deadline = time.monotonic() + _DESK_SECONDS
+        deadline = time.monotonic() + _COLLECTOR_SECONDS
         while True:
             try:
                 return options.remote()
@@ -211,7 +211,7 @@ class RayEngine:
                 self._require_offered(host, of_host)
         for name, reference in asked.items():
             try:
-                theirs, mode = ray.get(reference, timeout=_DESK_SECONDS)
+                theirs, mode = ray.get(reference, timeout=_COLLECTOR_SECONDS)
             except RayError as error:
                 raise InfrastructureError(
                     f"{name} does not answer: {' '.join(str(error).split())[:300]}"
@@ -264,7 +264,7 @@ class RayEngine:
         )
         with _reaching():
             put = [self._put(word, archived) for word, archived in given.items()]
-            told = (self._desk, order, tuple(given), host_versions(), backup, *put)
+            told = (self._collector, order, tuple(given), host_versions(), backup, *put)
             reference = self._asked(lambda: task.remote(*told))
         self._under_way[reference] = (order.unit, order.number)
 
@@ -317,21 +317,23 @@ class RayEngine:
         return taken
 
     def _visit(self) -> None:
-        """Tell the desk what it has to know, and take what lies there.
+        """Tell the collector what it has to know, and take what it has.
 
         Raises:
             InfrastructureError: it does not answer for long.
 
         """
-        deadline = time.monotonic() + _DESK_SECONDS
+        deadline = time.monotonic() + _COLLECTOR_SECONDS
         while True:
             try:
                 told = self._asked(self._visit_begun)
-                taken = self._asked(lambda: ray.get(told, timeout=_DESK_SECONDS))  # noqa: B023
+                taken = self._asked(lambda: ray.get(told, timeout=_COLLECTOR_SECONDS))  # noqa: B023
             except ActorUnavailableError as error:  # it was killed, and starts again
                 require_answer(self._head)
                 if time.monotonic() > deadline:
-                    raise InfrastructureError(f"the fleet's desk is gone: {error}") from None
+                    raise InfrastructureError(
+                        f"the collector of the attempts' reports is gone: {error}"
+                    ) from None
                 time.sleep(0.2)
             except (RayError, ConnectionError) as error:
                 said = " ".join(str(error).split())[:300]
@@ -341,7 +343,7 @@ class RayEngine:
                 return
 
     def _visit_begun(self) -> Any:
-        return self._desk.visit.remote(dict(self._numbers), self._stopped)
+        return self._collector.visit.remote(dict(self._numbers), self._stopped)
 
     def _result(self, reference: Any) -> AttemptResult:
         result: AttemptResult = self._asked(lambda: ray.get(reference, timeout=_RESULT_SECONDS))
