@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -46,8 +45,7 @@ class AdditionOnFleet(CommandOnFleet):
     @property
     def fleet_folder(self) -> FleetFolder:
         """What comes of the unit: a run that a fleet has made has a folder already."""
-        run = self.out if self.out.name else Path(os.path.abspath(self.out))
-        return FleetFolder.beside(run.with_name(f"{run.name}.{self.name}"))
+        return FleetFolder.beside(self.out, self.name)
 
     @property
     def goes_on(self) -> str:

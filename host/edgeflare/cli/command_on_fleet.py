@@ -15,15 +15,14 @@ from rich.markup import escape
 
 from edgeflare.cli.console import Console
 from edgeflare.cli.fleet_options import FleetOptions, user_words
-from edgeflare.cli.interruptible import INTERRUPTED, interruptible
+from edgeflare.cli.fleet_session import fleet_session
+from edgeflare.cli.interruptible import INTERRUPTED
 from edgeflare.cli.matrix_options import is_matrix
 from edgeflare.cli.quiet import result
 from edgeflare.cli.requested_replay import refuse_as_target
 from edgeflare.cli.run_options import RunFolder
-from edgeflare.cli.shown_fleet import shown_fleet
 from edgeflare.errors import InfrastructureError, UserError
-from edgeflare.fleet.cluster.ray_cluster import LOCAL
-from edgeflare.fleet.opened_fleet import FleetWork, campaign_of, opened_fleet
+from edgeflare.fleet.opened_fleet import FleetWork, campaign_of
 from edgeflare.fleet.plan.unit_command import DEVICE, RESUME, RUN, given_run, shown_command
 from edgeflare.fleet.plan.work_units import WorkUnit
 from edgeflare.fleet.record.fleet_folder import FleetFolder
@@ -112,9 +111,7 @@ class CommandOnFleet:
             UserError: `fleet.toml` says what it must not.
 
         """
-        return FleetWork(
-            self.options.fleet or LOCAL,
-            self.options.fleet_of(self.classes),
+        return self.options.work(
             self.classes,
             self.campaign,
             self.fleet_folder,
@@ -315,11 +312,7 @@ def run_on_fleet(asked: CommandOnFleet) -> int:
     """
     work = asked.work()
     work.fleet.places(work.classes)  # which may be refused, before anything is shown
-    with (
-        interruptible("the units that run, and keeping what is done") as interrupt,
-        shown_fleet(Console(stderr=True)) as show,
-        opened_fleet(work, stopped=interrupt.asked, urgent=interrupt.urgent, shown=show) as runs,
-    ):
+    with fleet_session(work, "the units that run, and keeping what is done") as runs:
         asked.begin(runs)
         kept = {
             unit.name

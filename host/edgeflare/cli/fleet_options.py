@@ -10,7 +10,10 @@ from typing import Annotated, Final
 import typer
 
 from edgeflare.errors import UserError
-from edgeflare.fleet.plan.fleet_file import Fleet, local_fleet, read_fleet
+from edgeflare.fleet.cluster.ray_cluster import LOCAL
+from edgeflare.fleet.opened_fleet import FleetWork
+from edgeflare.fleet.plan.fleet_file import local_fleet, read_fleet
+from edgeflare.fleet.record.fleet_folder import FleetFolder
 
 _FLEET = "On many hosts"
 
@@ -39,8 +42,8 @@ UnitSeeds = Annotated[
         "--unit-seeds",
         min=1,
         metavar="N",
-        help="Seeds that a host is given at a time; best 5 to 10 minutes of a device. By default "
-        "four times for each device.",
+        help="How many seeds a unit has, which one device searches in one go: best is what takes "
+        "it 5 to 10 minutes. By default as many as give each device four units.",
         rich_help_panel=_FLEET,
     ),
 ]
@@ -51,7 +54,8 @@ LocalDevices = Annotated[
         min=1,
         max=1000,
         metavar="N",
-        help="With --fleet local: how many of the device at once; an emulation is begun so often.",
+        help="With --fleet local: how many devices of each class work at once, where they are "
+        "emulations.",
         rich_help_panel=_FLEET,
     ),
 ]
@@ -74,7 +78,7 @@ class FleetOptions:
         """
         if self.fleet == "":
             raise UserError("--fleet names no cluster: give HOST:PORT of its head, or local")
-        if self.fleet == "local" and self.fleet_file is not None:
+        if self.fleet == LOCAL and self.fleet_file is not None:
             raise UserError(
                 "--fleet local is a cluster of this host alone: leave out --fleet-file, or give the"
                 " HOST:PORT of a head"
@@ -85,24 +89,41 @@ class FleetOptions:
             raise UserError(
                 "--fleet-devices is for --fleet local: leave it out, since --fleet-file says it"
             )
-        if self.fleet not in (None, "local") and self.fleet_file is None:
+        if self.fleet not in (None, LOCAL) and self.fleet_file is None:
             raise UserError(
                 f"--fleet {self.fleet} has to know the devices of its hosts: add --fleet-file FILE"
             )
 
-    def fleet_of(self, devices: Sequence[str]) -> Fleet:
-        """Return the fleet that a command runs on.
+    def work(
+        self,
+        classes: tuple[str, ...],
+        campaign: str,
+        folder: FleetFolder,
+        *,
+        resume: bool = False,
+        overwrite: bool = False,
+    ) -> FleetWork:
+        """Return what a command does, with the fleet that it does it on; see `FleetWork`.
 
         Args:
-            devices: what `--device` names: the classes.
+            classes: what `--device` names.
+            campaign: the fingerprint of all that is done.
+            folder: for what comes of it.
+            resume: whether it goes on with what is there.
+            overwrite: whether it replaces what is there.
 
         Raises:
-            UserError: there is no such file, or it says what it must not.
+            UserError: `fleet.toml` says what it must not, or there is none.
 
         """
         if self.fleet_file is not None:
-            return read_fleet(self.fleet_file)
-        return local_fleet(devices, self.fleet_devices)
+            fleet = read_fleet(self.fleet_file)
+        else:
+            fleet = local_fleet(classes, self.fleet_devices)
+        address = self.fleet or LOCAL
+        return FleetWork(
+            address, fleet, classes, campaign, folder, resume=resume, overwrite=overwrite
+        )
 
 
 _WITH_VALUE: Final = frozenset(

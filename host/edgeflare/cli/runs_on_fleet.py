@@ -12,14 +12,13 @@ from typing import Final
 from edgeflare.bench.grid import BenchRun, Grid
 from edgeflare.cli.console import Console
 from edgeflare.cli.fleet_options import FleetOptions, user_words
+from edgeflare.cli.fleet_session import fleet_session, offered_line
 from edgeflare.cli.grid_progress import say
-from edgeflare.cli.interruptible import INTERRUPTED, interruptible
+from edgeflare.cli.interruptible import INTERRUPTED
 from edgeflare.cli.matrix_options import is_matrix
 from edgeflare.cli.quiet import result
-from edgeflare.cli.shown_fleet import shown_fleet
 from edgeflare.errors import UserError
-from edgeflare.fleet.cluster.ray_cluster import LOCAL
-from edgeflare.fleet.opened_fleet import FleetWork, campaign_of, opened_fleet
+from edgeflare.fleet.opened_fleet import FleetWork, campaign_of
 from edgeflare.fleet.plan.unit_command import DEVICE, RESUME, RUN, shown_command
 from edgeflare.fleet.plan.work_units import WorkUnit
 from edgeflare.fleet.record.fleet_folder import FleetFolder, UnitEnding
@@ -112,10 +111,8 @@ class RunsOnFleet:
 
         """
         work, units = self._work(), self._units()
-        places = work.fleet.places(work.classes)
-        hosts = dict.fromkeys(place.host for place in places)
         for line in (
-            f"{len(places)} devices of the class {self.grid.device}, on {', '.join(hosts)}",
+            offered_line(work, self.grid.device),
             f"{len(units)} units make a run each, and one more sums them up",
             f"each unit that makes a run: edgeflare {shown_command(units[0].command)}",
             f"would write {self.out} and {work.folder.path}; nothing was written",
@@ -131,13 +128,7 @@ class RunsOnFleet:
             InfrastructureError: the cluster is not reached, or no device is left.
 
         """
-        with (
-            interruptible("the units that run") as interrupt,
-            shown_fleet(Console(stderr=True)) as show,
-            opened_fleet(
-                self._work(), stopped=interrupt.asked, urgent=interrupt.urgent, shown=show
-            ) as runs,
-        ):
+        with fleet_session(self._work(), "the units that run") as runs:
             ending = self._run_all(runs)
         if ending is None:
             units = self._units()
@@ -199,9 +190,7 @@ class RunsOnFleet:
     def _work(self) -> FleetWork:
         classes = (self.grid.device,)
         pairs = (f"{pair.folder_name} {pair.fingerprint()}" for pair in self.pairs)
-        return FleetWork(
-            self.options.fleet or LOCAL,
-            self.options.fleet_of(classes),
+        return self.options.work(
             classes,
             campaign_of(self.command, *pairs, self.grid.device, *self.words),
             FleetFolder.beside(self.out),

@@ -12,16 +12,15 @@ from typing import Final
 from edgeflare.campaign.seed_count import count_seeds
 from edgeflare.cli.console import Console
 from edgeflare.cli.fleet_options import FleetOptions, user_words
-from edgeflare.cli.interruptible import INTERRUPTED, interruptible
+from edgeflare.cli.fleet_session import fleet_session, offered_line
+from edgeflare.cli.interruptible import INTERRUPTED
 from edgeflare.cli.matrix_options import is_matrix
 from edgeflare.cli.quiet import result
 from edgeflare.cli.requested_search import RequestedSearch
 from edgeflare.cli.run_options import naming_other_host
 from edgeflare.cli.search_exit_code import search_exit_code
-from edgeflare.cli.shown_fleet import shown_fleet
 from edgeflare.errors import EdgeFlareError, InfrastructureError, UserError
-from edgeflare.fleet.cluster.ray_cluster import LOCAL
-from edgeflare.fleet.opened_fleet import FleetWork, campaign_of, opened_fleet
+from edgeflare.fleet.opened_fleet import FleetWork, campaign_of
 from edgeflare.fleet.plan.unit_command import DEVICE, RESUME, RUN, given_run, shown_command
 from edgeflare.fleet.plan.work_units import WorkUnit, screening_parts, search_parts
 from edgeflare.fleet.record.fleet_folder import FleetFolder
@@ -134,13 +133,12 @@ class FleetSearch:
 
         """
         work = self._work()
-        places = work.fleet.places(work.classes)
-        hosts = dict.fromkeys(place.host for place in places)
-        parts = self._parts(len(places))
+        offered = offered_line(work, self.device_class)
+        parts = self._parts(len(work.fleet.places(work.classes)))
         units = sum(name.startswith(_SEARCHED) for name in parts)
         one = self._units(parts, _SEARCHED)[0]
         return [
-            f"{len(places)} devices of the class {self.device_class}, on {', '.join(hosts)}",
+            offered,
             f"{len(parts) - units} units evaluate the seeds, {units} search from them",
             f"each unit that searches: edgeflare {shown_command(one.command)}",
             f"would write {self.out} and {work.folder.path}; nothing was written",
@@ -157,22 +155,16 @@ class FleetSearch:
             InfrastructureError: the cluster is not reached, or no device is left.
 
         """
-        with (
-            interruptible("the units that run, and merging what is done") as interrupt,
-            shown_fleet(Console(stderr=True)) as show,
-            opened_fleet(
-                self._work(), stopped=interrupt.asked, urgent=interrupt.urgent, shown=show
-            ) as runs,
-        ):
+        with fleet_session(self._work(), "the units that run, and merging what is done") as runs:
             try:
                 ended = self._run_all(runs)
             except (InfrastructureError, UserError) as lost:
-                if not self._is_merged(runs):
+                if not self._try_to_merge(runs):
                     raise
                 raise type(lost)(f"{lost}; what is done is in {self.out}") from None
             return self._merge(runs), ended
 
-    def _is_merged(self, runs: UnitRuns) -> bool:
+    def _try_to_merge(self, runs: UnitRuns) -> bool:
         """Merge what is done as something else has failed, which is what the user has to hear."""
         try:
             return self._merge(runs) is not None
@@ -241,9 +233,7 @@ class FleetSearch:
         plan, how = self.asked.plan, self.asked.folder
         decides = json.dumps(plan.to_json(), sort_keys=True)
         told = (self.asked.pair.fingerprint(), self.device_class, decides, str(self.asked.test))
-        return FleetWork(
-            self.options.fleet or LOCAL,
-            self.options.fleet_of(classes),
+        return self.options.work(
             classes,
             campaign_of("search", *told),
             FleetFolder.beside(self.out),

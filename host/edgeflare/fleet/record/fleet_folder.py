@@ -54,8 +54,12 @@ class FleetFolder:
     path: Path
 
     @classmethod
-    def beside(cls, run: Path) -> FleetFolder:
+    def beside(cls, run: Path, of: str = "") -> FleetFolder:
         """Return the folder that belongs to a run directory.
+
+        Args:
+            run: the run directory.
+            of: the command whose work it is, where that only adds to the run.
 
         Raises:
             UserError: it is the root of a file system.
@@ -64,7 +68,8 @@ class FleetFolder:
         named = Path(os.path.abspath(run))  # "." and ".." have no name of their own
         if not named.name:
             raise UserError(f"{run} is no run directory: name another one")
-        return cls((run if run.name == named.name else named).with_name(f"{named.name}.fleet"))
+        name = f"{named.name}.{of}.fleet" if of else f"{named.name}.fleet"
+        return cls((run if run.name == named.name else named).with_name(name))
 
     def claim(self, campaign: str, *, resume: bool, overwrite: bool) -> int:
         """Make the folder, or take what is there of the same work.

@@ -1,19 +1,55 @@
-"""The progress of all hosts of a fleet, in one line."""
+"""A command's work on a fleet: the cluster joined, the progress shown, Ctrl-C heeded."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-from rich.console import Console as RichConsole
 from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeElapsedColumn
 
+from edgeflare.cli.console import Console
+from edgeflare.cli.interruptible import interruptible
+from edgeflare.fleet.opened_fleet import FleetWork, opened_fleet
 from edgeflare.fleet.record.fleet_state import FleetState
+from edgeflare.fleet.unit_runs import UnitRuns
 
 
 @contextmanager
-def shown_fleet(console: RichConsole) -> Iterator[Callable[[FleetState], None]]:
+def fleet_session(work: FleetWork, stopping: str) -> Iterator[UnitRuns]:
+    """Yield what runs units on a fleet.
+
+    Args:
+        work: what is done.
+        stopping: what is still done after Ctrl-C, in words.
+
+    Raises:
+        UserError, InfrastructureError: as `opened_fleet` raises them.
+
+    """
+    with (
+        interruptible(stopping) as interrupt,
+        _progress_shown() as shown,
+        opened_fleet(work, stopped=interrupt.asked, urgent=interrupt.urgent, shown=shown) as runs,
+    ):
+        yield runs
+
+
+def offered_line(work: FleetWork, device_class: str) -> str:
+    """Return how many devices of a class there are, and on which hosts.
+
+    Raises:
+        UserError: the fleet has none.
+
+    """
+    places = work.fleet.places([device_class])
+    hosts = ", ".join(dict.fromkeys(place.host for place in places))
+    return f"{len(places)} devices of the class {device_class}, on {hosts}"
+
+
+@contextmanager
+def _progress_shown() -> Iterator[Callable[[FleetState], None]]:
     """Show one progress bar for all hosts; yields what is told of each change."""
+    console = Console(stderr=True)
     with Progress(
         TextColumn("{task.description}"),
         BarColumn(),
