@@ -302,6 +302,8 @@ def test_only_what_a_command_takes_is_given_to_it(tmp_path: Path) -> None:
     runs = units_runs(tmp_path, engine)
     runs.given[given] = b"archived"
     assert runs.run([*UNITS, WorkUnit("taking", "class", ("--screening", given))])
+    taken = {one.order.unit: dict(one.given) for one in engine.begun if one.given}
+    assert taken == {"taking": {given: b"archived"}}
 
 
 def test_an_attempt_that_is_silent_for_long_is_given_up(

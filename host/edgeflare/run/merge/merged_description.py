@@ -70,8 +70,8 @@ def _stopped_by(
     if max(len(finished), done) < len(ids):
         stopped = [part.about.get("stopped_by", "killed") for part in parts]
         why = [str(one) for one in stopped if one not in (None, "merge")]
-        if any(one != "screening" for one in why):
-            return next(one for one in why if one != "screening")
+        if others := [one for one in why if one != "screening"]:
+            return others[0]
         # A part that only evaluated its seeds stands for what others were to search from.
         return "merge" if len(why) < len(parts) else "screening"
     if header.plan.seed_ids is not None:
