@@ -49,6 +49,9 @@ def test_what_stands_behind_two_dashes_is_no_option() -> None:
         (FleetOptions(fleet_devices=4), "belong to --fleet"),
         (FleetOptions(fleet_file=Path("f")), "belong to --fleet"),
         (FleetOptions(fleet="h:1"), "--fleet-file"),
+        (FleetOptions(fleet=""), "names no cluster"),
+        (FleetOptions(fleet="local", fleet_file=Path("f")), "leave out --fleet-file"),
+        (FleetOptions(fleet="h:1", fleet_file=Path("f"), fleet_devices=3), "--fleet-file says it"),
     ],
 )
 def test_options_that_lack_another_are_refused(
@@ -74,6 +77,7 @@ def test_complete_options_are_not() -> None:
             "name one with --device",
         ),
         (["--device", "nosuch"], "nosuch"),
+        (["--seed-ids", "0:1000", "--dry-run"], "names seed 999"),
         (["--screen-only"], "makes and hands on the screening itself"),
         (["--total-queries", "100"], "--max-queries"),
     ],

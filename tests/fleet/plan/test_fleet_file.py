@@ -62,6 +62,13 @@ HOST = '[hosts.a]\naddress = "10.0.0.1"\n'
         (HOST + "devices = {c = 1}\nport = 3", "expected address and devices"),
         ('[hosts.a]\naddress = ""\ndevices = {c = 1}', "address is the IP address"),
         ("[hosts.a]\naddress = 7\ndevices = {c = 1}", "address is the IP address"),
+        ('[hosts.a]\naddress = "bench-1.lab"\ndevices = {c = 1}', "address is the IP address"),
+        (
+            f"{HOST}devices = {{c = 1}}\n{HOST.replace('.a]', '.b]')}devices = {{c = 1}}",
+            "two hosts",
+        ),
+        (HOST + 'devices = {"" = 1}', "'' is no device class"),
+        (HOST + 'devices = {"node:x" = 1}', "'node:x' is no device class"),
         (HOST + "devices = {}", "devices are names or a number"),
         (HOST + "devices = 2", "devices are names or a number"),
         (HOST + "devices = {c = 0}", "c is a list of device names"),
