@@ -15,6 +15,7 @@ import pytest
 from ai_edge_litert import schema_py_generated as schema
 
 from called_commands import Said, call_here
+from forked_commands import forked_edgeflare
 
 ROOT = Path(__file__).parents[2]
 EXAMPLE = ROOT / "examples" / "fashion_lenet4"
@@ -46,15 +47,16 @@ def call() -> Call:
 
 @pytest.fixture(scope="session")
 def start() -> Call:
-    """Call the command as a process of its own."""
+    """Call the command as a process of its own, forked where no other one is named."""
     return start_process
 
 
 def start_process(
-    *arguments: str | Path, cwd: Path | None = None, command: Sequence[str] = ("-m", "edgeflare")
+    *arguments: str | Path, cwd: Path | None = None, command: Sequence[str] = ()
 ) -> Said:
+    program = [sys.executable, *command] if command else [forked_edgeflare()]
     done = subprocess.run(
-        [sys.executable, *command, *map(str, arguments)],
+        [*program, *map(str, arguments)],
         cwd=cwd,
         capture_output=True,
         text=True,

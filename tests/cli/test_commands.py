@@ -22,7 +22,7 @@ from laboratory import untimed
 
 @pytest.mark.slow
 def test_the_version(start: Callable[..., Any], call: Callable[..., Any]) -> None:
-    for said in (start("--version"), call("--version")):
+    for said in (start("--version", command=("-m", "edgeflare")), call("--version")):
         assert said.code == 0
         assert said.out == f"edgeflare {edgeflare.__version__}\n"
         assert said.err == ""

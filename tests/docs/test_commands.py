@@ -16,7 +16,8 @@ for stands behind its fence:
     ```text              is for readers
 
 Only addresses and places that belong to the reader's machines are replaced. A search that several
-pages show in the same words runs once, and each of these pages gets a copy of its run.
+pages show in the same words runs once, and each of these pages gets a copy of its run. `edgeflare`
+is forked from a process that has imported it, unless a page has installed a package beside it.
 """
 
 from __future__ import annotations
@@ -39,6 +40,7 @@ from pathlib import Path
 import pytest
 
 from edgeflare.devices.transports.vulkan_driver import check_driver
+from forked_commands import forked_edgeflare
 
 pytestmark = pytest.mark.slow
 
@@ -105,9 +107,10 @@ class Stage:
         }
         if old_board is not None:
             self._replaced["/opt/old-board/bin/python"] = str(old_board)
+        programs = forked_edgeflare().parent, Path(sys.executable).parent
         self._environment = {
             **os.environ,
-            "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
+            "PATH": os.pathsep.join(map(str, [*programs, os.environ["PATH"]])),
             "PYTHONPATH": str(site),
             "HOME": str(folder),
             "XDG_CACHE_HOME": str(folder / "cache"),

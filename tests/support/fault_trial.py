@@ -19,6 +19,7 @@ import runtime_fault_injection
 from edgeflare.models.pair import load_pair
 from fault_catalogue import OTHER_RUNTIME, Fault
 from faulty_agent import DOUBLE, faulty_agent
+from forked_commands import forked_edgeflare
 
 OLD_BOARD = Path(__file__).resolve().parents[2] / ".venv-old-board" / "bin" / "python"
 """The Python of the environment with tflite-runtime 2.14; it may be absent."""
@@ -233,7 +234,7 @@ def _asked(folder: Path) -> int | None:
 
 def _edgeflare(folder: Path, *arguments: str) -> None:
     subprocess.run(
-        [sys.executable, "-m", "edgeflare", *arguments, "--trust"],
+        [forked_edgeflare(), *arguments, "--trust"],
         cwd=folder,
         env={**os.environ, "HOME": str(folder)},
         capture_output=True,

@@ -20,6 +20,7 @@ from edgeflare.conform.findings.fault_condition import FaultCondition
 from edgeflare.conform.findings.settings_table import SettingsTable
 from edgeflare.conform.operators.known_operators import known_operators
 from faulty_agent import faulty_agent
+from forked_commands import forked_edgeflare
 from kernel_fault_catalogue import KernelFault, fresh_configurations, settings_of
 
 AGREES = 0.95
@@ -124,7 +125,7 @@ def agreement(fault: KernelFault, conditions: Sequence[Sequence[str]]) -> float:
 def _conform(folder: Path, device: str, options: Sequence[str]) -> dict[str, Any]:
     completed = subprocess.run(
         [
-            *(sys.executable, "-m", "edgeflare", "conform", "--device", device),
+            *(forked_edgeflare(), "conform", "--device", device),
             *("--out", "run", "--trust", *options),
         ],
         cwd=folder,

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
+
+from forked_commands import forked_edgeflare
 
 PAIR = Path(__file__).parents[2] / "examples" / "spoken_words"
 SEEDS = 3
@@ -22,5 +23,5 @@ def searched_sounds(tmp_path_factory: pytest.TempPathFactory) -> Path:
         ("explain", run),
         ("report", run, "--html"),
     ):  # fmt: skip
-        subprocess.run([sys.executable, "-m", "edgeflare", *map(str, command)], check=True)
+        subprocess.run([forked_edgeflare(), *map(str, command)], check=True)
     return run

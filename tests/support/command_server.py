@@ -1,0 +1,100 @@
+"""The process that forks commands: started by `forked_commands.py`, with a socket's path.
+
+A connection brings arguments, folder, environment and the descriptors of stdin, stdout and stderr.
+Back go the process id of the command and, when it has ended, its exit code or minus the signal, as
+integers of 32 bits. The process ends with its own stdin.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import gc
+import io
+import json
+import os
+import select
+import socket
+import sys
+from importlib import import_module
+from struct import Struct
+from typing import Any, Final
+
+NUMBER: Final = Struct("<i")
+
+_MODULES: Final = (
+    *(f"edgeflare.cli.{name}" for name in ("bench", "compare", "conditions", "conform", "devices")),
+    *(f"edgeflare.cli.{name}" for name in ("explain", "export", "inspect", "merge", "operators")),
+    *(f"edgeflare.cli.{name}" for name in ("rank", "repair", "replay", "report", "search")),
+    *(f"edgeflare.cli.{name}" for name in ("strategies", "survey", "app")),
+    *(f"edgeflare.devices.transports.{name}" for name in ("adb", "emulated", "ssh")),
+    *("edgeflare.report.html.page", "matplotlib.backends.backend_svg", "scipy.special"),
+)
+"""What commands import. Nothing of it starts a thread, as JAX would, which no fork would have."""
+
+
+def main(path: str) -> None:
+    """Fork commands until nobody can ask for more."""
+    for name in _MODULES:
+        import_module(name)
+    with contextlib.suppress(SystemExit), contextlib.redirect_stdout(io.StringIO()):
+        call("edgeflare", "devices", "list", "--help")  # which imports what reads and shows options
+    gc.collect()
+    gc.freeze()  # or a collection in a fork would copy all that it shares with this process
+    with socket.socket(socket.AF_UNIX) as listener:
+        listener.bind(path)
+        listener.listen()
+        os.write(1, b"ready\n")
+        while listener.fileno() in select.select([listener.fileno(), 0], [], [])[0]:
+            connection, _ = listener.accept()
+            with connection:
+                if os.fork() == 0:
+                    listener.close()
+                    _supervise(connection)
+                    return
+            _bury(os.WNOHANG)
+    _bury(0)
+
+
+def _bury(options: int) -> None:
+    """Wait for supervisors that have ended, so that their time counts as this process's."""
+    with contextlib.suppress(ChildProcessError):
+        while os.waitpid(-1, options)[0]:
+            pass
+
+
+def _supervise(connection: socket.socket) -> None:
+    """Run the command in a process of its own, and tell what becomes of it."""
+    length, descriptors, _, _ = socket.recv_fds(connection, NUMBER.size, 3)
+    words = bytearray()
+    while len(words) < NUMBER.unpack(length)[0]:
+        words += connection.recv(1 << 16)
+    if (pid := os.fork()) == 0:
+        connection.close()
+        asked = json.loads(words)
+        _become(asked, descriptors)
+        call(*asked["arguments"])
+    connection.sendall(NUMBER.pack(pid))
+    code = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+    connection.sendall(NUMBER.pack(code))
+    os._exit(0)
+
+
+def call(*arguments: str) -> None:
+    """Call the command; never return."""
+    from edgeflare.cli import main as command  # noqa: PLC0415
+
+    sys.argv[:] = arguments
+    command()
+
+
+def _become(asked: dict[str, Any], descriptors: list[int]) -> None:
+    for own, given in enumerate(descriptors):
+        os.dup2(given, own)
+        os.close(given)
+    os.chdir(asked["folder"])
+    os.environ.clear()
+    os.environ.update(asked["environment"])
+
+
+if __name__ == "__main__":
+    main(sys.argv[1])

@@ -1,0 +1,71 @@
+"""The command as a process of its own that need not import what all of them import.
+
+A start of `edgeflare` takes more than a second of CPU, nearly all of it for imports. The program
+here asks a process that has imported them for a fork, which has the arguments, folder, environment
+and descriptors of the program, and answers to its signals. Where PYTHONPATH has packages beside
+EdgeFlare, which the other process knows nothing of, it starts the command itself.
+"""
+
+from __future__ import annotations
+
+import atexit
+import functools
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+_PROGRAM = """#!{python} -IS
+import json, os, signal, socket, sys
+
+beside = os.environ.get("PYTHONPATH", "").split(os.pathsep)
+if any(map(os.path.isdir, filter(None, beside))):
+    os.execv({command!r}, sys.argv)
+server = socket.socket(socket.AF_UNIX)
+server.connect({path!r})
+asked = dict(arguments=sys.argv, folder=os.getcwd(), environment=dict(os.environ))
+words = json.dumps(asked).encode()
+socket.send_fds(server, [len(words).to_bytes(4, "little")], [0, 1, 2])
+server.sendall(words)
+
+def number():
+    told = server.recv(4, socket.MSG_WAITALL)
+    return int.from_bytes(told, "little", signed=True) if len(told) == 4 else 3
+
+pid = number()
+for name in ("SIGINT", "SIGTERM"):
+    signal.signal(getattr(signal, name), lambda number, _: os.kill(pid, number))
+code = number()
+if code < 0:
+    signal.signal(-code, signal.SIG_DFL)
+    os.kill(os.getpid(), -code)
+sys.exit(code)
+"""
+
+
+@functools.cache
+def forked_edgeflare() -> Path:
+    """Return a program `edgeflare`, in a folder of its own; it works as long as this process."""
+    folder = tempfile.TemporaryDirectory(prefix="edgeflare-forked-")
+    socket = Path(folder.name, "socket")
+    server = subprocess.Popen(
+        [sys.executable, Path(__file__).with_name("command_server.py"), socket],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+    )
+    atexit.register(_end, server, folder)
+    assert server.stdout is not None
+    assert server.stdout.readline() == b"ready\n"
+    program = Path(folder.name, "bin", "edgeflare")
+    program.parent.mkdir()
+    command = str(Path(sys.executable).with_name("edgeflare"))
+    program.write_text(
+        _PROGRAM.format(python=sys.executable, command=command, path=str(socket)), encoding="utf-8"
+    )
+    program.chmod(0o755)
+    return program
+
+
+def _end(server: subprocess.Popen[bytes], folder: tempfile.TemporaryDirectory[str]) -> None:
+    server.communicate(timeout=60)
+    folder.cleanup()
