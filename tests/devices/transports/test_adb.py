@@ -20,6 +20,7 @@ from documents import Document, as_json
 from edgeflare.devices.bundle.build_bundle import build_bundle
 from edgeflare.run.load_document import load_document
 from edgeflare.run.run_directory import RunDirectory
+from forked_commands import forked_edgeflare
 from laboratory import untimed
 from phone_parts import PhoneUnavailable
 from phones import AdbServer, Phone, unauthorized_phone
@@ -79,11 +80,10 @@ class Desk:
             yield phone
         self.server.adb("disconnect", phone.serial)
 
-    def start(
-        self, *arguments: str | Path, command: tuple[str, ...] = ("-m", "edgeflare")
-    ) -> subprocess.Popen[str]:
+    def start(self, *arguments: str | Path, command: tuple[str, ...] = ()) -> subprocess.Popen[str]:
+        program = [sys.executable, *command] if command else [forked_edgeflare()]
         return subprocess.Popen(
-            [sys.executable, *command, *map(str, arguments)],
+            [*program, *map(str, arguments)],
             cwd=self.folder,
             env={**os.environ, **self.server.environment},
             stdin=subprocess.DEVNULL,
@@ -96,7 +96,9 @@ class Desk:
         return wait_for(self.start(*arguments))
 
     def profile(self, name: str, text: str) -> None:
-        """Write a profile of that user's own, on built-in kernels."""
+        """Write a profile of that user's own, on built-in kernels, whose answers on ARM are others
+        than on the host.
+        """
         folder = self.folder / "home" / ".config" / "edgeflare" / "devices"
         folder.mkdir(parents=True, exist_ok=True)
         (folder / f"{name}.toml").write_text(f'{text}\nkernels = "builtin"\n')
@@ -128,15 +130,20 @@ def desk(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Desk]:
 def phone(desk: Desk) -> Iterator[Phone]:
     try:
         with desk.phone() as phone:
+            desk.profile("phone", profile_of(phone))
             yield phone
     except PhoneUnavailable as error:
         pytest.skip(str(error))
 
 
+def profile_of(phone: Phone) -> str:
+    return f'extends = "android-arm64"\nserial = "{phone.serial}"'
+
+
 @pytest.fixture(scope="module")
 def undisturbed(desk: Desk, phone: Phone) -> Document:
     out = desk.folder / "undisturbed"
-    assert desk.search(out, f"adb://{phone.serial}").code == 0
+    assert desk.search(out, "phone").code == 0
     return document(out)
 
 
@@ -177,13 +184,13 @@ def test_an_agent_is_sent_once_and_runs_as_arm_code(desk: Desk, phone: Phone) ->
     assert sent > BUNDLE_BYTES > 20 * sent_again
 
 
-def test_a_phone_finds_what_the_same_core_finds_elsewhere(desk: Desk, phone: Phone) -> None:
-    """Built-in kernels, whose answers on ARM are others than on the host."""
-    desk.profile("phone", f'extends = "android-arm64"\nserial = "{phone.serial}"')
+def test_a_phone_finds_what_the_same_core_finds_elsewhere(
+    desk: Desk, phone: Phone, undisturbed: Document
+) -> None:
     desk.profile("core", 'extends = "qemu-cortex-a76"')
     desk.profile("here", 'extends = "emulated-builtin"')
-    found = {}
-    for name in ("phone", "core", "here"):
+    found = {"phone": findings(undisturbed)}
+    for name in ("core", "here"):
         assert desk.search(desk.folder / name, name).code == 0
         found[name] = findings(document(desk.folder / name))
 
@@ -208,7 +215,7 @@ def test_a_search_goes_on_as_if_nothing_had_happened_when(
     name: str, desk: Desk, phone: Phone, undisturbed: Document, tmp_path: Path
 ) -> None:
     disturb, mend = DISTURBANCES[name]
-    process = desk.start(*search(tmp_path / "run", f"adb://{phone.serial}"))
+    process = desk.start(*search(tmp_path / "run", "phone"))
     await_the_search(tmp_path / "run", process)
     disturb(desk, phone)
     time.sleep(1.5)
@@ -223,7 +230,7 @@ def test_a_search_goes_on_as_if_nothing_had_happened_when(
 def test_a_phone_that_is_gone_for_good_leaves_a_run_that_goes_on_later(
     desk: Desk, phone: Phone, undisturbed: Document, tmp_path: Path
 ) -> None:
-    asked = search(tmp_path / "run", f"adb://{phone.serial}")
+    asked = search(tmp_path / "run", "phone")
     process = desk.start(*asked, command=("-c", _IMPATIENTLY))
     await_the_search(tmp_path / "run", process)
     phone.unplug()
@@ -260,13 +267,14 @@ def test_two_phones_share_a_search(
     desk: Desk, phone: Phone, undisturbed: Document, tmp_path: Path
 ) -> None:
     with desk.phone() as other:
-        said = desk.search(tmp_path / "run", f"adb://{phone.serial}", f"adb://{other.serial}")
+        desk.profile("other", profile_of(other))
+        said = desk.search(tmp_path / "run", "phone", "other")
         assert_nothing_is_left(desk, phone, other)
 
     assert said.code == 0, said.err
     assert findings(document(tmp_path / "run")) == findings(undisturbed)
     found_by = {finding["device"] for finding in document(tmp_path / "run")["findings"]}
-    assert found_by == {f"adb://{phone.serial}", f"adb://{other.serial}"}
+    assert found_by == {"phone", "other"}
 
 
 def test_a_forward_of_somebody_else_stays(desk: Desk, phone: Phone) -> None:
