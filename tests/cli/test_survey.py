@@ -32,13 +32,12 @@ pytestmark = pytest.mark.slow
 
 
 @pytest.fixture(scope="module")
-def surveyed(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Any]:
+def surveyed(tmp_path_factory: pytest.TempPathFactory, call: Any) -> tuple[Path, Any]:
     """A survey that came to its end, and what it said."""
     folder = tmp_path_factory.mktemp("surveyed") / "run"
-    with started(*SURVEY, "--out", str(folder)) as process:
-        out, err = process.communicate(timeout=200)
-    assert process.returncode == 0, err
-    return folder, out
+    said = call(*SURVEY, "--out", folder)
+    assert said.code == 0, said.err
+    return folder, said.out
 
 
 def documents(folder: Path) -> tuple[Document, Document]:
@@ -99,9 +98,8 @@ def test_a_killed_survey_goes_on_to_the_very_same_result(
     said = call("report", folder)
     assert said.code == 0 or "finish it with --resume" in said.complaint()
     assert "at any distance" not in said.out
-    with started(*SURVEY, "--out", str(folder), "--resume") as process:
-        _, err = process.communicate(timeout=200)
-    assert process.returncode == 0, err
+    said = call(*SURVEY, "--out", folder, "--resume")
+    assert said.code == 0, said.err
     assert documents(folder) == documents(surveyed[0])
 
 
