@@ -359,10 +359,18 @@ def test_a_host_that_refuses_gets_nothing_new(tmp_path: Path) -> None:
         none.run(UNITS)
 
 
-def test_a_unit_that_is_lost_wherever_it_runs_ends_it(tmp_path: Path) -> None:
-    engine = EngineInMemory(
-        lambda one: "killed" if one.order.unit == "unit-0000" else ended(0, one)
-    )
-    runs = units_runs(tmp_path, engine)
-    with pytest.raises(InfrastructureError, match="unit-0000"):
+@pytest.mark.parametrize("lost", [True, False])
+def test_a_unit_that_nothing_can_do_is_given_up_and_the_others_are_done(
+    lost: bool, tmp_path: Path
+) -> None:
+    def outcome(one: BegunAttempt) -> AttemptResult | str:
+        if one.order.unit != "unit-0000":
+            return ended(0, one)
+        return "killed" if lost else ended(3, one, "edgeflare: it has run out of memory\n")
+
+    runs = units_runs(tmp_path, EngineInMemory(outcome))
+    with pytest.raises(InfrastructureError, match=r"unit-0000 (was lost 6|failed 4) times") as said:
         runs.run(units_of(200, 1))
+    assert "killed" in str(said.value) if lost else "out of memory" in str(said.value)
+    assert Counter(unit.status for unit in runs.state.units) == {"done": 199, "given up": 1}
+    assert "1 given up" in runs.state.summary()

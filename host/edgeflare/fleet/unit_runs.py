@@ -25,7 +25,7 @@ FAILURES = 2
 """Attempts in a row that fail on a device before it gets no further work: one may be the link's."""
 
 MOST_FAILURES = 4
-"""Attempts at a unit that fail before the fleet gives up, on whatever devices: it is the unit."""
+"""Attempts at a unit that fail, on whatever devices, before it is given up: it is the unit."""
 
 MOST_LOSSES = 6
 """Attempts at a unit that are lost, likewise: it may kill whatever runs it."""
@@ -37,7 +37,7 @@ SILENT_SECONDS = 600.0
 """After which an attempt is given up of which nothing is heard, though its host is there. They
 report every few seconds, but for while a large run is packed and sent."""
 
-WAIT_SECONDS = 0.5
+WAIT_SECONDS = 1.0
 _SHOW_SECONDS = 2.0
 SHOW_SHARE = 0.05
 """Of the time, for writing the state: with very many units it takes seconds."""
@@ -94,6 +94,7 @@ class UnitRuns:
     _lost: Counter[str] = field(default_factory=Counter)
     _refusal: str = ""
     _refusing: set[str] = field(default_factory=set)
+    _given_up: list[str] = field(default_factory=list)
     _began: float = field(default_factory=time.monotonic)
     _show_again: float = _SHOW_SECONDS
     urgent: Callable[[], bool] = lambda: False
@@ -110,7 +111,8 @@ class UnitRuns:
 
         Raises:
             UserError: a command has to be corrected; says what it said.
-            InfrastructureError: no device is left that units could run on.
+            InfrastructureError: no device is left that units could run on, or a unit was given up;
+                all others are done then.
 
         """
         known = {place.place: place for place in self.state.places}
@@ -144,6 +146,8 @@ class UnitRuns:
         self._show(at_once=True)
         if self._refusal:
             raise UserError(self._refusal)
+        if self._given_up and not asked:
+            raise InfrastructureError("; ".join(self._given_up))
         return not asked
 
     def _look(self) -> None:
@@ -246,8 +250,8 @@ class UnitRuns:
     def _note_loss(self, one: _UnderWay, ended: EndedAttempt) -> None:
         """Have a unit wait again whose attempt was lost, or refused by its host."""
         place = self._place(one.place)
-        self._waiting.append(one.unit)
         if ended.refused:
+            self._waiting.append(one.unit)
             one.shown.outcome = f"refused ({ended.why})"
             place.quarantined = ended.why
             self._refusing.add(place.place)
@@ -256,9 +260,9 @@ class UnitRuns:
         self._count_failure(place, f"its host or the process was lost ({ended.why})")
         self._lost[ended.unit] += 1
         if self._lost[ended.unit] >= MOST_LOSSES:
-            raise InfrastructureError(
-                f"{ended.unit} was lost {MOST_LOSSES} times, at last on {one.place} ({ended.why})"
-            )
+            self._give_up(one, f"was lost {MOST_LOSSES} times", ended.why)
+        else:
+            self._waiting.append(one.unit)
 
     def _note_result(self, one: _UnderWay, ended: EndedAttempt, result: AttemptResult) -> None:
         """Keep what an attempt has come to; have its unit wait again where it failed."""
@@ -286,11 +290,14 @@ class UnitRuns:
         self._count_failure(place, _last_line(result))
         self._failed[ended.unit] += 1
         if self._failed[ended.unit] >= MOST_FAILURES:
-            raise InfrastructureError(
-                f"{ended.unit} failed {MOST_FAILURES} times, at last on {one.place}:"
-                f" {_last_line(result)}"
-            )
-        self._waiting.append(one.unit)  # others first, which may show whether it is the device
+            self._give_up(one, f"failed {MOST_FAILURES} times", _last_line(result))
+        else:
+            self._waiting.append(one.unit)  # others first: they may show whether it is the device
+
+    def _give_up(self, one: _UnderWay, how_often: str, why: str) -> None:
+        """Try a unit no more; the others go on, and the command says it at its end."""
+        one.of.status = "given up"
+        self._given_up.append(f"{one.unit.name} {how_often}, at last on {one.place} ({why})")
 
     def _count_failure(self, place: PlaceState, why: str) -> None:
         place.failures += 1

@@ -47,7 +47,7 @@ _RESULT_SECONDS = 120.0
 _RAY_SECONDS = 180.0
 """After which a call of Ray that has not returned never will; all have shorter limits of theirs."""
 
-_NODES_SECONDS = 1.0
+_NODES_SECONDS = 2.0
 """For how long what is known of the hosts is taken for true: all places are looked at in a row."""
 
 

@@ -64,7 +64,8 @@ def _units(units: Sequence[UnitState]) -> str:
             f" {_text(one.outcome)}"
             for one in unit.attempts
         )
-        status = f'<span class="{unit.status}">{unit.status}</span>'
+        colour = "bad" if unit.status == "given up" else unit.status
+        status = f'<span class="{colour}">{unit.status}</span>'
         searched = f"{unit.ended} of {unit.seeds}"
         name, device_class = _text(unit.name), _text(unit.device_class)
         rows.append((name, device_class, status, searched, _number(unit.found), tries))

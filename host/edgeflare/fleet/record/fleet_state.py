@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 SCHEMA = "edgeflare.fleet/v1"
 
-UnitStatus = Literal["waiting", "running", "done"]
+UnitStatus = Literal["waiting", "running", "done", "given up"]
 
 
 @dataclass(slots=True)
@@ -41,7 +41,7 @@ class UnitState:
         device_class: on a device of which it is done.
         seed_ids: its seeds, as `--seed-ids` takes them.
         seeds: how many these are.
-        status: whether it waits, runs or is done.
+        status: whether it waits, runs, is done or is tried no more.
         ended: searches that have ended.
         found: of these with a finding.
         attempts: at it.
@@ -130,6 +130,8 @@ class FleetState:
         """Return how far it is, in a line."""
         done = sum(unit.status == "done" for unit in self.units)
         units = f"{done} of {len(self.units)} units done"
+        if given_up := sum(unit.status == "given up" for unit in self.units):
+            units += f", {given_up} given up"
         if not self.searched:
             return units
         ended, found, seeds = (
