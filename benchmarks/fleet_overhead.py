@@ -3,19 +3,23 @@
     python benchmarks/fleet_overhead.py [--times 5] [--limit 400] [--empty 1000]
 
 One unit is searched as an attempt in this process and as one that Ray carries, in turns, both timed
-from the start of their command to its end, so that Ray's own start does not count. Then empty units
-are queued, whose attempts end at once, and what each takes on the head is told: the loop over them,
-their files and Ray's tasks.
+from the start of their command to its end, so that Ray's own start does not count. Seconds of CPU
+are told too, which other work on the machine changes less: alone those of the attempt, by Ray those
+of all its daemons as well. Before that, empty units are queued, whose attempts end at once, and
+what each takes on the head is told: the loop over them and their files.
 """
 
 from __future__ import annotations
 
 import argparse
+import os
 import statistics
+import sys
 import tempfile
 import time
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from edgeflare.fleet.cluster.attempt_engine import AttemptEngine, EndedAttempt
@@ -25,7 +29,7 @@ from edgeflare.fleet.plan.unit_command import DEVICE, RUN
 from edgeflare.fleet.plan.work_units import WorkUnit
 from edgeflare.fleet.record.fleet_folder import FleetFolder
 from edgeflare.fleet.record.fleet_state import FleetState
-from edgeflare.fleet.unit_runs import UnitRuns
+from edgeflare.fleet.unit_runs import WAIT_SECONDS, UnitRuns
 from edgeflare.fleet.work.unit_attempt import (
     AttemptOrder,
     AttemptReport,
@@ -34,7 +38,13 @@ from edgeflare.fleet.work.unit_attempt import (
 )
 
 ROOT = Path(__file__).resolve().parents[1]
+sys.path.insert(0, str(ROOT / "tests" / "support"))
+
+from processes import children  # noqa: E402
+
 CLASS = "emulated-builtin"
+_USER, _CHILDREN = 11, 15
+"""Places of a process's user time and of its reaped children's system time, behind its name."""
 
 
 def order(limit: int) -> AttemptOrder:
@@ -56,27 +66,52 @@ def order(limit: int) -> AttemptOrder:
     return AttemptOrder("overhead", "unit-0000", 1, command, str(ROOT), CLASS, 60.0)
 
 
-def seconds_without(asked: AttemptOrder) -> float:
-    began = time.monotonic()
+@dataclass(frozen=True)
+class UnitSeconds:
+    """Seconds that a unit took: on the clock, and of CPU."""
+
+    wall: float
+    cpu: float
+
+
+def spent_without(asked: AttemptOrder) -> UnitSeconds:
+    """Return what a unit takes as an attempt of this process."""
+    began, cpu = time.monotonic(), cpu_seconds([os.getpid()])
     result = run_attempt(asked, {}, None, lambda _: True)
     if result.exit_code:
         raise RuntimeError(result.said)
-    return time.monotonic() - began
+    return UnitSeconds(time.monotonic() - began, cpu_seconds([os.getpid()]) - cpu)
 
 
-def seconds_with(engine: AttemptEngine, fleet: Fleet, asked: AttemptOrder) -> float:
-    began = time.monotonic()
+def spent_with(engine: AttemptEngine, fleet: Fleet, asked: AttemptOrder) -> UnitSeconds:
+    """Return what a unit takes that Ray carries, with all that Ray does meanwhile."""
+    began, cpu = time.monotonic(), cpu_seconds(with_descendants(os.getpid()))
     engine.start(fleet.places([CLASS])[0], asked, {}, None)
-    while not (ended := engine.ended(0.5)):
+    while not (ended := engine.ended(WAIT_SECONDS)):
         engine.reports()
     took = time.monotonic() - began
     (one,) = ended
     if one.result is None or one.result.exit_code:
         raise RuntimeError(one.why if one.result is None else one.result.said)
-    return took
+    return UnitSeconds(took, cpu_seconds(with_descendants(os.getpid())) - cpu)
 
 
-def ratios(asked: AttemptOrder, times: int) -> Iterator[float]:
+def with_descendants(pid: int) -> list[int]:
+    """Return a process and all below it."""
+    return [pid, *(one for child in children(pid) for one in with_descendants(child))]
+
+
+def cpu_seconds(pids: Iterable[int]) -> float:
+    """Return what processes and their children that have ended have used."""
+    ticks = 0
+    for pid in pids:
+        with suppress(OSError):
+            told = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+            ticks += sum(map(int, told[_USER:_CHILDREN]))
+    return ticks / os.sysconf("SC_CLK_TCK")
+
+
+def ratios(asked: AttemptOrder, times: int) -> Iterator[UnitSeconds]:
     """Yield what a unit takes by Ray as a multiple of what it takes alone, in turns."""
     fleet = local_fleet([CLASS], 1)
     with cluster(LOCAL, fleet):
@@ -86,13 +121,15 @@ def ratios(asked: AttemptOrder, times: int) -> Iterator[float]:
         engine = RayEngine(fleet, (CLASS,), "overhead")
         engine.require_same_versions()  # by which a worker has started
         for number in range(1, times + 1):
-            without = seconds_without(asked)
-            carried = seconds_with(engine, fleet, replace(asked, number=number))
+            alone = spent_without(asked)
+            carried = spent_with(engine, fleet, replace(asked, number=number))
+            ratio = UnitSeconds(carried.wall / alone.wall, carried.cpu / alone.cpu)
             print(
-                f"{without:.1f} s alone, {carried:.1f} s by Ray: {carried / without:.3f}",
+                f"{alone.wall:.1f} s alone, {carried.wall:.1f} s by Ray: {ratio.wall:.3f};"
+                f" CPU {alone.cpu:.1f} s, {carried.cpu:.1f} s: {ratio.cpu:.3f}",
                 flush=True,
             )
-            yield carried / without
+            yield ratio
 
 
 class ImmediateEngine:
@@ -166,7 +203,10 @@ def main() -> None:
     options = parser.parse_args()
     print(f"{options.empty} empty units: {head_milliseconds(options.empty, 10):.1f} ms each")
     if found := list(ratios(order(options.limit), options.times)):
-        print(f"median ratio {statistics.median(found):.3f}")
+        wall, cpu = (
+            statistics.median(getattr(one, what) for one in found) for what in ("wall", "cpu")
+        )
+        print(f"median ratio {wall:.3f}, of CPU {cpu:.3f}")
 
 
 if __name__ == "__main__":
