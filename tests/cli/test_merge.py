@@ -71,6 +71,12 @@ def document_of(run: Path) -> dict[str, Any]:
     return document
 
 
+def test_a_screening_needs_no_gate(call: Call, example: Path, tmp_path: Path) -> None:
+    few = ("--limit", "2", "--max-queries", "20")
+    said = call("search", example, *few, "--screen-only", "--out", tmp_path / "screening")
+    assert said.code == 0, said.err
+
+
 def test_parts_are_runs_of_their_own_seeds(in_parts: InParts, call: Call) -> None:
     for part, ids, seeds in zip(in_parts.parts, ("0,3", "1:3,4"), (2, 3), strict=True):
         document = document_of(part)

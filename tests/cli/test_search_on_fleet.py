@@ -12,6 +12,7 @@ from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from attempts_in_memory import BegunAttempt
@@ -50,6 +51,13 @@ def stopping_at(unit: str) -> Callable[[BegunAttempt], AttemptResult]:
         return made
 
     return outcome
+
+
+def stopping_before_anything(attempt: BegunAttempt) -> AttemptResult:
+    """An outcome without a run, which asks to stop, as Ctrl-C at once does."""
+    del attempt
+    os.kill(os.getpid(), signal.SIGINT)
+    return AttemptResult(130, "", None, 0.0)
 
 
 @pytest.mark.slow
@@ -136,3 +144,73 @@ def test_a_lost_attempt_is_gone_on_with_on_a_device_of_another_name(
     merged, alone = comparable(tmp_path / "run"), comparable(tmp_path / "alone")
     assert merged["findings"] == alone["findings"]
     assert "are alike" in " ".join(json.loads(Path("run/run.json").read_bytes())["warnings"])
+
+
+@pytest.mark.slow
+def test_a_run_that_somebody_went_on_with_is_not_written_over(
+    example: Path, tmp_path: Path, attempts: AttemptsHere
+) -> None:
+    question = ("search", example, *SHORT)
+    out = tmp_path / "run"
+    attempts.outcome = stopping_at("unit-0000")
+    assert call_here(*question, *FLEET, "--out", out).code == 130
+    stopped = (out / "run.json").read_bytes()
+    assert call_here("report", out, "--html").code == 0  # which changes nothing of it
+    assert call_here(*question, "--out", out, "--resume").code == 0
+    made, begun = (out / "run.json").read_bytes(), attempts.units()
+    assert made != stopped
+
+    attempts.outcome = made_attempt
+    said = call_here(*question, *FLEET, "--out", out, "--resume")
+    assert (said.code, "not as the fleet left it" in said.complaint()) == (2, True)
+    assert (out / "run.json").read_bytes() == made
+    assert attempts.units() == begun
+
+    out.rename(tmp_path / "aside")
+    assert call_here(*question, *FLEET, "--out", out, "--resume").code == 0
+    assert comparable(out)["findings"] == comparable(tmp_path / "aside")["findings"]
+
+
+@pytest.mark.slow
+def test_a_run_that_was_to_be_replaced_is_never_taken_for_the_result(
+    example: Path, tmp_path: Path, attempts: AttemptsHere
+) -> None:
+    question = ("search", example, *SHORT)
+    out = tmp_path / "run"
+    assert call_here(*question, "--out", out, "--rng-seed", "1").code == 0
+
+    attempts.outcome = stopping_before_anything
+    assert call_here(*question, *FLEET, "--out", out, "--overwrite").code == 130
+    attempts.outcome = made_attempt
+    assert call_here(*question, *FLEET, "--out", out, "--resume").code == 0
+    assert comparable(out)["rng_seed"] == 0
+    assert "unit-0000" in attempts.units()
+
+    # What the fleet has made is known again, and no cluster is joined for it.
+    begun = attempts.units()
+    assert call_here(*question, *FLEET, "--out", out, "--resume").code == 0
+    assert attempts.units() == begun
+
+
+@pytest.mark.slow
+def test_the_gate_counts_the_findings_of_the_merged_run(
+    example: Path, tmp_path: Path, attempts: AttemptsHere
+) -> None:
+    """With --fail-on any, which is the default: screenings that find nothing fail nothing."""
+    counted = (*SHORT[:-2], "--within", "none")
+    said = call_here("search", example, *counted, *FLEET, "--out", tmp_path / "run")
+    assert (said.code, "exit code 1" in said.out) == (1, True)
+    assert attempts.units() == ["screening-0000", "unit-0000", "unit-0001", "unit-0002"]
+
+
+@pytest.mark.slow
+def test_harm_without_labels_is_refused_before_anything_is_searched(
+    example: Path, tmp_path: Path, attempts: AttemptsHere
+) -> None:
+    with np.load(example / "seeds.npz") as arrays:
+        np.savez(tmp_path / "unlabelled.npz", images=arrays["images"][:6])
+    seeds = ("--seeds", tmp_path / "unlabelled.npz")
+    words = ("--max-queries", "60", "--fail-on", "harmful", "--out", tmp_path / "run")
+    said = call_here("search", example, *seeds, *words, *FLEET)
+    assert (said.code, "no seed has a label" in said.complaint()) == (2, True)
+    assert attempts.units() == ["screening-0000"]

@@ -24,7 +24,7 @@ from edgeflare.fleet.plan.unit_command import given_run
 from edgeflare.fleet.plan.work_units import WorkUnit, search_parts
 from edgeflare.fleet.record.fleet_folder import FleetFolder
 from edgeflare.fleet.record.fleet_state import FleetState
-from edgeflare.fleet.unit_runs import FAILURES, MOST_FAILURES, UnitRuns
+from edgeflare.fleet.unit_runs import FAILURES, LAST_FAILURES, MOST_FAILURES, UnitRuns
 from edgeflare.fleet.work.unit_attempt import AttemptReport, AttemptResult
 from edgeflare.run.run_directory import DOCUMENT
 from edgeflare.run.seed_ids import SeedIds
@@ -357,6 +357,49 @@ def test_a_host_that_refuses_gets_nothing_new(tmp_path: Path) -> None:
     none = units_runs(tmp_path / "none", EngineInMemory(refused))
     with pytest.raises(UserError, match="no such folder"):
         none.run(UNITS)
+
+
+@pytest.mark.parametrize(("places", "bad"), [(4, 8), (1, 5)])
+def test_many_units_that_nothing_can_do_leave_a_device_for_the_others(
+    places: int, bad: int, tmp_path: Path
+) -> None:
+    refused = {f"unit-{at:04d}" for at in range(bad)}
+    engine = EngineInMemory(lambda one: ended(3 if one.order.unit in refused else 0, one, "bad"))
+    runs = units_runs(tmp_path, engine)
+    runs.places = PLACES[:places]
+    with pytest.raises(InfrastructureError):
+        runs.run(units_of(60, 1))
+    assert Counter(unit.status for unit in runs.state.units)["done"] == 60 - bad
+
+
+def test_a_device_that_does_nothing_is_quarantined_though_it_is_the_last(tmp_path: Path) -> None:
+    engine = EngineInMemory(lambda one: ended(3, one, "edgeflare: unplugged"))
+    runs = units_runs(tmp_path, engine)
+    runs.places = PLACES[:1]
+    with pytest.raises(InfrastructureError, match="unplugged"):
+        runs.run(units_of(60, 1))
+    assert len(engine.begun) == LAST_FAILURES
+
+
+def test_units_are_shown_before_they_are_run_and_their_attempts_counted_on(tmp_path: Path) -> None:
+    later = units_of(4, 2)
+    first = WorkUnit("screening-0000", "class", ())
+
+    def begun() -> UnitRuns:
+        runs = units_runs(tmp_path, EngineInMemory(lambda one: ended(0, one)))
+        runs.announce([first, *later])
+        return runs
+
+    runs = begun()
+    assert runs.run([first])
+    assert [unit.status for unit in runs.state.units] == ["done", "waiting", "waiting"]
+    runs.folder.show(runs.state)
+    assert runs.run(later[:1])
+    again = begun()
+    assert again.run([first])
+    last = begun()
+    assert last.run(later)
+    assert [len(unit.attempts) for unit in last.state.units] == [1, 1, 1]
 
 
 @pytest.mark.parametrize("lost", [True, False])

@@ -15,17 +15,18 @@ from rich.markup import escape
 
 from edgeflare.cli.console import Console
 from edgeflare.cli.fleet_options import FleetOptions, user_words
-from edgeflare.cli.fleet_session import fleet_session
+from edgeflare.cli.fleet_session import UNDONE, fleet_session, saying_where
 from edgeflare.cli.interruptible import INTERRUPTED
 from edgeflare.cli.matrix_options import is_matrix
 from edgeflare.cli.quiet import result
 from edgeflare.cli.requested_replay import refuse_as_target
 from edgeflare.cli.run_options import RunFolder
-from edgeflare.errors import InfrastructureError, UserError
+from edgeflare.errors import UserError
 from edgeflare.fleet.opened_fleet import FleetWork, campaign_of
 from edgeflare.fleet.plan.unit_command import DEVICE, RESUME, RUN, given_run, shown_command
 from edgeflare.fleet.plan.work_units import WorkUnit
 from edgeflare.fleet.record.fleet_folder import FleetFolder
+from edgeflare.fleet.record.fleet_output import FleetOutput
 from edgeflare.fleet.unit_runs import UnitRuns
 from edgeflare.fleet.work.folder_archive import archive_folder, replace_run
 from edgeflare.run.run_directory import CONFORM_DOCUMENT, DOCUMENT, SURVEY_DOCUMENT, RunDirectory
@@ -93,6 +94,11 @@ class CommandOnFleet:
     def fleet_folder(self) -> FleetFolder:
         """What comes of the units, beside what is made."""
         return FleetFolder.beside(self.out)
+
+    @property
+    def output(self) -> FleetOutput:
+        """What is known of the places that units' work is put into."""
+        return self.fleet_folder.output(map(self.place, self.units))
 
     @property
     def campaign(self) -> str:
@@ -312,7 +318,11 @@ def run_on_fleet(asked: CommandOnFleet) -> int:
     """
     work = asked.work()
     work.fleet.places(work.classes)  # which may be refused, before anything is shown
+    if work.resume and work.folder.is_of(work.campaign):
+        asked.output.require_unchanged()
     with fleet_session(work, "the units that run, and keeping what is done") as runs:
+        if not work.resume:
+            asked.output.begin()
         asked.begin(runs)
         kept = {
             unit.name
@@ -321,10 +331,10 @@ def run_on_fleet(asked: CommandOnFleet) -> int:
         }
         try:
             ended = runs.run(asked.units)
-        except (InfrastructureError, UserError) as lost:
+        except UNDONE as lost:
             if not _put_all(asked, kept):
                 raise
-            raise type(lost)(f"{lost}; what is done is in {asked.out}") from None
+            raise saying_where(lost, asked.out) from None
         _put_all(asked, kept)
     code = _print_endings(asked)
     if ended:
@@ -343,14 +353,15 @@ def _put_all(asked: CommandOnFleet, kept: Collection[str]) -> bool:
 
     """
     folder, found = asked.fleet_folder, bool(kept)
-    for unit in asked.units:
-        backup = folder.backup(unit.name)
-        if backup is not None and folder.ending(unit.name) is None:
-            folder.keep_unit(unit.name, backup, None)
-        made = folder.unit(unit.name)
-        if made.is_dir() and unit.name not in kept:
-            asked.put(made, asked.place(unit))
-            found = True
+    with asked.output.writing():
+        for unit in asked.units:
+            backup = folder.backup(unit.name)
+            if backup is not None and folder.ending(unit.name) is None:
+                folder.keep_unit(unit.name, backup, None)
+            made = folder.unit(unit.name)
+            if made.is_dir() and unit.name not in kept:
+                asked.put(made, asked.place(unit))
+                found = True
     return found
 
 

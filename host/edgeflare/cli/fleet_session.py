@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
+import sqlite3
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from pathlib import Path
+from typing import Final
 
 from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeElapsedColumn
 
 from edgeflare.cli.console import Console
 from edgeflare.cli.interruptible import interruptible
+from edgeflare.errors import EdgeFlareError, InfrastructureError, UserError
 from edgeflare.fleet.opened_fleet import FleetWork, opened_fleet
 from edgeflare.fleet.record.fleet_state import FleetState
 from edgeflare.fleet.unit_runs import UnitRuns
+
+UNDONE: Final = (EdgeFlareError, OSError, sqlite3.Error)
+"""What ends a command before all is done; what is done is kept, and may be gone on with."""
 
 
 @contextmanager
@@ -23,7 +30,8 @@ def fleet_session(work: FleetWork, stopping: str) -> Iterator[UnitRuns]:
         stopping: what is still done after Ctrl-C, in words.
 
     Raises:
-        UserError, InfrastructureError: as `opened_fleet` raises them.
+        UserError: as `opened_fleet` raises it.
+        InfrastructureError: likewise, or a disk is full; says how to go on.
 
     """
     with (
@@ -31,7 +39,17 @@ def fleet_session(work: FleetWork, stopping: str) -> Iterator[UnitRuns]:
         _progress_shown() as shown,
         opened_fleet(work, stopped=interrupt.asked, urgent=interrupt.urgent, shown=shown) as runs,
     ):
-        yield runs
+        try:
+            yield runs
+        except (InfrastructureError, OSError, sqlite3.Error) as lost:
+            on = "" if runs.goes_on in str(lost) else f"; {runs.goes_on} goes on"
+            raise InfrastructureError(f"{lost}{on}") from lost
+
+
+def saying_where(lost: Exception, out: Path) -> EdgeFlareError:
+    """Return what has ended a command, with where that lies which was done."""
+    kind = UserError if isinstance(lost, UserError) else InfrastructureError
+    return kind(f"{lost}; what is done is in {out}")
 
 
 def offered_line(work: FleetWork, device_class: str) -> str:

@@ -34,7 +34,8 @@ def search_exit_code(
             f"{allow:.1%} allowed (--allow, --fail-on, --within, --min-strength)"
         )
         return 1
-    if fail_on is not FailOn.NONE and searched_nothing(document):
+    ended_early = document.stopped_by == "total-time"
+    if ended_early and fail_on is not FailOn.NONE and searched_nothing(document):
         raise UserError(
             f"--total-time {document.plan['total_time']:g} ended before the search from any of"
             f" {document.totals.seeds} seeds did, so nothing can pass: give it more time,"

@@ -12,18 +12,19 @@ from typing import Final
 from edgeflare.campaign.seed_count import count_seeds
 from edgeflare.cli.console import Console
 from edgeflare.cli.fleet_options import FleetOptions, user_words
-from edgeflare.cli.fleet_session import fleet_session, offered_line
+from edgeflare.cli.fleet_session import UNDONE, fleet_session, offered_line, saying_where
 from edgeflare.cli.interruptible import INTERRUPTED
 from edgeflare.cli.matrix_options import is_matrix
 from edgeflare.cli.quiet import result
 from edgeflare.cli.requested_search import RequestedSearch
 from edgeflare.cli.run_options import naming_other_host
 from edgeflare.cli.search_exit_code import search_exit_code
-from edgeflare.errors import EdgeFlareError, InfrastructureError, UserError
+from edgeflare.errors import InfrastructureError, UserError
 from edgeflare.fleet.opened_fleet import FleetWork, campaign_of
 from edgeflare.fleet.plan.unit_command import DEVICE, RESUME, RUN, given_run, shown_command
 from edgeflare.fleet.plan.work_units import WorkUnit, screening_parts, search_parts
 from edgeflare.fleet.record.fleet_folder import FleetFolder
+from edgeflare.fleet.record.fleet_output import FleetOutput
 from edgeflare.fleet.unit_runs import UnitRuns
 from edgeflare.fleet.work.folder_archive import archive_folder, replace_run
 from edgeflare.report.run_terminal import print_run
@@ -155,21 +156,32 @@ class FleetSearch:
             InfrastructureError: the cluster is not reached, or no device is left.
 
         """
-        with fleet_session(self._work(), "the units that run, and merging what is done") as runs:
+        work = self._work()
+        output = self._output(work.folder)
+        if work.resume and work.folder.is_of(work.campaign):
+            output.require_unchanged()
+            if output.is_made() and (made := self._whole()) is not None:
+                return made, True
+        with fleet_session(work, "the units that run, and merging what is done") as runs:
+            if not work.resume:
+                output.begin()
             try:
                 ended = self._run_all(runs)
-            except (InfrastructureError, UserError) as lost:
+            except UNDONE as lost:
                 if not self._try_to_merge(runs):
                     raise
-                raise type(lost)(f"{lost}; what is done is in {self.out}") from None
+                raise saying_where(lost, self.out) from None
             return self._merge(runs), ended
 
     def _try_to_merge(self, runs: UnitRuns) -> bool:
         """Merge what is done as something else has failed, which is what the user has to hear."""
         try:
             return self._merge(runs) is not None
-        except EdgeFlareError:
+        except UNDONE:
             return False
+
+    def _output(self, folder: FleetFolder) -> FleetOutput:
+        return folder.output((self.out,))
 
     def _run_all(self, runs: UnitRuns) -> bool:
         """Evaluate the seeds, search from them, and measure the rest; whether all is done."""
@@ -179,6 +191,7 @@ class FleetSearch:
             parts = self._parts(len(runs.places))
             runs.folder.keep_parts(parts)
         screened = self._units(parts, _SCREENED)
+        runs.announce([*screened, *self._units(parts, _SEARCHED)])
         if not runs.run(screened):
             return False
         runs.given[_SCREENING] = self._screening(runs, screened)
@@ -211,12 +224,14 @@ class FleetSearch:
     def _command(self, *more: str) -> tuple[str, ...]:
         # Ours come first, since a -- may be among the user's.
         quiet = ("--fail-on", "none", "--quiet")
-        return ("search", "--device", DEVICE, "--out", RUN, RESUME, *more, *quiet, *self.words)
+        return ("search", "--device", DEVICE, "--out", RUN, RESUME, *quiet, *more, *self.words)
 
     def _units(self, parts: dict[str, SeedIds], kind: str) -> list[WorkUnit]:
         """Return the units of a kind: those that evaluate seeds, or that search from them."""
         searches = kind == _SEARCHED
-        how = ("--screening", _SCREENING) if searches else ("--screen-only",)
+        # What the gate needs to know of the seeds is asked before any of them is searched.
+        gate = ("--fail-on", self.asked.fail_on.value)
+        how = ("--screening", _SCREENING) if searches else ("--screen-only", *gate)
         return [
             WorkUnit(
                 name,
@@ -258,17 +273,14 @@ class FleetSearch:
     def _merge(self, runs: UnitRuns) -> RunDocument | None:
         """Merge what is done; the screening stands for the seeds that no unit has come to.
 
-        Where nothing was done now, the run stays as it is, and what was made from it.
-
         Returns:
             The merged run's document; None where nothing is done.
 
         """
         folder = runs.folder
-        if not runs.worked and self.asked.folder.resume and (made := self._whole()) is not None:
-            return made
         if folder.ending(_REST) is not None:
-            replace_run(self.out, folder.unit(_REST))
+            with self._output(folder).writing():
+                replace_run(self.out, folder.unit(_REST))
             return load_document(RunDirectory(self.out))
         done = sorted((folder.path / "units").glob(f"{_SEARCHED}*"))
         if self.asked.plan.seed_ids is None:
@@ -276,7 +288,7 @@ class FleetSearch:
         if not done:
             return None
         allowed = self.asked.folder.allow_other_host
-        with naming_other_host():
+        with naming_other_host(), self._output(folder).writing():
             return merge_in_groups(done, self.out, overwrite=True, allow_other_host=allowed)
 
     def _whole(self) -> RunDocument | None:

@@ -24,6 +24,10 @@ from edgeflare.fleet.work.unit_attempt import AttemptOrder, AttemptResult
 FAILURES = 2
 """Attempts in a row that fail on a device before it gets no further work: one may be the link's."""
 
+LAST_FAILURES = 8
+"""Likewise for the last device of its class, as long as there are units that have not failed: those
+that did may be what is wrong."""
+
 MOST_FAILURES = 4
 """Attempts at a unit that fail, on whatever devices, before it is given up: it is the unit."""
 
@@ -74,7 +78,6 @@ class UnitRuns:
         stopped: whether the user wants to stop.
         urgent: whether the user wants to stop at once.
         shown: is called after each change of the state.
-        worked: whether anything was done that was not done before.
         goes_on: what the user types to go on once a device is back.
 
     """
@@ -98,7 +101,6 @@ class UnitRuns:
     _began: float = field(default_factory=time.monotonic)
     _show_again: float = _SHOW_SECONDS
     urgent: Callable[[], bool] = lambda: False
-    worked: bool = False
     goes_on: str = "the same command with --resume"
     _units: dict[str, UnitState] = field(default_factory=dict)
 
@@ -107,7 +109,7 @@ class UnitRuns:
         self._before = self.folder.attempts_before()
 
     def run(self, units: Sequence[WorkUnit]) -> bool:
-        """Run units until all are done; return False if the user stopped it before.
+        """Run units; return whether all are done, which the user may have stopped before.
 
         Raises:
             UserError: a command has to be corrected; says what it said.
@@ -119,18 +121,8 @@ class UnitRuns:
         self.state.places = [
             known.get(str(place)) or PlaceState(str(place), place.host) for place in self.places
         ]
-        for unit in units:
-            ids = str(unit.seed_ids or "")
-            shown = UnitState(unit.name, unit.device_class, ids, unit.seeds)
-            shown.attempts = list(self._before.get(unit.name, ()))
-            self.state.units.append(shown)
-            self._units[unit.name] = shown
-            if (ending := self.folder.ending(unit.name)) is not None:
-                shown.status, shown.ended = "done", shown.seeds
-                shown.found = ending.found
-                self.state.ended_before += shown.seeds
-            else:
-                self._waiting.append(unit)
+        self.announce(units)
+        self._waiting += [unit for unit in units if self._units[unit.name].status != "done"]
         asked = False
         while self._waiting or self._under_way:
             if (self.stopped() or self._refusal) and not asked:
@@ -148,7 +140,22 @@ class UnitRuns:
             raise UserError(self._refusal)
         if self._given_up and not asked:
             raise InfrastructureError("; ".join(self._given_up))
-        return not asked
+        return all(self._units[unit.name].status == "done" for unit in units)
+
+    def announce(self, units: Sequence[WorkUnit]) -> None:
+        """Show units before they are run, so that people see how many there will be."""
+        for unit in units:
+            if unit.name in self._units:
+                continue
+            ids = str(unit.seed_ids or "")
+            shown = UnitState(unit.name, unit.device_class, ids, unit.seeds)
+            shown.attempts = list(self._before.get(unit.name, ()))
+            if (ending := self.folder.ending(unit.name)) is not None:
+                shown.status, shown.ended = "done", shown.seeds
+                shown.found = ending.found
+                self.state.ended_before += shown.seeds
+            self.state.units.append(shown)
+            self._units[unit.name] = shown
 
     def _look(self) -> None:
         """Take what attempts have reported, and note which have ended."""
@@ -273,7 +280,6 @@ class UnitRuns:
             shown.status, shown.ended, shown.found = "done", shown.seeds, result.found
             ending = UnitEnding(result.exit_code, result.found, result.printed)
             self.folder.keep_unit(ended.unit, result.run, ending)
-            self.worked = True
             place.units += 1
             place.failures = 0
             return
@@ -285,7 +291,6 @@ class UnitRuns:
         if self.stopped() or self._refusal:
             if result.run is not None:
                 self.folder.keep_unit(ended.unit, result.run, None)
-                self.worked = True
             return
         self._count_failure(place, _last_line(result))
         self._failed[ended.unit] += 1
@@ -301,8 +306,24 @@ class UnitRuns:
 
     def _count_failure(self, place: PlaceState, why: str) -> None:
         place.failures += 1
-        if place.failures >= FAILURES:
+        if place.failures >= (LAST_FAILURES if self._is_last(place) else FAILURES):
             place.quarantined = why
+
+    def _is_last(self, state: PlaceState) -> bool:
+        """Whether no other device could do a unit that has not failed yet."""
+        states = list(zip(self.places, self.state.places, strict=True))
+        (device_class,) = (one.device_class for one, of in states if of is state)
+        others = any(
+            one.device_class == device_class
+            and of is not state
+            and not of.quarantined
+            and self.engine.is_up(one)
+            for one, of in states
+        )
+        untried = (one for one in self._waiting if one.device_class == device_class)
+        return not others and any(
+            not (self._failed[one.name] or self._lost[one.name]) for one in untried
+        )
 
     def _take_reports(self) -> None:
         for report in self.engine.reports():

@@ -13,6 +13,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from edgeflare.errors import UserError
+from edgeflare.fleet.record.fleet_output import FleetOutput
 from edgeflare.fleet.record.fleet_page import fleet_page
 from edgeflare.fleet.record.fleet_state import AttemptState, FleetState
 from edgeflare.fleet.work.folder_archive import unpack_folder
@@ -26,6 +27,7 @@ STATE = "fleet.json"
 PAGE = "fleet.html"
 CAMPAIGN = "campaign"
 DRAINED = "drained"
+OUTPUT = "output"
 UNITS = "units.txt"
 DONE = "done"
 SCHEMA_FILE = "fleet.schema.json"
@@ -124,12 +126,16 @@ class FleetFolder:
     def remove_unused(self) -> None:
         """Remove a folder that is claimed, where its command ended before anything was done."""
         with contextlib.suppress(OSError):
-            if {one.name for one in self.path.iterdir()} <= {CAMPAIGN, STATE, PAGE}:
+            if {one.name for one in self.path.iterdir()} <= {CAMPAIGN, STATE, PAGE, OUTPUT}:
                 shutil.rmtree(self.path)
 
     def has_work(self) -> bool:
         """Whether an attempt has left something here to go on with."""
         return any((self.path / name).exists() for name in ("units", "backups"))
+
+    def output(self, places: Iterable[Path]) -> FleetOutput:
+        """Return what is known of the run directories that the work is put into."""
+        return FleetOutput(self.path / OUTPUT, tuple(places))
 
     def kept_parts(self) -> dict[str, SeedIds] | None:
         """Return the seeds of each unit, by its name, when the work began; None before that."""

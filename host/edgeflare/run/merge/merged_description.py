@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import reduce
 from operator import or_
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
@@ -23,6 +23,9 @@ from edgeflare.run.screening_rows import SCREENING_KEY
 from edgeflare.run.seed_ids import SeedIds
 from edgeflare.run.seed_warnings import WARNINGS_KEY, seed_warnings
 from edgeflare.run.stored_answers import from_rows
+
+_SEEDS: Final = " seeds)"
+"""Ends the line that says which devices answered."""
 
 PARTS_KEY = "parts"
 """The key of `about` under which the journal of a merged run says what it was merged from."""
@@ -99,7 +102,9 @@ def _warnings(parts: Sequence[RunPart], header: RunHeader, journal: Journal) -> 
 
 
 def _other_hosts(parts: Sequence[RunPart]) -> list[str]:
-    lines = _each_line_once(parts, OTHER_HOSTS_KEY)
+    said = _each_line_once(parts, OTHER_HOSTS_KEY)
+    # What an earlier merge says of its parts is said of all parts, by `_other_devices`.
+    lines = [line for line in said if not _is_of_a_merge(line)]
     for part in parts[1:]:
         lines += other_host_lines(parts[0].header, part.header)
     return list(dict.fromkeys(lines))
@@ -108,13 +113,27 @@ def _other_hosts(parts: Sequence[RunPart]) -> list[str]:
 def _other_devices(parts: Sequence[RunPart]) -> list[str]:
     """Return a line where devices of several names answered, which are alike in all that counts."""
     seeds: dict[str, SeedIds] = {}
-    for part in parts:
-        name = ", ".join(part.devices)
-        seeds[name] = seeds.get(name, SeedIds(())) | part.seed_ids
+    for part in _searched_parts(map(_part, parts)):
+        name = ", ".join(str(device["name"]) for device in part["devices"])
+        seeds[name] = seeds.get(name, SeedIds(())) | SeedIds.read(part["seed_ids"])
     if len(seeds) == 1:
         return []
-    each = "; ".join(f"{name} ({len(ids)} seeds)" for name, ids in seeds.items())
+    each = "; ".join(f"{name} ({len(ids)}{_SEEDS}" for name, ids in seeds.items())
     return [f"{SEVERAL_DEVICES}: {each}"]
+
+
+def _is_of_a_merge(line: str) -> bool:
+    """Whether a line is one of `_other_devices`; a resumed run has one that names no seeds."""
+    return line.startswith(SEVERAL_DEVICES) and line.endswith(_SEEDS)
+
+
+def _searched_parts(parts: Iterable[Mapping[str, Any]]) -> Iterator[Mapping[str, Any]]:
+    """Yield the parts that no merge has made; those of an earlier merge are within what it made."""
+    for part in parts:
+        if part["parts"]:
+            yield from _searched_parts(part["parts"])
+        else:
+            yield part
 
 
 def _each_line_once(parts: Sequence[RunPart], key: str) -> list[str]:
