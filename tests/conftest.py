@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 
 CAPABILITY_MARKS = frozenset(
     {
-        *("adb", "browser", "bundle", "fleet", "gcc", "gpu", "model_explorer", "old_board"),
-        *("openssl", "qemu", "shells", "sshd", "whitebox"),
+        *("adb", "browser", "bundle", "fleet", "gcc", "gpu", "labgrid", "model_explorer"),
+        *("old_board", "openssl", "qemu", "shells", "sshd", "whitebox"),
     }
 )
 ROOT = Path(__file__).parents[1]

@@ -162,9 +162,9 @@ def test_an_unknown_device_is_answered_with_the_nearest() -> None:
             'unknown key "kernel"; did you mean "kernels"? known keys: description, extends,'
             " transport, kernels, threads, delegate, delegate_options, precision, fallback,"
             " arena_bytes, warmup, input_timeout_seconds, connect_timeout_seconds,"
-            " upload_timeout_seconds, canary_every, pause_above_celsius, thermal_zones, python,"
-            " start_timeout_seconds, link_delay_ms, runtime, cpu, serial, cache, cache_limit_mb,"
-            " agent_device, host, address, tls_ca, token_file",
+            " upload_timeout_seconds, canary_every, pause_above_celsius, thermal_zones,"
+            " reservation, python, start_timeout_seconds, link_delay_ms, runtime, cpu, serial,"
+            " cache, cache_limit_mb, agent_device, host, address, tls_ca, token_file",
         ),
         (
             'kernels = "neon"',
@@ -190,6 +190,14 @@ def test_an_unknown_device_is_answered_with_the_nearest() -> None:
         (
             'thermal_zones = "cpu"',
             'thermal_zones = "cpu": expected a list of names, for example ["cpu-thermal", "cpu*"]',
+        ),
+        (
+            'reservation = "labgrid"',
+            'reservation = "labgrid": expected SYSTEM:PLACE, for example "labgrid:board-3"',
+        ),
+        (
+            'reservation = "labgrid:--kick"',
+            'reservation = "labgrid:--kick": expected SYSTEM:PLACE, for example "labgrid:board-3"',
         ),
         (
             "thermal_zones = [3]",

@@ -16,6 +16,7 @@ from edgeflare.devices.handshake import shake_hands
 from edgeflare.devices.profile import Profile
 from edgeflare.devices.provenance import Provenance, Telemetry
 from edgeflare.devices.remote.deployment import cache_of
+from edgeflare.devices.reservations.reservation import reserved
 from edgeflare.devices.session import DeviceSession
 from edgeflare.devices.stop_signal import StopSignal, raise_on_stop
 from edgeflare.devices.transports.transport import Transport
@@ -44,6 +45,8 @@ _PROBES_SINCE_MINOR = 1
 def connect(profile: Profile) -> Device:
     """Bring a device's agent up and shake hands with it.
 
+    What the profile wants reserved is reserved before that, until the device is closed.
+
     Raises:
         UserError: the profile asks for something that is not there.
         DeviceInUse: another host has the device.
@@ -54,7 +57,11 @@ def connect(profile: Profile) -> Device:
     plugin = transport(profile.transport)
     # A device that was started for this process alone has nobody to be kept from.
     lease = None if plugin.starts_device else AgentLease()
-    return Device(profile, plugin.create(profile), lease)
+    with ExitStack() as reservation:
+        reservation.enter_context(reserved(profile))
+        device = Device(profile, plugin.create(profile), lease)
+        device.hold(reservation.pop_all())
+    return device
 
 
 class Device:
@@ -67,6 +74,7 @@ class Device:
         self._transport = transport
         self._lease = lease
         self._sessions: list[DeviceSession] = []
+        self._held = ExitStack()
         self._open: ExitStack
         self._connection: Connection
         self._description: wire.DescribeReply
@@ -108,6 +116,10 @@ class Device:
         session = DeviceSession(self._connection, self.profile, model_path, limit, invocation)
         self._sessions.append(session)
         return session
+
+    def hold(self, reservation: ExitStack) -> None:
+        """Close something once the device is closed, such as what reserves it."""
+        self._held.push(reservation)
 
     @property
     def kernels(self) -> tuple[Kernels, ...]:
@@ -239,13 +251,11 @@ class Device:
 
         Closing twice is no error.
         """
-        try:
+        with self._held.pop_all(), self._open:
             for session in self._sessions:
                 session.close()
             if self._lease is not None:
                 self._lease.release()
-        finally:
-            self._open.close()
 
     def __enter__(self) -> Device:
         return self

@@ -41,6 +41,7 @@ class Profile:
             anything; none for all but those that are known to tell no temperature.
         python: an interpreter with a runtime that runs the agent, in place of the host's own or of
             a bundle.
+        reservation: what is reserved while the device is open, as SYSTEM:PLACE; None for nothing.
         link_delay_ms: emulated latency, added to each round trip of an emulated device.
         runtime: the TFLite runtime of the bundle, as `edgeflare agent bundle --runtime` takes it.
         cpu: the core that is emulated, by its emulator's name for it.
@@ -77,6 +78,7 @@ class Profile:
     pause_above_celsius: float | None = None
     thermal_zones: tuple[str, ...] = ()
     python: str | None = None
+    reservation: str | None = None
     link_delay_ms: float = 0.0
     runtime: str = "litert"
     cpu: str | None = None

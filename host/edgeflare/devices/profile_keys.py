@@ -147,6 +147,14 @@ def _runtime(folder: Path, value: object) -> str:
     return text
 
 
+def _reservation(folder: Path, value: object) -> str:
+    text = read_text(folder, value)
+    system, _, place = text.partition(":")
+    if not system.strip() or not place.strip() or place.startswith("-"):
+        raise ValueError
+    return text
+
+
 def _truth(_folder: Path, value: object) -> bool:
     if not isinstance(value, bool):
         raise ValueError
@@ -221,6 +229,10 @@ COMMON_KEYS = {
             "thermal_zones",
             AcceptedValues('a list of names, for example ["cpu-thermal", "cpu*"]', _names),
             needs_trust=False,
+        ),
+        ProfileKey(
+            "reservation",
+            AcceptedValues('SYSTEM:PLACE, for example "labgrid:board-3"', _reservation),
         ),
     )
 }

@@ -1,0 +1,1 @@
+"""Reservations: how a lab's own booking of a device is made and given back."""

@@ -1,0 +1,133 @@
+"""Devices that are places of a real labgrid: a coordinator and an exporter on loopback."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from edgeflare.devices.device import connect
+from edgeflare.devices.profile import Profile
+from edgeflare.devices.reservations.labgrid import LabgridReservation
+from edgeflare.errors import InfrastructureError, UserError
+from labgrid_bench import LabgridBench, NoLabgridError, labgrid_bench
+
+pytestmark = [pytest.mark.labgrid, pytest.mark.slow]
+
+OTHER = {"LG_USERNAME": "other", "LG_HOSTNAME": "elsewhere"}
+PLACE = "board-1"
+EXAMPLE = Path(__file__).parents[3] / "examples" / "fashion_lenet4"
+
+
+@pytest.fixture(scope="module")
+def bench(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LabgridBench]:
+    try:
+        with labgrid_bench(tmp_path_factory.mktemp("labgrid"), (PLACE,)) as bench:
+            yield bench
+    except NoLabgridError as error:
+        pytest.skip(str(error))
+
+
+@pytest.fixture(autouse=True)
+def user(bench: LabgridBench, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, value in bench.environment.items():
+        monkeypatch.setenv(name, value)
+
+
+def board(place: str = PLACE) -> Profile:
+    return Profile(
+        name="board", transport="emulated", kernels="builtin", reservation=f"labgrid:{place}"
+    )
+
+
+def test_a_place_is_acquired_while_its_device_is_open(bench: LabgridBench) -> None:
+    assert bench.holder(PLACE) == "None"
+    device = connect(board())
+    assert bench.holder(PLACE) != "None"
+    device.close()
+    device.close()
+    assert bench.holder(PLACE) == "None"
+
+
+def test_a_place_of_somebody_else_is_refused_and_stays_theirs(bench: LabgridBench) -> None:
+    assert bench.client(PLACE, "acquire", user=OTHER).returncode == 0
+    try:
+        with pytest.raises(InfrastructureError, match=r"board: .*acquired by elsewhere/other"):
+            connect(board())
+        assert bench.holder(PLACE) == "elsewhere/other"
+    finally:
+        bench.client(PLACE, "release", user=OTHER)
+
+
+def test_a_place_that_the_user_has_is_used_and_kept(bench: LabgridBench) -> None:
+    assert bench.client(PLACE, "acquire").returncode == 0
+    try:
+        mine = bench.holder(PLACE)
+        connect(board()).close()
+        assert bench.holder(PLACE) == mine
+    finally:
+        bench.client(PLACE, "release")
+
+
+def test_a_place_is_given_back_where_its_device_does_not_come_up(bench: LabgridBench) -> None:
+    silent = Profile(
+        name="board", transport="address", address="127.0.0.1:1", reservation=f"labgrid:{PLACE}"
+    )
+    with pytest.raises(InfrastructureError):
+        connect(silent)
+    assert bench.holder(PLACE) == "None"
+
+
+def test_an_unknown_place_is_bad_input(bench: LabgridBench) -> None:
+    with pytest.raises(UserError, match="labgrid has no place board-7"):
+        connect(board("board-7"))
+
+
+def test_a_coordinator_that_is_not_there_is_trouble(
+    bench: LabgridBench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("LG_COORDINATOR", "127.0.0.1:1")
+    with pytest.raises(InfrastructureError, match="does not give board-1"):
+        LabgridReservation(PLACE).reserve()
+
+
+def test_a_search_reserves_its_device_and_gives_it_back(
+    bench: LabgridBench, tmp_path: Path
+) -> None:
+    profiles = tmp_path / "device_profiles"
+    profiles.mkdir()
+    (profiles / "board.toml").write_text(
+        f'transport = "emulated"\nkernels = "builtin"\nreservation = "labgrid:{PLACE}"\n'
+    )
+    home = {"HOME": str(tmp_path / "home"), "XDG_CONFIG_HOME": str(tmp_path / "config")}
+    words = ("search", str(EXAMPLE), "--device", "board", "--limit", "2", "--max-queries", "20")
+    command = [sys.executable, "-m", "edgeflare", *words, "--fail-on", "none", "--out", "run"]
+
+    def called(*more: str) -> tuple[int, str]:
+        done = subprocess.run(
+            [*command, *more],
+            cwd=tmp_path,
+            env={**os.environ, **home},
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        return done.returncode, done.stderr
+
+    code, said = called()
+    assert (code, "reservation" in said) == (2, True)
+    assert not (tmp_path / "run").exists()
+    assert called("--trust")[0] == 0
+    assert bench.holder(PLACE) == "None"
+
+    assert bench.client(PLACE, "acquire", user=OTHER).returncode == 0
+    try:
+        code, said = called("--trust", "--overwrite")
+    finally:
+        bench.client(PLACE, "release", user=OTHER)
+    assert (code, len(said.splitlines()), "elsewhere/other" in said) == (3, 1, True)
+    assert (tmp_path / "run" / "run.json").is_file()
