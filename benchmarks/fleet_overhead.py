@@ -20,6 +20,7 @@ import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 
 from edgeflare.fleet.cluster.attempt_engine import AttemptEngine, EndedAttempt
@@ -121,8 +122,11 @@ def ratios(asked: AttemptOrder, times: int) -> Iterator[UnitSeconds]:
         engine = RayEngine(fleet, (CLASS,), "overhead")
         engine.require_same_versions()  # by which a worker has started
         for number in range(1, times + 1):
-            alone = spent_without(asked)
-            carried = spent_with(engine, fleet, replace(asked, number=number))
+            by_ray = partial(spent_with, engine, fleet, replace(asked, number=number))
+            if number % 2:
+                alone, carried = spent_without(asked), by_ray()
+            else:  # or what changes steadily would count for one of them
+                carried, alone = by_ray(), spent_without(asked)
             ratio = UnitSeconds(carried.wall / alone.wall, carried.cpu / alone.cpu)
             print(
                 f"{alone.wall:.1f} s alone, {carried.wall:.1f} s by Ray: {ratio.wall:.3f};"
@@ -201,6 +205,8 @@ def main() -> None:
     parser.add_argument("--limit", type=int, default=400, help="seeds of the unit (default: 400)")
     parser.add_argument("--empty", type=int, default=1000, help="empty units (default: 1000)")
     options = parser.parse_args()
+    # Ray sets it for what it starts; both are to have it.
+    os.environ["OMP_NUM_THREADS"] = "1"
     print(f"{options.empty} empty units: {head_milliseconds(options.empty, 10):.1f} ms each")
     if found := list(ratios(order(options.limit), options.times)):
         wall, cpu = (
