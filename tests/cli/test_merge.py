@@ -77,6 +77,12 @@ def test_a_screening_needs_no_gate(call: Call, example: Path, tmp_path: Path) ->
     assert said.code == 0, said.err
 
 
+def test_a_run_that_is_there_is_not_merged_over(in_parts: InParts, call: Call) -> None:
+    line = call("merge", *in_parts.parts, "--out", in_parts.run("whole")).complaint()
+    assert "--overwrite" in line
+    assert "--resume" not in line
+
+
 def test_parts_are_runs_of_their_own_seeds(in_parts: InParts, call: Call) -> None:
     for part, ids, seeds in zip(in_parts.parts, ("0,3", "1:3,4"), (2, 3), strict=True):
         document = document_of(part)

@@ -212,7 +212,10 @@ def fleet_classes(devices: Sequence[str] | None) -> tuple[str, ...]:
 
     """
     if not devices:
-        raise UserError("--fleet has to know the class of devices: name it with --device CLASS")
+        raise UserError(
+            "--fleet has to know the class of devices: name it with --device CLASS, such as"
+            " emulated-builtin"
+        )
     if is_matrix(devices):
         raise UserError(
             f"--fleet takes classes of devices, and {devices[0]} is every kernel set of one: name"

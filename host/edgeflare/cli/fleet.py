@@ -51,10 +51,7 @@ def status(run: FleetRun, as_json: AsJson = False) -> None:
         typer.echo(json.dumps(state.to_json(), indent=1))
         return
     console = Console()
-    ended = "; the command has ended" if state.ended else ""
-    if not ended and not is_locked(folder.path):
-        ended = "; the command is gone: the same one with --resume goes on"
-    console.print(f"{state.summary()}{ended}")
+    console.print(f"{state.summary()}{_ending(folder, state)}")
     console.print(_places(state))
 
 
@@ -62,14 +59,26 @@ def status(run: FleetRun, as_json: AsJson = False) -> None:
 def drain(run: FleetRun, host: HostName, undo: Undo = False) -> None:
     """Give a host no further units, so that it may be looked after; what runs there ends first."""
     folder = FleetFolder.beside(run)
-    known = sorted({place.host for place in folder.shown().places})
+    state = folder.shown()
+    known = sorted({place.host for place in state.places})
     if host not in known:
         raise UserError(
             f"no host {host} in {folder.path}{suggestion(host, known)}: it has {', '.join(known)}"
         )
     drained = folder.drained()
     folder.keep_drained(drained - {host} if undo else drained | {host})
-    Console().print(escape(printable(f"{host} gets {'work again' if undo else 'no further work'}")))
+    later = "" if is_locked(folder.path) else ", once the command goes on with --resume"
+    said = f"{host} gets {'work again' if undo else 'no further work'}{later}"
+    Console().print(escape(printable(said)))
+
+
+def _ending(folder: FleetFolder, state: FleetState) -> str:
+    """Return whether the command still works, and how to go on with what it has left."""
+    if state.ended:
+        done = all(unit.status == "done" for unit in state.units)
+        return "; the command has ended" + ("" if done else ": the same one with --resume goes on")
+    gone = not is_locked(folder.path)
+    return "; the command is gone: the same one with --resume goes on" if gone else ""
 
 
 def _places(state: FleetState) -> Table:
@@ -77,9 +86,7 @@ def _places(state: FleetState) -> Table:
     for column in ("device", "units", "busy", "now", "no further work, because"):
         table.add_column(column, overflow="fold")
     for place in state.places:
-        drained = "drained" if place.host in state.drained else ""
-        share = place.busy_seconds / state.seconds if state.seconds else 0.0
-        why = place.quarantined or drained
-        cells = (place.place, str(place.units), f"{share:.0%}", place.unit, why)
+        share, why = f"{state.busy_share(place):.0%}", state.why_idle(place)
+        cells = (place.place, str(place.units), share, place.unit, why)
         table.add_row(*(escape(printable(cell)) for cell in cells))
     return table

@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 
-from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeElapsedColumn
-
-from edgeflare.cli.console import Console
+from edgeflare.cli.fleet_progress import fleet_progress
 from edgeflare.cli.interruptible import interruptible
 from edgeflare.errors import EdgeFlareError, InfrastructureError, UserError
 from edgeflare.fleet.opened_fleet import FleetWork, opened_fleet
-from edgeflare.fleet.record.fleet_state import FleetState
 from edgeflare.fleet.unit_runs import UnitRuns
 
 UNDONE: Final = (EdgeFlareError, OSError, sqlite3.Error)
@@ -36,7 +33,7 @@ def fleet_session(work: FleetWork, stopping: str) -> Iterator[UnitRuns]:
     """
     with (
         interruptible(stopping) as interrupt,
-        _progress_shown() as shown,
+        fleet_progress(work.folder.path) as shown,
         opened_fleet(work, stopped=interrupt.asked, urgent=interrupt.urgent, shown=shown) as runs,
     ):
         try:
@@ -47,9 +44,13 @@ def fleet_session(work: FleetWork, stopping: str) -> Iterator[UnitRuns]:
 
 
 def saying_where(lost: Exception, out: Path) -> EdgeFlareError:
-    """Return what has ended a command, with where that lies which was done."""
-    kind = UserError if isinstance(lost, UserError) else InfrastructureError
-    return kind(f"{lost}; what is done is in {out}")
+    """Return what has ended a command, with where that lies which was done.
+
+    A command that has to be corrected is told only what is wrong with it.
+    """
+    if isinstance(lost, UserError):
+        return lost
+    return InfrastructureError(f"{lost}; what is done is in {out}")
 
 
 def offered_line(work: FleetWork, device_class: str) -> str:
@@ -62,34 +63,3 @@ def offered_line(work: FleetWork, device_class: str) -> str:
     places = work.fleet.places([device_class])
     hosts = ", ".join(dict.fromkeys(place.host for place in places))
     return f"{len(places)} devices of the class {device_class}, on {hosts}"
-
-
-@contextmanager
-def _progress_shown() -> Iterator[Callable[[FleetState], None]]:
-    """Show one progress bar for all hosts; yields what is told of each change."""
-    console = Console(stderr=True)
-    with Progress(
-        TextColumn("{task.description}"),
-        BarColumn(),
-        TaskProgressColumn(),
-        TimeElapsedColumn(),
-        console=console,
-        disable=not console.is_terminal,
-    ) as progress:
-        task = progress.add_task("joining the cluster", total=None)
-
-        def show(state: FleetState) -> None:
-            units, seeds = len(state.units), sum(unit.seeds for unit in state.searched)
-            done = sum(unit.status == "done" for unit in state.units)
-            found = sum(unit.found for unit in state.searched)
-            quarantined = sum(bool(place.quarantined) for place in state.places)
-            progress.update(
-                task,
-                description=f"{done} of {units} units"
-                + (f", {found:,} found" if seeds else "")
-                + (f", {quarantined} devices quarantined" if quarantined else ""),
-                completed=sum(unit.ended for unit in state.searched) if seeds else done,
-                total=seeds or units,
-            )
-
-        yield show

@@ -169,6 +169,8 @@ class UnitRuns:
     def end(self) -> None:
         """Show that nothing more is done."""
         self.state.ended = True
+        for place in self.state.places:
+            place.unit = ""
         self._show(at_once=True)
 
     def _begin_attempts(self) -> None:
@@ -181,7 +183,9 @@ class UnitRuns:
             for place, state in zip(self.places, self.state.places, strict=True)
             if not state.quarantined and place.host not in drained
         ]
-        up = [place for place in usable if self.engine.is_up(place)]
+        for place, shown in zip(self.places, self.state.places, strict=True):
+            shown.away = not self.engine.is_up(place)
+        up = [place for place in usable if not self._place(place).away]
         for place in up:
             if place not in busy and (unit := self._next_for(place)) is not None:
                 self._begin(unit, place)

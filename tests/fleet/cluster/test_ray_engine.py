@@ -6,9 +6,11 @@ The tests share the cluster and come in this order: the last two end its head.
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import time
 from collections.abc import Callable, Iterator
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -140,6 +142,21 @@ def test_devices_that_the_cluster_does_not_have_are_refused(
     ):
         assert begin(fleet, out, *more).wait(DEADLINE_SECONDS) == 2
         assert expected in said(out).splitlines()[-1]
+    assert not out.exists()
+
+
+def test_hosts_none_of_which_takes_part_are_named_with_those_that_do(
+    fleet: StoodInFleet, tmp_path: Path
+) -> None:
+    out, elsewhere = tmp_path / "run", tmp_path / "elsewhere.toml"
+    numbers, text = count(77), fleet.file.read_text()
+    elsewhere.write_text(
+        re.sub('address = "[^"]+"', lambda _: f'address = "192.0.2.{next(numbers)}"', text)
+    )
+    assert begin(fleet, out, "--fleet-file", str(elsewhere)).wait(DEADLINE_SECONDS) == 3
+    line = said(out).splitlines()[-1]
+    assert "(192.0.2.77)" in line
+    assert fleet.address.partition(":")[0] in line
     assert not out.exists()
 
 

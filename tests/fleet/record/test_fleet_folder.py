@@ -121,6 +121,16 @@ def test_attempts_of_commands_before_are_known(tmp_path: Path) -> None:
         assert folder.attempts_before() == {}
 
 
+def test_what_shows_nothing_yet_is_told_from_what_is_none(
+    tmp_path: Path, refusal: Callable[..., str]
+) -> None:
+    folder = FleetFolder(tmp_path / "run.fleet")
+    assert "name the --out of a command" in refusal(folder.shown)
+    os.close(folder.claim("campaign", resume=False, overwrite=False))
+    folder.begin("campaign")
+    assert "has not begun" in refusal(folder.shown)
+
+
 def test_the_cutting_into_units_is_kept(tmp_path: Path) -> None:
     folder = FleetFolder(tmp_path)
     assert folder.kept_parts() is None

@@ -38,7 +38,8 @@ def test_it_loads_itself_again_until_the_end() -> None:
 
 def test_it_counts_units_seeds_and_findings() -> None:
     page = fleet_page(state(ended=True))
-    assert "1 of 2 units done, 6 of 10 seeds searched, 2 findings, 360 seeds per hour" in page
+    assert "1 of 2 units done, 2 attempts lost or failed" in page
+    assert "6 of 10 seeds searched, 2 findings, 360 seeds per hour" in page
     assert "0 of 0 units" in fleet_page(FleetState("c"))
 
 

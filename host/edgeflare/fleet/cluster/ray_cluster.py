@@ -143,7 +143,8 @@ def require_answer(address: str) -> None:
 def _not_joined(address: str, said: str) -> InfrastructureError:
     return InfrastructureError(
         f"the cluster {address} is not reached: {said[:300]}; somebody listens there, so see"
-        f" whether the token of this host is that of the head ({TOKEN})"
+        f" whether the token of this host is that of the head ({TOKEN}, or"
+        " ~/.ray/auth_token)"
         if address != LOCAL
         else f"no cluster of this host begins: {said[:300]}"
     )

@@ -194,9 +194,10 @@ class RayEngine:
 
         Raises:
             UserError: a host does; names it and the version.
-            InfrastructureError: a host does not answer.
+            InfrastructureError: a host does not answer, or none of them takes part.
 
         """
+        self._require_any()
         mine, asked = host_versions(), {}
         ask: Any = ray.remote(_versions_and_authentication)
         for node in self._listed():  # whoever takes part, also a head that has no devices
@@ -223,6 +224,18 @@ class RayEngine:
                     f"anybody may take part in the cluster of {name}: set {MODE}=token wherever"
                     " `ray start` runs (docs/fleet.md)"
                 )
+
+    def _require_any(self) -> None:
+        """Refuse a fleet none of whose hosts takes part, which an address may be to blame for."""
+        if any(self._node(host.name) is not None for host in self._fleet.hosts):
+            return
+        named = ", ".join(f"{host.name} ({host.address})" for host in self._fleet.hosts)
+        there = ", ".join(str(one["NodeManagerAddress"]) for one in self._listed() if one["Alive"])
+        raise InfrastructureError(
+            f"no host of the fleet takes part in the cluster: fleet.toml has {named}, and the"
+            f" cluster has {there}: start Ray there, or give each host the address that Ray has"
+            ' for it, which it prints as it starts ("Local node IP")'
+        )
 
     def _name_of(self, node: dict[str, Any]) -> str:
         """Return what people call a host of the cluster: its name in the fleet, or its address."""

@@ -141,7 +141,9 @@ def read_fleet(path: Path) -> Fleet:
 def _host(path: Path, name: str, said: Any) -> FleetHost:
     where = f"{path}: [hosts.{name}]"
     if not isinstance(said, Mapping) or said.keys() != {"address", "devices"}:
-        raise UserError(f"{where}: expected address and devices")
+        odd = sorted(said.keys() - {"address", "devices"}) if isinstance(said, Mapping) else []
+        unknown = f"unknown key {odd[0]}: " if odd else ""
+        raise UserError(f"{where}: {unknown}expected address and devices")
     address, devices = said["address"], said["devices"]
     if not isinstance(address, str) or not _is_address(address):
         raise UserError(f"{where}: address is the IP address that the host has in the cluster")

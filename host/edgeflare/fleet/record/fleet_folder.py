@@ -227,6 +227,12 @@ class FleetFolder:
             UserError: there is none, or it is damaged.
 
         """
+        if not (self.path / STATE).exists():
+            if (self.path / CAMPAIGN).is_file():
+                raise UserError(f"the work of {self.path} has not begun: ask again in some seconds")
+            raise UserError(
+                f"there is no {self.path}: name the --out of a command that was given --fleet"
+            )
         schema = packaged_schema("edgeflare.fleet.record", SCHEMA_FILE)
         return FleetState.from_json(load_json(self.path / STATE, schema))
 

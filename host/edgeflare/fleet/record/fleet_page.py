@@ -48,12 +48,14 @@ def _devices(state: FleetState) -> str:
             _text(one.unit),
             _number(one.units),
             _number(one.busy_seconds),
-            _number(100 * one.busy_seconds / state.seconds if state.seconds else 0.0),
-            f'<span class="bad">{_text(one.quarantined)}</span>' if one.quarantined else "",
+            _number(100 * state.busy_share(one)),
+            f'<span class="bad">{_text(why)}</span>' if (why := state.why_idle(one)) else "",
         )
         for one in state.places
     ]
-    return _table(("device", "works on", "units", "busy s", "busy %", "quarantined, because"), rows)
+    return _table(
+        ("device", "works on", "units", "busy s", "busy %", "no further work, because"), rows
+    )
 
 
 def _units(units: Sequence[UnitState]) -> str:

@@ -8,6 +8,9 @@ from typing import Any, Literal
 
 SCHEMA = "edgeflare.fleet/v1"
 
+_NO_FAILURES = ("", "exit code 0", "exit code 1", "exit code 130")
+"""Outcomes of attempts that run, are done or were stopped."""
+
 UnitStatus = Literal["waiting", "running", "done", "given up"]
 
 
@@ -70,6 +73,7 @@ class PlaceState:
         busy_seconds: for which it worked.
         failures: attempts in a row that its host could not do with it.
         quarantined: why it gets no further work; empty while it does.
+        away: whether its host takes no part in the cluster right now.
 
     """
 
@@ -80,6 +84,7 @@ class PlaceState:
     busy_seconds: float = 0.0
     failures: int = 0
     quarantined: str = ""
+    away: bool = False
 
 
 @dataclass(slots=True)
@@ -130,6 +135,9 @@ class FleetState:
         """Return how far it is, in a line."""
         done = sum(unit.status == "done" for unit in self.units)
         units = f"{done} of {len(self.units)} units done"
+        outcomes = [one.outcome for unit in self.units for one in unit.attempts]
+        if again := sum(one not in _NO_FAILURES for one in outcomes):
+            units += f", {again} attempts lost or failed"
         if given_up := sum(unit.status == "given up" for unit in self.units):
             units += f", {given_up} given up"
         if not self.searched:
@@ -145,6 +153,21 @@ class FleetState:
     def searched(self) -> list[UnitState]:
         """The units that search; others only evaluate."""
         return [unit for unit in self.units if unit.seeds]
+
+    def busy_share(self, place: PlaceState) -> float:
+        """Return the share of the time for which a device has worked, until now."""
+        seconds = place.busy_seconds
+        if place.unit:
+            seconds += self.unit(place.unit).attempts[-1].seconds
+        return seconds / self.seconds if self.seconds else 0.0
+
+    def why_idle(self, place: PlaceState) -> str:
+        """Return why a device gets no further work; empty while it does."""
+        if place.quarantined:
+            return place.quarantined
+        if place.host in self.drained:
+            return "drained"
+        return "its host takes no part in the cluster" if place.away else ""
 
     def unit(self, name: str) -> UnitState:
         """Return the unit of that name."""
