@@ -193,6 +193,43 @@ def test_a_run_that_was_to_be_replaced_is_never_taken_for_the_result(
 
 
 @pytest.mark.slow
+def test_some_seeds_are_searched_to_the_last(
+    example: Path, tmp_path: Path, attempts: AttemptsHere
+) -> None:
+    """What is merged of some units names no other seeds, and is no whole for that."""
+    question = ("search", example, *SHORT, *FLEET, "--seed-ids", "0:5", "--out", tmp_path / "run")
+    attempts.outcome = stopping_at("unit-0000")
+    assert call_here(*question).code == 130
+    attempts.outcome = made_attempt
+    assert call_here(*question, "--resume").code == 0
+    assert comparable(tmp_path / "run")["totals"]["seeds"] == 5
+    assert attempts.units().count("unit-0002") == 1
+
+
+@pytest.mark.slow
+def test_a_run_that_somebody_makes_meanwhile_is_not_written_over(
+    example: Path, tmp_path: Path, attempts: AttemptsHere
+) -> None:
+    question = ("search", example, *SHORT, *FLEET, "--out", tmp_path / "run")
+
+    def outcome(attempt: BegunAttempt) -> AttemptResult:
+        made = made_attempt(attempt)
+        if attempt.order.unit == "unit-0002":
+            (tmp_path / "run").mkdir()
+            (tmp_path / "run" / "run.json").write_text("precious")
+        return made
+
+    attempts.outcome = outcome
+    said = call_here(*question)
+    assert (said.code, "move it away" in said.complaint()) == (2, True)
+    assert (tmp_path / "run" / "run.json").read_text() == "precious"
+    (tmp_path / "run").rename(tmp_path / "aside")
+    begun = attempts.units()
+    assert call_here(*question, "--resume").code == 0
+    assert attempts.units() == begun
+
+
+@pytest.mark.slow
 def test_the_gate_counts_the_findings_of_the_merged_run(
     example: Path, tmp_path: Path, attempts: AttemptsHere
 ) -> None:

@@ -372,6 +372,17 @@ def test_many_units_that_nothing_can_do_leave_a_device_for_the_others(
     assert Counter(unit.status for unit in runs.state.units)["done"] == 60 - bad
 
 
+def test_devices_of_drained_hosts_are_no_others(tmp_path: Path) -> None:
+    bad = {"unit-0000", "unit-0001"}
+    engine = EngineInMemory(lambda one: ended(3 if one.order.unit in bad else 0, one, "bad"))
+    runs = units_runs(tmp_path, engine)
+    runs.places = (PLACES[0], PLACES[-1])
+    runs.folder.keep_drained([PLACES[-1].host])
+    with pytest.raises(InfrastructureError):
+        runs.run(units_of(20, 1))
+    assert Counter(unit.status for unit in runs.state.units)["done"] == 18
+
+
 def test_a_device_that_does_nothing_is_quarantined_though_it_is_the_last(tmp_path: Path) -> None:
     engine = EngineInMemory(lambda one: ended(3, one, "edgeflare: unplugged"))
     runs = units_runs(tmp_path, engine)

@@ -67,7 +67,9 @@ def _supervise(connection: socket.socket) -> None:
     length, descriptors, _, _ = socket.recv_fds(connection, NUMBER.size, 3)
     words = bytearray()
     while len(words) < NUMBER.unpack(length)[0]:
-        words += connection.recv(1 << 16)
+        if not (part := connection.recv(1 << 16)):
+            os._exit(0)  # the program was killed as it asked
+        words += part
     if (pid := os.fork()) == 0:
         connection.close()
         asked = json.loads(words)

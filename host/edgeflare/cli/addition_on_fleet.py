@@ -20,6 +20,7 @@ from edgeflare.cli.fleet_options import FleetOptions, user_words
 from edgeflare.cli.run_options import RunFolder
 from edgeflare.errors import UserError
 from edgeflare.fleet.plan.unit_command import DEVICE, RUN
+from edgeflare.fleet.plan.work_units import WorkUnit
 from edgeflare.fleet.record.fleet_folder import FleetFolder
 from edgeflare.fleet.unit_runs import UnitRuns
 from edgeflare.run.run_directory import DOCUMENT, RunDirectory, write_atomically
@@ -59,18 +60,23 @@ class AdditionOnFleet(CommandOnFleet):
         if runs.folder.ending(unit.name) is None and runs.folder.backup(unit.name) is None:
             runs.folder.keep_backup(unit.name, archived_run(self.out))
 
-    def put(self, made: Path, place: Path) -> None:
-        """Put what the unit has added into the run."""
-        directory = RunDirectory(place)
-        for file in (file for pattern in self.added for file in sorted(made.glob(pattern))):
+    @property
+    def places(self) -> tuple[Path, ...]:
+        """None: nothing of the run is replaced."""
+        return ()
+
+    def put(self, unit: WorkUnit) -> None:
+        """Put what the unit has added into the run, and the document last, which names the rest."""
+        directory, made = RunDirectory(self.out), self.fleet_folder.unit(unit.name)
+        last_first = reversed(self.added)
+        for file in (file for pattern in last_first for file in sorted(made.glob(pattern))):
             written = directory.inside(file.relative_to(made).as_posix())
             write_atomically(written, file.read_bytes())
 
-    def is_put(self, place: Path) -> bool:
+    def is_put(self, unit: WorkUnit) -> bool:
         """Tell whether the document of the unit lies in the run already."""
-        (unit,) = self.units
         made = self.fleet_folder.unit(unit.name) / self.added[0]
-        return digest_of(made) == digest_of(place / made.name)
+        return digest_of(made) == digest_of(self.out / made.name)
 
     def result(self, place: Path) -> Path:
         """Return what `--quiet` names: the document."""
@@ -123,4 +129,4 @@ def _is_left(asked: AdditionOnFleet) -> bool:
     """Tell whether the same command was lost on the same run, before its end was put there."""
     folder, (unit,) = asked.fleet_folder, asked.units
     done = folder.ending(unit.name) is not None
-    return folder.is_of(asked.campaign) and not (done and asked.is_put(asked.out))
+    return folder.is_of(asked.campaign) and not (done and asked.is_put(unit))

@@ -26,9 +26,8 @@ from edgeflare.fleet.opened_fleet import FleetWork, campaign_of
 from edgeflare.fleet.plan.unit_command import DEVICE, RESUME, RUN, given_run, shown_command
 from edgeflare.fleet.plan.work_units import WorkUnit
 from edgeflare.fleet.record.fleet_folder import FleetFolder
-from edgeflare.fleet.record.fleet_output import FleetOutput
 from edgeflare.fleet.unit_runs import UnitRuns
-from edgeflare.fleet.work.folder_archive import archive_folder, replace_run
+from edgeflare.fleet.work.folder_archive import archive_folder
 from edgeflare.run.run_directory import CONFORM_DOCUMENT, DOCUMENT, SURVEY_DOCUMENT, RunDirectory
 from edgeflare.untrusted_text import for_terminal, printable
 
@@ -96,9 +95,9 @@ class CommandOnFleet:
         return FleetFolder.beside(self.out)
 
     @property
-    def output(self) -> FleetOutput:
-        """What is known of the places that units' work is put into."""
-        return self.fleet_folder.output(map(self.place, self.units))
+    def places(self) -> tuple[Path, ...]:
+        """The run directories that what units make replaces."""
+        return tuple(map(self.place, self.units))
 
     @property
     def campaign(self) -> str:
@@ -123,6 +122,7 @@ class CommandOnFleet:
             self.fleet_folder,
             resume=self.folder.resume,
             overwrite=self.folder.overwrite,
+            places=self.places,
         )
 
     def look_lines(self) -> list[str]:
@@ -153,13 +153,14 @@ class CommandOnFleet:
         """Return where what a unit made comes to lie."""
         return self.out / unit.name if len(self.classes) > 1 else self.out
 
-    def put(self, made: Path, place: Path) -> None:
+    def put(self, unit: WorkUnit) -> None:
         """Put what a unit made into its place, instead of what is there."""
-        replace_run(place, made)
+        folder = self.fleet_folder
+        folder.output.put(self.place(unit), folder.copied_unit(unit.name))
 
-    def is_put(self, place: Path) -> bool:
+    def is_put(self, unit: WorkUnit) -> bool:
         """Tell whether what a unit made lies in its place already, and stays as it is."""
-        return any((place / name).is_file() for name in (DOCUMENT, CONFORM_DOCUMENT))
+        return self.fleet_folder.output.is_made(self.place(unit))
 
     def result(self, place: Path) -> Path:
         """Return what `--quiet` names of what lies in a place."""
@@ -321,16 +322,12 @@ def run_on_fleet(asked: CommandOnFleet) -> int:
     """
     work = asked.work()
     work.fleet.places(work.classes)  # which may be refused, before anything is shown
-    if work.resume and work.folder.is_of(work.campaign):
-        asked.output.require_unchanged()
     with fleet_session(work, "the units that run, and keeping what is done") as runs:
-        if not work.resume:
-            asked.output.begin()
         asked.begin(runs)
         kept = {
             unit.name
             for unit in asked.units
-            if runs.folder.ending(unit.name) is not None and asked.is_put(asked.place(unit))
+            if runs.folder.ending(unit.name) is not None and asked.is_put(unit)
         }
         try:
             ended = runs.run(asked.units)
@@ -356,15 +353,13 @@ def _put_all(asked: CommandOnFleet, kept: Collection[str]) -> bool:
 
     """
     folder, found = asked.fleet_folder, bool(kept)
-    with asked.output.writing():
-        for unit in asked.units:
-            backup = folder.backup(unit.name)
-            if backup is not None and folder.ending(unit.name) is None:
-                folder.keep_unit(unit.name, backup, None)
-            made = folder.unit(unit.name)
-            if made.is_dir() and unit.name not in kept:
-                asked.put(made, asked.place(unit))
-                found = True
+    for unit in asked.units:
+        backup = folder.backup(unit.name)
+        if backup is not None and folder.ending(unit.name) is None:
+            folder.keep_unit(unit.name, backup, None)
+        if folder.unit(unit.name).is_dir() and unit.name not in kept:
+            asked.put(unit)
+            found = True
     return found
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Final
 
 import typer
 from rich.box import SIMPLE_HEAD
@@ -19,6 +19,9 @@ from edgeflare.fleet.record.fleet_state import FleetState
 from edgeflare.run.run_lock import is_locked
 from edgeflare.suggestion import suggestion
 from edgeflare.untrusted_text import printable
+
+_OF_ADDITIONS: Final = (".explain.fleet", ".inspect.fleet")
+"""Ends the folders of commands that go on by themselves."""
 
 app = typer.Typer(
     help="How far the work of a fleet is, and hosts that get no further work.",
@@ -67,18 +70,23 @@ def drain(run: FleetRun, host: HostName, undo: Undo = False) -> None:
         )
     drained = folder.drained()
     folder.keep_drained(drained - {host} if undo else drained | {host})
-    later = "" if is_locked(folder.path) else ", once the command goes on with --resume"
+    later = "" if is_locked(folder.path) else f", once the command goes on{_resumed(folder)}"
     said = f"{host} gets {'work again' if undo else 'no further work'}{later}"
     Console().print(escape(printable(said)))
 
 
 def _ending(folder: FleetFolder, state: FleetState) -> str:
     """Return whether the command still works, and how to go on with what it has left."""
+    goes_on = f": the same one{_resumed(folder)} goes on"
     if state.ended:
         done = all(unit.status == "done" for unit in state.units)
-        return "; the command has ended" + ("" if done else ": the same one with --resume goes on")
-    gone = not is_locked(folder.path)
-    return "; the command is gone: the same one with --resume goes on" if gone else ""
+        return "; the command has ended" + ("" if done else goes_on)
+    return "" if is_locked(folder.path) else f"; the command is gone{goes_on}"
+
+
+def _resumed(folder: FleetFolder) -> str:
+    """Return what the command that works there is told to go on, in words."""
+    return "" if folder.path.name.endswith(_OF_ADDITIONS) else " with --resume"
 
 
 def _places(state: FleetState) -> Table:

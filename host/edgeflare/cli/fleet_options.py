@@ -102,6 +102,7 @@ class FleetOptions:
         *,
         resume: bool = False,
         overwrite: bool = False,
+        places: tuple[Path, ...] = (),
     ) -> FleetWork:
         """Return what a command does, with the fleet that it does it on; see `FleetWork`.
 
@@ -111,18 +112,28 @@ class FleetOptions:
             folder: for what comes of it.
             resume: whether it goes on with what is there.
             overwrite: whether it replaces what is there.
+            places: run directories that it is put into in the end.
 
         Raises:
-            UserError: `fleet.toml` says what it must not, or there is none.
+            UserError: somebody has changed a run that is to be gone on with, or `fleet.toml` says
+                what it must not.
 
         """
         if self.fleet_file is not None:
             fleet = read_fleet(self.fleet_file)
         else:
             fleet = local_fleet(classes, self.fleet_devices)
-        address = self.fleet or LOCAL
+        if resume and folder.is_of(campaign):
+            folder.output.require_unchanged(places)
         return FleetWork(
-            address, fleet, classes, campaign, folder, resume=resume, overwrite=overwrite
+            self.fleet or LOCAL,
+            fleet,
+            classes,
+            campaign,
+            folder,
+            resume=resume,
+            overwrite=overwrite,
+            places=places,
         )
 
 

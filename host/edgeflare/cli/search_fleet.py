@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import sys
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -24,9 +25,8 @@ from edgeflare.fleet.opened_fleet import FleetWork, campaign_of
 from edgeflare.fleet.plan.unit_command import DEVICE, RESUME, RUN, given_run, shown_command
 from edgeflare.fleet.plan.work_units import WorkUnit, screening_parts, search_parts
 from edgeflare.fleet.record.fleet_folder import FleetFolder
-from edgeflare.fleet.record.fleet_output import FleetOutput
 from edgeflare.fleet.unit_runs import UnitRuns
-from edgeflare.fleet.work.folder_archive import archive_folder, replace_run
+from edgeflare.fleet.work.folder_archive import archive_folder
 from edgeflare.report.run_terminal import print_run
 from edgeflare.run.load_document import load_document
 from edgeflare.run.merge.merge_groups import merge_in_groups
@@ -157,14 +157,9 @@ class FleetSearch:
 
         """
         work = self._work()
-        output = self._output(work.folder)
-        if work.resume and work.folder.is_of(work.campaign):
-            output.require_unchanged()
-            if output.is_made() and (made := self._whole()) is not None:
-                return made, True
+        if work.resume and work.folder.is_of(work.campaign) and self._is_done(work.folder):
+            return load_document(RunDirectory(self.out)), True
         with fleet_session(work, "the units that run, and merging what is done") as runs:
-            if not work.resume:
-                output.begin()
             try:
                 ended = self._run_all(runs)
             except UNDONE as lost:
@@ -180,8 +175,13 @@ class FleetSearch:
         except UNDONE:
             return False
 
-    def _output(self, folder: FleetFolder) -> FleetOutput:
-        return folder.output((self.out,))
+    def _is_done(self, folder: FleetFolder) -> bool:
+        """Tell whether an earlier command has done all, and what it has made lies there."""
+        parts = folder.kept_parts()
+        if parts is None or not folder.output.is_made(self.out):
+            return False
+        rest = [_REST] if self.asked.test is not None or self.asked.plan.coverage else []
+        return all(folder.ending(name) is not None for name in (*parts, *rest))
 
     def _run_all(self, runs: UnitRuns) -> bool:
         """Evaluate the seeds, search from them, and measure the rest; whether all is done."""
@@ -254,6 +254,7 @@ class FleetSearch:
             FleetFolder.beside(self.out),
             resume=how.resume,
             overwrite=how.overwrite,
+            places=(self.out,),
         )
 
     def _parts(self, places: int) -> dict[str, SeedIds]:
@@ -279,8 +280,7 @@ class FleetSearch:
         """
         folder = runs.folder
         if folder.ending(_REST) is not None:
-            with self._output(folder).writing():
-                replace_run(self.out, folder.unit(_REST))
+            folder.output.put(self.out, folder.copied_unit(_REST))
             return load_document(RunDirectory(self.out))
         done = sorted((folder.path / "units").glob(f"{_SEARCHED}*"))
         if self.asked.plan.seed_ids is None:
@@ -288,16 +288,12 @@ class FleetSearch:
         if not done:
             return None
         allowed = self.asked.folder.allow_other_host
-        with naming_other_host(), self._output(folder).writing():
-            return merge_in_groups(done, self.out, overwrite=True, allow_other_host=allowed)
-
-    def _whole(self) -> RunDocument | None:
-        """Return the document of a run that an earlier command has merged, if nothing lacks."""
-        directory = RunDirectory(self.out)
-        if not directory.document.is_file():
-            return None
-        document = load_document(directory)
-        return document if document.stopped_by is None else None
+        merged = folder.path / "merged"
+        shutil.rmtree(merged, ignore_errors=True)  # of a command that was killed as it put it
+        with naming_other_host():
+            document = merge_in_groups(done, merged, overwrite=True, allow_other_host=allowed)
+        folder.output.put(self.out, merged)
+        return document
 
 
 def _numbered(kind: str, parts: Iterable[SeedIds]) -> dict[str, SeedIds]:

@@ -7,6 +7,7 @@ import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 
 import edgeflare
 from edgeflare.fleet.cluster.ray_cluster import cluster
@@ -28,6 +29,7 @@ class FleetWork:
         folder: for what comes of it.
         resume: whether it goes on with what is there.
         overwrite: whether it replaces what is there.
+        places: run directories that it is put into in the end, instead of what is there.
 
     """
 
@@ -38,6 +40,7 @@ class FleetWork:
     folder: FleetFolder
     resume: bool = False
     overwrite: bool = False
+    places: tuple[Path, ...] = ()
 
 
 def campaign_of(*told: str) -> str:
@@ -67,7 +70,7 @@ def opened_fleet(
         InfrastructureError: the cluster is not reached.
 
     """
-    places = work.fleet.places(work.classes)
+    devices = work.fleet.places(work.classes)
     lock = work.folder.claim(work.campaign, resume=work.resume, overwrite=work.overwrite)
     try:
         with cluster(work.address, work.fleet):
@@ -76,12 +79,12 @@ def opened_fleet(
             engine = RayEngine(work.fleet, work.classes, work.campaign)
             engine.require_same_versions()
             if not work.resume:
-                work.folder.begin(work.campaign)
+                work.folder.begin(work.campaign, work.places)
             runs = UnitRuns(
                 engine=engine,
                 folder=work.folder,
                 state=FleetState(work.campaign),
-                places=places,
+                places=devices,
                 cwd=os.getcwd(),
                 stopped=stopped,
                 urgent=urgent,

@@ -321,6 +321,7 @@ class UnitRuns:
             one.device_class == device_class
             and of is not state
             and not of.quarantined
+            and one.host not in self.state.drained
             and self.engine.is_up(one)
             for one, of in states
         )

@@ -55,6 +55,21 @@ def test_what_is_lent_is_given_back_also_after_an_error(
     assert diary.said == ["reserve shelf:3", *(["release shelf:3"] if lends else [])]
 
 
+def test_what_cannot_be_given_back_is_a_warning(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    diary = Diary()
+
+    def refused(_: Reservation) -> None:
+        raise InfrastructureError("the coordinator is gone")
+
+    monkeypatch.setattr(diary.system, "release", refused)
+    monkeypatch.setattr(reservation, "reservation_systems", diary)
+    with reserved(board("diary:shelf")):
+        pass
+    assert capsys.readouterr().err == "edgeflare: warning: board: the coordinator is gone\n"
+
+
 def test_without_a_reservation_nothing_is_asked(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(reservation, "reservation_systems", None)
     with reserved(board(None)):

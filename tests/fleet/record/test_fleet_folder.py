@@ -163,6 +163,27 @@ def test_a_root_has_no_folder_beside_it(refusal: Callable[..., str]) -> None:
     assert "no run directory" in refusal(FleetFolder.beside, Path("/"))
 
 
+def test_killed_as_it_begins_anew_it_is_of_neither_command(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, refusal: Callable[..., str]
+) -> None:
+    folder = FleetFolder(tmp_path / "r.fleet")
+    claim(folder)
+    folder.keep_unit("unit-0000", archive(run_json=b"1"), ENDING)
+
+    def killed(_: Path) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(shutil, "rmtree", killed)
+        with pytest.raises(KeyboardInterrupt):
+            folder.begin("other", [tmp_path / "r"])
+    for campaign in ("c", "other"):
+        assert not folder.is_of(campaign)
+        assert refusal(folder.claim, campaign, resume=True, overwrite=False)
+    claim(folder, "other", overwrite=True)
+    assert folder.is_of("other")
+
+
 def test_what_is_there_is_kept_until_work_begins(tmp_path: Path) -> None:
     folder = FleetFolder(tmp_path / "r.fleet")
     claim(folder)

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from edgeflare.errors import InfrastructureError
 from edgeflare.fleet.record.fleet_output import FleetOutput
 from edgeflare.run.run_directory import DOCUMENT, JOURNAL
 
@@ -16,61 +16,103 @@ Refusal = Callable[..., str]
 
 @pytest.fixture
 def output(tmp_path: Path) -> FleetOutput:
-    return FleetOutput(tmp_path / "run.fleet" / "output", (tmp_path / "run",))
+    return FleetOutput(tmp_path / "run.fleet" / "output")
 
 
-def write(output: FleetOutput, text: str) -> None:
-    (place,) = output.places
-    place.mkdir(exist_ok=True)
+@pytest.fixture
+def place(tmp_path: Path) -> Path:
+    return tmp_path / "run"
+
+
+def written(folder: Path, text: str) -> Path:
+    folder.mkdir(exist_ok=True)
     for name in (DOCUMENT, JOURNAL):
-        (place / name).write_text(text)
+        (folder / name).write_text(text)
+    return folder
 
 
-def test_what_the_fleet_has_made_is_its_own_until_somebody_changes_it(
-    output: FleetOutput, refusal: Refusal
+def test_what_the_fleet_has_put_there_is_its_own_until_somebody_changes_it(
+    output: FleetOutput, place: Path, tmp_path: Path, refusal: Refusal
 ) -> None:
-    output.begin()
-    output.require_unchanged()
-    with output.writing():
-        write(output, "made")
-    assert output.is_made()
-    output.require_unchanged()
-    (output.places[0] / "report.html").touch()
-    assert output.is_made()
-    (output.places[0] / f"{JOURNAL}-wal").write_text("a search that somebody has killed")
-    assert not output.is_made()
-    assert "move it away" in refusal(output.require_unchanged)
+    output.begin([place])
+    output.require_unchanged([place])
+    for text in ("some", "all"):
+        output.put(place, written(tmp_path / "made", text))
+        assert output.is_made(place)
+        assert (place / DOCUMENT).read_text() == text
+        assert not (tmp_path / "made").exists()
+    (place / "report.html").touch()
+    assert output.is_made(place)
+    (place / f"{JOURNAL}-wal").write_text("a search that somebody has killed")
+    assert not output.is_made(place)
+    assert "move it away" in refusal(output.require_unchanged, [place])
+    assert "move it away" in refusal(output.put, place, written(tmp_path / "made", "more"))
+    assert (place / DOCUMENT).read_text() == "all"
 
 
 def test_what_is_to_be_replaced_may_be_replaced_and_is_no_result(
-    output: FleetOutput, refusal: Refusal
+    output: FleetOutput, place: Path, tmp_path: Path, refusal: Refusal
 ) -> None:
-    write(output, "old")
-    output.begin()
-    output.require_unchanged()
-    assert not output.is_made()
-    write(output, "new")
-    assert "is not as the fleet left it" in refusal(output.require_unchanged)
+    written(place, "old")
+    output.begin([place])
+    output.require_unchanged([place])
+    assert not output.is_made(place)
+    written(place, "of somebody else")
+    assert "is not as the fleet left it" in refusal(output.require_unchanged, [place])
+    written(place, "old")
+    output.put(place, written(tmp_path / "made", "new"))
+    assert output.is_made(place)
 
 
-def test_what_is_gone_is_made_again(output: FleetOutput) -> None:
-    with output.writing():
-        write(output, "made")
-    output.places[0].rename(output.places[0].with_name("aside"))
-    output.require_unchanged()
-    assert not output.is_made()
+def test_what_is_gone_is_made_again(output: FleetOutput, place: Path, tmp_path: Path) -> None:
+    output.begin([place])
+    output.put(place, written(tmp_path / "made", "some"))
+    place.rename(tmp_path / "aside")
+    output.require_unchanged([place])
+    assert not output.is_made(place)
+    output.put(place, written(tmp_path / "made", "all"))
+    assert output.is_made(place)
 
 
-def test_a_merge_that_fails_leaves_what_was_known(output: FleetOutput) -> None:
-    with output.writing():
-        write(output, "made")
-    with pytest.raises(InfrastructureError), output.writing():
-        raise InfrastructureError("the disk is full")
-    assert output.is_made()
+@pytest.mark.parametrize("swapped", [True, False])
+def test_killed_as_it_puts_a_run_there_it_may_go_on(
+    output: FleetOutput,
+    place: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    swapped: bool,
+) -> None:
+    output.begin([place])
+    output.put(place, written(tmp_path / "made", "some"))
+    rename = os.rename
+
+    def killed(one: Path, other: Path) -> None:
+        if Path(other) == place and swapped:
+            rename(one, other)
+        raise OSError("killed")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "rename", killed)
+        with pytest.raises(OSError, match="killed"):
+            output.put(place, written(tmp_path / "made", "all"))
+    output.require_unchanged([place])
+    output.put(place, written(tmp_path / "again", "all"))
+    assert output.is_made(place)
+
+
+def test_places_are_held_apart(
+    output: FleetOutput, place: Path, tmp_path: Path, refusal: Refusal
+) -> None:
+    other = written(tmp_path / "other", "old")
+    output.begin([place, other])
+    output.put(place, written(tmp_path / "made", "new"))
+    assert (output.is_made(place), output.is_made(other)) == (True, False)
+    written(other, "changed")
+    output.require_unchanged([place])
+    assert str(other) in refusal(output.require_unchanged, [place, other])
 
 
 def test_without_a_note_what_lies_there_is_somebody_elses(
-    output: FleetOutput, refusal: Refusal
+    output: FleetOutput, place: Path, refusal: Refusal
 ) -> None:
-    write(output, "of another command")
-    assert refusal(output.require_unchanged)
+    assert refusal(output.require_unchanged, [written(place, "of another command")])

@@ -12,14 +12,23 @@ _PROGRAM: Final = "labgrid-client"
 _SECONDS: Final = 60.0
 """For an answer of labgrid's coordinator, which takes a second or two."""
 
+_NO_ANSWER: Final = f"no answer within {_SECONDS:.0f} s"
+
 
 class LabgridReservation(Reservation):
     """A place of labgrid. The user's environment says where the coordinator is."""
 
     def reserve(self) -> bool:
         """Acquire the place; see `Reservation.reserve`."""
-        if (said := self._refusal("acquire")) is None:
+        try:
+            said = self._refusal("acquire")
+        except KeyboardInterrupt:
+            self._refusal("release")
+            raise
+        if said is None:
             return True
+        if said == _NO_ANSWER:
+            self._refusal("release")  # it may yet have acquired it
         if said == f"You have already acquired place {self.place}.":
             return False
         if said == f"place pattern {self.place} matches nothing":
@@ -40,25 +49,42 @@ class LabgridReservation(Reservation):
     def _refusal(self, action: str) -> str | None:
         """Return why the client does not do something, in a line; None where it does."""
         try:
-            done = subprocess.run(
+            process = subprocess.Popen(
                 [_PROGRAM, "-p", self.place, action],
                 stdin=subprocess.DEVNULL,
-                capture_output=True,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.STDOUT,
                 text=True,
                 errors="replace",
-                timeout=_SECONDS,
-                check=False,
-                start_new_session=True,  # so that Ctrl-C does not keep it from giving back
+                start_new_session=True,  # which keeps Ctrl-C on a terminal from it
             )
         except FileNotFoundError:
             raise UserError(
                 f"{_PROGRAM} is not on PATH: pip install labgrid, perhaps into an environment of"
                 " its own"
             ) from None
-        except subprocess.TimeoutExpired:
-            return f"no answer within {_SECONDS:.0f} s"
-        if done.returncode == 0:
+        with process:
+            try:
+                said = _said(process)
+            except subprocess.TimeoutExpired:
+                process.kill()
+                return _NO_ANSWER
+        if process.returncode == 0:
             return None
-        lines = [line for line in (done.stdout + done.stderr).splitlines() if line.strip()]
-        last = lines[-1] if lines else f"exit code {done.returncode}"
+        lines = [line for line in said.splitlines() if line.strip()]
+        last = lines[-1] if lines else f"exit code {process.returncode}"
         return last.removeprefix(f"{_PROGRAM}: ").removeprefix("Error: ")
+
+
+def _said(process: subprocess.Popen[str]) -> str:
+    """Return what a client says until it ends; Ctrl-C counts once it has, or it would be killed.
+
+    Raises:
+        subprocess.TimeoutExpired: it does not end.
+
+    """
+    try:
+        return process.communicate(timeout=_SECONDS)[0]
+    except KeyboardInterrupt:
+        process.communicate(timeout=_SECONDS)
+        raise

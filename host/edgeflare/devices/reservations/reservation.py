@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -10,6 +11,7 @@ from typing import Final
 from edgeflare.devices.profile import Profile
 from edgeflare.errors import EdgeFlareError
 from edgeflare.installed_classes import InstalledClasses
+from edgeflare.untrusted_text import printable
 
 ENTRY_POINTS: Final = "edgeflare.reservations"
 """The group of entry points under which a package offers reservations."""
@@ -46,7 +48,7 @@ class Reservation(ABC):
         """Give the device back.
 
         Raises:
-            InfrastructureError: the system does not take it.
+            InfrastructureError: the system does not take it, which the user is warned of.
 
         """
 
@@ -78,4 +80,12 @@ def reserved(profile: Profile) -> Iterator[None]:
         yield
     finally:
         if lent:
-            reservation.release()
+            _release(reservation, profile.name)
+
+
+def _release(reservation: Reservation, name: str) -> None:
+    """Give a device back; that this fails changes nothing of what was done with it."""
+    try:
+        reservation.release()
+    except EdgeFlareError as error:
+        sys.stderr.write(f"edgeflare: warning: {printable(f'{name}: {error}')}\n")

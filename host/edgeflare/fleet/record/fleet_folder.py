@@ -8,7 +8,7 @@ import json
 import os
 import shutil
 import zipfile
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
@@ -116,12 +116,22 @@ class FleetFolder:
                 " or by another edgeflare: repeat that with --resume, or name another --out"
             )
 
-    def begin(self, campaign: str) -> None:
-        """Begin anew in a folder that is claimed, without what is there."""
+    def begin(self, campaign: str, places: Sequence[Path] = ()) -> None:
+        """Begin anew in a folder that is claimed, without what is there.
+
+        Args:
+            campaign: the fingerprint of all that is done.
+            places: run directories that the work is put into in the end, instead of what is there.
+
+        """
+        # Killed on its way, it holds work of nobody: neither the old nor the new command goes on.
+        write_atomically(self.path / CAMPAIGN, b"")
+        for one in self.path.iterdir():
+            if one.name != CAMPAIGN:
+                shutil.rmtree(one) if one.is_dir() else one.unlink()
+        if places:
+            self.output.begin(places)
         write_atomically(self.path / CAMPAIGN, campaign.encode())
-        left = [one for one in self.path.iterdir() if one.name != CAMPAIGN]
-        for one in sorted(left, key=lambda one: one.name != DONE):  # no unit is done from here on
-            shutil.rmtree(one) if one.is_dir() else one.unlink()
 
     def remove_unused(self) -> None:
         """Remove a folder that is claimed, where its command ended before anything was done."""
@@ -133,9 +143,17 @@ class FleetFolder:
         """Whether an attempt has left something here to go on with."""
         return any((self.path / name).exists() for name in ("units", "backups"))
 
-    def output(self, places: Iterable[Path]) -> FleetOutput:
-        """Return what is known of the run directories that the work is put into."""
-        return FleetOutput(self.path / OUTPUT, tuple(places))
+    @property
+    def output(self) -> FleetOutput:
+        """What is known of the run directories that the work is put into."""
+        return FleetOutput(self.path / OUTPUT)
+
+    def copied_unit(self, name: str) -> Path:
+        """Return a copy of a unit's run, which may be moved away."""
+        copy = self.path / f".{name}.copy"
+        shutil.rmtree(copy, ignore_errors=True)
+        shutil.copytree(self.unit(name), copy)
+        return copy
 
     def kept_parts(self) -> dict[str, SeedIds] | None:
         """Return the seeds of each unit, by its name, when the work began; None before that."""

@@ -7,14 +7,16 @@ fleet neither writes over that nor takes it for its own result.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+import json
+import shutil
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from edgeflare.errors import UserError
+from edgeflare.run.merge.folder_in_place import made_in_place_of
 from edgeflare.run.run_directory import (
     CONFORM_DOCUMENT,
     CONFORM_JOURNAL,
@@ -33,72 +35,77 @@ _FILES: Final = (
 _PART: Final = 2**20
 """Bytes that are read at once."""
 
-_REPLACED, _WRITING, _MADE = "to be replaced", "being written", "made"
-
 
 @dataclass(frozen=True, slots=True)
 class FleetOutput:
-    """What a fleet writes, and what it knows of it.
+    """Run directories that a fleet writes, and what it knows of them.
 
     Attributes:
-        marker: the file that keeps what it knows.
-        places: run directories.
+        marker: the file that keeps, for each of them, the sha256 of what may be replaced there, and
+            of what the fleet has put there itself.
 
     """
 
     marker: Path
-    places: tuple[Path, ...]
 
-    def begin(self) -> None:
-        """Note what lies there as a fleet begins anew: the user wants it replaced."""
-        self._note(f"{_REPLACED} {_digest(self.places)}")
+    def begin(self, places: Sequence[Path]) -> None:
+        """Note what lies in some places as a fleet begins anew: the user wants it replaced."""
+        self._keep({str(place): {"replaced": _digest(place)} for place in places})
 
-    @contextmanager
-    def writing(self) -> Iterator[None]:
-        """Note that what lies there is being replaced, and then that the fleet has made it."""
-        before = self._noted()
-        self._note(_WRITING)
-        try:
-            yield
-        except BaseException:
-            self._note(before)
-            raise
-        self._note(f"{_MADE} {_digest(self.places)}")
+    def put(self, place: Path, made: Path) -> None:
+        """Put a run directory into a place: all of it or, where this process ends, none.
 
-    def is_made(self) -> bool:
-        """Tell whether the fleet has made what lies there, and nobody has changed it since."""
-        return self._noted() == f"{_MADE} {_digest(self.places)}"
+        Args:
+            place: where it comes to lie, instead of what is there.
+            made: the run directory, whose content is moved.
 
-    def require_unchanged(self) -> None:
-        """Refuse to go on where somebody has changed what lies there.
+        Raises:
+            UserError: somebody has changed what lies there, or works on it, or it is no run.
+
+        """
+        self.require_unchanged([place])
+        # Before it lies there: whenever this process is killed, one of the two does.
+        noted = {"replaced": _digest(place), "made": _digest(made)}
+        self._keep({**self._kept(), str(place): noted})
+        with made_in_place_of(place, overwrite=True) as new:
+            for one in sorted(made.iterdir()):
+                shutil.move(one, new / one.name)
+        made.rmdir()
+
+    def is_made(self, place: Path) -> bool:
+        """Tell whether the fleet has put there what lies in a place, and nobody has changed it."""
+        return self._kept().get(str(place), {}).get("made") == _digest(place)
+
+    def require_unchanged(self, places: Sequence[Path]) -> None:
+        """Refuse places in which somebody has changed what lies there.
 
         Raises:
             UserError: that is so; says how to go on.
 
         """
-        noted = self._noted()
-        if noted == _WRITING or not any(place.exists() for place in self.places):
-            return
-        if noted.rpartition(" ")[2] != _digest(self.places):
-            named = self.places[0] if len(self.places) == 1 else self.places[0].parent
-            raise UserError(
-                f"{named} is not as the fleet left it, and would be written over: go on with it"
-                " without --fleet, or move it away first"
-            )
+        kept = self._kept()
+        for place in places:
+            if place.exists() and _digest(place) not in kept.get(str(place), {}).values():
+                raise UserError(
+                    f"{place} is not as the fleet left it, and would be written over: go on with it"
+                    " without --fleet, or move it away, after which --resume goes on"
+                )
 
-    def _noted(self) -> str:
+    def _kept(self) -> Mapping[str, Mapping[str, str]]:
         try:
-            return self.marker.read_text()
-        except FileNotFoundError:
-            return ""
+            kept: Any = json.loads(self.marker.read_bytes())
+        except (FileNotFoundError, ValueError):  # nothing yet, or damaged by a loss of power
+            return {}
+        return kept if isinstance(kept, dict) else {}
 
-    def _note(self, text: str) -> None:
-        write_atomically(self.marker, text.encode())
+    def _keep(self, kept: Mapping[str, Mapping[str, str]]) -> None:
+        write_atomically(self.marker, json.dumps(kept).encode())
 
 
-def _digest(places: Sequence[Path]) -> str:
+def _digest(place: Path) -> str:
+    """Return the sha256 of what a search changes in a run directory; it may be absent."""
     digest = hashlib.sha256()
-    for file in (place / name for place in places for name in _FILES):
+    for file in (place / name for name in _FILES):
         size = file.stat().st_size if file.is_file() else 0
         digest.update(f"{file.name} {size} ".encode())
         if size:

@@ -17,7 +17,7 @@ from tempfile import TemporaryDirectory
 from typing import Final
 
 from edgeflare.errors import UserError
-from edgeflare.run.run_directory import CONFORM_JOURNAL, JOURNAL, RunDirectory, write_atomically
+from edgeflare.run.run_directory import CONFORM_JOURNAL, JOURNAL, write_atomically
 
 _JOURNALS: Final = (JOURNAL, CONFORM_JOURNAL)
 _NAME: Final = re.compile(r"(?:[^/\\.][^/\\]*/)*[^/\\.][^/\\]*")
@@ -67,19 +67,6 @@ def unpack_folder(data: bytes, path: Path) -> None:
             if not _NAME.fullmatch(name) or not place.resolve().is_relative_to(path.resolve()):
                 raise UserError(f"{path}: an archived run names {name!r}, which no run has")
             write_atomically(place, archive.read(name))
-
-
-def replace_run(place: Path, made: Path) -> None:
-    """Put a run directory into a place, instead of the run that is there.
-
-    Raises:
-        UserError: what is there is none of a run.
-
-    """
-    archived = archive_folder(made)
-    RunDirectory.claim(place, overwrite=True)
-    if archived is not None:
-        unpack_folder(archived, place)
 
 
 def _files(path: Path) -> list[Path]:
