@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import time
 from collections import Counter
-from collections.abc import Callable, Container, Mapping, Sequence
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from edgeflare.errors import InfrastructureError, UserError
@@ -176,26 +176,26 @@ class UnitRuns:
     def _begin_attempts(self) -> None:
         """Begin an attempt on each device that is free, as long as units wait."""
         busy = {one.place for one in self._under_way.values()}
-        drained = self.folder.drained()
-        self.state.drained = sorted(drained)
-        usable = [
-            place
-            for place, state in zip(self.places, self.state.places, strict=True)
-            if not state.quarantined and place.host not in drained
-        ]
+        self.state.drained = sorted(self.folder.drained())
         for place, shown in zip(self.places, self.state.places, strict=True):
             shown.away = not self.engine.is_up(place)
-        up = [place for place in usable if not self._place(place).away]
-        for place in up:
+        usable = [place for place, _ in self._usable()]
+        for place in usable:
             if place not in busy and (unit := self._next_for(place)) is not None:
                 self._begin(unit, place)
-        offered = {place.device_class for place in up}
+        offered = {place.device_class for place in usable}
         if self._waiting and not self._under_way and self._next_of(offered) is None:
             refused = len(self._refusing) == len(self.state.places)
             raise (UserError if refused else InfrastructureError)(
                 f"no device of the fleet is left for {len(self._waiting)} units:"
                 f" {self._why_none()}; once one is back, {self.goes_on} goes on"
             )
+
+    def _usable(self) -> Iterator[tuple[DevicePlace, PlaceState]]:
+        """Yield the devices that get work, with what is shown of them."""
+        for place, shown in zip(self.places, self.state.places, strict=True):
+            if not self.state.why_idle(shown):
+                yield place, shown
 
     def _next_for(self, place: DevicePlace) -> WorkUnit | None:
         """Return the next unit for a device, which waits no longer."""
@@ -315,19 +315,13 @@ class UnitRuns:
 
     def _is_last(self, state: PlaceState) -> bool:
         """Whether no other device could do a unit that has not failed yet."""
-        states = list(zip(self.places, self.state.places, strict=True))
-        (device_class,) = (one.device_class for one, of in states if of is state)
-        others = any(
+        device_class = self.places[self.state.places.index(state)].device_class
+        if any(of is not state and one.device_class == device_class for one, of in self._usable()):
+            return False
+        return any(
             one.device_class == device_class
-            and of is not state
-            and not of.quarantined
-            and one.host not in self.state.drained
-            and self.engine.is_up(one)
-            for one, of in states
-        )
-        untried = (one for one in self._waiting if one.device_class == device_class)
-        return not others and any(
-            not (self._failed[one.name] or self._lost[one.name]) for one in untried
+            and not (self._failed[one.name] or self._lost[one.name])
+            for one in self._waiting
         )
 
     def _take_reports(self) -> None:
@@ -362,7 +356,7 @@ class UnitRuns:
 
     def _why_none(self) -> str:
         why = [f"{one.place}: {one.quarantined}" for one in self.state.places if one.quarantined]
-        down = sorted({place.host for place in self.places if not self.engine.is_up(place)})
+        down = sorted({one.host for one in self.state.places if one.away})
         return "; ".join([*why, *(f"{host} takes no part in the cluster" for host in down)]) or (
             "all hosts are drained (`edgeflare fleet drain RUN HOST --undo` gives one work again)"
         )
