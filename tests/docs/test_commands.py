@@ -27,7 +27,6 @@ import re
 import select
 import shlex
 import shutil
-import socket
 import subprocess
 import sys
 from collections import Counter
@@ -41,6 +40,7 @@ import pytest
 
 from edgeflare.devices.transports.vulkan_driver import check_driver
 from forked_commands import forked_edgeflare
+from free_port import free_port
 
 pytestmark = pytest.mark.slow
 
@@ -103,7 +103,7 @@ class Stage:
             "pip install .": f"python -m pip install {install} --target {shlex.quote(str(site))} .",
             "192.168.1.20": "127.0.0.1",
             "0.0.0.0": "127.0.0.1",  # noqa: S104 - replaced, not bound
-            "50051": str(_free_port()),
+            "50051": str(free_port()),
         }
         if old_board is not None:
             self._replaced["/opt/old-board/bin/python"] = str(old_board)
@@ -170,12 +170,6 @@ class Stage:
 
 def _without_make(text: str) -> str:
     return "\n".join(line for line in text.splitlines() if not line.startswith("make "))
-
-
-def _free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
 
 
 @contextmanager

@@ -17,6 +17,8 @@ import subprocess
 import time
 from pathlib import Path
 
+from free_port import free_port
+
 SSHD = "/usr/sbin/sshd"
 """Which wants to be called by its whole path, and is not on every user's PATH."""
 
@@ -46,7 +48,7 @@ class Board:
             command = ["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", str(folder / key)]
             subprocess.run(command, check=True)
         shutil.copy(folder / "user_key.pub", folder / "authorized_keys")
-        self.port = _free_port()
+        self.port = free_port()
         host_key = (folder / "host_key.pub").read_text()
         (folder / "known_hosts").write_text(f"[127.0.0.1]:{self.port} {host_key}")
         self._write_configurations()
@@ -187,10 +189,3 @@ def _words(pid: int) -> bytes:
     except OSError:
         return b""
     return words if b"edgeflare_agent" in words else b""
-
-
-def _free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-        return port

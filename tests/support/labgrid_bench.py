@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import shutil
-import socket
 import subprocess
 import time
 from collections.abc import Iterator, Mapping
@@ -12,11 +11,13 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from free_port import free_port
+
 ROOT = Path(__file__).parents[2]
 SECONDS = 60.0
 
 
-class NoLabgridError(Exception):
+class LabgridUnavailable(Exception):  # noqa: N818 - a reason to skip
     """It is not installed here."""
 
 
@@ -59,17 +60,17 @@ def labgrid_bench(folder: Path, places: tuple[str, ...]) -> Iterator[LabgridBenc
     """Yield a bench with some places, as long as the context lasts.
 
     Raises:
-        NoLabgridError: labgrid is not installed.
+        LabgridUnavailable: labgrid is not installed.
 
     """
     found = shutil.which(
         "labgrid-coordinator", path=f"{ROOT / '.venv-labgrid' / 'bin'}:{os.environ['PATH']}"
     )
     if found is None:
-        raise NoLabgridError(
+        raise LabgridUnavailable(
             "labgrid-coordinator is absent: pip install labgrid, in an environment on PATH"
         )
-    address = f"127.0.0.1:{_free_port()}"
+    address = f"127.0.0.1:{free_port()}"
     bench = LabgridBench(address, Path(found).parent)
     (folder / "exporter.yaml").write_text(
         "".join(
@@ -104,9 +105,3 @@ def _await(bench: LabgridBench, action: str, expected: str) -> None:
             return
         assert time.monotonic() < deadline, done.stderr
         time.sleep(0.2)
-
-
-def _free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])

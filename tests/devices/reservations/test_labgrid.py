@@ -14,7 +14,7 @@ from edgeflare.devices.device import connect
 from edgeflare.devices.profile import Profile
 from edgeflare.devices.reservations.labgrid import LabgridReservation
 from edgeflare.errors import InfrastructureError, UserError
-from labgrid_bench import LabgridBench, NoLabgridError, labgrid_bench
+from labgrid_bench import LabgridBench, LabgridUnavailable, labgrid_bench
 
 pytestmark = [pytest.mark.labgrid, pytest.mark.slow]
 
@@ -28,7 +28,7 @@ def bench(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LabgridBench]:
     try:
         with labgrid_bench(tmp_path_factory.mktemp("labgrid"), (PLACE,)) as bench:
             yield bench
-    except NoLabgridError as error:
+    except LabgridUnavailable as error:
         pytest.skip(str(error))
 
 
