@@ -29,7 +29,7 @@ test: env
 check: lint
 	.venv/bin/python -m pytest --numprocesses auto --dist loadfile \
 	    --hypothesis-profile short -m \
-	    'not (slow or adb or browser or bundle or fleet or gcc or gpu or labgrid or model_explorer or old_board or openssl or qemu or shells or sshd or whitebox)'
+	    'not (slow or adb or browser or bundle or fleet or gcc or gpu or labgrid or model_explorer or old_board or old_litert or openssl or qemu or shells or sshd or whitebox)'
 
 lint: .venv/.complete
 	.venv/bin/ruff check .
@@ -42,7 +42,7 @@ protos: .venv/.complete
 	    --pyi_out=protos --grpc_python_out=protos protos/edgeflare_protos/agent.proto
 
 clean:
-	rm -rf .venv .venv-old-board .venv-labgrid build dist
+	rm -rf .venv .venv-old-board .venv-old-litert .venv-labgrid build dist
 	rm -rf .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
 
 # The build back end goes in first, so that the editable install builds with the pinned one.

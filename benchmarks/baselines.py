@@ -21,11 +21,11 @@ from edgeflare.bench.bench_document import Bench, write_bench
 from edgeflare.bench.bench_runs import run_grid
 from edgeflare.bench.bench_table import to_markdown
 from edgeflare.bench.grid import Grid
-from edgeflare.campaign.campaign import Interrupt
 from edgeflare.campaign.campaign_context import CHAINS
 from edgeflare.cli.grid_progress import watch_runs
 from edgeflare.cli.interruptible import interruptible
 from edgeflare.core.goal import Find, Goal
+from edgeflare.core.interrupt import Interrupt
 from edgeflare.errors import EdgeFlareError
 from edgeflare.models.pair import Pair, load_pair
 from edgeflare.run.plan import Plan
@@ -49,7 +49,7 @@ def main() -> int:
                     strategy=STRATEGIES[0],
                     goal=Goal(find, ties),
                     devices=(device,),
-                    limit=arguments.seeds,
+                    first=arguments.seeds,
                     max_queries=arguments.max_queries,
                     ensemble=("xnnpack",),
                     max_linf=None,
@@ -82,7 +82,6 @@ def measure(grid: Grid, pairs: list[Pair], out: Path, interrupt: Interrupt) -> s
         grid,
         pairs,
         out,
-        resume=True,
         chains=CHAINS,
         watch=watch_runs(
             Console(stderr=True), lambda cell: f"find {cell.plan.goal.find}: {cell.run}"

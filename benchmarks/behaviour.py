@@ -46,7 +46,7 @@ STRATEGIES = (
     "random",
 )
 FINDS, TIES, RNG_SEEDS = ("any", "compression", "kernel"), ("exclude", "include"), (0, 1)
-BUDGET = ("--limit", "20", "--max-queries", "300", "--time-limit", "100000", "--fail-on", "none")
+BUDGET = ("--first", "20", "--max-queries", "300", "--time-limit", "100000", "--fail-on", "none")
 UNREFINED = ("--shrink", "0", "--within", "none")
 VARIANTS = {
     "refined": ("--strengthen", "50", "--shrink", "100"),
@@ -127,7 +127,7 @@ def search_case(pair: Path, name: str, options: Sequence[str]) -> Case:
 def whole_case(pair: Path) -> Case:
     """Return a run and all that is made of it; repairing needs more seeds."""
     run = "{out}/run"
-    search = search_case(pair, "", (*VARIANTS["refined"], "--limit", "40")).commands[0]
+    search = search_case(pair, "", (*VARIANTS["refined"], "--first", "40")).commands[0]
     return Case(
         f"{pair.name}-whole",
         (
@@ -142,7 +142,7 @@ def whole_case(pair: Path) -> Case:
 
 def rank_case(pair: Path) -> Case:
     """Return the ranking of the pair's compressed model and its first variant."""
-    options = ("--limit", "20", "--max-queries", "300", "--time-limit", "100000", "--shrink", "50")
+    options = ("--first", "20", "--max-queries", "300", "--time-limit", "100000", "--shrink", "50")
     variant = sorted((pair / "variants").glob("*.tflite"))[:1]
     further = [text for path in variant for text in ("--compressed", str(path))]
     return Case(

@@ -52,7 +52,7 @@ def main() -> int:
             raise UserError(f"{directory.path} was made without --coverage: remove it")
         print(f"\n{pair.resolve().name}\n")
         with ExitStack() as stack:
-            plan = Plan("boundary", Goal(), (arguments.device,), limit=arguments.seeds)
+            plan = Plan("boundary", Goal(), (arguments.device,), first=arguments.seeds)
             opened = open_pair(load_pair(pair), plan, [find_profile(arguments.device)], stack)
             last = arguments.without_last
             told = [
@@ -83,7 +83,7 @@ def search(pair: Path, directory: RunDirectory, arguments: argparse.Namespace) -
         return
     options = {
         "--out": directory.path,
-        "--limit": arguments.seeds,
+        "--first": arguments.seeds,
         "--coverage": arguments.coverage,
         "--device": arguments.device,
         "--fail-on": "none",

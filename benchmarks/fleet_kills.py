@@ -32,7 +32,7 @@ from fleet_hosts import CLASS, ROOT, StoodInFleet, StoodInHost, stood_in_fleet, 
 from laboratory import untimed
 
 BOUNDS = (
-    *("search", "examples/fashion_lenet4", "--limit", "40", "--max-queries", "800"),
+    *("search", "examples/fashion_lenet4", "--first", "40", "--max-queries", "800"),
     *("--shrink", "30", "--fail-on", "none", "--device", CLASS, "--quiet"),
 )
 MOST_OF_A_SEARCH = 4

@@ -57,7 +57,7 @@ def order(limit: int) -> AttemptOrder:
             "--out",
             RUN,
             "examples/fashion_lenet4",
-            "--limit",
+            "--first",
             str(limit),
             "--max-queries",
             "800",

@@ -38,8 +38,8 @@ from edgeflare.fleet.record.fleet_state import FleetState
 from edgeflare.fleet.unit_runs import UnitRuns
 from edgeflare.fleet.work.folder_archive import archive_folder
 from edgeflare.fleet.work.unit_attempt import AttemptOrder, AttemptReport, AttemptResult
+from edgeflare.record.folder_contents import write_atomically
 from edgeflare.run.merge.merge_runs import merge_runs
-from edgeflare.run.run_directory import write_atomically
 from multiplied_run import MultipliedRun
 from simulated_fleet import (
     FINDING_BYTES,
@@ -58,7 +58,7 @@ HOURS = 2
 MOST_UNITS = 500_000
 """Of a fleet that is simulated: with more, the head is saturated long before, and it takes long."""
 
-_SEARCHED = ("--limit", "40", "--max-queries", "300", "--fail-on", "none", "--quiet")
+_SEARCHED = ("--first", "40", "--max-queries", "300", "--fail-on", "none", "--quiet")
 
 
 def main(

@@ -35,7 +35,7 @@ def main() -> None:
                 out = Path(folder) / f"{rng_seed}-{name.replace(', ', '-')}"
                 command = [
                     *(sys.executable, "-m", "edgeflare", "search", str(arguments.pair)),
-                    *("--device", "emulated-xnnpack", "--limit", str(arguments.seeds)),
+                    *("--device", "emulated-xnnpack", "--first", str(arguments.seeds)),
                     *("--rng-seed", rng_seed, "--shrink", "0", "--fail-on", "none", "--quiet"),
                     *("--out", str(out), *options),
                 ]

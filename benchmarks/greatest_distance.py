@@ -105,7 +105,7 @@ def agreeing_seeds(opened: OpenedPair) -> Mapping[int, Outcome]:
     inputs = list(opened.seeds.inputs)
     answered = opened.evaluate(inputs, range(len(inputs)), opened.panel.arms)
     outcomes = dict(enumerate(one.outcome for one in answered))
-    return {at: one for at, one in outcomes.items() if Goal().met(one) is None}
+    return {at: one for at, one in outcomes.items() if Goal().unmutated.met(one) is None}
 
 
 def start_of(opened: OpenedPair, plan: Plan, at: int, outcome: Outcome, rng_seed: int) -> Start:

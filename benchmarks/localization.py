@@ -28,12 +28,14 @@ from rich.console import Console
 from rich.table import Table
 
 from edgeflare.core.arm import Arm
+from edgeflare.core.tensor_rows import GivenRows
 from edgeflare.devices.device import Device, connect
 from edgeflare.diagnose.compression_localization import CompressionLocalizer
 from edgeflare.diagnose.execution_modes import ask_device, ask_host
 from edgeflare.diagnose.kernel_localization import KernelLocalizer
-from edgeflare.diagnose.output_stage import OutputStage
+from edgeflare.diagnose.output_stage import ModelReader, OutputStage
 from edgeflare.diagnose.probed_arm import OpenProbe, State
+from edgeflare.models.evaluator import Signature
 from edgeflare.models.model_inputs import ModelInputs
 from edgeflare.models.model_probe import HostProbe, Probe, ProbeRefused, Values
 from edgeflare.models.original import open_original
@@ -58,10 +60,10 @@ def main() -> None:
     with connect(profile) as device:
         opening = time.perf_counter() - begun
         rows = {}
-        with encoders(past.pair()) as (pair, encode):
+        with encoders(past.pair()) as (pair, encode, given):
             for entry in past.deviations:
                 image = past.directory.load_input(entry.image)[np.newaxis]
-                rows[entry.seed_id] = Watch(past, device, pair, encode).steps(image)
+                rows[entry.seed_id] = Watch(past, device, pair, encode, given).steps(image)
     show(profile.name, opening, rows)
 
 
@@ -69,14 +71,16 @@ Encode = Callable[[Arm, NDArray[np.uint8]], Values]
 
 
 @contextmanager
-def encoders(pair: Pair) -> Iterator[tuple[Pair, Encode]]:
-    """Open the models long enough to know what they take."""
+def encoders(pair: Pair) -> Iterator[tuple[Pair, Encode, Signature | None]]:
+    """Open the models long enough to know what they take, and what the original gives."""
+    given = None
     with closing(open_tflite(pair.compressed)) as twin:
         tensors = {Arm.TWIN: twin.signature.input}
         inputs = {Arm.TWIN: ModelInputs(pair.interface, twin.signature.inputs, "the twin")}
         if pair.original is not None:
             with closing(open_original(pair, inputs[Arm.TWIN])) as original:
-                tensors[Arm.ORIGINAL] = original.signature.input
+                given = original.signature
+                tensors[Arm.ORIGINAL] = given.input
                 inputs[Arm.ORIGINAL] = ModelInputs(
                     pair.interface, original.signature.inputs, pair.original, inputs[Arm.TWIN]
                 )
@@ -84,7 +88,7 @@ def encoders(pair: Pair) -> Iterator[tuple[Pair, Encode]]:
     def encode(arm: Arm, image: NDArray[np.uint8]) -> Values:
         return inputs[arm].encoder().encode(image).reshape(tensors[arm].shape)
 
-    yield pair, encode
+    yield pair, encode, given
 
 
 @dataclass
@@ -95,6 +99,7 @@ class Watch:
     device: Device
     pair: Pair
     encode: Encode
+    given: Signature | None
 
     def steps(self, image: NDArray[np.uint8]) -> dict[str, float]:
         """Return the seconds of each step."""
@@ -116,13 +121,18 @@ class Watch:
         stage = OutputStage(self.pair.interface, self.past.header.arms[Arm.TWIN])
         path = self.pair.compressed
         with ThreadPoolExecutor(1) as pool:
-            asked = pool.submit(ask_device, self.device, path, stage, encoded)
-            ask_host(path, stage, encoded)
+            given = GivenRows(encoded)
+            asked = pool.submit(ask_device, self.device, path, stage, given)
+            ask_host(path, stage, given)
             asked.result()
 
     def _lose(self, graph: Graph, state: State, image: NDArray[np.uint8]) -> None:
         content = Path(str(self.pair.original)).read_bytes()
-        with closing(CompressionLocalizer(graph, Graph(content), content, self._on_host)) as finder:
+        assert self.given is not None  # noqa: S101 - there is an original
+        stage = OutputStage(self.pair.interface, self.past.header.arms[Arm.ORIGINAL])
+        reader = ModelReader(stage, self.given)
+        finder = CompressionLocalizer(graph, Graph(content), content, self._on_host, reader)
+        with closing(finder):
             finder.find(state, self.encode(Arm.ORIGINAL, image))
 
     def _finder(self, graph: Graph, content: bytes, device: OpenProbe) -> KernelLocalizer:

@@ -34,7 +34,7 @@ from edgeflare.run.merge.seed_owners import find_owners
 from edgeflare.run.run_directory import RunDirectory
 from multiplied_run import MultipliedRun
 
-_SEARCHED = ("--limit", "40", "--max-queries", "300", "--find", "compression", "--fail-on", "none")
+_SEARCHED = ("--first", "40", "--max-queries", "300", "--find", "compression", "--fail-on", "none")
 
 
 def main(

@@ -69,7 +69,7 @@ class Comparison:
         """Return the search that all runs of the comparison have in common."""
         return (
             *("search", self.pair, "--strategy", self.strategy, "--find", self.find.value),
-            *("--limit", str(options.limit), "--max-queries", str(options.max_queries)),
+            *("--first", str(options.limit), "--max-queries", str(options.max_queries)),
             *(REFINED if self.refined else UNREFINED),
             *("--fail-on", "none", "--trust"),
         )

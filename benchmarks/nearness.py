@@ -20,10 +20,11 @@ from numpy.typing import NDArray
 
 from edgeflare.core.nearness_measure import PSNR
 from edgeflare.errors import EdgeFlareError
+from edgeflare.record.folder_contents import write_atomically
 from edgeflare.report.nearness_figure import draw_nearness
 from edgeflare.run.load_document import load_document
 from edgeflare.run.nearness import levels_db, nearness_db, nearness_of
-from edgeflare.run.run_directory import RunDirectory, write_atomically
+from edgeflare.run.run_directory import RunDirectory
 from edgeflare.run.run_document import RunDocument
 
 SHEET_DB = (45.0, 40.0, 35.0, 30.0, 27.5, 25.0, 22.5, 20.0)
@@ -73,7 +74,7 @@ def print_table(documents: Sequence[RunDocument]) -> None:
             str(totals.seeds),
             str(document.plan["shrink"]),
             f"{np.median(distances(document)):.1f}",
-            *(f"{one.share:.0%}" for one in near.shares),
+            *(f"{one.share:.0%}" for one in near.db),
             f"{near.area:.3f}",
             f"{refined / max(totals.refine_seconds, 1e-9):,.0f}",
             f"{totals.queries / max(totals.wall_seconds, 1e-9):,.0f}",

@@ -26,16 +26,16 @@ from rich.console import Console
 
 from edgeflare.bench.bench_runs import run_grid
 from edgeflare.bench.grid import Grid
-from edgeflare.campaign.campaign import Interrupt
 from edgeflare.campaign.campaign_context import CHAINS
 from edgeflare.cli.grid_progress import watch_runs
 from edgeflare.cli.interruptible import interruptible
 from edgeflare.core.goal import Find, Goal
+from edgeflare.core.interrupt import Interrupt
 from edgeflare.errors import EdgeFlareError
 from edgeflare.models.pair import Pair, load_pair
 from edgeflare.rank.model_runs import ModelRuns, read_runs
+from edgeflare.record.folder_contents import write_atomically
 from edgeflare.run.plan import Plan
-from edgeflare.run.run_directory import write_atomically
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests" / "support"))
 
@@ -68,7 +68,7 @@ def main() -> int:
         strategy=arguments.strategies[0],
         goal=Goal(Find.ANY),
         devices=(arguments.device,),
-        limit=arguments.seeds,
+        first=arguments.seeds,
         max_queries=arguments.max_queries,
         ensemble=("xnnpack",),
     )
@@ -141,7 +141,6 @@ def search(
         grid,
         pairs,
         out,
-        resume=True,
         chains=CHAINS,
         watch=watch_runs(Console(stderr=True), lambda cell: str(cell.run)),
         interrupt=interrupt,

@@ -27,11 +27,11 @@ from rich.console import Console
 
 from edgeflare.bench.bench_table import heading
 from edgeflare.bench.grid import Grid
-from edgeflare.campaign.campaign import Interrupt
 from edgeflare.campaign.campaign_context import CHAINS
 from edgeflare.cli.grid_progress import watch_runs
 from edgeflare.cli.interruptible import interruptible
 from edgeflare.core.goal import Find, Goal
+from edgeflare.core.interrupt import Interrupt
 from edgeflare.errors import EdgeFlareError, UserError
 from edgeflare.models.model_inputs import ModelInputs
 from edgeflare.models.pair import Pair, load_pair
@@ -42,9 +42,10 @@ from edgeflare.rank.rank_runs import measure_all, search_all
 from edgeflare.rank.rank_sentences import sentences
 from edgeflare.rank.rank_table import to_markdown
 from edgeflare.rank.ranking import Candidate, Ranking, rank
+from edgeflare.record.folder_contents import write_atomically
 from edgeflare.run.load_document import load_document
 from edgeflare.run.plan import SHRINK, Plan
-from edgeflare.run.run_directory import RunDirectory, write_atomically
+from edgeflare.run.run_directory import RunDirectory
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests" / "support"))
 
@@ -67,7 +68,7 @@ def main() -> int:
         strategy=arguments.strategies[0],
         goal=Goal(Find.ANY),
         devices=(arguments.device,),
-        limit=arguments.seeds,
+        first=arguments.seeds,
         max_queries=arguments.max_queries,
         ensemble=("xnnpack",),
         shrink=arguments.shrink,

@@ -174,12 +174,12 @@ def compare(
 
 
 def row(survey: RareSurvey, rate: RareRate, strengths: NDArray[np.float64], seconds: float) -> str:
-    event = survey.event
-    count, points = int((strengths > event.strength).sum()), len(strengths)
+    event, least = survey.event, survey.event.strength or 0.0
+    count, points = int((strengths > least).sum()), len(strengths)
     low = float(gammaincinv(count, 0.025)) / points if count else 0.0
     high = float(gammaincinv(count + 1, 0.975)) / points
     cells = (
-        f"{event.reference}, strength > {event.strength:.4f}",
+        f"{event.reference}, strength > {least:.4f}",
         f"{count / points:.2e} ({low:.1e} to {high:.1e})",
         f"{rate.estimate:.2e} ({rate.low:.1e} to {rate.high:.1e})",
         f"{rate.estimate * points / count:.2f}" if count else "–",

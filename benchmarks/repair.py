@@ -76,7 +76,7 @@ def searched_again(pair: Path, out: Path, seeds: int) -> list[dict[str, Any]]:
     after = out / "repaired"
     if not (after / "pair.toml").is_file():
         return []
-    options = ("--strategy", "dflare", "--limit", str(seeds), *BOUND)
+    options = ("--strategy", "dflare", "--first", str(seeds), *BOUND)
     return [
         search(pair, out / "dflare-before", *options)["totals"],
         search(after, out / "dflare-after", *options)["totals"],

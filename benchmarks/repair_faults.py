@@ -30,6 +30,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests" / "support"
 
 from edgeflare.campaign.opened_pair import OpenedPair, open_pair
 from edgeflare.core.goal import Goal
+from edgeflare.core.seed_choice import SeedChoice
 from edgeflare.devices.profile_lookup import find_profile
 from edgeflare.errors import EdgeFlareError, UserError
 from edgeflare.models.pair import load_pair
@@ -119,7 +120,7 @@ def opened_images(
     pair, profile = load_pair(folder), find_profile(arguments.device)
     plan = Plan("boundary", Goal(), (profile.name,), ensemble=(profile.kernels,))
     opened = open_pair(pair, plan, [profile], stack)
-    loaded = opened.inputs.load(Path(path), arguments.limit)
+    loaded = opened.inputs.load(Path(path), SeedChoice(first=arguments.limit))
     return Images(folder, opened, fresh_set(opened, loaded))
 
 

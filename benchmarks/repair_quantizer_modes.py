@@ -105,7 +105,7 @@ def encoded_seeds(pair: Pair, original: Path) -> NDArray[Any]:
     """Return the seeds as the original takes them, (n, ...)."""
     with closing(open_tflite(original)) as model:
         inputs = ModelInputs(pair.interface, model.signature.inputs, original.name)
-        return inputs.encoder().encode(inputs.load(pair.seeds, None).inputs)
+        return inputs.encoder().encode(inputs.load(pair.seeds).inputs)
 
 
 def quantized(original: bytes, rows: NDArray[Any], mode: Mode) -> bytes:

@@ -61,7 +61,7 @@ def searched(
             "--out": run,
             "--strategy": strategy,
             "--ties": ties,
-            "--limit": arguments.seeds,
+            "--first": arguments.seeds,
             "--max-queries": arguments.max_queries,
             "--device": arguments.device,
             "--shrink": 0,

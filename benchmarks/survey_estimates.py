@@ -27,7 +27,7 @@ from edgeflare.survey.estimate.rate_interval import rate
 from edgeflare.survey.estimate.sampling_design import SamplingDesign
 from edgeflare.survey.estimate.sequential_test import limit_evidence
 from edgeflare.survey.gates.judged_gates import JudgedGates
-from edgeflare.survey.items.measures import deviation, deviation_with_ties, kernel, surprises
+from edgeflare.survey.items.measures import deviation, deviation_strict, kernel_strict, surprises
 from edgeflare.survey.items.sampling_rounds import SamplingRounds
 from edgeflare.survey.items.survey_facts import SurveyFacts
 from edgeflare.survey.phases.stop_rule import StopRule
@@ -40,7 +40,7 @@ CONFIDENCE = 0.95
 BEYOND = 0.98
 """A gate's limit over the true rate, where the rate is just beyond the gate."""
 
-MEASURES = {"deviation": deviation, "with ties": deviation_with_ties, "kernel": kernel}
+MEASURES = {"strict": deviation_strict, "with ties": deviation, "kernel": kernel_strict}
 
 
 @dataclass(frozen=True)

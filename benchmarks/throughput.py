@@ -20,13 +20,13 @@ from contextlib import ExitStack
 from pathlib import Path
 from statistics import median
 
-from edgeflare.campaign.campaign import Interrupt
 from edgeflare.campaign.campaign_context import CHAINS
 from edgeflare.campaign.observer import Unobserved
 from edgeflare.campaign.opened_pair import open_pair
 from edgeflare.campaign.recorded_campaign import run_recorded_campaign
 from edgeflare.campaign.run_description import describe_run
 from edgeflare.core.goal import Find, Goal
+from edgeflare.core.interrupt import Interrupt
 from edgeflare.devices.profile_lookup import find_profiles
 from edgeflare.errors import EdgeFlareError
 from edgeflare.models.pair import Pair, load_pair

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 CAPABILITY_MARKS = frozenset(
     {
         *("adb", "browser", "bundle", "fleet", "gcc", "gpu", "labgrid", "model_explorer"),
-        *("old_board", "openssl", "qemu", "shells", "sshd", "whitebox"),
+        *("old_board", "old_litert", "openssl", "qemu", "shells", "sshd", "whitebox"),
     }
 )
 ROOT = Path(__file__).parents[1]
@@ -81,6 +81,15 @@ def old_board_python() -> Path:
     python = ROOT / ".venv-old-board" / "bin" / "python"
     if not python.exists():
         pytest.skip(f"{python} is absent: `make env` makes it where a Python 3.10 or 3.11 is found")
+    return python
+
+
+@pytest.fixture(scope="session")
+def old_litert_python() -> Path:
+    """Return the Python of the environment with ai-edge-litert 1.2.0, or skip."""
+    python = ROOT / ".venv-old-litert" / "bin" / "python"
+    if not python.exists():
+        pytest.skip(f"{python} is absent: .ci/run makes it from constraints-old-litert.txt")
     return python
 
 

@@ -52,6 +52,35 @@ def test_an_unexpected_error_ends_in_3_with_its_traceback_in_a_file(
     assert file.stat().st_mode & 0o077 == 0
 
 
+@pytest.mark.parametrize(
+    "shortage",
+    [
+        MemoryError("Unable to allocate 2.00 TiB for an array"),
+        MemoryError(),
+        RuntimeError("can't start new thread"),
+        ImportError("cv2.abi3.so: failed to map segment from shared object"),
+    ],
+)
+def test_a_shortage_of_memory_is_no_mistake(
+    shortage: Exception,
+    state: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capfd: pytest.CaptureFixture[str],
+) -> None:
+    def short(*_: object, **__: object) -> None:
+        raise shortage
+
+    monkeypatch.setattr("edgeflare.cli.devices.list_profiles", short)
+    monkeypatch.setattr("sys.argv", ["edgeflare", "devices"])
+    with pytest.raises(SystemExit) as ended:
+        main()
+    assert ended.value.code == 3
+    said = capfd.readouterr().err
+    assert said.startswith("edgeflare: there is not enough memory (")
+    assert said.count("\n") == 1
+    assert not state.exists()
+
+
 def fail_in_a_thread() -> list[object]:
     thread = threading.Thread(target=fail)
     thread.start()

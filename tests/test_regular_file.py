@@ -25,6 +25,12 @@ def test_what_is_read_is_bounded_and_a_regular_file(tmp_path: Path) -> None:
             read_regular(absent, 100)
 
 
+@pytest.mark.parametrize("name", ["a\0b", "\ud800"])
+def test_what_names_no_file_is_refused(tmp_path: Path, name: str) -> None:
+    with pytest.raises(UserError, match="is the name of no file"):
+        read_regular(tmp_path / name, 100)
+
+
 def test_no_document_is_a_pipe(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "run.json")
     with pytest.raises(UserError, match="is not a regular file"):

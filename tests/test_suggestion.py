@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from edgeflare.suggestion import path_suggestion
+from edgeflare.suggestion import path_suggestion, suggestion
 
 
 @pytest.fixture
@@ -41,3 +41,9 @@ def test_a_relative_path_is_named_as_it_was_given(
 ) -> None:
     monkeypatch.chdir(folder)
     assert path_suggestion(Path("othr"), Path.is_dir) == " (did you mean 'other'?)"
+
+
+@pytest.mark.timeout(30)
+def test_names_of_any_length_and_number_are_answered_at_once() -> None:
+    assert suggestion("ab" * 500_000, ["ba" * 500_000]) == ""
+    assert suggestion("a" * 150, (f"{number}" + "b" * 150 for number in range(10**7))) == ""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import json
 import os
 import shlex
@@ -14,7 +15,7 @@ import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import NoReturn
+from typing import Any, NoReturn
 
 import grpc
 from grpc_health.v1 import health, health_pb2, health_pb2_grpc
@@ -23,17 +24,28 @@ from edgeflare_agent import __version__
 from edgeflare_agent.device_lease import LEASE_SECONDS, DeviceLease
 from edgeflare_agent.device_lock import DeviceLock
 from edgeflare_agent.idle import IdleWatch, wait_until
+from edgeflare_agent.malformed_messages import MessageInterceptor
 from edgeflare_agent.model_store import ModelStore, UnsafeFolder
 from edgeflare_agent.runtime import RuntimeMissing, end_all_workers
 from edgeflare_agent.security import Refused, Security, TokenInterceptor, read_security
 from edgeflare_agent.server import AgentService
 from edgeflare_agent.sessions import MAX_SESSIONS, Sessions
+from edgeflare_agent.unauthenticated_connections import (
+    UNAUTHENTICATED_SECONDS,
+    UnauthenticatedConnections,
+    connections_within_limit,
+)
+from edgeflare_agent.wrong_tokens import WrongTokens
 from edgeflare_protos import PROTOCOL_MAJOR, PROTOCOL_MINOR
 from edgeflare_protos.agent_pb2_grpc import add_AgentServicer_to_server
 from edgeflare_protos.limits import LEAST_LEASE_SECONDS, MOST_LEASE_SECONDS, MOST_STORE_MB
 
 # An open stream occupies a thread; twice as many and some for short calls never wait for one.
 _THREADS = 2 * MAX_SESSIONS + 8
+
+# As many as have a thread; further ones wait at the host. gRPC could bound the calls of all
+# connections together, but then those that are refused would take the places of hosts.
+_MOST_CALLS_OF_ONE_CONNECTION = _THREADS
 
 # A host that is gone without a word, its network with it, gives back its thread in this time; and
 # hosts look after us as often, which gRPC takes for an attack by default.
@@ -70,8 +82,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         sessions = Sessions(store, options.launcher)
         lease = DeviceLease(options.lease_seconds, DeviceLock(options.device))
         service = AgentService(store, sessions, lease, options.allow_delegate, options.system_root)
-        watch = IdleWatch()
-        server = _server(service, security, watch)
+        watch, tokens = IdleWatch(), WrongTokens()
+        server = _server(service, TokenInterceptor(security.token, tokens), watch)
         port = _bind(server, options.host, options.port, security)
     except (Refused, RuntimeMissing, UnsafeFolder) as error:
         return _fail(2, str(error))
@@ -84,7 +96,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if options.exit_with_stdin:
         threading.Thread(target=_watch_stdin, args=(stop,), daemon=True).start()
     _announce(options.host, port)
-    wait_until(stop, watch, options.exit_when_idle)
+    wait_until(stop, watch, options.exit_when_idle, UnauthenticatedConnections(port, tokens).look)
     return _end(server)
 
 
@@ -93,7 +105,6 @@ def _end(server: grpc.Server) -> NoReturn:
     stopped = server.stop(_GRACE_SECONDS)
     stopped.wait(_GRACE_SECONDS)
     end_all_workers(_KILL_SECONDS)
-    # Without end, if a host ever sent what was no message: gRPC never counts such a call as over.
     stopped.wait(_GRACE_SECONDS)
     sys.stderr.flush()
     # Returning would wait for the threads of all calls, however long these take.
@@ -195,6 +206,16 @@ class _Parser(argparse.ArgumentParser):
         """Say what is wrong in one line; the usage is for --help."""
         self.exit(2, f"{self.prog}: {message}; --help names what there is\n")
 
+    def _print_message(self, message: str, file: Any = None) -> None:
+        """Print a text; nothing happens where nobody reads it."""
+        stream = file or sys.stderr
+        with contextlib.suppress(OSError, AttributeError):
+            super()._print_message(message, stream)
+            stream.flush()
+            return
+        # Else Python would try again as it ends, and fail at length.
+        sys.stdout = sys.stderr = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115
+
 
 def _whole_number(least: int, most: int) -> Callable[[str], int]:
     def read(text: str) -> int:
@@ -214,15 +235,15 @@ def _default_store() -> Path:
     return cache / "edgeflare" / "models"
 
 
-def _server(service: AgentService, security: Security, watch: IdleWatch) -> grpc.Server:
-    interceptors: list[grpc.ServerInterceptor] = []
-    if security.token is not None:
-        interceptors.append(TokenInterceptor(security.token))
-    interceptors.append(watch)  # behind the token: who is turned away is no host
+def _server(service: AgentService, tokens: TokenInterceptor, watch: IdleWatch) -> grpc.Server:
     server = grpc.server(
         ThreadPoolExecutor(_THREADS, thread_name_prefix="rpc"),
-        interceptors=interceptors,
+        # The watch is behind the token: who is turned away is no host.
+        interceptors=[tokens, watch, MessageInterceptor()],
         options=[
+            ("grpc.max_allowed_incoming_connections", connections_within_limit()),
+            ("grpc.server_handshake_timeout_ms", int(UNAUTHENTICATED_SECONDS * 1000)),
+            ("grpc.max_concurrent_streams", _MOST_CALLS_OF_ONE_CONNECTION),
             # Two agents on one port would share its calls.
             ("grpc.so_reuseport", 0),
             ("grpc.keepalive_time_ms", _PING_SECONDS * 1000),
@@ -234,7 +255,6 @@ def _server(service: AgentService, security: Security, watch: IdleWatch) -> grpc
                 _LEAST_SECONDS_BETWEEN_PINGS * 1000,
             ),
         ],
-        maximum_concurrent_rpcs=_THREADS,
     )
     add_AgentServicer_to_server(service, server)
     status = health.HealthServicer()
@@ -285,12 +305,15 @@ def _announce(host: str, port: int) -> None:
         "protocol": f"{PROTOCOL_MAJOR}.{PROTOCOL_MINOR}",
         "agent": __version__,
     }
-    sys.stdout.write(json.dumps(ready) + "\n")
-    sys.stdout.flush()
+    if sys.stdout is not None:
+        with contextlib.suppress(OSError):  # who started it need not listen
+            sys.stdout.write(json.dumps(ready) + "\n")
+            sys.stdout.flush()
 
 
 def _fail(code: int, message: str) -> int:
-    sys.stderr.write(f"edgeflare-agent: {message}\n")
+    if sys.stderr is not None:
+        sys.stderr.write(f"edgeflare-agent: {message}\n")
     return code
 
 

@@ -10,13 +10,15 @@ from typing import Any
 
 import grpc
 
+from edgeflare_agent.handlers import HandlerInterceptor, altered
+
 # A supervisor asks whether the agent is alive; it is not a host that needs the agent.
 _NO_HOST = "/grpc.health.v1.Health/"
 
 _LOOK_SECONDS = 0.2
 
 
-class IdleWatch(grpc.ServerInterceptor):
+class IdleWatch(HandlerInterceptor):
     """Counts the messages that are being worked on, and remembers when there was last one.
 
     A stream that waits for its host's next message is idle: that host may be gone.
@@ -33,26 +35,11 @@ class IdleWatch(grpc.ServerInterceptor):
         with self._lock:
             return 0.0 if self._busy else time.monotonic() - self._last
 
-    def intercept_service(
-        self,
-        continuation: Callable[[grpc.HandlerCallDetails], Any],
-        handler_call_details: grpc.HandlerCallDetails,
-    ) -> Any:
-        """See grpc.ServerInterceptor."""
-        handler = continuation(handler_call_details)
-        if handler is None or handler_call_details.method.startswith(_NO_HOST):
+    def replaced(self, handler: Any, details: grpc.HandlerCallDetails) -> Any:
+        """See HandlerInterceptor."""
+        if details.method.startswith(_NO_HOST):
             return handler
-        codecs = (handler.request_deserializer, handler.response_serializer)
-        if handler.stream_stream:
-            watched = self._stream(handler.stream_stream)
-            return grpc.stream_stream_rpc_method_handler(watched, *codecs)
-        if handler.unary_stream:
-            watched = self._stream(handler.unary_stream)
-            return grpc.unary_stream_rpc_method_handler(watched, *codecs)
-        if handler.stream_unary:
-            watched = self._call(handler.stream_unary)
-            return grpc.stream_unary_rpc_method_handler(watched, *codecs)
-        return grpc.unary_unary_rpc_method_handler(self._call(handler.unary_unary), *codecs)
+        return altered(handler, self._stream if handler.response_streaming else self._call)
 
     def _call(self, method: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
         def watched(request: Any, context: grpc.ServicerContext) -> Any:
@@ -102,13 +89,26 @@ class IdleWatch(grpc.ServerInterceptor):
             self._last = time.monotonic()
 
 
-def wait_until(stop: threading.Event, watch: IdleWatch, limit_seconds: float | None) -> None:
+def wait_until(
+    stop: threading.Event,
+    watch: IdleWatch,
+    limit_seconds: float | None,
+    look: Callable[[], object],
+) -> None:
     """Wait until told to stop, or until nobody has asked anything for that long.
 
-    Called in the main thread, it wakes up now and then even where there is nothing to look at:
+    Called in the main thread, it wakes up now and then even where nothing is to be done:
     Python runs the handler of a signal there, and a signal that comes while the thread is just
     about to wait, or that another thread takes, does not wake it.
+
+    Args:
+        stop: is set to stop.
+        watch: knows when somebody last asked.
+        limit_seconds: that time; None for none.
+        look: is called every fifth of a second meanwhile.
+
     """
     while not stop.wait(_LOOK_SECONDS):
+        look()
         if limit_seconds is not None and watch.idle_seconds >= limit_seconds:
             return

@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
+import functools
 import hmac
 import ipaddress
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import grpc
 
+from edgeflare_agent.handlers import HandlerInterceptor, Method, altered
 from edgeflare_agent.wrong_tokens import WrongTokens
 from edgeflare_protos import AUTHORIZATION, TOO_MANY_WRONG_TOKENS
 
 # Asking whether the agent is alive needs no token: a supervisor has none.
 _OPEN_TO_ALL = "/grpc.health.v1.Health/"
+
+_REFUSING_THREADS = 2
 
 
 class Refused(Exception):  # noqa: N818
@@ -98,36 +103,61 @@ def _read_token(path: Path) -> str:
     return token
 
 
-class TokenInterceptor(grpc.ServerInterceptor):
+class TokenInterceptor(HandlerInterceptor):
     """Answer UNAUTHENTICATED to calls whose metadata lacks `authorization: Bearer TOKEN`.
 
     Where too many came with a wrong one, a call of an unknown connection is answered
-    RESOURCE_EXHAUSTED, whatever its token; see WrongTokens.
+    RESOURCE_EXHAUSTED, whatever its token; see WrongTokens. Who is refused, and who asks after the
+    agent's health, takes no thread from the hosts.
+
+    Args:
+        token: what hosts must know; None where each call is a host's.
+        attempts: counts the wrong ones.
+
     """
 
-    def __init__(self, token: str, attempts: WrongTokens | None = None) -> None:
-        self._expected = f"Bearer {token}".encode()
-        self._attempts = attempts or WrongTokens()
+    def __init__(self, token: str | None, attempts: WrongTokens) -> None:
+        self._expected = None if token is None else f"Bearer {token}".encode()
+        self._attempts = attempts
+        # Apart, since a question after health may wait for bytes that never come.
+        self._refusals = ThreadPoolExecutor(_REFUSING_THREADS, thread_name_prefix="refusal")
+        self._health = ThreadPoolExecutor(_REFUSING_THREADS, thread_name_prefix="health")
 
-    def intercept_service(
-        self,
-        continuation: Callable[[grpc.HandlerCallDetails], Any],
-        handler_call_details: grpc.HandlerCallDetails,
-    ) -> Any:
-        """See grpc.ServerInterceptor."""
-        handler = continuation(handler_call_details)
-        if handler is None or handler_call_details.method.startswith(_OPEN_TO_ALL):
-            return handler
-        if self._is_right(handler_call_details):
-            return _checked_first(handler, lambda context: self._check(context, right=True))
-        return _refusing(handler, lambda context: self._check(context, right=False))
+    def replaced(self, handler: Any, details: grpc.HandlerCallDetails) -> Any:
+        """See HandlerInterceptor."""
+        if details.method.startswith(_OPEN_TO_ALL):
+            return altered(handler, lambda method: _run_by(self._health, method))
+        if self._is_right(details):
+            alter = self._streaming if handler.response_streaming else self._answering
+            return altered(handler, alter)
+        # Of this kind whatever the call's: for a single request gRPC would wait before it refuses.
+        return grpc.stream_stream_rpc_method_handler(_run_by(self._refusals, self._refuse))
 
     def _is_right(self, details: grpc.HandlerCallDetails) -> bool:
+        if self._expected is None:
+            return True
         for key, value in details.invocation_metadata:
             given = value if isinstance(value, bytes) else value.encode()
             if key == AUTHORIZATION and hmac.compare_digest(given, self._expected):
                 return True
         return False
+
+    def _answering(self, method: Method) -> Method:
+        def answer(request: Any, context: grpc.ServicerContext) -> Any:
+            self._check(context, right=True)
+            return method(request, context)
+
+        return answer
+
+    def _streaming(self, method: Method) -> Method:
+        def stream(request: Any, context: grpc.ServicerContext) -> Iterator[Any]:
+            self._check(context, right=True)
+            yield from method(request, context)
+
+        return stream
+
+    def _refuse(self, _requests: object, context: grpc.ServicerContext) -> None:
+        self._check(context, right=False)
 
     def _check(self, context: grpc.ServicerContext, *, right: bool) -> None:
         admitted = self._attempts.admits(context.peer(), right=right)
@@ -137,39 +167,13 @@ class TokenInterceptor(grpc.ServerInterceptor):
             context.abort(grpc.StatusCode.UNAUTHENTICATED, "the token is missing or wrong")
 
 
-def _checked_first(handler: Any, check: Callable[[grpc.ServicerContext], None]) -> Any:
-    """Return a handler that does the same after a check, which may abort the call."""
+def _run_by(threads: ThreadPoolExecutor, method: Method) -> Method:
+    """Return the method as one that gRPC runs in these threads."""
 
-    def answer(request: Any, context: grpc.ServicerContext) -> Any:
-        check(context)
-        return method(request, context)
+    @functools.wraps(method)  # keeps the mark of a method that returns before its stream ends
+    def run(*arguments: Any) -> Any:
+        return method(*arguments)
 
-    def stream(request: Any, context: grpc.ServicerContext) -> Iterator[Any]:
-        check(context)
-        yield from method(request, context)
-
-    codecs = (handler.request_deserializer, handler.response_serializer)
-    if handler.request_streaming and handler.response_streaming:
-        method = handler.stream_stream
-        return grpc.stream_stream_rpc_method_handler(stream, *codecs)
-    if handler.request_streaming:
-        method = handler.stream_unary
-        return grpc.stream_unary_rpc_method_handler(answer, *codecs)
-    if handler.response_streaming:
-        method = handler.unary_stream
-        return grpc.unary_stream_rpc_method_handler(stream, *codecs)
-    method = handler.unary_unary
-    return grpc.unary_unary_rpc_method_handler(answer, *codecs)
-
-
-def _refusing(handler: Any, refuse: Callable[[grpc.ServicerContext], None]) -> Any:
-    """Return a handler of the same kind that reads no request and refuses the call."""
-
-    def answer(_request: object, context: grpc.ServicerContext) -> Any:
-        refuse(context)
-
-    if handler.request_streaming and handler.response_streaming:
-        return grpc.stream_stream_rpc_method_handler(answer)
-    if handler.request_streaming:
-        return grpc.stream_unary_rpc_method_handler(answer)
-    return grpc.unary_unary_rpc_method_handler(answer)
+    # gRPC looks for an attribute of this name.
+    run.experimental_thread_pool = threads  # type: ignore[attr-defined]
+    return run

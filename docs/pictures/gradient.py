@@ -46,7 +46,7 @@ def searched(out: Path, setting: str) -> tuple[Path, dict[int, dict[str, Any]]]:
     command = [
         *(sys.executable, "-m", "edgeflare", "search", str(ROOT / "examples/fashion_lenet4")),
         *("--device", "emulated-xnnpack", "--strategy", "gradient", "--set", setting),
-        *("--limit", "10", "--shrink", "0", "--fail-on", "none", "--quiet", "--out", str(out)),
+        *("--first", "10", "--shrink", "0", "--fail-on", "none", "--quiet", "--out", str(out)),
     ]
     subprocess.run(command, check=True)
     document = json.loads((out / "run.json").read_text(encoding="utf-8"))

@@ -1,6 +1,6 @@
 """Make the picture of docs/explain.md: an overlay as Model Explorer shows it, all layers unfolded.
 
-edgeflare search examples/fashion_lenet4 --find kernel --device emulated-builtin --limit 6 \
+edgeflare search examples/fashion_lenet4 --find kernel --device emulated-builtin --first 6 \
     --max-queries 300 --shrink 0 --fail-on none --out runs/kernel
 edgeflare explain runs/kernel --model-explorer
 model-explorer examples/fashion_lenet4/compressed.tflite --no_open_in_browser \

@@ -83,14 +83,14 @@ class SearchStep:
 def main() -> None:
     """Read the command line, and write the picture."""
     parser = argparse.ArgumentParser(description="Make a picture of a search.")
-    parser.add_argument("--limit", type=int, default=40, help="seeds to choose from")
+    parser.add_argument("--first", type=int, default=40, help="seeds to choose from")
     parser.add_argument("--example", default="fashion_lenet4", help="a folder of examples/")
     parser.add_argument("--out", type=Path, help="by default beside this file")
     options = parser.parse_args()
     name = "search" if options.example == "fashion_lenet4" else f"search_{options.example}"
     out = options.out or Path(__file__).with_name(f"{name}.png")
     goal = Goal(Find.ANY)
-    plan = Plan("boundary", goal, (DEVICE,), limit=options.limit)
+    plan = Plan("boundary", goal, (DEVICE,), first=options.first)
     with ExitStack() as stack:
         pair = load_pair(EXAMPLES / options.example)
         opened = open_pair(pair, plan, [find_profile(DEVICE)], stack)

@@ -9,7 +9,6 @@ pytest loads this file in every session, so it imports the rest where that is us
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from hashlib import sha256
@@ -121,6 +120,7 @@ class EdgeFlare:
         total_queries: int = TOTAL_QUERIES,
         total_time: float | None = None,
         limit: int | None = None,
+        first: int | None = None,
         find: Literal["any", "compression", "kernel"] = "any",
         strategy: str = "boundary",
         min_strength: float = 0.0,
@@ -136,7 +136,8 @@ class EdgeFlare:
             pair: a pair folder.
             total_queries: for all seeds together.
             total_time: seconds that the search may take; None for no bound.
-            limit: take the first so many seeds only.
+            limit: take so many seeds only, of each label its share.
+            first: take the first so many seeds only, whatever their labels.
             find: which deviations count.
             strategy: name of the search strategy; models of values need one such as climb.
             min_strength: deviations weaker than this do not count, once they are strengthened.
@@ -159,6 +160,7 @@ class EdgeFlare:
         __tracebackhide__ = True
         from edgeflare.core.goal import Find, Goal  # noqa: PLC0415
         from edgeflare.errors import EdgeFlareError  # noqa: PLC0415
+        from edgeflare.outside_text import json_value  # noqa: PLC0415
         from edgeflare.run.json_file import MOST  # noqa: PLC0415
         from edgeflare.run.plan import SHRINK, Plan, default_strengthen  # noqa: PLC0415
 
@@ -173,6 +175,7 @@ class EdgeFlare:
             devices=(),
             rng_seed=rng_seed,
             limit=limit,
+            first=first,
             total_queries=total_queries,
             total_time=total_time,
             strengthen=default_strengthen(min_strength),
@@ -186,7 +189,7 @@ class EdgeFlare:
             _search(
                 Path(pair), self.devices, plan, path, trust=trust, profiles=trust or self._trust
             )
-            return Result(json.loads((path / "run.json").read_bytes()), path)
+            return Result(json_value((path / "run.json").read_bytes()), path)
         except EdgeFlareError as error:
             raise error.with_traceback(None) from None  # its one line says all
 
@@ -205,6 +208,7 @@ class EdgeFlare:
         gates: str | Sequence[str] = (),
         findings: int = 0,
         limit: int | None = None,
+        first: int | None = None,
         baseline: str | Path | None = None,
         rare: bool = False,
         rare_queries: int | None = None,
@@ -228,7 +232,8 @@ class EdgeFlare:
             confidence: of all intervals and gates.
             gates: what has to hold, such as "rate<0.01"; see `assert_gates_hold`.
             findings: deviating inputs that are stored and verified at most.
-            limit: take the first so many inputs only.
+            limit: take so many inputs only, of each label its share.
+            first: take the first so many inputs only, whatever their labels.
             baseline: the run directory of an earlier survey of the same inputs and conditions, to
                 say what has changed since; None for none.
             rare: estimate then how often deviations are that are too rare to be seen.
@@ -256,6 +261,7 @@ class EdgeFlare:
         _check("confidence", confidence, 0.5, 0.9999)
         _check("findings", findings, 0, MOST, whole=True)
         _check("limit", limit, 1, MOST, whole=True)
+        _check("first", first, 1, MOST, whole=True)
         _check("rare_queries", rare_queries, 100, MOST, whole=True)
         if rare_queries is not None and not rare:
             raise UserError(f"rare_queries={rare_queries}: is of rare events; add rare=True")
@@ -273,6 +279,7 @@ class EdgeFlare:
             gates=gates,
             findings=findings,
             limit=limit,
+            first=first,
             baseline=None if baseline is None else Path(baseline),
             rare=rare,
             rare_queries=rare_queries,
@@ -352,7 +359,9 @@ def assert_decides_alike(
 
     document = from_json(result.document)
     if fail_on == "harmful" and document.totals.harm is None:
-        raise UserError('fail_on="harmful": the seeds have no labels: give an .npz with labels')
+        raise UserError(
+            'fail_on="harmful": the seeds have no labels or targets: give an .npz with them'
+        )
     rate = deviation_rate(document, fail_on)
     if rate > allow:
         worst, *_ = worst_first(counting(document, fail_on))
@@ -378,12 +387,12 @@ def _search(
     from contextlib import ExitStack  # noqa: PLC0415
     from dataclasses import replace  # noqa: PLC0415
 
-    from edgeflare.campaign.campaign import Interrupt  # noqa: PLC0415
     from edgeflare.campaign.observer import Unobserved  # noqa: PLC0415
     from edgeflare.campaign.opened_pair import open_pair  # noqa: PLC0415
     from edgeflare.campaign.recorded_campaign import run_recorded_campaign  # noqa: PLC0415
     from edgeflare.campaign.run_description import describe_run  # noqa: PLC0415
     from edgeflare.campaign.search_checks import require_searchable  # noqa: PLC0415
+    from edgeflare.core.interrupt import Interrupt  # noqa: PLC0415
     from edgeflare.devices.profile_lookup import find_profiles  # noqa: PLC0415
     from edgeflare.errors import UserError  # noqa: PLC0415
     from edgeflare.models.pair import load_pair  # noqa: PLC0415
@@ -444,7 +453,7 @@ def _unfinished(document: RunDocument) -> str:
 
 
 def _message(document: RunDocument, path: Path, rate: float, allow: float, worst: Finding) -> str:
-    from edgeflare.report.entry_names import named_kind, sort  # noqa: PLC0415
+    from edgeflare.report.entry_names import cause_of, named_kind  # noqa: PLC0415
     from edgeflare.report.input_words import input_words  # noqa: PLC0415
 
     names = ", ".join(device.name for device in document.devices)
@@ -459,7 +468,7 @@ def _message(document: RunDocument, path: Path, rate: float, allow: float, worst
     kind = f", {named_kind(worst)}" if named_kind(worst) else ""
     harm = f", {worst.harm.replace('-', ' ')}" if worst.harm else ""
     lines += [
-        f"  cause: {sort(worst)}{kind}{harm}{strength};"
+        f"  cause: {cause_of(worst)}{kind}{harm}{strength};"
         f" distance to the seed: L2 {worst.distortion.l2:.0f}",
         f"  {input_words(document.pair).one}: {path / worst.image}",
         f"all of them: edgeflare report {path}",

@@ -9,7 +9,6 @@ pytest loads this file in every session, so it imports the rest where that is us
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -52,6 +51,7 @@ class SurveyArguments:
     gates: str | Sequence[str] = ()
     findings: int = 0
     limit: int | None = None
+    first: int | None = None
     baseline: Path | None = None
     rare: bool = False
     rare_queries: int | None = None
@@ -71,12 +71,14 @@ def survey_in_test(asked: SurveyArguments, path: Path) -> SurveyResult:
     """
     from contextlib import ExitStack  # noqa: PLC0415
 
-    from edgeflare.campaign.campaign import Interrupt  # noqa: PLC0415
     from edgeflare.campaign.observer import Unobserved  # noqa: PLC0415
+    from edgeflare.core.interrupt import Interrupt  # noqa: PLC0415
+    from edgeflare.core.seed_choice import SeedChoice  # noqa: PLC0415
     from edgeflare.devices.profile_lookup import find_profiles  # noqa: PLC0415
     from edgeflare.models.ensemble_choice import read_ensemble  # noqa: PLC0415
     from edgeflare.models.pair import load_pair  # noqa: PLC0415
     from edgeflare.models.pair_file import Settings  # noqa: PLC0415
+    from edgeflare.outside_text import json_value  # noqa: PLC0415
     from edgeflare.run.run_directory import SURVEY_DOCUMENT  # noqa: PLC0415
     from edgeflare.survey.opened_survey import open_survey  # noqa: PLC0415
     from edgeflare.survey.phases.survey_observer import UnobservedSurvey  # noqa: PLC0415
@@ -92,7 +94,8 @@ def survey_in_test(asked: SurveyArguments, path: Path) -> SurveyResult:
     profiles = find_profiles(asked.devices, granted(asked.trust or asked.trust_profiles))
     names = tuple(profile.name for profile in profiles)
     kernels, elsewhere = read_ensemble(asked.ensemble)
-    plan = survey_run_plan(loaded, names, asked.rng_seed, asked.limit, kernels, elsewhere)
+    choice = SeedChoice(asked.limit, asked.first)
+    plan = survey_run_plan(loaded, names, asked.rng_seed, choice, kernels, elsewhere)
     request = _request(asked, loaded.interface.domain_name)
     with ExitStack() as stack:
         opened = open_survey(loaded, plan, request, profiles, stack)
@@ -105,7 +108,7 @@ def survey_in_test(asked: SurveyArguments, path: Path) -> SurveyResult:
             survey_observer=UnobservedSurvey(),
             interrupt=Interrupt(),
         )
-    return SurveyResult(json.loads((path / SURVEY_DOCUMENT).read_bytes()), path)
+    return SurveyResult(json_value((path / SURVEY_DOCUMENT).read_bytes()), path)
 
 
 def _request(asked: SurveyArguments, domain: str) -> SurveyRequest:

@@ -4,17 +4,26 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from difflib import get_close_matches
+from itertools import islice
 from pathlib import Path
 
 _LIKENESS = 0.5
 """Of difflib: low enough for "ref" to mean "reference", too high for "zzz" to mean anything."""
+
+_LONGEST = 200
+"""Of a name that may be meant; likeness takes the square of the length."""
+
+_MOST = 10_000
+"""Known names that are looked through: a table of somebody else's may have any number."""
 
 _MEANT = " (did you mean {!r}?)"
 
 
 def suggestion(name: str, known: Iterable[str], form: str = _MEANT) -> str:
     """Return `form`, filled with the known name most like `name`; nothing where none is like it."""
-    matches = get_close_matches(name, list(known), n=1, cutoff=_LIKENESS)
+    if len(name) > _LONGEST:
+        return ""
+    matches = get_close_matches(name, list(islice(known, _MOST)), n=1, cutoff=_LIKENESS)
     return form.format(matches[0]) if matches else ""
 
 

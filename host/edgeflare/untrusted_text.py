@@ -21,7 +21,16 @@ _CONTROLS: Final = re.compile(
 _NOT_IN_XML: Final = re.compile("[\ufffe\uffff]")
 """What must not stand in XML 1.0, not even escaped, beside control characters."""
 
+_NOT_IN_JSON: Final = re.compile(_CONTROLS.pattern.replace("\r", ""))
+"""Control characters but for those between values, which JSON itself has escaped in strings."""
+
 _MARKUP: Final = re.compile(r"([\\`*_\[\]<>|~$&])")
+
+_LINK: Final = re.compile(r"(?<=\w):(?=//)|(?<=www)\.", re.IGNORECASE)
+"""What GitHub makes a link of by itself."""
+
+_BEGINNING: Final = re.compile(r"^(\d{0,9})([-+.)](?=\s|$)|#(?=#{0,5}(?:\s|$))|[-=](?=[-= ]*$))")
+"""What begins a list, a heading or a rule."""
 
 _FORMULA: Final = (*"=+-@\t\r\n", *"\uff1d\uff0b\uff0d\uff20")
 """With these, the wide forms included, a spreadsheet begins a formula (OWASP, CSV Injection)."""
@@ -56,7 +65,13 @@ def for_xml(text: str) -> str:
 
 def for_markdown(text: str) -> str:
     """Return text as one line of GitHub's Markdown that reads as what it is."""
-    return _MARKUP.sub(r"\\\1", " ".join(_CONTROLS.sub(_REPLACED, text).split()))
+    line = " ".join(_CONTROLS.sub(_REPLACED, text).split())
+    return _BEGINNING.sub(r"\1\\\2", _LINK.sub(r"\\\g<0>", _MARKUP.sub(r"\\\1", line)))
+
+
+def for_json(text: str) -> str:
+    """Return a JSON document as the same document, whose strings hold no control characters."""
+    return _NOT_IN_JSON.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
 
 
 def for_csv(text: str) -> str:

@@ -1,11 +1,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from ai_edge_litert import schema_py_generated as schema
 from ai_edge_litert.interpreter import Interpreter, OpResolverType
 from hypothesis import given
 from hypothesis import strategies as st
@@ -15,6 +17,7 @@ from edgeflare_agent.runtime import Invocation, IsolatedModel, ModelRejected, Op
 from edgeflare_agent.runtime.answers import TensorSpec
 from edgeflare_agent.runtime.clip import handed_over
 from edgeflare_protos.kernel_sets import Kernels
+from graph_writer import GraphWriter
 
 KERNELS: tuple[Kernels, ...] = ("xnnpack", "builtin", "reference")
 RESOLVERS = {
@@ -106,13 +109,80 @@ def test_no_answer_depends_on_the_inputs_before(variable_model: Path, resource_m
         assert answers.outputs == inputs.tobytes()
 
 
-def test_a_resource_is_kept_within_a_clip(resource_model: Path) -> None:
+@pytest.mark.parametrize("kernels", [*KERNELS, "micro"])
+def test_a_resource_is_kept_within_a_clip(kernels: Kernels, resource_model: Path) -> None:
     clips = np.ones((2, 3, 1), np.float32)
-    with IsolatedModel.open(
-        resource_model, Options("builtin", invocation=Invocation(frames=3))
-    ) as model:
+    options = Options(kernels, warmup=1, invocation=Invocation(frames=3))
+    with IsolatedModel.open(resource_model, options) as model:
         totals = np.frombuffer(model.run(clips.tobytes(), 2).outputs, np.float32)
     assert totals.tolist() == [1, 2, 3, 1, 2, 3]
+
+
+@pytest.mark.parametrize("kernels", KERNELS)
+@pytest.mark.parametrize("counted", ["graph", "branch", "signature"])
+def test_each_clip_starts_at_what_a_resource_was_at_first(
+    counted: str, kernels: Kernels, tmp_path: Path
+) -> None:
+    path = write_counter(tmp_path / "counter.tflite", counted)
+    invocation = Invocation(frames=3)
+    if counted == "graph":  # its shapes are known once it has run
+        invocation = replace(invocation, shapes={"x": (1,)})
+    elif counted == "signature":
+        invocation = replace(invocation, signature="count")
+    with IsolatedModel.open(path, Options(kernels, warmup=1, invocation=invocation)) as model:
+        counts = np.frombuffer(model.run(bytes(2 * 3 * 4), 2).outputs, np.float32)
+    assert counts.tolist() == [1, 2, 3, 1, 2, 3]
+
+
+def write_counter(path: Path, counted: str) -> Path:
+    """Write x + how often it ran, which the first graph counts, a branch, or a signature."""
+    graph = GraphWriter()
+    x, y = graph.tensor("x", (1,), "FLOAT32"), graph.tensor("y", (1,), "FLOAT32")
+    once = schema.CallOnceOptionsT()
+    once.initSubgraphIndex = 1
+    if counted == "graph":
+        graph.graph.tensors[x].shapeSignature = [-1]
+        graph.operator("CALL_ONCE", [], [], once)
+        _count(graph, x, y)
+    elif counted == "branch":
+        yes = graph.tensor("yes", (), "BOOL", data=np.array(True))
+        branches = schema.IfOptionsT()
+        branches.thenSubgraphIndex = branches.elseSubgraphIndex = 2
+        graph.operator("CALL_ONCE", [], [], once)
+        graph.operator("IF", [yes, x], [y], branches)
+    else:
+        graph.operator("NEG", [x], [y], schema.NegOptionsT())
+    graph.second()
+    handle = _handle(graph)
+    zero = graph.tensor("zero", (1,), "FLOAT32", data=np.zeros(1, np.float32))
+    graph.operator("ASSIGN_VARIABLE", [handle, zero], [], schema.AssignVariableOptionsT())
+    graph.first([], [])
+    if counted != "graph":
+        graph.second()
+        given, made = graph.tensor("v", (1,), "FLOAT32"), graph.tensor("w", (1,), "FLOAT32")
+        if counted == "signature":
+            graph.operator("CALL_ONCE", [], [], once)
+            graph.signature("count", 2, {"x": given}, {"y": made})
+        _count(graph, given, made)
+        graph.first([given], [made])
+    return graph.save(path, [x], [y])
+
+
+def _handle(graph: GraphWriter) -> int:
+    handle, named = graph.tensor("handle", (), "RESOURCE"), schema.VarHandleOptionsT()
+    named.sharedName = "count"
+    graph.operator("VAR_HANDLE", [], [handle], named)
+    return handle
+
+
+def _count(graph: GraphWriter, x: int, y: int) -> None:
+    handle = _handle(graph)
+    one = graph.tensor("one", (1,), "FLOAT32", data=np.ones(1, np.float32))
+    before, after = (graph.tensor(name, (1,), "FLOAT32") for name in ("before", "after"))
+    graph.operator("READ_VARIABLE", [handle], [before], schema.ReadVariableOptionsT())
+    graph.operator("ADD", [before, one], [after], schema.AddOptionsT())
+    graph.operator("ASSIGN_VARIABLE", [handle, after], [], schema.AssignVariableOptionsT())
+    graph.operator("ADD", [after, x], [y], schema.AddOptionsT())
 
 
 @pytest.mark.parametrize(

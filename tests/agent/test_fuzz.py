@@ -23,7 +23,6 @@ CLEAR = {
     grpc.StatusCode.OK,
     grpc.StatusCode.DATA_LOSS,  # a checksum does not hold
     grpc.StatusCode.FAILED_PRECONDITION,  # another version of the protocol
-    grpc.StatusCode.INTERNAL,  # gRPC: the bytes are no message of that kind
     grpc.StatusCode.INVALID_ARGUMENT,
     grpc.StatusCode.NOT_FOUND,
     grpc.StatusCode.RESOURCE_EXHAUSTED,  # larger than what the agent has room for

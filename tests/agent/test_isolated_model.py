@@ -24,6 +24,7 @@ from edgeflare_agent.runtime import (
     runtime_info,
 )
 from edgeflare_protos.kernel_sets import Kernels
+from graph_writer import GraphWriter
 
 Inputs = Callable[..., NDArray[np.int8]]
 Reference = Callable[[Path, Kernels, NDArray[np.generic]], bytes]
@@ -279,6 +280,26 @@ def test_files_that_are_no_models_are_refused_in_one_line(
         IsolatedModel.open(tmp_path / "absent", Options("builtin"))
     with pytest.raises(ModelRejected, match=r"cannot read .*Is a directory"):
         IsolatedModel.open(tmp_path, Options("builtin"))
+
+
+def test_why_a_runtime_refuses_a_model_is_said_in_words_apart(tmp_path: Path) -> None:
+    refusals = []
+    for name in ("CUSTOM", "ADD"):
+        graph = GraphWriter()
+        given = [
+            graph.tensor(letter, (1, size), "FLOAT32") for letter, size in (("a", 2), ("b", 3))
+        ]
+        made = graph.tensor("made", (1, 3), "FLOAT32")
+        graph.operator(name, given, [made])
+        graph.model.operatorCodes[0].customCode = b"Nowhere" if name == "CUSTOM" else None
+        path = graph.save(tmp_path / f"{name}.tflite", given, [made])
+        with pytest.raises(ModelRejected) as caught:
+            IsolatedModel.open(path, Options("builtin"))
+        refusals.append(str(caught.value))
+    assert f"{runtime_info()} has no custom operator Nowhere with builtin kernels" in refusals[0]
+    assert refusals[1].startswith(f"{runtime_info()} refuses it: ")
+    assert " Node number 0 (ADD) failed to prepare" in refusals[1]
+    assert "failed to delegate" not in refusals[1]
 
 
 @pytest.mark.slow

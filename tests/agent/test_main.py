@@ -204,6 +204,22 @@ def test_a_store_that_cannot_be_made_is_said_in_one_line(tmp_path: Path) -> None
     assert "file/store" in ended.stderr
 
 
+@pytest.mark.parametrize(("option", "code"), [("--help", 0), ("--port=x", 2)])
+def test_nobody_need_read_what_it_prints(option: str, code: int) -> None:
+    reader, writer = os.pipe()
+    os.close(reader)
+    for errors in (None, writer):
+        ended = subprocess.run(
+            [*AGENT, option], stdout=writer, stderr=errors, timeout=200, check=False
+        )
+        assert ended.returncode == code
+    os.close(writer)
+    closed = subprocess.run(
+        ["bash", "-c", '"$@" >&- 2>&-', "bash", *AGENT, option], timeout=200, check=False
+    )
+    assert closed.returncode == code
+
+
 def test_help_explains_every_option() -> None:
     text = run("--help").stdout
     for option in ("--host", "--port", "--store", "--token-file", "--allow-delegate", "--launcher"):

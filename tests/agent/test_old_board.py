@@ -83,6 +83,31 @@ def test_a_truncated_model_crashes_the_worker_only(
     assert client.open(int8_model).session_id
 
 
+def test_variables_are_reset_before_each_clip(
+    client: Any, variable_model: Path, resource_model: Path
+) -> None:
+    for path, size, sums in ((variable_model, 2, [1, 1.5]), (resource_model, 1, [1, 2])):
+        content = path.read_bytes()
+        client.upload(content)
+        session = client.stub.OpenSession(
+            agent_pb2.OpenSessionRequest(
+                model_sha256=hashlib.sha256(content).hexdigest(),
+                kernels=agent_pb2.KERNELS_BUILTIN,
+                threads=1,
+                input_timeout_seconds=10.0,
+                invocation=agent_pb2.Invocation(frames=2),
+            ),
+            timeout=200,
+        )
+        payload = np.ones((3, 2, size), np.float32).tobytes()
+        request = agent_pb2.InferRequest(
+            session_id=session.session_id, count=3, payload=payload, payload_crc32=crc32(payload)
+        )
+        reply = client.stub.Infer(request, timeout=200)
+        outputs = np.frombuffer(reply.outputs, np.float32).reshape(3, 2, size)
+        assert outputs[:, :, 0].tolist() == [sums] * 3
+
+
 def test_a_clip_is_run_with_its_state(client: Any, state_model: Callable[[str], Path]) -> None:
     content = state_model("FLOAT32").read_bytes()
     client.upload(content)

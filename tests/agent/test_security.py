@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import hashlib
-import shutil
 import subprocess
 import sys
 from collections.abc import Callable
@@ -20,31 +19,6 @@ from edgeflare_protos import PROTOCOL_MAJOR, agent_pb2
 from edgeflare_protos.agent_pb2_grpc import AgentStub
 
 DESCRIBE = agent_pb2.DescribeRequest(protocol=agent_pb2.ProtocolVersion(major=PROTOCOL_MAJOR))
-
-
-@pytest.fixture
-def token_file(tmp_path: Path) -> Path:
-    path = tmp_path / "token"
-    path.write_text("sesame\n")
-    return path
-
-
-@pytest.fixture(scope="session")
-def certificate(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
-    if shutil.which("openssl") is None:
-        pytest.skip("needs the openssl command to make a certificate")
-    folder = tmp_path_factory.mktemp("tls")
-    cert, key = folder / "cert.pem", folder / "key.pem"
-    subprocess.run(
-        [
-            *("openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2"),
-            *("-subj", "/CN=localhost", "-addext", "subjectAltName=IP:127.0.0.1"),
-            *("-keyout", str(key), "-out", str(cert)),
-        ],
-        check=True,
-        capture_output=True,
-    )
-    return cert, key
 
 
 def test_loopback_is_known() -> None:
@@ -108,6 +82,22 @@ def test_without_the_token_only_health_answers(
             health_pb2.HealthCheckRequest(service="edgeflare.v1.Agent"), timeout=200
         )
         assert alive.status == health_pb2.HealthCheckResponse.SERVING
+
+
+def test_those_who_watch_its_health_keep_nobody_from_asking(
+    start_agent: Callable[..., Any],
+) -> None:
+    agent = start_agent()
+    everything = health_pb2.HealthCheckRequest()
+    with agent.channel() as channel:
+        health = health_pb2_grpc.HealthStub(channel)
+        watchers = [health.Watch(everything, timeout=200) for _ in range(6)]
+        for watcher in watchers:
+            assert next(watcher).status == health_pb2.HealthCheckResponse.SERVING
+        alive = health.Check(everything, timeout=60)
+        assert alive.status == health_pb2.HealthCheckResponse.SERVING
+        for watcher in watchers:
+            watcher.cancel()
 
 
 def test_guessing_is_slowed_down_and_the_host_gets_in_all_the_same(

@@ -46,7 +46,7 @@ def test_what_has_ended_is_not_run_again(
     out = tmp_path / "copy"
     shutil.copytree(before, out)
     shutil.rmtree(out / "fashion_lenet4" / "random-1")
-    again = bencher.run(out, resume=True)
+    again = bencher.run(out)
     assert bencher.watched == ["random-1"]
     assert untimed_runs(again) == untimed_runs(bench)
     # The others are the very documents that were there, their times too.
@@ -63,7 +63,7 @@ def test_stopped_and_resumed_is_as_if_never_stopped(
     assert [cell.run.name for cell, _ in part.runs] == ["random-0"]
     stopped = load_document(RunDirectory(out / "fashion_lenet4/random-1"))
     assert stopped.stopped_by == "interrupt"
-    rest = bencher.run(out, resume=True)
+    rest = bencher.run(out)
     assert bencher.watched == ["random-1", "dflare-0", "dflare-1"]
     assert untimed_runs(rest) == untimed_runs(bench)
 
@@ -74,7 +74,7 @@ def test_a_bench_is_resumed_by_the_command_that_began_it(
     out = tmp_path / "copy"
     shutil.copytree(whole[0], out)
     with pytest.raises(UserError, match="--max-queries 80, not 81"):
-        bencher.run(out, resume=True, max_queries=81)
+        bencher.run(out, max_queries=81)
 
 
 def test_runs_of_another_device_count_if_it_is_alike(
@@ -88,11 +88,11 @@ def test_runs_of_another_device_count_if_it_is_alike(
         text = f'transport = "emulated"\nkernels = "{kernels}"\n'
         (profiles / f"{name}.toml").write_text(text)
     monkeypatch.chdir(tmp_path)
-    again = bencher.run(out, resume=True, devices=("alike",))
+    again = bencher.run(out, devices=("alike",))
     assert bencher.watched == []
     assert [document for _, document in again.runs] == [one for _, one in whole[1].runs]
     with pytest.raises(UserError, match="on a device with kernels builtin"):
-        bencher.run(out, resume=True, devices=("unlike",))
+        bencher.run(out, devices=("unlike",))
 
 
 def test_a_bench_leaves_its_folder_by_no_link(
@@ -102,7 +102,7 @@ def test_a_bench_leaves_its_folder_by_no_link(
     (tmp_path / "out").mkdir()
     (tmp_path / "out" / "fashion_lenet4").symlink_to(tmp_path / "elsewhere")
     with pytest.raises(UserError, match="outside of it"):
-        bencher.run(tmp_path / "out", resume=True)
+        bencher.run(tmp_path / "out")
     assert not bencher.watched
 
 
@@ -118,3 +118,10 @@ def test_a_folder_with_something_in_it_is_refused(tmp_path: Path) -> None:
     with pytest.raises(UserError, match="go on with the ranking in it"):
         check_folder(tmp_path, resume=False, holds="ranking")
     check_folder(tmp_path, resume=True)
+    (tmp_path / "bench.json").touch()
+    check_folder(tmp_path, resume=True)
+    with pytest.raises(UserError, match="holds a bench, and no ranking"):
+        check_folder(tmp_path, resume=True, holds="ranking")
+    (tmp_path / "run.db").touch()
+    with pytest.raises(UserError, match=r"holds a run of a search, .* and no bench"):
+        check_folder(tmp_path, resume=True)

@@ -42,7 +42,7 @@ def test_one_command_runs_compares_and_goes_on(tmp_path: Path) -> None:
     options = [
         *("--strategy", "random", "--strategy", "dflare", "--baseline", "dflare"),
         *("--rng-seeds", "0,1"),
-        *("--limit", "5", "--max-queries", "60", "--out", str(out)),
+        *("--first", "5", "--max-queries", "60", "--out", str(out)),
     ]
     dry = bench(*options, "--dry-run")
     assert dry.code == 0, dry.err

@@ -282,7 +282,7 @@ def test_a_run_is_resumed_by_the_command_that_began_it(
 def test_an_older_run_goes_on_with_the_operators_that_were_built_in(laboratory: Laboratory) -> None:
     whole = laboratory.run("whole")
     laboratory.run("run", stop_after=300, chains=8)
-    journal = Journal.open(laboratory.folder / "run" / "run.db")
+    journal = Journal.reopen(laboratory.folder / "run" / "run.db")
     plan = journal.about()["plan"]
     del plan["operators"]
     journal.note("plan", plan)

@@ -10,6 +10,7 @@ import pytest
 
 from edgeflare.campaign.folding_proof import with_folding_proven
 from edgeflare.campaign.opened_pair import host_arm
+from edgeflare.core.seed_choice import SeedChoice
 from edgeflare.models.folded_pair import with_shapes_folded
 from edgeflare.models.model_inputs import ModelInputs
 from edgeflare.models.pair import Pair, load_pair
@@ -26,7 +27,7 @@ def proven(pair: Pair) -> Pair:
     with closing(open_tflite(pair.executed, "builtin")) as model:
         name = str(pair.compressed)
         inputs = ModelInputs(pair.interface, model.signature.inputs, name)
-        seeds = inputs.load(pair.seeds, 5)
+        seeds = inputs.load(pair.seeds, SeedChoice(first=5))
         arm = host_arm(pair, name, model, inputs, seeds)
         return with_folding_proven(pair, arm, {"builtin": model}, seeds)
 

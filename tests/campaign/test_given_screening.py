@@ -289,7 +289,7 @@ def test_a_search_goes_on_with_the_screening_that_it_began_with(
     run = copied(screened.folder / "screening", tmp_path / "run")
     given = load(screened, run)
     other = replace(given, sha256=64 * "0")
-    with closing(Journal.open(run / "run.db")) as journal:
+    with closing(Journal.reopen(run / "run.db")) as journal:
         note_screening(journal, given, resumed=False)
         note_screening(journal, given, resumed=True)
         for now in (other, None):

@@ -19,6 +19,8 @@ from edgeflare.models.pair_file import Settings
 from edgeflare.models.pair_input import PairInput
 from edgeflare.models.pair_interface import PairInterface
 from edgeflare.run.plan import Plan
+from edgeflare.tasks.segmentation.mask_answer import MaskAnswer
+from edgeflare.tasks.threshold_decoder import ScoreAnswer
 from graph_writer import GraphWriter, write_state_model
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "fashion_lenet4"
@@ -72,6 +74,54 @@ def test_a_reconstruction_is_compared_with_what_the_model_was_given(tmp_path: Pa
     decisions = [one.outcome[Arm.DEVICE].decision for one in evaluated]
     assert decisions == (errors >= 0.5).astype(int).tolist()
     assert 0 < decisions.count(1) < 6
+
+
+@pytest.mark.parametrize("against", ["features", "dequantized"])
+def test_a_reconstruction_by_a_quantized_model_is_compared_as_apps_do_unless_told(
+    against: str, tmp_path: Path
+) -> None:
+    graph = GraphWriter()
+    given = graph.tensor("x", (1, 3), "INT8", (0.2, 7))
+    made = graph.tensor("y", (1, 3), "INT8", (1 / 256, -128))
+    graph.operator("LOGISTIC", [given], [made], None, 2)
+    path = graph.save(tmp_path / "logistic.tflite", [given], [made])
+    x = np.random.default_rng(0).uniform(-1, 1, (6, 3)).astype(np.float32)
+    np.savez(tmp_path / "seeds.npz", x=x)
+    told = {"threshold": 0.5, "score": "reconstruction", "against": against}
+    interface = PairInterface((FRAMES,), task="threshold", task_settings=told)
+    pair = Pair("logistic", str(path), path, tmp_path / "seeds.npz", interface)
+    compared = x if against == "features" else np.round(x / np.float32(0.2)) * 0.2
+    with ExitStack() as stack:
+        opened = open_pair(pair, PLAN, [find_profile("emulated-builtin")], stack)
+        evaluated = list(opened.evaluate(list(x), range(6), opened.panel.arms))
+    for row, one in enumerate(evaluated):
+        outputs = np.frombuffer(one.raw[Arm.DEVICE], np.int8)[-3:]
+        errors = (outputs + 128.0) / 256 - compared[row]
+        answer = one.outcome[Arm.DEVICE]
+        assert isinstance(answer, ScoreAnswer)
+        assert answer.score == pytest.approx((errors**2).mean(), rel=1e-6)
+
+
+def test_masks_and_arrays_with_channels_first_are_those_with_channels_last(tmp_path: Path) -> None:
+    """Both models give the logistic function of each of their values, in their own layout."""
+    paths = []
+    for name, shape in (("original", (1, 3, 4, 5)), ("compressed", (1, 4, 5, 3))):
+        graph = GraphWriter()
+        given, made = (graph.tensor(tensor, shape, "FLOAT32") for tensor in ("x", "y"))
+        graph.operator("LOGISTIC", [given], [made], None, 1)
+        paths.append(graph.save(tmp_path / f"{name}.tflite", [given], [made]))
+    x = np.random.default_rng(0).uniform(-1, 1, (4, 4, 5, 3)).astype(np.float32)
+    np.savez(tmp_path / "seeds.npz", x=x)
+    interface = PairInterface((FRAMES,), task="segmentation")
+    pair = Pair("planes", str(paths[0]), paths[1], tmp_path / "seeds.npz", interface)
+    with ExitStack() as stack:
+        opened = open_pair(pair, PLAN, [find_profile("emulated-builtin")], stack)
+        evaluated = list(opened.evaluate(list(x), range(4), opened.panel.arms))
+    for one, scores in zip(evaluated, x, strict=True):
+        for arm in (Arm.ORIGINAL, Arm.TWIN, Arm.DEVICE):
+            answer = one.outcome.answers[arm]
+            assert isinstance(answer, MaskAnswer)
+            np.testing.assert_array_equal(answer.mask, scores.argmax(axis=2))
 
 
 @pytest.mark.slow

@@ -19,6 +19,7 @@ from edgeflare.core.goal import Find, Goal
 from edgeflare.core.tensor import RawBatch
 from edgeflare.errors import InfrastructureError, UserError
 from edgeflare.models.evaluator import Evaluator, Signature
+from edgeflare.run.derive_document import derive_document
 from edgeflare.run.gate import counting
 from edgeflare.run.journal import Journal
 from edgeflare.run.run_directory import RunDirectory
@@ -117,7 +118,7 @@ def test_distances_are_judged_after_shrinking_and_all_findings_stay(laboratory: 
     assert shrunk["totals"]["success_rate"] == plain["totals"]["success_rate"]
     assert len(counting(from_json(shrunk), "any")) > len(counting(from_json(plain), "any"))
     for one in (*plain["findings"], *shrunk["findings"]):
-        assert one["within"] == (one["psnr"] >= 20.0)
+        assert one["within"] == (one["nearness_db"] >= 20.0)
 
 
 def test_time_that_ends_the_search_cuts_no_refinement(
@@ -166,6 +167,38 @@ def test_it_is_overhead_and_keeps_its_budget(laboratory: Laboratory) -> None:
     assert totals["host_evaluations"]["original"] == (
         plain["host_evaluations"]["original"] + sum(spent)
     )
+
+
+def test_what_it_costs_is_apart_from_the_search_and_by_step(laboratory: Laboratory) -> None:
+    """On two devices; a query of each finding shows that it still is one, and is of no step."""
+    of_refining = ("refine", "strengthen", "shrink")
+
+    def costs(name: str, **plan: Any) -> tuple[dict[str, Any], dict[str, Any]]:
+        totals = laboratory.run(name, **plan)["totals"]
+        kept = {
+            key: value
+            for key, value in totals.items()
+            if key == "refined" or key.startswith(of_refining)
+        }
+        return totals, kept
+
+    assert costs("plain")[1] == {"refine_seconds": 0.0}
+    _, stronger = costs("stronger", strengthen=40)
+    totals, both = costs("both", **BOTH)
+    found = totals["findings"]
+    assert both["refined"] == found
+    for of in ("queries", "device_queries"):
+        refined, strengthened, shrunk = (both[f"{step}_{of}"] for step in of_refining)
+        assert refined == found + strengthened + shrunk
+        assert stronger[f"strengthen_{of}"] == strengthened  # the same up to where shrinking begins
+        assert stronger[f"refine_{of}"] == found + strengthened
+    assert 0 < both["strengthen_queries"] <= 40 * found
+    assert 0 < both["shrink_queries"] <= 80 * found
+    assert both["strengthen_seconds"] + both["shrink_seconds"] == pytest.approx(
+        totals["refine_seconds"]
+    )
+    assert min(both.values()) > 0
+    assert not any(key.startswith("shrink") for key in stronger)
 
 
 def test_the_number_of_chains_changes_nothing(laboratory: Laboratory) -> None:
@@ -217,7 +250,15 @@ def test_cut_off_and_resumed_is_as_if_never_cut_off(laboratory: Laboratory) -> N
             laboratory.run(name, **BOTH, wrap_device=mortal)
         journal = Journal.open(laboratory.folder / name / "run.db")
         done = len(journal.refinements())
-        steps += sum(map(len, journal.answers("refine").values()))
+        under_way = sum(map(len, journal.answers("refine").values()))
+        steps += under_way
+        totals = derive_document(RunDirectory(laboratory.folder / name), journal).totals
+        if totals.refined is not None:  # what has not ended is of no step yet
+            spent = [one.queries for one in journal.refinements().values()]
+            assert totals.refined == len(spent)
+            assert sum(spent) <= (totals.refine_queries or 0) <= sum(spent) + under_way
+            split = (totals.strengthen_queries or 0) + (totals.shrink_queries or 0)
+            assert split == sum(spent) - len(spent)
         journal.close()
         cut_off_while_refining += done < len(whole["findings"])
         devices.clear()
@@ -271,6 +312,9 @@ def test_what_does_not_show_again_has_no_strength_before(laboratory: Laboratory)
     lost = {entry["seed_id"]: entry["refined"] for entry in document["flaky"]}
     assert {one["seed_id"] for one in found} <= set(lost)
     assert {refined["strength_before"] for refined in lost.values()} == {None}
+    totals = document["totals"]
+    assert totals["refine_queries"] == totals["refined"] == len(lost)
+    assert not totals.get("shrink_seconds")  # the queries that did not show it are of no step
 
 
 @pytest.mark.parametrize(

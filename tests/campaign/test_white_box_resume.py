@@ -28,7 +28,7 @@ pytestmark = [pytest.mark.whitebox, pytest.mark.slow]
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "fashion_lenet4"
 SEARCH = (
-    *("search", str(EXAMPLE), "--strategy", "gradient", "--limit", "6"),
+    *("search", str(EXAMPLE), "--strategy", "gradient", "--first", "6"),
     *("--shrink", "0", "--fail-on", "none"),
 )
 STRONGEST = ("--set", "strongest=true", "--set", "iterations=30")
@@ -62,7 +62,7 @@ def test_a_run_seed_decides_all_whatever_the_number_of_chains(
     undisturbed: Document, tmp_path: Path
 ) -> None:
     assert untimed(search(tmp_path / "chains", "--chains", "4")) == untimed(undisturbed)
-    other = search(tmp_path / "other", "--rng-seed", "1", "--limit", "1")
+    other = search(tmp_path / "other", "--rng-seed", "1", "--first", "1")
     (found,) = other["findings"]
     assert found["sha256"] not in [one["sha256"] for one in undisturbed["findings"]]
 

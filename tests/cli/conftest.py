@@ -20,7 +20,7 @@ from forked_commands import forked_edgeflare
 ROOT = Path(__file__).parents[2]
 EXAMPLE = ROOT / "examples" / "fashion_lenet4"
 SMALL = (
-    *("--limit", "6", "--max-queries", "150", "--chains", "8"),
+    *("--first", "6", "--max-queries", "150", "--chains", "8"),
     *("--shrink", "0", "--within", "none"),
 )
 

@@ -26,7 +26,7 @@ def test_an_inspection_is_put_into_the_run(
 ) -> None:
     attempts = attempts_here(monkeypatch, tmp_path / "cache")
     run, alone = tmp_path / "run", tmp_path / "alone"
-    options = ("--limit", "4", "--max-queries", "20", "--shrink", "0", "--fail-on", "none")
+    options = ("--first", "4", "--max-queries", "20", "--shrink", "0", "--fail-on", "none")
     assert call_here("search", example, *options, "--out", run).code == 0
     shutil.copytree(run, alone)
     before = (run / "run.json").read_bytes()

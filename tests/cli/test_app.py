@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import resource
 import subprocess
 import sys
 
@@ -9,11 +10,13 @@ import pytest
 from typer.main import get_group
 
 from edgeflare.cli import doctor, main
+from edgeflare.cli.address_space import is_shortage
 from edgeflare.cli.app import LazyCommand, app
 
 EDGEFLARE = {
     "edgeflare",
     "edgeflare.cli",
+    "edgeflare.cli.address_space",
     "edgeflare.cli.app",
     "edgeflare.cli.quiet",
     "edgeflare.cli.typer_messages",
@@ -86,4 +89,46 @@ def test_ctrl_c_is_told_where_a_command_does_not_heed_it(
     with pytest.raises(SystemExit) as ended:
         main()
     assert ended.value.code == 130
-    assert capsys.readouterr().err == "edgeflare: stopped\n"
+    assert capsys.readouterr().err == "edgeflare: stopped by Ctrl-C\n"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "mebibytes", "needed"),
+    [(["search", "pair"], 1000, "2,048"), (["report", "runs/x", "--html"], 500, "768")],
+)
+def test_too_small_an_address_space_is_told_before_a_library_dies_of_it(
+    arguments: list[str], mebibytes: int, needed: str
+) -> None:
+    limited = (resource.RLIMIT_AS, (mebibytes << 20, resource.RLIM_INFINITY))
+    command = [sys.executable, "-c", f"import resource; resource.setrlimit(*{limited!r}); {_MAIN}"]
+    done = subprocess.run([*command, *arguments], capture_output=True, text=True, check=False)
+    assert done.returncode == 3
+    assert done.stderr == (
+        f"edgeflare: the address space is limited to {mebibytes:,} MiB, and `edgeflare"
+        f" {arguments[0]}` needs {needed} MiB: type ulimit -v unlimited, and bound memory with a"
+        " container instead\n"
+    )
+
+
+def test_help_needs_less_than_the_command() -> None:
+    limited = (resource.RLIMIT_AS, (1000 << 20, resource.RLIM_INFINITY))
+    command = [sys.executable, "-c", f"import resource; resource.setrlimit(*{limited!r}); {_MAIN}"]
+    done = subprocess.run([*command, "search", "--help"], capture_output=True, check=False)
+    assert (done.returncode, done.stderr) == (0, b"")
+
+
+@pytest.mark.parametrize(
+    ("error", "expected"),
+    [
+        (MemoryError(), True),
+        (ImportError("libx.so: cannot allocate memory"), True),
+        # Which more memory does not mend.
+        (ImportError("libgomp.so.1: cannot allocate memory in static TLS block"), False),
+        (ImportError("no module named x"), False),
+    ],
+)
+def test_a_shortage_of_memory_is_known(error: Exception, expected: bool) -> None:
+    assert is_shortage(error) is expected
+
+
+_MAIN = "from edgeflare.cli import main; main()"

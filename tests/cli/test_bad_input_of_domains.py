@@ -57,7 +57,12 @@ EDITED: dict[str, tuple[str, tuple[str, str], tuple[str, ...]]] = {
         ('heard = "next"', 'heard = "nest"'),
         ("no output 'nest' for a state", "next (1, 3)"),
     ),
-    "state without frames": ("clip", ("frames = 6", ""), ("say both, frames",)),
+    "state without frames": ("clip", ("frames = 6", ""), ("say frames = the steps of one clip",)),
+    "frames without a state": (
+        "words",
+        ('name = "spoken-words"', "frames = 4"),
+        ("frames is 4, but the models keep nothing from one frame to the next", "[state]"),
+    ),
     "an input not given": (
         "two",
         ("[inputs.place]", "[place]"),
@@ -82,7 +87,7 @@ EDITED: dict[str, tuple[str, tuple[str, str], tuple[str, ...]]] = {
     "threshold that is no number": (
         "score",
         ("threshold = 0.5", "threshold = nan"),
-        ("[task]: threshold is nan", "finite"),
+        ("task.threshold is nan", "finite"),
     ),
     "threshold that is missing": (
         "score",
@@ -258,5 +263,5 @@ def test_an_extra_that_is_missing(
     monkeypatch.setitem(sys.modules, "audiomentations", None)
     complaint = refused(pairs / "words")
     assert "pip install 'edgeflare[audio]'" in complaint
-    noise = ("--operators", "white-noise,reverberation", "--limit", "2", "--dry-run")
+    noise = ("--operators", "white-noise,reverberation", "--first", "2", "--dry-run")
     assert call("search", pairs / "words", *noise).code == 0

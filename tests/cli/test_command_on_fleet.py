@@ -30,7 +30,7 @@ CONFORM = ("conform", "--ops", "RELU", "--models", "4", "--device", CLASSES[1])
 @pytest.fixture(scope="module")
 def searched(example: Path, call: Call, tmp_path_factory: pytest.TempPathFactory) -> Path:
     run = tmp_path_factory.mktemp("searched") / "run"
-    options = ("--limit", "4", "--max-queries", "60", "--shrink", "0", "--within", "none")
+    options = ("--first", "4", "--max-queries", "60", "--shrink", "0", "--within", "none")
     assert call("search", example, *options, "--fail-on", "none", "--out", run).code == 0
     return run
 
@@ -79,6 +79,7 @@ def test_one_class_makes_the_run_that_the_command_makes(
     here = call(*CONFORM, "--out", tmp_path / "here")
     assert there.code == here.code
     assert there.out == f"{tmp_path / 'there'}\n"
+    assert "1 of 1 units done" in call("fleet", "status", tmp_path / "there").out
     documents = []
     for name in ("there", "here"):
         assert (tmp_path / name / "conform.db").is_file()
@@ -146,7 +147,7 @@ def test_what_cannot_be_done_is_refused_before_any_host_is_asked(
 
 def test_a_dry_run_says_what_each_host_would_do(call: Call, example: Path, tmp_path: Path) -> None:
     out = tmp_path / "out"
-    for words in (CONFORM, ("survey", example, "--limit", "40")):
+    for words in (CONFORM, ("survey", example, "--first", "40")):
         said = call(*words, *FLEET, "--device", "adb://one:5", "--dry-run", "--out", out)
         assert said.code == 0, said.err
         assert "devices of the class adb://one:5: 1, on local" in said.out

@@ -35,7 +35,10 @@ BAD: dict[str, tuple[str, tuple[str, ...]]] = {
         ("half.tflite: its graph cannot be read", "name a .tflite file that is whole"),
     ),
     "no model": ("--from {m}/text.tflite", ("text.tflite", "name a .tflite file that is whole")),
-    "a folder as the model": ("--from {m}", ("is not a model file: give the path of a file",)),
+    "a folder that is no pair": (
+        "--from {m}",
+        ("holds no pair.toml", "give the path of a .tflite file"),
+    ),
     "no such model": ("--from {m}/hal.tflite", ("there is no model file", "half.tflite")),
     "a model of unknown operators": (
         "--from {m}/unknown.tflite",
@@ -169,7 +172,12 @@ def test_a_run_is_gone_on_with_as_it_was_begun(
         "--models",
         "16",
     )
-    refused("a device whose name was emulated-builtin", *run, "--device", "emulated-reference")
+    refused(
+        "with a device with kernels builtin, and this is a device with kernels reference",
+        *run,
+        "--device",
+        "emulated-reference",
+    )
     shorter = call(*run, "--time-limit", "1m", *out, "--resume")
     assert (shorter.code, "leave out --time-limit" in shorter.complaint()) == (2, True), shorter
     monkeypatch.setattr(

@@ -98,7 +98,7 @@ def test_without_findings_it_is_that_of_the_seeds(
     call: Call, example: Path, tmp_path: Path
 ) -> None:
     same = ("--original", example / "compressed.tflite", "--device", "emulated-xnnpack")
-    short = ("--limit", "3", "--max-queries", "20", "--coverage", "0")
+    short = ("--first", "3", "--max-queries", "20", "--coverage", "0")
     said = call("search", example, *same, *short, "--out", tmp_path / "run")
     coverage = document(tmp_path / "run")["coverage"]
     assert said.code == 0
@@ -127,7 +127,7 @@ def test_an_original_that_is_no_tflite_is_left_out(
 ) -> None:
     save(flat_classifier(), tmp_path / "original.onnx")
     run, original = tmp_path / "run", ("--original", tmp_path / "original.onnx")
-    short = ("--limit", "4", "--max-queries", "40", "--shrink", "0", "--coverage", "0")
+    short = ("--first", "4", "--max-queries", "40", "--shrink", "0", "--coverage", "0")
     said = call("search", example, *original, *short, "--fail-on", "none", "--out", run)
     assert said.code == 0, said.err
     coverage = document(run)["coverage"]

@@ -140,7 +140,7 @@ def test_a_file_that_never_ends_is_refused(
     else:
         Path(f"pair/{name}").symlink_to("/dev/zero")
     crafted.say(key, name)
-    said = call("search", "pair", "--limit", "1", "--max-queries", "1", "--out", "run")
+    said = call("search", "pair", "--first", "1", "--max-queries", "1", "--out", "run")
     assert said.code == 2
     assert name in said.err.splitlines()[-1]
 
@@ -151,7 +151,7 @@ def test_a_name_is_shown_and_leads_nowhere(
 ) -> None:
     crafted.say("name", name)
     before = {path.name for path in tmp_path.iterdir()}
-    said = call("search", "pair", "--limit", "1", "--max-queries", "1", "--fail-on", "none")
+    said = call("search", "pair", "--first", "1", "--max-queries", "1", "--fail-on", "none")
     assert said.code == 0, said.err
     (run,) = Path("runs").iterdir()
     assert run.name[0] not in ".-"
@@ -163,7 +163,7 @@ def test_a_name_is_shown_and_leads_nowhere(
 
 def test_a_name_sends_no_control_characters_to_the_terminal(crafted: Crafted, call: Call) -> None:
     crafted.say("name", "\x1b]0;title\x07\x1b[2Jpair\u202e")
-    said = call("search", "pair", "--limit", "1", "--dry-run")
+    said = call("search", "pair", "--first", "1", "--dry-run")
     assert said.code == 0, said.err
     assert r"\x1b]0;title\x07\x1b[2Jpair\u202e" in said.out.replace("\n", "")
     assert "\x1b" not in said.out + said.err
@@ -174,7 +174,7 @@ def test_a_name_sends_no_control_characters_to_the_terminal(crafted: Crafted, ca
 
 
 def dry_run(call: Call, *more: str) -> Any:
-    return call("search", "pair", "--limit", "1", "--dry-run", *more)
+    return call("search", "pair", "--first", "1", "--dry-run", *more)
 
 
 @pytest.mark.parametrize("changed", ["pair.toml", "net.py"])

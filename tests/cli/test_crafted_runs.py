@@ -255,21 +255,23 @@ def test_modules_in_the_working_directory_are_not_imported_by_workers(
     assert crafted.bait.harm() == []
 
 
-def test_a_run_with_a_python_function_is_explained_once_that_is_named(
-    crafted: Crafted, call: Call, example: Path
+def test_a_run_with_a_python_function_is_explained_by_who_has_agreed_to_it(
+    crafted: Crafted, call: Call, example: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     pair = Path("pair")
     shutil.copytree(example, pair)
     (pair / "net.py").write_text(crafted.bait.code)
     text = (pair / "pair.toml").read_text().replace("original.tflite", "net.py:predict")
     (pair / "pair.toml").write_text(text)
-    options = ("--limit", "2", "--max-queries", "5", "--fail-on", "none", "--out", "mine")
+    options = ("--first", "2", "--max-queries", "5", "--fail-on", "none", "--out", "mine")
     assert call("search", pair, *options).code == 2
     assert crafted.bait.harm() == []
     assert call("search", pair, *options, "--trust").code == 0
     assert crafted.bait.harm() == ["executed"]
+    assert call("explain", "mine").code == 0
     (crafted.bait.folder / "executed").unlink()
 
+    monkeypatch.setenv("HOME", str(Path("home of somebody else").absolute()))
     said = call("explain", "mine")
     assert said.code == 2
     assert f"--original {pair.absolute()}/net.py:predict" in said.complaint()

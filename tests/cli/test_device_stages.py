@@ -73,7 +73,11 @@ def planted(request: pytest.FixtureRequest) -> Planted:
 @pytest.fixture(scope="module")
 def pair(planted: Planted, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return a pair whose first seed has the score 0.54, and the others are far from 0.5."""
-    folder = tmp_path_factory.mktemp("pair")
+    return write_pair(tmp_path_factory.mktemp("pair"), TOML + planted.own, 0.16)
+
+
+def write_pair(folder: Path, toml: str, first: float) -> Path:
+    """Write a pair with a first seed, and two that are far from the threshold."""
     for name, dtype in (("original", "FLOAT32"), ("compressed", "INT8")):
         quantized = dtype == "INT8"
         graph = GraphWriter()
@@ -81,8 +85,8 @@ def pair(planted: Planted, tmp_path_factory: pytest.TempPathFactory) -> Path:
         y = graph.tensor("y", (1, 1), dtype, (1 / 256, -128) if quantized else None)
         graph.operator("LOGISTIC", [x], [y], None, 2 if quantized else 1)
         graph.save(folder / f"{name}.tflite", [x], [y])
-    np.savez(folder / "seeds.npz", x=np.array([[0.16], [2.0], [-1.5]], np.float32))
-    (folder / "pair.toml").write_text(TOML + planted.own)
+    np.savez(folder / "seeds.npz", x=np.array([[first], [2.0], [-1.5]], np.float32))
+    (folder / "pair.toml").write_text(toml)
     return folder
 
 
@@ -114,6 +118,38 @@ def test_explain_names_the_stage_and_no_kernel(run: Path, planted: Planted, call
     html = call("report", run, "--html")
     assert html.code == 0, html.err
     assert f"It begins {planted.where}" in (run / "report.html").read_text()
+
+
+def test_explain_names_the_key_of_the_input_stage_that_decides(tmp_path: Path, call: Call) -> None:
+    own = '[device.inputs.x]\nrounding = "truncate"\nstd = 1.01\n'
+    toml = TOML.replace("threshold = 0.5\n", "threshold = 0.504\n") + own
+    pair, run = write_pair(tmp_path, toml, 0.6 * STEP), tmp_path / "run"
+    limit = ("--max-queries", "1", "--fail-on", "none")
+    assert call("search", pair, *DEVICE, *limit, "--out", run).code == 0
+    assert call("explain", run).code == 0
+    (found,) = json.loads((run / "explain.json").read_text())["findings"].values()
+    assert found["verdict"]["name"] == "input-stage"
+    assert found["verdict"]["why"].endswith("input stage, of which x.rounding alone decides")
+    assert call("report", run, "--html").code == 0
+    assert "device, the pair&#39;s x.rounding alone" in (run / "report.html").read_text()
+
+
+def test_a_stage_decides_by_features_that_are_quantized_alike(tmp_path: Path, call: Call) -> None:
+    """Of x = 0 the model makes 0.5, which is 0.25 from it, and 0.2601 from -0.01."""
+    own = "[device.inputs.x]\nmean = 0.01\nstd = 1.001\n"
+    toml = TOML.replace("threshold = 0.5\n", 'threshold = 0.255\nscore = "reconstruction"\n') + own
+    pair, run = write_pair(tmp_path, toml, 0.0), tmp_path / "run"
+    limit = ("--max-queries", "1", "--fail-on", "none")
+    assert call("search", pair, *DEVICE, *limit, "--out", run).code == 0
+    assert call("explain", run).code == 0
+    (found,) = json.loads((run / "explain.json").read_text())["findings"].values()
+    assert found["verdict"]["name"] == "input-stage"
+    assert found["verdict"]["why"].endswith("input stage, of which x.mean alone decides")
+    shipped = found["evidence"]["stages"]["shipped"]
+    assert (
+        shipped["outputs_crc32"][0]
+        == found["evidence"]["stages"]["pair_inputs"]["outputs_crc32"][0]
+    )
 
 
 @pytest.mark.parametrize("planted", ["output", "input"], indirect=True)

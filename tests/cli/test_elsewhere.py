@@ -27,7 +27,7 @@ def test_another_runtime_foretells_a_device_that_has_it(
     monkeypatch.setenv("HOME", str(tmp_path))
     device = ("--device", "board", "--trust")
     options = (
-        *("--find", "kernel", *device, "--limit", "6"),
+        *("--find", "kernel", *device, "--first", "6"),
         *("--shrink", "0", "--fail-on", "none"),
     )
     budget = ("--max-queries", "950")  # before near-ties are asked about too

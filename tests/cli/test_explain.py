@@ -20,6 +20,7 @@ import jsonschema
 import pytest
 
 from edgeflare.diagnose import explain_document
+from edgeflare.record.folder_contents import write_atomically
 from interrupted_commands import started
 
 pytestmark = pytest.mark.slow
@@ -47,7 +48,7 @@ def found(run: Path) -> list[str]:
 @pytest.fixture(scope="module")
 def searched(example: Path, call: Call, tmp_path_factory: pytest.TempPathFactory) -> Path:
     run = tmp_path_factory.mktemp("searched") / "run"
-    options = ("--limit", "3", "--max-queries", "150", "--shrink", "0", "--fail-on", "none")
+    options = ("--first", "3", "--max-queries", "150", "--shrink", "0", "--fail-on", "none")
     assert call("search", example, *options, "--out", run).code == 0
     assert len(found(run)) == 3
     return run
@@ -87,7 +88,7 @@ def forget(run: Path, *seed_ids: str) -> None:
     for seed_id in seed_ids:
         del written["findings"][seed_id]
     written["pending"]["seed_ids"] = list(map(int, seed_ids))
-    (run / "explain.json").write_text(json.dumps(written))
+    write_atomically(run / "explain.json", json.dumps(written).encode())
 
 
 @pytest.fixture(scope="module")
@@ -97,7 +98,7 @@ def moved_away(
     folder = tmp_path_factory.mktemp("moved")
     pair, run, now = folder / "pair", folder / "run", folder / "now"
     shutil.copytree(example, pair, ignore=shutil.ignore_patterns("*.py"))
-    options = ("--limit", "1", "--max-queries", "150", "--shrink", "0", "--fail-on", "none")
+    options = ("--first", "1", "--max-queries", "150", "--shrink", "0", "--fail-on", "none")
     assert call("search", pair, *options, "--out", run).code == 0
     pair.rename(now)
     return run, now
@@ -181,7 +182,7 @@ def test_a_damaged_file_is_said_once_and_made_again(run: Path, call: Call) -> No
     document = json.loads((run / "run.json").read_bytes())
     document["findings"] = document["findings"][:1]
     (run / "run.json").write_text(json.dumps(document))
-    (run / "explain.json").write_text('{"schema": "edgeflare.explain/v1"')
+    write_atomically(run / "explain.json", b'{"schema": "edgeflare.explain/v1"')
     warning = (
         f"warning: {run / 'explain.json'} is damaged: Expecting ',' delimiter: line 1 column 34"
         f" (char 33); make it again with `edgeflare explain {run}`\n"
@@ -235,10 +236,9 @@ def test_without_the_extra_there_is_a_plot_of_text(
 
 
 def test_pictures_go_with_the_run_that_they_are_of(run: Path, example: Path, call: Call) -> None:
-    (run / "explain").mkdir()
-    (run / "explain" / "000000.svg").write_text("<svg/>")
+    write_atomically(run / "explain" / "000000.svg", b"<svg/>")
     options = (
-        *("--limit", "1", "--max-queries", "20"),
+        *("--first", "1", "--max-queries", "20"),
         *("--shrink", "0", "--fail-on", "none", "--overwrite"),
     )
     assert call("search", example, *options, "--out", run).code == 0
@@ -268,9 +268,9 @@ def await_the_first(run: Path) -> None:
         time.sleep(0.02)
 
 
-@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize(("how", "word"), [(signal.SIGINT, "Ctrl-C"), (signal.SIGTERM, "SIGTERM")])
 def test_stopped_it_keeps_what_is_explained(
-    run: Path, call: Call, tmp_path: Path, how: signal.Signals
+    run: Path, call: Call, tmp_path: Path, how: signal.Signals, word: str
 ) -> None:
     with slowly(run, tmp_path) as process:
         await_the_first(run)
@@ -285,7 +285,7 @@ def test_stopped_it_keeps_what_is_explained(
     assert left
     assert sorted(done + left) == found(run)
     assert err.splitlines()[-1] == (
-        f"edgeflare: stopped: {len(done)} of {len(done + left)} findings are explained in"
+        f"edgeflare: stopped by {word}: {len(done)} of {len(done + left)} findings are explained in"
         f" {run / 'explain.json'}; the same command goes on"
     )
     assert "Verdicts" in out

@@ -152,7 +152,7 @@ def test_the_operator_in_which_it_begins_stands_alone(
 ) -> None:
     run = tmp_path / "run"
     budget = (
-        *("--limit", "12", "--max-queries", "300"),
+        *("--first", "12", "--max-queries", "300"),
         *("--shrink", "0", "--fail-on", "none", "--find", "kernel"),
     )
     call("search", example, *budget, "--device", "emulated-reference", "--out", run)

@@ -15,17 +15,35 @@ import pytest
 
 from detector_pairs import write_detector_pair
 from reproductions import reproduce, unpacked
-from small_pairs import write_clip_pair
+from small_pairs import write_clip_pair, write_score_pair
 
 Call = Callable[..., Any]
 
 MOST_LINES = 120
 """Of each file: what somebody who gets a script from a stranger reads before running it."""
 
-SMALL = ("--limit", "6", "--max-queries", "200", "--shrink", "0", "--fail-on", "none")
+SMALL = ("--first", "6", "--max-queries", "200", "--shrink", "0", "--fail-on", "none")
+
+
+def write_frames_pair(folder: Path) -> Path:
+    """Write a classifier of clips, each frame of which is compared by itself."""
+    pair = write_clip_pair(folder)
+    (pair / "pair.toml").write_text(
+        (pair / "pair.toml").read_text() + '[task]\nname = "classification"\nframes = "any"\n'
+    )
+    return pair
+
+
+def write_threshold_pair(folder: Path) -> Path:
+    """Write a model of one score, and its threshold."""
+    array = '[inputs.inputs]\ndomain = "array"\nlowest = -4.0\nhighest = 4.0\n'
+    return write_score_pair(folder, f'{array}[task]\nname = "threshold"\nthreshold = 0.1\n')
+
 
 WRITERS: dict[str, Callable[[Path], Path]] = {
     "classes of a clip": write_clip_pair,
+    "classes of each frame": write_frames_pair,
+    "a threshold": write_threshold_pair,
     "objects": lambda folder: write_detector_pair(folder, "objects"),
     "postprocess": lambda folder: write_detector_pair(folder, "postprocess"),
 }

@@ -18,7 +18,7 @@ pytestmark = pytest.mark.slow
 Call = Callable[..., Any]
 
 FACES = Path(__file__).parents[2] / "examples" / "face_detection"
-SMALL = ("--limit", "4", "--max-queries", "150", "--shrink", "20", "--strengthen", "20")
+SMALL = ("--first", "4", "--max-queries", "150", "--shrink", "20", "--strengthen", "20")
 KINDS = {"object-vanished", "object-appeared", "object-moved"}
 
 
@@ -39,7 +39,7 @@ def test_the_dry_run_says_what_it_understood(
     call: Call, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    said = call("search", FACES, "--limit", "8", "--dry-run")
+    said = call("search", FACES, "--first", "8", "--dry-run")
     words = " ".join(said.out.split())
     assert said.code == 0, said.err
     assert "task: detection, decoding anchors" in words
@@ -101,7 +101,7 @@ def test_the_findings_deviate_still_when_tried_again(
 
 @pytest.mark.parametrize("find", ["compression", "kernel"])
 def test_other_deviations_are_searched_for(find: str, call: Call, tmp_path: Path) -> None:
-    limits = ("--limit", "2", "--max-queries", "40", "--shrink", "0")
+    limits = ("--first", "2", "--max-queries", "40", "--shrink", "0")
     options = ("--find", find, "--fail-on", "none", "--out", tmp_path / "run")
     said = call("search", FACES, *limits, *options)
     assert said.code == 0, said.err
@@ -125,7 +125,7 @@ def test_anchors_of_a_file_give_the_findings_of_cells(call: Call, tmp_path: Path
     changed = text.replace("cells = [[16, 2], [8, 6]]", 'anchors = "anchors.npz"')
     assert changed != text
     (folder / "pair.toml").write_text(changed)
-    limits = ("--limit", "1", "--max-queries", "60", "--shrink", "0", "--fail-on", "none")
+    limits = ("--first", "1", "--max-queries", "60", "--shrink", "0", "--fail-on", "none")
     for name, pair in (("cells", FACES), ("anchors", folder)):
         assert call("search", pair, *limits, "--out", tmp_path / name).code == 0
     (folder / "anchors.npz").unlink()
@@ -141,7 +141,7 @@ def test_anchors_of_a_file_give_the_findings_of_cells(call: Call, tmp_path: Path
 
 
 def test_strategies_are_compared_and_compressions_ranked(call: Call, tmp_path: Path) -> None:
-    limits = ("--limit", "2", "--max-queries", "30", "--rng-seeds", "1")
+    limits = ("--first", "2", "--max-queries", "30", "--rng-seeds", "1")
     strategies = ("--strategies", "boundary,random,dflare")
     said = call("bench", FACES, *strategies, *limits, "--out", tmp_path / "bench")
     assert said.code == 0, said.err

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from called_commands import call_here
 from edgeflare.cli.fleet_options import FleetOptions, user_words
 
-KEPT = ["search", "pair", "--limit", "5", "--find=any", "--chains", "3"]
+KEPT = ["search", "pair", "--first", "5", "--find=any", "--chains", "3"]
 OF_THE_FLEET = [
     ["--fleet", "local"],
     ["--fleet=h:1"],
@@ -77,7 +77,7 @@ def test_complete_options_are_not() -> None:
             "name one with --device",
         ),
         (["--device", "nosuch"], "nosuch"),
-        (["--seed-ids", "0:1000", "--dry-run"], "names seed 999"),
+        (["--seed-ids", "0:1000", "--dry-run"], "names seed 200"),
         (["--screen-only"], "makes and hands on the screening itself"),
         (["--total-queries", "100"], "--max-queries"),
     ],
@@ -88,4 +88,17 @@ def test_searches_that_no_fleet_can_make_are_refused(
     said = call_here("search", example, "--fleet", "local", "--out", tmp_path / "run", *words)
     assert said.code == 2
     assert expected in said.complaint()
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_dry_run_says_what_refining_may_cost_on_all_hosts(example: Path, tmp_path: Path) -> None:
+    words = ("--fleet", "local", "--first", "20", "--seed-ids", "4:20", "--unit-seeds", "8")
+    out = tmp_path / "run"
+    said = call_here(
+        *("search", example, *words, "--device", "emulated-builtin", "--shrink", "99"),
+        *("--dry-run", "--out", out),
+    )
+    assert said.code == 0, said.err
+    assert "1 units evaluate the seeds, 2 search from them" in said.out
+    assert "refined by at most 100 queries more, 1,600 for 16: --strengthen 0" in said.out
     assert not list(tmp_path.iterdir())

@@ -18,7 +18,7 @@ Call = Callable[..., Any]
 EXAMPLE = COMPRESSED.parent
 FOLDED = "shapes folded: SHAPE, STRIDED_SLICE, PACK as constants"
 BUDGET = (
-    *("--limit", "4", "--max-queries", "100", "--shrink", "0", "--within", "none"),
+    *("--first", "4", "--max-queries", "100", "--shrink", "0", "--within", "none"),
     *("--fail-on", "none"),
 )
 

@@ -84,8 +84,15 @@ def test_a_search_needs_trust(pair: Path, call: Call, tmp_path: Path) -> None:
     assert not (tmp_path / "run").exists()
 
 
+@pytest.fixture
+def nobody(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Somebody who has agreed to nothing yet."""
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+
+
+@pytest.mark.usefixtures("nobody")
 @pytest.mark.parametrize("command", ["replay", "explain", "export"])
-def test_what_a_run_names_is_imported_only_when_named_again(
+def test_what_a_run_names_is_imported_only_where_the_user_has_named_it(
     run: Path, pair: Path, call: Call, tmp_path: Path, command: str
 ) -> None:
     function = f"{pair / 'front.py'}:features"
@@ -106,6 +113,29 @@ def test_what_a_run_names_is_imported_only_when_named_again(
     named = call(command, run, *options, "--function", function)
     assert named.code == (1 if command == "replay" else 0), named.err
     assert (pair / "imported").exists()
+    again = call("explain", run, "0")
+    assert again.code == 0, again.err
+
+
+@pytest.mark.usefixtures("nobody")
+def test_what_a_trusted_pair_names_stays_trusted_as_long_as_it_is_that_code(
+    run: Path, pair: Path, call: Call, tmp_path: Path
+) -> None:
+    looked = call("search", pair, "--strategy", "climb", "--trust", "--dry-run")
+    assert looked.code == 0, looked.err
+    for command in (("explain", run), ("export", run, "0", "--out", tmp_path / "0.zip")):
+        said = call(*command)
+        assert said.code == 0, said.err
+    assert call("replay", run, "--out", tmp_path / "replay").code == 1
+    (pair / "imported").unlink()
+    (pair / "front.py").write_text(FRONT_END.replace("8000.0", "7000.0"))
+    try:
+        changed = call("explain", run)
+    finally:
+        (pair / "front.py").write_text(FRONT_END)
+    assert changed.code == 2
+    assert "its code is another than you agreed to: if you trust it, name it" in changed.complaint()
+    assert not (pair / "imported").exists()
 
 
 def test_a_front_end_that_changed_since_is_refused(run: Path, pair: Path, call: Call) -> None:

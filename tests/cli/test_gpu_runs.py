@@ -18,7 +18,7 @@ Call = Callable[..., Any]
 EXAMPLES = Path(__file__).parents[2] / "examples"
 WORDS = EXAMPLES / "spoken_words"
 BUDGET = (
-    *("--find", "kernel", "--device", "emulated-gpu", "--limit", "3", "--max-queries", "100"),
+    *("--find", "kernel", "--device", "emulated-gpu", "--first", "3", "--max-queries", "100"),
     *("--shrink", "0", "--within", "none", "--ensemble", "xnnpack,dequantized"),
 )
 SHORTCUT = 6
@@ -67,7 +67,7 @@ def test_a_run_is_explained_and_replayed_and_says_on_what_it_computed(
 
 
 def test_a_model_that_it_refuses_is_one_line(call: Call, tmp_path: Path) -> None:
-    options = ("--device", "emulated-gpu", "--limit", "2", "--out", tmp_path / "run")
+    options = ("--device", "emulated-gpu", "--first", "2", "--out", tmp_path / "run")
     said = call("search", EXAMPLES / "fashion_lenet4", *options)
     assert said.code == 2
     assert "tensors that are sized while it runs" in said.err
@@ -80,7 +80,7 @@ def test_without_a_driver_it_says_what_to_install(
 ) -> None:
     for name in ("VK_DRIVER_FILES", "VK_ICD_FILENAMES"):
         monkeypatch.setenv(name, "/nowhere/at_all.json")
-    options = ("--device", "emulated-gpu", "--limit", "2", "--out", tmp_path / "run")
+    options = ("--device", "emulated-gpu", "--first", "2", "--out", tmp_path / "run")
     said = call("search", WORDS, *options)
     assert said.code == 2
     assert "apt-get install libvulkan1 chromium" in said.err

@@ -14,7 +14,7 @@ pytestmark = [pytest.mark.slow, pytest.mark.whitebox]
 Call = Callable[..., Any]
 
 PAIR = Path(__file__).parents[2] / "examples" / "fashion_lenet4"
-SHORT = ("--limit", "2", "--shrink", "0", "--fail-on", "none", "--device", "emulated-xnnpack")
+SHORT = ("--first", "2", "--shrink", "0", "--fail-on", "none", "--device", "emulated-xnnpack")
 
 
 @pytest.mark.parametrize(

@@ -18,7 +18,7 @@ pytestmark = pytest.mark.slow
 
 TEST = 40
 SMALL = (
-    *("--limit", "10", "--max-queries", "150", "--chains", "16"),
+    *("--first", "10", "--max-queries", "150", "--chains", "16"),
     *("--shrink", "0", "--within", "none"),
 )
 
@@ -155,7 +155,7 @@ def test_the_names_of_seed_files_are_kept(
     folder: Path, example: Path, tmp_path: Path, call: Callable[..., Any]
 ) -> None:
     run, again = tmp_path / "run", tmp_path / "again"
-    options = ("--seeds", folder, *SMALL, "--limit", "2", "--fail-on", "none", "--out", run)
+    options = ("--seeds", folder, *SMALL, "--first", "2", "--fail-on", "none", "--out", run)
     assert "shoe" in call("search", example, *options).out
     entries = document(run)["findings"]
     assert [e["seed_name"] for e in entries] == [

@@ -29,7 +29,7 @@ BRIEF = ("--behaviour", "error", "--inputs", "100", "--precision", ".9")
 
 
 def searched(pair: Path, run: Path, call: Call, limit: int) -> Path:
-    options = ("--max-queries", "20", "--shrink", "0", "--fail-on", "none", "--limit", str(limit))
+    options = ("--max-queries", "20", "--shrink", "0", "--fail-on", "none", "--first", str(limit))
     assert call("search", pair, *options, "--out", run).code == 0
     return run
 
@@ -69,8 +69,8 @@ def inspection(run: Path) -> dict[str, Any]:
 
 
 def contents(run: Path) -> dict[str, bytes]:
-    """Return all files of a run, but what SQLite keeps beside its database."""
-    files = [path for path in run.rglob("*") if path.is_file() and not path.name.endswith("-shm")]
+    """Return all files of a run."""
+    files = [path for path in run.rglob("*") if path.is_file()]
     return {str(path.relative_to(run)): path.read_bytes() for path in files}
 
 

@@ -28,7 +28,7 @@ from laboratory import untimed
 pytestmark = pytest.mark.slow
 
 LONG = (
-    *("--limit", "20", "--max-queries", "800", "--chains", "16"),
+    *("--first", "20", "--max-queries", "800", "--chains", "16"),
     *("--shrink", "40", "--fail-on", "none"),
 )
 DEADLINE_SECONDS = 300.0
@@ -81,7 +81,7 @@ def test_ctrl_c_leaves_a_valid_run_that_goes_on_as_if_nothing_had_happened(
 
     assert process.returncode == 130
     assert "Traceback" not in err
-    assert "stopping: verifying what was found" in err
+    assert "stopping at Ctrl-C: verifying what was found" in err
     document = json.loads((out / "run.json").read_bytes())
     validate(document)
     assert document["stopped_by"] == "interrupt"
@@ -114,10 +114,12 @@ def test_a_killed_run_can_be_reported_and_so_can_one_that_was_killed_when_resume
 
     with search(example, out, "--resume") as process:
         await_the_search(out, stint=2)
-        process.send_signal(signal.SIGINT)
-        process.communicate(timeout=DEADLINE_SECONDS)
+        process.send_signal(signal.SIGTERM)
+        printed, err = process.communicate(timeout=DEADLINE_SECONDS)
+    assert "stopping at SIGTERM: verifying what was found; SIGTERM again stops at once" in err
+    assert "stopped by SIGTERM before its end" in printed
     interrupted = load_document(RunDirectory(out))
-    assert interrupted.stopped_by == "interrupt"
+    assert interrupted.stopped_by == "sigterm"
 
     with search(example, out, "--resume") as process:
         while (out / "run.json").exists() and process.poll() is None:
@@ -132,7 +134,7 @@ def test_a_killed_run_can_be_reported_and_so_can_one_that_was_killed_when_resume
 
 def test_on_a_terminal_progress_is_live(example: Path, tmp_path: Path) -> None:
     terminal, end = pty.openpty()
-    options = ("--limit", "4", "--max-queries", "100", "--fail-on", "none")
+    options = ("--first", "4", "--max-queries", "100", "--fail-on", "none")
     command = [sys.executable, "-m", "edgeflare", "search", str(example), *options]
     environment = {**os.environ, "TERM": "xterm-256color", "COLUMNS": "100", "LINES": "30"}
     with subprocess.Popen(

@@ -9,18 +9,21 @@ import weakref
 
 import pytest
 
-from edgeflare.cli.interruptible import as_ctrl_c
+from edgeflare.cli.interruptible import as_ctrl_c, stopped_by
+
+SIGNALS = [(signal.SIGINT, "Ctrl-C"), (signal.SIGTERM, "SIGTERM")]
 
 
-@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM])
-def test_it_ends_what_runs(how: signal.Signals) -> None:
-    with pytest.raises(KeyboardInterrupt), as_ctrl_c():
+@pytest.mark.parametrize(("how", "word"), SIGNALS)
+def test_it_ends_what_runs(how: signal.Signals, word: str) -> None:
+    with pytest.raises(KeyboardInterrupt) as ended, as_ctrl_c():
         signal.raise_signal(how)
+    assert stopped_by(ended.value) == word
 
 
-@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize(("how", "word"), SIGNALS)
 def test_it_is_not_lost_in_a_callback_out_of_which_nothing_can_be_raised(
-    how: signal.Signals,
+    how: signal.Signals, word: str
 ) -> None:
     def interrupted(_gone: object) -> None:
         signal.raise_signal(how)
@@ -34,8 +37,9 @@ def test_it_is_not_lost_in_a_callback_out_of_which_nothing_can_be_raised(
         time.sleep(10)
 
     begun = time.monotonic()
-    with pytest.raises(KeyboardInterrupt), as_ctrl_c():
+    with pytest.raises(KeyboardInterrupt) as ended, as_ctrl_c():
         work()
+    assert stopped_by(ended.value) == word
     assert time.monotonic() - begun < 5
 
 

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import json
+import os
+import sqlite3
 import sys
 from collections.abc import Callable
+from contextlib import closing
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
@@ -12,6 +15,9 @@ from typing import Any
 import jsonschema
 import pytest
 
+from edgeflare.matrix.matrix_folder import claimed_matrix
+from edgeflare.record.folder_contents import write_atomically
+from edgeflare.run.run_directory import RunDirectory
 from networks import write_pair
 
 pytestmark = pytest.mark.slow
@@ -19,7 +25,7 @@ pytestmark = pytest.mark.slow
 Call = Callable[..., Any]
 
 BUDGET = (
-    *("--find", "kernel", "--limit", "2", "--max-queries", "10", "--ensemble", "xnnpack"),
+    *("--find", "kernel", "--first", "2", "--max-queries", "10", "--ensemble", "xnnpack"),
     *("--shrink", "0", "--within", "none", "--fail-on", "none"),
 )
 
@@ -123,13 +129,21 @@ def test_conform_says_which_kernel_sets_are_wrong(
     said = call("conform", *asked, "--models", "16", "--out", out, "--resume", "--json")
     shown = json.loads(said.out)
     assert shown == document
+    with closing(sqlite3.connect(out / "builtin" / "conform.db")) as journal, journal:
+        ((noted,),) = journal.execute("SELECT value FROM about WHERE key = 'device'")
+        device = json.loads(noted)
+        device["cpu_features"].append("sve2")
+        journal.execute("UPDATE about SET value = ? WHERE key = 'device'", (json.dumps(device),))
+    said = call("conform", *asked, "--models", "16", "--out", out, "--resume")
+    assert said.code == 2
+    assert "sve2, and this is one whose processor has no others" in said.err
 
 
 def test_a_dry_run_says_what_each_kernel_set_would_do_and_writes_nothing(
     call: Call, tmp_path: Path, board: Callable[..., str]
 ) -> None:
     pair, out = write_pair(tmp_path / "pair", "resnet"), tmp_path / "out"
-    asked = ("--device", board("xnnpack", "builtin"), "--trust", "--limit", "1", "--out", out)
+    asked = ("--device", board("xnnpack", "builtin"), "--trust", "--first", "1", "--out", out)
     said = call("search", pair, *asked, "--dry-run")
     assert said.code == 0, said.err
     assert said.out.count("nothing was written") == 2
@@ -141,7 +155,7 @@ def test_a_dry_run_says_what_each_kernel_set_would_do_and_writes_nothing(
     [
         (("--device", "emulated-all", "--device", "emulated-gpu"), "give it alone"),
         (("--device", "emulated-non/all"), 'unknown device "emulated-non"'),
-        (("--device", "emulated-all", "--out", "."), "neither empty nor of the runs of kernel"),
+        (("--device", "emulated-all", "--out", "."), "neither empty nor a matrix of kernel"),
     ],
 )
 def test_what_cannot_be_done_is_one_line(
@@ -157,12 +171,13 @@ def test_what_cannot_be_done_costs_no_earlier_matrix(
     call: Call, example: Path, tmp_path: Path, board: Callable[..., str]
 ) -> None:
     out = tmp_path / "out"
-    for kernels in ("xnnpack", "micro"):
-        (out / kernels).mkdir(parents=True)
-        (out / kernels / "run.db").touch()
-    (out / "matrix.json").write_text("{}")
+    with claimed_matrix(out, resume=False, overwrite=False):
+        for kernels in ("xnnpack", "micro"):
+            os.close(RunDirectory.claim(out / kernels, overwrite=False)[1])
+            (out / kernels / "run.db").touch()
+        write_atomically(out / "matrix.json", b"{}")
     before = sorted(out.rglob("*"))
-    device = ("--device", board("xnnpack"), "--trust", "--limit", "1")
+    device = ("--device", board("xnnpack"), "--trust", "--first", "1")
     said = call(
         *("search", example, *device, "--test", tmp_path / "absent.npz"),
         *("--out", out, "--overwrite"),
@@ -176,13 +191,13 @@ def test_a_search_that_searched_nothing_passes_nothing(
     call: Call, example: Path, tmp_path: Path, board: Callable[..., str]
 ) -> None:
     device = ("--device", board("xnnpack", "builtin"), "--trust")
-    options = ("--limit", "2", "--total-time", "0.001", "--out", tmp_path / "out")
+    options = ("--first", "2", "--total-time", "0.001", "--out", tmp_path / "out")
     said = call("search", example, *device, *options)
     assert said.code == 2
     assert "so nothing can pass" in said.err
 
 
 def test_commands_for_one_device_say_who_takes_all(call: Call, example: Path) -> None:
-    answered = call("survey", example, "--device", "emulated-all", "--limit", "2")
+    answered = call("survey", example, "--device", "emulated-all", "--first", "2")
     assert answered.code == 2
     assert "which search, replay and conform take alone" in answered.err

@@ -21,7 +21,7 @@ pytestmark = pytest.mark.slow
 Call = Callable[..., Any]
 
 LIMITS = (
-    *("--limit", "5", "--max-queries", "100", "--shrink", "5", "--within", "none"),
+    *("--first", "5", "--max-queries", "100", "--shrink", "5", "--within", "none"),
     *("--fail-on", "none"),
 )
 OF_NO_SEED = ("--coverage", "0.25,0.5")
@@ -72,7 +72,7 @@ def document_of(run: Path) -> dict[str, Any]:
 
 
 def test_a_screening_needs_no_gate(call: Call, example: Path, tmp_path: Path) -> None:
-    few = ("--limit", "2", "--max-queries", "20")
+    few = ("--first", "2", "--max-queries", "20")
     said = call("search", example, *few, "--screen-only", "--out", tmp_path / "screening")
     assert said.code == 0, said.err
 
@@ -169,7 +169,7 @@ BAD_SEARCHES: dict[str, tuple[str, tuple[str, ...]]] = {
     "no file": ("--seed-ids {f}/absent.txt", ("or a file of them (No such file",)),
     "beyond": (
         "--seed-ids 3:9 --strategy random",
-        ("--seed-ids names seed 8, and fashion_lenet4 has 5 (0 to 4, by --limit)",),
+        ("--seed-ids names seed 5, and --first 5 takes 0:5: name some of these",),
     ),
     "total": (
         "--seed-ids 0:2 --strategy random --total-queries 100",
@@ -317,7 +317,7 @@ def test_seeds_keep_their_names(
 
 def test_what_models_take_beside_the_seeds_is_merged(call: Call, tmp_path: Path) -> None:
     pair = write_two_inputs_pair(tmp_path / "pair")
-    search = (pair, "--limit", "3", "--find", "compression", "--max-queries", "300")
+    search = (pair, "--first", "3", "--find", "compression", "--max-queries", "300")
     document = assert_merged_is_whole(
         call, tmp_path, *search, "--shrink", "5", "--within", "none", "--fail-on", "none"
     )

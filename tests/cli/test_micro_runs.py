@@ -15,7 +15,7 @@ Call = Callable[..., Any]
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 BUDGET = (
-    *("--find", "kernel", "--limit", "6", "--max-queries", "300", "--shrink", "0"),
+    *("--find", "kernel", "--first", "6", "--max-queries", "300", "--shrink", "0"),
     *("--within", "none", "--fail-on", "none"),
 )
 
@@ -51,12 +51,12 @@ def test_a_run_is_explained_and_replayed_and_says_what_arena_it_took(
 def test_a_survey_and_a_ranking_run_there(call: Call, tmp_path: Path) -> None:
     pair, device = EXAMPLES / "fashion_lenet4", ("--device", "emulated-micro")
     run = tmp_path / "survey"
-    asked = ("--conditions", "fog", "--severities", "3", "--limit", "30", "--device-queries", "10")
+    asked = ("--conditions", "fog", "--severities", "3", "--first", "30", "--device-queries", "10")
     said = call("survey", pair, *device, *asked, "--findings", "0", "--out", run)
     assert said.code == 0, said.err
     assert document_of(run)["devices"][0]["provenance"]["runtime"] == "tflite-micro"
     other = ("--compressed", pair / "original.tflite")
-    budget = ("--limit", "2", "--max-queries", "10", "--shrink", "0")
+    budget = ("--first", "2", "--max-queries", "10", "--shrink", "0")
     said = call("rank", pair, *device, *other, *budget, "--out", tmp_path / "rank")
     assert said.code == 0, said.err
     ranking = json.loads((tmp_path / "rank" / "rank.json").read_bytes())
@@ -70,7 +70,7 @@ def test_a_model_that_does_not_fit_the_arena_is_one_line(
     profile = tmp_path / "device_profiles" / "small.toml"
     profile.parent.mkdir()
     profile.write_text('extends = "emulated-micro"\narena_bytes = 4096\n')
-    options = ("--device", "small", "--limit", "2", "--out", tmp_path / "run")
+    options = ("--device", "small", "--first", "2", "--out", tmp_path / "run")
     said = call("search", EXAMPLES / "fashion_lenet4", *options)
     assert said.code == 2
     assert "and the device's profile allows 4,096: set a higher arena_bytes" in said.err

@@ -88,7 +88,7 @@ def test_an_installed_operator_changes_a_search_only_when_it_is_asked_for(
     monkeypatch: pytest.MonkeyPatch,
     tmp_path: Path,
 ) -> None:
-    options = ("--limit", "3", "--max-queries", "100", "--shrink", "0", "--fail-on", "none")
+    options = ("--first", "3", "--max-queries", "100", "--shrink", "0", "--fail-on", "none")
     before = tmp_path / "before"
     assert call("search", example, *options, "--out", before).code == 0
 

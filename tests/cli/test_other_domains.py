@@ -28,7 +28,7 @@ Call = Callable[..., Any]
 
 TESTS = Path(__file__).parents[1]
 LIMITS = (
-    *("--limit", "4", "--max-queries", "300"),
+    *("--first", "4", "--max-queries", "300"),
     *("--shrink", "40", "--strengthen", "40", "--within", "none"),
 )
 

@@ -64,7 +64,7 @@ class Overlaid:
 @pytest.fixture(scope="module")
 def overlaid(example: Path, call: Call, tmp_path_factory: pytest.TempPathFactory) -> Overlaid:
     run = tmp_path_factory.mktemp("an overlaid") / "run"
-    options = ("--find", "kernel", "--device", "emulated-builtin", "--limit", "6")
+    options = ("--find", "kernel", "--device", "emulated-builtin", "--first", "6")
     effort = ("--max-queries", "300", "--shrink", "0", "--fail-on", "none")
     assert call("search", example, *options, *effort, "--out", run).code == 0
     said = call("explain", run, "--model-explorer")

@@ -95,7 +95,7 @@ def pair(planted: Planted, tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def explained(pair: Path, planted: Planted, call: Call) -> list[dict[str, Any]]:
     run = pair.parent / "run"
-    bounds = ("--limit", "2", "--max-queries", str(planted.queries), "--shrink", "0")
+    bounds = ("--first", "2", "--max-queries", str(planted.queries), "--shrink", "0")
     # Between two neighbouring thresholds lies one value of a score in 8 bits, which is a tie.
     find = ("--find", "kernel", "--ties", "include", "--fail-on", "none")
     said = call("search", pair, "--trust", *DEVICE, *find, *bounds, "--out", run)
@@ -115,7 +115,7 @@ def test_explain_names_the_stage_and_never_kernels(
 
 
 def test_the_dry_run_names_the_stage(pair: Path, planted: Planted, call: Call) -> None:
-    dry_run = call("search", pair, "--trust", *DEVICE, "--limit", "2", "--dry-run")
+    dry_run = call("search", pair, "--trust", *DEVICE, "--first", "2", "--dry-run")
     said = " ".join(dry_run.out.split())
     _, _, inputs = said.partition("input stage: the model's inputs on the device ")
     if planted.verdict == "input-stage":
@@ -137,7 +137,7 @@ def test_a_sound_function_gives_the_findings_of_the_named_decoding(
     (folder / "pair.toml").write_text(f"{text}[task]\n{keys}")
     # A search at random depends on decisions alone, and not on margins of what is no object; ties
     # with suppressed boxes are known to the named decoding alone.
-    bounds = ["--strategy", "random", "--limit", "3", "--max-queries", "60", "--shrink", "0"]
+    bounds = ["--strategy", "random", "--first", "3", "--max-queries", "60", "--shrink", "0"]
     bounds += ["--ties", "include"]
     findings: list[list[tuple[str, str]]] = []
     for pair in (ROOT / "examples" / "face_detection", folder):

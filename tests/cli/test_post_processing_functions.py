@@ -124,9 +124,15 @@ def test_a_run_is_read_without_the_function(run: Path, pair: Path, call: Call) -
 
 
 @pytest.mark.parametrize("command", ["replay", "explain"])
-def test_what_opens_the_models_needs_the_function_named_again(
-    run: Path, pair: Path, call: Call, tmp_path: Path, command: str
+def test_what_opens_the_models_needs_the_function_agreed_to(
+    run: Path,
+    pair: Path,
+    call: Call,
+    tmp_path: Path,
+    command: str,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
     function = f"{pair / 'decode.py'}:decode"
     options: tuple[Any, ...] = ("--out", tmp_path / "replay") if command == "replay" else ()
     (pair / "imported").unlink(missing_ok=True)

@@ -6,7 +6,7 @@ from math import inf
 import pytest
 from rich.console import Console
 
-from edgeflare.campaign.observer import Progress
+from edgeflare.campaign.observer import Progress, RefinementProgress
 from edgeflare.cli.progress import observe
 from edgeflare.survey.phases.survey_observer import DeviceProgress
 
@@ -30,10 +30,12 @@ def test_lines_say_the_time_that_is_left() -> None:
     with observe(Console(file=said)) as observer:
         observer.searched(report(1, 1.0))
         observer.searched(report(40, 400.0))
+        observer.refined(RefinementProgress(40, 40, 2_400, 0, 601))
         observer.verified(3, 3)
     assert said.getvalue().splitlines() == [
         "search 1/40 · 1 found · 100 queries · 100/s · time left unknown",
         "search 40/40 · 40 found · 4,000 queries · 10/s",
+        "refine 40/40 · 2,400 queries",
         "verify 3/3",
     ]
 

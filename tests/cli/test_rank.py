@@ -23,6 +23,7 @@ from edgeflare.run import run_document as report_document
 from edgeflare.run.load_document import load_document
 from edgeflare.run.plan import SHRINK
 from edgeflare.run.run_directory import RunDirectory
+from edgeflare.untrusted_text import for_markdown
 from example_compressions import SEEDS, Models, make_models
 from interrupted_commands import started
 
@@ -145,10 +146,10 @@ def test_it_is_told_on_the_terminal_and_in_markdown(asked: Asked) -> None:
     document = asked.document
     markdown = (asked.out / "rank.md").read_text()
     for one in document["models"]:
-        assert f"| {one['place']} | {one['name']} | " in markdown
+        assert f"| {one['place']} | {for_markdown(one['name'])} | " in markdown
     text = " ".join(asked.said.out.split())
     for sentence in document["sentences"]:
-        assert sentence in markdown
+        assert for_markdown(sentence) in markdown
         assert sentence in text
     assert "pruned85" in document["sentences"][1]
     assert "measuring 3 of 3: pruned85" in asked.said.err
@@ -237,7 +238,10 @@ def test_ctrl_c_keeps_what_is_complete_and_the_same_command_goes_on(
         (("--compressed", "dynamic.tflite", "--rng-seeds", "0,x"), "--rng-seeds 'x'"),
         (("--compressed", "dynamic.tflite", "--rng-seeds", "0,0"), "named 2 times"),
         (("--compressed", "dynamic.tflite", "--labelled", "absent.npz"), "--labelled absent.npz"),
-        (("--compressed", "dynamic.tflite", "--labelled", "bare.npz"), "bare.npz has no labels"),
+        (
+            ("--compressed", "dynamic.tflite", "--labelled", "bare.npz"),
+            "bare.npz tells who is right",
+        ),
     ],
 )
 def test_a_mistake_is_one_line_and_writes_nothing(
@@ -280,7 +284,7 @@ def test_models_without_a_folder_need_seeds_and_are_told_so(
 @pytest.mark.slow
 def test_one_seed_is_never_significant(call: Call, asked: Asked, tmp_path: Path) -> None:
     out = tmp_path / "out"
-    said = call("rank", *asked.options, "--limit", "1", "--out", out)
+    said = call("rank", *asked.options, "--first", "1", "--out", out)
     assert said.code == 0, said.err
     document = json.loads((out / "rank.json").read_bytes())
     assert not any(one["significant"] for one in document["comparisons"])

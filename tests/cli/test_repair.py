@@ -18,7 +18,7 @@ import numpy as np
 import pytest
 from jsonschema import Draft202012Validator
 
-from edgeflare.repair import repair_cost, repair_document, repair_run
+from edgeflare.repair import candidate_choice, repair_cost, repair_document, repair_run
 from edgeflare.repair.candidate_plans import candidate_plans
 from networks import pair_of
 
@@ -120,7 +120,7 @@ def test_the_folder_is_a_pair_to_search(repaired: tuple[Path, Any], call: Call) 
     said = call("explain", out)
     assert said.code == 2
     assert "it holds a repair: search its model first" in said.complaint()
-    said = call("search", out, "--limit", "2", "--dry-run")
+    said = call("search", out, "--first", "2", "--dry-run")
     assert said.code == 0, said.err
     assert "0 of the first 2 seeds already deviate" in said.out
 
@@ -194,8 +194,35 @@ def test_what_does_not_surely_gain_is_not_written(half: Path, call: Call, tmp_pa
     found = document(out)
     assert not found["written"]
     assert found["chosen"] is None
-    assert {path.name for path in out.iterdir()} == {"repair.json", "candidates"}
+    made = {"repair.json", "candidates", "contents.jsonl"}
+    assert {path.name for path in out.iterdir()} == made
     assert "No model is written: nothing deviates on the inputs to choose by" in said.out
+
+
+@pytest.mark.slow
+def test_what_is_too_slow_is_not_written_and_what_it_would_give_is_said(
+    half: Path, call: Call, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    slow = repair_cost.Cost("emulated-builtin", 43296, 41504, 44e-6, 126e-6, 2.87, 2.8, 2.9, 10)
+    monkeypatch.setattr(candidate_choice, "cost_on", lambda *_: slow)
+    out = tmp_path / "out"
+    said = call("repair", half, "--method", "weights-only", "--out", out)
+    assert said.code == 0, said.err
+    found = document(out)
+    assert not found["written"]
+    assert found["why"] == "the limits exclude every candidate"
+    offered = found["offered"]
+    assert offered["candidate"] == "rounding+weights-only"
+    (tried,) = (one for one in found["candidates"] if one["name"] == offered["candidate"])
+    assert (tried["needs"], tried["latency"][0]["ratio_low"]) == ({"--max-latency": "+187%"}, 2.8)
+    assert (out / tried["file"]).is_file()
+    counts = [offered["judged"][name] for name in ("tight", "wide", "sampled")]
+    before, after = (sum(one[when]["deviating"] for one in counts) for when in ("before", "after"))
+    words = " ".join(said.out.split())
+    assert f"rounding+weights-only: {after} instead of {before} of these inputs near" in words
+    assert "which needs --max-latency +187%: --max-latency none" in words
+    assert call("report", out, "--html").code == 0
+    assert f"{after} instead of {before} of these" in (out / "repair.html").read_text()
 
 
 def test_a_dry_run_says_what_would_be_tried(example: Path, call: Call, tmp_path: Path) -> None:
@@ -205,6 +232,7 @@ def test_a_dry_run_says_what_would_be_tried(example: Path, call: Call, tmp_path:
     words = " ".join(said.out.split())
     assert "120 seeds to fit with, 40 to choose by, 40 to judge" in words
     assert "Candidates: bias, ranges, rounding, ranges+rounding; on emulated-builtin." in words
+    assert "chosen within --max-size +5% and --max-latency +5%." in words
     said = call("repair", example, "--out", out, "--dry-run")
     assert "precision-search where weights-only is beyond the limits" in " ".join(said.out.split())
     assert not out.exists()
@@ -272,7 +300,7 @@ def test_a_search_for_precision_says_its_path_and_the_blocks_to_blame(
     errors = [one["margin_difference"] for one in first["path"] if not one["taken_back"]]
     assert errors[-1] == min(errors)
     for one in by_name.values():
-        assert (one["latency_ratio"] is None) is (one["set_aside"] is not None)
+        assert (one["latency_ratio"] is None) is (one["score"] is None)
     assert found["front"]
     assert set(found["front"]) <= {name for name, one in by_name.items() if one["score"]}
     assert min(by_name.values(), key=lambda one: one["score"] or 2)["name"] in found["front"]
@@ -293,7 +321,6 @@ def test_a_search_for_precision_says_its_path_and_the_blocks_to_blame(
         (("--search-again",), "--search-again needs a run"),
         (("--ensemble", "xnnpack"), "--ensemble is for --search-again"),
         (("--original", "nowhere.tflite"), "there is no model file nowhere.tflite"),
-        (("--max-latency", "+5%"), "measured on the device: name one with --device"),
     ],
 )
 def test_options_that_do_not_go_together(

@@ -159,7 +159,7 @@ def test_the_model_and_the_shifts_alone_are_written(repaired: tuple[Path, Any], 
     ):
         assert hashlib.sha256((out / name).read_bytes()).hexdigest() == sha256
     assert len((out / alone["file"]).read_bytes()) == alone["bytes"]
-    said = call("search", out, "--limit", "2", "--dry-run", "--trust")
+    said = call("search", out, "--first", "2", "--dry-run", "--trust")
     assert said.code == 0, said.err
 
 
@@ -233,7 +233,7 @@ def test_a_model_that_is_not_what_it_was(
 ) -> None:
     pair, run = tmp_path / "pair", tmp_path / "run"
     shutil.copytree(example, pair, ignore=shutil.ignore_patterns("*.py"))
-    options = ("--limit", "1", "--shrink", "0", "--fail-on", "none")
+    options = ("--first", "1", "--shrink", "0", "--fail-on", "none")
     assert call("search", pair, *options, "--out", run).code == 0
     shutil.copy(biased, pair / "compressed.tflite")
 
@@ -251,7 +251,7 @@ def test_a_run_without_an_original(example: Path, call: Call, tmp_path: Path) ->
     kept = [line for line in said.splitlines() if not line.startswith("original")]
     (pair / "pair.toml").write_text("\n".join(kept))
     options = (
-        *("--find", "kernel", "--limit", "1", "--max-queries", "20"),
+        *("--find", "kernel", "--first", "1", "--max-queries", "20"),
         *("--shrink", "0", "--fail-on", "none"),
     )
     assert call("search", pair, *options, "--out", run).code == 0
@@ -289,7 +289,8 @@ def test_ctrl_c_leaves_no_model_and_a_way_to_go_on(run: Path, pair: Path, tmp_pa
         last = process.stderr.read().splitlines()[-1]
         assert process.wait(timeout=300) == 130
     assert last == (
-        f"edgeflare: stopped: the candidates that were tried are in {tmp_path / 'out'}, no model is"
-        " chosen; the same command with --resume goes on"
+        f"edgeflare: stopped by Ctrl-C: the candidates that were tried are in {tmp_path / 'out'},"
+        " no model is chosen; the same command with --resume goes on"
     )
-    assert [path.name for path in (tmp_path / "out").iterdir()] == ["candidates"]
+    left = {"candidates", "contents.jsonl"}
+    assert {path.name for path in (tmp_path / "out").iterdir()} == left

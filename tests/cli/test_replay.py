@@ -13,11 +13,11 @@ from typing import Any
 import jsonschema
 import pytest
 
+from edgeflare.record.folder_contents import write_atomically
 from edgeflare.replay import replay_run
 from edgeflare.replay.past_run import PastRun
 from edgeflare.replay.replay_header import replay_note
 from edgeflare.run import run_document as report_document
-from edgeflare.run.run_directory import write_atomically
 from laboratory import untimed
 
 UNREFINED = ("--shrink", "0", "--within", "none", "--fail-on", "none")
@@ -44,7 +44,7 @@ def broken(
 ) -> Path:
     """A search of a compressed model with a fault in its last layer."""
     run = tmp_path_factory.mktemp("broken") / "run"
-    options = ("--compressed", biased, "--limit", "4", *UNREFINED)
+    options = ("--compressed", biased, "--first", "4", *UNREFINED)
     assert call("search", example, *options, "--out", run).code == 0
     assert document_of(run)["deviating_seeds"]
     return run
@@ -186,7 +186,7 @@ def copied(finished: Any, tmp_path: Path) -> Path:
     return run
 
 
-ONE = ("--limit", "1", "--max-queries", "150", *UNREFINED)
+ONE = ("--first", "1", "--max-queries", "150", *UNREFINED)
 
 
 def test_a_model_that_is_not_what_it_was(
@@ -221,7 +221,7 @@ def test_what_is_no_run_or_found_nothing(
     example: Path, finished: Any, call: Call, tmp_path: Path
 ) -> None:
     empty = tmp_path / "empty"
-    options = ("--limit", "1", "--max-queries", "1", "--shrink", "0", "--fail-on", "none")
+    options = ("--first", "1", "--max-queries", "1", "--shrink", "0", "--fail-on", "none")
     assert call("search", example, *options, "--out", empty).code == 0
 
     assert call("replay", empty).complaint() == (
@@ -256,7 +256,7 @@ def test_replays_beside_their_run(finished: Any, replayed: Replayed, call: Call)
 def test_searches_with_other_run_seeds_find_inputs_of_their_own(
     example: Path, finished: Any, small: tuple[str, ...], call: Call, tmp_path: Path
 ) -> None:
-    call("search", example, *small, "--limit", "3", "--rng-seed", "5", "--out", tmp_path / "other")
+    call("search", example, *small, "--first", "3", "--rng-seed", "5", "--out", tmp_path / "other")
 
     compared = json.loads(call("compare", finished.folder, tmp_path / "other", "--json").out)
 

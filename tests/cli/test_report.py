@@ -110,7 +110,7 @@ def test_without_the_extra_it_says_how_to_get_it(
 def test_a_file_that_cannot_be_written_is_one_line(call: Any, run: Path) -> None:
     (run / "findings.csv").mkdir()
     said = call("report", run, "--csv")
-    assert said.code == 3
+    assert said.code == 2
     assert "findings.csv" in said.complaint()
 
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from edgeflare.run.run_lock import lock_run
+from edgeflare.record.folder_lock import lock_folder
 from linear_laboratory import linear_laboratory
 from surveyed_runs import surveyed_run
 from surveying import LaboratorySurvey, StoppingObserver
@@ -98,7 +98,7 @@ def test_a_survey_that_is_still_running_says_so(
     stop: dict[str, Any], call: Any, tmp_path: Path
 ) -> None:
     LaboratorySurvey(linear_laboratory(tmp_path)).run("run", StoppingObserver(**stop))
-    lock = lock_run(tmp_path / "run")
+    lock = lock_folder(tmp_path / "run")
     said = call("report", tmp_path / "run")
     assert "--resume" not in said.out + said.err
     assert "still running" in said.out + said.err

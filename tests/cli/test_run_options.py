@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
 
 from edgeflare.cli.run_options import RunFolder
 from edgeflare.errors import UserError
+from edgeflare.record.folder_contents import write_atomically
+from edgeflare.run.run_directory import RunDirectory
 
 
 @pytest.mark.parametrize(
@@ -23,7 +26,8 @@ def test_contradictions_are_refused(folder: RunFolder, message: str) -> None:
 
 
 def test_a_run_that_begins_is_not_written_over_another(tmp_path: Path) -> None:
-    (tmp_path / "run.json").write_text("{}")
+    os.close(RunDirectory.claim(tmp_path, overwrite=False)[1])
+    write_atomically(tmp_path / "run.json", b"{}")
     with pytest.raises(UserError, match="holds a run already"):
         RunFolder(tmp_path).choose("pair")
     assert RunFolder(tmp_path, overwrite=True).choose("pair") == tmp_path

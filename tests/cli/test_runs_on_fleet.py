@@ -18,7 +18,7 @@ from edgeflare.fleet.work.unit_attempt import AttemptResult
 from run_content import content_differences
 from summed_up_runs import summed_up_content
 
-SHORT = ("--limit", "3", "--max-queries", "40")
+SHORT = ("--first", "3", "--max-queries", "40")
 FLEET = ("--fleet", "local", "--fleet-devices", "2")
 
 

@@ -14,7 +14,7 @@ from summed_up_runs import summed_up_content
 
 pytestmark = [pytest.mark.fleet, pytest.mark.slow]
 
-SHORT = ("--limit", "3", "--max-queries", "40")
+SHORT = ("--first", "3", "--max-queries", "40")
 FLEET = ("--fleet", "local", "--fleet-devices", "2")
 Call = Callable[..., Any]
 

@@ -30,7 +30,7 @@ TOTALS = {
     *("overhead_device_queries", "host_evaluations", "setup_seconds", "wall_seconds"),
     *("verify_seconds", "mean_seconds", "device_busy_seconds", "ties", "flaky"),
 }
-FEW = ("--limit", "2")
+FEW = ("--first", "2")
 KERNEL_TIES = ("--ties", "include", "--device", "emulated-reference", "--max-queries", "200")
 FINDING = {
     *("seed_id", "kind", "device", "queries", "device_queries", "labels", "probabilities"),
@@ -74,6 +74,48 @@ def test_without_a_terminal_progress_is_plain_lines(finished: Any) -> None:
     assert lines[-1].startswith("verify ")
     assert "findings" in finished.said.out
     assert str(finished.folder) in finished.said.out.replace("\n", "")
+
+
+def test_a_limit_takes_of_each_class_and_a_larger_one_finds_the_same_and_more(
+    call: Callable[..., Any], example: Path, tmp_path: Path
+) -> None:
+    with np.load(example / "seeds.npz") as arrays:
+        order = np.argsort(arrays["labels"], kind="stable")
+        images, labels = arrays["images"][order], arrays["labels"][order].tolist()
+    np.savez(tmp_path / "sorted.npz", images=images, labels=labels)
+    found: dict[int, dict[int, Any]] = {}
+    options = (
+        "--find",
+        "compression",
+        "--max-queries",
+        "150",
+        "--shrink",
+        "0",
+        "--fail-on",
+        "none",
+    )
+    for limit in (10, 20):
+        run = tmp_path / str(limit)
+        seeds = ("--seeds", tmp_path / "sorted.npz", "--limit", limit, "--within", "none")
+        assert call("search", example, *seeds, *options, "--out", run).code == 0
+        document = document_of(run)
+        assert document["totals"]["seeds"] == limit
+        found[limit] = {entry["seed_id"]: entry for entry in untimed(document)["findings"]}
+    assert len({entry["seed_label"] for entry in found[20].values()}) > 5
+    for seed_id, entry in found[10].items():
+        assert entry == found[20][seed_id]
+    for seed_id, entry in found[20].items():
+        assert (entry["seed_label"], entry["seed_name"]) == (labels[seed_id], str(seed_id))
+        stored = cv2.imread(str(tmp_path / "20" / entry["seed_image"]), cv2.IMREAD_GRAYSCALE)
+        np.testing.assert_array_equal(stored, images[seed_id].reshape(28, 28))
+    again = call("replay", tmp_path / "20", "--out", tmp_path / "replayed")
+    assert again.code == 1, again.err
+    replayed = document_of(tmp_path / "replayed")["findings"]
+    assert {one["seed_id"]: one["seed_label"] for one in replayed} == {
+        seed_id: entry["seed_label"] for seed_id, entry in found[20].items()
+    }
+    refused = call("search", example, *options, "--limit", "3", "--first", "3")
+    assert (refused.code, "give one of them" in refused.complaint()) == (2, True)
 
 
 @pytest.mark.slow
@@ -150,9 +192,11 @@ def test_a_dry_run_writes_nothing(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    said = call("search", example, *small, "--dry-run")
+    said = call("search", example, *small, "--strengthen", "20", "--dry-run")
     assert said.code == 0
     assert "6 seeds, at most 150 queries" in said.out
+    bound = "each finding is refined by at most 21 queries more, 126 for 6: --strengthen 20,"
+    assert f"{bound} --shrink 0, of which 0 switches a step off" in " ".join(said.out.split())
     assert "nothing was written" in said.out
     assert list(tmp_path.iterdir()) == []
     text = " ".join(said.out.split())
@@ -229,7 +273,7 @@ def test_a_run_has_a_place_of_its_own_if_none_is_named(
     call: Callable[..., Any], example: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    options = ("--limit", "1", "--max-queries", "5", "--fail-on", "none")
+    options = ("--first", "1", "--max-queries", "5", "--fail-on", "none")
     assert call("search", example, *options).code == 0
     (run,) = (tmp_path / "runs").iterdir()
     assert run.name.startswith("fashion_lenet4-")
@@ -356,7 +400,7 @@ def test_a_gate_that_searched_nothing_does_not_pass(
     fail_on: str, code: int, call: Callable[..., Any], example: Path, tmp_path: Path
 ) -> None:
     run = tmp_path / "run"
-    limits = ("--limit", "4", "--total-time", "1e-6", "--fail-on", fail_on)
+    limits = ("--first", "4", "--total-time", "1e-6", "--fail-on", fail_on)
     said = call("search", example, *limits, "--out", run)
     assert said.code == code
     complaint = "--total-time 1e-06 ended before the search from any of 4 seeds did"

@@ -26,7 +26,7 @@ from edgeflare.fleet.work import unit_attempt
 from edgeflare.fleet.work.unit_attempt import AttemptReport, AttemptResult, run_attempt
 from laboratory import untimed
 
-SHORT = ("--limit", "6", "--max-queries", "60", "--shrink", "5", "--fail-on", "none")
+SHORT = ("--first", "6", "--max-queries", "60", "--shrink", "5", "--fail-on", "none")
 FLEET = ("--fleet", "local", "--unit-seeds", "2")
 
 
@@ -215,13 +215,12 @@ def test_a_run_that_somebody_makes_meanwhile_is_not_written_over(
     def outcome(attempt: BegunAttempt) -> AttemptResult:
         made = made_attempt(attempt)
         if attempt.order.unit == "unit-0002":
-            (tmp_path / "run").mkdir()
             (tmp_path / "run" / "run.json").write_text("precious")
         return made
 
     attempts.outcome = outcome
     said = call_here(*question)
-    assert (said.code, "move it away" in said.complaint()) == (2, True)
+    assert (said.code, "move it away" in said.err) == (2, True), said.err
     assert (tmp_path / "run" / "run.json").read_text() == "precious"
     (tmp_path / "run").rename(tmp_path / "aside")
     begun = attempts.units()

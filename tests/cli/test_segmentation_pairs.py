@@ -42,7 +42,7 @@ class Searched:
 def whole(call: Call, tmp_path_factory: pytest.TempPathFactory) -> Searched:
     folder = tmp_path_factory.mktemp("segmentation")
     pair = write_segmentation_pair(folder / "pair", REGIONS)
-    refined = ("--limit", "3", "--strengthen", "20", "--shrink", "20", "--within", "none")
+    refined = ("--first", "3", "--strengthen", "20", "--shrink", "20", "--within", "none")
     ended = call("search", pair, "--out", folder / "run", *SHORT, *refined)
     assert ended.code == 0, ended.err
     return Searched(pair, folder / "run")
@@ -138,7 +138,7 @@ def test_an_export_shows_the_overlap_without_edgeflare(
 def test_other_deviations_are_searched_too(
     find: str, searched: Searched, call: Call, tmp_path: Path
 ) -> None:
-    options = ("--find", find, *SHORT, "--limit", "2", "--shrink", "0")
+    options = ("--find", find, *SHORT, "--first", "2", "--shrink", "0")
     said = call("search", searched.pair, *options, "--out", tmp_path / "out")
     assert said.code == 0, said.err
     found = document(tmp_path / "out")["findings"]
@@ -146,7 +146,7 @@ def test_other_deviations_are_searched_too(
 
 
 def test_boundary_finds_masks_that_deviate(searched: Searched, call: Call, tmp_path: Path) -> None:
-    options = ("--strategy", "boundary", *SHORT, "--limit", "2", "--shrink", "0")
+    options = ("--strategy", "boundary", *SHORT, "--first", "2", "--shrink", "0")
     said = call("search", searched.pair, *options, "--out", tmp_path / "out")
     assert said.code == 0, said.err
     read = document(tmp_path / "out")
@@ -158,7 +158,7 @@ def test_boundary_finds_masks_that_deviate(searched: Searched, call: Call, tmp_p
 def test_other_strategies_take_masks(
     strategy: str, searched: Searched, call: Call, tmp_path: Path
 ) -> None:
-    options = ("--strategy", strategy, *SHORT, "--limit", "1", "--max-queries", "20")
+    options = ("--strategy", strategy, *SHORT, "--first", "1", "--max-queries", "20")
     said = call("search", searched.pair, *options, "--out", tmp_path / "out")
     assert said.code == 0, said.err
     assert document(tmp_path / "out")["plan"]["strategy"] == strategy
@@ -188,7 +188,7 @@ def test_compressed_models_are_ranked_by_their_masks(
     shutil.copy(other / "original.tflite", other / "compressed.tflite")
     described = (other / "pair.toml").read_text()
     (other / "pair.toml").write_text(described.replace('"blobs"', '"uncompressed"'))
-    options = ("--limit", "1", "--max-queries", "20", "--shrink", "0", *DEVICE)
+    options = ("--first", "1", "--max-queries", "20", "--shrink", "0", *DEVICE)
     said = call("rank", searched.pair, other, *options, "--out", tmp_path / "rank")
     assert said.code == 0, said.err
 
@@ -196,7 +196,7 @@ def test_compressed_models_are_ranked_by_their_masks(
 @pytest.mark.parametrize(
     ("task", "said"),
     [
-        ('name = "segmentation"\nthreshold = nan', "threshold is nan; expected a finite number"),
+        ('name = "segmentation"\nthreshold = nan', "task.threshold is nan: write a finite number"),
         ('name = "segmentation"\nregion = 600', "a mask has 24 x 24 = 576 pixels: give fewer"),
         ('name = "segmentation"\noverlap = 2.0', "overlap is 2.0; expected a mean IoU from 0 to 1"),
         ('name = "segmentation"\npixels = "classes"\nthreshold = 0.5', "remove the key threshold"),

@@ -13,7 +13,7 @@ pytestmark = pytest.mark.slow
 
 
 def search(call: Callable[..., Any], example: Path, out: Path, *options: str) -> Any:
-    budget = ("--limit", "4", "--max-queries", "150", "--shrink", "0", "--fail-on", "none")
+    budget = ("--first", "4", "--max-queries", "150", "--shrink", "0", "--fail-on", "none")
     return call("search", example, *budget, "--out", out, *options)
 
 

@@ -21,7 +21,7 @@ pytestmark = pytest.mark.slow
 Call = Callable[..., Any]
 
 WORDS = Path(__file__).parents[2] / "examples" / "spoken_words"
-SMALL = ("--limit", "4", "--max-queries", "150", "--shrink", "30")
+SMALL = ("--first", "4", "--max-queries", "150", "--shrink", "30")
 
 
 def document_of(run: Path) -> dict[str, Any]:
@@ -61,7 +61,7 @@ def test_the_dry_run_says_what_it_understood(
     call: Call, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    said = call("search", WORDS, "--limit", "8", "--dry-run")
+    said = call("search", WORDS, "--first", "8", "--dry-run")
     words = " ".join(said.out.split())
     assert said.code == 0
     assert "input sound: audio, sample_rate 8000, samples 8000, front_end log-mel" in words
@@ -118,7 +118,7 @@ def test_the_findings_deviate_still_when_tried_again(
 
 def test_chosen_operators_alone_are_drawn(call: Call, tmp_path: Path) -> None:
     options = ("--operators", "gain,white-noise", "--fail-on", "none", "--shrink", "0")
-    limits = ("--limit", "3", "--max-queries", "60")
+    limits = ("--first", "3", "--max-queries", "60")
     said = call("search", WORDS, *limits, *options, "--out", tmp_path / "run")
     assert said.code == 0
     document = document_of(tmp_path / "run")
@@ -130,7 +130,7 @@ def test_chosen_operators_alone_are_drawn(call: Call, tmp_path: Path) -> None:
 
 def test_strategies_are_compared(call: Call, tmp_path: Path) -> None:
     options = ("--strategies", "boundary,random", "--rng-seeds", "1", "--out", tmp_path / "bench")
-    said = call("bench", WORDS, *options, "--limit", "2", "--max-queries", "40")
+    said = call("bench", WORDS, *options, "--first", "2", "--max-queries", "40")
     assert said.code == 0
     runs = json.loads((tmp_path / "bench" / "bench.json").read_bytes())["runs"]
     assert [one["strategy"] for one in runs] == ["boundary", "random"]

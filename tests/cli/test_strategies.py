@@ -94,7 +94,7 @@ def test_a_strategy_of_another_package_is_shown_with_its_parameters(
 def test_a_strategy_of_another_package_searches_with_what_is_set(
     call: Callable[..., Any], example: Path, tmp_path: Path
 ) -> None:
-    search = ("search", example, "--strategy", "darken", "--max-queries", "40", "--limit", "3")
+    search = ("search", example, "--strategy", "darken", "--max-queries", "40", "--first", "3")
     rest = ("--shrink", "0", "--fail-on", "none", "--out", tmp_path / "run")
     set_ = ("--set", "step=7")
     said = call(*search, *rest, *set_)
@@ -180,7 +180,7 @@ def test_a_bench_runs_with_what_is_set(
     out = tmp_path / "bench"
     said = call(
         *("bench", example, "--strategy", "boundary", "--strategy", "random", "--rng-seeds", "0"),
-        *("--limit", "2", "--max-queries", "10", "--set", "boundary.first_leap=4", "--out", out),
+        *("--first", "2", "--max-queries", "10", "--set", "boundary.first_leap=4", "--out", out),
     )
     assert said.code == 0, said.err
     document = json.loads((out / "bench.json").read_text())

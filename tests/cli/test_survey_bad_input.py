@@ -151,7 +151,8 @@ def test_a_survey_is_gone_on_with_as_it_was_begun(words: Path, tmp_path: Path, c
         assert journal.about()["stopped_by"] is None
     assert call(*survey, *out, "--resume").code == 0
     searched = call("search", words, *out, "--resume")
-    assert (searched.code, "--strategy survey" in searched.complaint()) == (2, True)
+    said = "holds a survey, and no search: `edgeflare survey` goes on with it"
+    assert (searched.code, said in searched.complaint()) == (2, True)
 
 
 @pytest.mark.slow
@@ -161,7 +162,7 @@ def test_a_name_of_a_file_has_to_stand_for_what_it_stood_for(
     file, run = tmp_path / "field.toml", tmp_path / "run"
     table = '[[conditions]]\ncondition = "{}"\nname = "cheap"\nseverities = [2]\n'
     file.write_text(table.format("quiet"))
-    short = ("--limit", "30", "--device-queries", "20", "--findings", "0")
+    short = ("--first", "30", "--device-queries", "20", "--findings", "0")
     survey = ("survey", words, "--conditions", file, *short)
     assert call(*survey, "--out", run).code == 0
     file.write_text(table.format("narrow-band"))

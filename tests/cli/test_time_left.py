@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from edgeflare.campaign.observer import Progress
+from edgeflare.campaign.observer import Progress, RefinementProgress
 from edgeflare.cli.time_left import FIRST_FINDINGS, TimeLeft, expected_queries, in_words
 
 CAP = 100
@@ -90,6 +90,22 @@ def test_of_many_parts_a_hundred_tell_the_pace() -> None:
     left = TimeLeft(lambda: next(now))
     said = [left.counted(done, 1_016) for done in (16, 66, 1_000 // 6)]
     assert said == ["", "time left unknown", "about 60 s left"]
+
+
+def test_a_refinement_ends_by_its_bound_at_most_and_about_as_those_that_have_ended() -> None:
+    """100 findings are refined by at most 600 queries each; 20 queries take a second."""
+    now = iter([0.0, 1.0, 10.0, 20.0, 20.0])
+    left = TimeLeft(lambda: next(now))
+    said = [
+        left.refined(RefinementProgress(100, ended, ended * 100, open_queries, 600))
+        for ended, open_queries in ((0, 0), (0, 20), (0, 200), (4, 0), (20, 0))
+    ]
+    assert said == [
+        *["time left unknown"] * 2,
+        *["at most 50 min left"] * 2,  # 59,800 queries and 57,600, at 20 a second
+        "about 80 s left",  # 8,000 queries at 100 a second
+    ]
+    assert TimeLeft().refined(RefinementProgress(100, 100, 9_000, 0, 600)) == ""
 
 
 @pytest.mark.parametrize(

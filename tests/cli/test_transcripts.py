@@ -20,7 +20,7 @@ pytestmark = pytest.mark.slow
 Call = Callable[..., Any]
 Document = dict[str, Any]
 
-SMALL = ("--limit", "4", "--max-queries", "100", "--shrink", "20", "--strengthen", "20")
+SMALL = ("--first", "4", "--max-queries", "100", "--shrink", "20", "--strengthen", "20")
 IGNORED = "labels are 5 integers for each seed: the task transcript ignores them"
 KINDS = {"word-substituted", "word-deleted", "word-inserted"}
 
@@ -73,7 +73,7 @@ def test_findings_are_texts_of_which_a_word_differs(whole: Path) -> None:
 def test_every_difference_can_be_looked_for(
     find: str, whole: Path, call: Call, tmp_path: Path
 ) -> None:
-    options = ("--limit", "1", "--max-queries", "20", "--fail-on", "none", "--find", find)
+    options = ("--first", "1", "--max-queries", "20", "--fail-on", "none", "--find", find)
     said = call("search", whole.parent / "pair", *options, "--out", tmp_path / "run")
     assert said.code == 0, said.err
     assert document(tmp_path / "run")["plan"]["goal"]["find"] == find
@@ -83,7 +83,7 @@ def test_parameters_that_the_task_has_give_way_to_those_that_are_set(
     whole: Path, call: Call, tmp_path: Path
 ) -> None:
     assert document(whole)["plan"]["parameters"] == {"first_leap": 2, "shortening_grid": 1}
-    options = ("--limit", "1", "--max-queries", "5", "--fail-on", "none", "--set", "first_leap=4")
+    options = ("--first", "1", "--max-queries", "5", "--fail-on", "none", "--set", "first_leap=4")
     said = call("search", whole.parent / "pair", *options, "--out", tmp_path / "run")
     assert said.code == 0, said.err
     expected = {"first_leap": 4, "shortening_grid": 1}
@@ -130,7 +130,7 @@ def test_strategies_of_the_paper_need_its_operators(
     strategy: str, whole: Path, call: Call, tmp_path: Path
 ) -> None:
     """Arrays have none; sounds have, see `tests/domains/audio`."""
-    options = ("--strategy", strategy, "--limit", "1", "--max-queries", "5", "--fail-on", "none")
+    options = ("--strategy", strategy, "--first", "1", "--max-queries", "5", "--fail-on", "none")
     said = call("search", whole.parent / "pair", *options, "--out", tmp_path / "run")
     assert said.code == (0 if strategy == "boundary" else 2), said.err
 

@@ -2,19 +2,50 @@
 
 from __future__ import annotations
 
+import ast
 import csv
+import io
 import json
 import re
 import shutil
-from collections.abc import Callable
+import sys
+import zipfile
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
 
+import flatbuffers  # type: ignore[import-untyped]
 import pytest
+from ai_edge_litert import schema_py_generated as schema
+from markdown_it import MarkdownIt
+
+from browsing import started_browser
+from called_commands import call_here
+from made_once import made_once
+from parsed_pages import Parsed
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
 
 HOSTILE = "=cmd|' /C calc'!A0\x1b]0;owned\x07\x1b[2J\x9b31m\u202egnp.exe\x00<b>|*x*\n# head"
 CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e]")
+
+
+EVIL = (
+    "=cmd|' /C calc'!A0\x1b]0;owned\x07\x1b[2J\x9b31m\u202egnp\u2028<evil-tag onload=x>]]></style>"
+    "</script>](http://evil.example)`*x*\n# head\n\"\"\"\n'''\\"
+)
+"""What some reader of some output obeys, computes, loads or takes for its own."""
+
+EVIL_FILE = EVIL.replace("/", "_")
+EXAMPLE = Path(__file__).parents[2] / "examples" / "fashion_lenet4"
+NO_TEXT = {".db", ".db-shm", ".db-wal", ".npy", ".npz", ".png", ".tflite", ".wav"}
+NOISE = ("--conditions", "gaussian-noise")
+MODELS = ("--models", "16")
+MARKUP = {"link_open", "html_inline", "html_block", "image", "s_open", "em_open", "code_inline"}
 
 
 @pytest.fixture(scope="module")
@@ -76,3 +107,182 @@ def test_the_other_files_hold_it_as_text(run: Path, call: Callable[..., Any]) ->
         assert "owned" in text
     assert "<b>" not in (run / "report.html").read_text(encoding="utf-8")
     assert "\n# head" not in (run / "summary.md").read_text(encoding="utf-8")
+
+
+def in_toml(text: str) -> str:
+    escaped = (c if c.isprintable() and c not in '"\\' else f"\\u{ord(c):04x}" for c in text)
+    return f'"{"".join(escaped)}"'
+
+
+def hostile_model(content: bytes) -> bytes:
+    """Return a model whose graphs and tensors have hostile names."""
+    model = schema.ModelT.InitFromPackedBuf(content, 0)
+    for graph in model.subgraphs:
+        graph.name = EVIL.encode()
+        for number, tensor in enumerate(graph.tensors):
+            tensor.name = f"{EVIL}{number}".encode()
+    builder = flatbuffers.Builder(1 << 20)
+    builder.Finish(model.Pack(builder), b"TFL3")
+    return bytes(builder.Output())
+
+
+def hostile_pair(folder: Path, name: str, compressed: bytes) -> Path:
+    """Write a pair in which all that has a name has a hostile one."""
+    folder.mkdir()
+    files = {key: f"{key}{EVIL_FILE}" for key in ("original", "compressed", "seeds")}
+    for key, kind in (("original", "tflite"), ("seeds", "npz")):
+        shutil.copy(EXAMPLE / f"{key}.{kind}", folder / f"{files[key]}.{kind}")
+    (folder / f"{files['compressed']}.tflite").write_bytes(compressed)
+    described = (EXAMPLE / "pair.toml").read_text(encoding="utf-8")
+    classes = ", ".join(in_toml(f"{EVIL}{number}") for number in range(10))
+    kinds = {"original": "tflite", "compressed": "tflite", "seeds": "npz"}
+    named = "".join(f"{key} = {in_toml(f'{files[key]}.{kinds[key]}')}\n" for key in files)
+    preprocess = described[described.index("[preprocess]") :]
+    (folder / "pair.toml").write_text(
+        f"name = {in_toml(name)}\n{named}classes = [{classes}]\n{preprocess}", encoding="utf-8"
+    )
+    return folder
+
+
+@pytest.fixture(scope="module")
+def written(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """What commands write and print of pairs, models, devices and conditions with such names."""
+    return made_once(tmp_path_factory, "hostile-names", write_all)
+
+
+def write_all(folder: Path) -> None:
+    compressed = hostile_model((EXAMPLE / "compressed.tflite").read_bytes())
+    original = hostile_model((EXAMPLE / "original.tflite").read_bytes())
+    given = folder / "given"
+    given.mkdir()
+    pair = hostile_pair(given / f"p{EVIL_FILE}", EVIL, compressed)
+    other = hostile_pair(given / f"q{EVIL_FILE}", f"2{EVIL}", original)
+    (given / "device_profiles").mkdir()
+    device = f"d{EVIL_FILE}"
+    (given / "device_profiles" / f"{device}.toml").write_text(
+        f'description = {in_toml(EVIL)}\ntransport = "emulated"\nkernels = "builtin"\n',
+        encoding="utf-8",
+    )
+    out = folder / "out"
+    few = ("--first", "20", "--max-queries", "100", "--shrink", "0", "--within", "none")
+    model = pair / f"compressed{EVIL_FILE}.tflite"
+    page = ("--html", "--junit", "--summary")
+    search = ("search", pair, *few, "--fail-on", "none", "--out")
+    asked: list[tuple[str | Path, ...]] = [
+        *(("devices", "list"), ("devices", "show", device)),
+        *((*search, out / "run"), (*search, out / "elsewhere", "--device", device)),
+        ("explain", out / "run", "--model-explorer"),
+        ("replay", out / "run", "--out", out / "again"),
+        ("compare", out / "run", out / "elsewhere"),
+        *(("report", out / name, *page, "--csv") for name in ("run", "elsewhere", "again")),
+        ("bench", pair, "--strategy", "random", *few[:4], "--out", out / "bench"),
+        ("rank", pair, other, *few[:6], "--out", out / "rank"),
+        ("survey", pair, "--device-queries", "20", *NOISE, "--out", out / "survey"),
+        ("report", out / "survey", *page, "--csv"),
+        ("conform", "--from", model, *MODELS, "--out", out / "ops"),
+        ("report", out / "ops", *page, "--known"),
+    ]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(given)
+        said = [(arguments[0], call_here(*arguments)) for arguments in asked]
+        number = json.loads((out / "run" / "run.json").read_bytes())["findings"][0]["seed_id"]
+        zipped = call_here("export", out / "run", str(number), "--out", out / "finding.zip")
+    for command, ended in [*said, ("export", zipped)]:
+        assert ended.code in (0, 1), (command, ended.err)
+    printed = [{"command": str(name), "said": one.out + one.err} for name, one in said]
+    (folder / "said.json").write_text(json.dumps(printed), encoding="utf-8")
+
+
+def texts(name: str, content: bytes) -> Iterator[tuple[str, str]]:
+    """Yield the texts in a file, with their names; those in an archive, too."""
+    kind = Path(name).suffix
+    if kind == ".zip":
+        with zipfile.ZipFile(io.BytesIO(content)) as archive:
+            for inner in archive.namelist():
+                yield from texts(inner, archive.read(inner))
+    elif kind not in NO_TEXT:
+        yield name, content.decode("utf-8")
+
+
+@pytest.mark.slow
+def test_whatever_commands_print_commands_no_terminal(written: Path) -> None:
+    said = json.loads((written / "said.json").read_bytes())
+    assert [one["command"] for one in said if CONTROL.search(one["said"])] == []
+    assert sum("owned" in one["said"] for one in said) > len(said) / 3
+
+
+@pytest.mark.slow
+def test_whatever_commands_write_holds_names_as_text(written: Path) -> None:
+    """Found by walking, so what a command begins to write is held to it, too."""
+    files = [path for path in (written / "out").rglob("*") if path.is_file()]
+    found = [one for path in files for one in texts(path.name, path.read_bytes())]
+    kinds = {Path(name).suffix for name, _ in found}
+    assert kinds >= {".csv", ".html", ".json", ".md", ".py", ".svg", ".toml", ".xml"}
+    for name, text in found:
+        assert not CONTROL.search(text.replace("\r\n", "\n")), name
+        if check := CHECKS.get(Path(name).suffix):
+            check(text)
+    hold = {Path(name).suffix for name, text in found if "owned" in text}
+    assert hold >= {".csv", ".html", ".json", ".md", ".svg", ".xml"}
+
+
+def check_page(text: str) -> None:
+    parsed = Parsed(text)
+    assert not parsed.all("evil-tag")
+    assert not any(name.startswith("on") for _, one in parsed.elements for name in one)
+    (policy,) = [one for one in parsed.all("meta") if "http-equiv" in one]
+    assert str(policy["content"]).startswith("default-src 'none'")
+    assert text.count("</script") == text.count("<script")
+    assert text.count("</style") == text.count("<style")
+
+
+def check_xml(text: str) -> None:
+    tags = [one.tag for one in ElementTree.fromstring(text).iter()]  # noqa: S314 - ours
+    assert "evil-tag" not in tags
+
+
+def check_markdown(text: str) -> None:
+    for block in MarkdownIt("gfm-like", {"linkify": False}).parse(text):
+        assert not MARKUP & {block.type, *(one.type for one in block.children or ())}, block.content
+        assert not (block.type == "inline" and block.content.startswith("head"))
+
+
+def check_csv(text: str) -> None:
+    for row in csv.reader(io.StringIO(text)):
+        assert not [cell for cell in row if cell.startswith(tuple("=+@\t\r"))]
+
+
+def check_script(text: str) -> None:
+    """Names stay in strings."""
+    words = {node.id for node in ast.walk(ast.parse(text)) if isinstance(node, ast.Name)}
+    assert "owned" not in words
+
+
+CHECKS: dict[str, Callable[[str], object]] = {
+    ".csv": check_csv,
+    ".html": check_page,
+    ".json": json.loads,
+    ".md": check_markdown,
+    ".py": check_script,
+    ".svg": check_xml,
+    ".toml": tomllib.loads,
+    ".xml": check_xml,
+}
+
+
+@pytest.mark.slow
+@pytest.mark.browser
+def test_pages_with_such_names_run_nothing_and_ask_for_nothing(
+    written: Path, tmp_path: Path
+) -> None:
+    pages = sorted((written / "out").rglob("*.html"))
+    assert len(pages) >= 5
+    with started_browser(tmp_path) as browser:
+        for number, page in enumerate(pages):
+            plain = tmp_path / f"{number}.html"
+            shutil.copy(page, plain)
+            browser.open(plain)
+            assert browser.run("return document.querySelectorAll('evil-tag').length") == 0
+            assert browser.requested() == {plain.as_uri()}
+            refused = [entry["message"] for entry in browser.logged("browser")]
+            assert refused == [], page

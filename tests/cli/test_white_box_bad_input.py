@@ -26,7 +26,7 @@ pytestmark = [pytest.mark.whitebox, pytest.mark.slow]
 Call = Callable[..., Any]
 
 GRADIENT = (
-    *("--strategy", "gradient", "--limit", "3", "--max-queries", "20"),
+    *("--strategy", "gradient", "--first", "3", "--max-queries", "20"),
     *("--shrink", "0", "--fail-on", "none"),
 )
 PIXELS, CLASSES = 28 * 28, 10

@@ -17,6 +17,7 @@ from edgeflare.conform.drafts.cells import Cell
 from edgeflare.conform.record.begun_journal import begin_journal, resume_journal
 from edgeflare.conform.record.conform_file import read_conformance
 from edgeflare.conform.rounds import conform_clock
+from edgeflare.core.interrupt import InterruptedBy
 from edgeflare.errors import InfrastructureError
 from edgeflare.run.run_directory import RunDirectory
 from exact_arm import ExactArm, PlantedFault
@@ -28,7 +29,7 @@ def ended(
     folder: Path,
     arms: Sequence[ExactArm],
     cells: Sequence[Cell] = (ADD,),
-    interrupted: Callable[[], bool] = lambda: False,
+    interrupted: Callable[[], InterruptedBy | None] = lambda: None,
     observer: SeenProgress | None = None,
     **asked: Any,
 ) -> dict[str, Any]:
@@ -56,11 +57,11 @@ def test_ctrl_c_while_findings_are_shrunk_ends_the_run(tmp_path: Path) -> None:
     seen = SeenProgress()
     cut = ended(
         *(tmp_path / "run", faulty_arms(CLAMPED)),
-        interrupted=lambda: bool(seen.shrinking),
+        interrupted=lambda: "sigterm" if seen.shrinking else None,
         observer=seen,
         models=48,
     )
-    assert cut["stopped_by"] == "interrupt"
+    assert cut["stopped_by"] == "sigterm"
     resumed = ended(tmp_path / "run", faulty_arms(CLAMPED), models=48)
     whole = ended(tmp_path / "whole", faulty_arms(CLAMPED), models=48)
     assert untimed(resumed) == untimed(whole)
@@ -73,7 +74,7 @@ def test_ctrl_c_after_the_last_trial_changes_nothing(tmp_path: Path) -> None:
     seen = SeenProgress()
     document = ended(
         *(tmp_path, faulty_arms(CLAMPED)),
-        interrupted=lambda: bool(seen.shrinking) and seen.shrinking[-1] == (1, 1),
+        interrupted=lambda: "interrupt" if seen.shrinking[-1:] == [(1, 1)] else None,
         observer=seen,
         models=48,
     )

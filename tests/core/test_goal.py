@@ -88,6 +88,18 @@ def test_a_deviation_by_a_tie_only_counts_where_ties_do(first: Answer, second: A
         assert Goal(ties=True).met(both) == "deviation"
 
 
+@settings(deadline=None)
+@given(answers(), answers(), st.sampled_from(Find), st.booleans(), st.floats(0.0, 1.0))
+def test_on_inputs_as_they_come_every_changed_decision_counts(
+    first: Answer, second: Answer, find: Find, ties: bool, least: float
+) -> None:
+    twin = first if find is Find.KERNEL else second
+    goal = Goal(find, ties, least).unmutated
+    met = goal.met(outcome(first, twin, second))
+    assert (met == "deviation") == (first.decision != second.decision)
+    assert goal.compared == Goal(find).compared
+
+
 def test_compression_needs_the_twin_to_side_with_the_device() -> None:
     assert Goal(Find.COMPRESSION).met(outcome(answer(0), answer(1), answer(1))) == "deviation"
     assert Goal(Find.COMPRESSION).met(outcome(answer(0), answer(0), answer(1))) is None

@@ -62,6 +62,25 @@ def test_a_joint_answer_differs_where_a_part_does(
     assert Goal().tied_deviation(outcome) == (bool(apart) and not strict)
 
 
+@given(rows, rows, rows)
+def test_a_departure_is_that_of_the_parts_that_differ(
+    first: tuple[NDArray[np.float32], ...],
+    second: tuple[NDArray[np.float32], ...],
+    third: tuple[NDArray[np.float32], ...],
+) -> None:
+    """From the first towards the second; the third lies anywhere."""
+    home, other, any_one = (joint_answer(parts(row)) for row in (first, second, third))
+    assert home.departure(home, other) == 0.0
+    if home.differs(other):
+        assert other.departure(home, other) >= 0.0
+        apart = [
+            one.departure(at, to)
+            for one, at, to in zip(*map(parts, (third, first, second)), strict=True)
+            if at.differs(to)
+        ]
+        assert any_one.departure(home, other) == pytest.approx(sum(apart))
+
+
 @given(rows)
 def test_scores_and_margins_are_those_of_the_joint_decision(
     row: tuple[NDArray[np.float32], ...],

@@ -387,12 +387,19 @@ def test_an_agent_without_leases_is_used_as_ever(
 
 
 def test_where_the_answer_to_its_request_is_lost_the_next_command_need_not_wait(
-    start_agent: Callable[..., Any], host: Callable[..., Host]
+    start_agent: Callable[..., Any],
+    host: Callable[..., Host],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     address = start_agent("--lease-seconds", "3600").address
     ended = host(LOSE_THE_ANSWER, "here", address)
     assert ended.hear() == "lost"
     ended.process.wait(PATIENT_SECONDS)
+    with monkeypatch.context() as another_host:
+        another_host.setenv("XDG_CACHE_HOME", str(tmp_path / "elsewhere"))
+        with pytest.raises(DeviceInUse):  # so there is a lease
+            connect(board(address))
     with connect(board(address)):
         pass
 
@@ -430,7 +437,7 @@ def test_a_time_that_is_none_does_not_keep_it_from_saying_who_has_the_device(
 
 
 SEARCH = (
-    *("search", "examples/fashion_lenet4", "--strategy", "dflare", "--limit", "24"),
+    *("search", "examples/fashion_lenet4", "--strategy", "dflare", "--first", "24"),
     *("--max-queries", "600", "--shrink", "20", "--fail-on", "none"),
 )
 

@@ -11,12 +11,12 @@ from typing import Any
 import pytest
 
 from documents import Document, as_json
-from edgeflare.campaign.campaign import Interrupt
 from edgeflare.campaign.coverage_phase import search_and_cover
 from edgeflare.campaign.opened_pair import open_pair
 from edgeflare.campaign.recorded_campaign import run_recorded_campaign
 from edgeflare.campaign.run_description import describe_run
 from edgeflare.core.goal import Goal
+from edgeflare.core.interrupt import Interrupt
 from edgeflare.devices import device as device_module
 from edgeflare.devices.profile import Profile
 from edgeflare.errors import InfrastructureError
@@ -46,7 +46,7 @@ class Intruder(Watched):
 
 
 def search(address: str, out: Path, observer: Intruder, *, resume: bool = False) -> Document:
-    plan = Plan("boundary", Goal(), ("board",), limit=4, max_queries=60, coverage=(0.0, 0.5))
+    plan = Plan("boundary", Goal(), ("board",), first=4, max_queries=60, coverage=(0.0, 0.5))
     board = Profile(name="board", transport="address", address=address, kernels="builtin")
     with ExitStack() as stack:
         opened = open_pair(load_pair(EXAMPLE), plan, [board], stack)
@@ -76,8 +76,15 @@ def test_a_device_that_comes_back_changes_nothing(
     agent = start_agent()
     calm = search(agent.address, tmp_path / "calm", Intruder(lambda: None))
     assert [one["arm"] for one in calm["coverage"]["arms"]] == ["original", "twin", "device"]
+    accepted = []
     with FaultyProxy(agent.address, seed=0) as proxy:
-        cut = search(proxy.address, tmp_path / "cut", Intruder(proxy.cut_all))
+
+        def cut_all() -> None:
+            accepted.append(proxy.accepted)
+            proxy.cut_all()
+
+        cut = search(proxy.address, tmp_path / "cut", Intruder(cut_all))
+        assert 0 < accepted[0] < proxy.accepted
     assert untimed(cut) == untimed(calm)
 
 

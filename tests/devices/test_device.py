@@ -120,6 +120,7 @@ def test_nothing_submitted_around_a_loss_is_answered_wrongly(
             for start in range(0, 200, 20):
                 futures.append((start, session.submit(images[start : start + 20])))
             time.sleep(0.001)
+        futures.append((0, session.submit(images[:20])))  # which nobody is left to answer
         lost = 0
         for start, future in futures:
             try:
@@ -130,6 +131,7 @@ def test_nothing_submitted_around_a_loss_is_answered_wrongly(
                     device.reopen()
                 outputs = session.submit(images[start : start + 20]).result(200).outputs
             assert np.array_equal(outputs, truth[start : start + 20])
+        assert lost
 
 
 def test_an_address_is_reached_again_when_its_agent_is_back(

@@ -18,11 +18,11 @@ from numpy.typing import NDArray
 
 import edgeflare.run
 from documents import Document, as_json
-from edgeflare.campaign.campaign import Interrupt
 from edgeflare.campaign.opened_pair import open_pair
 from edgeflare.campaign.recorded_campaign import run_recorded_campaign
 from edgeflare.campaign.run_description import describe_run
 from edgeflare.core.goal import Find, Goal
+from edgeflare.core.interrupt import Interrupt
 from edgeflare.devices import connection, stream
 from edgeflare.devices import device as device_module
 from edgeflare.devices.connection import DeviceLost
@@ -69,7 +69,7 @@ def search(
     resume: bool = False,
 ) -> Document:
     """Search the example pair on the agent at an address; `opened` is called before it begins."""
-    plan = Plan("random", Goal(Find.ANY), ("board",), limit=seeds, max_queries=150)
+    plan = Plan("random", Goal(Find.ANY), ("board",), first=seeds, max_queries=150)
     with ExitStack() as stack:
         pair = load_pair(EXAMPLE)
         pair_opened = open_pair(pair, plan, [board(address)], stack)

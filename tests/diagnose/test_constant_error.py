@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -34,6 +35,27 @@ def compared(compressed: bytes, original: bytes) -> ConstantError:
 def with_bias(values: NDArray[np.float32]) -> bytes:
     """The original, with another bias in its first layer."""
     return with_constant(FLOAT, constant_of(FLOAT, LAYER, 2), lambda _: values)
+
+
+def _set_first(value: np.int64, raw: NDArray[Any]) -> NDArray[Any]:
+    """The lowest bits of a value in the place of the first one."""
+    return np.concatenate([[value.astype(raw.dtype)], raw[1:]])
+
+
+def test_a_bias_that_its_integers_cannot_hold_overflows() -> None:
+    """Whether a converter clips it or lets it wrap; one that just fits does not."""
+    graph = Graph(CONTENT)
+    step = graph.tensors[graph.operators[LAYER].inputs[2]].scales[0]
+    name = constant_of(CONTENT, LAYER, 2)
+    bias = np.zeros(CHANNELS, np.float32)
+    for steps, overflows in ((2.0e9, False), (1.0e10, True)):
+        bias[0] = steps * step
+        original = with_bias(bias)
+        clipped = requantized(original, CONTENT, Converter())
+        wrapped = with_constant(clipped, name, partial(_set_first, np.int64(steps)))
+        for file in (clipped, wrapped):
+            found = compared(file, original)
+            assert (found.beyond, found.overflows) == (overflows, overflows)
 
 
 @pytest.mark.slow

@@ -49,7 +49,7 @@ def pair(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def run(pair: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("run") / "run"
-    small = ("--limit", "4", "--max-queries", "100", "--shrink", "0", "--fail-on", "none")
+    small = ("--first", "4", "--max-queries", "100", "--shrink", "0", "--fail-on", "none")
     edgeflare("search", pair, *small, "--out", folder)
     return folder
 

@@ -10,7 +10,7 @@ import pytest
 
 from edgeflare.core.goal import Goal
 from edgeflare.devices.provenance import Provenance
-from edgeflare.diagnose.explain_findings import _is_the_runs_own
+from edgeflare.diagnose.explain_findings import is_the_runs_own
 from edgeflare.run.plan import Plan
 from edgeflare.run.run_header import RunHeader
 
@@ -45,7 +45,7 @@ def is_its_own(noted: dict[str, object], now: Provenance) -> bool:
         labels=None,
     )
     device: Any = SimpleNamespace(profile=SimpleNamespace(name="board"), provenance=now)
-    return _is_the_runs_own(header, device)
+    return is_the_runs_own(header, device)
 
 
 @pytest.mark.parametrize(

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import io
-from typing import Any
+from dataclasses import replace
+from typing import Any, get_args
 
 import pytest
 from rich.console import Console
@@ -11,7 +12,14 @@ from rich.text import Text
 
 from documents import finding
 from edgeflare.core.arm import Arm
-from edgeflare.diagnose.compression_error import CompressionError, LayerCompressionError
+from edgeflare.diagnose.compression_error import (
+    NO_COUNTERPART,
+    ONLY_TFLITE,
+    UNJUDGED,
+    CoarseLayer,
+    CompressionError,
+    LayerCompressionError,
+)
 from edgeflare.diagnose.constant_error import ConstantError
 from edgeflare.diagnose.evidence import Evidence
 from edgeflare.diagnose.execution_modes import ExecutionMode, Vote
@@ -19,8 +27,11 @@ from edgeflare.diagnose.explain_findings import Explanation
 from edgeflare.diagnose.explanation_terminal import print_explanations
 from edgeflare.diagnose.kernel_localization import KernelOnset
 from edgeflare.diagnose.layer_difference import LayerDifference, LayerName
+from edgeflare.diagnose.option_differences import OptionDifference
 from edgeflare.diagnose.tensor_difference import Difference
-from edgeflare.diagnose.verdict import Verdict
+from edgeflare.diagnose.verdict import Name, Verdict, Which
+from edgeflare.models.non_finite_values import NonFiniteOnset
+from edgeflare.report.html.explanation_view import read_explanation
 
 
 def apart(units: float | None, real: float) -> Difference:
@@ -43,7 +54,11 @@ def explanation(
     return Explanation(
         finding=finding(seed_id=3, cause="kernel"),
         device="laboratory",
-        verdict=Verdict(verdict, "so it is"),  # type: ignore[arg-type]
+        verdict=Verdict(
+            verdict,  # type: ignore[arg-type]
+            "so it is",
+            compression_error.grade if verdict == "compression" else None,
+        ),
         evidence=Evidence(
             original=None,
             twin=Vote(ExecutionMode(Arm.TWIN, "xnnpack"), (0,), (1,)),
@@ -63,6 +78,17 @@ def shown(*explanations: Explanation) -> list[str]:
         console, explanations, ("ant", "bee"), "explain.json", lambda _: Text("bars here")
     )
     return file.getvalue().splitlines()
+
+
+def test_the_reason_why_layers_are_not_seen_is_printed_once_with_how_many_findings_it_is_of() -> (
+    None
+):
+    unseen = CompressionError(note="tensor 'state' cannot be read")
+    several = shown(*[explanation((), unseen, "compression")] * 2)
+    assert [line for line in several if line.startswith("note:")] == [
+        "note: tensor 'state' cannot be read (2 findings)"
+    ]
+    assert "note: tensor 'state' cannot be read" in shown(explanation((), unseen, "compression"))
 
 
 def row(lines: list[str], layer: str) -> list[str]:
@@ -95,14 +121,16 @@ def lost(operator: int, **fields: Any) -> LayerCompressionError:
 def test_the_figures_that_put_a_layer_beyond_are_shown_and_its_share_of_the_margin() -> None:
     slight = lost(0, constants=ConstantError(0.50157, 0.5012), margin_share=0.004)
     zeroed = lost(1, constants=ConstantError(98.25, 0.5), residual=7.5, margin_share=0.96)
-    strided = lost(2, options=("padding",), margin_share=-0.03)
-    layers = (slight, zeroed, strided, lost(3))
+    padding = OptionDifference("padding", "SAME", "VALID")
+    padded = lost(2, residual=3.0, options=(padding,), margin_share=-0.03)
+    layers = (slight, zeroed, padded, lost(3))
     error = CompressionError(slight.layer, zeroed.layer, 0.8, layers)
     lines = printed(*[apart(0, 0.0)] * 4, compression_error=error, verdict="compression")
     assert " ".join(row(lines, "0 CONV_2D")).endswith("constant 0.502 > 0.501 0%")
     assert " ".join(row(lines, "1 CONV_2D")).startswith("0 7.5 1.0 new here 7.5 > 1, constant 98")
     assert row(lines, "1 CONV_2D")[-1] == "96%"
-    assert row(lines, "2 CONV_2D")[-2:] == ["padding", "-3%"]
+    said = " ".join(row(lines, "2 CONV_2D"))
+    assert said.endswith("new here 3 > 1, padding SAME, -3%")
     assert row(lines, "3 CONV_2D")[-2:] == ["0.5", "1.0"]
     assert any("CONV_2D (operator 1)" in line for line in lines)
     assert not any("CONV_2D (operator 0)" in line for line in lines)
@@ -119,15 +147,180 @@ def test_layers_that_took_hardly_any_of_the_margin_are_shown_and_not_named() -> 
     assert "constant 0.6 > 0.5" in " ".join(row(lines, "0 CONV_2D"))
 
 
+def test_what_compression_is_to_blame_for_is_said_once_for_all_findings() -> None:
+    why = "its weights are cut off, 2 to 1"
+    coarse = CoarseLayer(lost(0).layer, "weights", "saturated", why, 0.7)
+    held = lost(0, cut_off=(0.0, 0.25))
+    error = CompressionError(layers=(held,), coarse=(coarse,))
+    one = printed(apart(0, 0.0), compression_error=error, verdict="compression")
+    assert any("CONV_2D (operator 0): saturated" in line for line in one)
+    assert row(one, "0 CONV_2D")[-2:] == ["25.0%", "above"]
+    rounding = CompressionError(layers=(lost(1),), spread=((lost(1).layer, 0.6),))
+    several = [explanation((), of, "compression") for of in (rounding, error, error)]
+    said = " ".join(" ".join(shown(*several)).split())
+    assert said.count(why) == 1
+    assert said.index("Compression of 2 findings, coarse: CONV_2D (operator 0)") < said.index(
+        "Compression of 1 finding, spread: ordinary rounding in many layers, which is what healthy"
+        " files have; the largest shares have CONV_2D (operator 1) 60%."
+    )
+
+
+def test_ordinary_rounding_of_several_findings_is_said_once_with_the_layers_that_recur() -> None:
+    shares = (((0, 0.5), (1, 0.2)), ((1, 0.4),))
+    errors = [
+        CompressionError(layers=(lost(1),), spread=tuple((lost(at).layer, of) for at, of in one))
+        for one in shares
+    ]
+    lines = shown(*(explanation((), error, "compression") for error in errors))
+    assert (
+        "Compression of 2 findings, spread: ordinary rounding in many layers, which is what healthy"
+        " files have; among the 3 largest shares most often: CONV_2D (operator 1) in 2, CONV_2D"
+        " (operator 0) in 1." in " ".join(" ".join(lines).split())
+    )
+
+
+def test_figures_alone_make_no_cause_of_their_own() -> None:
+    errors = [
+        CompressionError(
+            layers=(lost(0),),
+            coarse=(CoarseLayer(lost(0).layer, "output", "saturated", f"{cut} is cut off", 0.7),),
+        )
+        for cut in ("71%", "73%")
+    ]
+    said = " ".join(shown(*(explanation((), error, "compression") for error in errors)))
+    assert said.count("Compression of ") == 1
+    assert "Compression of 2 findings" in said
+    assert "71% is cut off" in said
+    assert "(figures of seed 3)" in " ".join(said.split())
+
+
+def test_constants_that_differ_in_all_layers_are_no_fault_of_one_layer() -> None:
+    other = ConstantError(98.25, 0.5)
+    layers = (lost(0, constants=other), lost(1, constants=other), lost(2, constants=other), lost(3))
+    errors = [CompressionError(layers[0].layer, named.layer, 0.8, layers) for named in layers[:2]]
+    said = " ".join(shown(*(explanation((), error, "compression") for error in errors)))
+    assert said.count("Compression of ") == 1
+    assert "the constants of all 3 layers that have any differ" in " ".join(said.split())
+    kept = (*layers[:2], lost(2, constants=ConstantError(0.1, 0.5)))
+    alone = CompressionError(kept[0].layer, kept[0].layer, 0.8, kept)
+    assert (
+        alone.said == "the error of CONV_2D (operator 0) is larger than its quantization explains"
+    )
+
+
 def test_where_everything_is_comes_last() -> None:
     lines = printed(apart(3, 0.1))
     assert lines[-1] == "Everything is in explain.json."
-    assert lines[-2] == "bars here"
+    assert "bars here" in lines
 
 
 def test_of_several_findings_verdicts_are_counted_at_the_end() -> None:
     verdicts = ("kernel", "compression", "several", "compression")
     several = [explanation((), CompressionError(), verdict) for verdict in verdicts]
     lines = shown(*several)
-    assert lines[-2] == "4 findings: 2 compression, 1 kernel, 1 several."
+    assert "4 findings: 2 compression, 1 kernel, 1 several." in lines
     assert not any(" findings: " in line for line in shown(several[0]))
+
+
+def test_findings_of_which_the_same_is_said_share_a_row_and_a_sentence_with_a_next_step() -> None:
+    alike = [explanation((), CompressionError(), "kernel")] * 7
+    lines = shown(*alike, explanation((), CompressionError(), "unstable"))
+    rows = [line.split() for line in lines if "so it is" in line]
+    assert [row[0] for row in rows] == ["3", "3,"]
+    assert "3, 3, 3, 3, 3 and 2 more" in " ".join(lines)
+    said = " ".join(" ".join(lines).split())
+    assert said.count("device and twin compute the same file differently") == 1
+    assert said.index("Kernels of 7 findings: ") < said.index("An unstable device of 1 finding: ")
+    assert said.count(" Next: ") == 2
+
+
+LAYER = lost(0)
+CHANGED = tuple(lost(at, constants=ConstantError(98.25, 0.5)) for at in range(3))
+FAULTY = CompressionError(most=LAYER.layer, layers=(LAYER,))
+COARSE = CompressionError(
+    layers=(LAYER,), coarse=(CoarseLayer(LAYER.layer, "output", "saturated", "cut", 0.7),)
+)
+SPREAD = CompressionError(layers=(LAYER,))
+OTHER = CompressionError(most=LAYER.layer, layers=CHANGED)
+NOT_FINITE = CompressionError(
+    layers=(LAYER,), seen=True, original=NonFiniteOnset("NaN", None, "", "")
+)
+STEPS: list[tuple[Name, Which | None, CompressionError, bool, str]] = [
+    ("compression", "faulty", FAULTY, False, "convert that layer anew"),
+    ("compression", "faulty", FAULTY, True, "convert that layer anew, or let `edgeflare repair"),
+    ("compression", "faulty", OTHER, True, "give the original that the file was made from"),
+    ("compression", "coarse", COARSE, False, "do so, and convert the model anew"),
+    ("compression", "coarse", COARSE, True, "do so, or let `edgeflare repair RUN` fit ranges"),
+    ("compression", "spread", SPREAD, False, "train with quantization, or keep more bits"),
+    ("compression", "spread", SPREAD, True, "`edgeflare repair RUN` looks for changes"),
+    ("compression", None, NOT_FINITE, True, "mend the original, which has NaN or infinity itself"),
+    ("compression", None, CompressionError(note=ONLY_TFLITE), True, "compare with a .tflite"),
+    ("compression", None, CompressionError(note=NO_COUNTERPART), True, "give the original that"),
+    ("compression", None, CompressionError(note="layers are not seen: 2 inputs"), True, ""),
+    ("compression", None, CompressionError(note="the twin's layers cannot be seen"), True, ""),
+    ("compression", None, replace(SPREAD, judged=False, note=UNJUDGED), True, ""),
+    ("kernel", "delegate", SPREAD, True, "`edgeflare conform` tells which operators"),
+    ("kernel", "thread count", SPREAD, True, "run with the number of threads that decides"),
+    ("kernel", "accelerator precision", SPREAD, True, "let the accelerator compute in float32"),
+    ("kernel", "CPU fallback", SPREAD, True, "replace the operators that the accelerator does not"),
+    ("kernel", "runtime version", SPREAD, True, "update the device's runtime"),
+    ("several", None, SPREAD, True, "`edgeflare search --find kernel` looks for"),
+    ("host-suspect", None, SPREAD, True, "search again with other kernels for the twin"),
+    ("unstable", None, SPREAD, True, "`edgeflare devices check NAME`"),
+    ("input-suspect", None, SPREAD, True, "hold `[preprocess]` of pair.toml against"),
+    ("other-order", None, SPREAD, True, "convert the file with the original's order"),
+    ("input-stage", None, SPREAD, True, "make the app prepare inputs as"),
+    ("output-stage", None, SPREAD, True, "make the app read outputs as the pair does"),
+    ("both-stages", None, SPREAD, True, "make the app prepare inputs and read outputs"),
+    ("none", None, SPREAD, True, "`edgeflare replay RUN` tells which findings are mended"),
+]
+
+
+@pytest.mark.parametrize(("name", "which", "error", "repairable", "step"), STEPS)
+def test_terminal_and_page_say_the_same_to_do_next(
+    name: Name, which: Which | None, error: CompressionError, repairable: bool, step: str
+) -> None:
+    one = explanation((), error, name)
+    if name == "compression":
+        assert error.grade == which
+    one = replace(one, verdict=replace(one.verdict, which=which), repairable=repairable)
+    on_page = read_explanation(one.to_json(), ("ant", "bee")).next_step
+    assert on_page.startswith(step)
+    assert bool(on_page) == bool(step)
+    said = " ".join(" ".join(shown(one)).split())
+    assert said.count(" Next: ") == bool(step)
+    assert not step or f". Next: {on_page}. " in said
+    assert ("edgeflare repair" in on_page) == ("edgeflare repair" in step)
+
+
+def test_each_verdict_has_a_next_step_in_the_table() -> None:
+    assert {name for name, *_ in STEPS} == set(get_args(Name))
+
+
+def test_findings_that_differ_only_in_their_figures_share_a_row() -> None:
+    whys = ["the original gives ant, 0.1234 apart", "the original gives bee, 0.1234 apart"]
+    whys += ["the original gives ant, 0.4321 apart"]
+    ones = [explanation((), FAULTY, "compression") for _ in whys]
+    ones = [
+        replace(one, verdict=replace(one.verdict, why=why))
+        for one, why in zip(ones, whys, strict=True)
+    ]
+    elsewhere = replace(ones[0], compression_error=replace(FAULTY, most=lost(1).layer))
+    said = " ".join(" ".join(shown(*ones, elsewhere)).split())
+    assert said.count("compression: faulty") == 2
+    assert "0.4321" not in said
+    assert "of 3" in said
+
+
+def test_a_file_that_differs_on_most_seeds_is_not_called_healthy() -> None:
+    assert "which is what healthy files have" in replace(SPREAD, apart_on_seeds=0.5).said
+    said = replace(SPREAD, apart_on_seeds=0.8).said
+    assert "healthy" not in said
+    assert "twin and original differ on 80% of the seeds" in said
+
+
+def test_an_unknown_margin_is_said_where_compression_may_be_to_blame() -> None:
+    error = replace(SPREAD, judged=False, note=UNJUDGED)
+    for verdict, times in (("compression", 1), ("several", 1), ("kernel", 0)):
+        assert shown(explanation((), error, verdict)).count(f"note: {UNJUDGED}") == times
+    assert any("not judged" in line for line in shown(explanation((), error, "compression")))

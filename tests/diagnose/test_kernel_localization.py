@@ -240,6 +240,51 @@ def test_the_device_is_not_asked_more_often_than_it_may_be(
         assert found.first
 
 
+NOT_SHOWN = weighted(CONTENT)[1]
+
+
+def shows_anything(operator: int | None) -> Opens:
+    """A device that shows anything of one layer; another one, if there is one, is wrong."""
+    made = GRAPH.tensors[GRAPH.operators[NOT_SHOWN].outputs[0]].name
+
+    def device(content: bytes, capture: bool) -> Probe:
+        if capture:
+            raise ProbeRefused("no capture here")
+        healthy = InterpreterProbe(content, capture=False)
+        probe = healthy if operator is None else faulty(operator)(content, False)
+        graph, run = Graph(content), probe.run
+
+        def shown(inputs: Sequence[Values]) -> tuple[Values, ...]:
+            names = [graph.tensors[tensor].name for tensor in graph.outputs]
+            return tuple(
+                np.full_like(values, 77) if name == made and len(inputs) == 1 else values
+                for name, values in zip(names, run(inputs), strict=True)
+            )
+
+        setattr(probe, "run", shown)  # noqa: B010
+        return probe
+
+    return device
+
+
+def test_what_a_device_only_shows_of_a_layer_is_not_what_it_computes() -> None:
+    """As on an accelerator that fills tensors that are made outputs with anything."""
+    found = find(shows_anything(None))
+    (layer,) = [one for one in found.layers if one.hidden]
+    assert (layer.layer.operator, layer.total) == (NOT_SHOWN, None)
+    assert (found.method, found.onset, found.most) == ("exposure", None, None)
+    assert str(layer.layer) in found.note
+
+
+def test_no_layer_is_blamed_before_the_one_that_is_wrong_behind_what_is_not_shown() -> None:
+    wrong = weighted(CONTENT)[2]
+    found = find(shows_anything(wrong))
+    assert found.onset is not None
+    assert found.most is not None
+    assert (found.onset.operator, found.most.operator, found.first) == (wrong, wrong, False)
+    assert found.in_layer
+
+
 def test_a_crash_is_told_and_no_layer_blamed() -> None:
     class Crashing(InterpreterProbe):
         def run(self, inputs: Sequence[Values]) -> tuple[Values, ...]:

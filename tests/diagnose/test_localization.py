@@ -31,6 +31,7 @@ from networks import Kind, pair_of, write_pair
 from tampering import (
     EXAMPLE,
     InterpreterProbe,
+    class_reader,
     constant_of,
     edited,
     example_input,
@@ -162,7 +163,8 @@ def loss(original: bytes, compressed: bytes, seed: int = 0) -> CompressionError:
     def opens(part: bytes, capture: bool) -> Probe:
         return InterpreterProbe(part, capture=capture)
 
-    with closing(CompressionLocalizer(graph, Graph(original), original, opens)) as finder:
+    reader = class_reader(original)
+    with closing(CompressionLocalizer(graph, Graph(original), original, opens, reader)) as finder:
         twin = whole(graph, example_input(seed), "xnnpack", compressed)
         return finder.find(twin, original_input(seed))
 
@@ -213,7 +215,7 @@ def explained(folder: Path, kind: str, device: str, find_: str) -> list[dict[str
     """Search a pair on a device, explain its findings, and return what was said of them."""
     pair = EXAMPLE if kind == "lenet" else write_pair(folder / "pair", kind)  # type: ignore[arg-type]
     small = (
-        *("--limit", "2", "--max-queries", "1000"),
+        *("--first", "2", "--max-queries", "1000"),
         *("--shrink", "0", "--fail-on", "none", "--out", "run"),
     )
     # Kernels of a LeNet differ so little that strict findings take thousands of queries.

@@ -1,26 +1,40 @@
-"""Shares of the margin's error: of all layers together they are all of it."""
+"""Shares of the margin's error: of all layers together they are all of it, whatever the task."""
 
 from __future__ import annotations
 
 from contextlib import closing
-from typing import get_args
+from functools import partial
+from math import prod
+from pathlib import Path
+from typing import Any, get_args
 
 import numpy as np
 import pytest
+from ai_edge_litert import schema_py_generated as schema
+from numpy.typing import NDArray
 
+from edgeflare.core.task import ModelOutputs
+from edgeflare.core.tensor import RawBatch
 from edgeflare.diagnose.layer_matching import match_layers
-from edgeflare.diagnose.margin_error import margin_error
+from edgeflare.diagnose.margin_error import MarginError, ReadOutputs, margin_error
 from edgeflare.diagnose.original_layers import OriginalLayers
+from edgeflare.diagnose.output_stage import ModelReader, OutputStage
+from edgeflare.diagnose.probed_arm import State
 from edgeflare.models.graph_parts import extract
-from edgeflare.models.graph_scores import scores_of
+from edgeflare.models.graph_scores import path_to_scores, scores_of
+from edgeflare.models.model_probe import Values
+from edgeflare.models.pair_interface import PairInterface
 from edgeflare.models.tflite_graph import Graph
+from graph_writer import GraphWriter
 from networks import Kind, pair_of
 from tampering import (
     COMPRESSED,
     ORIGINAL,
     InterpreterProbe,
+    class_reader,
     example_input,
     original_input,
+    signature_of,
     whole,
 )
 
@@ -33,27 +47,45 @@ def opens(content: bytes, capture: bool) -> InterpreterProbe:
     return InterpreterProbe(content, capture=capture)
 
 
+def whole_shares(
+    original: bytes, compressed: bytes, given: tuple[Values, Values], read: ReadOutputs
+) -> tuple[MarginError[int] | None, State, State]:
+    """The shares of whole differences; the original's real values, and the compressed model's.
+
+    Args:
+        original: a file.
+        compressed: another one, all of whose layers have a counterpart.
+        given: the input of the original, and that of the compressed model.
+        read: reads answers from the original's outputs.
+
+    """
+    mine, yours = Graph(compressed), Graph(original)
+    pairs = {one: other for one, (other, _) in match_layers(mine, yours).items()}
+    assert len(pairs) == len(mine.layers)
+    state = whole(mine, given[1], "xnnpack", compressed)
+    real = {tensor: mine.tensors[tensor].real(values) for tensor, values in state.items()}
+    made = {one: yours.operators[other].outputs[0] for one, other in pairs.items()}
+    middle = {made[one]: real[mine.operators[one].outputs[0]] for one in pairs}
+    with closing(OriginalLayers(yours, original, opens)) as layers:
+        seen = layers.capture(given[0])
+        inputs = [real[tensor] for one in pairs for tensor in mine.fed(mine.operators[one])]
+        alone = layers.alone(list(pairs.values()), inputs)
+        asked = {
+            one: [(pairs[one], values[tensor]) for values in (alone, middle)]
+            for one, tensor in made.items()
+        }
+        known = {tensor: values.astype(np.float64) for tensor, values in seen.items()}
+        return margin_error(layers, read, middle, known, asked), known, middle
+
+
 @pytest.mark.parametrize("name", PAIRS)
 def test_the_shares_of_all_layers_add_up(name: str) -> None:
     """But for what rounding the input did, which is hardly anything for 8-bit images."""
     original, compressed = PAIRS[name]
     mine, yours = Graph(compressed), Graph(original)
-    pairs = {one: other for one, (other, _) in match_layers(mine, yours).items()}
-    assert len(pairs) == len(mine.layers)
-    state = whole(mine, example_input(), "xnnpack", compressed)
-    real = {tensor: mine.tensors[tensor].real(values) for tensor, values in state.items()}
-    middle = {
-        yours.operators[other].outputs[0]: real[mine.operators[one].outputs[0]]
-        for one, other in pairs.items()
-    }
-    with closing(OriginalLayers(yours, original, opens)) as layers:
-        seen = layers.capture(original_input())
-        inputs = [real[tensor] for one in pairs for tensor in mine.fed(mine.operators[one])]
-        alone = layers.alone(list(pairs.values()), inputs)
-        made = {one: yours.operators[other].outputs[0] for one, other in pairs.items()}
-        asked = {one: (alone[tensor], middle[tensor]) for one, tensor in made.items()}
-        known = {tensor: values.astype(np.float64) for tensor, values in seen.items()}
-        found = margin_error(layers, pairs, middle, known, asked)
+    given = original_input(), example_input()
+    read = partial(class_reader(original).answers, given[0])
+    found, known, middle = whole_shares(original, compressed, given, read)
     assert found is not None
     before_the_softmax = mine.layers[:-1]
     assert found.shares.keys() == {one.index for one in before_the_softmax}
@@ -61,8 +93,92 @@ def test_the_shares_of_all_layers_add_up(name: str) -> None:
     scores, tensor = known[scores_of(yours)].ravel(), middle[scores_of(yours)].ravel()
     right = int(scores.argmax())
     wrong = int(np.argsort(tensor)[-2]) if tensor.argmax() == right else int(tensor.argmax())
-    moved = scores - tensor
-    assert found.size == pytest.approx(moved[right] - moved[wrong])
+    moved = np.subtract(scores, tensor, dtype=np.float64)
+    assert found.size == pytest.approx(moved[right] - moved[wrong], abs=1e-5)
+
+
+INPUTS, WIDTH = 6, 8
+
+
+def settings_of(task: str) -> tuple[dict[str, Any], tuple[int, ...]]:
+    """The keys of a task, and the shape of the output that it reads."""
+    known: dict[str, tuple[dict[str, Any], tuple[int, ...]]] = {
+        "classification": ({}, (1, 5)),
+        "detection": ({"decoding": "objects"}, (1, 3, 6)),
+        "regression": ({"tolerance": 0.01}, (1, 7)),
+        "segmentation": ({"region": 4, "layout": "NHWC"}, (1, 6, 6, 2)),
+        "threshold": ({"threshold": 0.1}, (1, 1)),
+        "transcript": ({"vocabulary": list("ab c"), "decoding": "argmax"}, (1, 5, 4)),
+    }
+    return known[task]
+
+
+def write_layers(path: Path, layers: list[NDArray[np.float32]], shape: tuple[int, ...]) -> bytes:
+    """A model of three linear layers; of boxes the last one has a bias, so that they are some."""
+    graph = GraphWriter()
+    given = tensor = graph.tensor("x", (1, INPUTS), "FLOAT32")
+    for at, weights in enumerate(layers):
+        held = graph.tensor(f"weights{at}", weights.shape, "FLOAT32", data=weights)
+        bias = np.zeros(len(weights), np.float32)
+        if at == 2 and shape[2:] == (6,):
+            bias = np.array([[0.1, 0.1, 0.5, 0.5, 0.6, at] for at in range(3)], np.float32).ravel()
+        biases = graph.tensor(f"bias{at}", bias.shape, "FLOAT32", data=bias)
+        made = graph.tensor(f"y{at}", (1, len(weights)), "FLOAT32")
+        options = schema.FullyConnectedOptionsT()
+        graph.operator("FULLY_CONNECTED", [tensor, held, biases], [made], options)
+        tensor = made
+    sizes = graph.tensor("sizes", (len(shape),), "INT32", data=np.array(shape, np.int32))
+    output = graph.tensor("output", shape, "FLOAT32")
+    graph.operator("RESHAPE", [tensor, sizes], [output], schema.ReshapeOptionsT())
+    return graph.save(path, [given], [output]).read_bytes()
+
+
+@pytest.mark.parametrize("faulty", range(3))
+@pytest.mark.parametrize(
+    "task",
+    ["classification", "detection", "regression", "segmentation", "threshold", "transcript"],
+)
+def test_the_layer_with_the_fault_has_the_largest_share(
+    task: str, faulty: int, tmp_path: Path
+) -> None:
+    settings, shape = settings_of(task)
+    rng = np.random.default_rng(3)
+    sizes = ((WIDTH, INPUTS), (WIDTH, WIDTH), (prod(shape), WIDTH))
+    layers = [rng.normal(0.0, size[1] ** -0.5, size).astype(np.float32) for size in sizes]
+    if task == "detection":
+        layers[2] *= np.tile([0.01] * 4 + [0.06, 0.0], 3)[:, None].astype(np.float32)
+    wrong = [
+        one + scale * np.abs(one).mean() * rng.normal(size=one.shape).astype(np.float32)
+        for at, one in enumerate(layers)
+        for scale in [0.8 if at == faulty else 0.01]
+    ]
+    if task == "detection":
+        wrong[2][5::6] = 0.0  # classes stay
+    original = write_layers(tmp_path / "original.tflite", layers, shape)
+    compressed = write_layers(tmp_path / "compressed.tflite", wrong, shape)
+    signature = signature_of(original)
+    inputs = rng.uniform(-2.0, 2.0, (90, 1, INPUTS)).astype(np.float32)
+    interface = PairInterface(task=task, task_settings=settings)
+
+    probes = [opens(content, capture=False) for content in (original, compressed)]
+    outputs = [[probe.run([one]) for probe in probes] for one in inputs]
+
+    def sample(most: int) -> RawBatch:
+        return RawBatch(np.stack([exact[0][0] for exact, _ in outputs[:most]]))
+
+    decoder = interface.opened_task.decoder(
+        ModelOutputs("the original", signature.outputs, frozenset(), 0, (), sample)
+    )
+    reader = ModelReader(OutputStage(interface, decoder), signature)
+    answers = [reader.answers(*pair) for pair in zip(inputs, outputs, strict=True)]
+    deviating = [at for at, (exact, got) in enumerate(answers) if exact.differs(got)]
+    assert len(deviating) >= 2
+    for at in deviating[:2]:
+        read = partial(reader.answers, inputs[at])
+        found, *_ = whole_shares(original, compressed, (inputs[at], inputs[at]), read)
+        assert found is not None
+        assert max(found.shares, key=lambda op: found.shares[op]) == faulty
+        assert sum(found.shares.values()) == pytest.approx(1.0, abs=0.01)
 
 
 @pytest.mark.parametrize("name", PAIRS)
@@ -71,11 +187,13 @@ def test_scores_are_what_a_last_softmax_is_given(name: str) -> None:
     last = graph.layers[-1]
     assert last.name == "SOFTMAX"
     assert scores_of(graph) == last.inputs[0]
+    assert path_to_scores(graph, graph.outputs[0]) == (graph.outputs[0], last.inputs[0])
     headless = Graph(extract(graph, 0, graph.layers[-2].index).content)
     assert scores_of(headless) == headless.outputs[0]
+    assert path_to_scores(headless, headless.outputs[0]) == headless.outputs
 
 
 def test_a_model_whose_scores_are_not_seen_has_no_shares() -> None:
     graph = Graph(PAIRS["lenet"][0])
     with closing(OriginalLayers(graph, PAIRS["lenet"][0], opens)) as layers:
-        assert margin_error(layers, {}, {}, {}, {}) is None
+        assert margin_error(layers, lambda _: [], {}, {}, {}) is None

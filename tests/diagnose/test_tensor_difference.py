@@ -59,6 +59,9 @@ def test_what_is_not_finite_is_as_far_as_can_be(value: float) -> None:
     found = difference(FLOAT, wanted, got)
     assert found.parted
     json.dumps(found.to_json(), allow_nan=False)
+    again = got.copy()
+    again[1, 1] *= np.float32(1 + 1e-6)
+    assert not difference(FLOAT, got, again).parted  # as far as both are alike
 
 
 def test_channels_have_scales_of_their_own() -> None:

@@ -205,7 +205,7 @@ def test_the_picture_shows_a_run(tmp_path: Path) -> None:
     # fmt: off
     search: list[str | Path] = [
         "-m", "edgeflare", "search", ROOT / "examples" / "fashion_lenet4",
-        "--limit", "1", "--max-queries", "20", "--shrink", "0", "--fail-on", "none", "--out", run,
+        "--first", "1", "--max-queries", "20", "--shrink", "0", "--fail-on", "none", "--out", run,
     ]
     # fmt: on
     draw: list[str | Path] = [DOCS / "pictures" / "make.py", run, "--out", out]
@@ -226,7 +226,7 @@ def test_the_picture_of_a_search_can_be_made(tmp_path: Path, example: str, name:
     pytest.importorskip("matplotlib", reason="the extra `plots` is not installed")
     out = tmp_path / "search.png"
     draw: list[str | Path] = [DOCS / "pictures" / "search.py", "--example", example]
-    options: list[str | Path] = ["--out", out, "--limit", "6"]
+    options: list[str | Path] = ["--out", out, "--first", "6"]
     subprocess.run([sys.executable, *draw, *options], capture_output=True, timeout=300, check=True)
     for picture in (out, DOCS / "pictures" / name):
         image = cv2.imread(str(picture))

@@ -13,6 +13,7 @@ from edgeflare.core.domain import Domain
 from edgeflare.core.encoder import Encoder
 from edgeflare.core.input import Input
 from edgeflare.core.input_space import InputSpace
+from edgeflare.core.seed_choice import ALL_SEEDS, SeedChoice
 from edgeflare.core.seeds import Seeds
 from edgeflare.core.tensor import Tensor
 from edgeflare.domains.array.array_encoder import ArrayEncoder
@@ -42,10 +43,10 @@ class RoomTemperatures(Domain):
         return sorted(path.iterdir()) if path.is_dir() else [path]
 
     def load_seeds(
-        self, path: Path, shape: tuple[int, ...], array: str, limit: int | None = None
+        self, path: Path, shape: tuple[int, ...], array: str, choice: SeedChoice = ALL_SEEDS
     ) -> Seeds:
         """Load the array `inputs`."""
-        return load_array_seeds(path, self.space, shape, limit, array or "inputs")
+        return load_array_seeds(path, self.space, shape, choice, array or "inputs")
 
     def encoder(self, tensor: Tensor) -> Encoder:
         """Return what subtracts the comfortable temperature."""

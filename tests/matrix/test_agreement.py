@@ -35,7 +35,7 @@ def agreement(
         name: [Outcome({Arm.TWIN: answer(twin), Arm.DEVICE: device})]
         for name, device in zip(names, devices, strict=True)
     }
-    (found,) = agreements(outcomes, goal)
+    (found,) = agreements(outcomes, [goal])
     return found, names
 
 
@@ -60,6 +60,17 @@ def test_who_stands_alone_differs_from_all_others_and_they_agree(
         for other in names[at + 1 :]
         if by_name[one] != by_name[other]
     }
+
+
+def test_each_input_is_judged_by_its_own_goal() -> None:
+    """As of a mutant and of a seed, on which every changed decision counts."""
+    tied = {
+        name: 2 * [Outcome({Arm.TWIN: answer(0), Arm.DEVICE: answer(label, tied=label == 1)})]
+        for name, label in zip(NAMES[:3], (0, 0, 1), strict=True)
+    }
+    mutant, seed = agreements(tied, [KERNEL, KERNEL.unmutated])
+    assert (mutant.deviating, mutant.alone) == ((), None)
+    assert (seed.deviating, seed.alone) == ((NAMES[2],), NAMES[2])
 
 
 @pytest.mark.parametrize(("ties", "alone"), [(False, None), (True, "gpu")])

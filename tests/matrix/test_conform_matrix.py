@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any, cast
 
+from conformed_runs import HALF_TRIED
 from edgeflare.devices.profile import Profile
 from edgeflare.matrix.conform_matrix import conform_matrix
 from edgeflare.matrix.conform_matrix_table import conform_matrix_markdown
@@ -24,7 +25,10 @@ def finding(operator: str, verdict: str, worst: float | None, **others: Any) -> 
 
 
 def run(
-    kernels: str, findings: list[dict[str, Any]], refused: tuple[str, ...] = ()
+    kernels: str,
+    findings: list[dict[str, Any]],
+    refused: tuple[str, ...] = (),
+    model: dict[str, Any] | None = None,
 ) -> KernelSetRun[dict[str, Any]]:
     device = {"name": f"emulated-{kernels}", "runtime": "litert", "runtime_version": "2.3"}
     document = {
@@ -33,6 +37,7 @@ def run(
         "cells": [{"operator": one, "type": "int8"} for one in ("ADD", "EXP", "SUM")],
         "refused": [{"operator": one, "type": "int8", "always": True} for one in refused],
         "findings": findings,
+        "model": model,
     }
     return KernelSetRun(profile(kernels), document)
 
@@ -70,6 +75,14 @@ def test_the_one_that_alone_is_wrong_is_named_and_those_that_refuse_do_not_vouch
     assert matrix.refused == {"npu": "there is no NPU"}
     assert "npu: there is no NPU" in conform_matrix_markdown(matrix)
     assert "| ADD int8 | · | · | 40 steps | · | gpu |" in conform_matrix_markdown(matrix)
+
+
+def test_what_each_tried_of_the_users_model_comes_first() -> None:
+    runs = [run("builtin", [], model=HALF_TRIED), run("xnnpack", [])]
+    _, first, second, *_ = conform_matrix_markdown(conform_matrix(runs)).split("\n\n")
+    assert first.startswith("builtin: 48 % of the arithmetic of kws.tflite was tried")
+    assert "not tried: Mfcc × 2" in first
+    assert second.startswith("| runtime")
 
 
 def test_of_two_that_take_an_operator_neither_stands_alone() -> None:

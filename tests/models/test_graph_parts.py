@@ -108,12 +108,21 @@ def test_a_part_is_small_and_a_model_of_its_own() -> None:
 def test_what_cannot_be_cut_is_said_in_one_line() -> None:
     content, _ = MODELS["int8"]
 
-    def remember(model: Any) -> None:
-        model.subgraphs[0].tensors[0].isVariable = True
+    def unread(model: Any) -> None:
+        made = model.subgraphs[0].operators[0].outputs[0]
+        tensor = model.subgraphs[0].tensors[made]
+        tensor.type, tensor.name = schema.TensorType.COMPLEX64, b"Stateful/" * 20 + b"FFT"
 
-    graph = Graph(edited(content, remember), "memory.tflite")
-    with pytest.raises(UserError, match=r"memory\.tflite cannot be cut.*state"):
+    graph = Graph(edited(content, unread), "odd.tflite")
+    words = (
+        r"odd\.tflite cannot be cut.*: tensor '….{37}FFT' of CONV_2D \(operator 0\), "
+        "complex64, cannot be read"
+    )
+    with pytest.raises(UserError, match=words):
         extract(graph, 0, 0)
+    with pytest.raises(UserError, match=words):
+        isolate(graph, [0, 2])
+    assert extract(graph, 0, 1).outputs == graph.operators[1].outputs
     with pytest.raises(ValueError, match="no operators"):
         extract(Graph(content), 3, 99)
 
@@ -164,12 +173,12 @@ def test_ends_that_begin_in_the_middle_end_as_the_whole_does(kind: Kind) -> None
     graph = Graph(content)
     state = whole(graph, original_input(), "xnnpack", content)
     starts = [one.index for one in graph.layers[:-1]]
-    part = extract_tails(graph, starts, graph.outputs[0])
+    part = extract_tails(graph, starts, graph.outputs)
     assert part.outputs == graph.outputs * len(starts)
     assert part.inputs == tuple(
-        tensor for start in starts for tensor in crossing_tensors(graph, start, graph.outputs[0])
+        tensor for start in starts for tensor in crossing_tensors(graph, start, graph.outputs)
     )
-    assert max(len(crossing_tensors(graph, start, graph.outputs[0])) for start in starts) > 1
+    assert max(len(crossing_tensors(graph, start, graph.outputs)) for start in starts) > 1
     for values in run(part.content, [state[tensor] for tensor in part.inputs]):
         wanted = state[graph.outputs[0]].astype(np.float32)
         np.testing.assert_allclose(values.astype(np.float32), wanted, atol=1e-5)

@@ -87,7 +87,9 @@ def test_what_does_not_fit_is_refused() -> None:
 def test_values_that_something_else_has_too_are_not_changed(refusal: Callable[..., str]) -> None:
     def share(model: Any) -> None:
         tensors = model.subgraphs[0].tensors
-        tensors[GRAPH.operators[0].inputs[1]].buffer = tensors[WEIGHTS].buffer
+        other, weights = tensors[GRAPH.operators[0].inputs[1]], tensors[WEIGHTS]
+        other.buffer, other.shape, other.type = weights.buffer, weights.shape, weights.type
+        other.quantization = weights.quantization
 
     shared = InPlaceEdit(edited(CONTENT, share), "shared.tflite")
     message = refusal(shared.set_values, WEIGHTS, GRAPH.values(WEIGHTS))

@@ -167,7 +167,7 @@ def test_callables_of_a_file_are_found_beside_it(folder: Path) -> None:
         (BASE + 'domain = "imge"', "did you mean 'image'?"),
         (BASE + 'task = "clasification"' + PREPROCESS, "did you mean 'classification'?"),
         (BASE + "task = 3" + PREPROCESS, "or a table [task] with a name"),
-        (BASE + "frames = 3" + PREPROCESS, "say both, frames = "),
+        (BASE + 'state = {x = "y"}' + PREPROCESS, "say frames = the steps of one clip"),
         (BASE + 'inputs = "x"', "a table [inputs.NAME] for each input"),
         (BASE + '[inputs.x]\ndomain = "array"' + PREPROCESS, "write it under [inputs.NAME]"),
         (BASE + '[inputs.x]\nsearch = "no"', "expected true or false"),

@@ -5,6 +5,7 @@ from collections.abc import Callable
 
 import pytest
 
+from edgeflare.domains.image.preprocess import Preprocess
 from edgeflare.models.invocation import Invocation
 from edgeflare.models.pair_input import PairInput
 from edgeflare.models.pair_interface import PairInterface
@@ -42,6 +43,12 @@ def test_what_is_written_is_what_is_read(interface: PairInterface) -> None:
 
 def test_a_pair_of_images_is_described_as_it_always_was() -> None:
     assert set(image_interface().to_json()) == {"outputs", "preprocess"}
+    assert None not in image_interface().to_json()["preprocess"].values()  # TOML has no null
+    said = image_interface(Preprocess(layout="NCHW", rounding="truncate"))
+    assert PairInterface.from_json(said.to_json()) == said
+    assert (
+        said.to_json()["preprocess"].items() >= {"layout": "NCHW", "rounding": "truncate"}.items()
+    )
 
 
 def test_settings_that_are_none_are_one_line(refusal: Callable[..., str]) -> None:

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from edgeflare.core.tensor import RawBatch, Tensor
-from edgeflare.core.tensor_rows import pack_rows
+from edgeflare.core.tensor_rows import GivenRows, pack_rows
 from edgeflare.errors import UserError
 from edgeflare.models.post_processing import PostProcessedRows, PostProcessing
 
@@ -43,7 +43,7 @@ def rows_of(function: PostProcessing, boxes: Any, scores: Any, **failures: Any) 
     batch = RawBatch(packed, **failures)
     rows = PostProcessedRows(function, (BOXES, SCORES))
     assert rows.outputs == (OBJECTS,)
-    return rows.made_of(np.zeros((len(boxes), 3)), batch)
+    return rows.made_of(GivenRows(np.zeros((len(boxes), 3))), batch)
 
 
 def test_rows_hold_what_the_function_made_of_the_real_values(

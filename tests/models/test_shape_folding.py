@@ -11,12 +11,18 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from edgeflare.models.invocation import Invocation
-from edgeflare.models.shape_folding import asks_for_shapes, fold_shapes
+from edgeflare.models.shape_folding import asks_for_shapes, fold_shapes, with_fixed_shapes
 from edgeflare.models.tflite_graph import Graph
 from edgeflare_protos.kernel_sets import TFLITE_KERNEL_SETS
-from flattening import write_flattening, write_flattening_twice, write_sized_by_values
+from flattening import (
+    FlatteningModel,
+    write_flattening,
+    write_flattening_twice,
+    write_sized_by_values,
+)
 from graph_writer import GraphWriter
 from tampering import COMPRESSED, InterpreterProbe, example_input
+from unread_graphs import write_of_any_size
 
 Refusal = Callable[..., str]
 
@@ -47,6 +53,29 @@ def test_it_gives_the_same_to_the_bit_under_all_kernels(
         (got,) = InterpreterProbe(folded.content, kernels).run([values])
         assert got.shape == own.shape
         assert got.tobytes() == own.tobytes()
+
+
+def test_shapes_that_are_fixed_are_those_of_all_tensors(tmp_path: Path) -> None:
+    rng = np.random.default_rng(1)
+    kernel, weights = (rng.normal(size=size).astype(np.float32) for size in ((3, 2, 2, 1), (4, 3)))
+    content = write_of_any_size(tmp_path / "any.tflite", kernel, weights)
+    fixed = with_fixed_shapes(content, "any.tflite", Invocation(shapes={"x": (1, 6, 5, 1)}))
+    shapes = [Graph(fixed).tensors[one.outputs[0]].shape for one in Graph(fixed).operators]
+    assert shapes == [(1, 6, 5, 3), (1, 3), (1, 4), (1, 4)]
+    InterpreterProbe(fixed).run([np.zeros((1, 6, 5, 1), np.float32)])
+    assert with_fixed_shapes(content, "any.tflite", Invocation()) is content
+
+
+def test_shapes_that_a_model_computes_are_those_of_its_run(tmp_path: Path) -> None:
+    model = FlatteningModel((1, 4, 3))
+    flat = model.flatten(model.logistic(model.x), (1, 4, 3))
+    made = model.logistic(flat)
+    for tensor in (flat, made):  # as a converter writes what follows from a shape alone
+        model.graph.tensors[tensor].shape = [1, 1]
+        model.graph.tensors[tensor].shapeSignature = [-1, -1]
+    content = model.save(tmp_path / "computed.tflite", [model.x], [made]).read_bytes()
+    fixed = Graph(with_fixed_shapes(content, "computed.tflite", Invocation()))
+    assert [fixed.tensors[one].shape for one in (flat, made)] == [(1, 12), (1, 12)]
 
 
 def test_the_model_that_ships_keeps_all_but_its_three_operators() -> None:

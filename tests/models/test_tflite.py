@@ -1,16 +1,22 @@
 from __future__ import annotations
 
+import itertools
 import os
 import signal
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 
 import numpy as np
 import pytest
+from ai_edge_litert import schema_py_generated as schema
 from ai_edge_litert.interpreter import Interpreter
 
+from edgeflare.models.invocation import Invocation
 from edgeflare.models.tflite import open_tflite
 from edgeflare_protos.kernel_sets import Kernels
+from flattening import FlatteningModel
+from graph_writer import GraphWriter
 from processes import workers
 
 
@@ -63,6 +69,42 @@ def test_batches_are_answered_in_the_order_of_their_submission(
         model.close()
 
 
+@pytest.mark.parametrize("dtype", ["BOOL", "INT64", "UINT16", "FLOAT16", "COMPLEX64", "BFLOAT16"])
+def test_a_tensor_of_any_type_may_lie_inside(dtype: str, tmp_path: Path) -> None:
+    with closing(open_tflite(_through(tmp_path, dtype), "builtin")) as model:
+        assert model.operators == ("CAST", "CAST")
+        answer = model.submit(np.array([[0, 1, 1]], np.float32)).result()
+    assert not answer.failures
+    assert answer.outputs.tolist() == [[0, 1, 1]]
+
+
+@pytest.mark.parametrize("dtype", ["STRING", "RESOURCE", "VARIANT", "BFLOAT16", "COMPLEX64"])
+def test_what_cannot_be_given_or_compared_is_named_with_its_type_and_operator(
+    dtype: str, tmp_path: Path, refusal: Callable[..., str]
+) -> None:
+    for end, at, role in (("x", 0, "an input"), ("y", 1, "an output")):
+        path = _through(tmp_path, dtype, end)
+        if (dtype, end) == ("COMPLEX64", "y"):  # which a task need not read
+            open_tflite(path, "builtin").close()
+            continue
+        said = refusal(open_tflite, path)
+        assert f"tensor '{end}' of CAST (operator {at}), {dtype.lower()}, is {role}" in said
+
+
+def _through(folder: Path, dtype: str, end: str = "between") -> Path:
+    """Write x → between → y, float32 (1, 3) but for one of them."""
+    graph = GraphWriter()
+    types = {name: dtype if name == end else "FLOAT32" for name in ("x", "between", "y")}
+    tensors = [graph.tensor(name, (1, 3), kind) for name, kind in types.items()]
+    for given, made in itertools.pairwise(range(3)):
+        options = schema.CastOptionsT()
+        kinds = list(types.values())
+        options.inDataType = getattr(schema.TensorType, kinds[given])
+        options.outDataType = getattr(schema.TensorType, kinds[made])
+        graph.operator("CAST", [tensors[given]], [tensors[made]], options)
+    return graph.save(folder / f"{end}.tflite", tensors[:1], tensors[2:])
+
+
 def test_refuses_files_that_are_no_models(
     build_tflite: Callable[..., Path], refusal: Callable[..., str], tmp_path: Path
 ) -> None:
@@ -77,6 +119,40 @@ def test_refuses_files_that_are_no_models(
     }.items():
         (tmp_path / name).write_bytes(content)
         assert name in refusal(open_tflite, tmp_path / name)
+
+
+def write_dynamic(path: Path, *declared: int) -> Path:
+    model = FlatteningModel(tuple(abs(size) for size in declared))
+    made = model.logistic(model.x)
+    for tensor in (model.x, made):
+        model.graph.tensors[tensor].shapeSignature = list(declared)
+    return model.save(path, [model.x], [made])
+
+
+@pytest.mark.parametrize(
+    ("declared", "fixed"),
+    [
+        ((-1, -1, -1, 3), 'shapes = {"x" = [1, …, …, 3]}'),
+        ((1, -1), 'shapes = {"x" = [1, …]}'),
+        ((-1,), 'shapes = {"x" = […]}'),
+    ],
+)
+def test_a_size_that_the_file_leaves_open_has_to_be_said(
+    declared: tuple[int, ...], fixed: str, refusal: Callable[..., str], tmp_path: Path
+) -> None:
+    path = write_dynamic(tmp_path / "dynamic.tflite", *declared)
+    message = refusal(open_tflite, path)
+    assert message.endswith(fixed)
+    assert "convert" not in message
+    shape = tuple(4 if size == -1 else size for size in declared)
+    with closing(open_tflite(path, invocation=Invocation(shapes={"x": shape}))) as model:
+        assert model.signature.input.shape == shape
+
+
+def test_a_dynamic_batch_is_one_input(tmp_path: Path) -> None:
+    path = write_dynamic(tmp_path / "batch.tflite", -1, 5)
+    with closing(open_tflite(path)) as model:
+        assert model.signature.input.shape == (1, 5)
 
 
 def test_an_operator_version_that_no_runtime_knows_is_named(

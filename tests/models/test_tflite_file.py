@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -12,9 +13,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from edgeflare.models.graph_parts import extract
-from edgeflare.models.tflite_file import read_model
+from edgeflare.models.tflite_file import read_model, unread_inputs
 from edgeflare.models.tflite_graph import Graph
 from edgeflare.models.tflite_writer import Writer, notes
+from graph_writer import GraphWriter, write_state_model
 from outside_buffers import with_buffers_outside
 from tampering import COMPRESSED, edited, example_input, run
 
@@ -76,3 +78,16 @@ def test_what_is_written_of_it_has_its_buffers_inside() -> None:
 def test_a_file_that_is_cut_off_is_refused(kept: float, refusal: Callable[..., str]) -> None:
     message = refusal(Graph, OUTSIDE[: int(kept * len(OUTSIDE))], "big.tflite")
     assert message.startswith("big.tflite: the file is cut off")
+
+
+def test_an_input_that_no_operator_reads_is_named(tmp_path: Path) -> None:
+    step = write_state_model(tmp_path / "step.tflite", "FLOAT32").read_bytes()
+    assert unread_inputs(read_model(step)) == ()
+    graph = GraphWriter()
+    x, passed, state = (graph.tensor(name, (1, 3), "FLOAT32") for name in ("x", "passed", "state"))
+    y = graph.tensor("y", (1, 3), "FLOAT32")
+    graph.operator("LOGISTIC", [x], [y], None)
+    graph.save(tmp_path / "unread.tflite", [x, passed, state], [y, passed])
+    unread = read_model((tmp_path / "unread.tflite").read_bytes())
+    assert unread_inputs(unread) == ("state",)
+    assert unread_inputs(unread, "absent") == ()

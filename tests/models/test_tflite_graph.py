@@ -5,8 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from edgeflare.core.task import OutputMaker
 from edgeflare.errors import UserError
 from edgeflare.models.tflite_graph import Graph
+from public_cases import CASES
 from tampering import COMPRESSED, ORIGINAL
 
 
@@ -33,3 +35,16 @@ def test_what_is_no_graph_is_said_in_one_line() -> None:
     content = COMPRESSED.read_bytes()
     with pytest.raises(UserError, match=r"^half\.tflite: its graph cannot be read: [^\n]*$"):
         Graph(content[: len(content) // 3], "half.tflite")
+
+
+def test_outputs_are_from_the_operator_before_conversions_and_reshapes() -> None:
+    graph = Graph((CASES / "detection_postprocess" / "compressed.tflite").read_bytes())
+    name = "TFLite_Detection_PostProcess"
+    made = [OutputMaker(15, name, at, reads="strided_slice1") for at in range(4)]
+    assert [graph.origin(tensor) for tensor in graph.outputs] == made
+    named = graph.signature_outputs("serving_default")
+    assert [named[name] for name in ("boxes", "classes", "scores", "count")] == [33, 34, 35, 36]
+    (slice_of,) = graph.operators[11].outputs
+    assert graph.operators[12].inputs == (slice_of,)
+    assert graph.origin(graph.operators[12].outputs[0]) == graph.origin(slice_of)
+    assert graph.origin(graph.inputs[0]) is None

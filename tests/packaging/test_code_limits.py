@@ -91,3 +91,39 @@ def test_a_module_name_is_used_once() -> None:
         if path.stem not in NAMED_BY_PYTHON:
             places[path.stem].append(str(path))
     assert twice(places) == {}
+
+
+TEXT_MODES = set("rwaxt+")
+
+
+def is_text_without_encoding(call: ast.Call) -> bool:
+    """Whether a call reads or writes a file as text, in whatever encoding the locale has."""
+    if any(keyword.arg == "encoding" for keyword in call.keywords):
+        return False
+    function = call.func
+    if isinstance(function, ast.Attribute) and function.attr in ("read_text", "write_text"):
+        return True
+    name = function.attr if isinstance(function, ast.Attribute) else getattr(function, "id", "")
+    if name not in ("open", "fdopen") or ast.unparse(function) == "tarfile.open":
+        return False
+    given = [*call.args[:2], *(word.value for word in call.keywords if word.arg == "mode")]
+    texts = [one.value for one in given if isinstance(one, ast.Constant)]
+    modes = [text for text in texts if isinstance(text, str) and set(text) <= TEXT_MODES | {"b"}]
+    return not any("b" in mode for mode in modes) if modes else isinstance(function, ast.Name)
+
+
+def test_files_of_text_name_their_encoding() -> None:
+    """A locale without UTF-8 must neither end a command nor change what it writes."""
+    silent = [
+        f"{path}:{node.lineno}"
+        for path, module in parsed(*SOURCES).items()
+        for node in ast.walk(module)
+        if isinstance(node, ast.Call) and is_text_without_encoding(node)
+    ]
+    assert silent == []
+    faults = "open(p)", "open(p, 'w')", "p.open('a')", "os.fdopen(3, 'w')", "p.read_text()"
+    assert all(is_text_without_encoding(next(calls(fault))) for fault in faults)
+
+
+def calls(code: str) -> Iterator[ast.Call]:
+    return (node for node in ast.walk(ast.parse(code)) if isinstance(node, ast.Call))

@@ -72,10 +72,13 @@ def test_each_python_gets_one_version_that_pyproject_allows(python: str) -> None
             assert chosen[canonicalize_name(requirement.name)] in requirement.specifier
 
 
-def test_both_environments_speak_through_the_same_wire() -> None:
-    here = {pin.name: str(pin.specifier) for pin in pins("constraints.txt")}
-    there = {pin.name: str(pin.specifier) for pin in pins("constraints-old-board.txt")}
+def test_all_environments_speak_through_the_same_wire() -> None:
+    here, board, litert = (
+        {pin.name: str(pin.specifier) for pin in pins(f"constraints{which}.txt")}
+        for which in ("", "-old-board", "-old-litert")
+    )
     for name in ("grpcio", "grpcio-health-checking", "protobuf"):
-        assert there[name] == here[name]
-    assert there["tflite-runtime"] == "==2.14.0"
-    assert there["numpy"].startswith("==1.")
+        assert board[name] == litert[name] == here[name]
+    assert board["tflite-runtime"] == "==2.14.0"
+    assert board["numpy"].startswith("==1.")
+    assert litert["ai-edge-litert"] == "==1.2.0"

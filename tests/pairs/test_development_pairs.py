@@ -91,7 +91,7 @@ def run(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
     for file in models.iterdir():
         if file.name != "pair.toml":
             (pair / file.name).symlink_to(file.absolute())
-    limits = ("--limit", "4", "--max-queries", "100", "--shrink", "20", "--strengthen", "20")
+    limits = ("--first", "4", "--max-queries", "100", "--shrink", "20", "--strengthen", "20")
     folder = pair.parent / "run"
     edgeflare("search", pair, *limits, "--fail-on", "none", "--out", folder)
     return folder

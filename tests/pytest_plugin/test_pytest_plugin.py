@@ -28,13 +28,13 @@ from edgeflare.pytest_plugin import assert_decides_alike
 PAIR = {pair!r}
 
 def test_gate(edgeflare):
-    result = edgeflare.search(PAIR, limit=2, total_queries=300, within=None, shrink=0)
+    result = edgeflare.search(PAIR, first=2, total_queries=300, within=None, shrink=0)
     assert_decides_alike(result{allowed})
 
 def test_kernels(edgeflare):
-    result = edgeflare.search(PAIR, limit=2, total_queries=20, find="kernel", shrink=0)
+    result = edgeflare.search(PAIR, first=2, total_queries=20, find="kernel", shrink=0)
     assert_decides_alike(result, fail_on="kernel", allow=1.0)
-    assert edgeflare.search(PAIR, limit=2, total_queries=20, shrink=0).path != result.path
+    assert edgeflare.search(PAIR, first=2, total_queries=20, shrink=0).path != result.path
 """
 
 
@@ -92,7 +92,7 @@ def test_tests_of_one_name_keep_their_own_runs(tmp_path: Path) -> None:
         (tmp_path / f"test_{name}.py").write_text(
             f"import pytest\n@pytest.mark.parametrize('part', {parts})\n"
             "def test_gate(edgeflare, part):\n"
-            f"    edgeflare.search({pair!r}, limit=1, total_queries=1)\n"
+            f"    edgeflare.search({pair!r}, first=1, total_queries=1)\n"
         )
 
     said = run_pytest(tmp_path, "--edgeflare-out", "runs")
@@ -106,7 +106,7 @@ def test_a_search_that_was_cut_short_fails_unless_it_is_allowed(tmp_path: Path) 
     (tmp_path / "test_hurry.py").write_text(
         "from edgeflare.pytest_plugin import assert_decides_alike\n"
         "def test_hurry(edgeflare):\n"
-        f"    result = edgeflare.search({pair!r}, limit=2, total_time=1e-6)\n"
+        f"    result = edgeflare.search({pair!r}, first=2, total_time=1e-6)\n"
         "    assert_decides_alike(result, allow_unfinished=True)\n"
         "    assert_decides_alike(result)\n"
     )
@@ -301,15 +301,15 @@ def test_code_of_a_pair_and_profiles_of_the_folder_take_trust(
 
     untrusted = EdgeFlare(["mine"], tmp_path / "run")
     with pytest.raises(UserError, match=r"net\.py:predict, which needs your trust"):
-        untrusted.search(tmp_path, limit=1, total_queries=1)
+        untrusted.search(tmp_path, first=1, total_queries=1)
     with pytest.raises(UserError, match="sets python, which needs your trust"):
         untrusted.open_device()
     assert not (tmp_path / "executed").exists()
     # The session's option is about the devices that it names, not about code of a pair.
     session = EdgeFlare(["mine"], tmp_path / "run", trust=True)
     with pytest.raises(UserError, match=r"net\.py:predict, which needs your trust"):
-        session.search(tmp_path, limit=1, total_queries=1)
-    assert untrusted.search(tmp_path, limit=1, total_queries=1, trust=True).document["pair"]
+        session.search(tmp_path, first=1, total_queries=1)
+    assert untrusted.search(tmp_path, first=1, total_queries=1, trust=True).document["pair"]
     assert (tmp_path / "executed").exists()
     with session.open_device() as device:
         assert device.profile.name == "mine"
@@ -320,7 +320,7 @@ def test_code_of_a_pair_and_profiles_of_the_folder_take_trust(
 def test_a_search_draws_from_the_operators_that_are_named(tmp_path: Path) -> None:
     edgeflare = EdgeFlare(["emulated-builtin"], tmp_path / "run")
     pair = ROOT / "examples" / "fashion_lenet4"
-    budget: dict[str, Any] = {"limit": 1, "total_queries": 30, "shrink": 0}
+    budget: dict[str, Any] = {"first": 1, "total_queries": 30, "shrink": 0}
     document = edgeflare.search(pair, operators=["median-blur", "pixel-change"], **budget).document
     assert document["plan"]["operators"] == ["median-blur", "pixel-change"]
     with pytest.raises(UserError, match="'median-blurr'; did you mean median-blur"):
@@ -331,12 +331,12 @@ GATE_OF_OTHERS = """
 from edgeflare.pytest_plugin import assert_decides_alike
 
 def test_words(edgeflare):
-    result = edgeflare.search({words!r}, limit=1, total_queries=100, within=None, shrink=0)
+    result = edgeflare.search({words!r}, first=1, total_queries=100, within=None, shrink=0)
     assert_decides_alike(result)
 
 def test_values(edgeflare):
     result = edgeflare.search(
-        {values!r}, strategy="climb", limit=2, total_queries=60, within=None, shrink=0
+        {values!r}, strategy="climb", first=2, total_queries=60, within=None, shrink=0
     )
     assert_decides_alike(result)
 

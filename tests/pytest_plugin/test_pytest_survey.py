@@ -58,7 +58,7 @@ def test_rare_events_are_looked_for(tmp_path: Path) -> None:
         WORDS,
         conditions=["quiet"],
         severities=1,
-        limit=40,
+        first=40,
         device_queries=40,
         rare=True,
         rare_queries=100,

@@ -12,6 +12,7 @@ from edgeflare.core.goal import Goal
 from edgeflare.core.tensor import dequantize
 from edgeflare.domains.image.preprocess import ImageEncoder, preset
 from edgeflare.errors import UserError
+from edgeflare.models.pair import load_pair
 from edgeflare.models.tflite import open_tflite
 from edgeflare.rank.model_measurements import (
     LEAST_RUNS,
@@ -25,8 +26,9 @@ from edgeflare.rank.model_measurements import (
 from edgeflare.rank.model_runs import CorrectCounts
 from edgeflare.run.plan import Plan
 from example_compressions import EXAMPLE, Models
+from small_pairs import write_two_inputs_pair
 
-PLAN = Plan("random", Goal(), ("emulated-xnnpack",), limit=4, ensemble=("xnnpack",))
+PLAN = Plan("random", Goal(), ("emulated-xnnpack",), first=4, ensemble=("xnnpack",))
 
 
 def never() -> bool:
@@ -90,6 +92,15 @@ def test_size_and_latency_are_of_the_file_and_its_device(
     assert LEAST_RUNS <= measured.timed_runs <= TIMED_RUNS
 
 
+@pytest.mark.slow
+def test_a_model_with_an_input_that_no_search_changes_is_timed_with_both(tmp_path: Path) -> None:
+    (tmp_path / "pair").mkdir()
+    pair = load_pair(write_two_inputs_pair(tmp_path / "pair"))
+    measured = measure(pair, PLAN, None, tmp_path / "kept.json", never)
+    assert measured is not None
+    assert LEAST_RUNS <= measured.timed_runs <= TIMED_RUNS
+
+
 def test_what_was_measured_is_not_measured_again(
     models: Models, broken: tuple[ModelMeasurements, Path, Path]
 ) -> None:
@@ -139,13 +150,16 @@ def test_a_labelled_set_has_labels(models: Models, tmp_path: Path) -> None:
     with np.load(EXAMPLE / "seeds.npz") as arrays:
         images = arrays["images"][:4]
     np.savez(tmp_path / "bare.npz", images=images)
-    with pytest.raises(UserError, match=r"bare\.npz has no labels: write it with"):
+    with pytest.raises(UserError, match=r"bare\.npz tells who is right, and no seed has a label"):
         check_labelled(pair, tmp_path / "bare.npz")
     np.savez(tmp_path / "small.npz", images=images[:, :7, :7], labels=np.arange(4))
     with pytest.raises(UserError, match=r"--labelled: .*small\.npz: images have shape"):
         check_labelled(pair, tmp_path / "small.npz")
     np.savez(tmp_path / "wrong.npz", images=images, labels=np.full(4, 99))
-    with pytest.raises(UserError, match="no label from 0 to 9"):
+    with pytest.raises(UserError, match="no seed has a label from 0 to 9"):
         check_labelled(pair, tmp_path / "wrong.npz")
+    np.savez(tmp_path / "values.npz", images=images, targets=np.zeros((4, 10)))
+    with pytest.raises(UserError, match=r"--labelled: seeds .*, seed 0: its task reads labels"):
+        check_labelled(pair, tmp_path / "values.npz")
     np.savez(tmp_path / "right.npz", images=images, labels=np.array([-1, 9, 10, 99]))
     assert check_labelled(pair, tmp_path / "right.npz") == 4

@@ -13,9 +13,9 @@ import pytest
 
 from edgeflare.bench.bench_runs import run_grid
 from edgeflare.bench.grid import BenchRun, Grid
-from edgeflare.campaign.campaign import Interrupt
 from edgeflare.campaign.observer import Observer
 from edgeflare.core.goal import Goal
+from edgeflare.core.interrupt import Interrupt
 from edgeflare.errors import UserError
 from edgeflare.rank.model_runs import ModelRuns, read_runs
 from edgeflare.run.nearness import nearness_db, rise
@@ -47,7 +47,6 @@ def run(models: Models, out: Path, shrink: int) -> Ran:
             grid,
             [models.pairs[2]],
             out,
-            resume=False,
             chains=SEEDS,
             watch=watch,
             interrupt=Interrupt(),

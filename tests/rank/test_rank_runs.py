@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from edgeflare.campaign.campaign import Interrupt
+from edgeflare.core.interrupt import Interrupt
 from edgeflare.errors import UserError
 from edgeflare.rank import rank_runs
 

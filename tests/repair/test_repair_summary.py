@@ -22,7 +22,9 @@ def document(**changes: Any) -> dict[str, Any]:
             "seconds_before": 2e-6, "seconds_after": 1e-6, "ratio": 0.5,
         },
         "chosen": "ranges",
-        "judged": {"tight": tight},
+        "judged": dict.fromkeys(("tight", "wide", "sampled"), tight),
+        "offered": None,
+        "candidates": [],
         **changes,
     }  # fmt: skip
 
@@ -33,6 +35,24 @@ def test_a_repair_has_a_row_for_each_set() -> None:
     assert "✅ A repaired model is written: 725 deviate before and 248 after." in said
     assert "It has -10 bytes, and takes -1.0 µs (-50.0%) on board." in said
     assert "| tight | 1,600 | 725 → 248 | 300 → 300 | 100 → 100 | 500 | 23 | 2e-09 |" in said
+
+
+def test_what_more_cost_would_give_stands_beside_what_is_chosen() -> None:
+    sides = {"before": {"deviating": 725}, "after": {"deviating": 3}}
+    offered = {
+        "candidate": "weights-only",
+        "options": ["--max-latency none"],
+        "judged": dict.fromkeys(("tight", "wide", "sampled"), sides),
+    }
+    needs = {"--max-latency": "+187%"}
+    tried = {"name": "weights-only", "latency_ratio": 2.87, "bytes": 43600, "needs": needs}
+    for changes, instead in (({}, "744"), ({"written": False, "repaired": None}, "2,175")):
+        said = repair_summary(document(offered=offered, candidates=[tried], **changes))
+        assert (
+            f"weights-only: 9 instead of {instead} of these inputs near the boundary deviate, at ×"
+            " 2.87 of the time and 43,600 bytes, which needs --max-latency +187%: --max-latency"
+            " none."
+        ) in said.replace("\\", "")
 
 
 def test_one_without_a_model_says_why_alone() -> None:

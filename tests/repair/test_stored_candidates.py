@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from edgeflare.errors import UserError
+from edgeflare.record.folder import FolderKind
 from edgeflare.repair.repair_candidate import RepairCandidate
 from edgeflare.repair.repair_outcome import TriedCandidate
+from edgeflare.repair.repaired_pair import write_document, write_repaired
 from edgeflare.repair.stored_candidates import FOLDER, StoredCandidates
 from judgements import judgement
+from kills import Kill, killed_at_each, put_notes, require_notes
 
 ABOUT = {"request": {"method": "auto", "rng_seed": 0}, "pair": "abc"}
 DETAILS = {"precision": {"blamed": "conv"}}
@@ -83,8 +87,46 @@ def test_a_damaged_description_is_said_in_a_line(tmp_path: Path) -> None:
 
 def test_what_is_removed_leaves_nothing_but_what_others_wrote(tmp_path: Path) -> None:
     out = tmp_path / "out"
-    StoredCandidates(out, ABOUT, resume=False).remove()
-    assert not out.exists()
-    out.mkdir()
-    StoredCandidates(out, ABOUT, resume=False).remove()
-    assert not list(out.iterdir())
+    for left in (set(), {"notes.txt", "candidates/mine.json"}):
+        for name in left:
+            (out / name).parent.mkdir(parents=True, exist_ok=True)
+            (out / name).write_text("mine")
+        with FolderKind("repair").take(out, lambda: None):
+            stored = StoredCandidates(out, ABOUT, resume=False)
+            stored.write("heads", TRIED)
+            stored.remove()
+        found = {one.relative_to(out).as_posix() for one in out.rglob("*") if one.is_file()}
+        assert found - {"contents.jsonl"} == left
+        assert out.exists() == bool(left)
+
+
+def repair(out: Path) -> None:
+    """Do what a repair does that goes on, and writes its model."""
+    with FolderKind("repair").take(out, lambda: None):
+        stored = StoredCandidates(out, ABOUT, resume=True)
+        for plan in ("heads", "ranges"):
+            if stored.read(plan) is None:
+                stored.write(plan, TRIED)
+        write_repaired(out, CANDIDATE)
+        write_document(out, {"schema": "a repair"})
+
+
+@pytest.mark.slow
+def test_a_repair_that_is_killed_costs_nothing_of_the_users_and_is_gone_on_with(
+    tmp_path: Path,
+) -> None:
+    def prepare(folder: Path) -> Callable[[], None]:
+        repair(folder / "out")
+        (folder / "out" / FOLDER / "ranges.json").unlink()
+        put_notes(folder / "out")
+        return lambda: repair(folder / "out")
+
+    def next_command(folder: Path, _: Kill) -> None:
+        require_notes(folder / "out")
+        repair(folder / "out")
+        require_notes(folder / "out")
+        left = {one.name for one in (folder / "out").rglob("*") if one.is_file()}
+        assert {"repair.json", "ranges.json", "alone.tflite"} <= left
+        assert not [name for name in left if name.startswith(".")]
+
+    assert killed_at_each(tmp_path, prepare, next_command) > 10

@@ -17,7 +17,7 @@ def explanation(verdict: str, **parting: Any) -> dict[str, Any]:
     return {
         "verdict": {"name": verdict},
         "device_and_twin": {"onset": CONV, "first": True, "most": SOFTMAX} | parting,
-        "twin_and_original": {"first": CONV, "most": DENSE},
+        "twin_and_original": {"first": CONV, "most": DENSE, "coarse": []},
     }
 
 
@@ -34,6 +34,15 @@ def test_an_onset_before_which_not_all_was_seen_is_said_to_be_that() -> None:
 def test_of_compression_it_is_the_layer_that_took_most_of_the_margin() -> None:
     what = "twin and original part here, by more than quantization explains"
     assert where_it_begins(explanation("compression")) == DENSE | {"what": what}
+
+
+def test_of_coarse_layers_it_is_the_first_that_is_an_operator() -> None:
+    coarse = explanation("compression")
+    given = {"operator": -1, "name": "INPUT", "tensor": "image", "kind": "saturated"}
+    layers = [given, DENSE | {"kind": "range too wide", "share": 0.3}]
+    coarse["twin_and_original"] |= {"most": None, "coarse": layers}
+    what = "twin and original part here, range too wide"
+    assert where_it_begins(coarse) == DENSE | {"what": what}
 
 
 def test_where_none_is_named_there_is_none() -> None:

@@ -56,7 +56,12 @@ CASES: dict[str, tuple[ModuleType, Task, tuple[Tensor, ...]]] = {
     ),
     "mask of classes": (
         mask_outputs,
-        Segmentation(overlap=0.0, region=3),
+        Segmentation(overlap=0.0, region=3, layout="NHWC"),
+        (Tensor("mask", (1, 3, 4, 3), "float32"),),
+    ),
+    "mask of classes that come first": (
+        mask_outputs,
+        Segmentation(overlap=0.0, region=3, layout="NCHW"),
         (Tensor("mask", (1, 3, 4, 3), "float32"),),
     ),
 }

@@ -123,8 +123,8 @@ def test_values_have_their_distance_in_place_of_arms() -> None:
 def test_labels_that_say_nothing_of_who_is_right_are_not_told() -> None:
     totals = {"harm": {"deviating_seeds": {}, "findings": {"unlabelled": 1}}}
     rate = {
-        "images": 9, "deviating": 1, "rate": 0.1, "low": 0.0, "high": 0.2,
-        "harm": {"unlabelled": 1},
+        "images": 9, "deviating": 1, "by_tie": 0, "tied": 0, "rate": 0.1, "low": 0.0, "high": 0.2,
+        "harm": {"unlabelled": 1}, "harm_by_tie": {}, "labelled": 0, "right": None,
     }  # fmt: skip
     run = run_document(
         pair={"task": "regression"}, totals=totals, unmutated={"seeds": rate},
@@ -132,7 +132,7 @@ def test_labels_that_say_nothing_of_who_is_right_are_not_told() -> None:
     )  # fmt: skip
     for text in (terminal(run), summary(run), junit_xml(run).decode()):
         assert "labelled" not in text
-        assert "by their labels" not in text
+        assert "who is right" not in text
 
 
 def test_the_table_has_scores_and_distances_where_there_are_any() -> None:

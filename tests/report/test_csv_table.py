@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from documents import REFINED, REPLAY, Document
+from documents import REFINED, REPLAY, Document, run_document
 from edgeflare.report.csv_table import COLUMNS, csv_table
 from edgeflare.run.run_document import from_json
 
@@ -99,3 +99,9 @@ def test_what_a_replay_mended_has_its_rows(document: Document) -> None:
     document |= {"findings": rest, "replay": {**REPLAY, "mended": [entry]}}
     rows = read(document)
     assert [row["seed_id"] for row in rows if row["list"] == "mended"] == [str(entry["seed_id"])]
+
+
+def test_targets_have_a_column_where_there_are_any() -> None:
+    run = run_document(findings=[{"seed_target": "0.5, 2"}, {}])
+    rows = list(csv.DictReader(io.StringIO(csv_table(run))))
+    assert sorted(row["seed_target"] for row in rows) == ["", "0.5, 2"]

@@ -20,11 +20,14 @@ from edgeflare.report.nearness_figure import draw_nearness
 from edgeflare.report.run_terminal import print_run
 from edgeflare.run.run_document import RunDocument
 
-RATE = {"images": 50, "deviating": 1, "rate": 0.02, "low": 0.01, "high": 0.1, "harm": None}
+RATE = {
+    "images": 50, "deviating": 1, "by_tie": 0, "tied": 0, "rate": 0.02, "low": 0.01, "high": 0.1,
+    "harm": None, "harm_by_tie": None, "labelled": 0, "right": None,
+}  # fmt: skip
 PLAN = {"strategy": "random", "rng_seed": 0, "goal": {"find": "any", "ties": False}, "within": 30}
 
 NEARNESS = {
-    "psnr": [{"at_least": 30, "seeds": 1, "share": 0.5}],
+    "db": [{"at_least": 30, "seeds": 1, "share": 0.5}],
     "linf": [{"at_most": 8, "seeds": 1, "share": 0.5}],
     "area": 0.25,
 }
@@ -39,7 +42,7 @@ CASES = [
 
 def document(pair: dict[str, Any], **fields: Any) -> RunDocument:
     found = {
-        "labels": {"original": 0, "device": 1}, "psnr": 31.5, "strength": 0.25,
+        "labels": {"original": 0, "device": 1}, "nearness_db": 31.5, "strength": 0.25,
         "probabilities": {"original": [0.9, 0.1], "device": [0.3, 0.7]},
         "image": "findings/000001.wav", "seed_image": "seeds/000001.wav",
     }  # fmt: skip

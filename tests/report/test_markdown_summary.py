@@ -102,7 +102,7 @@ def test_a_stopped_run_and_its_warnings_are_said(document: Document) -> None:
     text = summary(
         from_json({**document, "stopped_by": "interrupt", "warnings": ["check the scale"]})
     )
-    assert "it was stopped before its end (`interrupt`)" in text
+    assert "it was stopped before its end (interrupt)" in text
     assert "> [!WARNING]\n> check the scale" in text
 
 

@@ -47,6 +47,7 @@ def entry(
         "seed_id": 12,
         "device": "emulated-builtin",
         "verdict": verdict.to_json(),
+        "next_step": "",
         "evidence": {"votes": []},
         "device_and_twin": (parting or KernelOnset("none")).to_json(),
         "twin_and_original": (loss or CompressionError()).to_json(),

@@ -9,8 +9,8 @@ from documents import run_document
 from edgeflare.report.nearness_figure import draw_nearness
 
 DOCUMENT = run_document(
-    nearness={"psnr": [], "linf": [], "area": 0.0},
-    findings=[{"distortion": {"l2": 9.0, "linf": 3.0}, "psnr": 30.0}],
+    nearness={"db": [], "linf": [], "area": 0.0},
+    findings=[{"distortion": {"l2": 9.0, "linf": 3.0}, "nearness_db": 30.0}],
 )
 
 

@@ -30,10 +30,9 @@ def document(run: Any) -> RunDocument:
     copy["pair"]["domain"] = "audio"
     for key in ("findings", "deviating_seeds"):
         for entry in copy[key]:
-            del entry["psnr"]
             entry["nearness_db"] = 23.4 if key == "findings" else None
     near = copy["nearness"]
-    shares = [{**one, "at_least": one["at_least"] - 10.0} for one in near.pop("psnr")]
+    shares = [{**one, "at_least": one["at_least"] - 10.0} for one in near.pop("db")]
     near |= {"measure": "SNR", "curve": [0.0, 50.0], "db": shares}
     return from_json(copy)
 
@@ -60,8 +59,7 @@ def test_the_cases_of_junit_name_it(document: RunDocument) -> None:
 def test_the_table_has_a_column_of_its_own(document: RunDocument) -> None:
     reader = csv.DictReader(io.StringIO(csv_table(document), newline=""), strict=True)
     rows = [row for row in reader if row["list"] == "finding"]
-    expected = ["nearness_db" if name == "psnr" else name for name in COLUMNS]
-    assert reader.fieldnames == expected
+    assert reader.fieldnames == list(COLUMNS)
     assert rows
     assert {row["nearness_db"] for row in rows} == {"23.4"}
 
@@ -77,7 +75,7 @@ def test_the_curves_of_a_page_are_against_it(document: RunDocument) -> None:
 
 
 def test_runs_of_two_measures_are_not_drawn_together(document: RunDocument, tmp_path: Path) -> None:
-    image = run_document(nearness={"psnr": [], "linf": [], "area": 0.0})
+    image = run_document(nearness={"db": [], "linf": [], "area": 0.0})
     with pytest.raises(UserError, match="sound measures nearness by SNR, image by PSNR") as caught:
         draw_nearness({"image": image, "sound": document}, tmp_path / "curves.svg")
     assert "\n" not in str(caught.value)

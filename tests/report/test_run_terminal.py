@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import re
 from copy import deepcopy
 from typing import Any
 
@@ -11,6 +12,7 @@ from rich.cells import cell_len
 from rich.console import Console
 
 from documents import Document
+from edgeflare.report.markdown_summary import summary
 from edgeflare.report.run_terminal import ROWS, print_run
 from edgeflare.run.run_document import from_json
 
@@ -155,6 +157,31 @@ def test_a_run_that_found_nothing(document: Document) -> None:
     text = printed({**document, "findings": [], "deviating_seeds": []})
     assert "– mean, – median" in text
     assert "Findings" not in text
+
+
+def test_searching_and_refining_are_apart(document: Document) -> None:
+    """The figures of a run of a keyword model that searched for seconds and shrank for minutes."""
+    document["totals"] |= {
+        "queries": 597,
+        "device_queries": 150,
+        "wall_seconds": 8.0,
+        "refine_seconds": 198.0,
+        "refined": 40,
+        "refine_queries": 24200,
+        "refine_device_queries": 420,
+        "shrink_queries": 24160,
+        "shrink_device_queries": 380,
+        "shrink_seconds": 198.0,
+    }
+    said = {
+        "searching": "597 queries, 150 on the device, 8.0 s",
+        "refining": "24,200 queries, 420 on the device, 198.0 s: shrinking 24,160 in 198.0 s",
+    }
+    text = printed(document, 120)
+    written = summary(from_json(document))
+    for name, line in said.items():
+        assert re.search(rf"^{name} +{re.escape(line)} *$", text, re.MULTILINE)
+        assert f"| {name} | {line} |" in written
 
 
 def test_gradients_are_counted_where_there_are_any(document: Document) -> None:

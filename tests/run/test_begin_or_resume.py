@@ -30,6 +30,4 @@ def test_a_header_that_no_run_wrote_is_damage_and_the_run_is_unlocked(
         pytest.raises(UserError, match=r"run\.db is damaged"),
     ):
         resume_run(tmp_path, ours)
-    journal = Journal.open(tmp_path / "run.db")
-    journal.lock()
-    journal.close()
+    Journal.reopen(tmp_path / "run.db").close()

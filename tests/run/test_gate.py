@@ -10,8 +10,16 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from documents import finding, run_document
-from edgeflare.run.gate import FailOn, counting, deviation_rate, exceeds
+from edgeflare.run.gate import (
+    FailOn,
+    counting,
+    deviation_rate,
+    exceeds,
+    tie_harm,
+    ties_count,
+)
 from edgeflare.run.run_document import RunDocument
+from edgeflare.run.sign_test import sign_test
 
 entries = st.lists(
     st.fixed_dictionaries(
@@ -101,6 +109,60 @@ def test_where_the_device_fails_its_kernels_are_to_blame(kind: str, cause: str) 
     assert counting(document, "kernel") == [failed]
     assert counting(document, "any") == [failed, elsewhere]
     assert exceeds(document, "kernel", 0.0)
+
+
+@pytest.mark.parametrize("kind", ["crash", "hang", "invalid-output"])
+def test_a_failure_that_the_twin_shares_is_not_by_kernels(kind: str) -> None:
+    shared = finding(
+        kind=kind, cause="compression", labels={"original": 0, "twin": None, "device": None}
+    )
+    document = run_document(findings=[shared], totals={"seeds": 10})
+    assert counting(document, "kernel") == []
+    assert counting(document, "any") == [shared]
+
+
+def tied(images: int, ties: int, harm: dict[str, int] | None) -> RunDocument:
+    """A run with a seed that deviates by a tie, one that does strictly, and a finding by a tie."""
+    entries = {
+        "deviating_seeds": [{"by_tie": True}, {"by_tie": False}],
+        "findings": [{"by_tie": True}],
+    }
+    figures = {
+        "images": images, "deviating": 2, "by_tie": 1, "tied": ties, "rate": 0.1, "low": 0.0,
+        "high": 0.2, "harm": harm, "harm_by_tie": harm, "labelled": images, "right": None,
+    }  # fmt: skip
+    seeds = {"kind": "deviation", "distortion": {"l2": 0.0}}
+    return run_document(
+        deviating_seeds=[one | seeds for one in entries["deviating_seeds"]],
+        findings=entries["findings"],
+        totals={"seeds": images},
+        unmutated={"seeds": figures},
+    )
+
+
+@given(st.integers(1, 300), st.data())
+def test_a_seed_that_deviates_by_a_tie_counts_where_ties_do_harm_or_are_many(
+    images: int, data: st.DataObject
+) -> None:
+    ties = data.draw(st.integers(0, images))
+    harmed, helped = data.draw(st.integers(0, 20)), data.draw(st.integers(0, 20))
+    harm = {"original-right": harmed, "both-wrong": 3, "device-right": helped}
+    document = tied(images, ties, harm)
+    expected = ties > 0.1 * images or (harmed > helped and sign_test(helped, harmed) < 0.05)
+    assert ties_count(document) == expected
+    assert len(counting(document, "any")) == 2 + expected
+    assert tie_harm(document.unmutated.seeds)[:2] == (helped, harmed)  # type: ignore[union-attr]
+
+
+def test_without_labels_ties_count_only_where_they_are_many() -> None:
+    assert not ties_count(tied(100, 10, None))
+    assert ties_count(tied(100, 11, None))
+
+
+@pytest.mark.parametrize("arm", ["original-right", "twin-right"])
+def test_six_that_are_harmed_and_none_helped_are_no_chance(arm: str) -> None:
+    assert not ties_count(tied(200, 8, {arm: 5}))
+    assert ties_count(tied(200, 8, {arm: 6}))
 
 
 def test_the_rate_itself_is_still_allowed() -> None:

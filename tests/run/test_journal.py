@@ -1,8 +1,10 @@
 from __future__ import annotations
 
+import os
 import sqlite3
 import struct
 from collections.abc import Iterator
+from contextlib import closing
 from dataclasses import replace
 from math import inf
 from pathlib import Path
@@ -12,10 +14,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from edgeflare.errors import UserError
+from edgeflare.record.folder_lock import lock_folder
 from edgeflare.run.journal import Journal
 from edgeflare.run.journal_rows import (
     AnswerRow,
     ChainRow,
+    RefinementRow,
     Times,
     TriggerRow,
     white_box_spent,
@@ -110,7 +114,7 @@ def test_triggers_and_times_survive_reopening(tmp_path: Path) -> None:
         journal.write_trigger(trigger)
         journal.write_times(Times(1.0, 2.0, 3.0, 4.0))
     journal.close()
-    again = Journal.open(tmp_path / "run.db")
+    again = Journal.reopen(tmp_path / "run.db")
     with again.transaction():
         again.write_times(Times(wall=10.0))
         again.write_times(Times(wall=11.0))
@@ -129,7 +133,7 @@ def test_the_nearness_of_a_stored_input_is_that_of_its_file(
     journal.write_trigger(found)
     journal.write_trigger(refined)
     journal.close()
-    again = Journal.open(tmp_path / "run.db")
+    again = Journal.reopen(tmp_path / "run.db")
     assert again.triggers() == {3: refined}
     again.write_trigger(replace(refined, image="found.wav", nearness_db=None))
     assert again.triggers() == {3: found}
@@ -228,3 +232,82 @@ def test_what_is_written_ahead_stays_small(tmp_path: Path) -> None:
         assert ahead.stat().st_size < 12 * 2**20
     assert (tmp_path / "run.db").stat().st_size > 20 * 2**20
     journal.close()
+
+
+@pytest.mark.parametrize(
+    ("table", "column", "value"),
+    [
+        ("answers", "original", "text"),
+        ("answers", "seconds", float("inf")),
+        ("answers", "failures", "[" * 5000),
+        ("answers", "failures", '{"twin": 1}'),
+        ("answers", "image_crc32", 0.5),
+        ("chains", "queries", -1),
+        ("chains", "ended", "never"),
+        ("chains", "ties", 2**62),
+        ("triggers", "operators", "3"),
+        ("triggers", "l2", "far"),
+        ("triggers", "changed", b"1"),
+        ("refinements", "strength", "strong"),
+        ("stints", "wall_seconds", float("inf")),
+    ],
+)
+def test_a_value_that_no_run_writes_is_refused(
+    tmp_path: Path, table: str, column: str, value: object
+) -> None:
+    path = tmp_path / "run.db"
+    chain = ChainRow(1, "gave-up", 2, 1, 2, 2, 0, 0, 0.5)
+    trigger = TriggerRow(1, "deviation", ("blur",), "a.png", "ab", "b.png", 1.0, 2.0, 0.5, 3)
+    with closing(Journal.create(path, {}, [trigger], [chain])) as journal:
+        journal.write_answers([AnswerRow("seed", 1, 0, 0, b"a", None, None, None, {}, 0.0)])
+        journal.end_refinement(RefinementRow(1, 2, 1, 2, 2, 0, 0.5, "c.png", 1.0, 2.0, 0.5, 3))
+        journal.write_times(Times())
+        read_all(journal)
+    with closing(sqlite3.connect(path, isolation_level=None)) as db:
+        db.execute(f"UPDATE {table} SET {column} = ?", [value])  # noqa: S608 - names above
+    with (
+        closing(Journal.open(path)) as journal,
+        pytest.raises(UserError, match=r"run.db is damaged"),
+    ):
+        read_all(journal)
+
+
+def read_all(journal: Journal) -> None:
+    journal.answers("seed")
+    for read in (journal.chains, journal.triggers, journal.refinements, journal.times):
+        read()
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [
+        ("seeds", "3"),
+        ("notes", [1]),
+        ("other_hosts", None),
+        ("health", {"devices": [{}], "warnings": []}),
+        ("health", []),
+        ("test", {"path": "a"}),
+        ("screening", 3),
+        ("stopped_by", []),
+    ],
+)
+def test_what_no_run_notes_is_refused(tmp_path: Path, key: str, value: object) -> None:
+    with (
+        closing(Journal.create(tmp_path / "run.db", {key: value})) as journal,
+        pytest.raises(UserError, match=r"run\.db is damaged .*" + key),
+    ):
+        journal.about()
+
+
+def test_rows_that_are_left_unread_may_end_after_the_journal(tmp_path: Path) -> None:
+    chains = [ChainRow(seed_id, "gave-up", 2, 1, 2, 2, 0, 0, 0.5) for seed_id in range(3)]
+    with closing(Journal.create(tmp_path / "run.db", {}, chains=chains)) as journal:
+        rows = journal.seed_rows.each("chains")
+        assert next(rows)[0] == 0
+    rows.close()  # type: ignore[attr-defined]
+
+
+def test_a_journal_that_cannot_be_begun_leaves_its_folder_to_others(tmp_path: Path) -> None:
+    with pytest.raises(TypeError):
+        Journal.create(tmp_path / "a.db", {"seeds": object()})
+    os.close(lock_folder(tmp_path))

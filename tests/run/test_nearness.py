@@ -31,7 +31,7 @@ def entry(rms: float) -> Finding:
     l2 = 10.0 * rms
     distance = {"l2": l2, "linf": min(255.0, 2.0 * rms), "mean_abs": rms, "changed": 1}
     near = None if rms == 0.0 else psnr(l2, 100)
-    return finding(distortion=distance, psnr=near)
+    return finding(distortion=distance, nearness_db=near)
 
 
 def document(rms: list[float], seeds: int) -> RunDocument:
@@ -58,7 +58,7 @@ def test_no_change_is_infinitely_near() -> None:
 def test_shares_are_of_all_seeds_and_grow_with_the_distance(rms: list[float], unfound: int) -> None:
     seeds = len(rms) + unfound
     near = nearness_of([entry(one) for one in rms], seeds)
-    counts = [one.seeds for one in near.shares]
+    counts = [one.seeds for one in near.db]
     assert counts == sorted(counts, reverse=True)
     assert counts == [
         sum(one == 0.0 or psnr(10.0 * one, 100) >= level for one in rms)
@@ -66,7 +66,7 @@ def test_shares_are_of_all_seeds_and_grow_with_the_distance(rms: list[float], un
     ]
     largest = [one.seeds for one in near.linf]
     assert largest == sorted(largest)
-    for levels in (near.shares, near.linf):
+    for levels in (near.db, near.linf):
         assert [one.share for one in levels] == pytest.approx(
             [one.seeds / max(1, seeds) for one in levels]
         )
@@ -84,7 +84,7 @@ def test_the_area_is_that_under_the_curve(rms: list[float], unfound: int) -> Non
 
 def test_seeds_that_deviate_themselves_lie_at_no_distance() -> None:
     near = nearness_of([entry(0.0), entry(0.0)], 4)
-    assert {one.share for one in near.shares} == {one.share for one in near.linf} == {0.5}
+    assert {one.share for one in near.db} == {one.share for one in near.linf} == {0.5}
     assert near.area == 0.5
 
 

@@ -22,7 +22,7 @@ RUN = RunHeader(
     classes=(),
     labels=None,
     host={"machine": "x86_64", "cpu_features": ["avx"], "libraries": {"numpy": "2.2.0"}},
-    all_seeds=10,
+    all_seeds=SeedIds.first(10),
 )
 
 
@@ -36,6 +36,7 @@ PLANS: list[tuple[dict[str, Any], tuple[str, str, str]]] = [
     ({"goal": Goal(Find.KERNEL)}, ("--find", "any", "kernel")),
     ({"goal": Goal(ties=True)}, ("--ties", "exclude", "include")),
     ({"limit": 5}, ("--limit", "none", "5")),
+    ({"first": 5}, ("--first", "none", "5")),
     ({"coverage": (0.25, 0.5)}, ("--coverage", "none", "0.25,0.5")),
     ({"parameters": {"b": 2, "a": 1}}, ("--set", "none", "a=1 --set b=2")),
     ({"seed_ids": SeedIds.read("0:3,7")}, ("--seed-ids", "none", "0:3,7")),

@@ -12,8 +12,11 @@ from hypothesis.extra.numpy import arrays
 
 from edgeflare.domains.image.image_domain import ImageDomain
 from edgeflare.errors import EdgeFlareError, InfrastructureError, UserError
-from edgeflare.run.run_directory import RunDirectory, write_atomically
+from edgeflare.record.folder_contents import write_atomically
+from edgeflare.run.journal import Journal
+from edgeflare.run.run_directory import RunDirectory
 from edgeflare_operators.operator_registry import Image
+from laboratory import Laboratory
 
 images = st.tuples(st.integers(1, 9), st.integers(1, 9), st.sampled_from([1, 3, 4])).flatmap(
     lambda shape: arrays(np.uint8, shape)
@@ -50,46 +53,49 @@ def test_opencv_says_nothing_of_an_image_that_is_gone_or_damaged(
     assert capfd.readouterr() == ("", "")
 
 
-def test_absent_and_empty_folders_are_claimed(tmp_path: Path) -> None:
-    RunDirectory.claim(tmp_path / "deep" / "run", overwrite=False)
-    RunDirectory.claim(tmp_path / "deep" / "run", overwrite=False)
-    assert (tmp_path / "deep" / "run").is_dir()
+def claim(path: Path, *, overwrite: bool = False) -> RunDirectory:
+    """Claim a run directory, and let others work on it."""
+    directory, lock = RunDirectory.claim(path, overwrite=overwrite)
+    os.close(lock)
+    return directory
 
 
 def test_a_run_is_replaced_only_if_told_to_and_nothing_else_is_removed(tmp_path: Path) -> None:
-    directory = RunDirectory.claim(tmp_path / "run", overwrite=False)
-    directory.document.write_text("{}")
+    directory = claim(tmp_path / "run")
+    write_atomically(directory.document, b"{}")
     directory.store_input("findings", 1, np.zeros((4, 4, 1), np.uint8), ImageDomain())
     for made in ("report.html", "finding-12.zip"):
-        (directory.path / made).touch()
+        write_atomically(directory.path / made, b"")
+    for journal in ("run.db", "run.db-journal"):
+        (directory.path / journal).touch()
     (directory.path / "notes.txt").write_text("mine")
     with pytest.raises(UserError, match=r"--resume.*--overwrite"):
-        RunDirectory.claim(tmp_path / "run", overwrite=False)
-    RunDirectory.claim(tmp_path / "run", overwrite=True)
-    assert [path.name for path in directory.path.iterdir()] == ["notes.txt"]
+        claim(tmp_path / "run")
+    claim(tmp_path / "run", overwrite=True)
+    assert {path.name for path in directory.path.iterdir()} == {"notes.txt", "contents.jsonl"}
 
 
-def test_overwriting_removes_a_rollback_journal_and_follows_no_link(tmp_path: Path) -> None:
-    run, elsewhere = tmp_path / "run", tmp_path / "elsewhere"
-    run.mkdir()
+def test_overwriting_follows_no_link(tmp_path: Path) -> None:
+    run, elsewhere = claim(tmp_path / "run").path, tmp_path / "elsewhere"
+    write_atomically(run / "run.json", b"{}")
     elsewhere.mkdir()
     (elsewhere / "000001.png").touch()
-    for name in ("run.db", "run.db-journal"):
-        (run / name).touch()
     (run / "findings").symlink_to(elsewhere)
-    RunDirectory.claim(run, overwrite=True)
-    assert not [path for path in run.iterdir() if not path.name.startswith(".")]
+    with pytest.raises(UserError, match="findings is not as edgeflare left it"):
+        claim(run, overwrite=True)
+    assert (run / "run.json").exists()
     assert [path.name for path in elsewhere.iterdir()] == ["000001.png"]
 
 
 @pytest.mark.parametrize("overwrite", [False, True])
-def test_what_is_no_run_is_never_touched(tmp_path: Path, overwrite: bool) -> None:
-    (tmp_path / "thesis.txt").write_text("precious")
+@pytest.mark.parametrize("name", ["thesis.txt", ".env", "run.json", "run.db"])
+def test_what_is_no_run_is_never_touched(tmp_path: Path, overwrite: bool, name: str) -> None:
+    (tmp_path / name).write_text("precious")
     with pytest.raises(UserError, match="neither empty nor a run"):
-        RunDirectory.claim(tmp_path, overwrite=overwrite)
+        claim(tmp_path, overwrite=overwrite)
     with pytest.raises(UserError, match="is a file"):
-        RunDirectory.claim(tmp_path / "thesis.txt", overwrite=overwrite)
-    assert (tmp_path / "thesis.txt").read_text() == "precious"
+        claim(tmp_path / name, overwrite=overwrite)
+    assert (tmp_path / name).read_text() == "precious"
 
 
 def test_an_atomic_write_that_fails_leaves_the_old_file(tmp_path: Path) -> None:
@@ -168,3 +174,24 @@ def test_fixed_inputs_are_kept_whatever_they_are_called(tmp_path: Path) -> None:
     assert loaded["file"][:, 0, 0].tolist() == [7, 4]
     with pytest.raises(UserError, match="is gone or damaged: it held x of that seed"):
         directory.load_fixed((5,), ("x",))
+
+
+@pytest.mark.slow
+def test_a_run_that_is_under_way_is_neither_gone_on_with_nor_replaced(
+    laboratory: Laboratory,
+) -> None:
+    run = laboratory.folder / "run"
+    laboratory.run("run", stop_after=300)
+    before = sorted(run.rglob("*"))
+    journal = Journal.reopen(run / "run.db")
+    with pytest.raises(UserError, match="is being worked on by another process"):
+        laboratory.run("run", resume=True)
+    with pytest.raises(UserError, match="is being worked on by another process"):
+        claim(run, overwrite=True)
+    assert (run / "run.json").is_file()
+    assert sorted(path for path in run.rglob("*") if "-" not in path.name) == [
+        path for path in before if "-" not in path.name
+    ]
+    journal.close()
+    laboratory.run("run", resume=True)
+    assert laboratory.stopped is None

@@ -38,6 +38,24 @@ def about(provenance: dict[str, Any]) -> RunHeader:
     )
 
 
+@pytest.mark.parametrize("began", ["survey", "replay", "boundary"])
+@pytest.mark.parametrize("goes_on", ["survey", "replay", "boundary"])
+def test_a_run_of_another_command_is_told_as_such(began: str, goes_on: str) -> None:
+    run = about(PROVENANCE)
+    one, other = (
+        replace(
+            run, plan=replace(run.plan, strategy=strategy, goal=Goal(ties=strategy == "survey"))
+        )
+        for strategy in (began, goes_on)
+    )
+    if began == goes_on:
+        require_same(one, other, "runs/one")
+        return
+    names = [name.replace("boundary", "search") for name in (began, goes_on)]
+    with pytest.raises(UserError, match="runs/one holds a {0}, and no {1}: .*{0}".format(*names)):
+        require_same(one, other, "runs/one")
+
+
 @pytest.mark.parametrize(
     ("key", "value"),
     [

@@ -119,7 +119,7 @@ def test_a_file_that_holds_something_else_is_refused(tmp_path: Path, refusal: Re
         (b"", "names no seed"),
         (b"# 1,2\n", "names no seed"),
         (b"0:5\nseven\n", "--seed-ids 'seven': expected"),
-        (b"\xff\xfe0", "or a file of them (it is no text)"),
+        (b"\xff\xfe0", "is no text in UTF-8"),
     ):
         path.write_bytes(content)
         assert said in refusal(SeedIds.read_option, str(path))

@@ -12,9 +12,11 @@ from edgeflare.run.survey_rows import DeviceRow, HostRow
 
 _numbers = st.floats(allow_nan=False, width=32)
 _whole = st.integers(-1, 2**31)
+_items = st.integers(0, 2**31)
+_seconds = st.floats(0, allow_infinity=False, width=32)
 hosts = st.builds(
     HostRow,
-    item=_whole,
+    item=_items,
     input_crc32=_whole,
     compression=st.booleans(),
     compression_tied=st.booleans(),
@@ -23,21 +25,29 @@ hosts = st.builds(
     original_decision=_whole,
     twin_decision=_whole,
     twin_distance=st.none() | _numbers,
-    seconds=_numbers,
+    seconds=_seconds,
+    known=st.booleans(),
+    original_right=st.booleans(),
+    twin_right=st.booleans(),
+    original_truth_distance=st.none() | _numbers,
+    twin_truth_distance=st.none() | _numbers,
 )
 devices = st.builds(
     DeviceRow,
-    item=_whole,
+    item=_items,
     deviates=st.booleans(),
     deviates_tied=st.booleans(),
     kernel=st.booleans(),
     kernel_tied=st.booleans(),
     failed=st.booleans(),
+    tied=st.booleans(),
     kind=st.none() | st.sampled_from(["deviation", "crash"]),
     strength=st.none() | _numbers,
     device_decision=_whole,
     device_distance=st.none() | _numbers,
-    seconds=_numbers,
+    seconds=_seconds,
+    device_right=st.booleans(),
+    device_truth_distance=st.none() | _numbers,
 )
 
 
@@ -74,7 +84,8 @@ def test_a_journal_without_a_survey_has_no_rows(tmp_path: Path) -> None:
 
 def test_dropped_rows_are_gone(tmp_path: Path) -> None:
     journal = Journal.create(tmp_path / "run.db", {})
-    row = DeviceRow(7, True, False, True, False, False, "deviation", 0.5, 3, None, 0.1)
+    flags = (True, False, True, False, False, False)
+    row = DeviceRow(7, *flags, "deviation", 0.5, 3, None, 0.1, False, None)
     with journal.transaction():
         journal.survey.write_device([row])
         journal.survey.drop_device([7, 8])

@@ -17,10 +17,11 @@ from edgeflare.models.tflite_graph import Graph
 from tampering import InterpreterProbe
 from tflite_weights import write_constant
 
-_MEASURED = ("CONV_2D", "DEPTHWISE_CONV_2D", "FULLY_CONNECTED", "ADD", "MEAN")
+_MEASURED = ("CONV_2D", "DEPTHWISE_CONV_2D", "FULLY_CONNECTED", "ADD", "MEAN", "RELU")
 _WEIGHTED = ("CONV_2D", "DEPTHWISE_CONV_2D", "FULLY_CONNECTED")
-_PASSING = ("MAX_POOL_2D", "AVERAGE_POOL_2D", "RESHAPE")
-_SHAPES = ("SHAPE", "STRIDED_SLICE", "PACK", "SOFTMAX")
+_PASSING = ("MAX_POOL_2D", "AVERAGE_POOL_2D", "PAD", "RESHAPE")
+_KEPT = ("CONCATENATION", "PACK", "QUANTIZE", "SHAPE", "SOFTMAX", "STRIDED_SLICE")
+"""Operators of shapes, and those whose outputs keep their scale."""
 
 Scale = tuple[float, int]
 
@@ -85,7 +86,7 @@ def _scales(graph: Graph, ranges: dict[int, tuple[float, float]]) -> dict[int, S
             (output,) = one.outputs
             if one.inputs[0] in scales:
                 scales[output] = scales[one.inputs[0]]
-        elif one.name not in _SHAPES:
+        elif one.name not in _KEPT:
             raise UserError(f"{one.name} is not known to the calibration: add it")
     return scales
 

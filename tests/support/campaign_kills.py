@@ -25,7 +25,7 @@ from processes import FORK_SERVER
 ROOT = Path(__file__).parents[2]
 SEARCH = (
     *("search", "examples/fashion_lenet4", "--device", "emulated-builtin"),
-    *("--strategy", "dflare", "--limit", "40", "--max-queries", "800", "--shrink", "30"),
+    *("--strategy", "dflare", "--first", "40", "--max-queries", "800", "--shrink", "30"),
     *("--fail-on", "none"),
 )
 """About five seconds, and some twenty findings: a strategy that needs longer to be killed in."""

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
+from urllib.parse import unquote, urlsplit
 
 _watching: list[Canary] = []
 
@@ -83,8 +84,11 @@ def canary(folder: Path) -> Iterator[Canary]:
 def _hear(event: str, arguments: tuple[Any, ...]) -> None:
     """Note what this process opens; Python calls this for each file."""
     if event in ("open", "sqlite3.connect"):
+        name = arguments[0]
+        if isinstance(name, str) and name.startswith("file:"):  # as SQLite is told
+            name = unquote(urlsplit(name).path)
         for one in _watching:
-            one.opened(arguments[0])
+            one.opened(name)
 
 
 sys.addaudithook(_hear)

@@ -32,14 +32,22 @@ _MODULES: Final = (
 """What commands import. Nothing of it starts a thread, as JAX would, which no fork would have."""
 
 
-def main(path: str) -> None:
-    """Fork commands until nobody can ask for more."""
+def import_commands() -> None:
+    """Import what commands do, so that forks of this process need not."""
     for name in _MODULES:
         import_module(name)
+    from edgeflare.cli import main  # noqa: PLC0415
+
     with contextlib.suppress(SystemExit), contextlib.redirect_stdout(io.StringIO()):
-        call("edgeflare", "devices", "list", "--help")  # which imports what reads and shows options
+        sys.argv[:] = ("edgeflare", "devices", "list", "--help")
+        main()  # which imports what reads and shows options
     gc.collect()
     gc.freeze()  # or a collection in a fork would copy all that it shares with this process
+
+
+def serve(path: str) -> None:
+    """Fork commands until nobody can ask for more."""
+    import_commands()
     with socket.socket(socket.AF_UNIX) as listener:
         listener.bind(path)
         listener.listen()
@@ -83,10 +91,10 @@ def _supervise(connection: socket.socket) -> None:
 
 def call(*arguments: str) -> None:
     """Call the command; never return."""
-    from edgeflare.cli import main as command  # noqa: PLC0415
+    from edgeflare.__main__ import start  # noqa: PLC0415
 
     sys.argv[:] = arguments
-    command()
+    start()
 
 
 def _become(asked: dict[str, Any], descriptors: list[int]) -> None:
@@ -99,4 +107,4 @@ def _become(asked: dict[str, Any], descriptors: list[int]) -> None:
 
 
 if __name__ == "__main__":
-    main(sys.argv[1])
+    serve(sys.argv[1])

@@ -19,7 +19,8 @@ from edgeflare.conform.rounds.posed_draft import posed
 from edgeflare.conform.specification.settings import Setting
 from edgeflare.conform.verdict.exact_rows import exact_rows
 from edgeflare.conform.verdict.judging import judged
-from edgeflare.run.run_directory import CONFORM_DOCUMENT, RunDirectory, write_atomically
+from edgeflare.record.folder_contents import write_atomically
+from edgeflare.run.run_directory import CONFORM_DOCUMENT, RunDirectory
 
 WRAPPING: Final[dict[str, Setting]] = {
     "shape": (17,),
@@ -41,6 +42,27 @@ SOUND: Final[dict[str, Setting]] = {**WRAPPING, "output_scale": 0.125}
 
 CONSTANTS: Final = 2022974250
 """The seed of the constants of both."""
+
+
+HALF_TRIED: Final[dict[str, Any]] = {
+    "file": "kws.tflite",
+    "sha256": "0" * 64,
+    "operators": 4,
+    "operators_tried": 3,
+    "arithmetic": 1000,
+    "arithmetic_tried": 480,
+    "distinct": 3,
+    "tried": 2,
+    "untried": [
+        {
+            "operator": "Mfcc",
+            "places": [0, 2],
+            "why": "the operator is not known",
+            "arithmetic": 520,
+        }
+    ],
+}
+"""What the document says of a model of which less than half was tried."""
 
 
 def addition(settings: dict[str, Setting] = WRAPPING) -> DraftNode:

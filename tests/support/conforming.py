@@ -64,7 +64,7 @@ def conforming(
     """Begin rounds, or go on with those of the folder's journal; and what draws their models."""
     path = folder / "conform.db"
     header = a_header(cells, rng_seed)
-    journal = ConformJournal.open(path) if path.exists() else None
+    journal = ConformJournal.reopen(path) if path.exists() else None
     journal = journal or ConformJournal.create(path, header.to_json())
     coverage = Coverage(cells)
     rounds = ConformRounds(arms, coverage, journal, {}, rng_seed, SeenProgress())
@@ -80,14 +80,26 @@ def a_header(cells: Sequence[Cell] = (ADD,), rng_seed: int = 0) -> ConformHeader
         "name": "board",
         "machine": "aarch64",
         "soc": "BCM2711",
+        "cpu_features": ["asimd", "fp"],
         "runtime": "tflite-runtime",
         "runtime_version": "2.14.0",
         "kernels": "builtin",
         "threads": 1,
         "delegate": None,
+        "adapter": None,
+        "precision": None,
+        "fallback": None,
     }
     request = ConformRequest(tuple(cells), "uniform", False, 96, None, rng_seed)
-    return ConformHeader("0.1.0", request, device, "ai-edge-litert 2.3.0", "abc")
+    host = {
+        "machine": "x86_64",
+        "cpu_features": ["avx", "avx2"],
+        "runtime": "ai-edge-litert",
+        "runtime_version": "2.3.0",
+        "original_runtime": None,
+        "libraries": {"numpy": "2.2.0", "opencv": "4.11.0"},
+    }
+    return ConformHeader("0.1.0", request, device, host, "abc")
 
 
 def an_addition(source: int = FRESH, other: int = FRESH, **changed: Setting) -> DraftNode:

@@ -103,8 +103,9 @@ def as_asked(facts: SurveyFacts, sample: Sample) -> SurveyFacts:
     known["strength"] = np.where(asked, facts.strength, np.nan)
     if facts.device_decision is not None:
         known["device_decision"] = np.where(asked, facts.device_decision, -1)
-    if facts.device_distance is not None:
-        known["device_distance"] = np.where(asked, facts.device_distance, np.nan)
+    for name in ("device_distance", "device_truth_distance"):
+        if (far := getattr(facts, name)) is not None:
+            known[name] = np.where(asked, far, np.nan)
     return replace(facts, asked=asked, **known)
 
 
@@ -138,6 +139,19 @@ def with_distances(facts: SurveyFacts) -> SurveyFacts:
         original_decision=None,
         twin_decision=None,
         device_decision=None,
+    )
+
+
+def with_targets(facts: SurveyFacts) -> SurveyFacts:
+    """Return facts of a task whose targets say what is right, which arms miss by distances."""
+    rng = np.random.default_rng(8)
+    return replace(
+        with_distances(facts),
+        labelled=facts.labelled,
+        truth_measure="mean IoU",
+        original_truth_distance=rng.random(facts.items),
+        twin_truth_distance=rng.random(facts.items),
+        device_truth_distance=np.where(facts.failed, np.nan, rng.random(facts.items)),
     )
 
 

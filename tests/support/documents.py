@@ -16,10 +16,10 @@ Document = dict[str, Any]
 DISTORTION: dict[str, Any] = {"l2": 9.0, "linf": 3.0, "mean_abs": 1.0, "changed": 1}
 FINDING: dict[str, Any] = {
     "seed_id": 1, "seed_label": None, "kind": "deviation", "device": "board", "queries": 9,
-    "device_queries": 9, "seconds": 0.5, "labels": {}, "tied": {}, "probabilities": {},
-    "cause": None, "device_sides_with_original": None, "strength": None, "refined": None,
-    "operators": [], "image": "findings/000001.png", "sha256": 64 * "a",
-    "seed_image": "seeds/000001.png", "verified": True, "seen": [],
+    "device_queries": 9, "seconds": 0.5, "labels": {}, "tied": {}, "by_tie": False,
+    "probabilities": {}, "cause": None, "device_sides_with_original": None, "strength": None,
+    "refined": None, "operators": [], "image": "findings/000001.png",
+    "sha256": 64 * "a", "seed_image": "seeds/000001.png", "verified": True, "seen": [],
 }  # fmt: skip
 TOTALS: dict[str, Any] = {
     "seeds": 2, "deviating_seeds": 0, "searched": 2, "findings": 1, "success_rate": 0.5,

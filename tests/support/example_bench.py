@@ -11,14 +11,14 @@ from typing import Any
 from edgeflare.bench.bench_document import Bench
 from edgeflare.bench.bench_runs import run_grid
 from edgeflare.bench.grid import BenchRun, Grid
-from edgeflare.campaign.campaign import Interrupt
-from edgeflare.campaign.observer import Observer, Progress
+from edgeflare.campaign.observer import Observer, Progress, RefinementProgress
 from edgeflare.core.goal import Find, Goal
+from edgeflare.core.interrupt import Interrupt
 from edgeflare.models.pair import Pair
 from edgeflare.run.plan import Plan
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "fashion_lenet4"
-PLAN = Plan("random", Goal(Find.ANY), ("emulated-builtin",), limit=8, max_queries=80)
+PLAN = Plan("random", Goal(Find.ANY), ("emulated-builtin",), first=8, max_queries=80)
 GRID = Grid(("random", "dflare"), (0, 1), "dflare", PLAN)
 
 
@@ -29,9 +29,7 @@ class Bencher:
         self.pair = pair
         self.watched: list[str] = []
 
-    def run(
-        self, out: Path, *, resume: bool = False, stop_in: int | None = None, **changes: Any
-    ) -> Bench:
+    def run(self, out: Path, *, stop_in: int | None = None, **changes: Any) -> Bench:
         """Run a bench; `changes` are of its plan.
 
         It is stopped in the middle of the campaign of the number `stop_in`, counted from 0.
@@ -47,7 +45,7 @@ class Bencher:
 
         grid = replace(GRID, plan=replace(PLAN, **changes))
         pairs = [self.pair]
-        runs = run_grid(grid, pairs, out, resume=resume, chains=2, watch=watch, interrupt=interrupt)
+        runs = run_grid(grid, pairs, out, chains=2, watch=watch, interrupt=interrupt)
         return Bench(grid, list(runs))
 
 
@@ -70,7 +68,7 @@ class Watcher:
         if progress.queries >= 100 and not self._interrupt.asked():
             self._interrupt.ask()
 
-    def refined(self, done: int, total: int) -> None:
+    def refined(self, progress: RefinementProgress) -> None:
         pass
 
     def verified(self, done: int, total: int) -> None:

@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from edgeflare.core.seed_choice import SeedChoice
 from edgeflare.models.model_inputs import ModelInputs
 from edgeflare.models.pair import load_pair
 from edgeflare.models.tflite import open_tflite
@@ -263,6 +264,6 @@ def _answers(pair: Path, content: bytes) -> NDArray[np.generic]:
     finally:
         model.close()
     takes = ModelInputs(known.interface, [tensor], "the model")
-    inputs = takes.encoder().encode(takes.load(known.seeds, _SEEN_SEEDS).inputs)
+    inputs = takes.encoder().encode(takes.load(known.seeds, SeedChoice(first=_SEEN_SEEDS)).inputs)
     probe = InterpreterProbe(content)
     return np.stack([probe.run([one.reshape(tensor.shape)])[0] for one in inputs])

@@ -124,7 +124,7 @@ class JudgedHealthy:
     Attributes:
         file: which.
         findings: that were explained, of those that compression caused.
-        named: how many of them a layer was blamed for.
+        named: how many of them a layer was blamed for, as faulty or as coarse.
         listed: how many of them had a layer that is beyond what quantization explains.
         unseen: how many of them the layers of which were not seen.
 
@@ -163,7 +163,7 @@ def judge_healthy(file: Healthy, seeds: int = _SEEDS) -> JudgedHealthy:
     return JudgedHealthy(
         file,
         len(losses),
-        sum(loss["most"] is not None for loss in losses),
+        sum(loss["most"] is not None or bool(loss["coarse"]) for loss in losses),
         sum(loss["first"] is not None for loss in losses),
         sum(not loss["layers"] for loss in losses),
     )
@@ -219,7 +219,7 @@ def _explain(judged: Judged, folder: Path, device: str, seeds: int) -> None:
 def _search(folder: Path, device: str, find: str, seeds: int) -> None:
     _edgeflare(
         folder,
-        *("search", "pair", "--device", device, "--find", find, "--limit", str(seeds)),
+        *("search", "pair", "--device", device, "--find", find, "--first", str(seeds)),
         # The host's other kernels know nothing of a fault in the device.
         *("--ensemble", "xnnpack", "--max-queries", "1000", "--shrink", "0"),
         *("--fail-on", "none", "--out", "run"),

@@ -24,7 +24,7 @@ COMMAND = (
         RUN,
         RESUME,
         "examples/fashion_lenet4",
-        "--limit",
+        "--first",
         "6",
         "--max-queries",
         "60",

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
-
 from edgeflare.domains.image.image_domain import ImageDomain
 from edgeflare.domains.image.preprocess import Preprocess
 from edgeflare.models.pair import Pair
@@ -13,7 +11,7 @@ from edgeflare.models.pair_interface import PairInterface
 
 def image_interface(preprocess: Preprocess | None = None) -> PairInterface:
     """Return what a pair of image classifiers takes; without preprocessing, pixel / 255."""
-    return PairInterface((PairInput("", "image", asdict(preprocess or Preprocess())),))
+    return PairInterface((PairInput("", "image", (preprocess or Preprocess()).to_json()),))
 
 
 def preprocess_of(pair: Pair) -> Preprocess:

@@ -10,6 +10,7 @@ import numpy as np
 
 from edgeflare.campaign.opened_pair import OpenedPair, open_pair
 from edgeflare.core.goal import Goal
+from edgeflare.core.seed_choice import SeedChoice
 from edgeflare.core.seeds import Seeds
 from edgeflare.devices.profile import Profile
 from edgeflare.models.model_inputs import ModelInputs
@@ -71,7 +72,7 @@ def judged_images(
     rng = np.random.default_rng(rng_seed)
 
     def draw(inputs: ModelInputs) -> Seeds:
-        images = inputs.load(path, limit)
+        images = inputs.load(path, SeedChoice(first=limit))
         loaded.append(images)
         rows = np.random.default_rng(rng_seed).permutation(len(images))[:seeds]
         labels = None if images.labels is None else images.labels[rows]

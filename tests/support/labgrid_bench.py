@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import subprocess
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
+from itertools import count
 from pathlib import Path
 
 from free_port import free_port
@@ -23,10 +25,11 @@ class LabgridUnavailable(Exception):  # noqa: N818 - a reason to skip
 
 @dataclass(frozen=True)
 class LabgridBench:
-    """A coordinator's address, and the folder in which labgrid's programs lie."""
+    """A coordinator's address, and the folders of labgrid's programs and of this bench."""
 
     coordinator: str
     programs: Path
+    folder: Path
 
     @property
     def environment(self) -> dict[str, str]:
@@ -54,6 +57,42 @@ class LabgridBench:
             line.partition(": ")[2] for line in shown.splitlines() if "  acquired: " in line
         )
 
+    @contextmanager
+    def watched(self, place: str) -> Iterator[list[str]]:
+        """Yield a list that has, after the context, who acquired a place meanwhile, "None" too."""
+        holders: list[str] = []
+        log = self.folder / "monitor.log"
+        with log.open("w") as written:
+            monitor = subprocess.Popen(
+                [self.programs / "labgrid-client", "monitor"],
+                env={**os.environ, **self.environment, "PYTHONUNBUFFERED": "1"},
+                stdout=written,
+                stderr=subprocess.STDOUT,
+            )
+        try:
+            self._mark(place, log, "begin")
+            begin = len(log.read_text())
+            yield holders
+            self._mark(place, log, "end")
+            changes = re.split(r"^(?=\S)", log.read_text()[begin:], flags=re.MULTILINE)
+            for change in changes:
+                if change.startswith(f"Place {place} changed:"):
+                    holders += re.findall(r"  acquired: \S+ -> (\S+)", change)
+        finally:
+            monitor.terminate()
+            monitor.wait(SECONDS)
+
+    def _mark(self, place: str, log: Path, name: str) -> None:
+        """Change a place's comment until the monitor tells of it, and so of all changes before."""
+        deadline = time.monotonic() + SECONDS
+        for attempt in count():
+            done = self.client(place, "set-comment", f"{name}-{attempt}")
+            assert done.returncode == 0, done.stderr
+            time.sleep(0.2)
+            if f"-> {name}-" in log.read_text():
+                return
+            assert time.monotonic() < deadline, log.read_text()
+
 
 @contextmanager
 def labgrid_bench(folder: Path, places: tuple[str, ...]) -> Iterator[LabgridBench]:
@@ -71,7 +110,7 @@ def labgrid_bench(folder: Path, places: tuple[str, ...]) -> Iterator[LabgridBenc
             "labgrid-coordinator is absent: pip install labgrid, in an environment on PATH"
         )
     address = f"127.0.0.1:{free_port()}"
-    bench = LabgridBench(address, Path(found).parent)
+    bench = LabgridBench(address, Path(found).parent, folder)
     (folder / "exporter.yaml").write_text(
         "".join(
             f"{place}:\n  NetworkService:\n    address: 127.0.0.1\n    username: root\n"

@@ -12,16 +12,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from documents import Document, as_json
-from edgeflare.campaign.campaign import Interrupt, StoppedBy, run_campaign
+from edgeflare.campaign.campaign import StoppedBy, run_campaign
 from edgeflare.campaign.campaign_context import CampaignContext
 from edgeflare.campaign.health.health_record import MonitoredDevice
-from edgeflare.campaign.observer import Progress
+from edgeflare.campaign.observer import Progress, RefinementProgress
 from edgeflare.campaign.opened_pair import OpenedPair
 from edgeflare.campaign.panel import ArmModel, Panel
 from edgeflare.campaign.recorded_campaign import run_recorded_campaign
 from edgeflare.campaign.white_box import WhiteBox
 from edgeflare.core.arm import Arm
 from edgeflare.core.goal import Goal
+from edgeflare.core.interrupt import Interrupt
 from edgeflare.core.seeds import Seeds
 from edgeflare.core.task import ModelOutputs
 from edgeflare.core.tensor import RawBatch, Tensor
@@ -38,6 +39,7 @@ from edgeflare.run.begin_or_resume import begin_run, resume_run
 from edgeflare.run.journal import Journal
 from edgeflare.run.plan import Plan
 from edgeflare.run.run_header import RunHeader
+from edgeflare.run.seed_ids import SeedIds
 from edgeflare.search.operator_pool import pool_names
 from edgeflare.tasks.classification import ClassDecoder
 from edgeflare_protos.kernel_sets import Kernels
@@ -88,7 +90,7 @@ class Watched:
             self._stop_after = None
             self._interrupt.ask()
 
-    def refined(self, done: int, total: int) -> None:
+    def refined(self, progress: RefinementProgress) -> None:
         pass
 
     def verified(self, done: int, total: int) -> None:
@@ -252,7 +254,7 @@ class Laboratory:
             arms=panel.reading.decoders,
             classes=(),
             labels=None,
-            all_seeds=len(self.images),
+            all_seeds=SeedIds.first(len(self.images)),
         )
 
     def _arm_model(self, evaluator: Evaluator) -> ArmModel:

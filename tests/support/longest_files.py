@@ -41,7 +41,11 @@ LONGEST_FILES = (
     "cli/test_overlay_files.py",
     "cli/test_conform_elsewhere.py",
     "cli/test_kernel_set_matrix.py",
+    "cli/test_irregular_files.py",
+    "cli/test_read_only_runs.py",
     "agent/test_idle.py",
     "agent/test_fuzz.py",
+    "agent/test_unauthenticated_connections.py",
+    "cli/test_standard_streams.py",
+    "cli/test_untrusted_text.py",
 )
-"""What workers begin with: where short files come last, all workers end together."""

@@ -20,10 +20,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from documents import Document
-from edgeflare.campaign.campaign import Interrupt, StoppedBy, run_campaign, run_screening
+from edgeflare.campaign.campaign import StoppedBy, run_campaign, run_screening
 from edgeflare.campaign.campaign_context import CampaignContext
 from edgeflare.campaign.given_screening import GivenScreening, note_screening
 from edgeflare.core.goal import Find, Goal
+from edgeflare.core.interrupt import Interrupt
 from edgeflare.core.tensor import RawBatch
 from edgeflare.models.evaluator import Evaluator
 from edgeflare.run.merge.merge_runs import merge_runs

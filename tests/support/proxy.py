@@ -40,6 +40,7 @@ class FaultyProxy:
     Attributes:
         address: where it listens.
         faults: how many there were, by kind.
+        accepted: how many connections there were.
 
     """
 
@@ -61,6 +62,7 @@ class FaultyProxy:
         self._lock = threading.Lock()
         self._rate, self._left = 0.0, 0
         self.faults: Counter[str] = Counter()
+        self.accepted = 0
         self._silent = threading.Event()
         self._bytes_per_second = float("inf")
         self._closed = False
@@ -134,6 +136,7 @@ class FaultyProxy:
                 _reset(near)
                 continue
             with self._lock:
+                self.accepted += 1
                 self._sockets |= {near, far}
                 self._threads = [thread for thread in self._threads if thread.is_alive()]
             for one in (near, far):

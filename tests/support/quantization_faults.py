@@ -7,12 +7,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from edgeflare.diagnose.tied_tensors import TiedTensors, tied_tensors
 from edgeflare.models.in_place_edit import InPlaceEdit
+from edgeflare.models.quantized_range import QuantizedRange, range_of
 from edgeflare.models.tflite_graph import Graph
 from edgeflare.repair.fitting.derived_biases import has_integer_bias, write_bias
-from edgeflare.repair.fitting.least_error_range import Range, range_of
 from edgeflare.repair.fitting.matched_layers import MatchedLayer, matched_layers
-from edgeflare.repair.fitting.tied_tensors import tied_tensors
 
 RISE = 1.5
 """Times as many inputs deviate with a harmful fault as without, at least."""
@@ -72,11 +72,11 @@ def drawn_fault(
         UserError: the two do not match.
 
     """
-    network = _Network(content, original)
+    network = Network(content, original)
     return FAULTS[kind](network, rng)
 
 
-class _Network:
+class Network:
     """A file to plant faults in."""
 
     def __init__(self, content: bytes, original: bytes) -> None:
@@ -88,7 +88,7 @@ class _Network:
         return self.layers[int(rng.integers(len(self.layers)))]
 
 
-def _wrong_scale(network: _Network, rng: np.random.Generator) -> QuantizationFault:
+def _wrong_scale(network: Network, rng: np.random.Generator) -> QuantizationFault:
     layer, graph = network.drawn_layer(rng), network.graph
     amount = float(rng.choice([rng.uniform(0.6, 0.95), rng.uniform(1.05, 1.6)]))
     edit = InPlaceEdit(network.content)
@@ -100,7 +100,7 @@ def _wrong_scale(network: _Network, rng: np.random.Generator) -> QuantizationFau
     return QuantizationFault("scale", layer.operator, amount, edit.content())
 
 
-def _no_bias(network: _Network, rng: np.random.Generator) -> QuantizationFault:
+def _no_bias(network: Network, rng: np.random.Generator) -> QuantizationFault:
     layer = network.drawn_layer(rng)
     edit = InPlaceEdit(network.content)
     if layer.bias is not None:
@@ -108,7 +108,7 @@ def _no_bias(network: _Network, rng: np.random.Generator) -> QuantizationFault:
     return QuantizationFault("bias", layer.operator, 0.0, edit.content())
 
 
-def _clipped_channel(network: _Network, rng: np.random.Generator) -> QuantizationFault:
+def _clipped_channel(network: Network, rng: np.random.Generator) -> QuantizationFault:
     layer, graph = network.drawn_layer(rng), network.graph
     amount = float(rng.uniform(0.05, 0.5))
     edit = InPlaceEdit(network.content)
@@ -122,15 +122,28 @@ def _clipped_channel(network: _Network, rng: np.random.Generator) -> Quantizatio
     return QuantizationFault("channel", layer.operator, amount, edit.content())
 
 
-def _clipped_range(network: _Network, rng: np.random.Generator) -> QuantizationFault:
+def _clipped_range(network: Network, rng: np.random.Generator) -> QuantizationFault:
     """Clip the output of an operator, as if its range had been calibrated on unlike inputs."""
-    graph = network.graph
-    groups = tied_tensors(graph)
+    groups = tied_tensors(network.graph)
     group = groups[int(rng.integers(len(groups)))]
     amount = float(rng.uniform(0.15, 0.7))
-    first = graph.tensors[group.sources[0]]
-    known = range_of(first.scales[0], first.zero_points[0])
-    scale, zero_point = Range(known.low * amount, known.high * amount).quantization
+    return with_range(network, group, scaled_range(network, group, amount), "ranges", amount)
+
+
+def scaled_range(network: Network, group: TiedTensors, amount: float) -> QuantizedRange:
+    """Return the range of activations, so many times as wide."""
+    first = network.graph.tensors[group.sources[0]]
+    known = range_of(first)
+    assert known is not None
+    return QuantizedRange(known.low * amount, known.high * amount)
+
+
+def with_range(
+    network: Network, group: TiedTensors, wanted: QuantizedRange, kind: str, amount: float
+) -> QuantizationFault:
+    """Give activations another range, and derive the biases of the layers that read them anew."""
+    graph = network.graph
+    scale, zero_point = wanted.quantization
     edit = InPlaceEdit(network.content)
     for tensor in group.tensors:
         edit.set_quantization(tensor, [scale], [zero_point])
@@ -141,10 +154,10 @@ def _clipped_range(network: _Network, rng: np.random.Generator) -> QuantizationF
             real = graph.tensors[layer.bias].real(graph.values(layer.bias))
             write_bias(edit, changed, layer, real.ravel())
     operator = graph.made_by[group.sources[0]]
-    return QuantizationFault("ranges", operator, amount, edit.content())
+    return QuantizationFault(kind, operator, amount, edit.content())
 
 
-FAULTS: dict[str, Callable[[_Network, np.random.Generator], QuantizationFault]] = {
+FAULTS: dict[str, Callable[[Network, np.random.Generator], QuantizationFault]] = {
     "scale": _wrong_scale,
     "bias": _no_bias,
     "channel": _clipped_channel,

@@ -13,8 +13,8 @@ from edgeflare.run.run_directory import INPUT_FOLDERS
 from edgeflare.run.seed_rows import KEYS
 from laboratory import untimed
 
-_TIMED = {"answers": -1, "chains": -1}
-"""The column of a table that holds seconds."""
+_TIMED = {"answers": -1, "chains": -1, "refinement_steps": -2}
+"""The column of a table from which on it holds seconds."""
 
 _OF_HEALTH = frozenset({"health", "parts"})
 """Keys of `about` that say what was seen of the devices, and where the run comes from."""

@@ -18,7 +18,7 @@ def searched_sounds(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The run directory, with `explain.json` and `report.html`."""
     run = tmp_path_factory.mktemp("spoken_words") / "run"
     for command in (
-        ("search", PAIR, "--limit", SEEDS, "--max-queries", 100, "--shrink", 0,
+        ("search", PAIR, "--first", SEEDS, "--max-queries", 100, "--shrink", 0,
          "--within", "none", "--fail-on", "none", "--out", run),
         ("explain", run),
         ("report", run, "--html"),

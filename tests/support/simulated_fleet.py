@@ -19,6 +19,7 @@ from itertools import count
 
 from edgeflare.fleet.plan.work_units import screening_parts
 from edgeflare.run.merge.merge_groups import GROUP
+from edgeflare.run.seed_ids import SeedIds
 
 PATIENCE_SECONDS = 60.0
 """For which a session tries to have a lost device back before its command gives up."""
@@ -301,7 +302,7 @@ class SimulatedFleet:
         """
         asked, times = self.scenario, self.times
         self._prepare()
-        parts = screening_parts(round(asked.findings), asked.devices)
+        parts = screening_parts(SeedIds.first(round(asked.findings)), asked.devices)
         screened = self._work_through([len(part) * asked.screening_seconds for part in parts])
         merge = asked.findings * times.merge_seed * self._merges(len(parts))
         merge += self._merge_seconds(len(parts))

@@ -11,11 +11,12 @@ from typing import Any
 import numpy as np
 
 from documents import Document
-from edgeflare.campaign.campaign import Interrupt, StoppedBy
+from edgeflare.campaign.campaign import StoppedBy
 from edgeflare.campaign.campaign_context import CampaignContext
 from edgeflare.conditions.condition import Condition
 from edgeflare.conditions.condition_choice import ChosenCondition
 from edgeflare.core.input import Input
+from edgeflare.core.interrupt import Interrupt
 from edgeflare.run.journal import Journal
 from edgeflare.run.survey_rows import SURVEY_KEY, DeviceRow, HostRow
 from edgeflare.survey.gates.judged_gates import JudgedGates

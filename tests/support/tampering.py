@@ -12,9 +12,14 @@ from ai_edge_litert import schema_py_generated as schema
 from ai_edge_litert.interpreter import Interpreter, OpResolverType
 from numpy.typing import NDArray
 
+from edgeflare.core.tensor import Tensor
+from edgeflare.diagnose.output_stage import ModelReader, OutputStage
+from edgeflare.models.evaluator import Signature
 from edgeflare.models.model_probe import Values
+from edgeflare.models.pair_interface import PairInterface
 from edgeflare.models.tflite_file import read_model
 from edgeflare.models.tflite_graph import Graph
+from edgeflare.tasks.classification import ClassDecoder, detect_outputs
 from edgeflare_protos.kernel_sets import Kernels
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "fashion_lenet4"
@@ -160,3 +165,25 @@ def residual_model() -> bytes:
     builder = schema.flatbuffers.Builder(1024)
     builder.Finish(model.Pack(builder), file_identifier=b"TFL3")
     return bytes(builder.Output())
+
+
+def signature_of(content: bytes) -> Signature:
+    """What a model takes and gives."""
+    graph = Graph(content)
+
+    def described(tensors: Sequence[int]) -> tuple[Tensor, ...]:
+        known = [graph.tensors[tensor] for tensor in tensors]
+        return tuple(
+            Tensor(one.name, one.shape, one.dtype, (*one.scales, 0.0)[0], (*one.zero_points, 0)[0])
+            for one in known
+        )
+
+    return Signature(described(graph.inputs), described(graph.outputs))
+
+
+def class_reader(content: bytes) -> ModelReader:
+    """Reads classes from the outputs of a model."""
+    signature = signature_of(content)
+    operators = [one.name for one in Graph(content).operators]
+    decoder = ClassDecoder(signature.output, detect_outputs(signature.output, operators))
+    return ModelReader(OutputStage(PairInterface(), decoder), signature)

@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from edgeflare.fleet.plan.work_units import screening_parts
+from edgeflare.run.seed_ids import SeedIds
 from simulated_fleet import FleetScenario, ServiceTimes, SharedServer, SimulatedFleet
 
 INSTANT = ServiceTimes(**{field.name: 0.0 for field in fields(ServiceTimes)})
@@ -21,7 +22,7 @@ def calm(devices: int, **how: float) -> FleetScenario:
 
 def screened(asked: FleetScenario) -> int:
     """Return in how many units the seeds are evaluated."""
-    return len(screening_parts(round(asked.findings), asked.devices))
+    return len(screening_parts(SeedIds.first(round(asked.findings)), asked.devices))
 
 
 @given(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 import sqlite3
 from contextlib import closing
 from pathlib import Path
@@ -13,8 +14,12 @@ import pytest
 
 from constructed_surveys import constructed_document
 from edgeflare.errors import UserError
-from edgeflare.run.run_lock import lock_run
+from edgeflare.record.folder_lock import lock_folder
+from edgeflare.run.journal import Journal
+from edgeflare.run.run_directory import RunDirectory
+from edgeflare.run.survey_rows import SURVEY_KEY
 from edgeflare.survey.baseline_run import load_baseline
+from edgeflare.survey.derived_survey import derive_unwritten_survey
 from edgeflare.survey.record.survey_journal import read_facts
 from linear_laboratory import linear_laboratory
 from surveying import LaboratorySurvey
@@ -49,6 +54,19 @@ def test_a_baseline_whose_document_was_not_written_is_derived(run: Path) -> None
     assert derived.checksums == written.checksums
 
 
+def test_a_baseline_that_only_the_run_itself_names_is_not_opened(run: Path, tmp_path: Path) -> None:
+    named = tmp_path / "somebody's"
+    with closing(Journal.reopen(run / "run.db")) as journal:
+        journal.note(SURVEY_KEY, {**journal.about()[SURVEY_KEY], "baseline": str(named)})
+    (run / "survey.json").unlink()
+    named.mkdir()
+    (named / "run.db").symlink_to("/dev/full")  # what is opened cannot be read
+    derived = derive_unwritten_survey(RunDirectory(run))
+    assert derived["baseline"] is None
+    (said,) = [line for line in derived["warnings"] if "not compared" in line]
+    assert f"--baseline {shlex.quote(str(named))} --resume" in said
+
+
 def test_a_baseline_whose_host_did_not_answer_all_is_refused(run: Path) -> None:
     (run / "survey.json").unlink()
     with closing(sqlite3.connect(run / "run.db")) as db, db:
@@ -59,7 +77,7 @@ def test_a_baseline_whose_host_did_not_answer_all_is_refused(run: Path) -> None:
 
 def test_a_baseline_that_is_still_running_is_refused(run: Path) -> None:
     (run / "survey.json").unlink()
-    lock = lock_run(run)
+    lock = lock_folder(run)
     try:
         with pytest.raises(UserError, match="still running: wait for its end"):
             load_baseline(run)

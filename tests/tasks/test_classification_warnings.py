@@ -47,6 +47,18 @@ def test_outputs_that_hardly_vary() -> None:
     assert "scale" in line
 
 
+def test_a_flat_softmax_that_is_right_by_the_labels_is_not_complained_of() -> None:
+    labels = np.arange(40, dtype=np.int64) % 4
+    flat, constant = decoded(right(40) / 50), decoded(np.ones((40, 4)))
+    assert classification_warnings(flat, flat, labels) == []
+    assert len(classification_warnings(flat, flat, None)) == 2
+    # A compressed model that answers one class is blamed, and the data for calibration with it.
+    (line,) = classification_warnings(flat, constant, labels)
+    assert "calibration" in line
+    # One class for all is right on seeds of that class, which shows nothing.
+    assert len(classification_warnings(constant, constant, np.zeros(40, np.int64))) == 2
+
+
 def test_outputs_of_the_compressed_model_that_hardly_vary() -> None:
     constant = decoded(np.ones((40, 4)))
     (line,) = classification_warnings(decoded(right(40)), constant, None)

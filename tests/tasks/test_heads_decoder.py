@@ -70,3 +70,13 @@ def test_an_output_that_is_not_there_or_does_not_fit_says_what_to_write() -> Non
     area = Tensor("area", (1, 1), "float32")
     with pytest.raises(UserError, match=re.escape("'area' (1, 1) (fits regression or threshold)")):
         chosen_output(Classification, model(area, SIZE), "area")
+
+
+def test_a_target_has_the_class_of_each_head() -> None:
+    decoder = HEADS.decoder(model(*ROW))
+    truth = decoder.target(np.array([2, 1]))
+    assert truth is not None
+    assert truth == decoder.labelled(truth.decision or 0)
+    assert decoder.target(np.array([2, 2])) is None
+    with pytest.raises(UserError, match=r"\(3,\), expected an integer for each of 2 parts"):
+        decoder.target(np.zeros(3, int))

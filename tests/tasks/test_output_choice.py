@@ -1,11 +1,12 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
-from edgeflare.core.task import ModelOutputs
+from edgeflare.core.task import ModelOutputs, OutputMaker
 from edgeflare.core.tensor import RawBatch, Tensor
 from edgeflare.errors import UserError
 from edgeflare.tasks.classification import Classification
@@ -47,6 +48,28 @@ def test_outputs_that_do_not_fit_are_named_with_the_tasks_that_would() -> None:
         chosen_output(Classification, model(AREA, MASK))
     assert "'Identity' (1, 1) (fits " in str(refused.value)
     assert "'mask' (1, 8, 8) (fits " in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    ("operators", "said"),
+    [
+        (("CONV_2D", "ARG_MAX"), "the model ends in ARG_MAX (operator 1), which leaves no scores"),
+        (("CONV_2D", "TOPK_V2", "CAST"), "the model ends in TOPK_V2 (operator 1)"),
+        (("ARG_MAX", "CONV_2D"), "name another task under [task]"),
+        ((), "name another task under [task]"),
+    ],
+)
+def test_a_model_that_chooses_itself_is_to_be_cut_where_its_scores_are(
+    operators: tuple[str, ...], said: str
+) -> None:
+    label = model(Tensor("label", (1,), "int64"), Tensor("sure", (1,), "bool"))
+    with pytest.raises(UserError, match=re.escape(said)) as refused:
+        chosen_output(Classification, replace(label, operators=operators))
+    assert "'sure' (1,) (bool, fits no task)" in str(refused.value)
+    maker = OutputMaker(1, "TOPK_V2", 1, reads="scores")
+    named = replace(label, operators=("CONV_2D", "TOPK_V2"), makers=lambda: (maker, None))
+    with pytest.raises(UserError, match="the output is what TOPK_V2 reads, 'scores', and convert"):
+        chosen_output(Classification, named)
 
 
 def test_several_outputs_that_fit_have_to_be_told_apart() -> None:

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from collections.abc import Callable
 from math import inf
 from typing import Any, get_args
 
@@ -11,7 +12,7 @@ from hypothesis.extra.numpy import arrays
 from numpy.typing import NDArray
 
 from edgeflare.core.answer import Answer
-from edgeflare.core.task import ModelOutputs
+from edgeflare.core.task import Decoder, ModelOutputs
 from edgeflare.core.tensor import RawBatch, Tensor
 from edgeflare.core.tensor_rows import pack_rows
 from edgeflare.errors import UserError
@@ -137,6 +138,20 @@ def test_two_models_are_a_pair_where_they_give_as_many_values() -> None:
         task().require_pair(None, first, ("a", "b"))
 
 
+def test_values_in_another_order_are_no_pair(refusal: Callable[..., str]) -> None:
+    def shaped(*shape: int, frames: int = 0) -> Decoder:
+        return task().decoder(outputs(Tensor("picture", shape, "float32"), frames=frames))
+
+    last = shaped(1, 32, 48, 3)
+    for alike in ((32, 48, 3), (1, 1536, 3), (1, 32, 144, 1), (4608,)):
+        task().require_pair(shaped(*alike), last, ())
+    for unlike in ((1, 3, 32, 48), (1, 48, 32, 3), (1, 3, 1536), (1, 32, 3, 48)):
+        said = refusal(task().require_pair, shaped(*unlike), last, ())
+        assert f"gives {unlike} and the compressed model (1, 32, 48, 3), as many values in" in said
+    clip = shaped(2, 1, 3, 4, frames=2)
+    assert "another order" in refusal(task().require_pair, shaped(2, 1, 4, 3, frames=2), clip, ())
+
+
 @pytest.mark.parametrize(
     ("keys", "said"),
     [
@@ -195,3 +210,31 @@ def test_an_arm_that_failed_has_no_values_to_show() -> None:
     assert view.values == {"original": (1.0,) * 6, "device": None}
     (view,) = decoder.views({"original": failed, "device": failed}, ("original", "device"))
     assert (view.size, view.names) == (0, ())
+
+
+def test_a_target_is_right_within_the_tolerance() -> None:
+    decoder = task().decoder(outputs(VALUES))
+    truth = decoder.target(np.arange(6.0))
+    near, far = read(task(), np.arange(6.0) + 0.5, np.arange(6.0) + 0.75)
+    assert truth is not None
+    assert (near.differs(truth), far.differs(truth)) == (False, True)
+    assert far.against_truth(truth) == pytest.approx(0.75)
+    assert decoder.target(np.array([np.nan] * 6)) is None
+    clip = Regression(tolerance=0.5, frames="worst", first_frame=1)
+    frames = clip.decoder(outputs(Tensor("values", (3, 1, 6), "float32"), frames=3))
+    whole, one = frames.target(np.arange(18.0)), frames.target(np.arange(6.0))
+    assert whole is not None
+    assert one is not None
+    np.testing.assert_array_equal(whole.values, np.arange(6.0, 18.0).reshape(2, 6))
+    np.testing.assert_array_equal(one.values, [np.arange(6.0)] * 2)
+
+
+def test_a_target_of_other_values_is_refused() -> None:
+    decoder = task().decoder(outputs(VALUES))
+    with pytest.raises(UserError, match=r"float64 \(5,\), expected 6 real numbers$"):
+        decoder.target(np.zeros(5))
+    with pytest.raises(UserError, match="text"):
+        decoder.target(np.array(["one"] * 6))
+    for one in (np.inf, -1e300):
+        with pytest.raises(UserError, match="a value is infinite"):
+            decoder.target(np.full(6, one))

@@ -131,6 +131,10 @@ def test_values_out_of_their_range_are_refused() -> None:
         Threshold(threshold=0.5, above="hit", below="hit")
     with pytest.raises(UserError, match=r"spread is -1\.0"):
         Threshold(threshold=0.5, spread=-1.0)
+    with pytest.raises(UserError, match="against is 'floats'; expected 'features' or"):
+        Threshold(threshold=0.5, score="reconstruction", against="floats")  # type: ignore[arg-type]
+    with pytest.raises(UserError, match="but nothing is reconstructed: say score"):
+        Threshold(threshold=0.5, against="dequantized")
     with pytest.raises(UserError, match="give a threshold above 0"):
         Threshold(threshold=-0.5, score="reconstruction")
     with pytest.raises(UserError, match=r"threshold is 20, but output 'score' gives -12.3 to 13.2"):

@@ -162,7 +162,7 @@ def _readable(descriptor: int, seconds: float) -> bool:
 def _runs(pid: int) -> bool:
     """Return whether a process runs; where it ends as nobody's child, nobody may reap it."""
     try:
-        stat = Path(f"/proc/{pid}/stat").read_text()
+        stat = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace")
     except OSError:
         return False
     return stat.rpartition(")")[2].split()[0] != "Z"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -12,7 +11,8 @@ from edgeflare import __version__
 from edgeflare.bench.bench_table import to_markdown
 from edgeflare.bench.grid import BenchRun, Grid
 from edgeflare.bench.strategy_figures import StrategyFigures, summarize
-from edgeflare.run.run_directory import write_atomically
+from edgeflare.record.folder_contents import write_atomically
+from edgeflare.run.json_file import json_bytes
 from edgeflare.run.run_document import RunDocument, to_json
 
 SCHEMA = "edgeflare.bench/v1"
@@ -59,8 +59,7 @@ def write_bench(bench: Bench, rows: Sequence[StrategyFigures], out: Path) -> Non
         "runs": [_run(cell, document) for cell, document in bench.runs],
         "rows": [asdict(row) for row in rows],
     }
-    text = json.dumps(document, indent=1, ensure_ascii=False, allow_nan=False)
-    write_atomically(out / "bench.json", text.encode() + b"\n")
+    write_atomically(out / "bench.json", json_bytes(document))
     write_atomically(out / "table.md", to_markdown(bench.grid, rows).encode())
 
 

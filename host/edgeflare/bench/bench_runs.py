@@ -3,23 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, ExitStack, closing
+from contextlib import AbstractContextManager, ExitStack, closing, contextmanager
+from functools import partial
 from pathlib import Path
 
 from edgeflare.bench.grid import BenchRun, Grid, check_pairs
-from edgeflare.campaign.campaign import Interrupt
 from edgeflare.campaign.observer import Observer
 from edgeflare.campaign.opened_pair import OpenedPair, open_pair
 from edgeflare.campaign.recorded_campaign import run_recorded_campaign
 from edgeflare.campaign.run_description import describe_run
 from edgeflare.campaign.search_checks import require_searchable
+from edgeflare.core.interrupt import Interrupt
 from edgeflare.devices.profile_lookup import find_profile
 from edgeflare.errors import UserError
 from edgeflare.models.pair import Pair
+from edgeflare.record.folder import FolderKind, is_free
+from edgeflare.record.folder_contents import FOLDER, list_as
 from edgeflare.run.begin_or_resume import begin_run, resume_run
 from edgeflare.run.journal import Journal
 from edgeflare.run.load_document import load_document
-from edgeflare.run.run_directory import DOCUMENT, RunDirectory
+from edgeflare.run.run_directory import DOCUMENT, RunDirectory, files_of, what_is_in
 from edgeflare.run.run_document import RunDocument
 from edgeflare.run.run_header import RunHeader
 from edgeflare.run.same_run import require_same
@@ -33,24 +36,22 @@ def run_grid(
     pairs: Sequence[Pair],
     out: Path,
     *,
-    resume: bool,
     chains: int,
     watch: Watch,
     interrupt: Interrupt,
 ) -> Iterator[tuple[BenchRun, RunDocument]]:
     """Run the campaigns of a bench one after the other; yield each that reached its end.
 
-    Models and device are opened once for each pair. With `resume`, campaigns that have ended are
-    not run again, and one that was stopped goes on. Once the user wants to stop, no other begins.
+    Models and device are opened once for each pair. Campaigns that have ended in the folder, which
+    `check_folder` let pass, are not run again, and one that was stopped goes on. Once the user
+    wants to stop, no other begins.
 
     Raises:
-        UserError: a pair is not what it should be, or `out` must not be written to, or leads out of
-            itself by a link.
+        UserError: a pair is not what it should be, or `out` leads out of itself by a link.
         InfrastructureError: the device or a worker process is lost for good.
 
     """
     check_pairs(pairs)
-    check_folder(out, resume=resume)
     for pair in pairs:
         if interrupt.asked():
             return
@@ -65,6 +66,7 @@ def run_grid(
                 if interrupt.asked():
                     return
                 path = RunDirectory(out).inside(str(cell.run / DOCUMENT)).parent
+                list_as(out, cell.run.as_posix(), FOLDER)
                 document = _run_cell(cell, opened, path, chains, watch, interrupt)
                 if document.stopped_by is None:
                     yield cell, document
@@ -79,16 +81,35 @@ def check_folder(out: Path, *, resume: bool, holds: str = "bench") -> None:
     """Refuse a folder that a bench, or what else consists of its runs, must not write to.
 
     Raises:
-        UserError: it is a file, or holds something and that is not to go on.
+        UserError: it is a file, or holds something and that is not to go on, or is of another
+            command.
 
     """
     if out.exists() and not out.is_dir():
         raise UserError(f"{out} is a file: name a folder with --out")
-    if not resume and out.is_dir() and any(out.iterdir()):
+    if resume and (other := what_is_in(out)) not in (None, holds):
+        raise UserError(
+            f"{out} holds a {other}, and no {holds}: name another folder with --out, and leave out"
+            " --resume"
+        )
+    if not resume and not is_free(out):
         raise UserError(
             f"{out} is not empty: go on with the {holds} in it with --resume, or name another "
             "folder with --out"
         )
+
+
+@contextmanager
+def claimed_folder(out: Path, *, resume: bool, holds: str = "bench") -> Iterator[None]:
+    """Make or take the folder of a bench, which no other process works in meanwhile.
+
+    Raises:
+        UserError: as of `check_folder`, or another process works there.
+
+    """
+    check = partial(check_folder, out, resume=resume, holds=holds)
+    with FolderKind(holds, files=files_of(holds)).take(out, check):
+        yield
 
 
 def _run_cell(

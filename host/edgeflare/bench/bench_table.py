@@ -14,7 +14,8 @@ from rich.table import Table
 from edgeflare.bench.bench_statistics import Estimate
 from edgeflare.bench.grid import Grid
 from edgeflare.bench.strategy_figures import StrategyFigures
-from edgeflare.untrusted_text import printable
+from edgeflare.report.markdown_summary import markdown_table
+from edgeflare.untrusted_text import for_markdown, printable
 
 COLUMNS = (
     "strategy",
@@ -61,19 +62,18 @@ def print_table(console: Console, grid: Grid, rows: Sequence[StrategyFigures]) -
             else:
                 table.add_row(label, *values)
         console.print(table)
-    console.print(legend(grid, rows), style="dim", highlight=False)
+    console.print(legend(grid, rows), style="dim", highlight=False, markup=False)
 
 
 def to_markdown(grid: Grid, rows: Sequence[StrategyFigures]) -> str:
     """Return what was asked, one table over all pairs, and what its columns mean."""
-    lines = [
-        heading(grid),
-        "",
-        _line(("pair", *columns(rows))),
-        _line(["---"] * 2 + ["--:"] * (len(columns(rows)) - 1)),
-    ]
-    lines += [_line((row.pair, *shown(row, inside=_inside(rows)))) for row in rows]
-    return "\n".join([*lines, "", legend(grid, rows), ""])
+    table = markdown_table(
+        ("pair", *columns(rows)),
+        [(row.pair, *shown(row, inside=_inside(rows))) for row in rows],
+        numbers_from=2,
+    )
+    said = for_markdown(heading(grid)), table, for_markdown(legend(grid, rows))
+    return "\n\n".join(said) + "\n"
 
 
 def columns(rows: Sequence[StrategyFigures]) -> tuple[str, ...]:
@@ -98,11 +98,11 @@ def _inside(rows: Sequence[StrategyFigures]) -> bool:
 def heading(grid: Grid) -> str:
     """Return one line that says what was asked, but for the strategies."""
     plan = grid.plan
-    seeds = (
-        "all seeds"
-        if plan.limit is None
-        else f"the first {plan.limit} seed{'s' * (plan.limit != 1)}"
-    )
+    seeds = "all seeds"
+    if plan.first is not None:
+        seeds = f"the first {plan.first} seed{'s' * (plan.first != 1)}"
+    elif plan.limit is not None:
+        seeds = f"{plan.limit} seed{'s' * (plan.limit != 1)}"
     rng_seeds = ", ".join(map(str, grid.rng_seeds))
     return " · ".join(
         (
@@ -157,7 +157,3 @@ def _bound(bound: float | str | None) -> str:
     if bound is None:
         return "none"
     return bound if isinstance(bound, str) else f"{bound:g}"
-
-
-def _line(values: Sequence[str]) -> str:
-    return f"| {' | '.join(value.replace('|', '/') for value in values)} |"

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import io
 from pathlib import Path
 
 from edgeflare.bench.bench_document import Bench
 from edgeflare.bench.bench_statistics import cumulative
 from edgeflare.bench.strategy_figures import queries_needed
 from edgeflare.errors import UserError
+from edgeflare.record.folder_contents import write_atomically
 from edgeflare.report.nearness_figure import label_lines
-from edgeflare.run.run_directory import write_atomically
 
 
 def draw_queries(bench: Bench, path: Path) -> None:
@@ -23,6 +22,8 @@ def draw_queries(bench: Bench, path: Path) -> None:
     try:
         import matplotlib as mpl  # noqa: PLC0415 - an extra
         from matplotlib.figure import Figure  # noqa: PLC0415
+
+        from edgeflare.report.html.svg import drawn_svg  # noqa: PLC0415
     except ImportError:
         raise UserError(f"{path.name} needs matplotlib: pip install 'edgeflare[plots]'") from None
     pairs = bench.by_pair()
@@ -45,6 +46,5 @@ def draw_queries(bench: Bench, path: Path) -> None:
         first = next(iter(pairs.values()), {})
         drawn_first = [strategy for strategy, documents in first.items() if documents]
         label_lines(panels[0], drawn_first, "upper left")
-        drawn = io.BytesIO()
-        figure.savefig(drawn, format="svg", metadata={"Date": None})
-    write_atomically(path, drawn.getvalue())
+        drawn = drawn_svg(figure, {"Date": None})
+    write_atomically(path, drawn.encode())

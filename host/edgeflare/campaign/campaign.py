@@ -14,29 +14,10 @@ from edgeflare.campaign.refinement_phase import refine
 from edgeflare.campaign.screening import screen, warn
 from edgeflare.campaign.search_phase import SearchPhase
 from edgeflare.campaign.verification import verify
+from edgeflare.core.interrupt import Interrupt, InterruptedBy
 from edgeflare.core.outcome import Outcome
 
-StoppedBy = Literal["interrupt", "total-time", "infrastructure", "screening"]
-
-
-class Interrupt:
-    """The wish of the user to stop: asked once, the search stops; asked twice, everything does."""
-
-    def __init__(self) -> None:
-        """Begin without such a wish."""
-        self._times = 0
-
-    def ask(self) -> None:
-        """Ask to stop, or to stop at once."""
-        self._times += 1
-
-    def asked(self) -> bool:
-        """Whether the search should stop."""
-        return self._times > 0
-
-    def urgent(self) -> bool:
-        """Whether everything should stop."""
-        return self._times > 1
+StoppedBy = InterruptedBy | Literal["total-time", "infrastructure", "screening"]
 
 
 def run_campaign(context: CampaignContext, interrupt: Interrupt) -> StoppedBy | None:
@@ -76,7 +57,7 @@ def run_screening(context: CampaignContext, interrupt: Interrupt) -> StoppedBy:
             warn(context)
         verified = verify(replace(context, stopped=interrupt.urgent))
         context.health.thermometer.read_all()
-    return "screening" if screened and verified else "interrupt"
+    return "screening" if screened and verified else interrupt.by
 
 
 def _run(context: CampaignContext, interrupt: Interrupt) -> StoppedBy | None:
@@ -97,7 +78,7 @@ def _run(context: CampaignContext, interrupt: Interrupt) -> StoppedBy | None:
     context.health.thermometer.read_all()
     if ended and verified:
         return None
-    return "interrupt" if interrupt.asked() else "total-time"
+    return interrupt.by if interrupt.asked() else "total-time"
 
 
 def _donors(context: CampaignContext, outcomes: Mapping[int, Outcome]) -> Mapping[int, Outcome]:
@@ -106,5 +87,5 @@ def _donors(context: CampaignContext, outcomes: Mapping[int, Outcome]) -> Mappin
         known: Mapping[int, Outcome] = outcomes
     else:
         known = context.screening.outcomes
-    goal = context.plan.goal
+    goal = context.plan.goal.unmutated
     return {seed_id: one for seed_id, one in known.items() if goal.met(one) is None}

@@ -23,6 +23,7 @@ from edgeflare.run.journal import Journal
 from edgeflare.run.plan import Plan
 from edgeflare.run.run_directory import RunDirectory
 from edgeflare.run.seed_ids import SeedIds
+from edgeflare.run.without_reset import WithoutReset
 from edgeflare.search.strategy import WhiteboxAnswer, no_white_box
 
 CHAINS = 512
@@ -58,6 +59,7 @@ class CampaignContext:
         device_stages: whether the devices have input or output stages of their own.
         white_box: answers what strategies ask about the inside of original and twin.
         screening: what all arms answered to every seed, where that was asked elsewhere.
+        without_reset: tells what the twin answers where its variables are not reset.
 
     """
 
@@ -78,11 +80,12 @@ class CampaignContext:
     device_stages: bool = False
     white_box: Callable[[WhiteboxQuery], WhiteboxAnswer] = no_white_box
     screening: GivenScreening | None = None
+    without_reset: Callable[[], WithoutReset | None] = lambda: None
 
     @property
     def seed_ids(self) -> SeedIds:
         """The ids of the seeds that this run screens and searches."""
-        return self.plan.seed_ids or SeedIds.first(len(self.seeds))
+        return self.plan.seed_ids or SeedIds.of(self.seeds.seed_ids)
 
     def pipeline(self) -> Pipeline[Any]:
         """Return an empty pipeline over all devices; each batch waits until none is too hot."""
@@ -91,7 +94,7 @@ class CampaignContext:
     def ask_device(self, seed_id: int) -> EvaluatedQuery:
         """Ask the device of a seed about the seed, on its own, however hot another one is."""
         pipeline: Pipeline[None] = Pipeline(self.panel, self.recover)
-        pipeline.put(None, [Query(self.seeds.inputs[seed_id], (Arm.DEVICE,))], [seed_id])
+        pipeline.put(None, [Query(self.seeds.input_of(seed_id), (Arm.DEVICE,))], [seed_id])
         (one,) = pipeline.take().evaluated
         return one
 

@@ -10,12 +10,13 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from edgeflare.campaign.campaign import Interrupt, StoppedBy, run_campaign
+from edgeflare.campaign.campaign import StoppedBy, run_campaign
 from edgeflare.campaign.campaign_context import CampaignContext
 from edgeflare.campaign.captured_arm import CapturedArm
 from edgeflare.campaign.opened_pair import OpenedPair
 from edgeflare.core.arm import Arm
 from edgeflare.core.input import Input
+from edgeflare.core.interrupt import Interrupt
 from edgeflare.core.seeds import Seeds
 from edgeflare.errors import UserError
 from edgeflare.models.model_probe import ProbeFailed
@@ -50,7 +51,7 @@ def search_and_cover(
         stopped_by = run_campaign(context, interrupt)
         measured = None if context.stopped() else measure_coverage(opened, context)
         if measured is None:
-            return stopped_by or "interrupt"
+            return stopped_by or interrupt.by
         context.journal.note(COVERAGE_KEY, msgspec.to_builtins(measured))
         for line in measured.notes:
             context.observer.warned(f"neuron coverage: {line}")
@@ -126,19 +127,19 @@ class CoverageInputs:
     def of(cls, opened: OpenedPair, context: CampaignContext) -> CoverageInputs:
         """Return those of a run whose findings are verified.
 
-        Other seeds are drawn from all that the pair has, also where the run has a limit; where
+        Other seeds are drawn from all that the pair has, also where the run takes some only; where
         models take something beside the input that belongs to a seed, from those of the run.
         """
         header = RunHeader.from_json(context.journal.about())
         found = sort_findings(context.directory, context.journal, header)
         findings = {one.seed_id: one.image for one in found.findings}
         pool, plan = context.seeds, context.plan
-        if findings and plan.limit is not None and not pool.fixed:
+        if findings and not plan.choice.takes_all and not pool.fixed:
             pool = opened.inputs.load(opened.pair.seeds)
-        left = [seed_id for seed_id in range(len(pool)) if seed_id not in findings]
+        left = [seed_id for seed_id in pool.seed_ids if seed_id not in findings]
         rng = np.random.default_rng([plan.rng_seed, 0, _STREAM])
         others = rng.permutation(left)[: len(findings)].tolist()
-        seeds = tuple(findings) or tuple(range(len(context.seeds)))
+        seeds = tuple(findings) or tuple(context.seeds.seed_ids)
         return cls(seeds, findings, tuple(map(int, sorted(others))), pool)
 
     def __len__(self) -> int:
@@ -157,11 +158,11 @@ class CoverageInputs:
     def each(self, context: CampaignContext) -> Iterator[tuple[str, int, Input]]:
         """Yield each input, with its set (an attribute) and the id of its seed."""
         for seed_id in self.seeds:
-            yield "seeds", seed_id, self.pool.inputs[seed_id]
+            yield "seeds", seed_id, self.pool.input_of(seed_id)
         for seed_id, path in self.findings.items():
             yield "findings", seed_id, context.directory.load_input(path)
         for seed_id in self.others:
-            yield "others", seed_id, self.pool.inputs[seed_id]
+            yield "others", seed_id, self.pool.input_of(seed_id)
 
 
 def _figures(arm: Arm, masks: Mapping[str, NDArray[np.bool_]]) -> ArmCoverage:

@@ -3,24 +3,43 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from pathlib import Path
+from statistics import fmean, median
 from typing import Final
 
-import numpy as np
-
+from edgeflare.campaign.non_finite_outputs import begins, non_finite_lines, non_finite_rows
 from edgeflare.campaign.opened_pair import OpenedPair
-from edgeflare.campaign.panel import PanelDeviceLost
+from edgeflare.campaign.panel import Panel, PanelDeviceLost
 from edgeflare.campaign.stage_differences import StageDifferences, stage_differences
+from edgeflare.campaign.unreset_twin import answers_without_reset
+from edgeflare.core.answer import Answer
 from edgeflare.core.arm import Arm
+from edgeflare.core.encoder import DescribedEncoder
 from edgeflare.core.evaluated_query import EvaluatedQuery
-from edgeflare.core.outcome import answers_by_arm
+from edgeflare.core.goal import Find, Goal
+from edgeflare.core.outcome import Outcome, answers_by_arm
 from edgeflare.core.query import Query
+from edgeflare.core.truths import truth_distance
 from edgeflare.errors import InfrastructureError
+from edgeflare.models.pair import Pair
+from edgeflare.models.tflite_file import read_model, unread_inputs
+from edgeflare.python_callable import is_callable
+from edgeflare.run.harm import count_harms, harm_or_why_not, right_by_arm
+from edgeflare.run.seed_warnings import seed_warnings
+from edgeflare.run.systematic.differences import systematic_differences
+from edgeflare.run.systematic.figures import SystematicDifferences, order_warnings
+from edgeflare.run.without_reset import WithoutReset
+from edgeflare.tasks.value_decoder import ValueAnswer
+from edgeflare.untrusted_text import printable
 
 MOST_SEEDS: Final = 64
 """Enough to see wrong preprocessing by, and few enough for a slow device to answer in seconds."""
 
 _TOGETHER = 16
+
+_SAID_AGAIN: Final = 24
+"""Characters by which the beginning of a complaint is known."""
 
 _SHOWN = 3
 """Seeds whose answers are written out."""
@@ -32,14 +51,24 @@ class DryRun:
 
     Attributes:
         seeds: how many were evaluated.
-        labelled: how many of them have a label.
-        right: of those, how many each arm gives that label; empty where none has one.
+        labelled: how many of them have a label or a target.
+        right: of those, on how many each arm is right; empty where none has one.
         deviating: on how many device and original, or device and twin where there is no original,
             differ.
+        by_tie: of these, on how many by a tie.
+        apart: how far the compared arms' values are apart, a line; empty where none are compared.
+        harm: who is right on those that deviate, see `count_harms`; empty where none has a label.
         warnings: what looks wrong, a line each.
+        systematic: how the device differs in the same way on many of them; None where nothing is
+            significant.
         stages: what the device's own stages change; None where it has none of its own.
+        without_reset: what the twin answers where its variables are not reset; None without some.
         answers: what the arms read on the very first seeds, a line for each seed; empty where
             labels tell whether outputs are read as they are meant.
+        truth_measure: what `distance` is, in words; empty where right and wrong say it all.
+        distance: of each arm from the targets, on average; of those that answered.
+        given: what the models are given for an input, a line for the arms that are given the same;
+            empty where the domain does not say so.
 
     """
 
@@ -47,9 +76,17 @@ class DryRun:
     labelled: int
     right: Mapping[Arm, int]
     deviating: int
+    by_tie: int
+    harm: Mapping[str, int]
     warnings: Sequence[str]
+    systematic: SystematicDifferences | None = None
     stages: StageDifferences | None = None
+    without_reset: WithoutReset | None = None
+    apart: str = ""
     answers: Sequence[str] = ()
+    truth_measure: str = ""
+    distance: Mapping[Arm, float] = field(default_factory=dict)
+    given: Sequence[str] = ()
 
 
 def evaluate_first_seeds(opened: OpenedPair) -> DryRun:
@@ -61,54 +98,150 @@ def evaluate_first_seeds(opened: OpenedPair) -> DryRun:
     """
     evaluated = _evaluated(opened)
     decoders = opened.panel.reading.decoders
-    known = opened.seeds.labels
-    labels = [] if known is None else known[: len(evaluated)].tolist()
-    labelled = [i for i, label in enumerate(labels) if 0 <= label < decoders[Arm.TWIN].choices]
-    first = Arm.ORIGINAL if Arm.ORIGINAL in decoders else Arm.TWIN
-    by_arm = answers_by_arm([one.outcome for one in evaluated])
+    goal = Goal(Find.ANY if Arm.ORIGINAL in decoders else Find.KERNEL)
+    outcomes = [one.outcome for one in evaluated]
+    by_arm = answers_by_arm(outcomes)
+    shown = opened.seeds.seed_ids[: len(evaluated)]
+    known = opened.truths
+    truths = [known[seed_id] for seed_id in shown]
+    labelled, right = right_by_arm(outcomes, truths)
+    labels = opened.seeds.labels_of(shown)
+    deviating = [one for one in zip(outcomes, truths, strict=True) if _deviates(goal, one[0])]
+    systematic = systematic_differences(
+        opened.panel.reading,
+        goal.compared,
+        evaluated,
+        opened.pair.classes,
+        None if labels is None else labels.tolist(),
+    )
     return DryRun(
         seeds=len(evaluated),
-        labelled=len(labelled),
-        right={
-            arm: sum(evaluated[i].outcome[arm].decision == labels[i] for i in labelled)
-            for arm in (opened.panel.arms if labelled else ())
-        },
-        deviating=sum(one.outcome[first].differs(one.outcome[Arm.DEVICE]) for one in evaluated),
+        labelled=labelled,
+        right=right,
+        deviating=len(deviating),
+        by_tie=sum(goal.tied_deviation(outcome) for outcome, _ in deviating),
+        harm=count_harms(harm_or_why_not(goal, *one) for one in deviating) if labelled else {},
         warnings=[
-            *_failing(evaluated),
-            *opened.pair.interface.opened_task.warnings(
-                by_arm.get(Arm.ORIGINAL), by_arm[Arm.TWIN], np.array(labels) if labels else None
-            ),
+            *_unread(opened.pair),
+            *order_warnings(systematic),
+            *_failing(opened, evaluated),
+            *seed_warnings(opened.pair.interface.opened_task, outcomes, labels),
         ],
+        systematic=systematic,
         stages=None if opened.stages is None else stage_differences(opened, len(evaluated)),
+        without_reset=answers_without_reset(opened),
         answers=_described(opened, evaluated[:_SHOWN]) if decoders[Arm.TWIN].shows_seeds else (),
+        apart=_apart(goal, outcomes),
+        truth_measure=known.measure(),
+        distance=_mean_distances(by_arm, truths),
+        given=_given(opened.panel),
     )
 
 
-def _failing(evaluated: Sequence[EvaluatedQuery]) -> list[str]:
-    """Return a line for each arm that has no answer to some of the seeds."""
+def _given(panel: Panel) -> list[str]:
+    """Return what the models are given for an input, a line for arms that are given the same."""
+    arms: dict[str, list[str]] = {}
+    for arm in panel.arms:
+        encoder = panel.encoder(arm)
+        if isinstance(encoder, DescribedEncoder):
+            arms.setdefault(encoder.describe(), []).append(arm)
+    return [f"input of {' and '.join(some)}: {said}" for said, some in arms.items()]
+
+
+def _unread(pair: Pair) -> list[str]:
+    """Return a line for each model that does not read some of its inputs."""
+    original = None if pair.original is None or is_callable(pair.original) else Path(pair.original)
+    files = {"original": original, "compressed model": pair.executed}
     lines = []
-    for arm in Arm:
-        answers = [one.outcome.answers[arm] for one in evaluated if arm in one.outcome.answers]
-        why = [one.failure for one in answers if one.failure is not None]
-        if why:
+    for model, file in files.items():
+        if file is None or file.suffix != ".tflite":
+            continue
+        read = read_model(file.read_bytes(), str(file))
+        unread = unread_inputs(read, pair.interface.invocation.signature)
+        if unread:
+            names = ", ".join(map(printable, unread))
             lines.append(
-                f"{arm} has no answer to {len(why)} of the first {len(answers)} seeds "
-                f"({', '.join(sorted(set(why)))}): check the preprocessing and the keys of [task]"
+                f"no operator of the {model} reads its input {names}: what is given there changes"
+                " nothing"
             )
     return lines
+
+
+def _deviates(goal: Goal, outcome: Outcome) -> bool:
+    first, device = (outcome[arm] for arm in goal.compared)
+    return first.differs(device)
+
+
+def _apart(goal: Goal, outcomes: Sequence[Outcome]) -> str:
+    """Return how far the values of the compared arms are apart, by which a tolerance is chosen."""
+    pairs = [[outcome[arm] for arm in goal.compared] for outcome in outcomes]
+    found = [
+        first.distance(device)
+        for first, device in pairs
+        if isinstance(first, ValueAnswer) and first.failure is device.failure is None
+    ]
+    if not found:
+        return ""
+    return (
+        f"distance between {' and '.join(goal.compared)} on them: median {median(found):.4g}, "
+        f"greatest {max(found):.4g}"
+    )
+
+
+def _mean_distances(
+    by_arm: Mapping[Arm, Sequence[Answer]], truths: Sequence[Answer | None]
+) -> dict[Arm, float]:
+    """Return how far each arm is from what is right, on average; of those that answered."""
+    each = {arm: map(truth_distance, answers, truths) for arm, answers in by_arm.items()}
+    known = {arm: [one for one in some if one is not None] for arm, some in each.items()}
+    return {arm: fmean(some) for arm, some in known.items() if some}
+
+
+def _failing(opened: OpenedPair, evaluated: Sequence[EvaluatedQuery]) -> list[str]:
+    """Return a line for each arm that has no answer to some of the seeds."""
+    found = non_finite_rows(opened.panel.reading, evaluated)
+    seeds = f"the first {len(evaluated)} seeds"
+    lines = []
+    if found:
+        lines = non_finite_lines(found, opened.panel.arms, seeds, begins(opened, found))
+    for arm in Arm:
+        why = {
+            at: failure
+            for at, one in enumerate(evaluated)
+            if arm in one.outcome.answers and at not in found.get(arm, {})
+            if (failure := one.outcome[arm].failure) is not None
+        }
+        if why:
+            kinds = ", ".join(sorted(set(why.values())))
+            lines.append(
+                f"{arm} has no answer to {len(why)} of {seeds} ({kinds}"
+                f"{_detail(opened, arm, min(why))}): check the preprocessing and the keys of [task]"
+            )
+    return lines
+
+
+def _detail(opened: OpenedPair, arm: Arm, place: int) -> str:
+    """Return what the runtime says of a seed that an arm fails on, behind a colon."""
+    part = slice(place, place + 1)
+    seed_ids, panel = opened.seeds.seed_ids[part], opened.panel
+    model = panel.device_of(seed_ids[0]) if arm is Arm.DEVICE else panel.host(arm)
+    rows = model.rows(opened.seeds.inputs[part], seed_ids)
+    said = model.evaluator.submit(rows).result().details.get(0, "")
+    # The runtime says again what it said of earlier inputs.
+    again = said.find(said[:_SAID_AGAIN], _SAID_AGAIN)
+    return f": {said[: again if again > 0 else None]}" if said else ""
 
 
 def _described(opened: OpenedPair, evaluated: Sequence[EvaluatedQuery]) -> list[str]:
     """Return what the arms answered to each seed, one line each."""
     decoders, classes = opened.panel.reading.decoders, opened.pair.classes
     return [
-        f"seed {at}: "
+        f"seed {seed_id}: "
         + "; ".join(
             f"{arm} {decoders[arm].describe_answer(answer, classes)}"
             for arm, answer in one.outcome.answers.items()
         )
-        for at, one in enumerate(evaluated)
+        for seed_id, one in zip(opened.seeds.seed_ids, evaluated, strict=False)
     ]
 
 
@@ -116,9 +249,10 @@ def _evaluated(opened: OpenedPair) -> list[EvaluatedQuery]:
     panel, inputs = opened.panel, opened.seeds.inputs[:MOST_SEEDS]
     evaluated: list[EvaluatedQuery] = []
     for begin in range(0, len(inputs), _TOGETHER):
-        seed_ids = range(begin, min(begin + _TOGETHER, len(inputs)))
+        some = inputs[begin : begin + _TOGETHER]
+        seed_ids = opened.seeds.seed_ids[begin : begin + len(some)]
         try:
-            asked = panel.submit([Query(inputs[i], panel.arms) for i in seed_ids], seed_ids)
+            asked = panel.submit([Query(one, panel.arms) for one in some], seed_ids)
             evaluated += asked.collect()
         except PanelDeviceLost as lost:
             raise InfrastructureError(str(lost)) from lost

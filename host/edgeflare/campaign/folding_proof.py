@@ -11,6 +11,7 @@ from edgeflare.core.seeds import Seeds
 from edgeflare.core.tensor import RawBatch
 from edgeflare.errors import UserError
 from edgeflare.models.compressed_model import open_compressed
+from edgeflare.models.detection_rows import batch_with_unused_rows_zeroed
 from edgeflare.models.evaluator import Evaluator
 from edgeflare.models.pair import Pair
 from edgeflare_protos.kernel_sets import Kernels
@@ -39,11 +40,17 @@ def with_folding_proven(
     if pair.folded is None:
         return pair
     count = min(PROVEN_ON, len(seeds))
-    rows = twin.rows(seeds.inputs[:count], seeds.ids[:count] or range(count))
+    rows = twin.rows(seeds.inputs[:count], seeds.seed_ids[:count])
     unfolded = replace(pair, fold_shapes=False, folded=None)
     for kernels, model in opened.items():
         with closing(open_compressed(unfolded, kernels)) as own:
-            if not _equal(own.submit(rows).result(), model.submit(rows).result()):
+            raw = [
+                batch_with_unused_rows_zeroed(
+                    one.signature.outputs, own.makers(), one.submit(rows).result()
+                )
+                for one in (own, model)
+            ]
+            if not _equal(*raw):
                 raise UserError(
                     f"{pair.compressed}: with its shapes folded it gives other outputs under the"
                     f" {kernels} kernels of the host, so it is another model: leave --fold-shapes"

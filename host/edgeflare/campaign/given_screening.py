@@ -27,7 +27,7 @@ from edgeflare.run.screening_rows import SCREENING_KEY, screening_sha256
 from edgeflare.run.stored_answers import from_rows
 from edgeflare.search.strategy_registry import find_strategy
 
-_DECIDES_SCREENING = frozenset({"ensemble", "find", "limit"})
+_DECIDES_SCREENING = frozenset({"ensemble", "find", "first", "limit"})
 """The options by which what all arms answer to a seed may differ."""
 
 
@@ -57,7 +57,7 @@ class GivenScreening:
         Args:
             path: of the run directory.
             header: of the run that takes its answers.
-            seeds: all seeds of the pair, up to the limit.
+            seeds: all seeds that the search takes of the pair.
             allow_other_host: whether another host may have made it, which the run then says.
 
         Raises:
@@ -162,7 +162,7 @@ def _require_alike(
 
 
 def _require_all(rows: Mapping[int, AnswerRow], seeds: Seeds, path: Path) -> None:
-    missing = set(range(len(seeds))) - rows.keys()
+    missing = set(seeds.seed_ids) - rows.keys()
     if missing:
         raise UserError(
             f"--screening {path} has answers to {len(seeds) - len(missing)} of {len(seeds)} seeds:"

@@ -13,6 +13,8 @@ import numpy as np
 from edgeflare.campaign.campaign_context import CampaignContext
 from edgeflare.campaign.input_evaluation import evaluate_inputs
 from edgeflare.core.seeds import Seeds
+from edgeflare.core.task import Decoder
+from edgeflare.core.truths import KeptTargets, require_targets
 from edgeflare.errors import UserError
 from edgeflare.models.model_inputs import ModelInputs
 from edgeflare.run.journal import HELD_OUT_KEY, Journal
@@ -32,12 +34,13 @@ class HeldOut:
     inputs: Seeds
 
     @classmethod
-    def load(cls, path: Path, models: ModelInputs) -> HeldOut:
+    def load(cls, path: Path, models: ModelInputs, decoder: Decoder) -> HeldOut:
         """Load inputs as seeds are given.
 
         Args:
             path: of an `.npz` file, or a folder.
             models: what the pair's models take.
+            decoder: of the pair, which reads targets.
 
         Raises:
             UserError: there are none, or they do not fit; or the models take something beside them
@@ -51,19 +54,21 @@ class HeldOut:
                     f"{', '.join(inputs.fixed)} is left by the search as each seed has it, which"
                     " inputs that are no seeds cannot have: leave out --test"
                 )
+            require_targets(decoder, inputs, path)
             return cls(path, inputs)
         except UserError as error:
             raise UserError(f"--test: {error}") from None
 
     def to_json(self) -> dict[str, Any]:
         """Return what the journal is told of them, as plain JSON values."""
-        labels = self.inputs.labels
+        labels, targets = self.inputs.labels, KeptTargets.of(self.inputs.targets)
         values = np.ascontiguousarray(self.inputs.inputs)
         return {
             "path": os.path.abspath(self.path),
             "images": len(self.inputs),
             "sha256": hashlib.sha256(str(values.shape).encode() + values.tobytes()).hexdigest(),
             "labels": None if labels is None else labels.tolist(),
+            "targets": None if targets is None else targets.to_json(),
         }
 
 
@@ -79,7 +84,7 @@ def note_held_out(journal: Journal, held_out: HeldOut | None, *, resumed: bool) 
         journal.note(HELD_OUT_KEY, noted)
         return
     begun = journal.about().get(HELD_OUT_KEY)
-    before, now = (one and (one["sha256"], one["labels"]) for one in (begun, noted))
+    before, now = (one and (one["sha256"], one["labels"], one["targets"]) for one in (begun, noted))
     if before != now:
         how = f"with --test {begun['path']}" if begun else "without --test"
         raise UserError(

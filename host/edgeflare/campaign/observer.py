@@ -34,6 +34,26 @@ class Progress:
     seconds_left: float
 
 
+@dataclass(frozen=True, slots=True)
+class RefinementProgress:
+    """How far the refinement of the findings is.
+
+    Attributes:
+        findings: all that are refined.
+        ended: those of them whose refinement has ended.
+        ended_queries: what these have spent.
+        open_queries: what the others have spent so far.
+        most_queries: what each may spend at most.
+
+    """
+
+    findings: int
+    ended: int
+    ended_queries: int
+    open_queries: int
+    most_queries: int
+
+
 class Observer(Protocol):
     """Receives the progress of a campaign."""
 
@@ -49,8 +69,8 @@ class Observer(Protocol):
     def searched(self, progress: Progress) -> None:
         """See how far the search is."""
 
-    def refined(self, done: int, total: int) -> None:
-        """See that so many of the findings have been refined."""
+    def refined(self, progress: RefinementProgress) -> None:
+        """See how far the refinement of the findings is."""
 
     def verified(self, done: int, total: int) -> None:
         """See that so many evaluations of findings have been repeated."""
@@ -74,7 +94,7 @@ class Unobserved:
     def searched(self, progress: Progress) -> None:
         """Show nothing."""
 
-    def refined(self, done: int, total: int) -> None:
+    def refined(self, progress: RefinementProgress) -> None:
         """Show nothing."""
 
     def verified(self, done: int, total: int) -> None:

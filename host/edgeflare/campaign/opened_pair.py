@@ -15,6 +15,7 @@ from edgeflare.campaign.pair_checks import (
     require_comparable,
     require_fitting_device,
     require_original,
+    require_state,
 )
 from edgeflare.campaign.panel import ArmModel, Panel
 from edgeflare.campaign.pipeline import Pipeline
@@ -27,6 +28,7 @@ from edgeflare.core.query import Query
 from edgeflare.core.seeds import Seeds
 from edgeflare.core.task import Decoder, ModelOutputs
 from edgeflare.core.tensor import RawBatch
+from edgeflare.core.truths import Truths, require_targets
 from edgeflare.devices.device import Device, connect
 from edgeflare.devices.profile import Profile
 from edgeflare.devices.session import DeviceSession
@@ -37,10 +39,10 @@ from edgeflare.models.compressed_model import (
     open_compressed,
     open_member,
 )
-from edgeflare.models.decoder_rows import as_read_by
+from edgeflare.models.decoder_rows import as_read_by, submit
 from edgeflare.models.evaluator import Evaluator, HostModel
 from edgeflare.models.folded_pair import with_shapes_folded
-from edgeflare.models.model_inputs import ModelInputs, model_rows
+from edgeflare.models.model_inputs import ModelInputs
 from edgeflare.models.original import open_original
 from edgeflare.models.pair import Pair
 from edgeflare.run.plan import Plan
@@ -87,6 +89,11 @@ class OpenedPair:
     white_box: WhiteBox
     stages: DeviceStages | None = None
     screening: GivenScreening | None = None
+
+    @property
+    def truths(self) -> Truths:
+        """What is right for each seed."""
+        return Truths.of_seeds(self.panel.reading.decoders[Arm.TWIN], self.seeds)
 
     def pipeline(
         self,
@@ -153,7 +160,7 @@ def open_pair(
             Where it names no kernel set, the default is opened: see `default_ensemble`.
         profiles: the devices, at least one; they share the seeds out.
         stack: closes what is opened.
-        seeds_for: returns the seeds; by default the pair's own, up to the plan's limit.
+        seeds_for: returns the seeds; by default those of the pair's that the plan takes.
         before: how the outputs were read in the run that is evaluated again; None for none.
 
     Raises:
@@ -169,11 +176,12 @@ def open_pair(
     interface = pair.interface
     ensemble = plan.ensemble or default_ensemble(pair, plan.goal.find)
     twin = stack.enter_context(closing(_open_twin(pair, profiles[0], ensemble[0])))
+    require_state(pair)
     inputs = ModelInputs(interface, twin.signature.inputs, str(pair.compressed))
     original = None
     if pair.original is not None:
         original = stack.enter_context(closing(open_original(pair, inputs)))
-    seeds = inputs.load(pair.seeds, plan.limit) if seeds_for is None else seeds_for(inputs)
+    seeds = inputs.load(pair.seeds, plan.choice) if seeds_for is None else seeds_for(inputs)
     hosts: dict[Arm, ArmModel] = {}
     if original is not None:
         theirs = ModelInputs(interface, original.signature.inputs, str(pair.original), like=inputs)
@@ -184,6 +192,7 @@ def open_pair(
         pair, str(pair.compressed), twin, inputs, seeds, earlier.get(Arm.TWIN)
     )
     require_comparable(pair, hosts)
+    require_targets(hosts[Arm.TWIN].decoder, seeds, pair.seeds)
     as_pair = hosts[Arm.TWIN]
     on_device = _with_device_stages(pair, as_pair, inputs, twin, seeds, earlier.get(Arm.DEVICE))
     devices = tuple(stack.enter_context(connect(profile)) for profile in profiles)
@@ -285,12 +294,14 @@ def host_arm(
 
     """
     task = pair.interface.opened_task
-    encoder, fixed = inputs.encoder(), inputs.fixed(seeds)
     evaluator = as_read_by(pair.interface, model)
 
+    def read_by(decoder: Decoder) -> ArmModel:
+        return ArmModel.of(evaluator, inputs, decoder, seeds)
+
     def sample(count: int) -> RawBatch:
-        ids = seeds.ids[:count] or range(min(count, len(seeds)))
-        return evaluator.submit(model_rows(encoder, fixed, seeds.inputs[:count], ids)).result()
+        few = replace(seeds, inputs=seeds.inputs[:count], ids=tuple(seeds.seed_ids[:count]))
+        return submit(evaluator, inputs.given(few)).result()
 
     described = ModelOutputs(
         name=name,
@@ -301,7 +312,9 @@ def host_arm(
         sample=sample,
         inputs=len(model.signature.inputs) if task.reads_inputs else 0,
         before=before,
+        picture_sizes=inputs.picture_sizes,
+        makers=model.makers if evaluator is model else tuple,
     )
     if before is not None and before.outputs == described.outputs:
-        return ArmModel(evaluator, encoder, before, fixed)
-    return ArmModel(evaluator, encoder, task.decoder(described), fixed)
+        return read_by(before)
+    return read_by(task.decoder(described))

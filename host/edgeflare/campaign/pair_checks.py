@@ -9,6 +9,7 @@ from edgeflare.core.arm import Arm
 from edgeflare.core.goal import Find
 from edgeflare.core.task import Decoder
 from edgeflare.errors import UserError
+from edgeflare.models.model_variables import pair_variables
 from edgeflare.models.pair import Pair
 
 
@@ -23,6 +24,21 @@ def require_original(pair: Pair, find: Find) -> None:
         raise UserError(
             f"{pair.name} has no original model: name one with --original, or compare the kernels "
             "alone with --find kernel"
+        )
+
+
+def require_state(pair: Pair) -> None:
+    """Refuse frames of models that keep nothing from one frame to the next.
+
+    Raises:
+        UserError: there are frames, and neither a state nor variables.
+
+    """
+    called = pair.interface.invocation
+    if called.frames and not called.state and not pair_variables(pair):
+        raise UserError(
+            f"{pair.name}: frames is {called.frames}, but the models keep nothing from one frame to"
+            " the next: say under [state] which output feeds which input, or remove frames"
         )
 
 

@@ -18,11 +18,14 @@ from edgeflare.core.kept_rows import kept_row
 from edgeflare.core.outcome import Outcome
 from edgeflare.core.output_decoders import OutputDecoders
 from edgeflare.core.query import Query
+from edgeflare.core.seeds import Seeds
 from edgeflare.core.task import Decoder
 from edgeflare.core.tensor import RawBatch
+from edgeflare.core.tensor_rows import GivenRows
 from edgeflare.devices.connection import DeviceLost
+from edgeflare.models.decoder_rows import submit
 from edgeflare.models.evaluator import Evaluator
-from edgeflare.models.model_inputs import FixedInputs, model_rows
+from edgeflare.models.model_inputs import FixedInputs, ModelInputs, model_rows
 from edgeflare.run.device_assignment import device_of
 
 
@@ -35,6 +38,8 @@ class ArmModel:
         encoder: of the inputs that are searched.
         decoder: of its outputs.
         fixed: what it takes beside them; None where that is nothing.
+        features: the encoder of the same inputs before they are quantized, and what is beside them;
+            None where the decoder does not read that.
 
     """
 
@@ -42,6 +47,35 @@ class ArmModel:
     encoder: Encoder
     decoder: Decoder
     fixed: FixedInputs | None = None
+    features: tuple[Encoder, FixedInputs | None] | None = None
+
+    @classmethod
+    def of(
+        cls, evaluator: Evaluator, inputs: ModelInputs, decoder: Decoder, seeds: Seeds
+    ) -> ArmModel:
+        """Return a model whose rows a decoder reads, with what stands before it.
+
+        Args:
+            evaluator: as `as_read_by` returns it.
+            inputs: of the model.
+            decoder: of the rows.
+            seeds: whose inputs it is given.
+
+        """
+        real = inputs.features
+        features = None if real is None else (real.encoder(), real.fixed(seeds))
+        return cls(evaluator, inputs.encoder(), decoder, inputs.fixed(seeds), features)
+
+    def given(self, inputs: NDArray[Any], seed_ids: Sequence[int]) -> GivenRows:
+        """Return what the model is given for inputs of these seeds."""
+        features = None
+        if self.features is not None:
+            features = model_rows(*self.features, inputs, seed_ids)
+        return GivenRows(self.rows(inputs, seed_ids), features)
+
+    def submit(self, given: GivenRows) -> Future[RawBatch]:
+        """Begin to run a batch; see `Evaluator`."""
+        return submit(self.evaluator, given)
 
     def rows(self, inputs: NDArray[Any], seed_ids: Sequence[int]) -> NDArray[np.generic]:
         """Return the rows that the model takes for inputs of these seeds."""
@@ -107,6 +141,14 @@ class Panel:
         """Return an arm of the host; KeyError where there is none."""
         return self._hosts[arm]
 
+    def encoder(self, arm: Arm) -> Encoder:
+        """Return what encodes the searched inputs for an arm."""
+        return (self._devices[0] if arm is Arm.DEVICE else self._hosts[arm]).encoder
+
+    def device_of(self, seed_id: int) -> ArmModel:
+        """Return the file on the device that is asked about a seed."""
+        return self._devices[device_of(seed_id, len(self._devices))]
+
     def rows(self, arm: Arm, inputs: NDArray[Any], seed_ids: Sequence[int]) -> NDArray[np.generic]:
         """Return inputs of these seeds as the model of an arm on the host takes them."""
         return self._hosts[arm].rows(inputs, seed_ids)
@@ -120,7 +162,7 @@ class Panel:
 
         """
         stacked: dict[_Rows, NDArray[Any]] = {}
-        encoded: dict[tuple[int, _Rows], NDArray[np.generic]] = {}
+        encoded: dict[tuple[int, _Rows], GivenRows] = {}
         parts: list[_Part] = []
         for key, index, model in self._models():
             rows = tuple(
@@ -135,8 +177,8 @@ class Panel:
                 stacked[rows] = np.stack([queries[i].input for i in rows])
             code = (id(model.encoder), rows)
             if code not in encoded:
-                encoded[code] = model.rows(stacked[rows], [seed_ids[i] for i in rows])
-            raw = model.evaluator.submit(encoded[code])
+                encoded[code] = model.given(stacked[rows], [seed_ids[i] for i in rows])
+            raw = model.submit(encoded[code])
             parts.append(_Part(key, index, rows, raw, model.decoder))
         return Pending(len(queries), parts)
 

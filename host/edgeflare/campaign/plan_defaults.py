@@ -13,11 +13,15 @@ from edgeflare.errors import UserError
 from edgeflare.models.compressed_model import compressed_bytes
 from edgeflare.models.pair import Pair
 from edgeflare.run.plan import Plan
+from edgeflare.run.seed_ids import SeedIds
 from edgeflare.search.operator_pool import pool_names
 from edgeflare_protos.kernel_sets import Kernels
 
 TWIN_KERNELS: Final = "xnnpack"
 """The host's kernels that run the twin: what a runtime does by itself."""
+
+_MOST_SHOWN: Final = 60
+"""Characters of a list of ids that a message shows."""
 
 CHEAP_MODEL_BYTES = 4 * 2**20
 """The largest compressed model whose ensemble holds the reference kernels unless told otherwise.
@@ -38,6 +42,30 @@ def default_ensemble(pair: Pair, find: Find) -> tuple[Kernels, ...]:
     return (TWIN_KERNELS, "reference" if cheap else "builtin")
 
 
+def require_seed_ids(plan: Plan, taken: SeedIds, pair: str) -> None:
+    """Refuse a plan that names seeds which are not there.
+
+    Args:
+        plan: names some, or none.
+        taken: ids of the seeds that it takes of the pair.
+        pair: its name.
+
+    Raises:
+        UserError: one that is named is none of them.
+
+    """
+    unknown = next((one for one in plan.seed_ids or () if one not in taken), None)
+    if unknown is None:
+        return
+    said = f"--seed-ids names seed {unknown}, and"
+    if not plan.choice.takes_all:
+        option = f"--limit {plan.limit}" if plan.first is None else f"--first {plan.first}"
+        ids = str(taken)
+        ids = ids if len(ids) <= _MOST_SHOWN else f"{ids[:_MOST_SHOWN]}…"
+        raise UserError(f"{said} {option} takes {ids}: name some of these, or leave out {option}")
+    raise UserError(f"{said} {pair} has {len(taken)} (0 to {taken.last})")
+
+
 def settle_plan(plan: Plan, seeds: Seeds, ensemble: tuple[Kernels, ...], pair: Pair) -> Plan:
     """Return the plan with the ensemble that was opened, its operators, bounds and parameters.
 
@@ -45,11 +73,8 @@ def settle_plan(plan: Plan, seeds: Seeds, ensemble: tuple[Kernels, ...], pair: P
         UserError: there are fewer queries than seeds, or no such seeds.
 
     """
-    if plan.seed_ids is not None and plan.seed_ids.last >= len(seeds):
-        raise UserError(
-            f"--seed-ids names seed {plan.seed_ids.last}, and {pair.name} has {len(seeds)}"
-            f" (0 to {len(seeds) - 1}{', by --limit' if plan.limit == len(seeds) else ''})"
-        )
+    if plan.seed_ids is not None:
+        require_seed_ids(plan, SeedIds.of(seeds.seed_ids), pair.name)
     if plan.total_queries is not None and plan.total_queries < len(seeds):
         raise UserError(
             f"--total-queries {plan.total_queries} is less than one for each of {len(seeds)} seeds:"

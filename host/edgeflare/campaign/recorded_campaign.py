@@ -2,27 +2,28 @@
 
 from __future__ import annotations
 
-import sqlite3
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import asdict
+from functools import partial
 
-from edgeflare.campaign.campaign import Interrupt, StoppedBy, run_campaign
+from edgeflare.campaign.campaign import StoppedBy, run_campaign
 from edgeflare.campaign.campaign_context import CHAINS, CampaignContext
 from edgeflare.campaign.health.device_health import DeviceHealth
 from edgeflare.campaign.held_out import HeldOut
 from edgeflare.campaign.observer import Observer
 from edgeflare.campaign.opened_pair import OpenedPair
 from edgeflare.campaign.stopwatch import Stopwatch
+from edgeflare.campaign.unreset_twin import answers_without_reset
+from edgeflare.core.interrupt import Interrupt
 from edgeflare.errors import InfrastructureError
+from edgeflare.record.database import DamagedDatabaseError
 from edgeflare.run.derive_document import write_document
 from edgeflare.run.journal import Journal
 from edgeflare.run.nearness import NEARNESS_KEY
 from edgeflare.run.plan import Plan
 from edgeflare.run.run_directory import RunDirectory
 from edgeflare.run.run_document import RunDocument
-
-DISK_FAILURES = (OSError, sqlite3.Error)
 
 
 def run_recorded_campaign(
@@ -63,9 +64,7 @@ def run_recorded_campaign(
         seeds=opened.seeds,
         panel=opened.panel,
         recover=lambda index: opened.devices[index].reopen(interrupt.urgent),
-        health=DeviceHealth.of(
-            opened.devices, opened.seeds.inputs, journal, observer, interrupt.asked
-        ),
+        health=DeviceHealth.of(opened.devices, opened.seeds, journal, observer, interrupt.asked),
         journal=journal,
         directory=directory,
         domain=opened.pair.interface.domain,
@@ -78,6 +77,7 @@ def run_recorded_campaign(
         device_stages=opened.stages is not None,
         white_box=opened.white_box,
         screening=opened.screening,
+        without_reset=partial(answers_without_reset, opened),
     )
     notes = (*opened.pair.notes, *opened.seeds.notes)
     journal.note("notes", list(notes))
@@ -87,9 +87,9 @@ def run_recorded_campaign(
     try:
         journal.note("stopped_by", phases(context, interrupt))
     except Exception as error:
-        failed = isinstance(error, DISK_FAILURES)
-        lost = failed or isinstance(error, InfrastructureError)
-        with suppress(*(DISK_FAILURES if failed else ())):  # what it raised says more
+        lost = isinstance(error, (OSError, InfrastructureError))
+        # What was raised says more than that it cannot be noted either.
+        with suppress(OSError, InfrastructureError, DamagedDatabaseError):
             journal.note("stopped_by", "infrastructure" if lost else "error")
             write_document(directory, journal)
         raise

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from edgeflare.campaign.campaign import Interrupt, StoppedBy
+from edgeflare.campaign.campaign import StoppedBy
 from edgeflare.campaign.campaign_context import CampaignContext
 from edgeflare.campaign.input_evaluation import evaluate_inputs
 from edgeflare.campaign.verification import verify
 from edgeflare.core.input import Input
+from edgeflare.core.interrupt import Interrupt
 
 
 def evaluate_again(context: CampaignContext, interrupt: Interrupt) -> StoppedBy | None:
@@ -20,7 +21,7 @@ def evaluate_again(context: CampaignContext, interrupt: Interrupt) -> StoppedBy 
 
     """
     complete = _evaluate_seeds(context) and verify(context)
-    return None if complete and not interrupt.urgent() else "interrupt"
+    return None if complete and not interrupt.urgent() else interrupt.by
 
 
 def _evaluate_seeds(context: CampaignContext) -> bool:

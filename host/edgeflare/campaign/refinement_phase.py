@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import numpy as np
 
 from edgeflare.campaign.campaign_context import CampaignContext
 from edgeflare.campaign.chain import Chain
 from edgeflare.campaign.journaled_chains import replay_answers, run_journaled_chains
+from edgeflare.campaign.observer import RefinementProgress
 from edgeflare.campaign.trigger_files import store_trigger
 from edgeflare.core.answer import FAILURES
 from edgeflare.core.arm import Arm
@@ -44,19 +46,50 @@ def refine(context: CampaignContext, seeds: Mapping[int, Outcome]) -> bool:
         seeds: outcomes of the seeds that were searched from, by id.
 
     """
-    if not context.plan.strengthen and not context.plan.shrink:
+    if not context.plan.most_refinement_queries:
         return True
     phase = RefinementPhase(context, seeds)
     run_journaled_chains(context, phase, phase.left, min(OPEN, context.chains))
     return not phase.left
 
 
+class _Spent(NamedTuple):
+    """What a refinement has spent so far."""
+
+    queries: int = 0
+    device_queries: int = 0
+    seconds: float = 0.0
+
+    @classmethod
+    def by(cls, chain: Chain) -> _Spent:
+        return cls(chain.queries, chain.device_queries, chain.seconds)
+
+
+_NOTHING = _Spent()
+
+
 @dataclass(slots=True)
 class _Refinement:
-    """A finding being refined, and its strength before; None until it showed again."""
+    """A finding being refined.
+
+    Attributes:
+        found: the finding.
+        chain: asks; None until it is open.
+        strength: before; None until the finding showed again.
+        shown: what was spent until then, or until it did not show again.
+        strengthened: what was spent until strengthening ended, if that was asked for.
+
+    """
 
     found: TriggerRow
+    chain: Chain | None = None
     strength: float | None = None
+    shown: _Spent = _NOTHING
+    strengthened: _Spent = _NOTHING
+
+    def spent(self) -> _Spent:
+        """Return what it has spent so far: all that its chain was told, from a journal too."""
+        return _NOTHING if self.chain is None else _Spent.by(self.chain)
 
 
 class RefinementPhase:
@@ -69,12 +102,13 @@ class RefinementPhase:
         self._context = context
         self._seeds = seeds
         done = context.journal.refinements()
+        self._ended_queries = sum(row.queries for row in done.values())
+        self._ended = len(done)
         self._under_way = {
             row.seed_id: _Refinement(row)
             for row in context.journal.triggers().values()
             if row.seed_id in seeds and row.seed_id not in done and row.kind not in FAILURES
         }
-        self._all = len(self._under_way)
 
     @property
     def left(self) -> list[int]:
@@ -86,7 +120,7 @@ class RefinementPhase:
         context = self._context
         plan = context.plan
         start = Start(
-            context.seeds.inputs[seed_id],
+            context.seeds.input_of(seed_id),
             self._seeds[seed_id],
             plan.goal,
             rng=np.random.default_rng([plan.rng_seed, seed_id, 1]),
@@ -94,9 +128,9 @@ class RefinementPhase:
             ensemble=context.panel.members,
             space=context.domain.space,
         )
-        chain = Chain(
-            seed_id, AskTellSearch(self._generate(self._under_way[seed_id], start)), plan.goal
-        )
+        refinement = self._under_way[seed_id]
+        chain = Chain(seed_id, AskTellSearch(self._generate(refinement, start)), plan.goal)
+        refinement.chain = chain
         replay_answers(context, self.role, chain)
         return chain
 
@@ -116,14 +150,23 @@ class RefinementPhase:
         self._context.stopwatch.lap("refine")
 
     def report(self) -> None:
-        """Show how many findings are refined."""
-        self._context.observer.refined(self._all - len(self._under_way), self._all)
+        """Show how many findings are refined, and what that took."""
+        self._context.observer.refined(
+            RefinementProgress(
+                findings=self._ended + len(self._under_way),
+                ended=self._ended,
+                ended_queries=self._ended_queries,
+                open_queries=sum(one.spent().queries for one in self._under_way.values()),
+                most_queries=self._context.plan.most_refinement_queries,
+            )
+        )
 
     def _generate(self, refinement: _Refinement, start: Start) -> SearchGenerator:
         """Strengthen first, then shrink; nothing is refined that does not show again."""
         context, found, goal = self._context, refinement.found, start.goal
         stored = context.directory.load_input(found.image)
         (outcome,) = yield (Query(stored, context.panel.arms, context.panel.members),)
+        refinement.shown = refinement.strengthened = refinement.spent()
         if goal.met(outcome) != found.kind:
             return None
         plan = context.plan
@@ -133,6 +176,7 @@ class RefinementPhase:
             trigger = yield from strengthen(
                 trigger, start, plan.strengthen, enough=plan.min_strength or None
             )
+            refinement.strengthened = refinement.spent()
         if plan.shrink:
             kept = _strength_to_keep(plan, refinement.strength, _strength(start, trigger))
             goal = replace(goal, min_strength=max(goal.min_strength, kept))
@@ -146,7 +190,9 @@ class RefinementPhase:
         The file is written before the transaction ends that makes it the finding's.
         """
         refinement = self._under_way.pop(chain.seed_id)
-        found = refinement.found
+        self._ended += 1
+        self._ended_queries += chain.queries
+        found, shown, after = refinement.found, refinement.shown, refinement.strengthened
         if chain.trigger is not None:
             store_trigger(self._context, FOLDER, found.seed_id, chain.trigger)
         self._context.journal.end_refinement(
@@ -163,6 +209,10 @@ class RefinementPhase:
                 linf=found.linf,
                 mean_abs=found.mean_abs,
                 changed=found.changed,
+                seconds=chain.seconds - shown.seconds,
+                strengthen_queries=after.queries - shown.queries,
+                strengthen_device_queries=after.device_queries - shown.device_queries,
+                strengthen_seconds=after.seconds - shown.seconds,
             )
         )
 

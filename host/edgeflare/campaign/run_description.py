@@ -9,11 +9,14 @@ from edgeflare import __version__
 from edgeflare.campaign.opened_pair import OpenedPair
 from edgeflare.campaign.plan_defaults import settle_plan
 from edgeflare.core.arm import Arm
+from edgeflare.core.truths import KeptTargets
 from edgeflare.models.host_description import describe_host
+from edgeflare.models.model_variables import pair_variables
 from edgeflare.models.pair import Pair
 from edgeflare.python_callable import is_callable
 from edgeflare.run.plan import Plan
 from edgeflare.run.run_header import RunHeader
+from edgeflare.run.seed_ids import SeedIds
 
 
 def describe_run(opened: OpenedPair, plan: Plan) -> RunHeader:
@@ -23,11 +26,12 @@ def describe_run(opened: OpenedPair, plan: Plan) -> RunHeader:
         UserError: there are fewer queries than seeds, or no such seeds.
 
     """
-    labels = opened.seeds.labels
+    seeds = opened.seeds
+    labels, names = seeds.labels, seeds.names
     return RunHeader(
         version=__version__,
         pair=_describe_pair(opened.pair),
-        plan=settle_plan(plan, opened.seeds, opened.ensemble, opened.pair),
+        plan=settle_plan(plan, seeds, opened.ensemble, opened.pair),
         devices=tuple(
             {"name": device.profile.name, "provenance": device.provenance.to_json()}
             for device in opened.devices
@@ -35,9 +39,10 @@ def describe_run(opened: OpenedPair, plan: Plan) -> RunHeader:
         arms=opened.panel.reading.decoders,
         classes=opened.pair.classes or opened.panel.reading.decoders[Arm.DEVICE].names,
         labels=None if labels is None else tuple(labels.tolist()),
+        targets=KeptTargets.of(seeds.targets),
         host=describe_host(opened.pair.original),
-        names=opened.seeds.names if opened.pair.seeds.is_dir() else (),
-        all_seeds=len(opened.seeds),
+        names=() if names == tuple(map(str, seeds.seed_ids)) else names,
+        all_seeds=SeedIds.of(seeds.seed_ids),
     )
 
 
@@ -51,6 +56,7 @@ def _describe_pair(pair: Pair) -> dict[str, Any]:
         "sha256": pair.model_hashes(),
         **({} if pair.folded is None else {"folded_shapes": pair.folded.to_json()}),
         **({"functions": code} if (code := pair.function_hashes()) else {}),
+        **({"variables": kept} if (kept := pair_variables(pair)) else {}),
         **pair.interface.to_json(),
     }
 

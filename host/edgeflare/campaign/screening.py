@@ -7,13 +7,16 @@ from collections.abc import Mapping, Sequence
 from edgeflare.campaign.campaign_context import CampaignContext
 from edgeflare.campaign.given_screening import GivenScreening
 from edgeflare.campaign.input_evaluation import evaluate_inputs
+from edgeflare.campaign.non_finite_outputs import non_finite_lines, non_finite_rows
 from edgeflare.campaign.trigger_files import store_trigger
 from edgeflare.core.evaluated_query import EvaluatedQuery
 from edgeflare.core.outcome import Outcome
 from edgeflare.core.trigger import Trigger
 from edgeflare.run.journal_rows import AnswerRow
+from edgeflare.run.run_document import to_json
 from edgeflare.run.seed_warnings import WARNINGS_KEY, seed_warnings
 from edgeflare.run.stored_answers import from_rows
+from edgeflare.run.without_reset import WITHOUT_RESET_KEY
 
 FOLDER = "deviating_seeds"
 
@@ -27,6 +30,7 @@ def screen(context: CampaignContext) -> dict[int, Outcome]:
         The outcome of each seed, by seed id; not of all if the user stopped it.
 
     """
+    _note_without_reset(context)
     known = _known(context)
     missing = [seed_id for seed_id in context.seed_ids if seed_id not in known]
     outcomes = {seed_id: one.outcome for seed_id, one in known.items()}
@@ -36,13 +40,20 @@ def screen(context: CampaignContext) -> dict[int, Outcome]:
         context,
         "seed",
         [[(seed_id, 0) for seed_id in missing]],
-        lambda seed_id: context.seeds.inputs[seed_id],
+        context.seeds.input_of,
         members=context.panel.members,
         record=lambda seed_id, one: _record(context, seed_id, one.outcome),
     ):
         outcomes |= {seed_id: one.outcome for seed_id, one in batch}
         context.observer.screened(len(outcomes), len(context.seed_ids))
     return outcomes
+
+
+def _note_without_reset(context: CampaignContext) -> None:
+    """Note what the seeds show of variables that are not reset, once for a run."""
+    if WITHOUT_RESET_KEY not in context.journal.about():
+        found = context.without_reset()
+        context.journal.note(WITHOUT_RESET_KEY, None if found is None else to_json(found))
 
 
 def _take(
@@ -59,20 +70,28 @@ def _take(
 
 def _record(context: CampaignContext, seed_id: int, outcome: Outcome) -> None:
     """Store a seed if it deviates."""
-    kind = context.plan.goal.met(outcome)
+    kind = context.plan.goal.unmutated.met(outcome)
     if kind is not None:
-        trigger = Trigger(context.seeds.inputs[seed_id], kind, outcome, ())
+        trigger = Trigger(context.seeds.input_of(seed_id), kind, outcome, ())
         store_trigger(context, FOLDER, seed_id, trigger)
 
 
 def warn(context: CampaignContext) -> None:
     """Note what looks wrong in the answers of the host's models on the seeds, and show it."""
-    known = {seed_id: one.outcome for seed_id, one in _known(context).items()}
+    evaluated = _known(context)
+    known = {seed_id: one.outcome for seed_id, one in evaluated.items()}
     if context.screening is not None:
         known = dict(context.screening.outcomes)
     if not known:
         return
-    lines = seed_warnings(context.task, known, context.seeds.labels)
+    lines = [
+        *non_finite_lines(
+            non_finite_rows(context.panel.reading, list(evaluated.values())),
+            context.panel.arms,
+            f"{len(evaluated)} seeds",
+        ),
+        *seed_warnings(context.task, [*known.values()], context.seeds.labels_of(known)),
+    ]
     context.journal.note(WARNINGS_KEY, lines)
     for line in lines:
         context.observer.warned(line)

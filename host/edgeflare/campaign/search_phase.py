@@ -49,7 +49,7 @@ class SearchPhase:
         self._strategy = find_strategy(context.plan.strategy).create(context.plan.parameters)
         if context.plan.goal.find not in self._strategy.reads_other_seeds:
             donors = {}
-        self._donors = tuple(Donor(context.seeds.inputs[i], donors[i]) for i in sorted(donors))
+        self._donors = tuple(Donor(context.seeds.input_of(i), donors[i]) for i in sorted(donors))
         pool = domain_operators(context.domain.name, context.plan.operators)
         self._operators = tuple(map(context.domain.bound, pool))
         self._paper_operators = context.domain.paper_operators()
@@ -86,7 +86,7 @@ class SearchPhase:
         context = self._context
         goal = context.plan.goal
         start = Start(
-            context.seeds.inputs[seed_id],
+            context.seeds.input_of(seed_id),
             self._seeds[seed_id],
             goal,
             rng=chain_generator(context.plan.rng_seed, seed_id),

@@ -1,4 +1,4 @@
-"""How many seeds a search has, found out on the host alone."""
+"""Which seeds a search has, found out on the host alone."""
 
 from __future__ import annotations
 
@@ -10,14 +10,15 @@ from edgeflare.models.folded_pair import with_shapes_folded
 from edgeflare.models.model_inputs import ModelInputs
 from edgeflare.models.pair import Pair
 from edgeflare.run.plan import Plan
+from edgeflare.run.seed_ids import SeedIds
 
 
-def count_seeds(pair: Pair, plan: Plan) -> int:
-    """Return how many seeds of a pair are searched where none are named.
+def taken_seeds(pair: Pair, plan: Plan) -> SeedIds:
+    """Return the ids of the seeds of a pair that are searched where none are named.
 
     Args:
         pair: whose compressed model says what the seeds have to fit.
-        plan: of the search, with its limit.
+        plan: of the search, which says how many are taken.
 
     Raises:
         UserError: the model or the seeds are not what they should be.
@@ -26,4 +27,4 @@ def count_seeds(pair: Pair, plan: Plan) -> int:
     kernels = (plan.ensemble or default_ensemble(pair, plan.goal.find))[0]
     with with_shapes_folded(pair) as folded, closing(open_compressed(folded, kernels)) as twin:
         inputs = ModelInputs(pair.interface, twin.signature.inputs, str(pair.compressed))
-        return len(inputs.load(pair.seeds, plan.limit))
+        return SeedIds.of(inputs.load(pair.seeds, plan.choice).seed_ids)

@@ -59,15 +59,15 @@ def stage_differences(opened: OpenedPair, count: int) -> StageDifferences:
     if opened.stages is None:
         raise ValueError("no device has stages of its own")
     own, pairs = opened.stages.on_device, opened.stages.as_pair
-    seeds, ids = opened.seeds.inputs[:count], range(count)
-    rows = own.rows(seeds, ids)
+    seeds, ids = opened.seeds.inputs[:count], opened.seeds.seed_ids[:count]
+    given = own.given(seeds, ids)
     read = replace(own, evaluator=pairs.evaluator, decoder=pairs.decoder)
-    answers = [list(one.decoder.read(one.evaluator.submit(rows).result())) for one in (own, read)]
+    answers = [list(one.decoder.read(one.submit(given).result())) for one in (own, read)]
     tensors = own.evaluator.signature.inputs
     return StageDifferences(
         seeds=count,
         decided=sum(one.differs(other) for one, other in zip(*answers, strict=True)),
-        inputs=_largest_difference(tensors, rows, pairs.rows(seeds, ids)),
+        inputs=_largest_difference(tensors, given.rows, pairs.rows(seeds, ids)),
     )
 
 

@@ -13,11 +13,12 @@ SEEDS_FOLDER = "seeds"
 
 def store_trigger(context: CampaignContext, folder: str, seed_id: int, trigger: Trigger) -> None:
     """Store a triggering input in a folder of the run directory, and note it in the journal."""
-    seed = context.seeds.inputs[seed_id]
+    seed = context.seeds.input_of(seed_id)
     stored = context.directory.store_input(folder, seed_id, trigger.input, context.domain)
     stored_seed = context.directory.store_input(SEEDS_FOLDER, seed_id, seed, context.domain)
     if context.seeds.fixed:
-        fixed = {name: rows[seed_id] for name, rows in context.seeds.fixed.items()}
+        place = context.seeds.place(seed_id)
+        fixed = {name: rows[place] for name, rows in context.seeds.fixed.items()}
         context.directory.store_fixed(seed_id, fixed)
     context.journal.write_trigger(
         TriggerRow(

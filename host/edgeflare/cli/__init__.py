@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sqlite3
 import sys
 import threading
 from typing import cast
@@ -19,6 +18,10 @@ _UsageError = cast("type[BadParameter]", BadParameter.__base__)
 depends on its version, so the base of what it exports is asked for."""
 
 
+_LONGEST = 4000
+"""Of a line that says what was wrong; its beginning and its end stay."""
+
+
 def main() -> None:
     """Run the command line; errors are one line on stderr, and an exit code that says whose."""
     before, threading.excepthook = threading.excepthook, _thread_failed
@@ -30,7 +33,7 @@ def main() -> None:
     except EdgeFlareError as error:
         _complain(str(error))
         code = error.exit_code
-    except (OSError, sqlite3.Error) as error:
+    except OSError as error:
         # A disk that is full or gone may show wherever a run is written.
         _complain(str(error))
         code = 3
@@ -40,12 +43,14 @@ def main() -> None:
         if message := error.format_message().rstrip("."):
             _complain(f"{reworded(message)}; see `{command} --help`")
         code = 2
-    except (Abort, KeyboardInterrupt):
-        _complain("stopped")
+    except (Abort, KeyboardInterrupt) as stop:
+        from edgeflare.cli.interruptible import stopped_by  # noqa: PLC0415
+
+        _complain(f"stopped by {stopped_by(stop)}")
         code = 130
     except Exception as error:
         # Python's own exit code would be 1, which says that something deviates.
-        _complain(_unexpected(error))
+        _complain(_said_of(error))
         code = 3
     finally:
         threading.excepthook = before
@@ -54,7 +59,18 @@ def main() -> None:
 
 def _thread_failed(failed: threading.ExceptHookArgs) -> None:
     if failed.exc_value is not None:
-        _complain(_unexpected(failed.exc_value))
+        _complain(_said_of(failed.exc_value))
+
+
+def _said_of(error: BaseException) -> str:
+    from edgeflare.cli.address_space import is_shortage  # noqa: PLC0415
+
+    if is_shortage(error):
+        return (
+            f"there is not enough memory ({' '.join(str(error).split())[:200] or 'none is left'}):"
+            " raise the limit, or give less to do at once"
+        )
+    return _unexpected(error)
 
 
 def _unexpected(error: BaseException) -> str:
@@ -65,4 +81,7 @@ def _unexpected(error: BaseException) -> str:
 
 
 def _complain(message: str) -> None:
-    sys.stderr.write(f"edgeflare: {for_terminal(' '.join(message.split()))}\n")
+    line = for_terminal(" ".join(message.split()))
+    if len(line) > _LONGEST:  # it may repeat what somebody wrote
+        line = f"{line[: _LONGEST // 2]} … {line[-_LONGEST // 2 :]}"
+    sys.stderr.write(f"edgeflare: {line}\n")

@@ -23,7 +23,9 @@ from edgeflare.fleet.plan.unit_command import DEVICE, RUN
 from edgeflare.fleet.plan.work_units import WorkUnit
 from edgeflare.fleet.record.fleet_folder import FleetFolder
 from edgeflare.fleet.unit_runs import UnitRuns
-from edgeflare.run.run_directory import DOCUMENT, RunDirectory, write_atomically
+from edgeflare.record.folder_contents import write_atomically
+from edgeflare.regular_file import read_regular
+from edgeflare.run.run_directory import DOCUMENT, MOST_BYTES, RunDirectory
 
 _QUIET: Final = frozenset({"--quiet"})
 
@@ -65,13 +67,13 @@ class AdditionOnFleet(CommandOnFleet):
         """None: nothing of the run is replaced."""
         return ()
 
-    def put(self, unit: WorkUnit) -> None:
+    def put(self, unit: WorkUnit, runs: UnitRuns) -> None:
         """Put what the unit has added into the run, and the document last, which names the rest."""
-        directory, made = RunDirectory(self.out), self.fleet_folder.unit(unit.name)
+        directory, made = RunDirectory(self.out), runs.folder.unit(unit.name)
         last_first = reversed(self.added)
         for file in (file for pattern in last_first for file in sorted(made.glob(pattern))):
             written = directory.inside(file.relative_to(made).as_posix())
-            write_atomically(written, file.read_bytes())
+            write_atomically(written, read_regular(file, MOST_BYTES))
 
     def is_put(self, unit: WorkUnit) -> bool:
         """Tell whether the document of the unit lies in the run already."""

@@ -10,6 +10,7 @@ from typer.core import TyperCommand, TyperGroup
 from typer.main import get_group
 
 from edgeflare import __version__
+from edgeflare.cli.address_space import require_address_space
 from edgeflare.cli.quiet import Quietable
 
 _RICH_MARKUP: Final = "markdown"
@@ -64,9 +65,10 @@ class LazyCommand(TyperCommand):
             alone.command(name, cls=Quietable)(getattr(module, name))
         return get_group(alone).commands[name]
 
-    def make_context(self, *args: Any, **extra: Any) -> Any:
+    def make_context(self, info_name: Any, args: list[str], *more: Any, **extra: Any) -> Any:
         """Return the context of the command itself, so that it is what parses, helps and runs."""
-        return self.load().make_context(*args, **extra)
+        require_address_space("help" if "--help" in args else str(self.name))
+        return self.load().make_context(info_name, args, *more, **extra)
 
 
 class StoppableGroup(TyperGroup):
@@ -76,8 +78,8 @@ class StoppableGroup(TyperGroup):
         """Run a command; Typer would make an exit code of Ctrl-C, without a word."""
         try:
             return super().invoke(ctx)
-        except KeyboardInterrupt:
-            raise typer.Abort from None
+        except KeyboardInterrupt as stop:
+            raise typer.Abort(*stop.args) from None
 
 
 app = typer.Typer(

@@ -11,7 +11,7 @@ from typing import Annotated
 import typer
 
 from edgeflare.bench.bench_document import Bench, write_bench
-from edgeflare.bench.bench_runs import Watch, check_folder, open_grid_pair, run_grid
+from edgeflare.bench.bench_runs import Watch, check_folder, claimed_folder, open_grid_pair, run_grid
 from edgeflare.bench.bench_table import print_table
 from edgeflare.bench.grid import Grid, check_pairs
 from edgeflare.bench.queries_figure import draw_queries
@@ -35,6 +35,7 @@ from edgeflare.cli.resumable_work import resumable_work
 from edgeflare.cli.runs_on_fleet import RunsOnFleet
 from edgeflare.cli.search_options import make_plan
 from edgeflare.core.goal import Find
+from edgeflare.core.seed_choice import SeedChoice
 from edgeflare.errors import UserError
 from edgeflare.models.ensemble_choice import read_ensemble
 from edgeflare.models.pair import Pair, load_pair
@@ -83,6 +84,7 @@ Resume = Annotated[
 
 @with_option_groups
 def bench(
+    context: typer.Context,
     pairs: Pairs,
     out: Out,
     strategy: Strategies = None,
@@ -91,6 +93,7 @@ def bench(
     rng_seeds: RngSeeds = "0,1,2",
     *,
     limit: pair_options.Limit = None,
+    first: pair_options.First = None,
     device: search_options.Device = "emulated-builtin",
     find: search_options.FindWhat = Find.ANY,
     limits: search_options.SearchLimits,
@@ -124,7 +127,7 @@ def bench(
         rng_seeds=read_whole_numbers("--rng-seeds", rng_seeds),
         baseline=names[0] if baseline is None else baseline,
         plan=replace(
-            make_plan(names[0], find, (device,), limit, limits, bounds),
+            make_plan(names[0], find, (device,), SeedChoice(limit, first), limits, bounds),
             ensemble=kernels,
             elsewhere=elsewhere,
             operators=read_operators(operators, names),
@@ -144,12 +147,13 @@ def bench(
     if dry_run:
         _try(Console(), grid, loaded, out)
         return 0
+    context.with_resource(claimed_folder(out, resume=resume))
     if only is not None:
-        return make_only_run(grid, loaded, out, resume=resume, chains=chains)
-    return _run(grid, loaded, out, resume=resume, chains=chains)
+        return make_only_run(grid, loaded, out, chains=chains)
+    return _run(grid, loaded, out, chains=chains)
 
 
-def _run(grid: Grid, pairs: Sequence[Pair], out: Path, *, resume: bool, chains: int) -> int:
+def _run(grid: Grid, pairs: Sequence[Pair], out: Path, *, chains: int) -> int:
     """Make the runs of a bench, sum up those that ended, and return the exit code."""
     console = Console(stderr=True)
     so_far = Bench(grid, [])
@@ -159,7 +163,6 @@ def _run(grid: Grid, pairs: Sequence[Pair], out: Path, *, resume: bool, chains: 
                 grid,
                 pairs,
                 out,
-                resume=resume,
                 chains=chains,
                 watch=_watcher(console, so_far, len(pairs)),
                 interrupt=interrupt,

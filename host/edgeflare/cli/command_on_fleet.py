@@ -28,7 +28,14 @@ from edgeflare.fleet.plan.work_units import WorkUnit
 from edgeflare.fleet.record.fleet_folder import FleetFolder
 from edgeflare.fleet.unit_runs import UnitRuns
 from edgeflare.fleet.work.folder_archive import archive_folder
-from edgeflare.run.run_directory import CONFORM_DOCUMENT, DOCUMENT, SURVEY_DOCUMENT, RunDirectory
+from edgeflare.regular_file import read_regular
+from edgeflare.run.run_directory import (
+    CONFORM_DOCUMENT,
+    DOCUMENT,
+    MOST_BYTES,
+    SURVEY_DOCUMENT,
+    RunDirectory,
+)
 from edgeflare.untrusted_text import for_terminal, printable
 
 _RUN: Final = given_run("replayed")
@@ -153,10 +160,10 @@ class CommandOnFleet:
         """Return where what a unit made comes to lie."""
         return self.out / unit.name if len(self.classes) > 1 else self.out
 
-    def put(self, unit: WorkUnit) -> None:
+    def put(self, unit: WorkUnit, runs: UnitRuns) -> None:
         """Put what a unit made into its place, instead of what is there."""
-        folder = self.fleet_folder
-        folder.output.put(self.place(unit), folder.copied_unit(unit.name))
+        claimed = runs.outputs[self.place(unit)]
+        runs.folder.output.put(claimed, runs.folder.unit(unit.name))
 
     def is_put(self, unit: WorkUnit) -> bool:
         """Tell whether what a unit made lies in its place already, and stays as it is."""
@@ -289,7 +296,7 @@ def digest_of(*files: Path) -> str:
     """Return the sha256 of some files of a run; those that are not there count too."""
     digest = hashlib.sha256()
     for file in files:
-        content = file.read_bytes() if file.is_file() else b""
+        content = read_regular(file, MOST_BYTES) if file.is_file() else b""
         digest.update(f"{file.name} {len(content)} ".encode() + content)
     return digest.hexdigest()
 
@@ -332,18 +339,18 @@ def run_on_fleet(asked: CommandOnFleet) -> int:
         try:
             ended = runs.run(asked.units)
         except UNDONE as lost:
-            if not _put_all(asked, kept):
+            if not _put_all(asked, kept, runs):
                 raise
             raise saying_where(lost, asked.out) from None
-        _put_all(asked, kept)
+        _put_all(asked, kept, runs)
     code = _print_endings(asked)
     if ended:
         return code
-    sys.stderr.write(f"stopped by Ctrl-C; {for_terminal(asked.goes_on)} goes on\n")
+    sys.stderr.write(f"stopped; {for_terminal(asked.goes_on)} goes on\n")
     return INTERRUPTED
 
 
-def _put_all(asked: CommandOnFleet, kept: Collection[str]) -> bool:
+def _put_all(asked: CommandOnFleet, kept: Collection[str], runs: UnitRuns) -> bool:
     """Put what units have made into its place, but for those of earlier commands that lie there.
 
     Of a unit that is not done, that is what its last backup has.
@@ -358,7 +365,7 @@ def _put_all(asked: CommandOnFleet, kept: Collection[str]) -> bool:
         if backup is not None and folder.ending(unit.name) is None:
             folder.keep_unit(unit.name, backup, None)
         if folder.unit(unit.name).is_dir() and unit.name not in kept:
-            asked.put(unit)
+            asked.put(unit, runs)
             found = True
     return found
 

@@ -91,7 +91,7 @@ _ROWS: tuple[tuple[str, Callable[[ComparedRun], str]], ...] = (
     ("findings", lambda one: f"{one.findings} ({one.success_rate:.1%})"),
     ("causes", lambda one: ", ".join(f"{n} {cause}" for cause, n in one.causes.items()) or "–"),
     ("kinds", lambda one: ", ".join(f"{n} {kind}" for kind, n in one.kinds.items())),
-    ("by their labels", lambda one: harms_in_words(one.harm) or "–"),
+    ("who is right", lambda one: harms_in_words(one.harm) or "–"),
     ("mean queries", lambda one: _number(one.mean_queries, 1)),
     ("mean device queries", lambda one: _number(one.mean_device_queries, 1)),
     ("median strength", lambda one: _number(one.median_strength, 4)),

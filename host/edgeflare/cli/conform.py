@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 from pathlib import Path
 from typing import Any
@@ -35,12 +34,15 @@ from edgeflare.conform.drafts.model_reading import ModelReading, read_operators
 from edgeflare.conform.findings.known_findings import read_known
 from edgeflare.conform.record.begun_journal import asked_before
 from edgeflare.conform.record.conform_request import ConformRequest
+from edgeflare.conform.rounds.model_figures import model_figures
 from edgeflare.conform.shown.conform_terminal import print_conformance
 from edgeflare.conform.shown.conform_words import is_new
 from edgeflare.conform.shown.operator_list import listed_operators, print_operators
+from edgeflare.core.interrupt import INTERRUPTED_BY
 from edgeflare.devices.profile_lookup import find_profiles
 from edgeflare.errors import UserError
 from edgeflare.matrix.matrix_folder import a_begun_run
+from edgeflare.models.pair import model_or_compressed
 from edgeflare.models.tflite import check_model_file
 from edgeflare.trust.asking import decided_by_user
 
@@ -78,10 +80,10 @@ def conform(
         edgeflare conform --device pixel --known known.toml
         edgeflare conform --list --ops CONV_2D
 
-    Exit codes: 0 nothing is wrong that --known does not name; 1 something is; 2 the command has to
-    be corrected; 3 the device, a process or a disk failed; 130 Ctrl-C. After 3 and 130 the run
-    directory is valid, and the same command with --out RUN --resume goes on. So does a run that has
-    ended, with a longer --time-limit.
+    Exit codes: 0 nothing that was tried is wrong that --known does not name; 1 something is; 2 the
+    command has to be corrected; 3 the device, a process or a disk failed; 130 Ctrl-C. After 3 and
+    130 the run directory is valid, and the same command with --out RUN --resume goes on. So does a
+    run that has ended, with a longer --time-limit.
     """
     folder.require_one_way()
     on_fleet.require_complete()
@@ -99,10 +101,11 @@ def conform(
     named = () if known is None else read_known(known)
     reading, about_model = None, None
     if model is not None:
+        model = model_or_compressed(model)
         content = _content(model)
         reading = read_operators(content, str(model))
         cells = _cells_of(reading, cells, model)
-        about_model = _about(model.name, content, reading, cells)
+        about_model = model_figures(model.name, content, reading, cells)
     request = ConformRequest(
         *(cells, draw.value, pairs, models, seconds, rng_seed),
         model=None if about_model is None else about_model["sha256"],
@@ -137,9 +140,10 @@ def _end(document: dict[str, Any], path: Path, *, as_json: bool) -> int:
         typer.echo(json.dumps(document, indent=1))
     else:
         print_conformance(Console(), document, str(path))
-    if document["stopped_by"] == "interrupt":
+    if document["stopped_by"] in INTERRUPTED_BY:
+        by = INTERRUPTED_BY[document["stopped_by"]]
         Console(stderr=True).print(
-            f"stopped by Ctrl-C; the same command with --out {path} --resume goes on",
+            f"stopped by {by}; the same command with --out {path} --resume goes on",
             markup=False,
             soft_wrap=True,
         )
@@ -164,25 +168,6 @@ def _list(cells: tuple[Cell, ...], *, as_json: bool) -> None:
 def _content(path: Path) -> bytes:
     check_model_file(path)
     return path.read_bytes()
-
-
-def _about(
-    name: str, content: bytes, reading: ModelReading, cells: tuple[Cell, ...]
-) -> dict[str, Any]:
-    """Return what is known of the model that the user named, before any of it is run."""
-    unknown: dict[tuple[str, str], list[int]] = {}
-    for one in reading.unknown:
-        unknown.setdefault((one.operator, one.reason), []).append(one.place)
-    return {
-        "file": name,
-        "sha256": hashlib.sha256(content).hexdigest(),
-        "operators": len(reading.known) + len(reading.unknown),
-        "distinct": sum(one.cell in cells for one in reading.distinct),
-        "unknown": [
-            {"operator": operator, "places": places, "why": why}
-            for (operator, why), places in unknown.items()
-        ],
-    }
 
 
 def _cells_of(reading: ModelReading, cells: tuple[Cell, ...], model: Path) -> tuple[Cell, ...]:

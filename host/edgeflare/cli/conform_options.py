@@ -61,8 +61,9 @@ From = Annotated[
     typer.Option(
         "--from",
         metavar="MODEL.tflite",
-        help="Begin with the operators of this model as they stand, their shapes, parameters, "
-        "weights and scales; then what is near them. Only its operators are tried.",
+        help="Begin with the operators of this model, or of a pair's compressed one, as they stand,"
+        " their shapes, parameters, weights and scales; then what is near them. Only its operators"
+        " are tried.",
         rich_help_panel=_WHAT,
     ),
 ]

@@ -17,15 +17,19 @@ from edgeflare.cli.matrix_options import matrix_path, of_kernel_set
 from edgeflare.cli.quiet import result
 from edgeflare.cli.requested_conformance import (
     RequestedConformance,
+    requested_header,
     run_requested_conformance,
     try_conformance,
 )
+from edgeflare.conform.record.begun_journal import require_same_run
 from edgeflare.conform.record.conform_file import read_conformance
+from edgeflare.core.interrupt import INTERRUPTED_BY
 from edgeflare.devices.profile import Profile
 from edgeflare.matrix.conform_matrix import conform_matrix
 from edgeflare.matrix.conform_matrix_table import conform_matrix_markdown, print_conform_matrix
 from edgeflare.matrix.kernel_set_runs import RunStopped
 from edgeflare.matrix.matrix_document import conform_matrix_document, write_matrix
+from edgeflare.matrix.matrix_folder import claimed_matrix
 from edgeflare.run.run_directory import CONFORM_DOCUMENT, RunDirectory
 from edgeflare.trust.trust import Trust
 
@@ -57,20 +61,20 @@ def conform_kernel_sets(
             return ended
         own = replace(asked, folder=of_kernel_set(asked.folder, path))
         document = run_requested_conformance(own, profile, path, resumed_at=out)
-        if document["stopped_by"] == "interrupt":
+        if document["stopped_by"] in INTERRUPTED_BY:
             raise RunStopped
         return document
 
-    try:
-        with stopping_said(out):
-            runs = run_kernel_sets(
-                *(device, trust, out, conform_on), overwrite=asked.folder.overwrite
-            )
-    except RunStopped:
-        return INTERRUPTED
-    matrix = conform_matrix(runs)
-    document = conform_matrix_document(matrix)
-    write_matrix(document, conform_matrix_markdown(matrix), out)
+    folder = asked.folder
+    with claimed_matrix(out, resume=folder.resume, overwrite=folder.overwrite):
+        try:
+            with stopping_said(out):
+                runs = run_kernel_sets(device, trust, out, conform_on, overwrite=folder.overwrite)
+        except RunStopped:
+            return INTERRUPTED
+        matrix = conform_matrix(runs)
+        document = conform_matrix_document(matrix)
+        write_matrix(document, conform_matrix_markdown(matrix), out)
     if as_json:
         typer.echo(json.dumps(document, indent=1))
     else:
@@ -82,12 +86,17 @@ def conform_kernel_sets(
 
 
 def _ended(asked: RequestedConformance, profile: Profile, path: Path) -> dict[str, Any] | None:
-    """Return the document of the same run if it has ended: what it shrank would be lost else."""
+    """Return the document of the same run if it has ended: what it shrank would be lost else.
+
+    Raises:
+        UserError: it is a run of a device or a host that may answer otherwise.
+
+    """
     directory = RunDirectory(path)
     if not (path / CONFORM_DOCUMENT).exists():
         return None
     document = read_conformance(directory)
-    same = document["request"] == asked.request.to_json()
-    if not same or document["device"]["name"] != profile.name:
+    if document["request"] != asked.request.to_json() or document["stopped_by"] in INTERRUPTED_BY:
         return None
-    return None if document["stopped_by"] == "interrupt" else document
+    require_same_run(path, requested_header(asked, profile))
+    return document

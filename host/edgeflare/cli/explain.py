@@ -16,7 +16,7 @@ from edgeflare.cli.addition_on_fleet import add_on_fleet
 from edgeflare.cli.completion import complete_device, complete_run
 from edgeflare.cli.console import Console
 from edgeflare.cli.fleet_options import FleetOptions
-from edgeflare.cli.interruptible import INTERRUPTED, as_ctrl_c
+from edgeflare.cli.interruptible import INTERRUPTED, as_ctrl_c, stopped_by
 from edgeflare.cli.option_groups import with_option_groups
 from edgeflare.cli.overlay_files import OverlayFiles
 from edgeflare.cli.progress import ProgressDisplay, observe
@@ -34,11 +34,16 @@ from edgeflare.diagnose.explain_findings import Explanation, RunToExplain
 from edgeflare.diagnose.explain_findings import explain as explain_findings
 from edgeflare.diagnose.explanation_terminal import print_explanations
 from edgeflare.errors import InfrastructureError, UserError
+from edgeflare.models.pair import Pair
+from edgeflare.record.folder import written
+from edgeflare.record.folder_contents import write_atomically
+from edgeflare.repair.repair_requirements import can_be_repaired
 from edgeflare.replay.past_run import PastRun, seed_id_of
 from edgeflare.report.divergence_bars import divergence_bars
 from edgeflare.report.html.explanation_view import read_explanation
+from edgeflare.report.interface_lines import variables_in_words
 from edgeflare.run.journal import Journal
-from edgeflare.run.run_directory import RunDirectory, write_atomically
+from edgeflare.run.run_directory import RunDirectory
 from edgeflare.run.run_document import Finding
 from edgeflare.trust.asking import decided_by_user
 
@@ -84,6 +89,7 @@ ModelExplorer = Annotated[
 
 @with_option_groups
 def explain(
+    context: typer.Context,
     run: Run,
     finding: Findings = None,
     *,
@@ -115,6 +121,7 @@ def explain(
     if pictures.exists() and not pictures.is_dir():
         raise UserError(f"{pictures} is a file, where the pictures would be: move it away")
     past.directory.inside(f"{PICTURES}/picture.svg")  # before anything is asked
+    context.with_resource(written(past.directory.path))
     before = unless_damaged(
         lambda: load_explanations(past.directory, past.header.pair["fingerprint"])
     )
@@ -136,9 +143,7 @@ def explain(
     pair = past.pair(original, compressed, functions=functions)
     seed_ids = (entry.seed_id for entry in chosen)
     overlays = OverlayFiles(past.directory, pair, seed_ids, wanted=model_explorer)
-    run_to_explain = RunToExplain(
-        past.directory, past.header, pair, _seed_rows(past), past.searched_seeds(pair)
-    )
+    run_to_explain = _run_to_explain(past, pair)
     profiles = _profiles(past.profiles(device, decided_by_user(trust)), chosen, elsewhere)
     pending = left_over(before, elsewhere) if finding else [entry.seed_id for entry in chosen]
     kept = Explanations(past.directory, past.header, before, pending, elsewhere)
@@ -147,9 +152,10 @@ def explain(
         with as_ctrl_c():
             for profile, entries in profiles:
                 session.explain_on(profile, entries)
-    except KeyboardInterrupt:
+    except KeyboardInterrupt as stop:
         session.show(run)
-        sys.stderr.write(f"edgeflare: stopped: {session.how_far(run, named=bool(finding))}\n")
+        how_far = session.how_far(run, named=bool(finding))
+        sys.stderr.write(f"edgeflare: stopped by {stopped_by(stop)}: {how_far}\n")
         return INTERRUPTED
     except InfrastructureError as error:
         how_far = session.how_far(run, named=bool(finding))
@@ -226,6 +232,8 @@ class _ExplanationsOfCall:
             return divergence_bars(read) if read.layers else None
 
         print_explanations(console, self._explained, classes, str(run / EXPLANATIONS), bars)
+        if variables := variables_in_words(self._subject.header.pair):
+            console.print(f"note: {variables}", style="dim", markup=False, highlight=False)
         if self._before:
             console.print(
                 f"{self._before} more were explained before, and are there too.", style="dim"
@@ -238,6 +246,12 @@ class _ExplanationsOfCall:
             highlight=False,
             soft_wrap=True,
         )
+
+
+def _run_to_explain(past: PastRun, pair: Pair) -> RunToExplain:
+    rows, seeds = _seed_rows(past), past.searched_seeds(pair)
+    repairable = seeds is not None and can_be_repaired(pair, past, len(rows))
+    return RunToExplain(past.directory, past.header, pair, rows, seeds, repairable)
 
 
 def _draw(directory: RunDirectory, one: Explanation, classes: Sequence[str]) -> None:

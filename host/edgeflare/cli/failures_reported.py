@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import sqlite3
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 from edgeflare.errors import InfrastructureError
-from edgeflare.run.journal_database import damaged_journal, is_damage
+from edgeflare.record.database import DamagedDatabaseError
+from edgeflare.run.journal_database import damaged_journal
 from edgeflare.run.run_directory import RunDirectory
 
 
@@ -23,9 +23,9 @@ def failures_reported(directory: RunDirectory, resumed_at: Path) -> Iterator[Non
     """
     try:
         yield
-    except (InfrastructureError, OSError, sqlite3.Error) as error:
-        if isinstance(error, sqlite3.Error) and is_damage(error):
-            raise InfrastructureError(str(damaged_journal(directory.journal, str(error)))) from None
+    except DamagedDatabaseError as error:
+        raise damaged_journal(error.path, error.why) from None
+    except (InfrastructureError, OSError) as error:
         raise InfrastructureError(
             f"{error}; what was found is in {directory.path}, and the same command with "
             f"--out {resumed_at} --resume goes on"

@@ -16,7 +16,7 @@ from edgeflare.cli.console import Console
 from edgeflare.errors import UserError
 from edgeflare.fleet.record.fleet_folder import FleetFolder
 from edgeflare.fleet.record.fleet_state import FleetState
-from edgeflare.run.run_lock import is_locked
+from edgeflare.record.folder_lock import is_locked
 from edgeflare.suggestion import suggestion
 from edgeflare.untrusted_text import printable
 

@@ -14,6 +14,8 @@ from edgeflare.fleet.cluster.ray_cluster import LOCAL
 from edgeflare.fleet.opened_fleet import FleetWork
 from edgeflare.fleet.plan.fleet_file import local_fleet, read_fleet
 from edgeflare.fleet.record.fleet_folder import FleetFolder
+from edgeflare.record.folder import FolderKind
+from edgeflare.run.run_directory import RUN
 
 _FLEET = "On many hosts"
 
@@ -103,6 +105,7 @@ class FleetOptions:
         resume: bool = False,
         overwrite: bool = False,
         places: tuple[Path, ...] = (),
+        kind: FolderKind = RUN,
     ) -> FleetWork:
         """Return what a command does, with the fleet that it does it on; see `FleetWork`.
 
@@ -112,7 +115,8 @@ class FleetOptions:
             folder: for what comes of it.
             resume: whether it goes on with what is there.
             overwrite: whether it replaces what is there.
-            places: run directories that it is put into in the end.
+            places: folders that it is put into in the end.
+            kind: of them.
 
         Raises:
             UserError: somebody has changed a run that is to be gone on with, or `fleet.toml` says
@@ -134,6 +138,7 @@ class FleetOptions:
             resume=resume,
             overwrite=overwrite,
             places=places,
+            kind=kind,
         )
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sqlite3
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -14,7 +13,7 @@ from edgeflare.errors import EdgeFlareError, InfrastructureError, UserError
 from edgeflare.fleet.opened_fleet import FleetWork, opened_fleet
 from edgeflare.fleet.unit_runs import UnitRuns
 
-UNDONE: Final = (EdgeFlareError, OSError, sqlite3.Error)
+UNDONE: Final = (EdgeFlareError, OSError)
 """What ends a command before all is done; what is done is kept, and may be gone on with."""
 
 
@@ -38,7 +37,7 @@ def fleet_session(work: FleetWork, stopping: str) -> Iterator[UnitRuns]:
     ):
         try:
             yield runs
-        except (InfrastructureError, OSError, sqlite3.Error) as lost:
+        except (InfrastructureError, OSError) as lost:
             on = "" if runs.goes_on in str(lost) else f"; {runs.goes_on} goes on"
             raise InfrastructureError(f"{lost}{on}") from lost
 

@@ -36,9 +36,10 @@ from edgeflare.diagnose.inspect.inspection_terminal import print_inspection
 from edgeflare.diagnose.inspect.kept_inputs import MOST_INPUTS
 from edgeflare.diagnose.inspect.unit_behaviours import BEHAVIOURS
 from edgeflare.errors import UserError
+from edgeflare.record.folder import written
+from edgeflare.record.folder_contents import write_atomically
 from edgeflare.replay.past_run import PastRun
 from edgeflare.run.plan import Plan
-from edgeflare.run.run_directory import write_atomically
 from edgeflare.suggestion import suggestion
 from edgeflare.trust.asking import decided_by_user
 
@@ -101,6 +102,7 @@ DeviceNames = Annotated[
 
 @with_option_groups
 def inspect(
+    context: typer.Context,
     run: Run,
     *,
     behaviour: Behaviour = None,
@@ -140,6 +142,7 @@ def inspect(
             f" put {past.header.pair['seeds']} back"
         )
     path = past.directory.inside(INSPECTION)
+    context.with_resource(written(past.directory.path))
     if on_fleet.fleet is not None:
         return add_on_fleet("inspect", run, device, on_fleet, (INSPECTION,))
     found = [

@@ -1,19 +1,21 @@
-"""Ctrl-C, as a wish to stop that a campaign heeds."""
+"""Ctrl-C and SIGTERM, as a wish to stop that a campaign heeds."""
 
 from __future__ import annotations
 
 import signal
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from types import FrameType
 from typing import Final
 
-from edgeflare.campaign.campaign import Interrupt
+from edgeflare.core.interrupt import INTERRUPTED_BY, Interrupt, InterruptedBy
 
 INTERRUPTED: Final = 130
-"""The exit code that shells give a process that Ctrl-C ended."""
+"""The exit code that shells give a process that Ctrl-C ended, and here SIGTERM too."""
+
+_BY: Final[Mapping[int, InterruptedBy]] = {signal.SIGINT: "interrupt", signal.SIGTERM: "sigterm"}
 
 
 @contextmanager
@@ -26,12 +28,13 @@ def interruptible(stopping: str = "verifying what was found") -> Iterator[Interr
     """
     interrupt = Interrupt()
 
-    def ask(_signal: int, _frame: FrameType | None) -> None:
-        interrupt.ask()
+    def ask(number: int, _frame: FrameType | None) -> None:
+        interrupt.ask(_BY[number])
         if not interrupt.urgent():
-            sys.stderr.write(f"\nstopping: {stopping}; Ctrl-C again stops at once\n")
+            by = INTERRUPTED_BY[interrupt.by]
+            sys.stderr.write(f"\nstopping at {by}: {stopping}; {by} again stops at once\n")
 
-    before = {number: signal.signal(number, ask) for number in (signal.SIGINT, signal.SIGTERM)}
+    before = {number: signal.signal(number, ask) for number in _BY}
     try:
         yield interrupt
     finally:
@@ -41,15 +44,20 @@ def interruptible(stopping: str = "verifying what was found") -> Iterator[Interr
 
 _AGAIN_SECONDS: Final = 0.05
 
+_TERMINATED: Final = "SIGTERM"
+"""What a KeyboardInterrupt holds that SIGTERM raised."""
+
 
 @contextmanager
 def as_ctrl_c() -> Iterator[None]:
     """Let SIGTERM end what runs as Ctrl-C does, for as long as the context lasts.
 
+    What it raises says that it was SIGTERM (`stopped_by`).
+
     A Ctrl-C that comes while a weakref callback or a `__del__` runs is lost: Python cannot raise
     out of those. It is sent again a moment later.
     """
-    before, told = signal.signal(signal.SIGTERM, signal.default_int_handler), sys.unraisablehook
+    before, told = signal.signal(signal.SIGTERM, _terminate), sys.unraisablehook
     main = threading.get_ident()
     pending: list[threading.Timer] = []
 
@@ -57,7 +65,8 @@ def as_ctrl_c() -> Iterator[None]:
         if not issubclass(lost.exc_type, KeyboardInterrupt):
             told(lost)
             return
-        timer = threading.Timer(_AGAIN_SECONDS, signal.pthread_kill, (main, signal.SIGINT))
+        number = signal.SIGTERM if _is_sigterm(lost.exc_value) else signal.SIGINT
+        timer = threading.Timer(_AGAIN_SECONDS, signal.pthread_kill, (main, number))
         timer.daemon = True
         pending.append(timer)
         timer.start()
@@ -70,3 +79,21 @@ def as_ctrl_c() -> Iterator[None]:
         for timer in pending:
             timer.cancel()
         signal.signal(signal.SIGTERM, before)
+
+
+def interrupt_error(by: InterruptedBy) -> KeyboardInterrupt:
+    """Return the error that stands for a wish to stop."""
+    return KeyboardInterrupt(*[_TERMINATED] * (by == "sigterm"))
+
+
+def stopped_by(error: BaseException) -> str:
+    """Return what ended a command by an error that stands for a wish to stop, in words."""
+    return INTERRUPTED_BY["sigterm" if _is_sigterm(error) else "interrupt"]
+
+
+def _terminate(_signal: int, _frame: FrameType | None) -> None:
+    raise interrupt_error("sigterm")
+
+
+def _is_sigterm(error: BaseException | None) -> bool:
+    return error is not None and error.args == (_TERMINATED,)

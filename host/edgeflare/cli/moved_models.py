@@ -12,7 +12,7 @@ Original = Annotated[
     typer.Option(
         metavar="MODEL",
         help="Where the original model is now, if it was moved; or the Python function that it is, "
-        "which is never imported because a run names it.",
+        "which is not imported because a run names it, but where you agreed to its code before.",
     ),
 ]
 Compressed = Annotated[
@@ -24,7 +24,8 @@ Functions = Annotated[
     typer.Option(
         "--function",
         metavar="MODULE:FUNCTION",
-        help="A Python function that RUN's pair has for features or post-processing, which is never"
-        " imported because a run names it; again for each further one.",
+        help="A Python function that RUN's pair has for features or post-processing. It is not"
+        " imported because a run names it, but where you agreed to its code before; again for each"
+        " further one.",
     ),
 ]

@@ -28,16 +28,13 @@ OnlyRun = Annotated[
 ]
 
 
-def make_only_run(
-    grid: Grid, pairs: Sequence[Pair], out: Path, *, resume: bool, chains: int
-) -> int:
+def make_only_run(grid: Grid, pairs: Sequence[Pair], out: Path, *, chains: int) -> int:
     """Make the one run that a grid is left with, and return the exit code.
 
     Args:
         grid: of one run.
         pairs: one of which is searched; the others stay closed.
         out: the folder of all runs.
-        resume: whether it may hold some already.
         chains: the most chains that are open at once.
 
     Raises:
@@ -47,9 +44,7 @@ def make_only_run(
     """
     watch = watch_runs(Console(stderr=True), lambda cell: f"run {cell.run}")
     with resumable_work(), interruptible() as interrupt:
-        runs = run_grid(
-            grid, pairs, out, resume=resume, chains=chains, watch=watch, interrupt=interrupt
-        )
+        runs = run_grid(grid, pairs, out, chains=chains, watch=watch, interrupt=interrupt)
         for cell, _ in runs:
             result(out / cell.run)
     return INTERRUPTED if interrupt.asked() else 0

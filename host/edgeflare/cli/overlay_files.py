@@ -14,8 +14,9 @@ from edgeflare.errors import UserError
 from edgeflare.models.pair import Pair
 from edgeflare.models.shape_folding import fold_shapes
 from edgeflare.models.tflite_graph import Graph
+from edgeflare.record.folder_contents import write_atomically
 from edgeflare.report.model_explorer_overlay import OVERLAY_FILES, model_explorer_overlay
-from edgeflare.run.run_directory import RunDirectory, write_atomically
+from edgeflare.run.run_directory import RunDirectory
 
 _FOLDER = "explain/{:06d}.model-explorer"
 

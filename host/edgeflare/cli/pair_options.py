@@ -91,6 +91,22 @@ Channels = Annotated[
         metavar="ORDER", help="The models' channel order, rgb or bgr.", rich_help_panel=_PAIR
     ),
 ]
+Layout = Annotated[
+    str | None,
+    typer.Option(
+        metavar="ORDER",
+        help="NHWC or NCHW, for models whose input may have its channels last or first.",
+        rich_help_panel=_PAIR,
+    ),
+]
+Rounding = Annotated[
+    str | None,
+    typer.Option(
+        metavar="HOW",
+        help="How quantized inputs are rounded: half-away, half-even or truncate.",
+        rich_help_panel=_PAIR,
+    ),
+]
 Outputs = Annotated[
     str | None,
     typer.Option(
@@ -112,7 +128,20 @@ FoldShapes = Annotated[
 Limit = Annotated[
     int | None,
     typer.Option(
-        min=1, metavar="N", help="Take the first N seeds of the set.", rich_help_panel=_PAIR
+        min=1,
+        metavar="N",
+        help="Take N of the seeds: of each label its share, the first of it; without labels evenly "
+        "through the set. A larger N takes these too.",
+        rich_help_panel=_PAIR,
+    ),
+]
+First = Annotated[
+    int | None,
+    typer.Option(
+        min=1,
+        metavar="N",
+        help="Take the first N of the seeds, whatever their labels.",
+        rich_help_panel=_PAIR,
     ),
 ]
 
@@ -127,6 +156,8 @@ class Preprocessing:
     std: Std = None
     resize: Resize = None
     channels: Channels = None
+    layout: Layout = None
+    rounding: Rounding = None
     outputs: Outputs = None
     fold_shapes: FoldShapes = None
 
@@ -149,6 +180,8 @@ class Preprocessing:
             std=read_numbers("--std", self.std),
             resize=self.resize,
             channels=self.channels,
+            layout=self.layout,
+            rounding=self.rounding,
             outputs=self.outputs,
             fold_shapes=self.fold_shapes,
         )

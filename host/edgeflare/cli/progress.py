@@ -22,7 +22,7 @@ from rich.progress import (
     Progress as Bars,
 )
 
-from edgeflare.campaign.observer import Progress
+from edgeflare.campaign.observer import Progress, RefinementProgress
 from edgeflare.cli.time_left import TimeLeft
 from edgeflare.survey.phases.survey_observer import DeviceProgress
 
@@ -99,9 +99,12 @@ class ProgressDisplay(ABC):
         note = f"{note} · {left}" if left else note
         self._show(_Shown.of("search", progress.ended, total, note))
 
-    def refined(self, done: int, total: int) -> None:
-        """Show how many findings have been refined."""
-        self.worked("refine", done, total)
+    def refined(self, progress: RefinementProgress) -> None:
+        """Show how many findings have been refined, and what that took."""
+        left = self._left["refine"].refined(progress)
+        note = f"{progress.ended_queries + progress.open_queries:,} queries"
+        note = f"{note} · {left}" if left else note
+        self._show(_Shown.of("refine", progress.ended, progress.findings, note))
 
     def verified(self, done: int, total: int) -> None:
         """Show how many evaluations have been repeated."""

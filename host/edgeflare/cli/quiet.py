@@ -51,7 +51,11 @@ def result(path: Path) -> None:
 def _silence() -> Iterator[None]:
     _results.append(sys.stdout)
     try:
-        with open(os.devnull, "w") as null, redirect_stdout(null), redirect_stderr(null):
+        with (
+            open(os.devnull, "w", encoding="utf-8") as null,
+            redirect_stdout(null),
+            redirect_stderr(null),
+        ):
             yield
     finally:
         _results.pop()

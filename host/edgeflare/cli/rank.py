@@ -10,10 +10,9 @@ from typing import Annotated
 
 import typer
 
-from edgeflare.bench.bench_runs import Watch, check_folder, open_grid_pair
+from edgeflare.bench.bench_runs import Watch, check_folder, claimed_folder, open_grid_pair
 from edgeflare.bench.bench_table import heading
 from edgeflare.bench.grid import Grid
-from edgeflare.campaign.campaign import Interrupt
 from edgeflare.campaign.campaign_context import CHAINS
 from edgeflare.cli import pair_options, run_options, search_options
 from edgeflare.cli.completion import complete_strategy
@@ -29,6 +28,8 @@ from edgeflare.cli.resumable_work import resumable_work
 from edgeflare.cli.runs_on_fleet import RunsOnFleet
 from edgeflare.cli.search_options import make_plan
 from edgeflare.core.goal import Find
+from edgeflare.core.interrupt import Interrupt
+from edgeflare.core.seed_choice import SeedChoice
 from edgeflare.errors import UserError
 from edgeflare.models.pair import Pair
 from edgeflare.rank.candidates import gather
@@ -104,6 +105,7 @@ Resume = Annotated[
 
 @with_option_groups
 def rank(
+    context: typer.Context,
     out: Out,
     pairs: Pairs = None,
     original: pair_options.Original = None,
@@ -113,6 +115,7 @@ def rank(
     preprocessing: pair_options.Preprocessing,
     labelled: Labelled = None,
     limit: pair_options.Limit = None,
+    first: pair_options.First = None,
     device: search_options.Device = "emulated-builtin",
     strategy: Strategy = DEFAULT_STRATEGY,
     parameters: search_options.SetParameters = None,
@@ -146,7 +149,15 @@ def rank(
         rng_seeds=read_whole_numbers("--rng-seeds", rng_seeds),
         baseline=strategy,
         plan=replace(
-            make_plan(strategy, Find.ANY, (device,), limit, limits, bounds, parameters or ()),
+            make_plan(
+                strategy,
+                Find.ANY,
+                (device,),
+                SeedChoice(limit, first),
+                limits,
+                bounds,
+                parameters or (),
+            ),
             shrink=shrink,
             operators=read_operators(operators, [strategy]),
         ),
@@ -166,8 +177,9 @@ def rank(
     if dry_run:
         _try(Console(), grid, models, labelled, out)
         return 0
+    context.with_resource(claimed_folder(out, resume=resume, holds="ranking"))
     if only is not None:
-        return make_only_run(grid, models, out, resume=True, chains=chains)
+        return make_only_run(grid, models, out, chains=chains)
     return _run(grid, models, labelled, out, chains)
 
 

@@ -8,14 +8,17 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from edgeflare.bench.bench_runs import check_folder
+import typer
+
+from edgeflare.bench.bench_runs import check_folder, claimed_folder
 from edgeflare.cli import moved_models, repair_options, run_options
 from edgeflare.cli.console import Console
-from edgeflare.cli.interruptible import INTERRUPTED, as_ctrl_c, interruptible
+from edgeflare.cli.interruptible import INTERRUPTED, as_ctrl_c, interruptible, stopped_by
 from edgeflare.cli.progress import observe
 from edgeflare.cli.quiet import Quiet, result
 from edgeflare.cli.resumable_work import resumable_work
 from edgeflare.core.goal import Find, Goal
+from edgeflare.core.interrupt import INTERRUPTED_BY
 from edgeflare.devices.profile import Profile
 from edgeflare.devices.profile_lookup import find_profiles
 from edgeflare.errors import UserError
@@ -23,7 +26,9 @@ from edgeflare.models.ensemble_choice import read_ensemble
 from edgeflare.models.pair import Pair, load_pair
 from edgeflare.models.pair_file import FILE, Settings
 from edgeflare.models.pair_interface import PairInterface
+from edgeflare.record import folder_contents
 from edgeflare.repair.candidate_plans import allows_shifts
+from edgeflare.repair.cost_limits import DEFAULT
 from edgeflare.repair.image_classifier import require_image_classifier
 from edgeflare.repair.judging.shown_inputs import write_shown
 from edgeflare.repair.planned_repair import planned_repair
@@ -56,13 +61,14 @@ from edgeflare.trust.asking import decided_by_user
 
 
 def repair(
+    context: typer.Context,
     source: repair_options.Source,
     out: repair_options.Out,
     method: repair_options.MethodOf = "auto",
     target: repair_options.TargetOf = "float",
     in_place: repair_options.InPlaceOnly = False,
-    max_size: repair_options.MaxSize = None,
-    max_latency: repair_options.MaxLatency = None,
+    max_size: repair_options.MaxSize = DEFAULT,
+    max_latency: repair_options.MaxLatency = DEFAULT,
     device: repair_options.Devices = None,
     test: repair_options.Test = None,
     rng_seed: repair_options.RngSeed = 0,
@@ -81,7 +87,8 @@ def repair(
 
     Candidates are fitted to the original on three fifths of the seeds, compared on another fifth,
     and the best of them is judged on the last: inputs near the original's decision boundary, and
-    fresh ones. If it does not surely gain there, no model is written, and why is said.
+    fresh ones. If it does not surely gain there, no model is written, and why is said. One that is
+    larger or slower than the limits allow is not chosen; what it would give is said.
     DIR/repair.json is written either way. Needs the extra `repair`.
 
     Exit codes: 0 done, with a repaired model or without; 2 the command has to be corrected; 3 a
@@ -106,7 +113,7 @@ def repair(
     decided = decided_by_user(trust)
     past = None if pair_alone else PastRun.open(source)
     if past is None:
-        _require_pair_options(source, request, device, again=again)
+        _require_pair_options(source, request, again=again)
         file = None if compressed is None else str(compressed)
         pair = load_pair(source, Settings(original=original, compressed=file), decided)
         require_image_classifier(pair.interface, pair.name)
@@ -122,6 +129,7 @@ def repair(
         planned = planned_repair(pair, past, _plan(past, profiles), profiles, request)
         print_planned_repair(Console(), planned, str(out))
         return 0
+    context.with_resource(claimed_folder(out, resume=resume, holds="repair"))
     repaired = _repair(pair, past, profiles, request, out, resume=resume)
     if repaired is None:
         return INTERRUPTED
@@ -131,10 +139,8 @@ def repair(
     return _search_again(Console(stderr=True), past, after, profiles, out, repaired)
 
 
-def _require_pair_options(
-    source: Path, request: RepairRequest, device: Sequence[str] | None, *, again: bool
-) -> None:
-    """Refuse what a pair cannot do without a run, and a limit of time without a device.
+def _require_pair_options(source: Path, request: RepairRequest, *, again: bool) -> None:
+    """Refuse what a pair cannot do without a run.
 
     Raises:
         UserError: it is asked for.
@@ -143,11 +149,6 @@ def _require_pair_options(
     if again or request.method == "shifts":
         what = "--search-again" if again else "--method shifts"
         raise UserError(f"{what} needs a run, and {source} is a pair: search it first")
-    if request.max_latency is not None and not device:
-        raise UserError(
-            "--max-latency is measured on the device: name one with --device, or"
-            " emulated-xnnpack for this machine"
-        )
 
 
 def _repair(
@@ -198,7 +199,7 @@ def _plan(past: PastRun | None, profiles: Sequence[Profile]) -> Plan:
 
 
 def _worked(out: Path, work: Callable[[ReportProgress], RepairOutcome]) -> RepairOutcome | None:
-    """Return what work makes, its progress shown; None where Ctrl-C stopped it.
+    """Return what work makes, its progress shown; None where Ctrl-C or SIGTERM stopped it.
 
     Raises:
         InfrastructureError: as the work raises it, with how to go on.
@@ -207,10 +208,10 @@ def _worked(out: Path, work: Callable[[ReportProgress], RepairOutcome]) -> Repai
     try:
         with resumable_work(), as_ctrl_c(), observe(Console(stderr=True)) as observer:
             return work(observer.worked)
-    except KeyboardInterrupt:
+    except KeyboardInterrupt as stop:
         sys.stderr.write(
-            f"edgeflare: stopped: the candidates that were tried are in {out}, no model is chosen;"
-            " the same command with --resume goes on\n"
+            f"edgeflare: stopped by {stopped_by(stop)}: the candidates that were tried are in"
+            f" {out}, no model is chosen; the same command with --resume goes on\n"
         )
         return None
 
@@ -247,6 +248,7 @@ def _search_again(
     out: Path,
     document: dict[str, Any],
 ) -> int:
+    folder_contents.list_as(out, FOLDER, folder_contents.FOLDER)
     with interruptible() as interrupt:
         after = search_again(
             past, pair, profiles, out / FOLDER, lambda: observe(console), interrupt
@@ -254,7 +256,7 @@ def _search_again(
     document["again"] = search_comparison(past.document, after)
     write_document(out, document)
     print_repaired_search(Console(), document)
-    return INTERRUPTED if after.stopped_by == "interrupt" else 0
+    return INTERRUPTED if after.stopped_by in INTERRUPTED_BY else 0
 
 
 def _shift_request(rounds: int | None, mixture: str | None) -> ShiftRequest:

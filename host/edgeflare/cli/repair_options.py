@@ -48,13 +48,15 @@ InPlaceOnly = Annotated[
     typer.Option("--in-place", help="Keep the file's length, its operators and their order."),
 ]
 MaxSize = Annotated[
-    str | None,
-    typer.Option(metavar="MORE", help="How much larger the file may be, as +1% or +2KiB."),
+    str,
+    typer.Option(metavar="MORE", help="How much larger the file may be, as +1%, +2KiB or none."),
 ]
 MaxLatency = Annotated[
-    str | None,
+    str,
     typer.Option(
-        metavar="MORE", help="How much longer an inference may take on the device, as +5%."
+        metavar="MORE",
+        help="How much longer an inference may take on each device, as +1%, +20us or none; "
+        "measured in turns. What exceeds a limit is judged too, and named where it gains more.",
     ),
 ]
 RngSeed = Annotated[

@@ -27,10 +27,10 @@ from edgeflare.cli.requested_replay import (
     run_requested_replay,
 )
 from edgeflare.conform.record.conform_file import holds_conformance
-from edgeflare.core.arm import Arm
+from edgeflare.core.interrupt import INTERRUPTED_BY
 from edgeflare.replay.past_run import PastRun
 from edgeflare.report.run_terminal import print_run
-from edgeflare.run.gate import require_labels
+from edgeflare.run.gate import HARMFUL_NEEDS
 from edgeflare.run.harm import is_harmful
 from edgeflare.run.replay_outcome import regressed
 from edgeflare.run.run_directory import RunDirectory
@@ -146,7 +146,7 @@ def replay(
     folder.require_one_way()
     past = PastRun.open(run, run_lies_at)
     if fail_on is ReplayFailOn.HARMFUL:
-        require_labels(past.header.labels, past.header.arms[Arm.DEVICE].choices)
+        past.header.truths.require(HARMFUL_NEEDS)
     against = None if baseline is None else PastRun.open(baseline, baseline_lies_at)
     pair = past.pair(original, instead=compressed, functions=function or ())
     if on_fleet.fleet is not None:
@@ -175,7 +175,7 @@ def _replay_here(
     document = run_requested_replay(asked, profiles, path, resumed_at=path)
     print_run(Console(), document, str(path))
     result(path)
-    if document.stopped_by == "interrupt":
+    if document.stopped_by in INTERRUPTED_BY:
         return INTERRUPTED
     return int(regressed(document, counts))
 

@@ -11,9 +11,10 @@ from edgeflare.campaign.opened_pair import OpenedPair
 from edgeflare.cli.interruptible import INTERRUPTED
 from edgeflare.cli.kernel_set_matrix import compare_kernel_sets, run_kernel_sets, stopping_said
 from edgeflare.cli.requested_replay import RequestedReplay, run_requested_replay
+from edgeflare.core.interrupt import INTERRUPTED_BY
 from edgeflare.devices.profile import Profile
 from edgeflare.matrix.kernel_set_runs import RunStopped
-from edgeflare.matrix.matrix_folder import check_matrix_folder, is_begun
+from edgeflare.matrix.matrix_folder import check_matrix_folder, claimed_matrix, is_begun
 from edgeflare.replay.replay_run import open_replay
 from edgeflare.run.replay_outcome import regressed
 from edgeflare.run.run_document import Finding, RunDocument
@@ -46,7 +47,7 @@ def replay_on_kernel_sets(
     def replay_on(profile: Profile, path: Path) -> RunDocument:
         own = replace(asked, resume=asked.resume and is_begun(path))
         document = run_requested_replay(own, [profile], path, resumed_at=out)
-        if document.stopped_by == "interrupt":
+        if document.stopped_by in INTERRUPTED_BY:
             raise RunStopped
         return document
 
@@ -54,7 +55,10 @@ def replay_on_kernel_sets(
         return open_replay(asked.past, asked.pair, [profile], stack).opened
 
     try:
-        with stopping_said(out):
+        with (
+            claimed_matrix(out, resume=asked.resume, overwrite=asked.overwrite),
+            stopping_said(out),
+        ):
             runs = run_kernel_sets(device, trust, out, replay_on, overwrite=asked.overwrite)
             compare_kernel_sets("replay", runs, out, opened_on)
     except RunStopped:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from datetime import datetime
@@ -28,7 +29,7 @@ from edgeflare.devices.profile_lookup import find_profiles, find_run_profiles
 from edgeflare.errors import UserError
 from edgeflare.matrix.conform_matrix_table import print_retry_matrix, retry_matrix_markdown
 from edgeflare.matrix.matrix_document import retry_matrix_document, write_matrix
-from edgeflare.matrix.matrix_folder import check_matrix_folder
+from edgeflare.matrix.matrix_folder import check_matrix_folder, claimed_matrix
 from edgeflare.matrix.retry_matrix import retry_matrix
 from edgeflare.run.run_directory import RunDirectory
 from edgeflare.trust.trust import Trust
@@ -73,9 +74,10 @@ def replay_conformance(
 
     if device is not None and matrix:
         check_matrix_folder(path, resume=False, overwrite=overwrite)
-        runs = run_kernel_sets(device[0], trust, path, retried, overwrite=overwrite)
-        table = retry_matrix(runs)
-        write_matrix(retry_matrix_document(table), retry_matrix_markdown(table), path)
+        with claimed_matrix(path, resume=False, overwrite=overwrite):
+            runs = run_kernel_sets(device[0], trust, path, retried, overwrite=overwrite)
+            table = retry_matrix(runs)
+            write_matrix(retry_matrix_document(table), retry_matrix_markdown(table), path)
         print_retry_matrix(Console(), table)
         for run in runs:
             if run.refused:
@@ -103,7 +105,8 @@ def _retried(
         said = escape(printable(profile.name))
         stack.enter_context(Console(stderr=True).status(f"trying {len(models)} findings on {said}"))
         opened = open_conformance(profile, stack, lambda: False)
-        claimed = RunDirectory.claim(path, overwrite=overwrite)
+        claimed, lock = RunDirectory.claim(path, overwrite=overwrite)
+        stack.callback(os.close, lock)
         return replay_findings(document, models, opened, claimed)
 
 

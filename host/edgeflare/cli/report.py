@@ -15,13 +15,14 @@ from edgeflare.cli.reported import Reported, extra_needed
 from edgeflare.cli.warning import unless_damaged
 from edgeflare.conform.record.conform_file import holds_conformance
 from edgeflare.errors import InfrastructureError, UserError
+from edgeflare.record.folder_contents import write_atomically
 from edgeflare.repair.repair_file import holds_repair
 from edgeflare.report.csv_table import csv_table
 from edgeflare.report.junit_xml import junit_xml
 from edgeflare.report.markdown_summary import summary
 from edgeflare.report.run_terminal import print_run
 from edgeflare.run.load_document import load_document
-from edgeflare.run.run_directory import SURVEY_DOCUMENT, RunDirectory, write_atomically
+from edgeflare.run.run_directory import SURVEY_DOCUMENT, RunDirectory
 from edgeflare.run.run_document import RunDocument, to_json
 
 Run = Annotated[

@@ -9,7 +9,6 @@ from edgeflare.cli.reported import Reported, extra_needed
 from edgeflare.cli.warning import unless_damaged
 from edgeflare.run.load_document import load_document
 from edgeflare.run.run_directory import SURVEY_DOCUMENT, RunDirectory
-from edgeflare.survey.baseline_run import noted_baseline
 from edgeflare.survey.derived_survey import derive_unwritten_survey
 from edgeflare.survey.record.survey_file import read_survey
 from edgeflare.survey.shown.survey_csv import survey_csv
@@ -29,7 +28,7 @@ def reported_survey(directory: RunDirectory) -> Reported:
     if directory.inside(SURVEY_DOCUMENT).is_file():
         document = read_survey(directory)
     else:
-        document = derive_unwritten_survey(directory, noted_baseline(directory))
+        document = derive_unwritten_survey(directory)
     return Reported(
         lambda: document,
         lambda console: print_survey(console, document, str(directory.path)),

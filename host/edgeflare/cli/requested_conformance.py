@@ -11,9 +11,8 @@ from typing import Any
 from rich.markup import escape
 
 from edgeflare import __version__
-from edgeflare.campaign.campaign import Interrupt
 from edgeflare.cli.console import Console
-from edgeflare.cli.interruptible import interruptible
+from edgeflare.cli.interruptible import interrupt_error, interruptible
 from edgeflare.cli.progress import observe
 from edgeflare.cli.run_options import RunFolder
 from edgeflare.conform.conform_run import ConformanceRun, run_conformance
@@ -24,9 +23,10 @@ from edgeflare.conform.record.begun_journal import begin_journal, resume_journal
 from edgeflare.conform.record.conform_header import ConformHeader, specification_digest
 from edgeflare.conform.record.conform_request import ConformRequest
 from edgeflare.conform.shown.conform_look import look_lines
+from edgeflare.core.interrupt import Interrupt
 from edgeflare.devices.profile import Profile
 from edgeflare.errors import InfrastructureError
-from edgeflare.models.host_description import host_processor, host_runtime
+from edgeflare.models.host_description import describe_host
 from edgeflare.run.run_directory import RunDirectory
 from edgeflare.untrusted_text import printable
 
@@ -81,13 +81,24 @@ def run_requested_conformance(
         )
         try:
             with observe(console) as observer:
-                return run_conformance(run, opened.arms, observer, interrupt.asked)
+                return run_conformance(run, opened.arms, observer, interrupt.asked_by)
         except InfrastructureError as error:
             if interrupt.asked():
-                raise KeyboardInterrupt from error
+                raise interrupt_error(interrupt.by) from error
             raise InfrastructureError(
                 f"{error}; the same command with --out {resumed_at} --resume goes on"
             ) from error
+
+
+def requested_header(asked: RequestedConformance, profile: Profile) -> ConformHeader:
+    """Open the device, and return what run it would be.
+
+    Raises:
+        UserError, InfrastructureError: see `run_requested_conformance`.
+
+    """
+    with ExitStack() as stack, interruptible() as interrupt:
+        return _header(asked.request, _opened(profile, stack, Console(stderr=True), interrupt))
 
 
 def try_conformance(asked: RequestedConformance, profile: Profile, path: Path) -> None:
@@ -113,11 +124,4 @@ def _opened(
 
 def _header(request: ConformRequest, opened: OpenedConformance) -> ConformHeader:
     device = opened.provenance.to_json()
-    return ConformHeader(
-        __version__,
-        request,
-        device,
-        host_runtime(),
-        specification_digest(),
-        host_processor(),
-    )
+    return ConformHeader(__version__, request, device, describe_host(None), specification_digest())

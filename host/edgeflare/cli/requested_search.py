@@ -27,7 +27,7 @@ from edgeflare.core.arm import Arm
 from edgeflare.devices.profile import Profile
 from edgeflare.models.pair import Pair
 from edgeflare.report.run_terminal import print_dry_run
-from edgeflare.run.gate import require_labels
+from edgeflare.run.gate import HARMFUL_NEEDS
 from edgeflare.run.other_hosts import note_other_host
 from edgeflare.run.plan import Plan
 from edgeflare.run.run_document import RunDocument
@@ -162,8 +162,10 @@ def _opened(
     require_searchable(pair, asked.plan)
     header = describe_run(pair, asked.plan)
     if asked.fail_on is FailOn.HARMFUL:
-        require_labels(header.labels, header.arms[Arm.DEVICE].choices)
-    held_out = None if asked.test is None else HeldOut.load(asked.test, pair.inputs)
+        header.truths.require(HARMFUL_NEEDS)
+    held_out = (
+        None if asked.test is None else HeldOut.load(asked.test, pair.inputs, header.arms[Arm.TWIN])
+    )
     if asked.screening is not None:
         with naming_other_host():
             screening = GivenScreening.load(

@@ -25,10 +25,14 @@ from edgeflare.fleet.record.fleet_folder import FleetFolder, UnitEnding
 from edgeflare.fleet.unit_runs import UnitRuns
 from edgeflare.fleet.work.folder_archive import archive_folder
 from edgeflare.models.pair import Pair
-from edgeflare.run.merge.folder_in_place import made_in_place_of
+from edgeflare.record.folder import FolderKind, half_replaced, is_free, remove_ours
+from edgeflare.record.folder_contents import FOLDER, begin_list, list_as
 
 _REST: Final = "rest"
 """What sums the runs up: the whole command, which finds all of them done."""
+
+_HOLDS: Final = {"bench": "bench", "rank": "ranking"}
+"""What the folder is called, by the command."""
 
 _SEPARATOR: Final = "+"
 """In the name of a unit, between the pair's and the run's: no name of a pair's folder has it."""
@@ -96,8 +100,7 @@ class RunsOnFleet:
             )
         if self.resume and not folder.path.exists():
             raise UserError(f"there is no {folder.path} to go on with: leave out --resume")
-        begun = self.out.is_dir() and any(self.out.iterdir())
-        if begun and folder.ending(_REST) is None:
+        if self._is_made() and folder.ending(_REST) is None:
             raise UserError(
                 f"{self.out} is not empty, and no fleet has made what is in it: go on with it"
                 " without --fleet, or name another folder with --out"
@@ -152,19 +155,22 @@ class RunsOnFleet:
             runs.folder.keep_backup(_REST, self._gathered(runs.folder))
         if not runs.run([WorkUnit(_REST, self.grid.device, self._command(*self.words))]):
             return None
-        if not (self.out.is_dir() and any(self.out.iterdir())):
-            with made_in_place_of(self.out, overwrite=False) as made:
+        if is_free(self.out):
+            with runs.outputs[self.out].replaced() as made:
                 shutil.copytree(runs.folder.unit(_REST), made, dirs_exist_ok=True)
         return runs.folder.ending(_REST)
 
     def _gathered(self, folder: FleetFolder) -> bytes:
         """Return the archive of one folder that has all runs, each at its place."""
-        whole = folder.path / "whole"
-        shutil.rmtree(whole, ignore_errors=True)
+        whole = folder.inner("whole")
+        if whole.exists():  # of a command that was killed
+            remove_ours(whole)
+        begin_list(whole, _HOLDS[self.command])
         for cell in self._cells():
+            list_as(whole, cell.run.as_posix(), FOLDER)
             shutil.copytree(folder.unit(_unit_name(cell)) / cell.run, whole / cell.run)
         archived = archive_folder(whole)
-        shutil.rmtree(whole)
+        remove_ours(whole)
         if archived is None:
             raise UserError(f"{folder.path} has lost its runs: remove it, and begin again")
         return archived
@@ -195,7 +201,12 @@ class RunsOnFleet:
             campaign_of(self.command, *pairs, self.grid.device, *self.words),
             FleetFolder.beside(self.out),
             resume=self.resume,
+            places=() if self._is_made() else (self.out,),
+            kind=FolderKind(_HOLDS[self.command]),
         )
+
+    def _is_made(self) -> bool:
+        return not is_free(self.out) and half_replaced(self.out) is None
 
 
 def _unit_name(cell: BenchRun) -> str:

@@ -19,6 +19,7 @@ from edgeflare.cli.search_fleet import search_on_fleet
 from edgeflare.cli.search_matrix import search_kernel_sets, try_searches
 from edgeflare.cli.search_options import make_plan, require_whole
 from edgeflare.core.goal import Find
+from edgeflare.core.seed_choice import SeedChoice
 from edgeflare.devices.profile_lookup import find_profiles
 from edgeflare.errors import UserError
 from edgeflare.models.ensemble_choice import read_ensemble
@@ -42,6 +43,7 @@ def search(
     *,
     preprocessing: pair_options.Preprocessing,
     limit: pair_options.Limit = None,
+    first: pair_options.First = None,
     device: search_options.Devices = ["emulated-builtin"],  # noqa: B006 - never changed
     find: search_options.FindWhat = Find.ANY,
     strategy: search_options.StrategyName = None,
@@ -84,7 +86,7 @@ def search(
     loaded = load_pair(pair, given, decided)
     strategy = strategy or loaded.interface.opened_task.strategy
     plan = replace(
-        make_plan(strategy, find, (), limit, limits, bounds, parameters or ()),
+        make_plan(strategy, find, (), SeedChoice(limit, first), limits, bounds, parameters or ()),
         rng_seed=rng_seed,
         total_queries=total_queries,
         total_time=total_time,

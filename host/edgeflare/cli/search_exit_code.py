@@ -5,6 +5,7 @@ from __future__ import annotations
 from edgeflare.cli.console import Console
 from edgeflare.cli.interruptible import INTERRUPTED
 from edgeflare.cli.run_options import FailOn
+from edgeflare.core.interrupt import INTERRUPTED_BY
 from edgeflare.errors import UserError
 from edgeflare.run.gate import deviation_rate, exceeds, searched_nothing
 from edgeflare.run.run_document import RunDocument
@@ -25,7 +26,7 @@ def search_exit_code(
         UserError: the search ended before anything was searched, so that nothing can pass.
 
     """
-    if document.stopped_by == "interrupt":
+    if document.stopped_by in INTERRUPTED_BY:
         return INTERRUPTED
     if exceeds(document, fail_on.value, allow):
         rate = deviation_rate(document, fail_on.value)

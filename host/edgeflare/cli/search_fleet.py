@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import json
-import shutil
 import sys
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from edgeflare.campaign.seed_count import count_seeds
+from edgeflare.campaign.plan_defaults import require_seed_ids
+from edgeflare.campaign.seed_count import taken_seeds
 from edgeflare.cli.console import Console
 from edgeflare.cli.fleet_options import FleetOptions, user_words
 from edgeflare.cli.fleet_session import UNDONE, fleet_session, offered_line, saying_where
@@ -27,6 +27,8 @@ from edgeflare.fleet.plan.work_units import WorkUnit, screening_parts, search_pa
 from edgeflare.fleet.record.fleet_folder import FleetFolder
 from edgeflare.fleet.unit_runs import UnitRuns
 from edgeflare.fleet.work.folder_archive import archive_folder
+from edgeflare.record.folder import remove_ours
+from edgeflare.report.figure_lines import refinement_bound
 from edgeflare.report.run_terminal import print_run
 from edgeflare.run.load_document import load_document
 from edgeflare.run.merge.merge_groups import merge_in_groups
@@ -136,12 +138,14 @@ class FleetSearch:
         work = self._work()
         offered = offered_line(work, self.device_class)
         parts = self._parts(len(work.fleet.places(work.classes)))
-        units = sum(name.startswith(_SEARCHED) for name in parts)
+        searched = [seeds for name, seeds in parts.items() if name.startswith(_SEARCHED)]
+        units = len(searched)
         one = self._units(parts, _SEARCHED)[0]
         return [
             offered,
             f"{len(parts) - units} units evaluate the seeds, {units} search from them",
             f"each unit that searches: edgeflare {shown_command(one.command)}",
+            refinement_bound(self.asked.plan, sum(map(len, searched))),
             f"would write {self.out} and {work.folder.path}; nothing was written",
         ]
 
@@ -212,7 +216,7 @@ class FleetSearch:
         parts = [runs.folder.unit(unit.name) for unit in screened]
         whole = parts[0]
         if len(parts) > 1:
-            whole = runs.folder.path / "screening"
+            whole = runs.folder.inner("screening")
             allowed = self.asked.folder.allow_other_host
             with naming_other_host():
                 merge_in_groups(parts, whole, overwrite=True, allow_other_host=allowed)
@@ -259,13 +263,10 @@ class FleetSearch:
 
     def _parts(self, places: int) -> dict[str, SeedIds]:
         """Return the seeds of each unit, by its name."""
-        seeds = count_seeds(self.asked.pair, self.asked.plan)
-        chosen = self.asked.plan.seed_ids or SeedIds.first(seeds)
-        if chosen.last >= seeds:
-            raise UserError(
-                f"--seed-ids names seed {chosen.last}, and {self.asked.pair.name} has {seeds}"
-            )
-        searched = search_parts(chosen, places, self.unit_seeds)
+        asked, plan = self.asked, self.asked.plan
+        seeds = taken_seeds(asked.pair, plan)
+        require_seed_ids(plan, seeds, asked.pair.name)
+        searched = search_parts(plan.seed_ids or seeds, places, self.unit_seeds)
         return {
             **_numbered(_SCREENED, screening_parts(seeds, places)),
             **_numbered(_SEARCHED, searched),
@@ -280,7 +281,7 @@ class FleetSearch:
         """
         folder = runs.folder
         if folder.ending(_REST) is not None:
-            folder.output.put(self.out, folder.copied_unit(_REST))
+            folder.output.put(runs.outputs[self.out], folder.unit(_REST))
             return load_document(RunDirectory(self.out))
         done = sorted((folder.path / "units").glob(f"{_SEARCHED}*"))
         if self.asked.plan.seed_ids is None:
@@ -288,11 +289,11 @@ class FleetSearch:
         if not done:
             return None
         allowed = self.asked.folder.allow_other_host
-        merged = folder.path / "merged"
-        shutil.rmtree(merged, ignore_errors=True)  # of a command that was killed as it put it
+        merged = folder.inner("merged")
         with naming_other_host():
             document = merge_in_groups(done, merged, overwrite=True, allow_other_host=allowed)
-        folder.output.put(self.out, merged)
+        folder.output.put(runs.outputs[self.out], merged)
+        remove_ours(merged)
         return document
 
 

@@ -17,8 +17,10 @@ from edgeflare.cli.kernel_set_matrix import (
 from edgeflare.cli.matrix_options import matrix_path, of_kernel_set
 from edgeflare.cli.requested_search import RequestedSearch, run_search, try_search
 from edgeflare.cli.search_exit_code import search_exit_code
+from edgeflare.core.interrupt import INTERRUPTED_BY
 from edgeflare.devices.profile import Profile
 from edgeflare.matrix.kernel_set_runs import RunStopped
+from edgeflare.matrix.matrix_folder import claimed_matrix
 from edgeflare.run.run_document import RunDocument
 from edgeflare.trust.trust import Trust
 
@@ -42,7 +44,7 @@ def search_kernel_sets(asked: RequestedSearch, device: str, trust: Trust, allow:
     def search_on(profile: Profile, path: Path) -> RunDocument:
         own = replace(asked, folder=of_kernel_set(asked.folder, path))
         document = run_search(own, [profile], path, resumed_at=out)
-        if document.stopped_by == "interrupt":
+        if document.stopped_by in INTERRUPTED_BY:
             raise RunStopped
         return document
 
@@ -51,7 +53,10 @@ def search_kernel_sets(asked: RequestedSearch, device: str, trust: Trust, allow:
 
     overwrite = asked.folder.overwrite
     try:
-        with stopping_said(out):
+        with (
+            claimed_matrix(out, resume=asked.folder.resume, overwrite=overwrite),
+            stopping_said(out),
+        ):
             runs = run_kernel_sets(device, trust, out, search_on, overwrite=overwrite)
             compare_kernel_sets("search", runs, out, opened_on)
     except RunStopped:

@@ -19,6 +19,7 @@ from edgeflare.cli.completion import (
 from edgeflare.cli.option_values import read_bound, require_finite
 from edgeflare.core.goal import Find, Goal
 from edgeflare.core.nearness_measure import PSNR
+from edgeflare.core.seed_choice import SeedChoice
 from edgeflare.domains.image.image_domain import DEFAULT_LINF, DEFAULT_RMS
 from edgeflare.errors import UserError
 from edgeflare.run.json_file import MOST
@@ -108,7 +109,8 @@ WithTies = Annotated[
     Ties,
     typer.Option(
         "--ties",
-        help="Whether deviations count in which a label was decided by a tie.",
+        help="Whether deviations of mutants count in which a label was decided by a tie."
+        " Of seeds every changed decision is a deviation (docs/gates.md).",
         rich_help_panel=_WHAT,
     ),
 ]
@@ -334,7 +336,7 @@ def make_plan(
     strategy: str,
     find: Find,
     devices: tuple[str, ...],
-    limit: int | None,
+    choice: SeedChoice,
     limits: SearchLimits,
     bounds: MutantBounds,
     parameters: Sequence[str] = (),
@@ -350,7 +352,8 @@ def make_plan(
         parameters=find_strategy(strategy).read_parameters(parameters),
         goal=Goal(find, limits.ties is Ties.INCLUDE),
         devices=devices,
-        limit=limit,
+        limit=choice.limit,
+        first=choice.first,
         max_queries=limits.max_queries,
         time_limit=limits.time_limit,
         max_linf=read_bound("--max-linf", bounds.max_linf),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from contextlib import ExitStack
 from dataclasses import replace
@@ -28,10 +27,13 @@ from edgeflare.cli.progress import observe
 from edgeflare.cli.quiet import Quiet, result
 from edgeflare.cli.survey_look_lines import look_lines
 from edgeflare.conditions.condition_choice import chosen_conditions
+from edgeflare.core.interrupt import INTERRUPTED_BY
+from edgeflare.core.seed_choice import SeedChoice
 from edgeflare.devices.profile_lookup import find_profiles
 from edgeflare.errors import UserError
 from edgeflare.models.ensemble_choice import read_ensemble
 from edgeflare.models.pair import load_pair
+from edgeflare.outside_text import json_value
 from edgeflare.report.run_terminal import heading
 from edgeflare.run.run_directory import SURVEY_DOCUMENT
 from edgeflare.run.run_document import RunDocument
@@ -66,6 +68,7 @@ def survey(
     device: search_options.Devices = ["emulated-builtin"],  # noqa: B006 - never changed
     inputs: survey_options.Inputs = None,
     limit: survey_options.Limit = None,
+    first: survey_options.First = None,
     conditions: survey_options.Conditions = None,
     severities: survey_options.Severities = None,
     groups: survey_options.Groups = None,
@@ -134,7 +137,7 @@ def survey(
         return look_at_fleet(command) if dry_run else run_on_fleet(command)
     request = replace(request, chosen=chosen, baseline=earlier)
     names = tuple(profile.name for profile in profiles)
-    plan = survey_run_plan(loaded, names, rng_seed, limit, kernels, elsewhere)
+    plan = survey_run_plan(loaded, names, rng_seed, SeedChoice(limit, first), kernels, elsewhere)
     path = folder.choose(f"{loaded.folder_name}-survey")
     console = Console(stderr=True)
     with ExitStack() as stack:
@@ -146,9 +149,9 @@ def survey(
             _print_look(opened, folder, path)
             return 0
         document, had_ended = _run(opened, folder, path, stack, console)
-    if document.stopped_by == "interrupt":
-        return _interrupted(path)
-    surveyed = json.loads((path / SURVEY_DOCUMENT).read_bytes())
+    if (by := INTERRUPTED_BY.get(document.stopped_by or "")) is not None:
+        return _interrupted(path, by)
+    surveyed = json_value((path / SURVEY_DOCUMENT).read_bytes())
     print_survey(Console(), surveyed, str(path))
     if had_ended:
         Console().print(
@@ -161,10 +164,10 @@ def survey(
     return _exit_code(surveyed)
 
 
-def _interrupted(path: Path) -> int:
+def _interrupted(path: Path, by: str) -> int:
     """Say how to go on, and return the exit code."""
     Console().print(
-        f"stopped by Ctrl-C before its end; the same command with --out {path} --resume goes on",
+        f"stopped by {by} before its end; the same command with --out {path} --resume goes on",
         markup=False,
         soft_wrap=True,
     )

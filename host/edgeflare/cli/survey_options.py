@@ -52,8 +52,18 @@ Limit = Annotated[
     typer.Option(
         min=1,
         metavar="N",
+        help="Take N of the inputs: of each label its share, the first of it; without labels "
+        "evenly through all.",
+        rich_help_panel=_WHAT,
+    ),
+]
+First = Annotated[
+    int | None,
+    typer.Option(
+        min=1,
+        metavar="N",
         help="Take the first N inputs. Of inputs that are sorted, as by class, these are no "
-        "sample: shuffle them before.",
+        "sample.",
         rich_help_panel=_WHAT,
     ),
 ]

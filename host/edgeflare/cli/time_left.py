@@ -8,7 +8,7 @@ from collections import deque
 from collections.abc import Callable
 from typing import Final
 
-from edgeflare.campaign.observer import Progress
+from edgeflare.campaign.observer import Progress, RefinementProgress
 
 FIRST_SECONDS: Final = 3.0
 """Before that, start-up decides how fast it seems to go."""
@@ -52,6 +52,28 @@ class TimeLeft:
         if now - begun < FIRST_SECONDS or done - before < enough:
             return UNKNOWN
         return f"about {in_words((now - begun) / (done - before) * (total - done))} left"
+
+    def refined(self, progress: RefinementProgress) -> str:
+        """Tell it of a refinement, whose findings spend some of the same bound of queries each.
+
+        Where too few have ended for an estimate, it is what the bound allows at most.
+        """
+        reports, now = self._reports, self._clock()
+        reports.append((now, progress.ended_queries + progress.open_queries))
+        while len(reports) > 2 and reports[1][0] <= now - WINDOW_SECONDS:
+            reports.popleft()
+        left = progress.findings - progress.ended
+        if not left:
+            return ""
+        seconds, queries = now - reports[0][0], reports[-1][1] - reports[0][1]
+        if seconds < FIRST_SECONDS or queries <= 0:
+            return UNKNOWN
+        pace = seconds / queries
+        if progress.ended < FIRST_FINDINGS:
+            most = left * progress.most_queries - progress.open_queries
+            return f"at most {in_words(most * pace)} left"
+        mean = progress.ended_queries / progress.ended
+        return f"about {in_words(max(0.0, left * mean - progress.open_queries) * pace)} left"
 
     def searched(self, progress: Progress) -> str:
         """Tell it of a search, whose chains end when they find something or their budget ends.

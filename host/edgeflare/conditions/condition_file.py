@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,16 +11,8 @@ from edgeflare.conditions.condition import SEVERITIES
 from edgeflare.conditions.condition_registry import name_fault
 from edgeflare.errors import UserError
 from edgeflare.keyword_settings import constructed
-from edgeflare.regular_file import read_regular
+from edgeflare.outside_text import read_toml
 from edgeflare.suggestion import path_suggestion, suggestion
-
-if sys.version_info >= (3, 11):
-    import tomllib
-else:
-    import tomli as tomllib
-
-MOST_BYTES = 2**20
-"""Of a file, which may be a stranger's."""
 
 TABLES = "conditions"
 """The one key of a file: `[[conditions]]` begins a table."""
@@ -67,12 +58,10 @@ def read_condition_file(path: Path) -> tuple[ConditionTable, ...]:
 
     """
     try:
-        content = _content(path)
+        content = read_toml(path)
     except OSError as error:
         like = path_suggestion(path, _has_tables)
         raise UserError(f"{path}: cannot be read: {error.strerror}{like}") from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise UserError(f"{path}: is not valid TOML: {error}") from None
     for key in content:
         if key != TABLES:
             like = suggestion(key, [TABLES])
@@ -85,15 +74,11 @@ def read_condition_file(path: Path) -> tuple[ConditionTable, ...]:
     )
 
 
-def _content(path: Path) -> dict[str, Any]:
-    return tomllib.loads(read_regular(path, MOST_BYTES).decode())
-
-
 def _has_tables(path: Path) -> bool:
     """Whether a path is that of a file of conditions; other files may end with .toml too."""
     try:
-        return path.suffix == ".toml" and TABLES in _content(path)
-    except (OSError, tomllib.TOMLDecodeError, UnicodeDecodeError):
+        return path.suffix == ".toml" and TABLES in read_toml(path)
+    except (OSError, UserError):
         return False
 
 

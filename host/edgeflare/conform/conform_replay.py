@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import time
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -23,8 +22,10 @@ from edgeflare.conform.rounds.posed_draft import PosedDraft
 from edgeflare.conform.specification.exact_answer import ExactAnswer
 from edgeflare.conform.verdict.exact_rows import exact_rows
 from edgeflare.errors import UserError
-from edgeflare.models.host_description import host_runtime
-from edgeflare.run.run_directory import CONFORM_DOCUMENT, RunDirectory, write_atomically
+from edgeflare.models.host_description import describe_host
+from edgeflare.record.folder_contents import write_atomically
+from edgeflare.run.json_file import json_bytes
+from edgeflare.run.run_directory import CONFORM_DOCUMENT, RunDirectory
 
 
 def stored_models(directory: RunDirectory, document: Mapping[str, Any]) -> list[StoredModel]:
@@ -69,7 +70,7 @@ def replay_findings(
         edgeflare.__version__,
         request,
         opened.provenance.to_json(),
-        host_runtime(),
+        describe_host(None),
         specification_digest(),
     )
     state, coverage = Conformance(), Coverage(request.cells)
@@ -85,7 +86,7 @@ def replay_findings(
         f"This is a replay of {len(found)} findings of a run on {document['device']['name']}:"
         " what it did not try may fail as well."
     ]
-    write_atomically(out.path / CONFORM_DOCUMENT, json.dumps(written, indent=1).encode())
+    write_atomically(out.path / CONFORM_DOCUMENT, json_bytes(written))
     return found
 
 

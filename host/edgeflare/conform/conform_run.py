@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import cycle
@@ -22,8 +21,12 @@ from edgeflare.conform.rounds.conform_document import StoppedBy, conform_documen
 from edgeflare.conform.rounds.conform_rounds import ROUND_MODELS, ConformRounds, RoundObserver
 from edgeflare.conform.rounds.conformance import Conformance
 from edgeflare.conform.rounds.draft_sources import draft_sources
+from edgeflare.conform.rounds.model_figures import with_tried
 from edgeflare.conform.rounds.smallest_models import ShrinkObserver, found_findings
-from edgeflare.run.run_directory import CONFORM_DOCUMENT, RunDirectory, write_atomically
+from edgeflare.core.interrupt import InterruptedBy
+from edgeflare.record.folder_contents import write_atomically
+from edgeflare.run.json_file import json_bytes
+from edgeflare.run.run_directory import CONFORM_DOCUMENT, RunDirectory
 
 _SHRINKING_SHARE: Final = 0.25
 """Of a short time: what is left for shrinking what was found."""
@@ -65,7 +68,7 @@ def run_conformance(
     run: ConformanceRun,
     arms: Sequence[KernelArm],
     observer: ConformObserver,
-    interrupted: Callable[[], bool],
+    interrupted: Callable[[], InterruptedBy | None],
 ) -> dict[str, Any]:
     """Run models until their number or the time is reached; write and return the document.
 
@@ -73,7 +76,7 @@ def run_conformance(
         run: that has begun.
         arms: what runs models: the device first, then the host's kernel sets.
         observer: is shown the progress.
-        interrupted: whether the user wants to stop.
+        interrupted: returns what asked to stop, as documents say it, or None.
 
     Raises:
         InfrastructureError: the device does not come back; the journal has all rounds before.
@@ -90,15 +93,16 @@ def run_conformance(
         *(rounds, run.directory, run.known, _NotedShrinking(observer, rounds.clock)),
         over=lambda: ending.has_come(request.seconds),
     )
-    if ending.cut_short:
-        stopped_by = "interrupt"
+    if ending.cut_short is not None:
+        stopped_by = ending.cut_short
     rounds.clock.note()
     document = conform_document(
         *(run.header, rounds.state, coverage, findings, _tried(run, rounds.state)),
         stopped_by=stopped_by,
         seconds=rounds.clock.total,
+        devices=run.journal.devices(),
     )
-    write_atomically(run.directory.path / CONFORM_DOCUMENT, json.dumps(document, indent=1).encode())
+    write_atomically(run.directory.path / CONFORM_DOCUMENT, json_bytes(document))
     return document
 
 
@@ -106,9 +110,7 @@ def _tried(run: ConformanceRun, state: Conformance) -> dict[str, Any] | None:
     """Return what the document says of the model that the user named."""
     if run.model is None or run.reading is None:
         return None
-    # MEMO's loop begins with the other operators of the model, too.
-    places = state.given(run.header.request.cells)
-    return {**run.model, "tried": run.reading.distinct_at(places)}
+    return with_tried(run.model, run.reading, run.header.request.cells, state)
 
 
 @dataclass(slots=True)
@@ -117,20 +119,20 @@ class _Ending:
 
     Attributes:
         rounds: of the run.
-        interrupted: whether the user wants to stop.
-        cut_short: whether something was left undone since the user wanted to stop; a Ctrl-C after
-            all was done changes nothing.
+        interrupted: returns what asked to stop, as documents say it, or None.
+        cut_short: by what something was left undone, or None; a Ctrl-C after all was done changes
+            nothing.
 
     """
 
     rounds: ConformRounds
-    interrupted: Callable[[], bool]
-    cut_short: bool = False
+    interrupted: Callable[[], InterruptedBy | None]
+    cut_short: InterruptedBy | None = None
 
     def has_come(self, seconds: float | None) -> bool:
         """Return whether to stop: because the user wants to, or so much time is spent."""
-        if self.interrupted():
-            self.cut_short = True
+        self.cut_short = self.cut_short or self.interrupted()
+        if self.cut_short is not None:
             return True
         return seconds is not None and self.rounds.clock.spent > seconds
 
@@ -182,8 +184,8 @@ def _draw(
     for _ in range(_LAST_ROUNDS):
         if over() or not rounds.refine():
             break
-    if ending.cut_short:
-        return "interrupt"
+    if ending.cut_short is not None:
+        return ending.cut_short
     if request.models is not None and drawn == request.models:
         return "models"
     return "nothing left" if empty == len(sources) else "time"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import json
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
@@ -21,9 +20,11 @@ from edgeflare.conform.verdict.judging import ruler
 from edgeflare.conform.verdict.kernel_judgement import BESIDE_OTHERS
 from edgeflare.conform.verdict.mean_error import MeanLimits, MeanSide
 from edgeflare.errors import UserError
+from edgeflare.record.folder_contents import write_atomically
 from edgeflare.replay.failing_operator import saved_together
 from edgeflare.replay.reproduction_archive import SCRIPT, SCRIPTS, zipped
-from edgeflare.run.run_directory import RunDirectory, write_atomically
+from edgeflare.run.json_file import json_bytes
+from edgeflare.run.run_directory import RunDirectory
 from edgeflare.untrusted_text import printable
 from edgeflare_protos.kernel_sets import KERNEL_SETS, is_kernel_set, is_tflite_kernel_set
 
@@ -68,7 +69,7 @@ def export_finding(
         **_script_of_runtime(found["kernels"]),
         "model.tflite": stored.files.model,
         "values.npz": saved_together({**stored.files.arrays, **right}),
-        "finding.json": json.dumps(told, indent=1, ensure_ascii=False).encode(),
+        "finding.json": json_bytes(told),
     }
     write_atomically(path, zipped(files))
     return files

@@ -11,7 +11,19 @@ from numpy.typing import NDArray
 Failure = Literal["crash", "hang", "invalid-output"]
 """Why an arm gave no answer; such a failure is a kind of finding too."""
 
+NO_VALUES: Final = np.empty(0)
+"""The scores of an answer that is made from what is right, and of one that has none."""
+
 FAILURES: Final[frozenset[str]] = frozenset(get_args(Failure))
+
+LEAST_SUPPORT: Final = 0.02
+"""Change of a probability that is worth a word: several times that of 8-bit quantization."""
+
+Confusion = NDArray[np.int64]
+"""Which classes two answers give in the same places: (pairs, 3), a class of the first, one of the
+second, and in how many places. -1 is no class, as where an object has vanished."""
+
+NO_CONFUSION: Final[Confusion] = np.empty((0, 3), np.int64)
 
 DEVIATION: Final = "deviation"
 """The kind of a finding on which two arms decide differently, where the task tells none apart."""
@@ -38,12 +50,14 @@ class Answer:
         counted: whether `decision` says all that was decided, so that equal numbers are equal
             decisions; the same for all answers of a task.
         measured_as: what `measured` returns, in words; the same for all answers of a task.
+        truth_measure: what `against_truth` returns, in words; empty where being right says it all.
 
     """
 
     chooses: ClassVar[bool] = True
     counted: ClassVar[bool] = True
     measured_as: ClassVar[str] = "distance"
+    truth_measure: ClassVar[str] = ""
 
     decision: int | None
     tied: bool
@@ -88,6 +102,50 @@ class Answer:
         others[home.decision or 0] = -np.inf
         return float(self.scores[home.decision or 0] - others.max())
 
+    def departure(self, home: Answer, other: Answer) -> float:
+        """Return how far this answer has gone from one answer towards another one.
+
+        Of the scores of the two decisions it is by how much they are nearer to each other than
+        those of home, or further apart in the other order; the runner-up of the other answer
+        stands for its decision where both decide alike. Without scores it is by how much the
+        margin is less. It is 0 for home itself. None of the three may have failed.
+
+        Args:
+            home: the answer that is departed from, such as the original's.
+            other: that of the arm whose difference from home is looked into.
+
+        """
+        if len(self.scores):
+            a, b = home.decision or 0, other.decision or 0
+            if a == b:
+                b = int(np.where(np.arange(len(other.scores)) == a, -np.inf, other.scores).argmax())
+            return float((home.scores[a] - home.scores[b]) - (self.scores[a] - self.scores[b]))
+        least, spare = self.margin(home), home.margin(home)
+        return spare - least if np.isfinite(spare) else self.distance(home)
+
+    def confusion(self, other: Answer) -> Confusion:
+        """Return which classes the two give in the same places: one pair of decisions here.
+
+        Empty where an arm failed, and for tasks that have no classes.
+        """
+        if not self.counted or self.decision is None or other.decision is None:
+            return NO_CONFUSION
+        return np.array([[self.decision, other.decision, 1]], np.int64)
+
+    def support(self, home: Answer) -> NDArray[np.float64]:
+        """Return how strongly this answer supports what another one decided: (scores,).
+
+        Here it is the probability of that decision. NaN where the task has no such score, or one of
+        the two arms failed.
+        """
+        if self.decision is None or home.decision is None or not len(self.probabilities):
+            return np.full(1, np.nan)
+        return self.probabilities[[home.decision]]
+
+    def support_words(self) -> tuple[str, float]:
+        """Return what `support` is, in words, and the least change of it that is worth a word."""
+        return "probability of the decision", LEAST_SUPPORT
+
     def lead(self) -> float:
         """Return by how much the largest probability exceeds the second: 0 for a tie."""
         second, first = np.sort(self.probabilities)[-2:]
@@ -108,6 +166,10 @@ class Answer:
     def measured(self, other: Answer) -> float:
         """Return how far apart or how near two answers are, as people say it: `measured_as`."""
         return self.distance(other)
+
+    def against_truth(self, truth: Answer) -> float:
+        """Return how far from what is right an answer is, or how near to it: `truth_measure`."""
+        return self.measured(truth)
 
     def state(self) -> NDArray[np.float64]:
         """Return what tells this answer from others as a state (paper §3.3.2): (values,)."""

@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from typing import TypeAlias
 
 import msgspec
+from msgspec import UNSET, UnsetType
 
 from edgeflare.core.answer import Answer
 
@@ -99,6 +100,8 @@ class ShownBox(msgspec.Struct, frozen=True):
         label: the class, from 0.
         difference: the kind of deviation that it is part of, among the two compared arms; empty
             where it has a partner on the other arm, and for arms that are not compared.
+        there: of one that vanished or appeared, the highest score that the other compared arm gives
+            in its place, below the threshold too; 0 where it gives none, absent for all others.
 
     """
 
@@ -106,6 +109,7 @@ class ShownBox(msgspec.Struct, frozen=True):
     score: float
     label: int
     difference: str
+    there: float | UnsetType = UNSET
 
 
 class DetectionView(msgspec.Struct, frozen=True, tag_field="form", tag="detection"):

@@ -15,6 +15,7 @@ from edgeflare.core.input import Input
 from edgeflare.core.input_space import Distances, InputSpace
 from edgeflare.core.input_view import InputView, view_by_shape
 from edgeflare.core.nearness_measure import PSNR, SNR, NearnessMeasure, decibels
+from edgeflare.core.seed_choice import ALL_SEEDS, SeedChoice
 from edgeflare.core.seeds import Seeds
 from edgeflare.core.tensor import Tensor
 from edgeflare_operators import MutationOperator
@@ -85,7 +86,7 @@ class Domain(ABC):
 
     @abstractmethod
     def load_seeds(
-        self, path: Path, shape: tuple[int, ...], array: str, limit: int | None = None
+        self, path: Path, shape: tuple[int, ...], array: str, choice: SeedChoice = ALL_SEEDS
     ) -> Seeds:
         """Load seeds.
 
@@ -94,7 +95,8 @@ class Domain(ABC):
             shape: that each has to have.
             array: the name of the array of an `.npz`; where it is empty, what the domain's arrays
                 are called.
-            limit: take the first so many only.
+            choice: which of them are taken; `ids` then says which those are. The others need not
+                be read.
 
         Raises:
             UserError: there are none, or one is not of this domain and shape.

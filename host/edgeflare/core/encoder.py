@@ -28,6 +28,14 @@ class Encoder(Protocol):
 
 
 @runtime_checkable
+class DescribedEncoder(Encoder, Protocol):
+    """An encoder that says what the model is given, for a dry run."""
+
+    def describe(self) -> str:
+        """Return shape, type and layout of the model's input, and what it is given for extremes."""
+
+
+@runtime_checkable
 class DifferentiableEncoder(Encoder, Protocol):
     """An encoder each of whose outputs is a multiple of one value of the input, plus a constant."""
 

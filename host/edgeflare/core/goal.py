@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 
 from edgeflare.core.arm import Arm
@@ -29,7 +29,8 @@ class Goal:
 
     Attributes:
         find: which arms are compared.
-        ties: whether a deviation in which a compared arm has a tie counts.
+        ties: whether a deviation in which a compared arm has a tie counts; of mutants alone, see
+            `unmutated`.
         min_strength: deviations weaker than this do not count.
 
     """
@@ -51,6 +52,11 @@ class Goal:
         if self.find is Find.COMPRESSION:
             return (Arm.ORIGINAL, Arm.TWIN, Arm.DEVICE)
         return self.compared
+
+    @property
+    def unmutated(self) -> Goal:
+        """The goal on inputs as they come: every changed decision counts, by a tie or not."""
+        return replace(self, ties=True, min_strength=0.0)
 
     def met(self, outcome: Outcome) -> Kind | None:
         """Judge an outcome: the kind of finding that it is, or None."""

@@ -7,11 +7,12 @@ from dataclasses import dataclass, field
 from functools import reduce
 from itertools import groupby
 from math import inf, prod
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from edgeflare.core.answer import Answer
+from edgeflare.core.answer import NO_VALUES, Answer, Confusion
 
 MOST_SCORES = 10_000
 """Joint decisions at most that have a score each; of more there are too many to keep."""
@@ -29,6 +30,8 @@ class JointAnswer(Answer):
         parts: the answers, each with scores; at least one.
 
     """
+
+    truth_measure: ClassVar[str] = "share of right parts"
 
     parts: tuple[Answer, ...] = field(kw_only=True)
 
@@ -48,6 +51,27 @@ class JointAnswer(Answer):
         """Return the least margin of a part for its own part of a decision."""
         return min(one.margin(its) for one, its in self._pairs(home))
 
+    def departure(self, home: Answer, other: Answer) -> float:
+        """Return the sum over the parts that differ; where none does, that of the least margin."""
+        its = _parts(home), _parts(other)
+        parts = list(zip(self.parts, *its, strict=True))
+        differing = [one for one in parts if one[1].differs(one[2])]
+        nearest = min(parts, key=lambda one: one[2].margin(one[1]))
+        return sum(one.departure(at, to) for one, at, to in differing or [nearest])
+
+    def confusion(self, other: Answer) -> Confusion:
+        """Return the classes that the two give in each part, such as each frame of a clip."""
+        return np.concatenate([one.confusion(its) for one, its in self._pairs(other)])
+
+    def support(self, home: Answer) -> NDArray[np.float64]:
+        """Return the mean support of the parts of a decision."""
+        support = [one.support(its) for one, its in self._pairs(home)]
+        return np.asarray(np.mean(support, axis=0))
+
+    def support_words(self) -> tuple[str, float]:
+        """Return what the support of a part is."""
+        return self.parts[0].support_words()
+
     def lead(self) -> float:
         """Return the least lead of a part; infinite where joint decisions have no scores."""
         return min(part.lead() for part in self.parts) if len(self.scores) else inf
@@ -62,6 +86,10 @@ class JointAnswer(Answer):
         """Return the greatest distance of a part."""
         return max(one.distance(its) for one, its in self._pairs(other))
 
+    def against_truth(self, truth: Answer) -> float:
+        """Return the share of the parts that are right."""
+        return float(np.mean([not one.differs(its) for one, its in self._pairs(truth)]))
+
     def state(self) -> NDArray[np.float64]:
         """Return the states of all parts, one after the other."""
         return np.concatenate([part.state() for part in self.parts])
@@ -71,11 +99,15 @@ class JointAnswer(Answer):
         return all(one.equals(its) for one, its in self._pairs(other))
 
     def _pairs(self, other: Answer) -> list[tuple[Answer, Answer]]:
-        assert isinstance(other, JointAnswer)  # noqa: S101 - all answers are of one task
-        return list(zip(self.parts, other.parts, strict=True))
+        return list(zip(self.parts, _parts(other), strict=True))
 
     def _differing(self, other: Answer) -> list[tuple[Answer, Answer]]:
         return [(one, its) for one, its in self._pairs(other) if one.differs(its)]
+
+
+def _parts(answer: Answer) -> tuple[Answer, ...]:
+    assert isinstance(answer, JointAnswer)  # noqa: S101 - all answers are of one task
+    return answer.parts
 
 
 def joint_answer(parts: Sequence[Answer]) -> Answer:
@@ -120,6 +152,23 @@ def split_decision(decision: int, choices: Sequence[int]) -> list[int]:
         decision, label = divmod(decision, count)
         labels.append(label)
     return labels[::-1]
+
+
+def joint_truth(labels: Sequence[int], choices: Sequence[int]) -> Answer | None:
+    """Return the right answer where the label of each part is known; None where one is not.
+
+    Args:
+        labels: of the parts.
+        choices: how many there are to choose from, in each part.
+
+    """
+    if not all(0 <= label < count for label, count in zip(labels, choices, strict=True)):
+        return None
+    parts = tuple(Answer(label, False, NO_VALUES, NO_VALUES) for label in labels)
+    if len(parts) == 1:
+        return parts[0]
+    decision = join_decisions(labels, choices)
+    return JointAnswer(decision, False, NO_VALUES, NO_VALUES, parts=parts)
 
 
 def in_runs(labels: Iterable[str]) -> str:

@@ -12,11 +12,31 @@ from numpy.typing import NDArray
 
 from edgeflare.core.answer import Answer
 from edgeflare.core.answer_view import AnswerView
+from edgeflare.core.joint_answer import joint_truth, split_decision
+from edgeflare.core.seeds import is_label
 from edgeflare.core.tensor import RawBatch, Tensor
 from edgeflare.errors import UserError
 
 LEAST_SEEDS = 8
 """Seeds from which on it means something that all answers are alike."""
+
+
+@dataclass(frozen=True, slots=True)
+class OutputMaker:
+    """The operator that an output is from; conversions and reshapes behind it do not count.
+
+    Attributes:
+        operator: its position in the graph.
+        name: such as "SOFTMAX", or the custom operator's own name.
+        at: which of its outputs it is.
+        reads: name of the first tensor that the operator reads.
+
+    """
+
+    operator: int
+    name: str
+    at: int
+    reads: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +55,9 @@ class ModelOutputs:
             for a task that reads inputs.
         before: the decoder of the model in whose place this one is evaluated again, whose measured
             units are kept; None elsewhere.
+        picture_sizes: (height, width) of each input that is a picture, or may be one.
+        makers: returns of each tensor of a row the operator that it is from, None where there is
+            none; nothing where the graph is not known.
 
     """
 
@@ -46,6 +69,13 @@ class ModelOutputs:
     sample: Callable[[int], RawBatch]
     inputs: int = 0
     before: Decoder | None = None
+    picture_sizes: tuple[tuple[int, int], ...] = ()
+    makers: Callable[[], tuple[OutputMaker | None, ...]] = tuple
+
+
+def target_name(target: NDArray[np.generic]) -> str:
+    """Return what a row of `targets` is, for messages."""
+    return f"{'text' if target.dtype.kind == 'U' else target.dtype} {target.shape}"
 
 
 class Decoder(ABC):
@@ -75,6 +105,16 @@ class Decoder(ABC):
     answer_noun: str = ""
     names: tuple[str, ...] = ()
 
+    @property
+    def read_at(self) -> tuple[int, ...]:
+        """The positions in a row of the outputs that are read; unless overridden, of `tensor`."""
+        return (self.outputs.index(self.tensor),)
+
+    @property
+    def heads(self) -> tuple[Decoder, ...]:
+        """The decoder of each part of a joint answer, where the parts are heads; else none."""
+        return ()
+
     @abstractmethod
     def read(self, batch: RawBatch) -> Iterator[Answer]:
         """Yield what each row of a batch means.
@@ -86,6 +126,35 @@ class Decoder(ABC):
     @abstractmethod
     def to_json(self) -> Mapping[str, Any]:
         """Return what `Task.decoder_from_json` takes: the tensors, and how they are read."""
+
+    def labelled(self, label: int) -> Answer | None:
+        """Return the right answer where a label says it; None where it is none of the choices."""
+        if not is_label(label, self.choices):
+            return None
+        return joint_truth(split_decision(label, self.parts), self.parts)
+
+    def target(self, target: NDArray[np.generic]) -> Answer | None:
+        """Return the right answer where a row of `targets` says it; None where it says none.
+
+        Whoever decides otherwise than it, as `Answer.differs` says, is wrong. Unless overridden, a
+        row has the label of each part of a joint answer.
+
+        Raises:
+            UserError: this is not what the task's answers are; says what is expected.
+
+        """
+        if len(self.parts) < 2:
+            raise UserError("its task reads labels instead: one integer for each seed")
+        if target.shape != (len(self.parts),) or target.dtype.kind not in "iu":
+            raise UserError(
+                f"{target_name(target)}, expected an integer for each of {len(self.parts)} parts"
+            )
+        return joint_truth(target.tolist(), self.parts)
+
+    @property
+    def parts(self) -> tuple[int, ...]:
+        """How many choices each part of an answer has; one number unless answers are joint."""
+        return (self.choices,)
 
     def reduced(self, row: NDArray[np.generic]) -> NDArray[np.generic]:
         """Return a row that is read as this one is, and compresses better.
@@ -156,6 +225,7 @@ class Task(ABC):
             each seed are ignored, such as the symbols of a text.
         reads_inputs: whether its decoders read the model's inputs too, which the rows then have
             before the outputs.
+        reads_features: whether these are the values before they were quantized, in float32.
         post_processing: the Python function that a user names to make of one model's outputs what
             its decoders read, `module:function` or `file.py:function`; empty where they read the
             outputs themselves.
@@ -171,6 +241,7 @@ class Task(ABC):
     search_parameters: ClassVar[Mapping[str, Mapping[str, bool | int | float | str]]] = {}
     class_labels: ClassVar[bool] = True
     reads_inputs: bool = False
+    reads_features: bool = False
     post_processing: str = ""
     processed: Tensor | None = None
 
@@ -220,7 +291,7 @@ class Task(ABC):
         """Return one line for each sign that a model does not answer as a trained one does.
 
         Args:
-            name: "the original" or "the compressed model".
+            name: "the original", "the compressed model", "the twin" or "the device".
             answers: on the seeds; none where there is no such model.
 
         """

@@ -3,11 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import dataclass, field, replace
+from itertools import accumulate
+from operator import mul
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
+
+from edgeflare.errors import UserError
+
+Rounding = Literal["half-away", "half-even", "truncate"]
+"""How an input is rounded to a whole number where it is quantized; see `quantize`."""
+
+Layout = Literal["NHWC", "NCHW"]
+"""The order of a tensor's dimensions: batch, height, width and channels, or the channels first."""
+
+_HALF = 0.5
+"""The least value that is rounded away from 0."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,24 +69,69 @@ def without_ones(shape: Sequence[int]) -> tuple[int, ...]:
     return tuple(size for size in shape if size != 1)
 
 
+def in_one_order(first: Sequence[int], second: Sequence[int]) -> bool:
+    """Whether the values of two shapes of one size stand in one order.
+
+    They do where one shape is the other with neighbouring dimensions joined, such as (32, 32, 3)
+    and (1024, 3), and not where dimensions are exchanged, as in (3, 32, 32).
+    """
+    ends = [set(accumulate(without_ones(shape), mul)) for shape in (first, second)]
+    return ends[0] <= ends[1] or ends[1] <= ends[0]
+
+
+def float_tensors(tensors: Sequence[Tensor]) -> tuple[Tensor, ...]:
+    """Return what quantized tensors stand for; others stay what they are."""
+    return tuple(
+        replace(one, dtype="float32", scale=0.0, zero_point=0) if one.scale else one
+        for one in tensors
+    )
+
+
 def dequantize(raw: NDArray[np.generic], tensor: Tensor) -> NDArray[np.float64]:
     """Return the real values of raw ones: (raw - zero_point) * scale."""
-    real = raw.astype(np.float64)
+    # A signalling NaN, as memory may hold that no operator wrote, becomes a quiet one.
+    with np.errstate(invalid="ignore"):
+        real = raw.astype(np.float64)
     if tensor.dtype == "float32" or not tensor.scale:
         return real
     return (real - tensor.zero_point) * tensor.scale
 
 
-def quantize(inputs: NDArray[np.floating[Any]], tensor: Tensor) -> NDArray[np.generic]:
-    """Quantize as TFLite's reference Quantize does: divide in float32, halves away from zero, clip.
+def quantize(
+    inputs: NDArray[np.floating[Any]], tensor: Tensor, rounding: Rounding = "half-away"
+) -> NDArray[np.generic]:
+    """Quantize: divide by the scale in float32, add the zero point, round, and clip.
 
-    An integer tensor without quantization takes the rounded values themselves.
+    Args:
+        inputs: real values.
+        tensor: says the type, the scale and the zero point.
+        rounding: "half-away" as TFLite's reference Quantize, which rounds before it adds the zero
+            point; "half-even", as numpy and Python round; "truncate", towards zero, as a cast to an
+            integer does in C, Java and numpy. The last two round what has the zero point added.
+
+    An integer tensor without quantization takes the rounded values themselves, a bool one whether
+    they are not 0, and one of floats the values.
+
+    Raises:
+        UserError: the tensor is of another type.
+
     """
-    if tensor.dtype == "float32":
-        return inputs
+    if tensor.dtype.startswith("float"):
+        return inputs.astype(tensor.dtype, copy=False)
+    if tensor.dtype == "bool":
+        return np.asarray(np.abs(inputs) >= _HALF, np.bool_)
+    if not tensor.dtype.startswith(("int", "uint")):
+        raise UserError(
+            f"the tensor {tensor.name!r} is of type {tensor.dtype or 'unknown'}, which is given no"
+            " values here: convert the model so that it reads numbers or bools"
+        )
     limits = np.iinfo(tensor.dtype)
     steps = inputs if not tensor.scale else inputs / np.float32(tensor.scale)
     steps = steps.astype(np.float64)
-    rounded = np.copysign(np.floor(np.abs(steps) + 0.5), steps) + tensor.zero_point
+    if rounding == "half-away":
+        rounded = np.copysign(np.floor(np.abs(steps) + _HALF), steps) + tensor.zero_point
+    else:
+        whole = np.rint if rounding == "half-even" else np.trunc
+        rounded = whole(steps + tensor.zero_point)
     quantized: NDArray[np.generic] = np.clip(rounded, limits.min, limits.max).astype(tensor.dtype)
     return quantized

@@ -7,6 +7,7 @@ know how many tensors there are.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from math import prod
 from typing import Any
 
@@ -14,6 +15,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 from edgeflare.core.tensor import Tensor
+
+
+@dataclass(frozen=True, slots=True)
+class GivenRows:
+    """What a model is given for a batch.
+
+    Attributes:
+        rows: its inputs; see `Evaluator`.
+        features: the same before they were quantized, where the task reads them; else None.
+
+    """
+
+    rows: NDArray[np.generic]
+    features: NDArray[np.generic] | None = None
 
 
 def row_layout(tensors: Sequence[Tensor]) -> tuple[tuple[int, ...], np.dtype[Any]]:

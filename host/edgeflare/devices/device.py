@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
@@ -11,6 +11,11 @@ from types import TracebackType
 
 from edgeflare.devices.agent_lease import AgentLease, DeviceInUse
 from edgeflare.devices.connection import Connection, DeviceLost
+from edgeflare.devices.decisive_provenance import (
+    DEVICE_DECIDES,
+    OPENED_MODEL_DECIDES,
+    decisive_changes,
+)
 from edgeflare.devices.device_probe import DeviceProbe
 from edgeflare.devices.handshake import shake_hands
 from edgeflare.devices.profile import Profile
@@ -218,7 +223,7 @@ class Device:
                 does not want to wait for it.
 
         """
-        before = _identity(self.provenance)
+        before = self.provenance
         cause, last, refusals = "", "", 0
         for pause in REOPEN_PAUSES_SECONDS:
             self._wait(pause, stopped, cause)
@@ -244,7 +249,7 @@ class Device:
                 f"{self.profile.name}: lost{f' ({cause})' if cause else ''}, and not back after"
                 f" {len(REOPEN_PAUSES_SECONDS)} attempts; at last: {last}"
             )
-        self._check_is_the_same(before)
+        require_same_device(before, self.provenance)
 
     def close(self) -> None:
         """Close the sessions and the connection, and take the agent down if we brought it up.
@@ -309,19 +314,21 @@ class Device:
             " back"
         )
 
-    def _check_is_the_same(self, before: Mapping[str, object]) -> None:
-        """Refuse a device whose answers could not be set beside the earlier ones."""
-        after = _identity(self.provenance)
-        changes = [
-            f"{key} {before[key]} is now {after[key]}"
-            for key in before
-            if before[key] != after[key]
-        ]
-        if changes:
-            raise InfrastructureError(
-                f"{self.profile.name}: came back as another device ({'; '.join(changes)});"
-                " start a new run"
-            )
+
+def require_same_device(before: Provenance, after: Provenance) -> None:
+    """Refuse a device that came back and whose answers could not be set beside the earlier ones.
+
+    Raises:
+        InfrastructureError: it differs in what decides answers.
+
+    """
+    keys = (*DEVICE_DECIDES, *OPENED_MODEL_DECIDES)
+    found = decisive_changes(before.to_json(), after.to_json(), keys)
+    changes = [f"{one.name} {one.one} is now {one.other}" for one in found]
+    if changes:
+        raise InfrastructureError(
+            f"{before.name}: came back as another device ({'; '.join(changes)}); start a new run"
+        )
 
 
 def _provenance(profile: Profile, description: wire.DescribeReply) -> Provenance:
@@ -348,12 +355,3 @@ def _provenance(profile: Profile, description: wire.DescribeReply) -> Provenance
         fallback=profile.fallback if accelerated(profile.kernels) else None,
         cache=cache_of(profile),
     )
-
-
-def _identity(provenance: Provenance) -> dict[str, object]:
-    """Return what decides the device's answers; cores and governor come and go."""
-    keys = (
-        *("machine", "soc", "runtime", "runtime_version", "delegated_nodes", "total_nodes"),
-        *("adapter", "arena_bytes"),
-    )
-    return {key: getattr(provenance, key) for key in keys}

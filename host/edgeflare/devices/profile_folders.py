@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from enum import IntEnum
 from pathlib import Path
 
-from edgeflare.devices.profile_file import MOST_BYTES
 from edgeflare.devices.profile_keys import COMMON_KEYS
 from edgeflare.devices.transports.transport_registry import transport
+from edgeflare.outside_text import MOST_TOML_BYTES
 from edgeflare.regular_file import read_regular
 from edgeflare.trust.request import Request
 
@@ -90,7 +90,8 @@ def trust_needed(
     if not does:
         return None
     contents = {
-        f"{at} {file.name}": read_regular(file.path, MOST_BYTES) for at, file in enumerate(line)
+        f"{at} {file.name}": read_regular(file.path, MOST_TOML_BYTES)
+        for at, file in enumerate(line)
     }
     # Paths are relative to the file, so that the same text elsewhere means other programs.
     contents |= {

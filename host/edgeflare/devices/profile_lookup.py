@@ -15,7 +15,6 @@ from edgeflare.devices.kernel_set_names import (
     without_all,
 )
 from edgeflare.devices.profile import Profile
-from edgeflare.devices.profile_file import read_profile_file
 from edgeflare.devices.profile_folders import (
     ProfileFile,
     ProfileFiles,
@@ -27,6 +26,7 @@ from edgeflare.devices.profile_keys import EXTENDS
 from edgeflare.devices.profile_rules import read_keys
 from edgeflare.devices.transports.transport_registry import transport, transports
 from edgeflare.errors import UserError
+from edgeflare.outside_text import read_toml
 from edgeflare.suggestion import suggestion
 from edgeflare.trust.request import Request
 from edgeflare.trust.trust import KEPT_ONLY, Trust
@@ -220,7 +220,10 @@ def _with_bases(
     tables: list[dict[str, object]] = []
     while True:
         at = line[-1]
-        table = read_profile_file(at.path)
+        try:
+            table = read_toml(at.path)
+        except OSError as error:
+            raise UserError(f"{at.path}: cannot be read: {error.strerror}") from None
         tables.append(table)
         if EXTENDS.name not in table:
             return line, tables

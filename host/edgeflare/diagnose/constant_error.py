@@ -14,6 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from edgeflare.diagnose.tensor_difference import distances
 from edgeflare.models.tflite_graph import Graph, GraphTensor
 
 Real = NDArray[np.float64]
@@ -36,13 +37,17 @@ class ConstantError:
     """The constant of a layer whose error exceeds by most what rounding explains.
 
     Attributes:
-        steps: its largest error, in its own quantization steps.
+        steps: its largest error, in its own quantization steps; infinity where it alone is not
+            finite.
         explained: how large an error rounding explains, in the same steps.
+        overflows: whether the type of whole numbers that it has cannot hold the original's value,
+            as of a bias in int32 whose step is too small.
 
     """
 
     steps: float
     explained: float
+    overflows: bool = False
 
     @property
     def beyond(self) -> bool:
@@ -76,13 +81,18 @@ def compare_constants(
 def constants_in_pairs(
     compressed: Graph, op: int, original: Graph, original_op: int
 ) -> Iterator[tuple[GraphTensor, GraphTensor]]:
-    """Yield the constants of two operators that stand in the same place."""
+    """Yield the constants of two operators that stand in the same place.
+
+    Each is the tensor that its operator reads: a constant, or what is prepared from one.
+    """
     one, other = compressed.operators[op], original.operators[original_op]
     fed = compressed.fed(one)
     for tensor, original_tensor in zip(one.inputs, other.inputs, strict=False):
         first, second = compressed.tensors[tensor], original.tensors[original_tensor]
-        known = second.dtype == "float32" or bool(second.scales)
-        if tensor not in fed and first.shape == second.shape and second.constant and known:
+        source, original_source = compressed.stored(tensor), original.stored(original_tensor)
+        if source is None or original_source is None or first.shape != second.shape:
+            continue
+        if tensor not in fed and source.has_values and original_source.has_values:
             yield first, second
 
 
@@ -108,7 +118,8 @@ def with_excess(
         if (found := _off(compressed, first, original, second)) is not None:
             wanted, off, explained = found
             known[second.index] = wanted
-            changed[second.index] = wanted + off - np.clip(off, -explained, explained)
+            with np.errstate(invalid="ignore"):  # of infinities
+                changed[second.index] = wanted + off - np.clip(off, -explained, explained)
     return known, changed
 
 
@@ -121,33 +132,34 @@ def _worst(
     wanted, off, explained = found
     # A constant in float32 has no steps of its own: it is counted in units in the last place.
     own = _steps(compressed, first)
-    step = np.where(own > 0, own, np.maximum(_LAST_PLACE * np.abs(wanted), _TINY))
+    step = np.where(
+        own > 0,
+        own,
+        np.maximum(_LAST_PLACE * np.nan_to_num(np.abs(wanted), nan=0.0, posinf=0.0), _TINY),
+    )
     steps, least = np.abs(off) / step, explained / step
     at = int((steps - least).argmax())
-    return ConstantError(float(steps.flat[at]), float(least.flat[at]))
+    source = compressed.stored(first.index) or first
+    overflows = _sums(source) and bool((np.abs(wanted / step).flat[at]) > source.limits[1])
+    return ConstantError(float(steps.flat[at]), float(least.flat[at]), overflows)
 
 
 def _off(
     compressed: Graph, first: GraphTensor, original: Graph, second: GraphTensor
 ) -> tuple[Real, Real, Real] | None:
     """Return an original's constant, its error when compressed, and the error that is explained."""
-    got, wanted = _values(compressed, first), _values(original, second)
+    got, wanted = compressed.real_values(first.index), original.real_values(second.index)
     if got is None or wanted is None or not got.size:
         return None
-    lost = _FLOAT32_ROUNDINGS / 2 * _LAST_PLACE * np.abs(wanted)
+    known = np.where(np.isfinite(wanted), np.abs(wanted), 0.0)
+    lost = _FLOAT32_ROUNDINGS / 2 * _LAST_PLACE * known
     rounded = _HALF_A_STEP * (_steps(compressed, first) + _steps(original, second))
-    off, cut_off = got - wanted, got - _within(first, wanted)
+    source = compressed.stored(first.index) or first
+    off, cut_off = (
+        np.copysign(distances(one, got), np.nan_to_num(got) - np.nan_to_num(one))
+        for one in (wanted, _within(source, wanted))
+    )
     return wanted, np.where(np.abs(cut_off) < np.abs(off), cut_off, off), rounded + lost
-
-
-def _values(graph: Graph, tensor: GraphTensor) -> Real | None:
-    """Return the real values of a constant, also of one that a DEQUANTIZE operator writes."""
-    if tensor.constant:
-        return tensor.real(graph.values(tensor.index))
-    maker = graph.operators[graph.made_by[tensor.index]]
-    if maker.name == "DEQUANTIZE" and graph.tensors[maker.inputs[0]].constant:
-        return _values(graph, graph.tensors[maker.inputs[0]])
-    return None
 
 
 def _within(tensor: GraphTensor, real: Real) -> Real:
@@ -155,18 +167,23 @@ def _within(tensor: GraphTensor, real: Real) -> Real:
 
     Where zero is in the middle that range is symmetric, -127 to 127, as the format wants it.
     """
-    if not tensor.scales:
+    # A bias has steps that are given by other tensors, and is to be held whatever they are.
+    if not tensor.scales or _sums(tensor):
         return real
-    limits = np.iinfo(tensor.dtype)
-    lowest = limits.min if any(tensor.zero_points) else -limits.max
-    low, high = (tensor.real(np.full(tensor.shape, limit)) for limit in (lowest, limits.max))
+    lowest, highest = tensor.limits
+    lowest = lowest if any(tensor.zero_points) else -highest
+    low, high = (tensor.real(np.full(tensor.shape, limit)) for limit in (lowest, highest))
     return np.clip(real, low, high)
+
+
+def _sums(tensor: GraphTensor) -> bool:
+    """Whether a constant has the type of the sums that it is added to, as biases have."""
+    return tensor.dtype in ("int32", "int64") and bool(tensor.scales)
 
 
 def _steps(graph: Graph, tensor: GraphTensor) -> Real:
     """Return the quantization steps of a constant, so that they broadcast with its values."""
-    maker = graph.made_by.get(tensor.index)
-    source = tensor if maker is None else graph.tensors[graph.operators[maker].inputs[0]]
+    source = graph.stored(tensor.index) or tensor
     if source.scales:
         along = [1] * len(source.shape)
         if len(source.scales) > 1:
@@ -174,6 +191,7 @@ def _steps(graph: Graph, tensor: GraphTensor) -> Real:
         return np.asarray(source.scales, np.float64).reshape(along)
     if source.dtype == "float16":
         values = np.abs(source.real(graph.values(source.index)))
+        values = np.minimum(values, float(np.finfo(np.float16).max))
         smallest = float(np.finfo(np.float16).tiny)
         return np.asarray(np.maximum(values, smallest) * np.finfo(np.float16).eps)
     return np.zeros((1,) * len(tensor.shape))

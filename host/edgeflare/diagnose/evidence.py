@@ -8,12 +8,16 @@ from typing import Any
 
 from edgeflare.core.answer import Answer
 from edgeflare.core.task import Decoder
+from edgeflare.diagnose.compression_error import Grade
 from edgeflare.diagnose.execution_modes import Vote
 from edgeflare.diagnose.seed_disagreement import Disagreement
 from edgeflare.diagnose.stage_votes import StageVotes
 
 MOST_DEVICE_QUERIES = 30
 """For one finding, votes and layers together; the layers get the queries that the votes leave."""
+
+LAYERS_QUERIES = 8
+"""Of them, as many as a bisection of 64 layers takes: votes on single keys leave these."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +37,9 @@ class Evidence:
         same_machine: whether host and device have one architecture.
         seeds: how arms disagree on the seeds, by pair: "original-twin", "twin-device".
         compression_in_layer: whether the outputs of some layer differ from the original's by more
-            than quantization explains; None where the layers could not be observed.
+            than quantization explains, or a good one would make them; None where the layers could
+            not be observed.
+        compression_as: what of compression is to blame; None likewise.
         kernel_in_layer: whether some operator, given the same inputs, has other outputs on the
             device than on the twin; None where the layers could not be observed.
         classes: names of the classes; empty where there are none.
@@ -52,6 +58,7 @@ class Evidence:
     same_machine: bool = True
     seeds: Mapping[str, Disagreement] = field(default_factory=dict)
     compression_in_layer: bool | None = None
+    compression_as: Grade | None = None
     kernel_in_layer: bool | None = None
     classes: tuple[str, ...] = ()
     decoder: Decoder | None = None

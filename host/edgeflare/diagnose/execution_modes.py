@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, suppress
@@ -11,12 +10,10 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
 
-import numpy as np
-from numpy.typing import NDArray
-
 from edgeflare.core.answer import Answer
 from edgeflare.core.arm import Arm
 from edgeflare.core.tensor import RawBatch
+from edgeflare.core.tensor_rows import GivenRows
 from edgeflare.devices.device import Device
 from edgeflare.devices.profile import Profile
 from edgeflare.devices.session import DeviceSession
@@ -106,7 +103,7 @@ class Vote:
     Attributes:
         mode: how the model was run.
         labels: top-1 label each time; None where it failed.
-        outputs: a checksum of the raw output each time.
+        outputs: a checksum of the raw output each time, without what a model leaves unwritten.
         tied: whether the two largest raw outputs were equal, the first time.
         failure: why there was no answer, the first time; None where there was one.
         probabilities: of each class, the first time; empty where it failed.
@@ -184,7 +181,7 @@ def ask(
     mode: ExecutionMode,
     evaluator: Evaluator,
     stage: OutputStage,
-    inputs: NDArray[np.generic],
+    given: GivenRows,
     times: int,
 ) -> list[Vote]:
     """Run a model on inputs several times, each time as a batch of its own.
@@ -193,7 +190,7 @@ def ask(
         mode: how the model is run, as votes report it.
         evaluator: the model.
         stage: reads answers from its outputs.
-        inputs: (batch, …) encoded inputs.
+        given: what it is given.
         times: number of answers to each.
 
     Returns:
@@ -203,24 +200,24 @@ def ask(
         InfrastructureError: the model or its device was lost.
 
     """
-    return votes(mode, stage, evaluator.signature, inputs, repeated(evaluator, inputs, times))
+    return votes(mode, stage, evaluator.signature, given, repeated(evaluator, given, times))
 
 
-def repeated(evaluator: Evaluator, inputs: NDArray[np.generic], times: int) -> list[RawBatch]:
+def repeated(evaluator: Evaluator, given: GivenRows, times: int) -> list[RawBatch]:
     """Run a model on inputs several times, each time as a batch of its own."""
-    return [evaluator.submit(inputs).result() for _ in range(times)]
+    return [evaluator.submit(given.rows).result() for _ in range(times)]
 
 
 def votes(
     mode: ExecutionMode,
     stage: OutputStage,
     signature: Signature,
-    inputs: NDArray[np.generic],
+    given: GivenRows,
     batches: Sequence[RawBatch],
 ) -> list[Vote]:
     """Return a vote for each input, from the raw outputs of all times that it was asked about."""
-    answers = [stage.answers(signature, inputs, batch) for batch in batches]
-    checksums = [[zlib.crc32(output.tobytes()) for output in batch.outputs] for batch in batches]
+    answers = [stage.answers(signature, given, batch) for batch in batches]
+    checksums = [stage.checksums(signature, batch) for batch in batches]
     return [
         _vote(mode, list(said), list(sums))
         for said, sums in zip(zip(*answers, strict=True), zip(*checksums, strict=True), strict=True)
@@ -230,7 +227,7 @@ def votes(
 def ask_host(
     path: Path,
     stage: OutputStage,
-    inputs: NDArray[np.generic],
+    given: GivenRows,
     invocation: Invocation = ONCE,
     opened: Mapping[ExecutionMode, Evaluator] | None = None,
 ) -> dict[ExecutionMode, list[Vote]]:
@@ -241,7 +238,7 @@ def ask_host(
     Args:
         path: the compressed model.
         stage: reads answers from its outputs.
-        inputs: the rows of a batch, see `Evaluator`.
+        given: what it is given.
         invocation: how it is called.
         opened: models that are open already, by mode.
 
@@ -252,13 +249,13 @@ def ask_host(
 
     def asked(mode: ExecutionMode) -> tuple[ExecutionMode, list[Vote]] | None:
         if opened and mode in opened:
-            return mode, ask(mode, opened[mode], stage, inputs, OTHER_REPEATS)
+            return mode, ask(mode, opened[mode], stage, given, OTHER_REPEATS)
         try:
             model = open_tflite(path, mode.kernels or "xnnpack", invocation, mode.threads)
         except UserError:
             return None
         with closing(model):
-            return mode, ask(mode, model, stage, inputs, OTHER_REPEATS)
+            return mode, ask(mode, model, stage, given, OTHER_REPEATS)
 
     modes = [
         ExecutionMode(Arm.TWIN, kernels, threads)
@@ -273,7 +270,7 @@ def ask_device(
     device: Device,
     path: Path,
     stage: OutputStage,
-    inputs: NDArray[np.generic],
+    given: GivenRows,
     invocation: Invocation = ONCE,
 ) -> tuple[list[Vote], Mapping[ExecutionMode, list[Vote]]]:
     """Run the device in its profile's mode, then in others; see `_other_modes`.
@@ -290,12 +287,12 @@ def ask_device(
     """
     with closing(device.open(path, invocation)) as session:
         mode = mode_of_session(device.profile, session)
-        own = ask(mode, session, stage, inputs, REPEATS)
+        own = ask(mode, session, stage, given, REPEATS)
     others: dict[ExecutionMode, list[Vote]] = {}
     for wanted in _other_modes(device):
         with suppress(UserError), closing(_opened(device, path, wanted, invocation)) as other:
             mode = replace(wanted, delegated=other.delegated_nodes, total=other.total_nodes)
-            others[mode] = ask(mode, other, stage, inputs, OTHER_REPEATS)
+            others[mode] = ask(mode, other, stage, given, OTHER_REPEATS)
     return own, others
 
 

@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import json
 import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -14,8 +13,9 @@ from typing import Any, Final
 from edgeflare import __version__
 from edgeflare.diagnose.explain_findings import Explanation
 from edgeflare.errors import UserError
-from edgeflare.run.json_file import load_json, packaged_schema
-from edgeflare.run.run_directory import RunDirectory, write_atomically
+from edgeflare.record.folder_contents import write_atomically
+from edgeflare.run.json_file import json_bytes, load_json, packaged_schema
+from edgeflare.run.run_directory import RunDirectory
 from edgeflare.run.run_header import RunHeader
 
 SCHEMA: Final = "edgeflare.explain/v1"
@@ -23,7 +23,8 @@ EXPLANATIONS: Final = "explain.json"
 """Its name in the run directory."""
 
 SAVE_SECONDS: Final = 10.0
-"""Seconds between two writes of the file while findings are explained; a kill loses no more."""
+"""Seconds between two writes of the file while findings are explained; a kill loses no more, unless
+writing takes more than a tenth of that."""
 
 Document = dict[str, Any]
 """The explanations as plain JSON values."""
@@ -106,11 +107,12 @@ class Explanations:
         self._findings[str(seed_id)] = one.to_json()
         if seed_id in self.pending:
             self.pending.remove(seed_id)
-        if time.monotonic() - self._saved >= SAVE_SECONDS:
+        if time.monotonic() - self._saved >= max(SAVE_SECONDS, 10 * self._save_took):
             self.save()
 
     def save(self) -> None:
         """Write the file."""
+        begun = time.monotonic()
         named = {entry["device"] for entry in self._findings.values()}
         document: Document = {
             "schema": SCHEMA,
@@ -120,9 +122,9 @@ class Explanations:
             "devices": {name: self._devices[name] for name in sorted(named)},
             "findings": {key: self._findings[key] for key in sorted(self._findings, key=int)},
         }
-        text = json.dumps(document, indent=1, ensure_ascii=False, allow_nan=False)
-        write_atomically(self._directory.path / EXPLANATIONS, text.encode() + b"\n")
+        write_atomically(self._directory.path / EXPLANATIONS, json_bytes(document))
         self._saved = time.monotonic()
+        self._save_took = self._saved - begun
 
 
 def left_over(before: Document | None, device: str | None) -> list[int]:

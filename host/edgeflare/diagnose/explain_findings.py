@@ -15,12 +15,16 @@ from numpy.typing import NDArray
 
 from edgeflare.core.answer import Answer
 from edgeflare.core.arm import Arm
+from edgeflare.core.evaluated_query import EvaluatedQuery
 from edgeflare.core.joint_answer import JointAnswer
+from edgeflare.core.seed_choice import SeedChoice
 from edgeflare.core.seeds import Seeds
+from edgeflare.core.tensor_rows import GivenRows
+from edgeflare.devices.decisive_provenance import DEVICE_DECIDES, decisive_changes
 from edgeflare.devices.device import Device
-from edgeflare.diagnose.compression_error import CompressionError
+from edgeflare.diagnose.compression_error import ONLY_TFLITE, CompressionError
 from edgeflare.diagnose.compression_localization import CompressionLocalizer
-from edgeflare.diagnose.evidence import MOST_DEVICE_QUERIES, Evidence
+from edgeflare.diagnose.evidence import LAYERS_QUERIES, MOST_DEVICE_QUERIES, Evidence
 from edgeflare.diagnose.execution_modes import (
     OTHER_REPEATS,
     ExecutionMode,
@@ -30,7 +34,9 @@ from edgeflare.diagnose.execution_modes import (
     ask_host,
 )
 from edgeflare.diagnose.kernel_localization import KernelLocalizer, KernelOnset
-from edgeflare.diagnose.output_stage import OutputStage
+from edgeflare.diagnose.next_step import next_step
+from edgeflare.diagnose.output_stage import ModelReader, OutputStage
+from edgeflare.diagnose.probed_arm import State
 from edgeflare.diagnose.seed_disagreement import (
     MOST_SEEDS,
     Disagreement,
@@ -41,38 +47,41 @@ from edgeflare.diagnose.seed_disagreement import (
     explained,
     readings,
 )
-from edgeflare.diagnose.stage_votes import StageVotes, ask_with_stages
+from edgeflare.diagnose.stage_votes import StageVotes, ask_with_stages, rows_with_one_key
 from edgeflare.diagnose.verdict import Verdict, judge
 from edgeflare.domains.image.image_domain import ImageDomain
 from edgeflare.errors import UserError
 from edgeflare.models.decoder_rows import as_read_by
 from edgeflare.models.evaluator import Evaluator, HostModel
 from edgeflare.models.folded_pair import with_shapes_folded
-from edgeflare.models.invocation import ONCE
-from edgeflare.models.model_inputs import ModelInputs, model_rows
+from edgeflare.models.invocation import Invocation
+from edgeflare.models.invocation_names import invocation_of
+from edgeflare.models.model_inputs import ModelInputs
 from edgeflare.models.model_probe import HostProbe, Values
+from edgeflare.models.non_finite_values import NonFiniteOnset, said_of_arms
 from edgeflare.models.original import open_original
 from edgeflare.models.pair import Pair
-from edgeflare.models.shape_folding import asks_for_shapes, fold_shapes
+from edgeflare.models.pair_interface import PairInterface
+from edgeflare.models.shape_folding import asks_for_shapes, fold_shapes, with_fixed_shapes
 from edgeflare.models.tflite import TFLiteModel, open_tflite
 from edgeflare.models.tflite_graph import Graph
 from edgeflare.run.journal_rows import AnswerRow
-from edgeflare.run.run_differences import DECIDES_ANSWERS, known_value
 from edgeflare.run.run_directory import RunDirectory
 from edgeflare.run.run_document import Finding
 from edgeflare.run.run_header import RunHeader
 from edgeflare.run.stored_answers import from_rows
+from edgeflare.run.systematic.differences import orders_between
 from edgeflare_protos.kernel_sets import Kernels
 
 _LEAST_SEEDS = 8
 """Fewer seeds do not show how the arms disagree in general."""
 
+_SEEDS_OF_LAYERS = 16
+"""Seeds from which the ranges of layers are taken, of each label its share."""
+
 _TOGETHER = 32
 """Findings whose votes are collected together: opening a model in all execution modes takes about
 as long as that many answers, and progress is still shown often enough."""
-
-_DECIDES_ANSWERS = [key for key in DECIDES_ANSWERS if key != "delegated_nodes"]
-"""Keys of a device's provenance that decide its answers and are known with no model open."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,6 +94,7 @@ class RunToExplain:
         pair: its models, whose files are unchanged.
         seed_rows: the answers of the arms on the seeds, by seed id.
         seeds: the path of the seeds that it searched; None where they are gone or changed.
+        repairable: whether `edgeflare repair` takes it.
 
     """
 
@@ -93,6 +103,7 @@ class RunToExplain:
     pair: Pair
     seed_rows: Mapping[int, Sequence[AnswerRow]]
     seeds: Path | None = None
+    repairable: bool = False
 
     @property
     def twin_kernels(self) -> Kernels:
@@ -112,6 +123,7 @@ class Explanation:
         kernel_onset: where device and twin begin to differ.
         compression_error: the error that compression caused in each layer.
         device_queries: number of inputs that were sent to the device.
+        repairable: whether `edgeflare repair` takes the run.
 
     """
 
@@ -122,6 +134,12 @@ class Explanation:
     kernel_onset: KernelOnset
     compression_error: CompressionError
     device_queries: int
+    repairable: bool = False
+
+    @property
+    def next_step(self) -> str:
+        """What to do next, without a full stop; empty where nothing is known to help."""
+        return next_step(self.verdict, self.compression_error, repairable=self.repairable)
 
     def to_json(self) -> dict[str, Any]:
         """Return plain JSON values."""
@@ -132,9 +150,14 @@ class Explanation:
             "cause": self.finding.cause,
             "device": self.device,
             "verdict": self.verdict.to_json(),
+            "next_step": self.next_step,
             "evidence": self.evidence.to_json(),
             "device_and_twin": self.kernel_onset.to_json(),
             "twin_and_original": self.compression_error.to_json(),
+            "non_finite": {
+                arm.value: None if onset is None else onset.to_json()
+                for arm, onset in _non_finite(self.kernel_onset, self.compression_error).items()
+            },
             "device_queries": self.device_queries,
         }
 
@@ -176,22 +199,27 @@ class _Explainer:
         self._twin: TFLiteModel = stack.enter_context(
             closing(open_tflite(pair.executed, run.twin_kernels, self._invocation))
         )
+        self._twin_makers = self._twin.makers()
         self._twin_inputs = ModelInputs(
             pair.interface, self._twin.signature.inputs, str(pair.compressed)
         )
         self._original: HostModel | None = None
         if pair.original is not None:
             self._original = stack.enter_context(closing(open_original(pair, self._twin_inputs)))
+            self._original_makers = self._original.makers()
             self._original_inputs = ModelInputs(
                 pair.interface,
                 self._original.signature.inputs,
                 pair.original,
                 like=self._twin_inputs,
             )
-        self._same_device = _is_the_runs_own(run.header, device)
+        self._same_device = is_the_runs_own(run.header, device)
         self._kernel_localizer = self._open_kernel_localizer(stack)
         self._compression_localizer = self._open_compression_localizer(stack)
         self._seeds = self._on_seeds()
+        if "original-twin" in self._seeds and self._seeds["original-twin"].order:
+            # The last layers would be blamed for standing where others do.
+            self._compression_localizer = "layers are not compared where the order is another"
 
     # Votes.
 
@@ -205,7 +233,9 @@ class _Explainer:
             host = ask_host(path, stage, rows, self._invocation, {as_in_the_run: self._twin})
             originals = self._ask_original(images, findings)
             own, others = asked.result()
-            stages = self._ask_with_stages(images, findings, rows)
+            asked_of = sum(len(answers[0].labels) for answers in (own, *others.values()))
+            left = MOST_DEVICE_QUERIES - LAYERS_QUERIES - asked_of
+            stages = self._ask_with_stages(images, findings, rows, left)
         twin = host[as_in_the_run]
         provenance = self._device.provenance
         return [
@@ -230,34 +260,41 @@ class _Explainer:
     def _output_stage(self, arm: Arm) -> OutputStage:
         interface = self._run.pair.interface
         its = interface.on_device if arm is Arm.DEVICE else interface
-        return OutputStage(its, self._run.header.arms[arm])
+        makers = self._original_makers if arm is Arm.ORIGINAL else self._twin_makers
+        return OutputStage(its, self._run.header.arms[arm], makers)
 
     def _ask_with_stages(
-        self, images: NDArray[Any], findings: Sequence[Finding], rows: NDArray[np.generic]
+        self, images: NDArray[Any], findings: Sequence[Finding], rows: GivenRows, most: int
     ) -> Sequence[StageVotes | None]:
-        """Ask the device with its own stages, where the pair says that it has some."""
+        """Ask the device with its own stages, where the pair says that it has some.
+
+        Single keys are tried as far as all that goes with `most` device queries for a finding.
+        """
         pair = self._run.pair
         if pair.interface.device is None:
             return [None] * len(images)
-        inputs = ModelInputs(
-            pair.interface.device, self._twin.signature.inputs, str(pair.compressed)
-        )
+
+        def given(interface: PairInterface) -> GivenRows:
+            inputs = ModelInputs(interface, self._twin.signature.inputs, str(pair.compressed))
+            return self._rows(inputs, images, findings)
+
         return ask_with_stages(
             self._device,
             pair.executed,
             self._invocation,
-            (self._rows(inputs, images, findings), self._output_stage(Arm.DEVICE)),
+            (given(pair.interface.device), self._output_stage(Arm.DEVICE)),
             (rows, self._output_stage(Arm.TWIN)),
+            rows_with_one_key(pair.interface, given),
+            most,
         )
 
     def _rows(
         self, inputs: ModelInputs, images: NDArray[Any], findings: Sequence[Finding]
-    ) -> NDArray[np.generic]:
-        """Return the rows that a model takes for the inputs of findings."""
+    ) -> GivenRows:
+        """Return what a model is given for the inputs of findings."""
         ids = tuple(finding.seed_id for finding in findings)
         fixed = self._run.directory.load_fixed(ids, inputs.fixed_names)
-        beside = inputs.fixed(Seeds(images, None, (), fixed, ids))
-        return model_rows(inputs.encoder(), beside, images, ids)
+        return inputs.given(Seeds(images, None, (), fixed, ids))
 
     def _ask_original(
         self, images: NDArray[Any], findings: Sequence[Finding]
@@ -273,7 +310,8 @@ class _Explainer:
     def _on_seeds(self) -> dict[str, Disagreement]:
         """Return how the arms disagree on the seeds, from the answers in the run's journal."""
         rows = [rows[0] for _, rows in sorted(self._run.seed_rows.items())]
-        outcomes = [one.outcome for one in from_rows(self._run.header.reading, rows)]
+        evaluated = from_rows(self._run.header.reading, rows)
+        outcomes = [one.outcome for one in evaluated]
         if len(outcomes) < _LEAST_SEEDS:
             return {}
         arms = [arm for arm in Arm if all(arm in outcome.answers for outcome in outcomes)]
@@ -282,10 +320,18 @@ class _Explainer:
         comparable = self._same_device and self._run.pair.interface.device is None
         pairs = [(Arm.ORIGINAL, Arm.TWIN, True), (Arm.TWIN, Arm.DEVICE, comparable)]
         return {
-            f"{first}-{second}": self._between(second, answers[first], answers[second])
+            f"{first}-{second}": replace(
+                self._between(second, answers[first], answers[second]),
+                order=self._order((first, second), evaluated),
+            )
             for first, second, known in pairs
             if known and first in answers and second in answers
         }
+
+    def _order(self, arms: tuple[Arm, Arm], evaluated: Sequence[EvaluatedQuery]) -> str | None:
+        header = self._run.header
+        orders = orders_between(header.reading, arms, evaluated, header.classes)
+        return "; ".join(map(str, orders)) or None
 
     def _between(
         self, second: Arm, theirs: Sequence[Answer], its: Sequence[Answer]
@@ -314,10 +360,13 @@ class _Explainer:
         if len(self._twin.signature.inputs) > 1:
             return found
         try:
-            seeds = self._twin_inputs.load(source, ids[-1] + 1)
+            choice = header.plan.choice
+            alone = SeedChoice(first=ids[-1] + 1)
+            seeds = self._twin_inputs.load(source, alone if choice.takes_all else choice)
+            places = [header.place(seed_id) for seed_id in ids]
         except UserError:
             return found
-        if len(seeds) <= ids[-1]:
+        if len(seeds) <= places[-1]:
             return found
 
         decoder = header.arms[Arm.TWIN]
@@ -328,7 +377,7 @@ class _Explainer:
             return np.stack([one.probabilities for one in answers])
 
         others = readings(self._twin, domain.preprocess, answer)
-        return explained(found, seeds.inputs[ids], wanted[: len(ids)], others)
+        return explained(found, seeds.inputs[places], wanted[: len(ids)], others)
 
     # Layers.
 
@@ -337,21 +386,28 @@ class _Explainer:
         asked = sum(len(vote.labels) for vote in (evidence.device, *evidence.others))
         asked += 0 if evidence.stages is None else evidence.stages.device_queries
         kernel_onset, compression_error = self._layers(image, MOST_DEVICE_QUERIES - asked)
+        if (on_seeds := self._seeds.get("original-twin")) is not None:
+            compression_error = replace(compression_error, apart_on_seeds=on_seeds.rate)
+        grade = compression_error.grade
         evidence = replace(
             evidence,
-            compression_in_layer=(compression_error.most is not None)
-            if compression_error.layers
-            else None,
+            compression_in_layer=(grade != "spread") if grade is not None else None,
+            compression_as=grade,
             kernel_in_layer=kernel_onset.in_layer,
         )
+        verdict = judge(evidence)
+        said = [verdict.why, said_of_arms(_non_finite(kernel_onset, compression_error))]
+        if verdict.name == "compression":
+            said.append(compression_error.other_options)
         return Explanation(
             finding,
             self._device.profile.name,
-            judge(evidence),
+            replace(verdict, why="; ".join(filter(None, said))),
             evidence,
             kernel_onset,
             compression_error,
             asked + kernel_onset.device_runs,
+            self._run.repairable,
         )
 
     def _layers(self, image: NDArray[Any], most_runs: int) -> tuple[KernelOnset, CompressionError]:
@@ -372,11 +428,11 @@ class _Explainer:
 
     def _open_kernel_localizer(self, stack: ExitStack) -> KernelLocalizer | str:
         """Return the localizer of kernels' differences, or the reason why there is none."""
-        if self._invocation != ONCE or len(self._twin.signature.inputs) > 1:
-            return "the layers of models with a state, a signature or several inputs are not seen"
+        if why := _reason_not_seen(self._invocation, len(self._twin.signature.inputs)):
+            return f"layers are not seen: {why}"
         path = self._run.pair.executed
-        content = path.read_bytes()
         try:
+            content = with_fixed_shapes(path.read_bytes(), str(path), self._invocation)
             self._graph = Graph(content, str(path))
         except UserError as error:
             return str(error)
@@ -396,24 +452,68 @@ class _Explainer:
         if source is None:
             return "there is no original"
         if Path(source).suffix.lower() != ".tflite":
-            return "the layers of an original are seen only if it is a .tflite"
-        if isinstance(self._kernel_localizer, str):
-            return self._kernel_localizer
+            return ONLY_TFLITE
+        if isinstance(self._kernel_localizer, str) or self._original is None:
+            return str(self._kernel_localizer)
+        reader = ModelReader(self._output_stage(Arm.ORIGINAL), self._original.signature)
         content = Path(source).read_bytes()
+        twin = self._kernel_localizer
         try:
             # So that each layer of the one has a counterpart in the other.
+            its = invocation_of(self._invocation, Path(source), self._run.pair.compressed)
             if self._run.pair.fold_shapes and asks_for_shapes(Path(source)):
-                content = fold_shapes(content, source).content
+                content = fold_shapes(content, source, its).content
+            content = with_fixed_shapes(content, source, its)
             localizer = CompressionLocalizer(
-                self._graph, Graph(content, source), content, self._open_on_host
+                self._graph,
+                Graph(content, source),
+                content,
+                self._open_on_host,
+                reader,
+                lambda: self._layers_on_seeds(twin),
             )
         except UserError as error:
             return str(error)
         stack.enter_context(closing(localizer))
         return localizer
 
+    def _layers_on_seeds(self, twin: KernelLocalizer) -> list[tuple[State, Values]]:
+        """Return the twin's tensors and the original's input on some of the pair's seeds."""
+        original = self._original
+        if self._run.seeds is None or original is None:
+            return []
+        try:
+            seeds = self._twin_inputs.load(self._run.seeds, SeedChoice(limit=_SEEDS_OF_LAYERS))
+        except UserError:
+            return []
+        seen = (
+            (
+                twin.observe_twin(_one(self._twin, self._twin_inputs, one[None])),
+                _one(original, self._original_inputs, one[None]),
+            )
+            for one in seeds.inputs
+        )
+        return [(state, given) for state, given in seen if state]
+
     def _open_on_host(self, model: bytes, capture: bool) -> HostProbe:
         return HostProbe(model, self._run.twin_kernels, capture=capture)
+
+
+def _non_finite(
+    kernel_onset: KernelOnset, compression_error: CompressionError
+) -> dict[Arm, NonFiniteOnset | None]:
+    """Return where values that are not finite begin, by the arms that were seen."""
+    original = {Arm.ORIGINAL: compression_error.original} if compression_error.seen else {}
+    return {**original, **kernel_onset.non_finite}
+
+
+def _reason_not_seen(invocation: Invocation, inputs: int) -> str:
+    """Return why a model that is called so is not compared layer by layer; empty where it is."""
+    if invocation.frames or invocation.state:
+        return "what a layer puts out for a frame of a clip depends on the frames before"
+    if invocation.signature:
+        return f"the model is called by its signature {invocation.signature!r}, and not as a graph"
+    return f"the model has {inputs} inputs, and only models with one are cut" if inputs > 1 else ""
 
 
 def _one(model: Evaluator, inputs: ModelInputs, image: NDArray[Any]) -> Values:
@@ -430,17 +530,13 @@ def _recorded(finding: Finding, now: Vote) -> tuple[int | None, ...]:
     return tuple(seen.get(Arm.DEVICE.value) for seen in finding.seen)
 
 
-def _is_the_runs_own(header: RunHeader, device: Device) -> bool:
+def is_the_runs_own(header: RunHeader, device: Device) -> bool:
     """Whether this is a device of the run, and still answers as it did."""
     now = device.provenance.to_json()
     return any(
         known["name"] == device.profile.name
         # What an older journal does not know is no difference, as when a run is gone on with.
-        and all(
-            known_value(known["provenance"], key) == known_value(now, key)
-            for key in _DECIDES_ANSWERS
-            if key in known["provenance"]
-        )
+        and not any(decisive_changes(known["provenance"], now, DEVICE_DECIDES))
         for known in header.devices
     )
 

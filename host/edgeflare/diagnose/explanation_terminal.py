@@ -4,19 +4,31 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Sequence
+from math import isfinite
 
 from rich.box import SIMPLE_HEAD
 from rich.console import Console, Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from edgeflare.diagnose.compression_error import LayerCompressionError
+from edgeflare.diagnose.compression_error import (
+    UNJUDGED,
+    CompressionError,
+    LayerCompressionError,
+)
 from edgeflare.diagnose.execution_modes import Vote
 from edgeflare.diagnose.explain_findings import Explanation
 from edgeflare.diagnose.layer_difference import LayerName
-from edgeflare.diagnose.stage_votes import STAGE_VOTES
-from edgeflare.diagnose.tensor_difference import Difference
+from edgeflare.diagnose.stage_votes import named_stage_votes
+from edgeflare.diagnose.tensor_difference import LARGEST, Difference, in_digits
 from edgeflare.diagnose.verdict import STAGE_PLACES
+from edgeflare.diagnose.verdict_summaries import counted_findings, verdict_summaries
+
+_LEAST_CUT_OFF = 1e-3
+"""Share of a layer's values: fewer that are cut off are not shown."""
+
+_LISTED_SEEDS = 5
+"""Of findings of which the same is said."""
 
 
 def print_explanations(
@@ -40,27 +52,42 @@ def print_explanations(
     if len(explanations) == 1:
         (only,) = explanations
         parts += [_votes(only, classes), _layers(only)]
-        notes = [only.kernel_onset.note, only.compression_error.note]
-        parts += [Text(f"note: {note}", style="dim") for note in notes if note]
         drawn = picture(only)
         parts += [] if drawn is None else [drawn]
     else:
         parts.append(Text(_counted(explanations)))
+    parts += [Text(line) for line in verdict_summaries(explanations)]
+    parts += _notes(explanations)
     parts.append(Text(f"Everything is in {where}.", style="dim"))
     console.print(Group(*parts))
 
 
 def _verdicts(explanations: Sequence[Explanation]) -> Table:
-    table = _table("Verdicts", ("seed", "cause", "verdict", "where it begins", "why"))
+    """Return a row for each cause, verdict and place, those of most findings last."""
+    alike: dict[tuple[str, ...], list[Explanation]] = {}
     for one in explanations:
-        table.add_row(
-            str(one.finding.seed_id),
-            one.finding.cause or one.finding.kind,
-            Text(str(one.verdict)),
-            Text(_begins(one)),
-            Text(one.verdict.why),
-        )
+        cause = one.finding.cause or one.finding.kind
+        alike.setdefault((cause, str(one.verdict), _begins(one)), []).append(one)
+    table = _table("Verdicts", ("seed", "cause", "verdict", "where it begins", "why"))
+    for words, ones in sorted(alike.items(), key=lambda entry: len(entry[1])):
+        seeds = [one.finding.seed_id for one in ones]
+        table.add_row(_listed(seeds), *map(Text, (*words, _why(ones))))
     return table
+
+
+def _why(alike: Sequence[Explanation]) -> str:
+    """Return the evidence of the first finding, and how many there are that differ in it."""
+    why = alike[0].verdict.why
+    if all(one.verdict.why == why for one in alike):
+        return why
+    return f"{why} (seed {alike[0].finding.seed_id}, the first of {len(alike)} findings)"
+
+
+def _listed(seeds: Sequence[int]) -> str:
+    """Return ids of seeds, of many the first ones and how many there are."""
+    listed = ", ".join(map(str, seeds[:_LISTED_SEEDS]))
+    more = len(seeds) - _LISTED_SEEDS
+    return f"{listed} and {more} more" if more > 0 else listed
 
 
 def _counted(explanations: Sequence[Explanation]) -> str:
@@ -70,17 +97,50 @@ def _counted(explanations: Sequence[Explanation]) -> str:
     return f"{len(explanations)} findings: {said}."
 
 
+def _notes(explanations: Sequence[Explanation]) -> list[Text]:
+    """Return what could not be seen of layers and why; of several findings, how many it is of."""
+    if len(explanations) == 1:
+        (only,) = explanations
+        notes = (only.kernel_onset.note, only.compression_error.note)
+        # What the layers' errors do to the margin matters only where compression may be to blame.
+        blames = only.verdict.name in ("compression", "several")
+        counts = Counter(note for note in notes if blames or not note.startswith(UNJUDGED))
+    else:
+        counts = Counter(
+            one.compression_error.note
+            if one.verdict.name == "compression"
+            else one.kernel_onset.note
+            for one in explanations
+        )
+    of = {
+        note: f" ({counted_findings(count)})" if count > 1 else "" for note, count in counts.items()
+    }
+    return [
+        Text(f"note: {note}{of[note]}", style="dim") for note, _ in counts.most_common() if note
+    ]
+
+
 def _begins(one: Explanation) -> str:
     """Return where a verdict says that the difference begins: in a layer, or at a stage."""
     if one.verdict.name in STAGE_PLACES:
         return STAGE_PLACES[one.verdict.name]
     if one.verdict.name == "compression":
-        if one.compression_error.most is not None:
-            return str(one.compression_error.most)
-        return "no single layer" if one.compression_error.layers else "not seen"
+        return _begins_of_compression(one.compression_error)
     if one.kernel_onset.onset is None:
         return "not seen" if one.kernel_onset.method == "none" else "–"
     return f"{one.kernel_onset.onset}{'' if one.kernel_onset.first else ' or earlier'}"
+
+
+def _begins_of_compression(error: CompressionError) -> str:
+    if error.most is not None:
+        return str(error.most)
+    if error.coarse:
+        return ", ".join(f"{coarse.layer}: {coarse.kind}" for coarse in error.coarse)
+    if error.original is not None:
+        return f"{error.original.kind} of the original"
+    if not error.layers:
+        return "not seen"
+    return "no single layer" if error.judged else "not judged"
 
 
 def _votes(one: Explanation, classes: Sequence[str]) -> Table:
@@ -89,12 +149,7 @@ def _votes(one: Explanation, classes: Sequence[str]) -> Table:
     votes = [evidence.original, *evidence.host, evidence.device, *evidence.others]
     named = [(str(vote.mode), vote) for vote in votes if vote is not None]
     if evidence.stages is not None:
-        stages = evidence.stages
-        named += [
-            (STAGE_VOTES["shipped"], stages.shipped),
-            (STAGE_VOTES["pair_outputs"], stages.pair_outputs),
-            (STAGE_VOTES["pair_inputs"], stages.pair_inputs),
-        ]
+        named += named_stage_votes(evidence.stages.to_json(lambda vote: vote))
     for name, vote in named:
         table.add_row(
             Text(name),
@@ -119,35 +174,47 @@ def _label(vote: Vote, classes: Sequence[str]) -> str:
 
 def _layers(one: Explanation) -> Table:
     columns = ["layer", "device – twin", "new here", "twin – original", "new here", "explained"]
-    any_beyond = bool(one.compression_error.beyond)
-    if any_beyond:
-        columns += ["beyond it by", "of the margin"]
+    error_columns: dict[str, Callable[[LayerCompressionError], str]] = {}
+    if one.compression_error.beyond:
+        error_columns |= {"beyond it by": _decided, "of the margin": _share}
+    if any(_cut_off(error) for error in one.compression_error.layers):
+        error_columns["cut off"] = _cut_off
     units = _in_units(one)
     measure = "quantization units" if units else "real values, new in twin – original in units"
-    table = _table(f"Along the network, largest differences in {measure}", columns)
+    title = f"Along the network, largest differences in {measure}"
+    table = _table(title, [*columns, *error_columns])
     table.columns[0].no_wrap = True
     for column in table.columns[1:]:
         column.justify = "right"
+    named = [one.kernel_onset.onset, one.compression_error.most]
+    named += [coarse.layer for coarse in one.compression_error.coarse]
     totals = {layer.layer: layer for layer in one.kernel_onset.layers}
     errors = {layer.layer: layer for layer in one.compression_error.layers}
     for layer in sorted(totals.keys() | errors.keys(), key=lambda known: known.operator):
         total, error = totals.get(layer), errors.get(layer)
-        parted = layer in (one.kernel_onset.onset, one.compression_error.most)
         table.add_row(
             _named(layer),
             _apart(None if total is None else total.total, units=units),
             _apart(None if total is None else total.own, units=units),
-            "" if error is None or error.total is None else f"{error.total.snr_db:.0f} dB",
-            "" if error is None else f"{error.residual:.1f}",
-            "" if error is None else f"{error.explained:.1f}",
-            *(
-                ("" if error is None else _decided(error), _share(error))
-                if one.compression_error.beyond
-                else ()
-            ),
-            style="bold" if parted else None,
+            *(_in_db(error), _new_here(error), _explained(error)),
+            *("" if error is None else said(error) for said in error_columns.values()),
+            style="bold" if layer in named else None,
         )
     return table
+
+
+def _in_db(error: LayerCompressionError | None) -> str:
+    return "" if error is None or error.total is None else f"{error.total.snr_db:.0f} dB"
+
+
+def _new_here(error: LayerCompressionError | None) -> str:
+    return "" if error is None else in_digits(error.residual, ".1f")
+
+
+def _explained(error: LayerCompressionError | None) -> str:
+    if error is None:
+        return ""
+    return in_digits(error.explained, ".1f") if isfinite(error.explained) else "not known"
 
 
 def _decided(error: LayerCompressionError) -> str:
@@ -156,12 +223,27 @@ def _decided(error: LayerCompressionError) -> str:
     if error.residual > error.explained:
         said.append(f"new here {_above(error.residual, error.explained)}")
     if error.constants is not None and error.constants.beyond:
-        said.append(f"constant {_above(error.constants.steps, error.constants.explained)}")
-    return ", ".join([*said, *error.options])
+        what = "bias overflows:" if error.overflows else "constant"
+        said.append(f"{what} {_above(error.constants.steps, error.constants.explained)}")
+    return ", ".join([*said, *map(str, error.options)])
+
+
+def _cut_off(error: LayerCompressionError) -> str:
+    """Return the share of the original's values that the layer cannot hold; empty for hardly any.
+
+    Where it is on one side, that is said.
+    """
+    below, above = error.cut_off or (0.0, 0.0)
+    if below + above < _LEAST_CUT_OFF:
+        return ""
+    side = "" if min(below, above) else " below" if below else " above"
+    return f"{below + above:.1%}{side}"
 
 
 def _above(value: float, limit: float) -> str:
     """Return two figures with as many digits as they need to differ."""
+    if value >= LARGEST:
+        return in_digits(value, "")
     digits = next((n for n in range(2, 17) if f"{value:.{n}g}" != f"{limit:.{n}g}"), 17)
     return f"{value:.{digits}g} > {limit:.{digits}g}"
 
@@ -187,8 +269,12 @@ def _apart(found: Difference | None, *, units: bool) -> str:
     if found is None:
         return ""
     if not units or found.max_real == 0:
-        return f"{found.max_real:.2g}"
-    return f"{found.max_real:.2g} real" if found.max_units is None else f"{found.max_units:.0f}"
+        return in_digits(found.max_real, ".2g")
+    return (
+        f"{in_digits(found.max_real, '.2g')} real"
+        if found.max_units is None
+        else f"{found.max_units:.0f}"
+    )
 
 
 def _table(title: str, columns: Sequence[str]) -> Table:

@@ -2,19 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal, TypeVar
 
+from edgeflare.core.arm import Arm
 from edgeflare.diagnose.evidence import MOST_DEVICE_QUERIES
+from edgeflare.diagnose.hidden_layers import follows_from, hidden_layers, where_hidden, where_unseen
 from edgeflare.diagnose.layer_difference import LayerDifference, LayerName, layer_name
 from edgeflare.diagnose.prefix_bisection import find_onset
 from edgeflare.diagnose.probed_arm import ObservedTensors, OpenProbe, ProbedArm, State
 from edgeflare.diagnose.tensor_difference import Difference, difference
 from edgeflare.errors import UserError
-from edgeflare.models.graph_parts import Part, extract, isolate, reason_not_cuttable
+from edgeflare.models.graph_parts import (
+    Part,
+    extract,
+    is_readable,
+    isolate,
+    readable_outputs,
+)
 from edgeflare.models.model_probe import ProbeFailed, ProbeRefused, Values
+from edgeflare.models.non_finite_values import NonFiniteOnset, non_finite_onset
 from edgeflare.models.tflite_graph import Graph, GraphOp
 
 _MOST_ISLAND_RUNS = 3
@@ -40,6 +49,8 @@ class KernelOnset:
         perturbation: by how much observing changed the output of an arm; None where it did not.
         device_runs: device queries spent.
         note: what could not be done, as a sentence without its full stop; else empty.
+        non_finite: by arm, where values that are not finite begin; None where all are finite. Arms
+            that were not seen are absent.
 
     """
 
@@ -51,13 +62,14 @@ class KernelOnset:
     perturbation: Difference | None = None
     device_runs: int = 0
     note: str = ""
+    non_finite: Mapping[Arm, NonFiniteOnset | None] = field(default_factory=dict)
 
     @property
     def in_layer(self) -> bool | None:
         """Whether some layer makes device and twin differ, given the same inputs.
 
-        Either it does in isolation, or all layers before it were equal. An operator in isolation
-        may run elsewhere than in its network: where the rest of a network falls back to the CPU, an
+        Either it does in isolation, or a layer before it was equal. An operator in isolation may
+        run elsewhere than in its network: where the rest of a network falls back to the CPU, an
         accelerator may take one of these operators alone.
 
         Returns:
@@ -67,7 +79,12 @@ class KernelOnset:
         own = [layer.own for layer in self.layers if layer.own is not None]
         if any(one.parted for one in own):
             return True
-        if self.first and self.onset is not None and self.onset != self.layers[0].layer:
+        equal = any(
+            one.total is not None and not one.total.parted
+            for one in self.layers
+            if self.onset is None or one.layer.operator < self.onset.operator
+        )
+        if equal and (self.onset is not None or self.layers[-1].hidden):
             return True
         return False if own else None
 
@@ -130,8 +147,6 @@ class KernelLocalizer:
             InfrastructureError: the device is lost.
 
         """
-        if why := reason_not_cuttable(self._graph):
-            return KernelOnset("none", note=f"the model's layers cannot be seen: {why}"), {}
         before = self._device.runs
         self._device.allow(most_runs)
         twin = ObservedTensors(None, {})
@@ -147,6 +162,18 @@ class KernelLocalizer:
         except (ProbeFailed, UserError) as failed:
             found = KernelOnset("none", note=f"the layers cannot be seen: {failed}")
         return replace(found, device_runs=self._device.runs - before), twin.state
+
+    def observe_twin(self, encoded: Values) -> State:
+        """Return the values of the twin's tensors on an input, by tensor; none if not seen.
+
+        Args:
+            encoded: as for `find`.
+
+        """
+        try:
+            return self._twin.observe([encoded], self._twin.outputs([encoded])).state
+        except (ProbeFailed, UserError):
+            return {}
 
     def _compared(
         self,
@@ -165,33 +192,75 @@ class KernelLocalizer:
                 "prefix",
                 note="device and twin put out the same, and what is before it cannot be seen",
             )
-        return replace(found, perturbation=perturbation)
+        hidden = {layer.layer.operator for layer in found.layers if layer.hidden}
+        shown = {
+            tensor: values
+            for tensor, values in device.state.items()
+            if self._graph.made_by.get(tensor) not in hidden
+        }
+        device = replace(device, state=shown)
+        onsets = {
+            arm: non_finite_onset(self._graph, seen.state if seen.method else outputs)
+            for arm, seen, outputs in (
+                (Arm.TWIN, twin, twin_outputs),
+                (Arm.DEVICE, device, device_outputs),
+            )
+        }
+        return replace(found, perturbation=perturbation, non_finite=onsets)
 
     # Where all intermediate tensors can be observed.
 
     def _from_observed_tensors(self, device: ObservedTensors, twin: ObservedTensors) -> KernelOnset:
-        totals = {
-            one.index: self._behind(one, twin.state, device.state)
-            for one in self._graph.layers
-            if all(tensor in twin.state and tensor in device.state for tensor in one.outputs)
-        }
-        onset = next((index for index in totals if totals[index].parted), None)
-        unseen = [one.index for one in self._graph.layers if one.index not in totals]
-        own_differences = self._own_differences(twin.state, onset)
+        totals = self._totals(twin.state, device.state)
+        own_differences = self._own_differences(twin.state, _first_parted(totals))
+        hidden = hidden_layers(
+            self._graph, totals, own_differences, lambda: self._following(totals, device.state)
+        )
+        onset = _first_parted(totals, hidden)
+        unseen = [one for one in self._graph.layers if one.index not in totals]
+        earlier = [*(one.index for one in unseen), *hidden]
+        notes = where_unseen(self._graph, unseen), where_hidden(self._graph, hidden, onset)
         methods = (device.method, twin.method)
         return KernelOnset(
             "capture" if methods == ("capture", "capture") else "exposure",
             self._layer(onset),
-            onset is not None and not any(index < onset for index in unseen),
+            onset is not None and not any(index < onset for index in earlier),
             self._layer(_most(own_differences)),
-            self._layers(totals, own_differences),
-            note=f"{len(unseen)} layers could not be seen" if unseen else "",
+            self._layers(totals, own_differences, hidden),
+            note="; ".join(filter(None, notes)),
         )
+
+    def _totals(self, twin: State, device: State) -> dict[int, Difference]:
+        """Return the difference behind each layer that both arms show."""
+        return {
+            one.index: self._behind(one, twin, device)
+            for one in self._graph.layers
+            if one.outputs and all(tensor in twin and tensor in device for tensor in one.outputs)
+        }
+
+    def _following(self, totals: Mapping[int, Difference], device: State) -> set[int]:
+        """Return the layers whose outputs on the device follow from the inputs that it shows."""
+        layers = [
+            one
+            for one in self._graph.layers
+            if one.index in totals and not self._graph.unreadable(one)
+            if all(tensor in device for tensor in self._graph.fed(one))
+        ]
+        try:
+            part = isolate(self._graph, [one.index for one in layers])
+            made = self._twin.run_part(part, device, keep=True)
+        except (ProbeFailed, ProbeRefused):
+            return set()
+        return {
+            one.index
+            for one in layers
+            if follows_from(totals[one.index], self._behind(one, made, device))
+        }
 
     # Where only the outputs of prefixes can be observed.
 
     def _from_prefixes(self, twin: ObservedTensors) -> KernelOnset:
-        layers = self._graph.layers
+        layers = [one for one in self._graph.layers if is_readable(self._graph, 0, one.index)]
         seen: dict[int, tuple[State, State]] = {}
 
         def parted(position: int) -> bool:
@@ -211,32 +280,39 @@ class KernelLocalizer:
             for at, (twin_state, device_state) in seen.items()
         }
         onset, first = layers[position].index, position == 0
-        if earlier := self._exposed_prefix(position, twin, seen.get(position)):
-            totals |= earlier
-            onset = next(index for index in sorted(earlier) if earlier[index].parted)
-            first = True
         own_differences = self._own_differences(twin.state, onset) if twin.method else {}
+        if exposed := self._exposed_prefix(onset, twin, seen.get(position)):
+            earlier, device = exposed
+            hidden = hidden_layers(
+                self._graph, earlier, own_differences, lambda: self._following(earlier, device)
+            )
+            shown = _first_parted(earlier, hidden)
+            first = shown is not None and not any(index < shown for index in hidden)
+            onset = onset if shown is None else shown
+            totals |= {index: one for index, one in earlier.items() if index not in hidden}
         return KernelOnset(
             "prefix",
             self._layer(onset),
             first,
             self._layer(_most(own_differences)),
             self._layers(totals, own_differences),
+            note=where_unseen(self._graph, filter(self._graph.unreadable, self._graph.layers)),
         )
 
     def _exposed_prefix(
-        self, position: int, twin: ObservedTensors, known: tuple[State, State] | None
-    ) -> dict[int, Difference] | None:
-        """Return the difference behind each layer up to an onset; None where it is not observable.
+        self, last: int, twin: ObservedTensors, known: tuple[State, State] | None
+    ) -> tuple[dict[int, Difference], State] | None:
+        """Return the difference behind each layer up to an onset, and the device's tensors.
+
+        None where they are not observable.
 
         The prefix of the network is run once more with all its tensors as outputs. The result
         counts if its last outputs are those of the prefix without the further outputs, and if the
         arms differ in it.
         """
-        layers = self._graph.layers[: position + 1]
-        everything = [tensor for one in layers for tensor in one.outputs]
+        layers = [one for one in self._graph.layers if one.index <= last]
         try:
-            part = extract(self._graph, 0, layers[-1].index, expose=everything)
+            part = extract(self._graph, 0, last, expose=readable_outputs(self._graph, layers))
             ends = self._ends(part, twin)
         except (ProbeFailed, ProbeRefused):
             return None
@@ -246,8 +322,8 @@ class KernelLocalizer:
             for tensor in before
         ):
             return None
-        totals = {one.index: self._behind(one, *ends) for one in layers}
-        return totals if any(one.parted for one in totals.values()) else None
+        totals = self._totals(*ends)
+        return (totals, ends[1]) if _first_parted(totals) is not None else None
 
     def _ends(self, part: Part, twin: ObservedTensors) -> tuple[State, State]:
         """Return the outputs of a prefix of the network, on the twin and on the device."""
@@ -287,8 +363,10 @@ class KernelLocalizer:
         room = self._limit
         for one in self._graph.layers:
             fed = self._graph.fed(one)
+            if self._graph.unreadable(one) or not fed or any(tensor not in twin for tensor in fed):
+                continue
             size = sum(self._graph.tensors[tensor].nbytes for tensor in fed)
-            if size > self._limit or not fed or any(tensor not in twin for tensor in fed):
+            if size > self._limit:
                 continue
             if size > room:
                 groups.append([])
@@ -326,15 +404,25 @@ class KernelLocalizer:
         return None if index is None else layer_name(self._graph, self._graph.operators[index])
 
     def _layers(
-        self, totals: Mapping[int, Difference], own_differences: Mapping[int, Difference]
+        self,
+        totals: Mapping[int, Difference],
+        own_differences: Mapping[int, Difference],
+        hidden: Collection[int] = (),
     ) -> tuple[LayerDifference, ...]:
         return tuple(
             LayerDifference(
-                layer_name(self._graph, one), totals.get(one.index), own_differences.get(one.index)
+                layer_name(self._graph, one),
+                None if one.index in hidden else totals.get(one.index),
+                own_differences.get(one.index),
+                hidden=one.index in hidden,
             )
             for one in self._graph.layers
             if one.index in totals or one.index in own_differences
         )
+
+
+def _first_parted(totals: Mapping[int, Difference], hidden: Collection[int] = ()) -> int | None:
+    return min((at for at, one in totals.items() if one.parted and at not in hidden), default=None)
 
 
 def _most(own_differences: Mapping[int, Difference]) -> int | None:

@@ -14,9 +14,9 @@ class LayerName:
     """The name of a layer, which is an operator of the graph, as reports show it.
 
     Attributes:
-        operator: position in execution order.
+        operator: position in execution order; -1 for the model's input.
         name: "CONV_2D", or a custom operator's own name.
-        tensor: name of its first output tensor; may be empty.
+        tensor: name of its first output tensor; empty where that or the tensor is missing.
 
     """
 
@@ -29,7 +29,7 @@ class LayerName:
         return {"operator": self.operator, "name": self.name, "tensor": self.tensor}
 
     def __str__(self) -> str:
-        return f"{self.name} (operator {self.operator})"
+        return "the input" if self.operator < 0 else f"{self.name} (operator {self.operator})"
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,12 +42,15 @@ class LayerDifference:
             observed.
         own: the difference that this operator alone causes, when both arms give it the same
             inputs; None where it was not run in isolation.
+        hidden: the device shows something else of this layer than what it computes, so the total
+            difference is not known.
 
     """
 
     layer: LayerName
     total: Difference | None
     own: Difference | None
+    hidden: bool = False
 
     @property
     def new_share(self) -> float | None:
@@ -65,9 +68,11 @@ class LayerDifference:
             "total": None if self.total is None else self.total.to_json(),
             "own": None if self.own is None else self.own.to_json(),
             "new_share": self.new_share,
+            "hidden": self.hidden,
         }
 
 
 def layer_name(graph: Graph, one: GraphOp) -> LayerName:
     """Return the name of an operator's layer."""
-    return LayerName(one.index, one.name, graph.tensors[one.outputs[0]].name)
+    made = one.outputs[:1]
+    return LayerName(one.index, one.name, graph.tensors[made[0]].name if made else "")

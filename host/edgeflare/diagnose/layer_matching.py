@@ -1,97 +1,251 @@
-"""Which layer of the original a layer of the compressed model was made from."""
+"""Which layer of the original a layer of the compressed model was made from.
+
+The structure decides: what a layer computes from, back to the inputs, and what is computed from it,
+on to the outputs. Operators that convert numbers are looked through. Names decide between layers
+whose places are equal, and what is left over is matched by its order. That order is the order of
+computing from the outputs, so it does not depend on how a file orders its operators.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import defaultdict
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from difflib import SequenceMatcher
+from functools import cached_property
+from itertools import chain
 from typing import Literal
 
 from edgeflare.models.tflite_graph import Graph, GraphOp
 
-MatchedBy = Literal["name", "order"]
+MatchedBy = Literal["structure", "name", "order", "conversion"]
+"""What decided; a conversion stands for the layer whose values it hands on."""
 
-_CONVERSIONS = frozenset({"QUANTIZE", "DEQUANTIZE", "CAST"})
+Matches = dict[int, tuple[int, MatchedBy]]
+"""By position of the compressed model's operator: that of the original's, and what decided."""
+
+CONVERSIONS = frozenset({"QUANTIZE", "DEQUANTIZE", "CAST", "DENSIFY"})
 """Operators that compression inserts; none of them is a layer of the original."""
 
+_MOST_NUMBERS = 16
+"""Of a constant of whole numbers that tells operators apart, such as where a slice begins."""
 
-def match_layers(compressed: Graph, original: Graph) -> dict[int, tuple[int, MatchedBy]]:
+
+def match_layers(compressed: Graph, original: Graph) -> Matches:
     """Match the layers of two graphs.
 
-    Layers of one operator type and output shape are matched by name, where their output tensors
-    have the same name and no other layer's has it. The others are matched by order, between those
-    matched by name. Layers of different operator types are matched by order too, where equally many
-    lie between two matches and their output shapes are the same one for one.
+    Layers of one operator type and the same shapes are matched where they have the same ancestors
+    and descendants, or either, as no other layers have; layers that are matched already stand for
+    all behind them. Where several have the same ones, the names of their output tensors decide,
+    and their order where these do not. Layers of different operator types are matched by order
+    too, where equally many lie between two matches and their shapes are the same one for one.
 
     Returns:
-        By position of the compressed model's operator, that of the original's and how they were
-        matched. Both positions ascend.
+        In execution order of the compressed model.
 
     """
-    layers, original_layers = _layers(compressed), _layers(original)
-    by_name = _increasing(_by_name(compressed, layers, original, original_layers))
-    matched: dict[int, tuple[int, MatchedBy]] = {}
-    at, there = 0, 0
-    for op, original_op in [*by_name, (len(layers), len(original_layers))]:
-        first = [_kind(compressed, one) for one in layers[at:op]]
-        second = [_kind(original, one) for one in original_layers[there:original_op]]
-        matcher = SequenceMatcher(None, first, second, autojunk=False)
-        for _, start, end, other_start, other_end in matcher.get_opcodes():
-            if end - start != other_end - other_start:
+    first, second = _Layers(compressed), _Layers(original)
+    matched: Matches = {}
+    while found := _by_structure(first, second, matched):
+        matched |= found
+    matched |= _by_order(first, second, matched)
+    return dict(sorted(matched.items()))
+
+
+class _Layers:
+    """The layers of a graph without conversions.
+
+    Attributes:
+        kinds: type, shapes of outputs and of inputs of each, by its operator's position.
+
+    """
+
+    def __init__(self, graph: Graph) -> None:
+        self._graph = graph
+        self._layers = [one for one in graph.layers if one.name not in CONVERSIONS]
+        self.kinds = {one.index: self._kind(one) for one in self._layers}
+        self._read = {one.index: list(self._operands(one)) for one in self._layers}
+        self._readers: dict[int, list[tuple[int, int, int]]] = defaultdict(list)
+        for reader, operands in self._read.items():
+            for place, (source, which) in enumerate(operands):
+                if isinstance(source, int):
+                    self._readers[source].append((reader, place, which))
+        self._ends = {self._source(tensor)[0] for tensor in graph.outputs}
+
+    def names(self, layers: Sequence[int]) -> dict[int, str]:
+        """Return the names of the output tensors of layers, without those that have none."""
+        made = {one: self._graph.operators[one].outputs[0] for one in layers}
+        named = {one: self._graph.tensors[tensor].name for one, tensor in made.items()}
+        return {one: name for one, name in named.items() if name}
+
+    def ancestry(self, known: Mapping[int, int], label: _Labels) -> dict[int, int]:
+        """Return a number for each layer that says what it computes from; see `descent`."""
+        found: dict[int, int] = {}
+        ends = {layer: label(("match", match)) for layer, match in known.items()}
+        for layer, operands in self._read.items():
+            sources = tuple(
+                (ends.get(source, found[source]), which) if isinstance(source, int) else source
+                for source, which in operands
+            )
+            found[layer] = label(("from", self.kinds[layer], sources))
+        return found
+
+    def descent(self, known: Mapping[int, int], label: _Labels) -> dict[int, int]:
+        """Return a number for each layer that says what is computed from it.
+
+        Args:
+            known: a number for each layer that is matched, which stands for all behind it.
+            label: numbers equal things equally, also those of another graph.
+
+        """
+        found: dict[int, int] = {}
+        ends = {layer: label(("match", match)) for layer, match in known.items()}
+        for layer in reversed(self._read):
+            readers = sorted(
+                (ends.get(reader, found[reader]), place, which)
+                for reader, place, which in self._readers[layer]
+            )
+            given = layer in self._ends
+            found[layer] = label(("to", self.kinds[layer], tuple(readers), given))
+        return found
+
+    @cached_property
+    def ordered(self) -> list[int]:
+        """The layers in the order of computing one output after the other; the unused ones last."""
+        seen: dict[int, None] = {}
+        unused = sorted(self._read, key=lambda layer: (str(self.kinds[layer]), layer))
+        waiting: list[tuple[Hashable, bool]] = [(one, False) for one in reversed(unused)]
+        waiting += [(self._source(one)[0], False) for one in reversed(self._graph.outputs)]
+        while waiting:
+            layer, computed = waiting.pop()
+            if layer not in self._read or layer in seen:  # an input, or a constant
                 continue
-            for step in range(end - start):
-                one, other = layers[at + start + step], original_layers[there + other_start + step]
-                if first[start + step][1] == second[other_start + step][1]:
-                    matched[one.index] = (other.index, "order")
-        if op < len(layers):
-            matched[layers[op].index] = (original_layers[original_op].index, "name")
-        at, there = op + 1, original_op + 1
-    return {
-        op: found
-        for op, found in matched.items()
-        if _same_feeds(compressed, op, original, found[0])
-    }
+            if computed:
+                seen[layer] = None
+                continue
+            waiting.append((layer, True))
+            waiting += [(source, False) for source, _ in reversed(self._read[layer])]
+        return list(seen)
+
+    def _kind(self, one: GraphOp) -> tuple[str, Hashable]:
+        shapes = (
+            tuple(self._graph.tensors[tensor].shape for tensor in tensors)
+            for tensors in (one.outputs, self._graph.fed(one))
+        )
+        return one.name, tuple(shapes)
+
+    def _operands(self, one: GraphOp) -> Iterator[tuple[Hashable, int]]:
+        """Yield what an operator reads, without biases and factors for each channel."""
+        fed = self._graph.fed(one)
+        for tensor in one.inputs:
+            if tensor in fed:
+                yield self._source(tensor)
+            elif (constant := self._constant(tensor)) is not None:
+                yield (constant,), 0
+
+    def _source(self, tensor: int) -> tuple[Hashable, int]:
+        """Return the layer that writes a tensor and which of its outputs it is, or its shape."""
+        while (maker := self._graph.made_by.get(tensor)) is not None:
+            one = self._graph.operators[maker]
+            if one.name not in CONVERSIONS:
+                return maker, one.outputs.index(tensor)
+            tensor = one.inputs[0]
+        return ("given", self._graph.tensors[tensor].shape), 0
+
+    def _constant(self, tensor: int) -> Hashable:
+        """Return what tells a constant from others, whatever it is quantized to."""
+        known = self._graph.tensors[tensor]
+        if known.constant and known.dtype in ("int32", "int64") and not known.scales:
+            values = self._graph.values(tensor).ravel()
+            return tuple(values.tolist()) if values.size <= _MOST_NUMBERS else None
+        shape = tuple(size for size in known.shape if size != 1)
+        return shape if len(shape) > 1 else None
 
 
-def _layers(graph: Graph) -> list[GraphOp]:
-    return [one for one in graph.layers if one.name not in _CONVERSIONS]
+_Labels = Callable[[Hashable], int]
 
 
-def _kind(graph: Graph, one: GraphOp) -> tuple[str, tuple[int, ...]]:
-    return one.name, graph.tensors[one.outputs[0]].shape
+def _numbers(known: dict[Hashable, int]) -> _Labels:
+    """Return a function that numbers different things in the order in which it is asked."""
+    return lambda key: known.setdefault(key, len(known))
 
 
-def _by_name(
-    compressed: Graph,
-    layers: Sequence[GraphOp],
-    original: Graph,
-    original_layers: Sequence[GraphOp],
-) -> list[tuple[int, int]]:
-    """Return the positions of layers with one name within the two lists."""
+def _by_structure(first: _Layers, second: _Layers, matched: Matches) -> Matches:
+    """Return further matches that follow from the structure and those known; none at the end."""
+    label = _numbers({})
+    known = ({op: op for op in matched}, {there: op for op, (there, _) in matched.items()})
+    places: list[dict[int, tuple[int, int]]] = []
+    for layers, its in zip((first, second), known, strict=True):
+        ancestry, descent = layers.ancestry(its, label), layers.descent(its, label)
+        places.append({one: (ancestry[one], descent[one]) for one in ancestry if one not in its})
+    equal = [_groups(*places)]
+    equal += [
+        _groups(*({one: place[which] for one, place in its.items()} for its in places))
+        for which in (0, 1)
+    ]
+    for groups in equal:
+        if found := _single(groups):
+            return {op: (there, "structure") for op, there in found.items()}
+    kinds = (
+        {one: of.kinds[one] for one in its} for of, its in zip((first, second), places, strict=True)
+    )
+    for mine, theirs in chain(*equal, _groups(*kinds)):
+        if found := _single(_groups(first.names(mine), second.names(theirs))):
+            return {op: (there, "name") for op, there in found.items()}
+    for mine, theirs in equal[0]:
+        if len(mine) == len(theirs):
+            op, there = min(mine, key=first.ordered.index), min(theirs, key=second.ordered.index)
+            return {op: (there, "order")}
+    return {}
 
-    def names(graph: Graph, layers: Sequence[GraphOp]) -> dict[tuple[str, object], int]:
-        found: dict[tuple[str, object], int] = {}
-        twice = set()
-        for at, one in enumerate(layers):
-            key = (graph.tensors[one.outputs[0]].name, _kind(graph, one))
-            (twice.add(key) if key in found else found.setdefault(key, at)) if key[0] else None
-        return {key: at for key, at in found.items() if key not in twice}
 
-    known = names(original, original_layers)
-    return [(at, known[key]) for key, at in names(compressed, layers).items() if key in known]
+Group = tuple[list[int], list[int]]
+"""Layers of the two graphs that are equal in something."""
+
+
+def _groups(first: Mapping[int, Hashable], second: Mapping[int, Hashable]) -> list[Group]:
+    """Return the layers of two graphs that have the same value, all that have it together."""
+    found: dict[Hashable, Group] = {}
+    for which, side in enumerate((first, second)):
+        for layer, value in side.items():
+            found.setdefault(value, ([], []))[which].append(layer)
+    return [group for group in found.values() if all(group)]
+
+
+def _single(groups: Sequence[Group]) -> dict[int, int]:
+    return {mine[0]: theirs[0] for mine, theirs in groups if len(mine) == len(theirs) == 1}
+
+
+def _by_order(first: _Layers, second: _Layers, matched: Matches) -> Matches:
+    """Return the matches of what lies between those known, in the order of both graphs."""
+    places = {there: at for at, there in enumerate(second.ordered)}
+    known = [(at, places[matched[op][0]]) for at, op in enumerate(first.ordered) if op in matched]
+    found: Matches = {}
+    start, other_start = 0, 0
+    for end, other_end in [*_increasing(known), (len(first.ordered), len(second.ordered))]:
+        taken = {there for there, _ in matched.values()}
+        layers = [op for op in first.ordered[start:end] if op not in matched]
+        others = [there for there in second.ordered[other_start:other_end] if there not in taken]
+        found |= {op: (there, "order") for op, there in _aligned(first, layers, second, others)}
+        start, other_start = end + 1, other_end + 1
+    return found
+
+
+def _aligned(
+    first: _Layers, layers: Sequence[int], second: _Layers, others: Sequence[int]
+) -> Iterator[tuple[int, int]]:
+    kinds, other_kinds = [first.kinds[one] for one in layers], [second.kinds[one] for one in others]
+    matcher = SequenceMatcher(None, kinds, other_kinds, autojunk=False)
+    for _, start, end, other_start, other_end in matcher.get_opcodes():
+        if end - start == other_end - other_start:
+            for at, there in zip(range(start, end), range(other_start, other_end), strict=True):
+                if kinds[at][1] == other_kinds[there][1]:
+                    yield layers[at], others[there]
 
 
 def _increasing(pairs: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
-    """Return the pairs in ascending order, without those that cross the ones before."""
+    """Return pairs that ascend in the first number without those that cross the ones before."""
     kept: list[tuple[int, int]] = []
-    for pair in sorted(pairs):
+    for pair in pairs:
         if not kept or pair[1] > kept[-1][1]:
             kept.append(pair)
     return kept
-
-
-def _same_feeds(compressed: Graph, op: int, original: Graph, original_op: int) -> bool:
-    """Whether the inputs of two operators have the same shapes, one for one."""
-    first, second = compressed.operators[op], original.operators[original_op]
-    return [compressed.tensors[tensor].shape for tensor in compressed.fed(first)] == [
-        original.tensors[tensor].shape for tensor in original.fed(second)
-    ]

@@ -1,118 +1,220 @@
 """How much of the margin's error each layer causes.
 
-The margin is the score of the original's label less that of the compressed model's label. For the
-share of a layer, the original runs twice from behind that layer: once with the layer's output as
-the compressed model has it, once with the error of that layer taken out, and with all other
-intermediate tensors as the compressed model has them. The difference of the two margins is what the
-layer causes.
+The margin is that of the pair's task, as its answers say how far they have departed from the
+original's: by the scores of two classes, by the margin of boxes or a text, by the distance of
+values or masks. For the share of a layer, the original runs twice from behind that layer: once with
+the layer's output as the compressed model has it, once with the error of that layer taken out, and
+with all other intermediate tensors as the compressed model has them. The difference of the two
+margins is what the layer causes.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Generic, TypeVar
 
 import numpy as np
 
+from edgeflare.core.answer import Answer
 from edgeflare.diagnose.original_layers import OriginalLayers, Real
-from edgeflare.models.graph_parts import crossing_tensors
-from edgeflare.models.graph_scores import scores_of
+from edgeflare.models.graph_parts import crossing_tensors, tail_ends
+from edgeflare.models.graph_scores import path_to_scores
+from edgeflare.models.model_probe import Values
 from edgeflare.models.tflite_graph import Graph
+
+ReadOutputs = Callable[[Sequence[Sequence[Values]]], list[Answer]]
+"""Returns the answers that the original's outputs would be, given all its outputs once for each."""
+
+
+Layer = TypeVar("Layer", bound=Hashable)
+"""Whatever tells the layers apart whose errors are looked into."""
+
+Altered = tuple[int, Real]
+"""The position of an operator of the original, -1 for its input, and values of its first output."""
+
+_Key = tuple[int, int]
+"""The operator of an `Altered`, and the identity of its array."""
 
 
 @dataclass(frozen=True, slots=True)
-class MarginError:
-    """By how much compression reduced the margin, and the shares of some layers in that.
+class MarginError(Generic[Layer]):
+    """By how much compression reduced the margin, and what the outputs of some layers do to it.
 
     Attributes:
-        size: the original's margin less the compressed model's, in real values of the scores (the
-            inputs of a last softmax).
-        shares: by position of the compressed model's operator, the share of `size` that its layer
-            causes, of either sign. Over all layers and their whole differences, the shares add up
-            to about 1.
+        size: the original's margin less the compressed model's, as `Answer.departure` says; of
+            classes in real values of the scores, which are the inputs of a last softmax.
+        reached: by layer, the same difference to what each of its alternative outputs leads to.
 
     """
 
     size: float
-    shares: Mapping[int, float]
+    reached: Mapping[Layer, tuple[float, ...]]
+
+    @property
+    def shares(self) -> dict[Layer, float]:
+        """The share of `size`, of either sign, that is between first and last alternative.
+
+        Over all layers and their whole differences, the shares of a margin of scores add up to
+        about 1.
+        """
+        return {layer: (of[-1] - of[0]) / self.size for layer, of in self.reached.items()}
 
 
 def margin_error(
     original: OriginalLayers,
-    pairs: Mapping[int, int],
+    read: ReadOutputs,
     compressed_values: Mapping[int, Real],
     original_values: Mapping[int, Real],
-    outputs: Mapping[int, tuple[Real, Real]],
-) -> MarginError | None:
+    outputs: Mapping[Layer, Sequence[Altered]],
+) -> MarginError[Layer] | None:
     """Return how much of the margin's error some layers cause.
 
     Args:
         original: runs the original's layers.
-        pairs: position of the original's operator, by that of the compressed model's.
+        read: reads answers from the original's outputs on the same input.
         compressed_values: outputs of the compressed model's layers, by the original's tensor.
         original_values: values of the original's tensors on the same input, input included.
-        outputs: by position of the compressed model's operator, its output without the error of
-            that layer, and with it.
+        outputs: by layer, alternatives to its output, such as one without the error of that layer
+            and one with it. What is the same array behind the same operator is run once.
 
     Returns:
-        None where the scores of either model are not known, or do not differ.
+        None where the outputs of either model are not known, are no answer, or do not differ. A
+        layer is left out where an alternative would make no answer.
 
     Raises:
         ProbeRefused, ProbeFailed: the original's layers do not run by themselves.
+        UserError: a Python function of the pair raised an exception.
+
+    """
+    graph, state = original.graph, {**original_values, **compressed_values}
+    paths = _paths(graph)
+    ends = _ends(original, paths, compressed_values.keys() & original_values.keys(), state)
+    if ends is None:
+        return None
+    softened = {tensor for path in paths for tensor in path[:-1]}
+    until = [path[0] for path in paths]
+    asked = {
+        layer: [_key(one) for one in alternatives]
+        for layer, alternatives in outputs.items()
+        if all(
+            original.made(op) not in softened and _runs_behind(graph, op, until, state)
+            for op, _ in alternatives
+        )
+    }
+    distinct = {_key(one): one for layer in asked for one in outputs[layer]}
+    # Operators in execution order, so that what is cut out is the same in whatever order they come.
+    altered = sorted(distinct, key=lambda key: key[0])
+    reached = _led_to(original, [distinct[key] for key in altered], until, state)
+    answers = read(
+        [
+            [graph.tensors[tensor].raw(one[tensor]) for tensor in graph.outputs]
+            for one in (original_values, ends, *({**ends, **others} for others in reached))
+        ]
+    )
+    return _departures(asked, altered, answers)
+
+
+def _departures(
+    asked: Mapping[Layer, Sequence[_Key]], altered: Sequence[_Key], answers: Sequence[Answer]
+) -> MarginError[Layer] | None:
+    """Return what answers say of layers.
+
+    Args:
+        asked: the alternatives to the output of each layer.
+        altered: all of them.
+        answers: the original's, the compressed model's, and that of each of these.
+
+    """
+    wanted, got, *others = answers
+    if wanted.failure is not None or got.failure is not None:
+        return None
+    size = got.departure(wanted, got)
+    if not (size and np.isfinite(size)):
+        return None
+    departures = {
+        key: answer.departure(wanted, got)
+        for key, answer in zip(altered, others, strict=True)
+        if answer.failure is None
+    }
+    return MarginError(
+        size,
+        {
+            layer: tuple(departures[key] for key in keys)
+            for layer, keys in asked.items()
+            if departures.keys() >= set(keys)
+        },
+    )
+
+
+def _key(altered: Altered) -> _Key:
+    operator, values = altered
+    return operator, id(values)
+
+
+def _ends(
+    original: OriginalLayers,
+    paths: Sequence[Sequence[int]],
+    known: Collection[int],
+    state: Mapping[int, Real],
+) -> Mapping[int, Real] | None:
+    """Return all values, the outputs as the compressed model's scores make them; None if unknown.
+
+    What a softmax makes of them is the original's, since 8 bits of a probability saturate.
+    """
+    graph = original.graph
+    scores = {path[0]: path[-1] for path in paths if path[-1] in known}
+    # What lies behind an operator runs by itself only if all that it reads can be given to it.
+    if not scores or not all(
+        _runs_behind(graph, graph.made_by[its], [output], state) for output, its in scores.items()
+    ):
+        return None
+    ends = dict(state)
+    for output, its in scores.items():
+        ends |= _led_to(original, [(graph.made_by[its], state[its])], [output], state)[0]
+    return ends
+
+
+def _runs_behind(
+    graph: Graph, operator: int, until: Sequence[int], state: Mapping[int, Real]
+) -> bool:
+    if not tail_ends(graph, operator, until):
+        return True
+    return state.keys() >= set(crossing_tensors(graph, operator, until))
+
+
+def _paths(graph: Graph) -> list[tuple[int, ...]]:
+    """Return the way from each output that layers make back to its scores."""
+    made = {tensor for one in graph.layers for tensor in one.outputs}
+    paths = [path_to_scores(graph, output) for output in graph.outputs if output in made]
+    return [path if path[-1] in made else path[:1] for path in paths]
+
+
+def _led_to(
+    original: OriginalLayers,
+    altered: Sequence[Altered],
+    until: Sequence[int],
+    state: Mapping[int, Real],
+) -> list[Mapping[int, Real]]:
+    """Return what other outputs of operators lead to: they, and the tensors behind them.
+
+    Args:
+        original: runs its layers.
+        altered: an operator of the original, and values of its first output; -1 for the input.
+        until: the tensors that are asked for.
+        state: the values of all other tensors.
 
     """
     graph = original.graph
-    scores = scores_of(graph)
-    known = compressed_values.keys() & original_values.keys() & graph.made_by.keys()
-    if scores not in known:
-        return None
-    wanted, got = original_values[scores].ravel(), compressed_values[scores].ravel()
-    right, wrong = _labels(wanted, got)
-    if wanted.size < 2:
-        return None
-    size = float((wanted[right] - wanted[wrong]) - (got[right] - got[wrong]))
-    if not size:
-        return None
-    last = graph.made_by[scores]
-    behind = [op for op in outputs if pairs[op] < last]
-    ends = {op: outputs[op] for op in outputs if pairs[op] == last}
-    if behind:
-        state = {**original_values, **compressed_values}
-        made = [
-            original.tails(
-                [pairs[op] for op in behind],
-                scores,
-                _given(graph, scores, [(pairs[op], outputs[op][which]) for op in behind], state),
-            )
-            for which in (0, 1)
-        ]
-        ends |= dict(zip(behind, zip(*made, strict=True), strict=True))
-    shares = {}
-    for op, (without, with_it) in ends.items():
-        change = (without - with_it).ravel()
-        shares[op] = float(change[right] - change[wrong]) / size
-    return MarginError(size, shares)
-
-
-def _labels(wanted: Real, got: Real) -> tuple[int, int]:
-    """Return the labels of original and compressed model; the second class where they are equal."""
-    right, wrong = int(wanted.argmax()), int(got.argmax())
-    if right == wrong and got.size > 1:
-        others = got.copy()
-        others[right] = -np.inf
-        wrong = int(others.argmax())
-    return right, wrong
-
-
-def _given(
-    graph: Graph, scores: int, replaced: Sequence[tuple[int, Real]], state: Mapping[int, Real]
-) -> list[Real]:
-    """Return the inputs of the network's tails, each with the output of one operator replaced."""
-    given = []
-    for operator, values in replaced:
-        made = graph.operators[operator].outputs[0]
-        given += [
-            values if tensor == made else state[tensor]
-            for tensor in crossing_tensors(graph, operator, scores)
-        ]
-    return given
+    made = [original.made(op) for op, _ in altered]
+    behind = [op for op, _ in altered if tail_ends(graph, op, until)]
+    given = [
+        values if tensor == its else state[tensor]
+        for (op, values), its in zip(altered, made, strict=True)
+        for tensor in (crossing_tensors(graph, op, until) if op in behind else ())
+    ]
+    tails = iter(original.tails(behind, until, given) if behind else ())
+    return [
+        {its: values, **(next(tails) if op in behind else {})}
+        for (op, values), its in zip(altered, made, strict=True)
+    ]

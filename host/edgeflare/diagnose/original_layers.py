@@ -7,12 +7,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from contextlib import ExitStack, closing
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
 
 from edgeflare.diagnose.probed_arm import OpenProbe, State
-from edgeflare.models.graph_parts import Part, extract_tails, isolate
+from edgeflare.models.detection_rows import with_unused_rows_zeroed
+from edgeflare.models.graph_parts import Part, extract_tails, isolate, tail_ends
 from edgeflare.models.model_probe import Probe, Values
 from edgeflare.models.tflite_graph import Graph
 
@@ -48,6 +50,14 @@ class OriginalLayers:
         """Close all that was opened."""
         self._stack.close()
 
+    def made(self, operator: int) -> int:
+        """Return the first tensor that an operator puts out; the model's input for -1."""
+        return self.graph.inputs[0] if operator < 0 else self.graph.operators[operator].outputs[0]
+
+    def before(self, operator: int) -> int:
+        """Return the layer that is run before an operator; -1 for the first."""
+        return max((one.index for one in self.graph.layers if one.index < operator), default=-1)
+
     def capture(self, given: Values) -> State:
         """Run the original, and return its input and the outputs of its operators, by tensor.
 
@@ -58,7 +68,11 @@ class OriginalLayers:
         if self._whole is None:
             self._whole = self._open(self._content, capture=True)
         made = dict(zip(self._whole.made, self._whole.run([given]), strict=True))
-        return {self.graph.inputs[0]: given, **made}
+        return {self.graph.inputs[0]: given, **with_unused_rows_zeroed(self.graph, made)}
+
+    def unreadable(self, operator: int) -> bool:
+        """Whether some input or output of an operator cannot be read."""
+        return bool(self.graph.unreadable(self.graph.operators[operator]))
 
     def alone(self, operators: Sequence[int], inputs: Sequence[Real]) -> dict[int, Real]:
         """Run operators independently of each other.
@@ -74,20 +88,32 @@ class OriginalLayers:
         part, outputs = self._run(
             ("alone", tuple(operators)), lambda: isolate(self.graph, operators), inputs
         )
-        return dict(zip(part.outputs, outputs, strict=True))
+        made = dict(zip(part.outputs, outputs, strict=True))
+        return with_unused_rows_zeroed(self.graph, made)
 
     def altered(
-        self, operators: Sequence[int], inputs: Sequence[Real], constants: Mapping[int, Real]
+        self,
+        operators: Sequence[int],
+        inputs: Sequence[Real],
+        constants: Mapping[int, Real],
+        *,
+        keep: str = "",
     ) -> dict[int, Real]:
         """Run operators independently as `alone` does, with other constants, in float32.
 
         Args:
             operators: as for `alone`.
             inputs: as for `alone`.
-            constants: by tensor; all others stay as they are.
+            constants: by tensor that an operator reads; all others stay as they are.
+            keep: names these constants, so that what is opened stays open for other inputs; else
+                it is closed again.
 
         """
         values = {tensor: real.astype(np.float32) for tensor, real in constants.items()}
+        if keep:
+            key = ("altered", keep, tuple(operators))
+            part, outputs = self._run(key, lambda: isolate(self.graph, operators, values), inputs)
+            return dict(zip(part.outputs, outputs, strict=True))
         part = isolate(self.graph, operators, values)
         with closing(self._opens(part.content, False)) as probe:
             outputs = self._asked(part, probe, inputs)
@@ -109,10 +135,11 @@ class OriginalLayers:
         def cut() -> Part:
             values: dict[int, Values] = {}
             for operator in operators:
-                for index in self.graph.operators[operator].inputs:
-                    tensor = self.graph.tensors[index]
-                    if tensor.constant and (tensor.dtype == "float32" or tensor.scales):
-                        known = np.broadcast_to(constants.get(index, np.zeros(())), tensor.shape)
+                one = self.graph.operators[operator]
+                for index in set(one.inputs) - set(self.graph.fed(one)):
+                    source, shape = self.graph.stored(index), self.graph.tensors[index].shape
+                    if source is not None and source.has_values:
+                        known = np.broadcast_to(constants.get(index, np.zeros(())), shape)
                         values[index] = known.astype(np.float32)
             return isolate(self.graph, operators, values, linear=True)
 
@@ -120,20 +147,28 @@ class OriginalLayers:
         part, outputs = self._run(key, cut, inputs)
         return dict(zip(part.outputs, outputs, strict=True))
 
-    def tails(self, behind: Sequence[int], until: int, inputs: Sequence[Real]) -> list[Real]:
+    def tails(
+        self, behind: Sequence[int], until: Sequence[int], inputs: Sequence[Real]
+    ) -> list[dict[int, Real]]:
         """Run tails of the network, each from behind one operator.
 
         Args:
             behind: positions of the operators behind which the tails begin.
-            until: the tensor at which they end.
-            inputs: the inputs of each tail (see `Graph.crossing`), one tail after the other.
+            until: the tensors at which they end.
+            inputs: the inputs of each tail (see `crossing_tensors`), one tail after the other.
 
         Returns:
-            That tensor, once for each tail.
+            Of each tail those of the tensors that it makes.
 
         """
-        key = ("tails", tuple(behind), until)
-        return self._run(key, lambda: extract_tails(self.graph, behind, until), inputs)[1]
+        key = ("tails", tuple(behind), tuple(until))
+        cut = partial(extract_tails, self.graph, behind, until)
+        ends = iter(self._run(key, cut, inputs)[1])
+        made = [
+            {tensor: next(ends) for tensor in tail_ends(self.graph, start, until)}
+            for start in behind
+        ]
+        return [with_unused_rows_zeroed(self.graph, one) for one in made]
 
     def _run(
         self, key: Hashable, cut: Callable[[], Part], inputs: Sequence[Real]
@@ -147,8 +182,7 @@ class OriginalLayers:
     def _asked(self, part: Part, probe: Probe, inputs: Sequence[Real]) -> list[Real]:
         tensors = self.graph.tensors
         given = [
-            values.astype(tensors[tensor].dtype)
-            for tensor, values in zip(part.inputs, inputs, strict=True)
+            tensors[tensor].raw(values) for tensor, values in zip(part.inputs, inputs, strict=True)
         ]
         outputs = zip(part.outputs, probe.run(given), strict=True)
         return [tensors[tensor].real(values) for tensor, values in outputs]

@@ -18,7 +18,8 @@ from typing import Literal
 
 from edgeflare.diagnose.tensor_difference import Difference, difference
 from edgeflare.errors import UserError
-from edgeflare.models.graph_parts import Part, extract, isolate
+from edgeflare.models.detection_rows import with_unused_rows_zeroed
+from edgeflare.models.graph_parts import Part, extract, isolate, readable_outputs
 from edgeflare.models.model_probe import Probe, ProbeFailed, ProbeRefused, Values
 from edgeflare.models.tflite_graph import Graph
 
@@ -143,7 +144,7 @@ class ProbedArm:
     def _exposed(self) -> Part:
         """The model with all intermediate tensors as outputs."""
         layers = self._graph.layers
-        everything = [tensor for one in layers for tensor in one.outputs]
+        everything = readable_outputs(self._graph, layers)
         return extract(self._graph, 0, layers[-1].index, expose=everything)
 
     def _output_change(self, outputs: State, state: State) -> Difference | None:
@@ -161,22 +162,23 @@ class ProbedArm:
             one
             for one in self._graph.layers
             if any(
-                tensor in captured and captured[tensor].tobytes() != exposed[tensor].tobytes()
+                captured[tensor].tobytes() != exposed[tensor].tobytes()
                 for tensor in one.outputs
+                if tensor in captured and tensor in exposed
             )
         ]
         if not disputed:
             return agreed
-        part = isolate(self._graph, [one.index for one in disputed])
         try:
+            part = isolate(self._graph, [one.index for one in disputed])
             made = self.run_part(part, exposed, keep=True)
-        except (ProbeRefused, ProbeFailed):
+        except (UserError, ProbeFailed):
             made = {}
         for one in disputed:
             for tensor in one.outputs:
                 # The operator was given the exposed inputs, so it can confirm only exposed outputs.
                 if tensor not in made or made[tensor].tobytes() != exposed[tensor].tobytes():
-                    del agreed[tensor]
+                    agreed.pop(tensor, None)
         return agreed
 
     def _probe(self, content: bytes, *, capture: bool = False) -> Probe:
@@ -191,9 +193,8 @@ class ProbedArm:
             raise ProbeRefused("it has been asked as often as it may be for one finding")
         self.runs += 1
 
-    @staticmethod
-    def _named(tensors: Sequence[int], values: Sequence[Values]) -> State:
-        return dict(zip(tensors, values, strict=True))
+    def _named(self, tensors: Sequence[int], values: Sequence[Values]) -> State:
+        return with_unused_rows_zeroed(self._graph, dict(zip(tensors, values, strict=True)))
 
 
 _METHODS: tuple[ObservationMethod, ...] = ("capture", "exposure")

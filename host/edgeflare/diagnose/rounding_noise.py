@@ -14,10 +14,34 @@ import numpy as np
 
 from edgeflare.diagnose.constant_error import constants_in_pairs, rounding_variance
 from edgeflare.diagnose.original_layers import OriginalLayers, Real
-from edgeflare.models.tflite_graph import Graph, GraphTensor
+from edgeflare.models.tflite_graph import Graph, GraphOp, GraphTensor
+
+_HANDING_ON = frozenset(
+    {
+        "ADD",
+        "CONCATENATION",
+        "EMBEDDING_LOOKUP",
+        "GATHER",
+        "GATHER_ND",
+        "MAXIMUM",
+        "MINIMUM",
+        "PACK",
+    }
+    | {"PAD", "PADV2", "SELECT", "SELECT_V2", "SUB"}
+)
+"""Operators whose outputs are off by what a constant is off by."""
+
+_SCALING = frozenset({"DIV", "MUL", "PRELU"})
+"""Operators whose outputs are off by the share by which a constant is off."""
 
 WEIGHTED = frozenset({"CONV_2D", "DEPTHWISE_CONV_2D", "FULLY_CONNECTED", "TRANSPOSE_CONV"})
-"""Operators that are linear in a constant."""
+"""Layers with weights: operators that are linear in a constant."""
+
+_LINEAR = WEIGHTED | {"BATCH_MATMUL", "CONV_3D"}
+"""All operators that are linear in a constant."""
+
+_WITH_GRAPHS = frozenset({"CALL", "IF", "WHILE"})
+"""Operators that run other graphs, with roundings of their own."""
 
 _INPUT_STEPS = 127
 """Steps between zero and the largest input, where inputs are quantized as a model runs."""
@@ -44,8 +68,8 @@ def output_variances(
     weighted = {
         op: original_op
         for op, original_op in pairs.items()
-        if compressed.operators[op].name in WEIGHTED
-        and getattr(_weights(original.graph, original_op), "constant", False)
+        if compressed.operators[op].name in _LINEAR
+        and _weights(original.graph, original_op) is not None
         and _weights(compressed, op) is not None
     }
     if not weighted:
@@ -72,6 +96,43 @@ def output_variances(
     return found
 
 
+def rounding_bound(
+    compressed: Graph, op: int, original: Graph, original_op: int, wanted: Real
+) -> Real:
+    """Return by how much rounded constants change the outputs of an operator without weights.
+
+    Args:
+        compressed: the graph of the compressed model.
+        op: position of the operator in it.
+        original: the graph of the original.
+        original_op: position of the operator that it was made from.
+        wanted: the outputs without rounding.
+
+    Returns:
+        What broadcasts with them; zeros where the operator is not known to hand on its constants.
+
+    """
+    name, most = compressed.operators[op].name, np.zeros(())
+    for first, second in constants_in_pairs(compressed, op, original, original_op):
+        # Half a step of each of the two: (a + b) / 2 is at most √((a² + b²) / 2).
+        halves = np.sqrt(6 * rounding_variance(compressed, first, original, second))
+        if name in _HANDING_ON:
+            most = most + halves.max(initial=0.0)
+        elif name in _SCALING and (values := original.real_values(second.index)) is not None:
+            sizes = np.where(np.isfinite(values) & (values != 0), np.abs(values), np.inf)
+            most = most + (halves / sizes).max(initial=0.0) * np.abs(wanted)
+    return most
+
+
+def rounds_unseen(graph: Graph, one: GraphOp) -> bool:
+    """Whether an operator rounds where no tensor of the graph shows it.
+
+    That is in a state, which carries errors on, or in another graph.
+    """
+    kept = any(graph.tensors[tensor].variable for tensor in one.inputs)
+    return kept or one.name in _WITH_GRAPHS
+
+
 def _summed(
     original: OriginalLayers,
     pairs: Mapping[int, int],
@@ -86,18 +147,24 @@ def _summed(
 
 
 def _weights(graph: Graph, index: int) -> GraphTensor | None:
-    """Return the only constant that an operator multiplies its only input with, or None."""
+    """Return what an operator multiplies its only input with, or None where that is not known.
+
+    It is the tensor that the operator reads: a constant, or what is prepared from one.
+    """
     one = graph.operators[index]
     fed = graph.fed(one)
     constants = [graph.tensors[tensor] for tensor in one.inputs if tensor not in fed]
     constants = [tensor for tensor in constants if len(tensor.shape) > 1]
-    return constants[0] if len(fed) == 1 and len(constants) == 1 else None
+    if len(fed) != 1 or len(constants) != 1 or graph.stored(constants[0].index) is None:
+        return None
+    return constants[0]
 
 
 def _squared_weights(graph: Graph, index: int) -> tuple[int, Real]:
     weights = _weights(graph, index)
-    assert weights is not None  # noqa: S101 - asked before
-    return weights.index, weights.real(graph.values(weights.index)) ** 2
+    real = None if weights is None else graph.real_values(weights.index)
+    assert weights is not None and real is not None  # noqa: S101, PT018 - asked before
+    return weights.index, real**2
 
 
 def _rounds_inputs(graph: Graph, index: int) -> bool:

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from edgeflare.core.answer import Answer
+from edgeflare.domains.image.image_tensor import image_tensor
 from edgeflare.domains.image.preprocess import PRESETS, ImageEncoder, Preprocess
 from edgeflare.models.evaluator import Evaluator
 from edgeflare.tasks.value_decoder import ValueAnswer
@@ -58,6 +59,8 @@ class Disagreement:
             and masks, of their distance, from 0 to 1.
         explained: another preprocessing of the second arm's input with which the two agree; None
             where none was found, or none was tried.
+        order: another order of the second arm's outputs, classes or values with which the two
+            agree, in a sentence; None where there is none.
 
     """
 
@@ -66,6 +69,7 @@ class Disagreement:
     varied: bool
     distance: float = 0.0
     explained: str | None = None
+    order: str | None = None
 
     @property
     def large(self) -> bool:
@@ -80,6 +84,7 @@ class Disagreement:
             "varied": self.varied,
             "distance": round(self.distance, 9),
             "explained": self.explained,
+            "order": self.order,
         }
 
 
@@ -162,6 +167,8 @@ def readings(
 
     """
     tensor = evaluator.signature.input
+    held = image_tensor(tensor, own.layout)
+    height, width, channels = held.shape
 
     def through(preprocess: Preprocess, turn: Callable[[Image], Image]) -> Read:
         def read(images: NDArray[np.uint8]) -> Probabilities:
@@ -175,11 +182,10 @@ def readings(
 
     def reversed_behind(images: NDArray[np.uint8]) -> Probabilities:
         encoded = ImageEncoder(own, tensor).encode(images)
-        return answer(np.ascontiguousarray(encoded[..., ::-1]))
+        return answer(np.ascontiguousarray(np.flip(encoded, held.channel_axis)))
 
-    channels, height, width = tensor.shape[-1], *tensor.shape[1:3]
     known: dict[str, Read] = {}
-    if len(tensor.shape) == 4 and channels >= 3:
+    if channels >= 3:
         known["read with its channels in reverse order"] = through(own, lambda one: one[..., ::-1])
         known["given its channels in reverse order, each preprocessed as its own"] = reversed_behind
     if height == width:
@@ -191,6 +197,13 @@ def readings(
     known["read as its negative"] = through(own, lambda one: 255 - one)
     for name, preset in PRESETS.items():
         fits = all(len(values) in (1, channels) for values in (preset.mean, preset.std))
-        if fits and preset != own:
-            known[f'preprocessed as by "{name}"'] = through(preset, same)
+        other = replace(
+            own,
+            scale=preset.scale,
+            mean=preset.mean,
+            std=preset.std,
+            channels=preset.channels,
+        )
+        if fits and other != own:
+            known[f'preprocessed as by "{name}"'] = through(other, same)
     return known

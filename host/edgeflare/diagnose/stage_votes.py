@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from contextlib import closing
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import closing, suppress
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
+from edgeflare.core.tensor import RawBatch
+from edgeflare.core.tensor_rows import GivenRows
 from edgeflare.devices.device import Device
 from edgeflare.diagnose.execution_modes import (
     OTHER_REPEATS,
@@ -21,7 +23,11 @@ from edgeflare.diagnose.execution_modes import (
     votes,
 )
 from edgeflare.diagnose.output_stage import OutputStage
+from edgeflare.errors import UserError
 from edgeflare.models.invocation import Invocation
+from edgeflare.models.pair_interface import PairInterface
+
+Described = TypeVar("Described")
 
 STAGE_VOTES = {
     "shipped": "device, its own stages",
@@ -40,6 +46,9 @@ class StageVotes:
         pair_outputs: the same raw outputs, read as the pair's other arms read theirs.
         pair_inputs: the input encoded as for the pair's other arms, and read as the device does.
         device_queries: inputs that were sent to the device for it.
+        pair_keys: the input encoded with the pair's value of one key and else as for the device,
+            by the key; of the keys that change what the model or the task is given, as far as
+            the queries suffice. Empty where the input stage changes no decision.
 
     """
 
@@ -47,22 +56,70 @@ class StageVotes:
     pair_outputs: Vote
     pair_inputs: Vote
     device_queries: int
+    pair_keys: Mapping[str, Vote] = field(default_factory=dict)
 
-    def to_json(self, described: Callable[[Vote], dict[str, Any]]) -> dict[str, Any]:
-        """Return plain JSON values; `described` returns those of a vote."""
+    def deciding_keys(self, equal: Vote) -> list[str]:
+        """Return the keys of which the pair's value alone gives the answer of equal stages."""
+        return [key for key, vote in self.pair_keys.items() if vote.agrees(equal)]
+
+    def to_json(self, described: Callable[[Vote], Described]) -> dict[str, Any]:
+        """Return the votes by their keys in explain.json, each as `described` returns it."""
         return {
             "shipped": described(self.shipped),
             "pair_outputs": described(self.pair_outputs),
             "pair_inputs": described(self.pair_inputs),
+            "pair_keys": {key: described(vote) for key, vote in self.pair_keys.items()},
         }
+
+
+def named_stage_votes(stages: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
+    """Yield the votes of `StageVotes.to_json`, or of a document, each with what it is called."""
+    for key, vote in stages.items():
+        if key in STAGE_VOTES:
+            yield STAGE_VOTES[key], vote
+    for key, vote in stages.get("pair_keys", {}).items():
+        yield f"device, the pair's {key} alone", vote
+
+
+def rows_with_one_key(
+    interface: PairInterface, given: Callable[[PairInterface], GivenRows]
+) -> dict[str, GivenRows]:
+    """Return what the device's input stage makes with the pair's value of one key.
+
+    Args:
+        interface: of the pair.
+        given: returns what an input stage makes; refuses one that does not fit the model.
+
+    Returns:
+        By the key, with the input's name before it where it has one: of all keys of inputs in which
+        device and pair differ, and that go with the device's other keys.
+
+    """
+    device = interface.on_device
+    found: dict[str, GivenRows] = {}
+    for at, (own, pairs) in enumerate(zip(device.inputs, interface.inputs, strict=True)):
+        for key in dict.fromkeys((*own.settings, *pairs.settings)):
+            if own.settings.get(key) == pairs.settings.get(key):
+                continue
+            settings = {**own.settings, key: pairs.settings.get(key)}
+            if key not in pairs.settings:
+                del settings[key]
+            inputs = list(device.inputs)
+            with suppress(UserError):  # it does not go with the others
+                inputs[at] = replace(own, settings=settings)
+                one = replace(device, inputs=tuple(inputs))
+                found[f"{own.name}.{key}".lstrip(".")] = given(one)
+    return found
 
 
 def ask_with_stages(
     device: Device,
     path: Path,
     invocation: Invocation,
-    own: tuple[NDArray[np.generic], OutputStage],
-    pairs: tuple[NDArray[np.generic], OutputStage],
+    own: tuple[GivenRows, OutputStage],
+    pairs: tuple[GivenRows, OutputStage],
+    single: Mapping[str, GivenRows],
+    most: int,
 ) -> list[StageVotes]:
     """Ask the device in its profile's mode about inputs, with each of its stages and the pair's.
 
@@ -70,8 +127,11 @@ def ask_with_stages(
         device: the device.
         path: the compressed model.
         invocation: how it is called.
-        own: the rows that the device's own input stage makes, and its own output stage.
+        own: what the device's own input stage makes, and its own output stage.
         pairs: the same of the pair.
+        single: what the device's own input stage makes with the pair's value of one key, by the
+            key.
+        most: device queries for each input; single keys that would need more are left out.
 
     Returns:
         The votes for each input.
@@ -87,15 +147,89 @@ def ask_with_stages(
         mode = mode_of_session(device.profile, session)
         signature = session.signature
         raw = repeated(session, own_rows, REPEATS)
-        asked = REPEATS
-        other_rows, other_raw = own_rows, raw
-        if not np.array_equal(own_rows, pair_rows):
-            other_rows, other_raw = pair_rows, repeated(session, pair_rows, OTHER_REPEATS)
+        pair_raw, asked = raw, REPEATS
+        if not np.array_equal(own_rows.rows, pair_rows.rows):
+            pair_raw = repeated(session, pair_rows, OTHER_REPEATS)
             asked += OTHER_REPEATS
-    table = zip(
-        votes(mode, own_stage, signature, own_rows, raw),
-        votes(mode, pair_stage, signature, own_rows, raw),
-        votes(mode, own_stage, signature, other_rows, other_raw),
-        strict=True,
+
+        def read(given: GivenRows, batches: Sequence[RawBatch]) -> list[Vote]:
+            return votes(mode, own_stage, signature, given, batches)
+
+        shipped, pair_inputs = read(own_rows, raw), read(pair_rows, pair_raw)
+        answers = []
+        for at, row in enumerate(zip(shipped, pair_inputs, strict=True)):
+            keys: dict[str, Vote] = {}
+            added = 0
+            if not row[0].agrees(row[1]):
+                known = [(own_rows.rows[at], raw), (pair_rows.rows[at], pair_raw)]
+                keys, added = _votes_on_keys(
+                    {key: _given_at(rows, at) for key, rows in single.items()},
+                    _given_at(own_rows, at),
+                    [(rows[None], [_at(one, at) for one in batches]) for rows, batches in known],
+                    lambda given: repeated(session, given, OTHER_REPEATS),
+                    read,
+                    most - REPEATS - OTHER_REPEATS,
+                )
+            answers.append((keys, asked + added))
+    pair_outputs = votes(mode, pair_stage, signature, own_rows, raw)
+    return [
+        StageVotes(*row, queries, keys)
+        for row, (keys, queries) in zip(
+            zip(shipped, pair_outputs, pair_inputs, strict=True), answers, strict=True
+        )
+    ]
+
+
+def _votes_on_keys(
+    single: Mapping[str, GivenRows],
+    own: GivenRows,
+    answered: list[tuple[NDArray[np.generic], Sequence[RawBatch]]],
+    ask: Callable[[GivenRows], Sequence[RawBatch]],
+    read: Callable[[GivenRows, Sequence[RawBatch]], list[Vote]],
+    most: int,
+) -> tuple[dict[str, Vote], int]:
+    """Return the votes on one input with single keys of the pair's, and the queries that it took.
+
+    Args:
+        single: what is made of it, by the key.
+        own: what the device's own stage makes of it.
+        answered: what the model was given, and its raw outputs; what is asked is added to it.
+        ask: asks the device.
+        read: reads votes from raw outputs; the task may read more than the model is given.
+        most: queries; keys that would need more are left out.
+
+    """
+    found: dict[str, Vote] = {}
+    queries = 0
+    for key, given in single.items():
+        if _equal(given, own):
+            continue
+        known = next((raw for rows, raw in answered if np.array_equal(rows, given.rows)), None)
+        if known is None:
+            if queries + OTHER_REPEATS > most:
+                continue
+            known = ask(given)
+            answered.append((given.rows, known))
+            queries += OTHER_REPEATS
+        (found[key],) = read(given, known)
+    return found, queries
+
+
+def _given_at(given: GivenRows, at: int) -> GivenRows:
+    """Return what is given for one of the inputs."""
+    features = None if given.features is None else given.features[at : at + 1]
+    return GivenRows(given.rows[at : at + 1], features)
+
+
+def _at(batch: RawBatch, at: int) -> RawBatch:
+    """Return the raw outputs on one of the inputs."""
+    failures, details = ({0: of[at]} if at in of else {} for of in (batch.failures, batch.details))
+    return RawBatch(batch.outputs[at : at + 1], failures, batch.busy_seconds, details)
+
+
+def _equal(one: GivenRows, other: GivenRows) -> bool:
+    """Whether two stages make the same for the model, and for the task that reads features."""
+    pairs = ((one.rows, other.rows), (one.features, other.features))
+    return all(
+        a is b or (a is not None and b is not None and np.array_equal(a, b)) for a, b in pairs
     )
-    return [StageVotes(*row, device_queries=asked) for row in table]

@@ -47,7 +47,7 @@ class Difference:
 def difference(tensor: GraphTensor, wanted: Values, got: Values) -> Difference:
     """Return the difference of `got` from `wanted`, both raw values of a tensor.
 
-    Values that are not finite are infinitely far from those that are.
+    Values that are not finite are as far as can be from all but equal ones.
     """
     equal = wanted.tobytes() == got.tobytes()
     units = None
@@ -56,10 +56,14 @@ def difference(tensor: GraphTensor, wanted: Values, got: Values) -> Difference:
     signal, seen = tensor.real(wanted).ravel(), tensor.real(got).ravel()
     if equal:
         return Difference(units, 0.0, 1.0, inf, 0.0, parted=False)
-    if not (np.isfinite(signal).all() and np.isfinite(seen).all()):
-        return Difference(units, _LARGEST, 0.0, -_LARGEST_DB, _LARGEST, parted=True)
-    noise = seen - signal
-    largest = float(np.abs(noise).max(initial=0.0))
+    apart = distances(signal, seen)
+    finite = np.isfinite(signal) & np.isfinite(seen)
+    if apart[~finite].any():
+        return Difference(units, LARGEST, 0.0, -_LARGEST_DB, LARGEST, parted=True)
+    signal, seen, noise = signal[finite], seen[finite], apart[finite]
+    if not signal.size:
+        return Difference(units, 0.0, 1.0, inf, 0.0, parted=False)
+    largest = float(noise.max())
     power, noise_power = float((signal**2).mean()), float((noise**2).mean())
     threshold = 0.0 if tensor.scales else FLOAT_NOISE * float(np.abs(signal).max(initial=0.0))
     return Difference(
@@ -72,7 +76,26 @@ def difference(tensor: GraphTensor, wanted: Values, got: Values) -> Difference:
     )
 
 
-_LARGEST = float(np.finfo(np.float64).max)
+LARGEST = float(2**53 - 1)
+"""How far values that are not finite are from others: the largest number that documents hold."""
+
+
+def distances(wanted: NDArray[np.float64], got: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return how far values are apart, which is infinity where one of both alone is not finite.
+
+    NaN and NaN are equal, and so are infinities of one sign.
+    """
+    with np.errstate(invalid="ignore", over="ignore"):
+        apart = np.abs(got - wanted)
+    same = (got == wanted) | (np.isnan(got) & np.isnan(wanted))
+    return np.where(same, 0.0, np.where(np.isnan(apart), np.inf, apart))
+
+
+def in_digits(value: float, form: str) -> str:
+    """Return a difference as people read it; of what is not finite, that."""
+    return "not finite" if value >= LARGEST else f"{value:{form}}"
+
+
 _LARGEST_DB = 999.0
 """Where one of the two is zero: JSON has no infinity."""
 

@@ -23,6 +23,7 @@ Name = Literal[
     "host-suspect",
     "unstable",
     "input-suspect",
+    "other-order",
     "input-stage",
     "output-stage",
     "both-stages",
@@ -53,8 +54,12 @@ Which = Literal[
     "runtime version",
     "machine",
     "device",
+    "faulty",
+    "coarse",
+    "spread",
 ]
-"""What causes the difference of device and twin; "device": nothing else that is known."""
+"""What causes the difference of device and twin; "device": nothing else that is known. The last
+three are what of compression is to blame: see `Grade`."""
 
 _KERNELS: dict[Kernels | None, Which] = {
     "xnnpack": "delegate",
@@ -74,7 +79,8 @@ class Verdict:
     Attributes:
         name: the verdict.
         why: the evidence that decided, in one sentence without its full stop.
-        which: which part of the kernels, for the verdicts "kernel" and "several"; else None.
+        which: which part of the kernels, for the verdicts "kernel" and "several"; what of
+            compression, for "compression"; None where it is not known, and of other verdicts.
         shares: the shares of compression and of the kernels in the change of the margin between
             the two labels, which add up to 1; None where they cannot be computed.
 
@@ -108,6 +114,7 @@ def judge(evidence: Evidence) -> Verdict:
     return (
         _unstable(evidence)
         or _other_stages(evidence)
+        or _other_order(evidence)
         or _wrong_input(evidence)
         or _failing(evidence)
         or _by_answers(evidence)
@@ -129,13 +136,20 @@ def _other_stages(evidence: Evidence) -> Verdict | None:
     if by_outputs != by_inputs:
         name = "output-stage" if by_outputs else "input-stage"
         how = (
-            "where the pair's output stage reads the same raw outputs"
+            "with the pair's output stage on the same raw outputs"
             if by_outputs
-            else "where the pair's input stage encodes the same input"
+            else "with the pair's input stage"
         )
+    if name == "input-stage" and (keys := stages.deciding_keys(equal)):
+        how += f", of which {' or '.join(keys)} alone decides"
     said, shipped = _in_full(evidence, equal), _in_full(evidence, stages.shipped)
-    why = f"the device gives {shipped}, and {how} {said}"
-    left = _wrong_input(evidence) or _failing(evidence) or _by_answers(evidence)
+    why = f"the device gives {shipped}, and {said} {how}"
+    left = (
+        _other_order(evidence)
+        or _wrong_input(evidence)
+        or _failing(evidence)
+        or _by_answers(evidence)
+    )
     return Verdict(name, why if left.name == "none" else f"{why}; then what is left is {left}")
 
 
@@ -157,6 +171,12 @@ def _unstable(evidence: Evidence) -> Verdict | None:
         now, then = evidence.named(device.label), _listed(evidence, evidence.recorded)
         return Verdict("unstable", f"the device now answers {now}, and {then} in the run")
     return None
+
+
+def _other_order(evidence: Evidence) -> Verdict | None:
+    """Return a verdict where an arm has outputs, classes or values in another order."""
+    order = next((found.order for found in evidence.seeds.values() if found.order), None)
+    return None if order is None else Verdict("other-order", order)
 
 
 def _wrong_input(evidence: Evidence) -> Verdict | None:
@@ -183,11 +203,16 @@ def _wrong_input(evidence: Evidence) -> Verdict | None:
 
 
 def _failing(evidence: Evidence) -> Verdict | None:
-    device, twin = evidence.device, evidence.twin
+    device, twin, original = evidence.device, evidence.twin, evidence.original
     if device.failure is None and twin.failure is None:
         return None
+    if original is not None and original.failure == device.failure == twin.failure:
+        return Verdict("none", f"all arms fail: {device.failure}")
     if device.failure is not None and twin.failure is not None:
-        return Verdict("compression", f"the file fails on the host too: {twin.failure}")
+        # Ordinary rounding makes no file fail.
+        found = evidence.compression_as
+        which: Which | None = None if found == "spread" else found
+        return Verdict("compression", f"the file fails on the host too: {twin.failure}", which)
     if twin.failure is not None:
         return Verdict("host-suspect", f"the twin fails and the device does not: {twin.failure}")
     which, why = _which(evidence)
@@ -203,7 +228,8 @@ def _by_answers(evidence: Evidence) -> Verdict:
         same = "no two arms deviate" if device.is_of_values else "all arms give the same label"
         return Verdict("none", same)
     if agree:
-        return Verdict("compression", _against_the_original(evidence), shares=shares)
+        why = _against_the_original(evidence)
+        return Verdict("compression", why, evidence.compression_as, shares)
     which, why = _which(evidence)
     if original is not None and not (original.agrees(twin) or original.agrees(device)):
         return Verdict("several", f"{_all_apart(evidence)}; {why}", which, shares)
@@ -359,25 +385,28 @@ def _shares(evidence: Evidence) -> tuple[float, float] | None:
 
     The margin is the probability of the original's label less that of the device's. Compression
     changes it from original to twin, the kernels from twin to device. Of texts and the like it is
-    the margin to the original's answer. Of values, their distances are the changes.
+    the margin to the original's answer, of several heads or frames that are too many to have joint
+    probabilities that of their scores. Of values, their distances are the changes.
     """
-    arms = (evidence.original, evidence.twin, evidence.device)
-    if evidence.device.is_of_values:
-        given = [arm.answer for arm in arms if arm is not None and arm.answer is not None]
-        if len(given) < len(arms) or any(one.failure for one in given):
-            return None
-        if not given[0].chooses:
-            return _shares_of_distance(evidence)
-        return _shares_of_margins([one.margin(given[0]) for one in given])
-    margins = []
-    for arm in arms:
-        if arm is None or not arm.probabilities:
-            return None
-        first, last = arms[0], arms[-1]
-        if first is None or last is None or first.label is None or last.label is None:
-            return None
-        margins.append(arm.probabilities[first.label] - arm.probabilities[last.label])
-    return _shares_of_margins(margins)
+    votes = [evidence.original, evidence.twin, evidence.device]
+    arms = [vote for vote in votes if vote is not None]
+    answers = [arm.answer for arm in arms if arm.answer is not None and not arm.answer.failure]
+    if len(answers) == len(votes) and not answers[0].chooses:
+        return _shares_of_distance(evidence)
+    margins = (
+        _margins_of_labels(arms)
+        if not answers or (answers[0].counted and len(answers[0].scores))
+        else [one.margin(answers[0]) for one in answers]
+    )
+    return _shares_of_margins(margins) if len(margins) == len(votes) else None
+
+
+def _margins_of_labels(arms: Sequence[Vote]) -> list[float]:
+    """Return the probability of the first arm's label less that of the last, of each arm."""
+    first, last = arms[0].label, arms[-1].label
+    if first is None or last is None:
+        return []
+    return [arm.probabilities[first] - arm.probabilities[last] for arm in arms if arm.probabilities]
 
 
 def _shares_of_margins(margins: Sequence[float]) -> tuple[float, float] | None:

@@ -8,8 +8,12 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from edgeflare.domains.npz_errors import NOT_AN_NPZ
+from edgeflare import array_file
+from edgeflare.array_file import NotArrays
 from edgeflare.errors import UserError
+
+_MOST_NAMES = 20
+"""Arrays of a file that a message names."""
 
 
 def read_npz(path: Path, wanted: Sequence[str]) -> dict[str, NDArray[np.generic]]:
@@ -20,16 +24,15 @@ def read_npz(path: Path, wanted: Sequence[str]) -> dict[str, NDArray[np.generic]
 
     """
     try:
-        with np.load(path, allow_pickle=False) as arrays:
-            keys = list(arrays)
-            read = {key: arrays[key] for key in wanted if key in keys}
-    except NOT_AN_NPZ as error:
+        archive = array_file.read_npz(path, wanted)
+    except NotArrays as error:
         raise UserError(
-            f"seeds {path}: not an .npz file of numeric arrays: write it with "
+            f"seeds {path}: not an .npz file of numeric arrays ({error}): write it with "
             f"numpy.savez(path, {wanted[0]}=..., labels=...)"
         ) from error
+    read = dict(archive.arrays)
     if wanted[0] not in read:
-        found = ", ".join(keys) or "no arrays at all"
+        found = ", ".join(archive.names[:_MOST_NAMES]) or "no arrays at all"
         raise UserError(
             f"seeds {path}: expected an array named {wanted[0]}, but the file has {found}"
         )
@@ -58,6 +61,27 @@ def labels_of(
             f"each of {count} {what}"
         )
     return labels.reshape((count, -1) if several else count).astype(np.int64)
+
+
+def targets_of(path: Path) -> NDArray[np.generic] | None:
+    """Return the array `targets`, (N, *shape); None where an `.npz` has none, and of a folder.
+
+    Raises:
+        UserError: it holds Python objects, or one value for all seeds.
+
+    """
+    if path.is_dir():
+        return None
+    try:
+        targets = array_file.read_npz(path, ("targets",)).arrays.get("targets")
+    except NotArrays as error:
+        raise UserError(
+            f"seeds {path}: targets cannot be read ({error}): write one array of numbers or texts,"
+            " (N, ...), padded with NaN where seeds have unlike numbers of objects"
+        ) from error
+    if targets is not None and not targets.ndim:
+        raise UserError(f"seeds {path}: targets are one value, expected one for each seed")
+    return targets
 
 
 def _one_hot(labels: NDArray[np.generic]) -> bool:

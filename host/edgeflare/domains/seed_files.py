@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection
 from pathlib import Path
 
+from edgeflare.core.seed_choice import SeedChoice, ids_of
 from edgeflare.errors import UserError
 from edgeflare.suggestion import path_suggestion
 
@@ -18,6 +19,15 @@ def seed_files(path: Path, suffixes: Collection[str]) -> list[Path]:
         for file in path.iterdir()
         if file.suffix.lower() in suffixes and not file.name.startswith(".") and file.is_file()
     )
+
+
+def chosen_files(
+    path: Path, suffixes: Collection[str], choice: SeedChoice
+) -> tuple[list[Path], tuple[int, ...]]:
+    """Return the files of a folder that are taken, by name, and the ids of their seeds."""
+    files = seed_files(path, suffixes)
+    places = choice.places(len(files))
+    return [files[place] for place in places.tolist()], ids_of(places)
 
 
 def require_seeds(path: Path, what: str) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -15,6 +15,8 @@ from edgeflare.fleet.plan.fleet_file import Fleet
 from edgeflare.fleet.record.fleet_folder import FleetFolder
 from edgeflare.fleet.record.fleet_state import FleetState
 from edgeflare.fleet.unit_runs import UnitRuns
+from edgeflare.record.folder import ClaimedFolder, FolderKind
+from edgeflare.run.run_directory import RUN
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +31,8 @@ class FleetWork:
         folder: for what comes of it.
         resume: whether it goes on with what is there.
         overwrite: whether it replaces what is there.
-        places: run directories that it is put into in the end, instead of what is there.
+        places: folders that it is put into in the end, instead of what is there.
+        kind: of them.
 
     """
 
@@ -41,6 +44,17 @@ class FleetWork:
     resume: bool = False
     overwrite: bool = False
     places: tuple[Path, ...] = ()
+    kind: FolderKind = RUN
+
+    def claimed(self, place: Path) -> ClaimedFolder:
+        """Claim one of the places before the work begins, so that it is there in the end.
+
+        Raises:
+            UserError: somebody else's files are there, or another process works there.
+
+        """
+        replaces = self.overwrite or self.resume
+        return self.kind.claim(place, overwrite=replaces, by="a command with --fleet")
 
 
 def campaign_of(*told: str) -> str:
@@ -71,18 +85,22 @@ def opened_fleet(
 
     """
     devices = work.fleet.places(work.classes)
-    lock = work.folder.claim(work.campaign, resume=work.resume, overwrite=work.overwrite)
-    try:
+    with ExitStack() as stack:
+        claimed = work.folder.claim(work.campaign, resume=work.resume, overwrite=work.overwrite)
+        stack.callback(claimed.close)
+        stack.callback(work.folder.remove_unused)
+        outputs = {one: stack.enter_context(work.claimed(one)) for one in work.places}
         with cluster(work.address, work.fleet):
             from edgeflare.fleet.cluster.ray_engine import RayEngine  # noqa: PLC0415 - an extra
 
             engine = RayEngine(work.fleet, work.classes, work.campaign)
             engine.require_same_versions()
             if not work.resume:
-                work.folder.begin(work.campaign, work.places)
+                work.folder.begin(work.campaign, [*outputs])
             runs = UnitRuns(
                 engine=engine,
                 folder=work.folder,
+                outputs=outputs,
                 state=FleetState(work.campaign),
                 places=devices,
                 cwd=os.getcwd(),
@@ -94,6 +112,3 @@ def opened_fleet(
                 yield runs
             finally:
                 runs.end()
-    finally:
-        work.folder.remove_unused()
-        os.close(lock)

@@ -7,6 +7,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 
 from edgeflare.errors import InfrastructureError, UserError
 from edgeflare.fleet.cluster.attempt_engine import AttemptEngine, EndedAttempt
@@ -20,6 +21,7 @@ from edgeflare.fleet.record.fleet_state import (
     UnitState,
 )
 from edgeflare.fleet.work.unit_attempt import AttemptOrder, AttemptResult
+from edgeflare.record.folder import ClaimedFolder
 
 FAILURES = 2
 """Attempts in a row that fail on a device before it gets no further work: one may be the link's."""
@@ -74,6 +76,7 @@ class UnitRuns:
         state: what people see.
         places: the devices.
         cwd: the folder that commands run in, so that the paths that they name are found.
+        outputs: the folders that what comes of the units is put into, claimed, by their paths.
         given: archived run directories, by the word that stands for each in commands.
         stopped: whether the user wants to stop.
         urgent: whether the user wants to stop at once.
@@ -89,6 +92,7 @@ class UnitRuns:
     cwd: str
     stopped: Callable[[], bool]
     shown: Callable[[FleetState], None]
+    outputs: Mapping[Path, ClaimedFolder] = field(default_factory=dict)
     given: dict[str, bytes] = field(default_factory=dict)
     _waiting: list[WorkUnit] = field(default_factory=list)
     _under_way: dict[str, _UnderWay] = field(default_factory=dict)

@@ -30,20 +30,22 @@ class InputAgreement:
     apart: tuple[tuple[str, str], ...]
 
 
-def agreements(outcomes: Mapping[str, Sequence[Outcome]], goal: Goal) -> list[InputAgreement]:
+def agreements(
+    outcomes: Mapping[str, Sequence[Outcome]], goals: Sequence[Goal]
+) -> list[InputAgreement]:
     """Compare what kernel sets decided on the same inputs.
 
     Args:
         outcomes: by kernel set, one for each input; with the arms that the goal compares.
-        goal: what counts as a deviation. Unless it counts ties, two kernel sets that differ by a
-            tie agree.
+        goals: what counts as a deviation, one for each input. Unless it counts ties, two kernel
+            sets that differ by a tie agree.
 
     Returns:
         One for each input.
 
     """
-    by_input = zip(*outcomes.values(), strict=True)
-    return [_agreement(dict(zip(outcomes, one, strict=True)), goal) for one in by_input]
+    by_input = zip(zip(*outcomes.values(), strict=True), goals, strict=True)
+    return [_agreement(dict(zip(outcomes, one, strict=True)), goal) for one, goal in by_input]
 
 
 def _agreement(outcomes: Mapping[str, Outcome], goal: Goal) -> InputAgreement:

@@ -6,7 +6,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, Literal
 
-from edgeflare.conform.shown.conform_words import is_new, worst_words
+from edgeflare.conform.shown.conform_words import (
+    is_new,
+    model_sentence,
+    tried_words,
+    worst_words,
+)
 from edgeflare.matrix.agreement import FEWEST
 from edgeflare.matrix.kernel_set_runs import KernelSetRun
 
@@ -51,6 +56,8 @@ class ConformFigures:
         alone: those of them that all other kernel sets which take them get right.
         new: findings that count for the exit code: the twin does not have them, and they are not
             known.
+        tried: how much of the user's model was tried, and why not the rest, in sentences; empty
+            where none was named.
 
     """
 
@@ -63,6 +70,7 @@ class ConformFigures:
     wrong: int
     alone: int
     new: int
+    tried: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,4 +156,12 @@ def _figures(
         wrong=states.count("wrong"),
         alone=sum(one == kernels for one in alone.values()),
         new=sum(map(is_new, document["findings"])),
+        tried=_tried(document),
     )
+
+
+def _tried(document: Document) -> str:
+    model = document["model"]
+    if model is None:
+        return ""
+    return " ".join([f"{tried_words(model, 'was')}.", *model_sentence(document)])

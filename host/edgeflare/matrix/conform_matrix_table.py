@@ -32,7 +32,12 @@ _RETRY_LEGEND: Final = (
 
 
 def print_conform_matrix(console: Console, matrix: ConformMatrix) -> None:
-    """Print a row for each kernel set, and a row for each operator that one gets wrong."""
+    """Print a row for each kernel set, and a row for each operator that one gets wrong.
+
+    Of a model that the user named, how much of its arithmetic was tried comes first.
+    """
+    for line in _tried(matrix):
+        console.print(printable(line), markup=False, highlight=False, soft_wrap=True)
     console.print(_table(_FIGURES, [_figures(one) for one in matrix.rows], 2))
     if matrix.cells:
         console.print(_table(_heads(matrix), _cells(matrix), len(_heads(matrix))))
@@ -45,13 +50,17 @@ def conform_matrix_markdown(matrix: ConformMatrix) -> str:
     """Return the same tables as Markdown."""
     parts = [
         "# Operators on the kernel sets of a device",
-        markdown_table(_FIGURES, [tuple(map(for_markdown, _figures(one))) for one in matrix.rows]),
+        *map(for_markdown, _tried(matrix)),
+        markdown_table(_FIGURES, [_figures(one) for one in matrix.rows]),
     ]
     if matrix.cells:
-        rows = [tuple(map(for_markdown, one)) for one in _cells(matrix)]
-        parts.append(markdown_table(_heads(matrix), rows))
+        parts.append(markdown_table(_heads(matrix), _cells(matrix)))
     refusals = map(for_markdown, _refusals(matrix))
     return "\n\n".join([*parts, *refusals, _LEGEND]) + "\n"
+
+
+def _tried(matrix: ConformMatrix) -> list[str]:
+    return [f"{row.kernels}: {row.tried}" for row in matrix.rows if row.tried]
 
 
 def _refusals(matrix: ConformMatrix) -> list[str]:
@@ -67,8 +76,7 @@ def print_retry_matrix(console: Console, matrix: RetryMatrix) -> None:
 
 def retry_matrix_markdown(matrix: RetryMatrix) -> str:
     """Return the same table as Markdown."""
-    rows = [tuple(map(for_markdown, one)) for one in _retries(matrix)]
-    table = markdown_table(_retry_heads(matrix), rows)
+    table = markdown_table(_retry_heads(matrix), _retries(matrix))
     title = "# Findings on the kernel sets of a device"
     return "\n\n".join([title, table, _RETRY_LEGEND]) + "\n"
 

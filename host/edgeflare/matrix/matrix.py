@@ -87,7 +87,8 @@ def matrix_of(
     """
     document = next(one.result for one in runs if one.result is not None)
     goal = Plan.from_json(document.plan).goal
-    agreement = agreements(outcomes, goal)
+    goals = [goal.unmutated if one.unmutated else goal for one in triggers]
+    agreement = agreements(outcomes, goals)
     deviating = Counter(name for one in agreement for name in one.deviating)
     alone = Counter(one.alone for one in agreement)
     rows = tuple(

@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any, Final
@@ -15,7 +14,8 @@ from edgeflare.matrix.conform_matrix import ConformMatrix
 from edgeflare.matrix.matrix import KernelSetFigures, Matrix
 from edgeflare.matrix.matrix_folder import MATRIX_DOCUMENT, MATRIX_TABLE
 from edgeflare.matrix.retry_matrix import RetryMatrix
-from edgeflare.run.run_directory import write_atomically
+from edgeflare.record.folder_contents import write_atomically
+from edgeflare.run.json_file import json_bytes
 
 SCHEMA: Final = "edgeflare.matrix/v1"
 
@@ -31,8 +31,7 @@ def write_matrix(document: dict[str, Any], markdown: str, out: Path) -> None:
         out: the folder.
 
     """
-    text = json.dumps(document, indent=1, ensure_ascii=False, allow_nan=False)
-    write_atomically(out / MATRIX_DOCUMENT, text.encode() + b"\n")
+    write_atomically(out / MATRIX_DOCUMENT, json_bytes(document))
     write_atomically(out / MATRIX_TABLE, markdown.encode())
 
 

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
-from contextlib import suppress
+from collections.abc import Collection, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Final
 
 from edgeflare.errors import UserError
-from edgeflare.run.run_directory import RunDirectory
+from edgeflare.record.folder import FolderKind, remove_files
+from edgeflare.record.folder_contents import FOLDER, list_as
+from edgeflare.run.run_directory import RUN, RunDirectory
 from edgeflare_protos.kernel_sets import KERNEL_SETS, Kernels
 
 MATRIX_DOCUMENT: Final = "matrix.json"
 MATRIX_TABLE: Final = "matrix.md"
+
+MATRIX: Final = FolderKind("matrix of kernel sets", files=(MATRIX_DOCUMENT, MATRIX_TABLE))
 
 
 def check_matrix_folder(out: Path, *, resume: bool, overwrite: bool) -> None:
@@ -30,27 +34,34 @@ def check_matrix_folder(out: Path, *, resume: bool, overwrite: bool) -> None:
             f"there is no run of a kernel set in {out} to go on with: correct --out, or leave"
             " --resume out"
         )
-    if not out.is_dir() or not any(out.iterdir()):
-        return
-    within = [out / MATRIX_DOCUMENT, *(out / kernels for kernels in KERNEL_SETS)]
-    if not any(one.exists() for one in within):
-        raise UserError(
-            f"{out} is neither empty nor of the runs of kernel sets: name another folder with --out"
-        )
-    if not (resume or overwrite):
-        raise UserError(
-            f"{out} holds the runs of kernel sets already: go on with --resume, replace them with"
-            " --overwrite, or name another folder with --out"
-        )
+    if not resume:
+        MATRIX.check(out, overwrite=overwrite)
     if overwrite:
         for kernels in KERNEL_SETS:
             RunDirectory.check(out / kernels, overwrite=True)
 
 
+@contextmanager
+def claimed_matrix(out: Path, *, resume: bool, overwrite: bool) -> Iterator[None]:
+    """Make or take the folder of a matrix, which no other process works in meanwhile.
+
+    Raises:
+        UserError: as of `check_matrix_folder`, or another process works there.
+
+    """
+    with MATRIX.take(
+        out, lambda: check_matrix_folder(out, resume=resume, overwrite=overwrite)
+    ) as claimed:
+        if not resume:
+            claimed.require_unchanged()
+        for kernels in KERNEL_SETS:
+            list_as(out, kernels, FOLDER)
+        yield
+
+
 def remove_tables(out: Path) -> None:
     """Remove what an earlier matrix says, since its runs went on or were replaced."""
-    for name in (MATRIX_DOCUMENT, MATRIX_TABLE):
-        (out / name).unlink(missing_ok=True)
+    remove_files(out, MATRIX_DOCUMENT, MATRIX_TABLE)
 
 
 def remove_other_runs(out: Path, ran: Collection[Kernels]) -> None:
@@ -66,8 +77,9 @@ def remove_other_runs(out: Path, ran: Collection[Kernels]) -> None:
     """
     for run in (out / kernels for kernels in KERNEL_SETS if kernels not in ran):
         if run.is_dir():
-            RunDirectory.claim(run, overwrite=True)
-            with suppress(OSError):  # what is not of the run stays
+            with RUN.claim(run, overwrite=True) as claimed:
+                claimed.empty()
+            with suppress(OSError):  # what is not of the run stays, in a folder that is still ours
                 run.rmdir()
 
 

@@ -42,7 +42,8 @@ _LEGEND = (
 )
 
 _TIES = (
-    " Two that differ by a tie alone decide alike, since ties are no deviations (--ties include);"
+    " Two that differ by a tie alone on a mutant decide alike, since there ties are no deviations"
+    " (--ties include);"
     " so of two that are called alike one may deviate."
 )
 
@@ -70,11 +71,11 @@ def to_markdown(matrix: Matrix) -> str:
     lines = [
         f"# {for_markdown(matrix.pair)}: the kernel sets of a device",
         "",
-        markdown_table(columns, [tuple(map(for_markdown, one)) for one in rows]),
+        markdown_table(columns, rows),
         "",
         *(f"- {for_markdown(line)}" for line in sentences(matrix)),
         "",
-        _legend(matrix),
+        for_markdown(_legend(matrix)),
         "",
     ]
     return "\n".join(lines)

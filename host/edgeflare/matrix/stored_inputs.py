@@ -20,6 +20,7 @@ class StoredTrigger:
         seed_id: of the seed that it was found from, which may be the input itself.
         sha256: of the file.
         input: what it holds.
+        unmutated: whether it is the seed itself, on which every changed decision counts.
 
     """
 
@@ -28,6 +29,7 @@ class StoredTrigger:
     seed_id: int
     sha256: str
     input: Input
+    unmutated: bool = False
 
 
 def stored_triggers(runs: Mapping[str, Path]) -> list[StoredTrigger]:
@@ -48,6 +50,8 @@ def stored_triggers(runs: Mapping[str, Path]) -> list[StoredTrigger]:
         for entry in past.suite:
             past.files(entry)
             stored = past.directory.load_input(entry.image)
-            trigger = StoredTrigger(name, entry.image, entry.seed_id, entry.sha256, stored)
+            trigger = StoredTrigger(
+                name, entry.image, entry.seed_id, entry.sha256, stored, entry.distortion.l2 == 0.0
+            )
             found.setdefault((entry.seed_id, entry.sha256), trigger)
     return sorted(found.values(), key=lambda one: (one.seed_id, one.run))

@@ -8,6 +8,7 @@ from typing import Protocol
 
 from edgeflare.models.dequantized_model import DEQUANTIZED, open_dequantized
 from edgeflare.models.evaluator import HostModel
+from edgeflare.models.invocation import Invocation
 from edgeflare.models.other_runtime import open_in_other_runtime
 from edgeflare.models.pair import Pair
 from edgeflare.models.tflite import OperatorMissing, check_model_file, open_tflite
@@ -18,6 +19,7 @@ __all__ = [
     "OperatorMissing",
     "compressed_bytes",
     "open_compressed",
+    "open_compressed_for",
     "open_member",
 ]
 
@@ -44,6 +46,25 @@ def open_compressed(pair: Pair, kernels: Kernels) -> CompressedModel:
 
     """
     return open_tflite(pair.executed, kernels, pair.interface.invocation)
+
+
+def open_compressed_for(
+    pair: Pair, kernels: Kernels, invocation: Invocation, *, input_seconds: float
+) -> CompressedModel:
+    """Open it to be called in another way than the pair says; see `open_compressed`.
+
+    Args:
+        pair: whose.
+        kernels: the host's kernels that run it.
+        invocation: how it is called.
+        input_seconds: time that one input may take.
+
+    Raises:
+        UserError: also if the runtime cannot call it so.
+        InfrastructureError: no worker process can be started.
+
+    """
+    return open_tflite(pair.executed, kernels, invocation, input_seconds=input_seconds)
 
 
 @contextmanager

@@ -9,7 +9,8 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from edgeflare.core.tensor import RawBatch, Tensor
+from edgeflare.core.tensor import RawBatch, Tensor, dequantize, float_tensors
+from edgeflare.core.tensor_rows import GivenRows, pack_rows, unpack_rows
 from edgeflare.models.evaluator import Evaluator, Signature
 from edgeflare.models.pair_interface import PairInterface
 from edgeflare.models.post_processing import PostProcessedRows
@@ -31,11 +32,11 @@ class DecoderRows(Protocol):
     def outputs(self) -> tuple[Tensor, ...]:
         """The tensors of a row that is made."""
 
-    def made_of(self, inputs: NDArray[np.generic], batch: RawBatch) -> RawBatch:
+    def made_of(self, given: GivenRows, batch: RawBatch) -> RawBatch:
         """Return a batch as decoders read it.
 
         Args:
-            inputs: the rows that the model was given.
+            given: what the model was given.
             batch: what it made of them.
 
         Raises:
@@ -48,19 +49,53 @@ def decoder_rows(interface: PairInterface, signature: Signature) -> DecoderRows 
     """Return what makes the rows that decoders read; None where they read the model's own."""
     if interface.post_processing is not None:
         return PostProcessedRows(interface.post_processing, signature.outputs)
-    return InputsBeforeOutputs(signature) if interface.opened_task.reads_inputs else None
+    task = interface.opened_task
+    if not task.reads_inputs:
+        return None
+    return InputsBeforeOutputs(signature, before_quantization=task.reads_features)
 
 
 class InputsBeforeOutputs:
     """Rows that begin with the model's inputs, for tasks that compare the two."""
 
-    def __init__(self, signature: Signature) -> None:
-        self.outputs = (*signature.inputs, *signature.outputs)
+    def __init__(self, signature: Signature, *, before_quantization: bool) -> None:
+        """Begin with what the model was given, or with that before it was quantized."""
+        self._inputs = signature.inputs
+        first = float_tensors(signature.inputs) if before_quantization else signature.inputs
+        self._quantized = first == signature.inputs
+        self.outputs = (*first, *signature.outputs)
 
-    def made_of(self, inputs: NDArray[np.generic], batch: RawBatch) -> RawBatch:
-        """Return the batch with the inputs before the outputs."""
-        rows = np.concatenate([_bytes(inputs), _bytes(batch.outputs)], axis=1)
+    def made_of(self, given: GivenRows, batch: RawBatch) -> RawBatch:
+        """Return the batch with the inputs before the outputs.
+
+        Where features are wanted and not known, as of an input that only exists as a model takes
+        it, they are what that stands for.
+        """
+        first = given.rows
+        if not self._quantized:
+            first = self._real(given.rows) if given.features is None else given.features
+        rows = np.concatenate([_bytes(first), _bytes(batch.outputs)], axis=1)
         return replace(batch, outputs=rows)
+
+    def _real(self, rows: NDArray[np.generic]) -> NDArray[np.generic]:
+        arrays = [
+            dequantize(array, tensor).astype(np.float32) if tensor.scale else array
+            for array, tensor in zip(unpack_rows(self._inputs, rows), self._inputs, strict=True)
+        ]
+        return pack_rows(float_tensors(self._inputs), arrays)
+
+
+def submit(evaluator: Evaluator, given: GivenRows) -> Future[RawBatch]:
+    """Begin to run a batch of which the task may read more than the model is given.
+
+    Args:
+        evaluator: as `as_read_by` returns it.
+        given: what the model is given.
+
+    """
+    if isinstance(evaluator, _WithDecoderRows):
+        return evaluator.submit_given(given)
+    return evaluator.submit(given.rows)
 
 
 class _WithDecoderRows:
@@ -73,17 +108,21 @@ class _WithDecoderRows:
 
     def submit(self, inputs: NDArray[np.generic]) -> Future[RawBatch]:
         """Begin to run a batch; see `Evaluator`."""
+        return self.submit_given(GivenRows(inputs))
+
+    def submit_given(self, given: GivenRows) -> Future[RawBatch]:
+        """Begin to run a batch of which more is known than the model is given."""
         whole: Future[RawBatch] = Future()
 
         def put_together(done: Future[RawBatch]) -> None:
             try:
-                made = self._rows.made_of(inputs, done.result())
+                made = self._rows.made_of(given, done.result())
             except BaseException as error:  # else whoever waits for the batch waits forever
                 whole.set_exception(error)
             else:
                 whole.set_result(made)
 
-        self._evaluator.submit(inputs).add_done_callback(put_together)
+        self._evaluator.submit(given.rows).add_done_callback(put_together)
         return whole
 
     def close(self) -> None:

@@ -9,6 +9,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from edgeflare.core.task import OutputMaker
 from edgeflare.core.tensor import RawBatch, Tensor
 from edgeflare.models.invocation import Invocation
 
@@ -69,3 +70,6 @@ class HostModel(Evaluator, Protocol):
     @property
     def invocation(self) -> Invocation:
         """How the model is called, with its own names."""
+
+    def makers(self) -> tuple[OutputMaker | None, ...]:
+        """Return of each output the operator that it is from; nothing of an unknown graph."""

@@ -82,12 +82,13 @@ def rewired(operator: Any, others: Mapping[int, int], *, linear: bool = False) -
 
 
 def replace_constant(model: Any, tensor: int, values: NDArray[np.generic]) -> None:
-    """Give a constant of the main graph other raw values; float32 ones are not quantized."""
+    """Give a tensor of the main graph constant raw values; float32 ones are not quantized."""
     graph = model.subgraphs[0]
     buffer = schema.BufferT()
     buffer.data = np.frombuffer(np.ascontiguousarray(values).tobytes(), np.uint8)
     graph.tensors[tensor] = copy.copy(graph.tensors[tensor])
     graph.tensors[tensor].buffer = len(model.buffers)
+    graph.tensors[tensor].sparsity = None
     if values.dtype == np.float32:
         graph.tensors[tensor].type = schema.TensorType.FLOAT32
         graph.tensors[tensor].quantization = None

@@ -43,17 +43,6 @@ class Part:
     outputs: tuple[int, ...]
 
 
-def reason_not_cuttable(graph: Graph) -> str:
-    """Return why a graph cannot be cut, as the end of a sentence; empty where it can."""
-    if any(tensor.isVariable for tensor in graph.model.subgraphs[0].tensors):
-        return "it keeps a state from one run to the next"
-    for one in graph.layers:
-        for tensor in (*graph.fed(one), *one.outputs):
-            if not graph.tensors[tensor].dtype:
-                return f"tensor {graph.tensors[tensor].name!r} is of a type without numbers"
-    return ""
-
-
 def extract(graph: Graph, first: int, last: int, *, expose: Collection[int] = ()) -> Part:
     """Cut out the operators `first` … `last`, both included.
 
@@ -65,7 +54,7 @@ def extract(graph: Graph, first: int, last: int, *, expose: Collection[int] = ()
 
     Raises:
         ValueError: there are no such operators, or none of them is reached by the input.
-        UserError: the graph cannot be cut.
+        UserError: an input or an output of the part cannot be read.
 
     """
     if not 0 <= first <= last < len(graph.operators):
@@ -73,11 +62,11 @@ def extract(graph: Graph, first: int, last: int, *, expose: Collection[int] = ()
     chosen = [one for one in graph.layers if first <= one.index <= last]
     if not chosen:
         raise ValueError(f"the operators {first} … {last} only prepare constants")
-    _require_cuttable(graph)
     whole = len(chosen) == len(graph.layers)
     inputs = graph.inputs if whole else _read_from_outside(graph, chosen)
     outputs = graph.outputs if whole else _outputs(graph, chosen)
     outputs = (*outputs, *(tensor for tensor in expose if tensor not in outputs))
+    _require_readable(graph, (*inputs, *outputs))
     model = changeable_copy(graph)
     main = model.subgraphs[0]
     main.operators = [main.operators[one.index] for one in _with_preparations(graph, chosen)]
@@ -99,70 +88,86 @@ def isolate(
 
     Args:
         graph: the whole.
-        chosen: positions of the operators, in execution order.
-        constants: other raw values for constants, by tensor; float32 ones take the place of
-            quantized ones too.
+        chosen: positions of the operators, in any order.
+        constants: other raw values for constants, or for what is prepared from them, by tensor;
+            float32 ones take the place of quantized ones too.
         linear: leave out fused activations.
 
     Raises:
-        UserError: the graph cannot be cut.
+        UserError: an input or an output of the part cannot be read.
 
     """
-    _require_cuttable(graph)
     model = changeable_copy(graph)
     main = model.subgraphs[0]
     all_operators = main.operators
     operators = [graph.operators[index] for index in chosen]
     inputs: list[int] = []
     main.inputs, main.operators = [], []
+    constants = constants or {}
     isolated = {one.index for one in operators}
-    for one in _with_preparations(graph, operators):
-        if one.index not in isolated:
-            main.operators.append(all_operators[one.index])
-            continue
+    prepared = _with_preparations(graph, operators, constants.keys())
+    main.operators = [all_operators[one.index] for one in prepared if one.index not in isolated]
+    for one in operators:
         given = {tensor: add_duplicate(model, tensor) for tensor in graph.fed(one)}
         main.inputs += given.values()
         inputs += given
         main.operators.append(rewired(all_operators[one.index], given, linear=linear))
     outputs = tuple(tensor for one in operators for tensor in one.outputs)
+    _require_readable(graph, (*inputs, *outputs))
     main.outputs = list(outputs)
-    for tensor, values in (constants or {}).items():
+    for tensor, values in constants.items():
         replace_constant(model, tensor, values)
     return Part(packed(model), tuple(inputs), outputs)
 
 
-def crossing_tensors(graph: Graph, behind: int, until: int) -> tuple[int, ...]:
+def readable_outputs(graph: Graph, layers: Iterable[GraphOp]) -> list[int]:
+    """Return the tensors that layers put out and that can be read."""
+    made = [tensor for one in layers for tensor in one.outputs]
+    return [tensor for tensor in made if graph.tensors[tensor].dtype]
+
+
+def is_readable(graph: Graph, first: int, last: int) -> bool:
+    """Whether all that the operators `first` … `last` put out for elsewhere can be read."""
+    ends = _outputs(graph, [one for one in graph.layers if first <= one.index <= last])
+    return bool(ends) and all(graph.tensors[tensor].dtype for tensor in ends)
+
+
+def crossing_tensors(graph: Graph, behind: int, until: Collection[int]) -> tuple[int, ...]:
     """Return the tensors that the layers behind an operator read from the layers before.
 
     Args:
         graph: the whole.
         behind: position of the operator.
-        until: the tensor at which the last of these layers ends.
+        until: the tensors at which these layers end.
 
     """
     return _read_from_outside(graph, _between(graph, behind, until))
 
 
-def extract_tails(graph: Graph, behind: Iterable[int], until: int) -> Part:
+def tail_ends(graph: Graph, behind: int, until: Collection[int]) -> tuple[int, ...]:
+    """Return which of some tensors are made behind an operator."""
+    return tuple(tensor for tensor in until if graph.made_by[tensor] > behind)
+
+
+def extract_tails(graph: Graph, behind: Iterable[int], until: Collection[int]) -> Part:
     """Put tails of the graph into one model, each independent of the others.
 
-    So one run returns what other intermediate values would lead to. The inputs of each end are
-    in the order of `crossing_tensors`.
+    So one run returns what other intermediate values would lead to. The inputs of each tail are
+    in the order of `crossing_tensors`, its outputs in that of `tail_ends`.
 
     Args:
         graph: the whole.
         behind: positions of operators; a tail of at least one layer begins behind each.
-        until: the tensor at which all of them end.
+        until: the tensors at which all of them end, each made by an operator.
 
     Raises:
-        UserError: the graph cannot be cut.
+        UserError: an input or an output of the part cannot be read.
 
     """
-    _require_cuttable(graph)
     model = changeable_copy(graph)
     main = model.subgraphs[0]
     all_operators: list[Any] = main.operators
-    main.inputs, main.outputs, inputs = [], [], list[int]()
+    main.inputs, main.outputs, inputs, outputs = [], [], list[int](), list[int]()
     starts = list(behind)
     longest = _between(graph, min(starts), until)
     main.operators = [
@@ -172,23 +177,31 @@ def extract_tails(graph: Graph, behind: Iterable[int], until: int) -> Part:
     ]
     for start in starts:
         layers, crossing = _between(graph, start, until), crossing_tensors(graph, start, until)
-        made = (tensor for one in layers for tensor in one.outputs)
-        copies = {tensor: add_duplicate(model, tensor) for tensor in (*crossing, *made)}
+        _require_readable(graph, crossing)
+        made = [tensor for one in layers for tensor in one.outputs]
+        kept = {t for one in layers for t in one.inputs if graph.tensors[t].variable}
+        copies = {tensor: add_duplicate(model, tensor) for tensor in (*crossing, *made, *kept)}
         inputs += crossing
         main.inputs += [copies[tensor] for tensor in crossing]
         main.operators += [rewired(all_operators[one.index], copies) for one in layers]
-        main.outputs.append(copies[until])
-    return Part(packed(model), tuple(inputs), (until,) * len(starts))
+        ends = tail_ends(graph, start, until)
+        outputs += ends
+        main.outputs += [copies[tensor] for tensor in ends]
+    return Part(packed(model), tuple(inputs), tuple(outputs))
 
 
-def _require_cuttable(graph: Graph) -> None:
-    if why := reason_not_cuttable(graph):
-        raise UserError(f"{graph.source} cannot be cut into parts: {why}")
+def _require_readable(graph: Graph, ends: Iterable[int]) -> None:
+    for tensor in ends:
+        if not graph.tensors[tensor].dtype:
+            raise UserError(
+                f"{graph.source} cannot be cut here: {graph.describe(tensor)} cannot be read"
+            )
 
 
-def _between(graph: Graph, behind: int, until: int) -> list[GraphOp]:
-    """Return the layers behind an operator, up to the one that makes a tensor."""
-    return [one for one in graph.layers if behind < one.index <= graph.made_by[until]]
+def _between(graph: Graph, behind: int, until: Collection[int]) -> list[GraphOp]:
+    """Return the layers behind an operator, up to the last one that makes one of some tensors."""
+    last = max(graph.made_by[tensor] for tensor in until)
+    return [one for one in graph.layers if behind < one.index <= last]
 
 
 def _read_from_outside(graph: Graph, chosen: Sequence[GraphOp]) -> tuple[int, ...]:
@@ -215,10 +228,12 @@ def _outputs(graph: Graph, chosen: Sequence[GraphOp]) -> tuple[int, ...]:
     )
 
 
-def _with_preparations(graph: Graph, chosen: Sequence[GraphOp]) -> list[GraphOp]:
-    """Add the operators that prepare constants for the chosen ones."""
+def _with_preparations(
+    graph: Graph, chosen: Sequence[GraphOp], known: Collection[int] = ()
+) -> list[GraphOp]:
+    """Add the operators that prepare constants for the chosen ones, except tensors in `known`."""
     needed = {one.index for one in chosen}
-    waiting = [tensor for one in chosen for tensor in one.inputs]
+    waiting = [tensor for one in chosen for tensor in one.inputs if tensor not in known]
     while waiting:
         maker = graph.made_by.get(waiting.pop())
         if maker in graph.preparing and maker not in needed:

@@ -40,17 +40,6 @@ def describe_host(original: str | None) -> dict[str, Any]:
     }
 
 
-def host_processor() -> str:
-    """Return the machine of the host and its processor's features."""
-    described = machine.describe()
-    return " ".join((described.machine, *described.cpu_features))
-
-
-def host_runtime() -> str:
-    """Return name and version of the runtime of the host's kernel sets."""
-    return str(runtime_info())
-
-
 def _original_runtime(original: str) -> str:
     suffix = Path(original).suffix.lower()
     if suffix == ".tflite":

@@ -10,6 +10,7 @@ from math import prod
 import numpy as np
 from numpy.typing import NDArray
 
+from edgeflare.core.task import OutputMaker
 from edgeflare.core.tensor import RawBatch
 from edgeflare.models.evaluator import Signature
 from edgeflare.models.invocation import ONCE
@@ -37,6 +38,11 @@ class InProcessModel:
     def submit(self, inputs: NDArray[np.generic]) -> Future[RawBatch]:
         """Begin to run a batch; see `Evaluator`."""
         return self._thread.submit(self._run, inputs)
+
+    @staticmethod
+    def makers() -> tuple[OutputMaker | None, ...]:
+        """Return nothing: the graph is not known."""
+        return ()
 
     def close(self) -> None:
         """End the thread; batches that it has not begun are given up."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, replace
+from dataclasses import replace
 from typing import Any
 
 from edgeflare.domains.image.preprocess import PRESETS, Preprocess, preset
@@ -92,10 +92,10 @@ def _without_device(said: Settings, *, from_file: bool) -> PairInterface:
     invocation = Invocation(
         said.signature or "", said.shapes or {}, said.state or {}, said.frames or 0
     )
-    if bool(invocation.state) != bool(invocation.frames):
+    if invocation.state and not invocation.frames:
         raise UserError(
-            "a model with a state is run frame by frame: say both, frames = the steps of one clip,"
-            " and [state] with the output that feeds each input of the next frame"
+            "a model with a state is run frame by frame: say frames = the steps of one clip beside"
+            " [state]"
         )
     tables = (said.inputs or {}).items()
     for name in invocation.state:
@@ -110,7 +110,7 @@ def _without_device(said: Settings, *, from_file: bool) -> PairInterface:
 def _only_input(said: Settings, from_file: bool) -> tuple[PairInput, ...]:
     domain = said.domain or DEFAULT_DOMAIN
     if domain == DEFAULT_DOMAIN:
-        return (PairInput("", domain, asdict(_preprocess(said, from_file))),)
+        return (PairInput("", domain, _preprocess(said, from_file).to_json()),)
     _refuse_preprocessing(said, f"the domain is {domain!r}")
     return (PairInput("", domain),)
 
@@ -135,7 +135,7 @@ def _input(name: str, table: dict[str, Any]) -> PairInput:
 
 
 def _refuse_preprocessing(said: Settings, why: str) -> None:
-    for key in ("preset", "scale", "mean", "std", "resize", "channels"):
+    for key in ("preset", "scale", "mean", "std", "resize", "channels", "layout", "rounding"):
         if getattr(said, key) is not None:
             raise UserError(
                 f"{key} is preprocessing of images at the top level, but {why}: write it under"
@@ -155,7 +155,7 @@ def _preprocess(said: Settings, from_file: bool) -> Preprocess:
     for key in ("mean", "std"):
         if key in changes:
             changes[key] = tuple(changes[key])
-    for key in ("resize", "channels"):
+    for key in ("resize", "channels", "layout", "rounding"):
         if getattr(said, key) is not None:
             changes[key] = getattr(said, key)
     return replace(preset(said.preset or "unit"), **changes)

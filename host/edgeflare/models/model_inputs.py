@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from copy import copy
 from dataclasses import dataclass, replace
 from math import prod
 from pathlib import Path
@@ -11,10 +12,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from edgeflare.core.encoder import Encoder
+from edgeflare.core.encoder import DifferentiableEncoder, Encoder
+from edgeflare.core.seed_choice import ALL_SEEDS, SeedChoice, ids_of, take
 from edgeflare.core.seeds import Seeds
-from edgeflare.core.tensor import Tensor, without_ones
-from edgeflare.core.tensor_rows import pack_rows, unpack_rows
+from edgeflare.core.tensor import Tensor, float_tensors, in_one_order, without_ones
+from edgeflare.core.tensor_rows import GivenRows, pack_rows, unpack_rows
+from edgeflare.domains.frames.frames_domain import FramesDomain
+from edgeflare.domains.image.image_domain import ImageDomain
+from edgeflare.domains.image.image_tensor import image_tensor
+from edgeflare.domains.npz_arrays import targets_of
 from edgeflare.errors import UserError
 from edgeflare.models.pair_input import PairInput
 from edgeflare.models.pair_interface import PairInterface
@@ -43,7 +49,8 @@ class ModelInputs:
             tensors: all inputs of the model but those that a state feeds.
             model: what the user calls the model, for messages.
             like: those of the pair's other model, whose shapes tell inputs apart that have other
-                names here.
+                names here. Seeds have its shapes: an array with its last dimension first here, or
+                its first one last, is transposed for this model.
 
         Raises:
             UserError: an input is not described, or what is described is no input, or does not
@@ -53,27 +60,77 @@ class ModelInputs:
         self._tensors, self._task = tuple(tensors), interface.opened_task
         shapes = None if like is None else like.tensors
         self._at = match_inputs(interface.inputs, tensors, model, shapes)
-        self._searched = interface.searched
+        self._described, self._searched = interface.inputs, interface.searched
         self._fixed = tuple(one for one in interface.inputs if not one.search)
         self._shapes = [
             one.opened_domain.input_shape(self.tensor(one), model) for one in self._searched
         ]
         self._sizes = [prod(shape) for shape in self._shapes]
         self.shape = self._shapes[0] if len(self._shapes) == 1 else (sum(self._sizes),)
-        for one, size in zip(self._searched, self._sizes, strict=True):
-            if like is not None and size != like.size(one):
+        self._axes = {} if like is None else self._transposed(interface.inputs, like, model)
+
+    def _transposed(
+        self, described: Sequence[PairInput], like: ModelInputs, model: str
+    ) -> dict[str, _Axes]:
+        """Return the inputs whose values another model takes in another order.
+
+        Raises:
+            UserError: one is, and it is no array or not certain in which; or one takes more.
+
+        """
+        found = {}
+        for one in described:
+            mine, its = self.tensor(one), like.tensor(one)
+            shape, wanted = one.opened_domain.input_shape(mine, model), like.shape_of(one)
+            if prod(shape) != prod(wanted):
                 raise UserError(
-                    f"{model}: input {self.tensor(one).name!r} takes {size} values, but that of the"
-                    f" other model {like.size(one)}: both models have to take inputs of one size"
+                    f"{model}: input {mine.name!r} takes {prod(shape)} values, but that of the"
+                    f" other model {prod(wanted)}: both models have to take inputs of one size"
                 )
+            if in_one_order(shape, wanted):
+                continue
+            axes = _Axes.between(wanted, shape) if one.domain == "array" else None
+            if axes is None:
+                raise UserError(
+                    f"{model}: input {mine.name!r} is {mine.shape}, and that of the other model"
+                    f" {its.shape}, which has its values in another order: convert both models with"
+                    " inputs of one shape"
+                )
+            found[one.name] = axes
+        return found
+
+    def _encoder(self, one: PairInput) -> Encoder:
+        """Return what encodes one of the pair's inputs, as the seeds have it."""
+        tensor, axes = self.tensor(one), self._axes.get(one.name)
+        if axes is None:
+            return one.opened_domain.encoder(tensor)
+        encoder = one.opened_domain.encoder(replace(tensor, shape=(1, *axes.seed)))
+        assert isinstance(encoder, DifferentiableEncoder)  # noqa: S101 - of arrays
+        return _TransposingEncoder(encoder, axes)
+
+    @property
+    def picture_sizes(self) -> tuple[tuple[int, int], ...]:
+        """The (height, width) of each input that is a picture, or may be one by its shape."""
+        sizes = []
+        for one in self._described:
+            domain, tensor = one.opened_domain, self.tensor(one)
+            if isinstance(domain, ImageDomain | FramesDomain):
+                height, width, _ = domain.input_shape(tensor)[-3:]
+            else:
+                try:
+                    height, width, _ = image_tensor(tensor).shape
+                except UserError:
+                    continue
+            sizes.append((height, width))
+        return tuple(sizes)
 
     def tensor(self, one: PairInput) -> Tensor:
         """Return the model's input that is one of the pair's."""
         return self._tensors[self._at[one.name]]
 
-    def size(self, one: PairInput) -> int:
-        """Return how many values one of the searched inputs has."""
-        return self._sizes[self._searched.index(one)]
+    def shape_of(self, one: PairInput) -> tuple[int, ...]:
+        """Return the shape that one of the pair's inputs has in seeds."""
+        return one.opened_domain.input_shape(self.tensor(one))
 
     @property
     def tensors(self) -> Mapping[str, Tensor]:
@@ -85,8 +142,12 @@ class ModelInputs:
         """The pair's names of the inputs that the search leaves as a seed has them."""
         return tuple(one.name for one in self._fixed)
 
-    def load(self, path: Path, limit: int | None = None) -> Seeds:
+    def load(self, path: Path, choice: SeedChoice = ALL_SEEDS) -> Seeds:
         """Load seeds as those of the pair are given.
+
+        Args:
+            path: of an `.npz` file, or a folder.
+            choice: which of them are taken.
 
         Raises:
             UserError: there are none, or they do not fit.
@@ -102,15 +163,13 @@ class ModelInputs:
         def loaded(one: PairInput, shape: tuple[int, ...]) -> Seeds:
             array = one.array or (one.name if one.domain == "array" or several else "")
             # Of several arrays each is read whole, so that unlike numbers of seeds are noticed.
-            return one.opened_domain.load_seeds(path, shape, array, None if several else limit)
+            mine = ALL_SEEDS if several else choice
+            return one.opened_domain.load_seeds(path, shape, array, mine)
 
         parts = [
             loaded(one, shape) for one, shape in zip(self._searched, self._shapes, strict=True)
         ]
-        fixed = {
-            one.name: loaded(one, one.opened_domain.input_shape(self.tensor(one))).inputs
-            for one in self._fixed
-        }
+        fixed = {one.name: loaded(one, self.shape_of(one)).inputs for one in self._fixed}
         counts = {len(part.inputs) for part in parts} | {len(rows) for rows in fixed.values()}
         if len(counts) > 1:
             raise UserError(
@@ -119,15 +178,40 @@ class ModelInputs:
             )
         first = self._with_class_labels(parts[0], path)
         if len(parts) == 1 and not fixed:
-            return first
+            return self._with_targets(first, path, choice)
         whole = [part.inputs.reshape(len(part), -1) for part in parts]
-        return replace(
+        inputs = first.inputs if len(parts) == 1 else np.concatenate(whole, axis=1)
+        places = choice.places(len(first), first.labels)
+        seeds = replace(
             first,
-            inputs=(first.inputs if len(parts) == 1 else np.concatenate(whole, axis=1))[:limit],
-            labels=None if first.labels is None else first.labels[:limit],
-            names=first.names[:limit],
-            fixed={name: rows[:limit] for name, rows in fixed.items()},
+            inputs=take(inputs, places),
+            labels=None if first.labels is None else take(first.labels, places),
+            names=tuple(first.names[place] for place in places),
+            fixed={name: take(rows, places) for name, rows in fixed.items()},
+            ids=ids_of(places),
         )
+        return self._with_targets(seeds, path, choice)
+
+    def _with_targets(self, seeds: Seeds, path: Path, choice: SeedChoice) -> Seeds:
+        """Return seeds with what the array `targets` of their file says is right.
+
+        Raises:
+            UserError: there is not one for each seed, or there are labels too.
+
+        """
+        arrays = {one.array or one.name for one in (*self._searched, *self._fixed)}
+        targets = None if "targets" in arrays else targets_of(path)
+        if targets is None:
+            return seeds
+        if seeds.labels is not None:
+            raise UserError(f"seeds {path} have both labels and targets: remove what is not right")
+        count, at = len(seeds), [*seeds.seed_ids]
+        if len(targets) <= at[-1] or (choice.takes_all and len(targets) > count):
+            raise UserError(
+                f"seeds {path}: there are {len(targets)} targets, expected one for each of"
+                f" {max(count, at[-1] + 1)} seeds"
+            )
+        return replace(seeds, targets=targets[at])
 
     def _with_class_labels(self, seeds: Seeds, path: Path) -> Seeds:
         """Return seeds without labels where they are several for each, and no classes.
@@ -145,9 +229,34 @@ class ModelInputs:
         note = f"{several}: the task {self._task.name} ignores them"
         return replace(seeds, labels=None, notes=(note,))
 
+    @property
+    def features(self) -> ModelInputs | None:
+        """These inputs before they are quantized, in float32.
+
+        None where the pair's task does not read them, or no input is quantized.
+        """
+        floats = float_tensors(self._tensors)
+        if not self._task.reads_features or floats == self._tensors:
+            return None
+        made = copy(self)
+        made._tensors = floats
+        return made
+
+    def given(self, seeds: Seeds) -> GivenRows:
+        """Return what the model is given for some inputs, each with the id of its seed."""
+        features = self.features
+        rows, real = (
+            None
+            if one is None
+            else model_rows(one.encoder(), one.fixed(seeds), seeds.inputs, seeds.seed_ids)
+            for one in (self, features)
+        )
+        assert rows is not None  # noqa: S101 - of the inputs themselves
+        return GivenRows(rows, real)
+
     def encoder(self) -> Encoder:
         """Return what encodes searched inputs: for the only input, or rows of all searched ones."""
-        encoders = [one.opened_domain.encoder(self.tensor(one)) for one in self._searched]
+        encoders = [*map(self._encoder, self._searched)]
         if len(encoders) == 1:
             return encoders[0]
         tensors = [self.tensor(one) for one in self._searched]
@@ -161,13 +270,11 @@ class ModelInputs:
         if len(self._at) == 1:
             return None
         encoded = {
-            self._at[one.name]: one.opened_domain.encoder(self.tensor(one)).encode(
-                seeds.fixed[one.name]
-            )
+            self._at[one.name]: self._encoder(one).encode(seeds.fixed[one.name])
             for one in self._fixed
         }
         searched = tuple(self._at[one.name] for one in self._searched)
-        return FixedInputs(self._tensors, searched, encoded, seeds.ids)
+        return FixedInputs(self._tensors, searched, encoded, seeds.place)
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,14 +285,14 @@ class FixedInputs:
         tensors: all inputs of the model, in its order.
         searched: the positions of the searched ones among them, in the order of the pair.
         encoded: the others by their positions, (seeds, *row) each.
-        ids: of the seeds, in their order there; empty where they are 0, 1, ….
+        place: where a seed is among them, by its id.
 
     """
 
     tensors: tuple[Tensor, ...]
     searched: tuple[int, ...]
     encoded: Mapping[int, NDArray[np.generic]]
-    ids: tuple[int, ...] = ()
+    place: Callable[[int], int]
 
     def beside(self, encoded: NDArray[np.generic], seed_ids: Sequence[int]) -> NDArray[np.generic]:
         """Return the rows of a batch for the model; see `pack_rows`.
@@ -195,7 +302,8 @@ class FixedInputs:
             seed_ids: the seed of each input of it.
 
         """
-        places = [self.ids.index(one) for one in seed_ids] if self.ids else list(seed_ids)
+        # Nothing is beside inputs that are all searched, and these may be of other seeds.
+        places = [*map(self.place, seed_ids)] if self.encoded else []
         arrays = {at: rows[places] for at, rows in self.encoded.items()}
         mine = unpack_rows([self.tensors[at] for at in self.searched], encoded)
         arrays |= dict(zip(self.searched, mine, strict=True))
@@ -216,6 +324,63 @@ def model_rows(
     """
     encoded = encoder.encode(inputs)
     return encoded if fixed is None else fixed.beside(encoded, seed_ids)
+
+
+@dataclass(frozen=True, slots=True)
+class _Axes:
+    """How a model has an array whose channels come first where those of the seeds are last.
+
+    Attributes:
+        seed: the shape in the seeds.
+        squeezed: the same without dimensions of 1.
+        source: the axis of `squeezed` that moves.
+        destination: where to.
+        shape: in the model.
+
+    """
+
+    seed: tuple[int, ...]
+    squeezed: tuple[int, ...]
+    source: int
+    destination: int
+    shape: tuple[int, ...]
+
+    @classmethod
+    def between(cls, seed: tuple[int, ...], shape: tuple[int, ...]) -> _Axes | None:
+        """Return the axis that moves from one end to the other; None where none does."""
+        squeezed = without_ones(seed)
+        ends = {
+            (-1, 0): (*squeezed[-1:], *squeezed[:-1]),
+            (0, -1): (*squeezed[1:], *squeezed[:1]),
+        }
+        for (source, destination), moved in ends.items():
+            if moved == without_ones(shape):
+                return cls(seed, squeezed, source, destination, shape)
+        return None
+
+
+class _TransposingEncoder:
+    """Encodes arrays as the seeds have them, and moves an axis then."""
+
+    def __init__(self, encoder: DifferentiableEncoder, axes: _Axes) -> None:
+        self._encoder, self._axes = encoder, axes
+
+    def encode(self, inputs: NDArray[Any]) -> NDArray[np.generic]:
+        """Return the rows of a batch, in the model's shape."""
+        axes, count = self._axes, len(inputs)
+        encoded = self._encoder.encode(inputs).reshape(count, *axes.squeezed)
+        # Axes from the end stand where they do without the batch, those from the start behind it.
+        source, destination = (
+            one if one < 0 else one + 1 for one in (axes.source, axes.destination)
+        )
+        moved = np.moveaxis(encoded, source, destination)
+        return np.ascontiguousarray(moved).reshape(count, *axes.shape)
+
+    def pulled_back(self, gradient: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return a gradient by the values of an array as the seeds have it."""
+        axes = self._axes
+        moved = gradient.reshape(without_ones(axes.shape))
+        return self._encoder.pulled_back(np.moveaxis(moved, axes.destination, axes.source))
 
 
 class _JoinedEncoder:
@@ -292,8 +457,18 @@ def _fitting(
     by_name = [n for n, tensor in enumerate(tensors) if tensor.name == one.tensor_name]
     if by_name or not like:
         return by_name[:1]
-    shape = without_ones(like[one.name].shape)
-    return [n for n in free if without_ones(tensors[n].shape) == shape]
+    other = like[one.name]
+    alike = [n for n in free if without_ones(tensors[n].shape) == without_ones(other.shape)]
+    return alike or [n for n in free if _take_the_same(one, tensors[n], other)]
+
+
+def _take_the_same(one: PairInput, tensor: Tensor, other: Tensor) -> bool:
+    """Whether two inputs take the same inputs, as those do that have channels first and last."""
+    try:
+        shapes = [one.opened_domain.input_shape(of) for of in (tensor, other)]
+    except UserError:
+        return False
+    return shapes[0] == shapes[1]
 
 
 def _require_each_once(found: Mapping[str, int], names: Sequence[str], has: str) -> None:

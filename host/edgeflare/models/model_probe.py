@@ -64,7 +64,12 @@ class Probe(Protocol):
 
 
 class HostProbe:
-    """A probe on the host, in a worker process."""
+    """A probe on the host, in a worker process.
+
+    Attributes:
+        shapes: those of the tensors that `run` returns.
+
+    """
 
     def __init__(
         self, content: bytes, kernels: Kernels, *, threads: int = 1, capture: bool = False
@@ -99,6 +104,7 @@ class HostProbe:
         self._specs = self._model.outputs
         self.given = tuple(spec.index for spec in self._model.inputs)
         self.made = tuple(spec.index for spec in self._specs)
+        self.shapes = tuple(tuple(spec.shape) for spec in self._specs)
 
     def run(self, inputs: Sequence[Values]) -> tuple[Values, ...]:
         """Run the model once; see `Probe`."""

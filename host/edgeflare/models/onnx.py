@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from edgeflare.core.tensor import Tensor
-from edgeflare.domains.image.image_tensor import CHANNELS
 from edgeflare.errors import UserError
 from edgeflare.models.evaluator import Signature
 from edgeflare.models.in_process import InProcessModel
@@ -20,28 +20,42 @@ if TYPE_CHECKING:
     import onnxruntime
     from numpy.typing import NDArray
 
-_DTYPES = {"tensor(float)": "float32", "tensor(int8)": "int8", "tensor(uint8)": "uint8"}
+_DTYPES = {
+    "tensor(float)": "float32",
+    "tensor(float16)": "float16",
+    "tensor(double)": "float64",
+    **{
+        f"tensor({name})": name
+        for bits in (8, 16, 32, 64)
+        for name in (f"int{bits}", f"uint{bits}")
+    },
+    "tensor(bool)": "bool",
+}
+"""Numpy's names of the types, by onnxruntime's."""
+
 _QUIET = 4
 
 
-def open_onnx(path: Path) -> InProcessModel:
+def open_onnx(path: Path, compressed: Sequence[int] = ()) -> InProcessModel:
     """Load an ONNX model with one input and one output.
 
-    An input is an image in NCHW when its second dimension is a number of channels and its last is
-    not; the signature is NHWC all the same. Symbolic dimensions count as 1, so a model with a
-    dynamic batch dimension is invoked on one input at a time; threads: one.
+    Symbolic dimensions of the input have the sizes of the compressed model's, its channels first or
+    last, and count as 1 where that does not fit; so a model with a dynamic batch is invoked on one
+    input at a time. Threads: one.
+
+    Args:
+        path: the file.
+        compressed: the shape of the compressed model's input.
 
     Raises:
-        UserError: onnxruntime is not installed, the file is missing or refused, or it has several
-            inputs or outputs.
+        UserError: onnxruntime is not installed, the file is missing or refused, it has several
+            inputs or outputs, or does not run in this shape.
 
     """
     check_model_file(path)
     session = _session(path)
-    inputs, outputs = _tensors(session.get_inputs()), _tensors(session.get_outputs())
-    planar = len(inputs) == 1 and is_planar(inputs[0].shape)
-    if planar:
-        inputs = [_interleaved(inputs[0])]
+    inputs = _tensors(session.get_inputs(), compressed)
+    outputs = _tensors(session.get_outputs(), ())
     for role, tensors in (("input", inputs), ("output", outputs)):
         if len(tensors) != 1:
             names = ", ".join(repr(tensor.name) for tensor in tensors) or "none"
@@ -54,21 +68,16 @@ def open_onnx(path: Path) -> InProcessModel:
                 f"{path}: {role} {tensors[0].name!r} is {tensors[0].dtype}, but of an ONNX model"
                 f" {', '.join(_DTYPES.values())} are supported: convert the model so"
             )
-    signature = Signature(tuple(inputs), tuple(outputs))
-    name = signature.input.name
+    (given,), (made,), name = inputs, outputs, inputs[0].name
+    if any(not isinstance(size, int) for size in session.get_outputs()[0].shape[1:]):
+        made = replace(made, shape=_shape_of_run(session, given, path))
+    signature = Signature((given,), (made,))
 
     def invoke(one: NDArray[np.generic]) -> NDArray[np.generic]:
-        if planar:
-            one = np.ascontiguousarray(one.transpose(0, 3, 1, 2))
         output: NDArray[np.generic] = session.run(None, {name: one})[0]
         return output
 
     return InProcessModel(signature, invoke)
-
-
-def is_planar(shape: Sequence[int]) -> bool:
-    """Tell whether an image input is NCHW."""
-    return len(shape) == 4 and shape[1] in CHANNELS and shape[3] not in CHANNELS
 
 
 def _session(path: Path) -> onnxruntime.InferenceSession:
@@ -90,17 +99,39 @@ def _session(path: Path) -> onnxruntime.InferenceSession:
         ) from refused
 
 
-def _tensors(nodes: Sequence[onnxruntime.NodeArg]) -> list[Tensor]:
+def _tensors(nodes: Sequence[onnxruntime.NodeArg], like: Sequence[int]) -> list[Tensor]:
     return [
-        Tensor(
-            node.name,
-            tuple(size if isinstance(size, int) else 1 for size in node.shape),
-            _DTYPES.get(node.type, node.type),
-        )
+        Tensor(node.name, _sized(node.shape, like), _DTYPES.get(node.type, node.type))
         for node in nodes
     ]
 
 
-def _interleaved(tensor: Tensor) -> Tensor:
-    batch, channels, height, width = tensor.shape
-    return Tensor(tensor.name, (batch, height, width, channels), tensor.dtype)
+def _sized(shape: Sequence[int | str | None], like: Sequence[int]) -> tuple[int, ...]:
+    """Return a shape without symbolic dimensions: they are those of another one, where it fits."""
+    known = tuple(like)
+    orders = [known]
+    if len(known) == 4:
+        orders += [(known[0], known[3], *known[1:3]), (known[0], *known[2:], known[1])]
+    for order in orders:
+        pairs = zip(shape, order, strict=False)
+        if len(order) == len(shape) and all(s == o or not isinstance(s, int) for s, o in pairs):
+            return order
+    return tuple(size if isinstance(size, int) else 1 for size in shape)
+
+
+def _shape_of_run(
+    session: onnxruntime.InferenceSession, given: Tensor, path: Path
+) -> tuple[int, ...]:
+    """Return the shape that the output has for an input in its shape.
+
+    Raises:
+        UserError: the model does not run in it.
+
+    """
+    try:
+        (made,) = session.run(None, {given.name: np.zeros(given.shape, given.dtype)})
+    except Exception as refused:  # onnxruntime's errors share no base class
+        raise UserError(
+            f"{path} does not run on an input of shape {given.shape}: {reason(refused)}"
+        ) from refused
+    return tuple(made.shape)

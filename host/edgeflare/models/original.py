@@ -46,9 +46,9 @@ def open_original(pair: Pair, compressed: ModelInputs) -> HostModel:
             f"{source}: an original with several inputs, a state, fixed shapes or a signature has"
             " to be a .tflite file: convert it"
         )
-    if suffix == ".onnx":
-        return open_onnx(Path(source))
     (tensor,) = compressed.tensors.values()
+    if suffix == ".onnx":
+        return open_onnx(Path(source), tensor.shape)
     # An image without a dimension for its channels has one for the function.
     as_image = (1, *compressed.shape)
     return open_callable(source, as_image if prod(as_image) == prod(tensor.shape) else tensor.shape)

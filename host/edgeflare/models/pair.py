@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from edgeflare.errors import UserError
+from edgeflare.models.agreed_functions import keep_agreed
 from edgeflare.models.interface_settings import read_interface
 from edgeflare.models.pair_file import FILE, Settings, read_settings
 from edgeflare.models.pair_interface import PairInterface
@@ -183,7 +184,8 @@ def load_pair(
     """
     given = given or Settings()
     trust = granted(trust) if isinstance(trust, bool) else trust
-    file = None if folder is None else _file(folder, seeds_option)
+    options = f"--original, --compressed and {seeds_option}"
+    file = None if folder is None else _file(folder, options)
     said = given if file is None else given.over(read_settings(file))
     if said.compressed is None:
         raise UserError(_missing(file, "compressed", "compressed.tflite"))
@@ -203,6 +205,9 @@ def load_pair(
     if file is not None:
         original = said.original if given.original is None else None
         _require_trust(file, (original, *interface.functions), trust)
+    if trust.keeps:  # what is loaded here is agreed to, by what was typed at the latest
+        for function in filter(None, (said.original, *interface.functions)):
+            keep_agreed(function)
     return Pair(
         name=name,
         original=said.original,
@@ -213,6 +218,22 @@ def load_pair(
         notes=tuple(notes),
         fold_shapes=bool(said.fold_shapes),
     )
+
+
+def model_or_compressed(path: Path) -> Path:
+    """Return the path of a model: the path itself, or the compressed model of the pair that it is.
+
+    Raises:
+        UserError: the pair cannot be read, or names no compressed model.
+
+    """
+    if not path.is_dir() and path.suffix != ".toml":
+        return path
+    file = _file(path, "the path of a .tflite file")
+    compressed = read_settings(file).compressed
+    if compressed is None:
+        raise UserError(_missing(file, "compressed", "compressed.tflite"))
+    return Path(compressed)
 
 
 def _require_trust(file: Path, functions: Sequence[str | None], trust: Trust) -> None:
@@ -233,9 +254,9 @@ def _require_trust(file: Path, functions: Sequence[str | None], trust: Trust) ->
         )
 
 
-def _file(folder: Path, seeds_option: str) -> Path:
+def _file(folder: Path, options: str) -> Path:
+    """Return the file of a pair; `options` are what may be given in its place, for messages."""
     file = folder if folder.suffix == ".toml" else folder / FILE
-    options = f"--original, --compressed and {seeds_option}"
     if not folder.exists():
         like = path_suggestion(folder, lambda one: (one / FILE).is_file())
         raise UserError(

@@ -3,34 +3,28 @@
 from __future__ import annotations
 
 import os
-import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any, get_args
 
-if sys.version_info >= (3, 11):
-    import tomllib
-else:
-    import tomli as tomllib
-
+from edgeflare.core.tensor import Layout, Rounding
 from edgeflare.domains.image.preprocess import PRESETS, Channels, Resize
 from edgeflare.errors import UserError
+from edgeflare.outside_text import read_toml
 from edgeflare.python_callable import is_callable
-from edgeflare.regular_file import read_regular
 from edgeflare.suggestion import suggestion
 from edgeflare.tasks.classification import Outputs
 from edgeflare.tasks.detection.anchor_file import read_anchors
 
 FILE = "pair.toml"
 
-MOST_BYTES = 2**20
-"""The largest size of a `pair.toml`, which may come from a stranger."""
-
 _CHOICES = {
     "preset": tuple(PRESETS),
     "resize": get_args(Resize),
     "channels": get_args(Channels),
+    "layout": get_args(Layout),
+    "rounding": get_args(Rounding),
     "outputs": ("auto", *get_args(Outputs)),
 }
 
@@ -50,6 +44,8 @@ class Settings:
         std: see `Preprocess`.
         resize: none, stretch or center-crop.
         channels: rgb or bgr.
+        layout: NHWC or NCHW; see `Preprocess`.
+        rounding: half-away, half-even or truncate; see `quantize`.
         classes: names of the classes.
         domain: name of the domain of the models' only input.
         outputs: auto, logits or probabilities.
@@ -78,6 +74,8 @@ class Settings:
     std: Sequence[float] | None = None
     resize: str | None = None
     channels: str | None = None
+    layout: str | None = None
+    rounding: str | None = None
     classes: Sequence[str] | None = None
     domain: str | None = None
     outputs: str | None = None
@@ -117,18 +115,17 @@ class Settings:
 def read_settings(path: Path) -> Settings:
     """Read a `pair.toml`; its paths are relative to its folder.
 
-    `resize` and `channels` belong to `[preprocess]`, and are taken at the top level too.
+    `resize`, `channels`, `layout` and `rounding` belong to `[preprocess]`, and are taken at the top
+    level too.
 
     Raises:
         UserError: the file cannot be read, or a key or a value is not what it may be.
 
     """
     try:
-        table = tomllib.loads(read_regular(path, MOST_BYTES).decode())
+        table = read_toml(path)
     except OSError as error:
         raise UserError(f"{path} cannot be read: {error.strerror}") from error
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise UserError(f"{path} is not valid TOML: {error}") from error
     preprocess = table.pop("preprocess", {})
     if not isinstance(preprocess, dict):
         raise UserError(f"{path}: preprocess has to be a table: write [preprocess] above its keys")
@@ -268,7 +265,7 @@ _TEXT = (_text, 'text, such as "…"')
 _NUMBER = (_number, "a number, such as 255.0")
 _NUMBERS = (_numbers, "a number, or a list of one for each channel")
 _TEXTS = (_texts, 'a list of names, such as ["cat", "dog"]')
-_IMAGES = {"resize": _TEXT, "channels": _TEXT}
+_IMAGES = dict.fromkeys(("resize", "channels", "layout", "rounding"), _TEXT)
 _INTERFACE = {
     "task": (_task, 'a name, such as "classification", or a table [task] with a name'),
     "inputs": (_tables, "a table [inputs.NAME] for each input"),

@@ -108,7 +108,7 @@ class PairInterface:
         if self.task != DEFAULT_TASK or task:
             fields |= {"task": self.task, "task_settings": dict(self.task_settings)}
         if self.domain_name == DEFAULT_DOMAIN and isinstance(self.domain, ImageDomain):
-            fields["preprocess"] = asdict(self.domain.preprocess)
+            fields["preprocess"] = self.domain.preprocess.to_json()
         else:
             (first, *_) = self.searched
             fields |= {"domain": first.domain, "domain_settings": dict(first.settings)}

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from edgeflare.core.tensor import RawBatch, Tensor, dequantize
-from edgeflare.core.tensor_rows import row_layout, tensor_bytes, unpack_rows
+from edgeflare.core.tensor_rows import GivenRows, row_layout, tensor_bytes, unpack_rows
 from edgeflare.crash_report import keep_traceback
 from edgeflare.errors import UserError
 from edgeflare.python_callable import load_callable, reason
@@ -126,7 +126,7 @@ class PostProcessedRows:
 
     def made_of(
         self,
-        inputs: NDArray[np.generic],  # noqa: ARG002 - of the protocol
+        given: GivenRows,  # noqa: ARG002 - of the protocol
         batch: RawBatch,
     ) -> RawBatch:
         """Return what the function makes of each row.

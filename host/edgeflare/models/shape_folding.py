@@ -18,7 +18,7 @@ from ai_edge_litert import schema_py_generated as schema
 from edgeflare.errors import UserError
 from edgeflare.models.graph_copy import changeable_copy, packed
 from edgeflare.models.invocation import ONCE, Invocation
-from edgeflare.models.model_probe import HostProbe, ProbeFailed, Values
+from edgeflare.models.model_probe import HostProbe, ProbeFailed, ProbeRefused, Values
 from edgeflare.models.tflite import check_model_file
 from edgeflare.models.tflite_graph import Graph, GraphOp
 from edgeflare.models.tflite_writer import Writer
@@ -88,6 +88,54 @@ def fold_shapes(
         one for index, one in enumerate(writer.graph.operators) if index not in dropped
     ]
     return ShapeFolding(writer.content(), tuple(one.name for one in folded))
+
+
+def with_fixed_shapes(content: bytes, source: str, invocation: Invocation) -> bytes:
+    """Give a model the shapes that its tensors have when it runs, its inner ones too.
+
+    A file stores 1 for what an invocation fixes, and for what the model computes as it runs, such
+    as the number of frames of a sound.
+
+    Args:
+        content: a `.tflite` file.
+        source: what the user calls it, for messages.
+        invocation: its `shapes` are those of the inputs.
+
+    Returns:
+        A file that runs alike without the invocation; the same one where it stores those shapes.
+
+    Raises:
+        UserError: the model cannot be read, or the host's kernels do not run it in these shapes.
+        InfrastructureError: no worker process can be started.
+
+    """
+    graph = Graph(content, source)
+    shapes = _fixed_shapes(graph, invocation)
+    if not shapes and not any(map(_is_open, graph.model.subgraphs[0].tensors)):
+        return content
+    writer = Writer(content)
+    for index, shape in shapes.items():
+        writer.graph.tensors[index].shape = np.asarray(shape, np.int32)
+    try:
+        with HostProbe(writer.content(), "builtin", capture=True) as probe:
+            shapes |= dict(zip(probe.made, probe.shapes, strict=True))
+    except ProbeRefused:
+        if invocation.shapes:
+            raise
+        return content
+    if all(graph.tensors[index].shape == shape for index, shape in shapes.items()):
+        return content
+    for index, shape in shapes.items():
+        writer.graph.tensors[index].shape = np.asarray(shape, np.int32)
+        writer.graph.tensors[index].shapeSignature = None
+    return writer.content()
+
+
+def _is_open(tensor: Any) -> bool:
+    """Whether a tensor has a size beyond that of the batch for which the file stores 1."""
+    signature = () if tensor.shapeSignature is None else tensor.shapeSignature
+    shape = () if tensor.shape is None else tensor.shape
+    return any(pair == (1, -1) for pair in zip(shape[1:], signature[1:], strict=False))
 
 
 def asks_for_shapes(path: Path) -> bool:

@@ -10,11 +10,15 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from edgeflare.core.task import OutputMaker
 from edgeflare.core.tensor import RawBatch, Tensor
 from edgeflare.core.tensor_rows import row_layout
 from edgeflare.errors import InfrastructureError, UserError
 from edgeflare.models.evaluator import Signature
 from edgeflare.models.invocation import ONCE, Invocation
+from edgeflare.models.stored_values import PACKED
+from edgeflare.models.tflite_file import declared_inputs, is_flatbuffer
+from edgeflare.models.tflite_graph import Graph
 from edgeflare.suggestion import path_suggestion
 from edgeflare_agent.runtime import (
     IsolatedModel,
@@ -34,6 +38,9 @@ class WorkerDied(InfrastructureError):  # noqa: N818 - a fact about the process,
     """The process of a model died, and another one does not live; the message says how."""
 
 
+_MOST_BYTES = 2**32
+"""Of a model's file: a flatbuffer has half of it at most, and its constants may lie behind it."""
+
 _NO_OPERATOR = re.compile(r" has no (custom )?operator ")
 """How the agent's runtime says so, in one line like whatever else it refuses a model for."""
 
@@ -44,6 +51,7 @@ def open_tflite(
     invocation: Invocation = ONCE,
     threads: int = 1,
     launcher: Sequence[str] | None = None,
+    input_seconds: float = Options.input_timeout_seconds,
 ) -> TFLiteModel:
     """Load a model into a worker process.
 
@@ -53,16 +61,23 @@ def open_tflite(
         invocation: its signature, fixed shapes, state and frames, if any.
         threads: threads of the interpreter.
         launcher: the command that starts the worker's Python; None for this one.
+        input_seconds: time that one input may take.
 
     Raises:
         OperatorMissing: the host's runtime lacks an operator that the model needs.
         UserError: the file is missing or empty, or the runtime refuses it, or the invocation does
-            not fit it, or one of its tensors holds no numbers.
+            not fit it or leaves the size of an input open, or one of its tensors holds no numbers.
         InfrastructureError: no worker process can be started.
 
     """
     check_model_file(path)
-    options = Options(kernels=kernels, threads=threads, invocation=invocation)
+    _require_runnable(path, invocation)
+    options = Options(
+        kernels=kernels,
+        threads=threads,
+        invocation=invocation,
+        input_timeout_seconds=input_seconds,
+    )
     try:
         model = IsolatedModel.open(path, options, launcher)
     except ModelRejected as rejected:
@@ -80,10 +95,10 @@ def open_tflite(
 
 
 def check_model_file(path: Path) -> None:
-    """Refuse a model file that is not there or has nothing in it.
+    """Refuse a model file that is not there, has nothing in it, or more than is read.
 
     Raises:
-        UserError: there is no such file, it is a folder, or it is empty.
+        UserError: there is no such file, it is a folder, it is empty, or larger than models are.
 
     """
     if not path.exists():
@@ -92,8 +107,69 @@ def check_model_file(path: Path) -> None:
         )
     if not path.is_file():
         raise UserError(f"{path} is not a model file: give the path of a file")
-    if not path.stat().st_size:
+    size = path.stat().st_size
+    if not size:
         raise UserError(f"the model file {path} is empty: copy or convert it again")
+    if size > _MOST_BYTES:
+        raise UserError(
+            f"the model file {path} has {size:,} bytes, and at most {_MOST_BYTES:,} are read: give"
+            " a smaller one"
+        )
+
+
+def _require_runnable(path: Path, invocation: Invocation) -> None:
+    """Refuse a model whose inputs are open, or hold no numbers.
+
+    A file that is none of the format is left to the runtime, which says more.
+    """
+    content = path.read_bytes()
+    if not is_flatbuffer(content):
+        return
+    try:
+        graph = Graph(content, str(path))
+    except UserError as error:
+        why = str(error).removeprefix(f"{path}: ")
+        raise UserError(f"{path} does not load, copy it or convert it again: {why}") from error
+    _require_sizes(graph, path, invocation)
+    if not invocation.signature:  # whose graph may be another one; the runtime refuses there
+        _require_numbers(graph, path)
+
+
+def _require_sizes(graph: Graph, path: Path, invocation: Invocation) -> None:
+    """Refuse a model whose input has a size that only the pair can know.
+
+    Converters store 1 for a dynamic dimension, and what runs so has an image of one pixel, or does
+    not load. A batch of 1 is meant, and so are the steps of a clip that is run frame by frame.
+    """
+    if invocation.state or invocation.frames:
+        return
+    for name, stored, declared in declared_inputs(graph.model, invocation.signature):
+        beyond = slice(0 if len(stored) == 1 else 1, None)
+        pairs = zip(stored[beyond], declared[beyond], strict=False)
+        if name not in invocation.shapes and (1, -1) in pairs:
+            sizes = ", ".join("…" if size < 0 else str(size) for size in declared[1:])
+            fixed = f"1, {sizes}" if sizes else "…"
+            raise UserError(
+                f"{path}: the shape of input {name} is dynamic, ({', '.join(map(str, declared))}): "
+                f'say which it has here, in pair.toml: shapes = {{"{name}" = [{fixed}]}}'
+            )
+
+
+def _require_numbers(graph: Graph, path: Path) -> None:
+    """Refuse a model that takes or gives what cannot be given values, or compared.
+
+    Complex outputs are let pass, since a task need not read them.
+    """
+    for role, tensors in (("input", graph.inputs), ("output", graph.outputs)):
+        for tensor in tensors:
+            known = graph.tensors[tensor]
+            complex_output = role == "output" and known.type_name == "complex64"
+            if not known.dtype and known.type not in PACKED and not complex_output:
+                raise UserError(
+                    f"{path}: {graph.describe(tensor)} is an {role}, and {role}s have to be numbers"
+                    " or bools: convert the model so; between them any type is taken that the"
+                    " runtime computes"
+                )
 
 
 class TFLiteModel:
@@ -111,6 +187,17 @@ class TFLiteModel:
         self._input_dtype = row_layout(signature.inputs)[1]
         self._output_dtype = row_layout(signature.outputs)[1]
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="edgeflare-tflite")
+
+    def makers(self) -> tuple[OutputMaker | None, ...]:
+        """Return of each output the operator that it is from; nothing beside the first graph."""
+        graph = Graph(self._path.read_bytes(), str(self._path))
+        tensors = graph.outputs
+        if self.invocation.signature:
+            made = graph.signature_outputs(self.invocation.signature)
+            tensors = tuple(made[one.name] for one in self.signature.outputs if one.name in made)
+        if len(tensors) != len(self.signature.outputs):
+            return ()
+        return tuple(graph.origin(tensor) for tensor in tensors)
 
     def submit(self, inputs: NDArray[np.generic]) -> Future[RawBatch]:
         """Begin to run a batch; see `Evaluator`."""

@@ -14,6 +14,11 @@ from ai_edge_litert import schema_py_generated as schema
 from numpy.typing import NDArray
 
 from edgeflare.errors import UserError
+from edgeflare.models.model_structure import (
+    MeteredFile,
+    require_countable,
+    require_structure,
+)
 
 _NO_OFFSET = 1
 """The largest offset that names no place, as the schema says: 0 is the default, 1 a placeholder."""
@@ -31,11 +36,14 @@ def read_model(content: bytes, source: str = "the model") -> Any:
         packed as it is.
 
     Raises:
-        UserError: it cannot be read, or is cut off.
+        UserError: it cannot be read, is cut off, or has a structure that no model has.
 
     """
     try:
-        model = schema.ModelT.InitFromPackedBuf(content)
+        metered = np.frombuffer(content, np.uint8).view(MeteredFile)
+        require_countable(schema.Model.GetRootAs(metered), len(content))
+        model = schema.ModelT.InitFromPackedBuf(metered)
+        require_structure(model)
         for buffer in model.buffers:
             if buffer.offset > _NO_OFFSET:
                 buffer.data = _outside(content, buffer.offset, buffer.size, source)
@@ -54,6 +62,67 @@ def read_model(content: bytes, source: str = "the model") -> Any:
     except Exception as error:  # whatever flatbuffers raises on a damaged file
         raise UserError(f"{source}: its graph cannot be read: {error}") from error
     return model
+
+
+def is_flatbuffer(content: bytes) -> bool:
+    """Whether a file says that it is of the format."""
+    return content[4:8] == b"TFL3"
+
+
+def declared_inputs(
+    model: Any, signature: str = ""
+) -> tuple[tuple[str, tuple[int, ...], tuple[int, ...]], ...]:
+    """Return the inputs of a model.
+
+    Args:
+        model: as `read_model` returns it.
+        signature: the name of the signature whose inputs are meant; empty for the first graph.
+
+    Returns:
+        Name, shape as it is stored, and shape with -1 in each dynamic dimension. None of a model
+        that has no such signature: the runtime says what is wrong with it.
+
+    """
+    graph, entries = _inputs(model, signature)
+    return tuple(_declared(name, graph.tensors[tensor]) for name, tensor in entries)
+
+
+def unread_inputs(model: Any, signature: str = "") -> tuple[str, ...]:
+    """Return the names of a model's inputs that no operator reads and that are no output.
+
+    Args:
+        model: as `read_model` returns it.
+        signature: the name of the signature whose inputs are meant; empty for the first graph.
+
+    Returns:
+        None of a model that has no such signature.
+
+    """
+    graph, entries = _inputs(model, signature)
+    read = {int(at) for one in graph.operators for at in one.inputs} | set(map(int, graph.outputs))
+    unread = ((name, tensor) for name, tensor in entries if tensor not in read)
+    return tuple(_declared(name, graph.tensors[tensor])[0] for name, tensor in unread)
+
+
+def _inputs(model: Any, signature: str) -> tuple[Any, list[tuple[bytes | None, int]]]:
+    """Return the graph of a signature, and the name and the tensor of each of its inputs."""
+    if not signature:
+        graph = model.subgraphs[0]
+        return graph, [(None, int(at)) for at in graph.inputs]
+    known = (one for one in model.signatureDefs or [] if one.signatureKey == signature.encode())
+    chosen = next(known, None)
+    if chosen is None:
+        return model.subgraphs[0], []
+    entries = [(one.name, int(one.tensorIndex)) for one in chosen.inputs]
+    return model.subgraphs[chosen.subgraphIndex], entries
+
+
+def _declared(name: bytes | None, tensor: Any) -> tuple[str, tuple[int, ...], tuple[int, ...]]:
+    shape, signature = (
+        () if sizes is None else tuple(map(int, sizes))
+        for sizes in (tensor.shape, tensor.shapeSignature)
+    )
+    return (name or tensor.name or b"").decode(errors="replace"), shape, signature or shape
 
 
 def _outside(content: bytes, offset: int, size: int, source: str) -> NDArray[np.uint8]:

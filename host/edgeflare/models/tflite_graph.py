@@ -12,14 +12,12 @@ import numpy as np
 from ai_edge_litert import schema_py_generated as schema
 from numpy.typing import NDArray
 
+from edgeflare.core.task import OutputMaker
 from edgeflare.errors import UserError
+from edgeflare.models.model_structure import operator_name, options_class
+from edgeflare.models.stored_values import PACKED, places_of_sparse, unpacked_numbers
 from edgeflare.models.tflite_file import read_model
 
-_OPERATOR_NAMES = {
-    number: name
-    for name, number in vars(schema.BuiltinOperator).items()
-    if not name.startswith("_")
-}
 _DTYPES = {
     schema.TensorType.FLOAT32: "float32",
     schema.TensorType.FLOAT16: "float16",
@@ -34,6 +32,17 @@ _DTYPES = {
     schema.TensorType.UINT64: "uint64",
     schema.TensorType.BOOL: "bool",
 }
+_TYPE_NAMES = {
+    number: name for name, number in vars(schema.TensorType).items() if not name.startswith("_")
+}
+_LONGEST_NAME = 40
+"""Characters of a tensor's name in messages, its last ones: converters write names of hundreds."""
+
+_KEEPING_VALUES = frozenset({"DEQUANTIZE", "DENSIFY"})
+"""Operators whose output has the real values of its input."""
+
+_KEEPING_ORDER = frozenset({"CAST", "DEQUANTIZE", "EXPAND_DIMS", "QUANTIZE", "RESHAPE", "SQUEEZE"})
+"""Operators whose output has the values of its first input in another type or shape."""
 
 
 @dataclass(frozen=True)
@@ -49,6 +58,8 @@ class GraphTensor:
         zero_points: likewise.
         axis: the dimension that the channels are along.
         constant: the file holds its values.
+        type: number of its type in the schema.
+        variable: it keeps its values from one run to the next, until it is reset.
 
     """
 
@@ -60,6 +71,8 @@ class GraphTensor:
     zero_points: tuple[int, ...]
     axis: int
     constant: bool
+    type: int = schema.TensorType.FLOAT32
+    variable: bool = False
 
     @property
     def size(self) -> int:
@@ -72,6 +85,24 @@ class GraphTensor:
         return self.size * np.dtype(self.dtype).itemsize
 
     @property
+    def type_name(self) -> str:
+        """The type as the format names it, such as "complex64"."""
+        return str(_TYPE_NAMES.get(self.type, f"type {self.type}")).lower()
+
+    @property
+    def limits(self) -> tuple[int, int]:
+        """The smallest and the largest raw value of a type of whole numbers."""
+        if self.type in PACKED:
+            return PACKED[self.type][1:]
+        of_type = np.iinfo(self.dtype)
+        return int(of_type.min), int(of_type.max)
+
+    @property
+    def has_values(self) -> bool:
+        """Whether raw values have a real meaning: floats, or numbers with a quantization."""
+        return bool(self.scales) or self.dtype in ("float16", "float32", "float64")
+
+    @property
     def holds_int8_steps(self) -> bool:
         """Whether raw values are int8 numbers of steps from zero, as weights have to be."""
         return self.dtype == "int8" and bool(self.scales) and not any(self.zero_points)
@@ -81,12 +112,28 @@ class GraphTensor:
         values = raw.astype(np.float64)
         if not self.scales:
             return values
+        scales, zero_points = self._steps
+        return (values - zero_points) * scales
+
+    def raw(self, real: NDArray[np.float64]) -> NDArray[np.generic]:
+        """Return the raw values nearest to real ones, which have the tensor's shape."""
+        if not self.scales:
+            with np.errstate(over="ignore", invalid="ignore"):
+                return real.astype(self.dtype)
+        scales, zero_points = self._steps
+        limits = np.iinfo(self.dtype)
+        steps = np.rint(real / scales + zero_points)
+        return np.clip(steps, limits.min, limits.max).astype(self.dtype)
+
+    @property
+    def _steps(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """The scales and the zero points, in shapes that go with the tensor's."""
         along = [1] * len(self.shape)
         if len(self.scales) > 1:
             along[self.axis] = -1
-        scales = np.asarray(self.scales, np.float64).reshape(along or ())
-        zero_points = np.asarray(self.zero_points, np.float64).reshape(along or ())
-        return (values - zero_points) * scales
+        both = (self.scales, self.zero_points)
+        scales, zero_points = (np.asarray(one, np.float64).reshape(along or ()) for one in both)
+        return scales, zero_points
 
 
 @dataclass(frozen=True)
@@ -135,7 +182,7 @@ class Graph:
         try:
             self.model = read_model(content, source)
             self._graph = self.model.subgraphs[0]
-            names = [_operator_name(code) for code in self.model.operatorCodes]
+            names = [operator_name(code) for code in self.model.operatorCodes]
             self.tensors = tuple(
                 _tensor(index, tensor, self.model.buffers)
                 for index, tensor in enumerate(self._graph.tensors)
@@ -151,10 +198,36 @@ class Graph:
             )
             self.inputs = tensor_indexes(self._graph.inputs)
             self.outputs = tensor_indexes(self._graph.outputs)
+            self._require_order()
+            self._require_sizes()
         except UserError:
             raise
         except Exception as error:  # whatever flatbuffers raises on a damaged file
             raise UserError(f"{source}: its graph cannot be read: {error}") from error
+
+    def _require_order(self) -> None:
+        """Refuse operators that read what comes later, which would lead in circles."""
+        for one in self.operators:
+            for tensor in one.inputs:
+                if self.made_by.get(tensor, -1) >= one.index and not self.tensors[tensor].variable:
+                    raise ValueError(
+                        f"{one.name} (operator {one.index}) reads tensor {tensor}, which is written"
+                        " later"
+                    )
+
+    def _require_sizes(self) -> None:
+        """Refuse constants of fewer values than their shapes have; runtimes take more."""
+        for tensor, stored in zip(self.tensors, self._graph.tensors, strict=True):
+            if not tensor.constant or stored.sparsity is not None:
+                continue
+            if tensor.type in PACKED:
+                wanted = -(-tensor.size * PACKED[tensor.type][0] // 8)
+            elif tensor.dtype:
+                wanted = tensor.nbytes
+            else:
+                continue
+            if len(self.model.buffers[stored.buffer].data) < wanted:
+                raise ValueError(f"tensor {tensor.index} has fewer values than its shape takes")
 
     @cached_property
     def made_by(self) -> Mapping[int, int]:
@@ -178,36 +251,125 @@ class Graph:
         return tuple(one for one in self.operators if one.index not in self.preparing)
 
     def fed(self, one: GraphOp) -> tuple[int, ...]:
-        """Return the tensors that an operator reads and that depend on the model's input."""
+        """Return the tensors that an operator reads and that depend on the model's input.
+
+        Variables, which an operator keeps for itself, are none of them.
+        """
         return tuple(
             tensor
             for tensor in dict.fromkeys(one.inputs)
-            if not self.tensors[tensor].constant and self.made_by.get(tensor) not in self.preparing
+            if not (self.tensors[tensor].constant or self.tensors[tensor].variable)
+            and self.made_by.get(tensor) not in self.preparing
         )
+
+    def unreadable(self, one: GraphOp) -> str:
+        """Return why an operator's inputs and outputs cannot all be read; empty where they can."""
+        tensors = (*self.fed(one), *one.outputs)
+        if unknown := [tensor for tensor in tensors if not self.tensors[tensor].dtype]:
+            return f"{self.describe(unknown[0])} cannot be read"
+        return "" if one.outputs else f"{one.name} (operator {one.index}) puts out nothing"
 
     def options(self, index: int) -> Mapping[str, Any]:
         """Return an operator's options, by name, such as its strides and padding."""
         options = self._graph.operators[index].builtinOptions
+        if options is None and (own := options_class(self.operators[index].name)):
+            options = getattr(schema, f"{own}T")()  # what runtimes take for absent ones
         return {} if options is None else dict(vars(options))
 
     def values(self, tensor: int) -> NDArray[np.generic]:
-        """Return a constant's raw values, in its shape."""
-        known = self.tensors[tensor]
-        data = self.model.buffers[self._graph.tensors[tensor].buffer].data
-        raw = np.asarray(data, np.uint8).tobytes()
-        return np.frombuffer(raw, known.dtype).reshape(known.shape)
+        """Return a constant's raw values, in its shape; those of four and two bits as 8-bit ones.
+
+        Raises:
+            UserError: they are of a type that cannot be read.
+
+        """
+        known, stored = self.tensors[tensor], self._graph.tensors[tensor]
+        raw = np.asarray(self.model.buffers[stored.buffer].data, np.uint8).tobytes()
+        places = None if stored.sparsity is None else self._places(tensor)
+        if known.type in PACKED:
+            count = known.size if places is None else len(places[0])
+            values = unpacked_numbers(raw, known.type, count)
+        elif known.dtype:
+            size = np.dtype(known.dtype).itemsize
+            values = np.frombuffer(raw[: len(raw) // size * size], known.dtype)
+        else:
+            raise UserError(f"{self.source}: {self.describe(tensor)} cannot be read")
+        wanted = known.size if places is None else len(places[0])
+        if len(values) != wanted:
+            raise UserError(
+                f"{self.source}: {self.describe(tensor)} has {len(values)} values, and its shape"
+                f" takes {wanted}"
+            )
+        if places is None:
+            return values.reshape(known.shape)
+        dense = np.full(known.shape, known.zero_points[0] if known.scales else 0, values.dtype)
+        dense[places] = values
+        return dense
+
+    def _places(self, tensor: int) -> tuple[NDArray[np.int64], ...]:
+        known, stored = self.tensors[tensor], self._graph.tensors[tensor]
+        try:
+            places = places_of_sparse(stored.sparsity, known.shape)
+            ends = zip(places, known.shape, strict=True)
+            if any(((one < 0) | (one >= size)).any() for one, size in ends):
+                raise IndexError("a value lies outside of it")
+        except Exception as error:  # whatever numpy raises on damaged levels
+            raise UserError(
+                f"{self.source}: {self.describe(tensor)} is sparse, and cannot be unpacked: {error}"
+            ) from error
+        return places
+
+    def stored(self, tensor: int) -> GraphTensor | None:
+        """Return the constant whose real values a tensor has; None where it depends on the input.
+
+        That is the tensor itself, or what DEQUANTIZE and DENSIFY read that prepare it.
+        """
+        while not self.tensors[tensor].constant:
+            maker = self.made_by.get(tensor)
+            if maker is None or self.operators[maker].name not in _KEEPING_VALUES:
+                return None
+            tensor = self.operators[maker].inputs[0]
+        return self.tensors[tensor]
+
+    def origin(self, tensor: int) -> OutputMaker | None:
+        """Return the operator that a tensor is from, before conversions and reshapes."""
+        maker = self.made_by.get(tensor)
+        while maker is not None and self.operators[maker].name in _KEEPING_ORDER:
+            (tensor, *_) = self.operators[maker].inputs
+            maker = self.made_by.get(tensor)
+        if maker is None:
+            return None
+        one = self.operators[maker]
+        reads = self.tensors[one.inputs[0]].name if one.inputs else ""
+        return OutputMaker(maker, one.name, one.outputs.index(tensor), reads)
+
+    def signature_outputs(self, key: str) -> dict[str, int]:
+        """Return the outputs of a signature by their names; nothing for one of another graph."""
+        return {
+            entry.name.decode(errors="replace"): int(entry.tensorIndex)
+            for one in self.model.signatureDefs or []
+            if one.signatureKey.decode(errors="replace") == key and one.subgraphIndex == 0
+            for entry in one.outputs
+        }
+
+    def real_values(self, tensor: int) -> NDArray[np.float64] | None:
+        """Return the real values of a constant or what is prepared from one; None as `stored`."""
+        source = self.stored(tensor)
+        return None if source is None else source.real(self.values(source.index))
+
+    def describe(self, tensor: int) -> str:
+        """Return what messages call a tensor: its name, its type and the operator it belongs to."""
+        known, maker = self.tensors[tensor], self.made_by.get(tensor)
+        reader = next((one.index for one in self.operators if tensor in one.inputs), None)
+        at = reader if maker is None else maker
+        of = "" if at is None else f" of {self.operators[at].name} (operator {at})"
+        name = known.name if len(known.name) <= _LONGEST_NAME else f"…{known.name[-_LONGEST_NAME:]}"
+        return f"tensor {name or tensor!r}{of}, {known.type_name},"
 
 
 def tensor_indexes(tensors: Any) -> tuple[int, ...]:
     """Return tensor indexes without those of absent optional tensors."""
     return tuple(int(tensor) for tensor in _values(tensors) if int(tensor) >= 0)
-
-
-def _operator_name(code: Any) -> str:
-    if code.customCode:
-        return str(code.customCode.decode(errors="replace"))
-    number = int(max(code.builtinCode, code.deprecatedBuiltinCode))
-    return str(_OPERATOR_NAMES.get(number, f"operator {number}"))
 
 
 def _tensor(index: int, tensor: Any, buffers: Sequence[Any]) -> GraphTensor:
@@ -224,6 +386,8 @@ def _tensor(index: int, tensor: Any, buffers: Sequence[Any]) -> GraphTensor:
         zero_points=tuple(int(point) for point in zero_points) or (0,) * len(scales),
         axis=0 if quantization is None else int(quantization.quantizedDimension),
         constant=data is not None and len(data) > 0,
+        type=int(tensor.type),
+        variable=bool(tensor.isVariable),
     )
 
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable
-from contextlib import ExitStack, closing
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, closing, contextmanager
 from dataclasses import asdict, dataclass
 from functools import partial
 from pathlib import Path
@@ -15,16 +15,17 @@ from typing import Any
 from edgeflare.campaign.opened_pair import OpenedPair, host_arm, open_pair
 from edgeflare.core.arm import Arm
 from edgeflare.core.goal import Goal
-from edgeflare.core.seeds import Seeds, is_labelled
+from edgeflare.core.seeds import Seeds
+from edgeflare.core.truths import Truths, require_targets
 from edgeflare.devices.profile_lookup import find_profile
 from edgeflare.errors import UserError
 from edgeflare.models.model_inputs import ModelInputs
 from edgeflare.models.pair import Pair
 from edgeflare.models.tflite import open_tflite
 from edgeflare.rank.model_runs import CorrectCounts, count_right
+from edgeflare.record.folder_contents import write_atomically
 from edgeflare.run.json_file import compiled, load_json
 from edgeflare.run.plan import Plan
-from edgeflare.run.run_directory import write_atomically
 from edgeflare.trust.trust import KEPT_ONLY, Trust
 
 WARM_UPS = 10
@@ -46,8 +47,8 @@ class Labelled:
 
     Attributes:
         images: number of the images.
-        deviating: those on which the labels differ, with ties as the goal says.
-        tied: those on which they differ by a tie alone.
+        deviating: those on which the labels differ.
+        tied: of these, those on which they differ by a tie alone.
         right: how often each model was right.
 
     """
@@ -193,30 +194,25 @@ def check_labelled(pair: Pair, labelled: Path) -> int:
     with closing(open_tflite(pair.compressed, invocation=pair.interface.invocation)) as model:
         inputs = ModelInputs(pair.interface, model.signature.inputs, str(pair.compressed))
         seeds = _load(labelled, inputs)
-        classes = host_arm(pair, str(pair.compressed), model, inputs, seeds).decoder.choices
-    if not classes:
-        raise UserError(
-            "--labelled tells who is right, and the task of this pair has no classes that labels"
-            " could name: leave it out"
-        )
-    if seeds.labels is None or not is_labelled(seeds.labels, classes).any():
-        raise UserError(
-            f"--labelled {labelled} has no label from 0 to {classes - 1}: number the classes"
-        )
+        decoder = host_arm(pair, str(pair.compressed), model, inputs, seeds).decoder
+    with _speaking_of_the_set():
+        require_targets(decoder, seeds, labelled)
+        Truths.of_seeds(decoder, seeds).require(f"{labelled} tells who is right")
     return len(seeds)
 
 
 def _load(labelled: Path, inputs: ModelInputs) -> Seeds:
+    with _speaking_of_the_set():
+        return inputs.load(labelled)
+
+
+@contextmanager
+def _speaking_of_the_set() -> Iterator[None]:
+    """Say in a refusal of the labelled set by which option it was given."""
     try:
-        seeds = inputs.load(labelled)
+        yield
     except UserError as error:
         raise UserError(f"--labelled: {error}") from None
-    if seeds.labels is None:
-        raise UserError(
-            f"--labelled {labelled} has no labels: write it with numpy.savez(path, images=..., "
-            "labels=...)"
-        )
-    return seeds
 
 
 def _conditions(pair: Pair, plan: Plan, labelled: Path | None) -> dict[str, Any]:
@@ -247,7 +243,8 @@ def _latency(opened: OpenedPair) -> tuple[float, int]:
     with closing(
         device.open_as(pair.executed, profile.kernels, profile.threads, pair.interface.invocation)
     ) as session:
-        one = opened.inputs.encoder().encode(opened.seeds.inputs[:1])
+        first = opened.seeds.inputs[:1], opened.seeds.seed_ids[:1]
+        one = opened.panel.host(Arm.TWIN).rows(*first)
         for _ in range(WARM_UPS):
             session.submit(one).result()
         seconds: list[float] = []
@@ -260,20 +257,17 @@ def _latency(opened: OpenedPair) -> tuple[float, int]:
 
 def _answers(opened: OpenedPair, goal: Goal, stopped: Callable[[], bool]) -> Labelled | None:
     inputs, arms = list(opened.seeds.inputs), (Arm.ORIGINAL, Arm.DEVICE)
-    evaluated = opened.evaluate(inputs, range(len(inputs)), arms, stopped)
+    evaluated = opened.evaluate(inputs, opened.seeds.seed_ids, arms, stopped)
     outcomes = [one.outcome for one in evaluated]
-    labels = opened.seeds.labels
-    if labels is None or len(outcomes) < len(labels):
+    if len(outcomes) < len(inputs):
         return None
-    classes = opened.panel.reading.decoders[Arm.DEVICE].choices
-    right = count_right(outcomes, labels.tolist(), classes)
+    right = count_right(dict(zip(opened.seeds.seed_ids, outcomes, strict=True)), opened.truths)
     if right is None:
         raise UserError(
-            f"no labelled image has both a label from 0 to {classes - 1} and answers of the "
-            "models: number the classes, or look at the models' outputs"
+            "the models answer no input of which it is known what is right: look at their outputs"
         )
-    deviating = sum(goal.met(outcome) is not None for outcome in outcomes)
-    tied = 0 if goal.ties else sum(map(goal.tied_deviation, outcomes))
+    deviating = sum(goal.unmutated.met(outcome) is not None for outcome in outcomes)
+    tied = sum(map(goal.tied_deviation, outcomes))
     return Labelled(len(outcomes), deviating, tied, right)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from edgeflare.core.arm import Arm
 from edgeflare.core.outcome import Outcome
-from edgeflare.core.seeds import is_labelled
+from edgeflare.core.truths import Truths, is_right
 from edgeflare.errors import UserError
 from edgeflare.run.journal import Journal
 from edgeflare.run.load_document import load_document
@@ -20,6 +20,7 @@ from edgeflare.run.nearness import curve_of, nearness_db, rise
 from edgeflare.run.run_directory import RunDirectory
 from edgeflare.run.run_document import Finding, RunDocument
 from edgeflare.run.run_header import RunHeader
+from edgeflare.run.seed_ids import SeedIds
 from edgeflare.run.stored_answers import from_rows
 
 
@@ -28,7 +29,7 @@ class CorrectCounts:
     """How often both models were right on labelled images.
 
     Attributes:
-        images: labelled images that both answered.
+        images: those with a label or a target that both answered.
         original: those on which the original was right.
         compressed: those on which the compressed model, on its device, was right.
 
@@ -44,9 +45,9 @@ class ModelRuns:
     """The finished runs of one model, one for each run seed.
 
     Attributes:
-        seeds: number of the seeds.
+        seeds: ids of the seeds.
         searched: ids of those that were searched from in every run; the others deviate themselves.
-        tied: number of the seeds on which the labels differ by a tie alone.
+        tied: number of the seeds that deviate by a tie alone.
         right: on the labelled seeds; None where there are none.
         queries: (seeds, runs), of searches that ended in a verified finding; NaN elsewhere.
         seconds: (seeds, runs), evaluation time of all searches; NaN for seeds that deviate.
@@ -57,7 +58,7 @@ class ModelRuns:
 
     """
 
-    seeds: int
+    seeds: SeedIds
     searched: frozenset[int]
     tied: int
     right: CorrectCounts | None
@@ -67,6 +68,10 @@ class ModelRuns:
     rises: NDArray[np.float64] | None
     cut_by_time: int
 
+    def rows(self, seed_ids: Sequence[int]) -> list[int]:
+        """Return the rows of some seeds."""
+        return [*map(self.seeds.place, seed_ids)]
+
     def needed(self, seed_ids: Sequence[int], budget: int) -> NDArray[np.float64]:
         """Return the queries of the searches from some seeds, the budget where it was not enough.
 
@@ -74,7 +79,7 @@ class ModelRuns:
             (seeds named, runs).
 
         """
-        queries = self.queries[list(seed_ids)]
+        queries = self.queries[self.rows(seed_ids)]
         return np.where(np.isfinite(queries), queries, float(budget))
 
 
@@ -100,23 +105,24 @@ def read_runs(runs: Sequence[Path]) -> ModelRuns:
     )
 
 
-def count_right(
-    outcomes: Sequence[Outcome], labels: Sequence[int], classes: int
-) -> CorrectCounts | None:
-    """Count where the models are right; None where nothing is labelled."""
-    known = is_labelled(np.array(labels, np.int64), classes)
+def count_right(outcomes: Mapping[int, Outcome], truths: Truths) -> CorrectCounts | None:
+    """Count where the models are right; None where that is known of nothing.
+
+    Args:
+        outcomes: by the id of the seed.
+        truths: of the seeds.
+
+    """
     answered = [
-        (outcome[Arm.ORIGINAL].decision, outcome[Arm.DEVICE].decision, label)
-        for outcome, label, labelled in zip(outcomes, labels, known.tolist(), strict=True)
-        if labelled and None not in (outcome[Arm.ORIGINAL].decision, outcome[Arm.DEVICE].decision)
+        (is_right(outcome[Arm.ORIGINAL], truth), is_right(outcome[Arm.DEVICE], truth))
+        for seed_id, outcome in outcomes.items()
+        if (truth := truths[seed_id]) is not None
+        and None not in (outcome[Arm.ORIGINAL].decision, outcome[Arm.DEVICE].decision)
     ]
     if not answered:
         return None
-    return CorrectCounts(
-        len(answered),
-        sum(original == label for original, _, label in answered),
-        sum(compressed == label for _, compressed, label in answered),
-    )
+    original, compressed = map(sum, zip(*answered, strict=True))
+    return CorrectCounts(len(answered), original, compressed)
 
 
 def _read(run: Path) -> ModelRuns:
@@ -125,26 +131,26 @@ def _read(run: Path) -> ModelRuns:
     with closing(Journal.open(directory.journal)) as journal:
         header = RunHeader.from_json(journal.about())
         chains = journal.chains()
-        rows = [rows[0] for _, rows in sorted(journal.answers("seed").items())]
+        answered = dict(sorted(journal.answers("seed").items()))
+        rows = [rows[0] for rows in answered.values()]
     outcomes = [one.outcome for one in from_rows(header.reading, rows)]
     findings = document.findings
     strengths = map(_strength, findings)
+    seeds = SeedIds.of(answered)
     queries, seconds = np.full((2, len(outcomes), 1), np.nan)
     for finding in findings:
-        queries[finding.seed_id, 0] = finding.queries
+        queries[seeds.place(finding.seed_id), 0] = finding.queries
     for seed_id, chain in chains.items():
-        seconds[seed_id, 0] = chain.seconds
+        seconds[seeds.place(seed_id), 0] = chain.seconds
     return ModelRuns(
-        seeds=len(outcomes),
+        seeds=seeds,
         searched=frozenset(chains),
         tied=sum(map(header.plan.goal.tied_deviation, outcomes)),
-        right=None
-        if header.labels is None
-        else count_right(outcomes, header.labels, header.arms[Arm.DEVICE].choices),
+        right=count_right(dict(zip(answered, outcomes, strict=True)), header.truths),
         queries=queries,
         seconds=seconds,
         strengths=tuple(strength for strength in strengths if strength is not None),
-        rises=_rises(run, document, len(outcomes)) if header.plan.shrink else None,
+        rises=_rises(run, document, seeds) if header.plan.shrink else None,
         cut_by_time=sum(chain.ended == "time-limit" for chain in chains.values()),
     )
 
@@ -156,9 +162,9 @@ def _strength(finding: Finding) -> float | None:
     return strength if before is None else before
 
 
-def _rises(run: Path, document: RunDocument, seeds: int) -> NDArray[np.float64]:
+def _rises(run: Path, document: RunDocument, seeds: SeedIds) -> NDArray[np.float64]:
     """Return how each seed counts in the curve of nearness of one run: (seeds, 1)."""
-    values = np.zeros((seeds, 1))
+    values = np.zeros((len(seeds), 1))
     for entry in document.deviations:
         distance = nearness_db(entry)
         if distance is None:
@@ -166,7 +172,7 @@ def _rises(run: Path, document: RunDocument, seeds: int) -> NDArray[np.float64]:
                 f"{run} has none of the images that it stored: remove it, and the same command "
                 "with --resume searches again"
             )
-        values[entry.seed_id, 0] = rise(distance, curve_of(document))
+        values[seeds.place(entry.seed_id), 0] = rise(distance, curve_of(document))
     return values
 
 

@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
@@ -16,7 +15,8 @@ from edgeflare.bench.grid import Grid
 from edgeflare.rank.rank_statistics import ModelComparison
 from edgeflare.rank.rank_table import to_markdown
 from edgeflare.rank.ranking import Ranked, Ranking
-from edgeflare.run.run_directory import write_atomically
+from edgeflare.record.folder_contents import write_atomically
+from edgeflare.run.json_file import json_bytes
 
 SCHEMA = "edgeflare.rank/v1"
 
@@ -56,8 +56,7 @@ def write_ranking(
         "comparisons": _comparisons(ranking),
         "sentences": list(sentences),
     }
-    text = json.dumps(document, indent=1, ensure_ascii=False, allow_nan=False)
-    write_atomically(out / "rank.json", text.encode() + b"\n")
+    write_atomically(out / "rank.json", json_bytes(document))
     write_atomically(out / "rank.md", to_markdown(ranking, heading, sentences).encode())
 
 

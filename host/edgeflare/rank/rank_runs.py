@@ -7,7 +7,7 @@ from pathlib import Path
 
 from edgeflare.bench.bench_runs import Watch, run_grid
 from edgeflare.bench.grid import Grid
-from edgeflare.campaign.campaign import Interrupt
+from edgeflare.core.interrupt import Interrupt
 from edgeflare.models.pair import Pair
 from edgeflare.rank.model_measurements import (
     ModelMeasurements,
@@ -94,9 +94,7 @@ def search_all(
 
     """
     done: dict[str, list[Path]] = {pair.name: [] for pair in pairs}
-    for cell, _ in run_grid(
-        grid, pairs, out, resume=True, chains=chains, watch=watch, interrupt=interrupt
-    ):
+    for cell, _ in run_grid(grid, pairs, out, chains=chains, watch=watch, interrupt=interrupt):
         done[cell.pair.name].append(out / cell.run)
     if any(len(runs) < len(grid.rng_seeds) for runs in done.values()):
         return None

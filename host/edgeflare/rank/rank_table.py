@@ -13,7 +13,8 @@ from edgeflare.bench.bench_statistics import Estimate
 from edgeflare.bench.bench_table import show_estimate, show_number
 from edgeflare.core.nearness_measure import PSNR
 from edgeflare.rank.ranking import Ranked, Ranking
-from edgeflare.untrusted_text import printable
+from edgeflare.report.markdown_summary import markdown_table
+from edgeflare.untrusted_text import for_markdown, printable
 
 LEGEND = (
     "Mean queries: what a search made until it found something or its budget was spent; in "
@@ -85,26 +86,12 @@ def print_ranking(
 def to_markdown(ranking: Ranking, heading: str, sentences: Sequence[str]) -> str:
     """Return what was asked, the table with all intervals, the sentences, and a legend."""
     label, *rows = _rows(ranking, 1)
-    lines = [
-        heading,
-        "",
-        _line(label),
-        _line(["---" if name == "model" else "--:" for name in label]),
-        *map(_line, rows),
-        "",
-        *(f"- {line}" for line in sentences),
-        "",
-        LEGEND,
-        "",
-    ]
-    return "\n".join(lines)
+    said = "\n".join(f"- {for_markdown(line)}" for line in sentences)
+    table = markdown_table(label, rows, numbers_from=2)
+    return "\n\n".join([for_markdown(heading), table, said, for_markdown(LEGEND)]) + "\n"
 
 
 def _rows(ranking: Ranking, how: int) -> list[tuple[str, ...]]:
     """Return the columns' names and a row for each model, without columns that say nothing."""
     columns = [(name, *map(tells[how], ranking.models)) for name, tells in _COLUMNS]
     return list(zip(*(one for one in columns if set(one[1:]) != {"–"}), strict=True))
-
-
-def _line(values: Sequence[str]) -> str:
-    return f"| {' | '.join(value.replace('|', '/') for value in values)} |"

@@ -33,14 +33,14 @@ class Ranked:
         timed_runs: runs that it is the median of.
         deviating_seeds: seeds that deviate themselves.
         deviation_rate: their share of all seeds.
-        tied_seeds: seeds on which the labels differ by a tie alone.
+        tied_seeds: of these, those on which the labels differ by a tie alone.
         seed_accuracy: on the labelled seeds; None where there are none.
         right: what that is made of.
         labelled: images of the labelled set; None where none was named.
         labelled_accuracy: on them.
         labelled_right: what that is made of.
-        labelled_deviation_rate: share of them on which the labels differ, ties apart.
-        labelled_tied: those of them on which they differ by a tie alone.
+        labelled_deviation_rate: share of them on which the labels differ.
+        labelled_tied: of these, those on which they differ by a tie alone.
         searches: searches from the shared seeds.
         findings: those that ended in a verified finding.
         success: their share.
@@ -139,15 +139,15 @@ def rank(candidates: Sequence[Candidate], budget: int) -> Ranking:
     known = [one for one in rises if one is not None]
     by_area = compare_all(np.stack(known)) if len(known) == len(rises) else []
     return Ranking(
-        candidates[0].searched.seeds, tuple(shared), models, tuple(comparisons), tuple(by_area)
+        len(candidates[0].searched.seeds), tuple(shared), models, tuple(comparisons), tuple(by_area)
     )
 
 
 def _ranked(candidate: Candidate, place: int, needed: Values, shared: Sequence[int]) -> Ranked:
     pair, measured, searched = candidate.pair, candidate.measured, candidate.searched
-    found = searched.queries[list(shared)]
+    found = searched.queries[searched.rows(shared)]
     labelled = measured.labelled
-    deviating = searched.seeds - len(searched.searched)
+    deviating = len(searched.seeds) - len(searched.searched)
     return Ranked(
         name=pair.name,
         place=place,
@@ -157,7 +157,7 @@ def _ranked(candidate: Candidate, place: int, needed: Values, shared: Sequence[i
         latency_ms=measured.latency_ms,
         timed_runs=measured.timed_runs,
         deviating_seeds=deviating,
-        deviation_rate=_certain(share(deviating, searched.seeds)),
+        deviation_rate=_certain(share(deviating, len(searched.seeds))),
         tied_seeds=searched.tied,
         seed_accuracy=_accuracy(searched.right),
         right=searched.right,

@@ -6,6 +6,7 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from operator import itemgetter
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -19,7 +20,7 @@ from edgeflare.repair.judging.candidate_model import NAME
 from edgeflare.repair.judging.judged_inputs import SEEDS, JudgedSet
 from edgeflare.repair.judging.judgement import SCORED, Judgement, SetAside, judged
 from edgeflare.repair.repair_candidate import CandidateMaker, NoCandidate, RepairCandidate
-from edgeflare.repair.repair_cost import BATCHES, FEW_BATCHES, Cost, same_work
+from edgeflare.repair.repair_cost import Cost, same_work
 from edgeflare.repair.repair_outcome import TriedCandidate
 from edgeflare.repair.repair_progress import ReportProgress
 from edgeflare.repair.repair_request import RepairRequest
@@ -28,6 +29,23 @@ from edgeflare.run.sign_test import sign_test
 
 SURE = 0.05
 """The p value below which more inputs are mended than broken not by chance."""
+
+
+@dataclass(frozen=True, slots=True)
+class ChosenCandidate:
+    """What was chosen among candidates.
+
+    Attributes:
+        tried: all of them, in their order.
+        chosen: the best within the limits; None where none surely gains.
+        offered: the best beyond the limits, and what came of it; None where none surely gains more
+            than the chosen one.
+
+    """
+
+    tried: Sequence[TriedCandidate]
+    chosen: RepairCandidate | None
+    offered: tuple[RepairCandidate, TriedCandidate] | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,19 +67,16 @@ class CandidateChoice:
     stored: StoredCandidates
     progress: ReportProgress
 
-    def best(
-        self, makers: Sequence[CandidateMaker]
-    ) -> tuple[list[TriedCandidate], RepairCandidate | None]:
-        """Try candidates, and return all of them and the best of those that surely gain.
+    def best(self, makers: Sequence[CandidateMaker]) -> ChosenCandidate:
+        """Try candidates, and choose the best of those that surely gain.
 
         Raises:
-            UserError: the limits exclude all of them, or none can be made of these models and
-                inputs.
+            UserError: none can be made of these models and inputs.
             InfrastructureError: a device or a worker process is lost for good.
 
         """
         tried: list[TriedCandidate] = []
-        best: tuple[float, RepairCandidate] | None = None
+        gaining: list[tuple[float, RepairCandidate, TriedCandidate]] = []
         judged_methods: set[str] = set()
         for number, maker in enumerate(makers):
             self.progress("candidates", number, len(makers))
@@ -71,19 +86,29 @@ class CandidateChoice:
                 tried.append(result)
                 if candidate is None or result.judgement is None:
                     continue
-                judged_methods.add(maker.method)
-                score = result.judgement.score
-                if surely_gains(result.judgement) and (best is None or score < best[0]):
-                    best = score, candidate
+                if not result.needs:
+                    judged_methods.add(maker.method)
+                if surely_gains(result.judgement):
+                    gaining.append((result.judgement.score, candidate, result))
         self.progress("candidates", len(makers), len(makers))
         _require_made(tried)
-        _require_allowed(tried)
-        return tried, None if best is None else best[1]
+        within = [one for one in gaining if not one[2].needs]
+        best = min(within, key=itemgetter(0), default=None)
+        beyond = [one for one in gaining if one[2].needs and (best is None or one[0] < best[0])]
+        offered = min(beyond, key=itemgetter(0), default=None)
+        return ChosenCandidate(
+            tried,
+            chosen=None if best is None else best[1],
+            offered=None if offered is None else offered[1:],
+        )
 
-    def cost(self, candidate: RepairCandidate, batches: int = BATCHES) -> Cost:
-        """Measure a candidate and the model before in turns, on the first device."""
-        images = next(iter(self.sets.values())).images
-        return cost_on(self.opened.devices[0], candidate.content, self.opened, images, batches)
+    def costs(self, candidate: RepairCandidate) -> tuple[Cost, ...]:
+        """Measure a candidate and the model before in turns, on each device."""
+        images, limit = next(iter(self.sets.values())).images, self.request.latency_limit
+        return tuple(
+            cost_on(one, candidate.content, self.opened, images, limit)
+            for one in self.opened.devices
+        )
 
     def _stored_or_tried(self, maker: CandidateMaker) -> Sequence[Tried]:
         """Return what came of a plan: what is stored of it, or what is stored now."""
@@ -111,39 +136,38 @@ class CandidateChoice:
             yield self._judged(one, TriedCandidate(one.name, seconds, size, details=one.details))
 
     def _judged(self, candidate: RepairCandidate, made: TriedCandidate) -> Tried:
-        """Judge a candidate, or set it aside where limits, kernels or devices refuse it."""
-        needed = self._size_needed(candidate)
-        if needed is not None:
-            return None, replace(made, set_aside=needed, beyond_limits=True)
+        """Judge a candidate, beyond the limits too; none that kernels or devices refuse."""
         fault = self._fault(candidate)
         if fault is not None:
             return None, replace(made, set_aside=fault)
         if same_work(self.opened.pair.compressed.read_bytes(), candidate.content):
             made = replace(made, ratio=1.0)
         else:
-            limit = self.request.latency_limit
-            cost = self.cost(candidate, FEW_BATCHES if limit is None else BATCHES)
-            made = replace(made, ratio=cost.ratio)
-            times = cost.seconds_before, cost.seconds_before * cost.ratio
-            if limit is not None and not limit.allows(*times):
-                needed = f"it needs --max-latency {least_limit(*times)}"
-                return None, replace(made, set_aside=needed, beyond_limits=True)
+            costs = self.costs(candidate)
+            made = replace(made, ratio=max(one.ratio for one in costs), costs=costs)
         judgement = judged(candidate.content, self.opened, self.sets)
         if isinstance(judgement, SetAside):
             return None, replace(made, set_aside=judgement.reason)
-        return candidate, replace(made, judgement=judgement)
+        needs = self._needs(candidate, made.costs)
+        said = " and ".join(f"{option} {needed}" for option, needed in needs.items())
+        aside = f"it needs {said}" if said else None
+        return candidate, replace(made, judgement=judgement, needs=needs, set_aside=aside)
 
     @property
     def _size_before(self) -> int:
         return self.opened.pair.compressed.stat().st_size
 
-    def _size_needed(self, candidate: RepairCandidate) -> str | None:
-        """Return the limit that a candidate's size needs; None where it is within the limit."""
-        limit = self.request.size_limit
+    def _needs(self, candidate: RepairCandidate, costs: Sequence[Cost]) -> dict[str, str]:
+        """Return the limits that a candidate exceeds, by option, each with what it needs."""
+        needs = {}
+        size, latency = self.request.size_limit, self.request.latency_limit
         before, after = self._size_before, len(candidate.content)
-        if limit is None or limit.allows(before, after):
-            return None
-        return f"it needs --max-size {least_limit(before, after)}"
+        if size is not None and not size.allows(before, after):
+            needs["--max-size"] = least_limit(before, after)
+        slower = [one.ratio for one in costs if latency is not None and one.exceeds(latency)]
+        if slower:
+            needs["--max-latency"] = least_limit(1.0, max(slower))
+        return needs
 
     def _fault(self, candidate: RepairCandidate) -> str | None:
         """Return why a kernel set of the host or a device does not run a candidate, if one does."""
@@ -182,17 +206,3 @@ def _require_made(tried: Sequence[TriedCandidate]) -> None:
     """
     if all(one.unmade for one in tried):
         raise UserError(str(tried[0].set_aside))
-
-
-def _require_allowed(tried: Sequence[TriedCandidate]) -> None:
-    """Refuse limits that exclude every candidate, and name the nearest that would not.
-
-    Raises:
-        UserError: they do.
-
-    """
-    beyond = [one for one in tried if one.beyond_limits]
-    if beyond and all(one.judgement is None for one in tried):
-        nearest = min(beyond, key=lambda one: (one.ratio or 0.0, one.size or 0))
-        aside = str(nearest.set_aside).removeprefix("it ")
-        raise UserError(f"the limits exclude every candidate: {nearest.name} {aside}")

@@ -15,6 +15,12 @@ SIZE_UNITS: Mapping[str, float] = {"B": 1.0, "KiB": 1024.0, "MiB": 1024.0**2}
 LATENCY_UNITS: Mapping[str, float] = {"us": 1e-6, "µs": 1e-6, "ms": 1e-3, "s": 1.0}
 """Units of `--max-latency`, in seconds."""
 
+DEFAULT = "+5%"
+"""Both limits where none is given: what the model was compressed for is not to be lost."""
+
+NONE = "none"
+"""In the place of a limit: the file or the time may grow by anything."""
+
 _LIMIT = re.compile(r"\+?\s*(?P<amount>\d+(\.\d*)?|\.\d+)\s*(?P<unit>%|[a-zµ]+)", re.IGNORECASE)
 
 
@@ -42,8 +48,8 @@ class CostLimit:
         return after <= before * (1.0 + self.share) + self.amount
 
 
-def size_limit(text: str) -> CostLimit:
-    """Read `--max-size`: "+1%", "1%" or "+2KiB".
+def size_limit(text: str) -> CostLimit | None:
+    """Read `--max-size`: "+1%", "1%" or "+2KiB"; None where it is "none".
 
     Raises:
         UserError: it is no such limit.
@@ -52,8 +58,8 @@ def size_limit(text: str) -> CostLimit:
     return _limit(text, "--max-size", SIZE_UNITS, "+2KiB")
 
 
-def latency_limit(text: str) -> CostLimit:
-    """Read `--max-latency`: "+5%", "5%" or "+20us".
+def latency_limit(text: str) -> CostLimit | None:
+    """Read `--max-latency`: "+5%", "5%" or "+20us"; None where it is "none".
 
     Raises:
         UserError: it is no such limit.
@@ -76,13 +82,15 @@ def least_limit(before: float, after: float) -> str:
     return f"+{tenths / 10:.10g}%"
 
 
-def _limit(text: str, option: str, units: Mapping[str, float], example: str) -> CostLimit:
+def _limit(text: str, option: str, units: Mapping[str, float], example: str) -> CostLimit | None:
+    if text.strip().lower() == NONE:
+        return None
     found = _LIMIT.fullmatch(text.strip())
     factors = {unit.lower(): factor for unit, factor in {"%": 0.01, **units}.items()}
     factor = factors.get(found["unit"].lower()) if found else None
     if found is None or factor is None or not isfinite(amount := float(found["amount"]) * factor):
         raise UserError(
             f"{option} {text!r} is no limit: give by how much it may grow, as a percentage or in"
-            f" {', '.join(units)}, such as +1% or {example}"
+            f" {', '.join(units)}, such as +1% or {example}, or {NONE} for no limit"
         )
     return CostLimit(share=amount) if found["unit"] == "%" else CostLimit(amount=amount)

@@ -12,10 +12,11 @@ from edgeflare.campaign.opened_pair import OpenedPair
 from edgeflare.core.answer import Answer
 from edgeflare.devices.device import Device
 from edgeflare.errors import UserError
+from edgeflare.repair.cost_limits import CostLimit
 from edgeflare.repair.judging.candidate_model import CandidateModel, open_candidate
 from edgeflare.repair.judging.judged_inputs import JudgedSet
 from edgeflare.repair.judging.judgement import Figures, figures
-from edgeflare.repair.repair_cost import BATCHES, Cost, measure
+from edgeflare.repair.repair_cost import Cost, measure
 from edgeflare.repair.repair_outcome import OnDevice
 
 
@@ -73,13 +74,13 @@ def cost_on(
     content: bytes,
     opened: OpenedPair,
     images: NDArray[np.uint8],
-    batches: int = BATCHES,
+    limit: CostLimit | None = None,
 ) -> Cost:
     """Measure a candidate and the model before in turns on a device; see `measure`."""
     before = opened.pair.compressed
     rows = opened.inputs.encoder().encode(images)
     with open_candidate(content, opened) as candidate:
-        return measure(device, before, candidate.path, rows, candidate.rows(images), batches)
+        return measure(device, before, candidate.path, rows, candidate.rows(images), limit)
 
 
 @contextmanager

@@ -46,7 +46,7 @@ def fit_inputs(
     near = near_boundary_inputs(
         images, labels[split.fit], original_label_of(opened), FIT_INPUTS // 2, rng
     )
-    ids = np.array(opened.seeds.ids or range(len(opened.seeds)), np.int64)[split.fit]
+    ids = np.array(opened.seeds.seed_ids, np.int64)[split.fit]
     fitted = np.concatenate([images[some], near.wide])
     return fitted, ids[np.concatenate([some, near.rows])].tolist()
 

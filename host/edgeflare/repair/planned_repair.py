@@ -28,12 +28,16 @@ class PlannedRepair:
         seeds: how many fit, choose and judge.
         candidates: the plans that would be tried, in their order.
         devices: the names of the devices, each of which opened the compressed model.
+        max_size: by how much the file may grow.
+        max_latency: by how much the time for an inference may grow on each device.
 
     """
 
     seeds: Mapping[str, int]
     candidates: Sequence[str]
     devices: Sequence[str]
+    max_size: str
+    max_latency: str
 
 
 def planned_repair(
@@ -58,13 +62,13 @@ def planned_repair(
         opened = open_pair(pair, plan, profiles, stack)
         require_seeds(opened)
         if request.test is not None:
-            opened.inputs.load(request.test, None)
+            opened.inputs.load(request.test)
         split = split_seeds(known_labels(opened), np.random.default_rng(request.rng_seed))
         names = [] if original is None else [_words(one) for one in plans]
         if tries_shifts(past, request):
             names.append("shifts")
         devices = [device.profile.name for device in opened.devices]
-    return PlannedRepair(split.sizes, names, devices)
+    return PlannedRepair(split.sizes, names, devices, request.max_size, request.max_latency)
 
 
 def _words(plan: CandidatePlan) -> str:

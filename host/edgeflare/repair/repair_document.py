@@ -13,9 +13,11 @@ from typing import Any
 from edgeflare import __version__
 from edgeflare.core.answer import Answer
 from edgeflare.models.pair import Pair
+from edgeflare.repair.cost_limits import NONE
 from edgeflare.repair.judging.judgement import Judgement
 from edgeflare.repair.judging.shown_inputs import ShownInput
 from edgeflare.repair.pareto_front import pareto_front
+from edgeflare.repair.repair_cost import Cost
 from edgeflare.repair.repair_file import SCHEMA
 from edgeflare.repair.repair_outcome import OnDevice, RepairOutcome, TriedCandidate
 from edgeflare.repair.repair_request import RepairRequest
@@ -64,6 +66,7 @@ def repair_document(
         "on_devices": [_on_device(one) for one in outcome.devices],
         "written": outcome.written,
         "why": outcome.why,
+        "offered": _offered(outcome),
         "repaired": _repaired(outcome),
         "again": None,
     }
@@ -77,10 +80,29 @@ def _tried(one: TriedCandidate) -> dict[str, Any]:
         "file": None if judgement is None else f"{FOLDER}/{file_of(one.name)}",
         "bytes": one.size,
         "latency_ratio": one.ratio,
+        "latency": [_latency(cost) for cost in one.costs],
         "score": None if judgement is None else judgement.score,
         "sets": None if judgement is None else _sets(judgement),
         "set_aside": one.set_aside,
+        "needs": dict(one.needs),
         "details": dict(one.details),
+    }
+
+
+def _latency(cost: Cost) -> dict[str, Any]:
+    """Return what was measured on a device, without the bytes."""
+    return {key: value for key, value in asdict(cost).items() if not key.startswith("bytes_")}
+
+
+def _offered(outcome: RepairOutcome) -> dict[str, Any] | None:
+    """Return what more cost would give; None where that is nothing."""
+    if outcome.offered is None:
+        return None
+    tried = outcome.offered.tried
+    return {
+        "candidate": tried.name,
+        "options": [f"{option} {NONE}" for option in tried.needs],
+        "judged": _sets(outcome.offered.judgement),
     }
 
 

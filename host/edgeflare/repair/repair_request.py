@@ -19,8 +19,8 @@ class RepairRequest:
         method: one method, or "auto" for all that the limits allow.
         target: what the target computes.
         in_place: whether the file keeps its length and its operators.
-        max_size: how much larger the file may be, such as "+1%"; None for any size.
-        max_latency: how much longer an inference may take on the first device; None for any time.
+        max_size: how much larger the file may be, such as "+1%"; "none" for any size.
+        max_latency: how much longer an inference may take on each device; "none" for any time.
         test: file or folder of fresh inputs, or None.
         rng_seed: of the generator of all that is drawn: the parts of the seeds, and the inputs that
             are made of them.
@@ -34,8 +34,8 @@ class RepairRequest:
     method: Method
     target: Target
     in_place: bool
-    max_size: str | None
-    max_latency: str | None
+    max_size: str
+    max_latency: str
     test: Path | None
     rng_seed: int = 0
     shifts: ShiftRequest = field(default_factory=ShiftRequest)
@@ -46,13 +46,13 @@ class RepairRequest:
 
     @property
     def size_limit(self) -> CostLimit | None:
-        """The limit of the file's size."""
-        return None if self.max_size is None else size_limit(self.max_size)
+        """The limit of the file's size; None for none."""
+        return size_limit(self.max_size)
 
     @property
     def latency_limit(self) -> CostLimit | None:
-        """The limit of the time for an inference."""
-        return None if self.max_latency is None else latency_limit(self.max_latency)
+        """The limit of the time for an inference; None for none."""
+        return latency_limit(self.max_latency)
 
     def to_json(self) -> dict[str, Any]:
         """Return the settings as plain JSON values; those of shifts are not among them."""

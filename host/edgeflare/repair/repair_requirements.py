@@ -7,10 +7,13 @@ from pathlib import Path
 from edgeflare.campaign.opened_pair import OpenedPair
 from edgeflare.errors import UserError
 from edgeflare.models.pair import Pair
+from edgeflare.models.pair_interface import PairInterface
 from edgeflare.models.tflite import check_model_file
 from edgeflare.models.tflite_graph import Graph
 from edgeflare.repair.candidate_plans import allows_shifts
+from edgeflare.repair.cost_limits import DEFAULT
 from edgeflare.repair.fitting.matched_layers import matched_layers
+from edgeflare.repair.image_classifier import require_image_classifier
 from edgeflare.repair.repair_request import RepairRequest
 from edgeflare.replay.past_run import PastRun
 
@@ -81,6 +84,26 @@ def require_seeds(opened: OpenedPair) -> None:
             f"{opened.pair.name} has {len(opened.seeds)} seeds, and a repair needs at least"
             f" {LEAST_SEEDS}, of which it fits with three fifths: give more seeds"
         )
+
+
+def can_be_repaired(pair: Pair, past: PastRun, seeds: int) -> bool:
+    """Whether a repair takes a run as it stands, as far as that shows before models are opened.
+
+    Args:
+        pair: the run's models.
+        past: the run.
+        seeds: how many it has.
+
+    """
+    if past.document.replay is not None or seeds < LEAST_SEEDS:
+        return False
+    request = RepairRequest("auto", "float", False, DEFAULT, DEFAULT, None)
+    try:
+        require_image_classifier(PairInterface.from_json(past.header.pair), pair.name)
+        original_file(pair, past, request)
+    except UserError:
+        return False
+    return True
 
 
 def shifts_alone(pair: Pair, past: PastRun | None, request: RepairRequest) -> bool:

@@ -14,10 +14,12 @@ import numpy as np
 from edgeflare import __version__
 from edgeflare.campaign.opened_pair import OpenedPair, open_pair
 from edgeflare.core.seeds import Seeds
+from edgeflare.devices.decisive_provenance import DEVICE_DECIDES, HOST_DECIDES, decisive
 from edgeflare.devices.profile import Profile
 from edgeflare.errors import UserError
+from edgeflare.models.host_description import describe_host
 from edgeflare.models.pair import Pair
-from edgeflare.repair.candidate_choice import CandidateChoice
+from edgeflare.repair.candidate_choice import CandidateChoice, ChosenCandidate, surely_gains
 from edgeflare.repair.candidate_plans import CandidatePlan, candidate_plans
 from edgeflare.repair.device_judgement import judged_on
 from edgeflare.repair.inputs_to_fit import fit_inputs, network_to_fit
@@ -37,7 +39,13 @@ from edgeflare.repair.judging.seed_split import split_seeds
 from edgeflare.repair.judging.shown_inputs import shown_inputs
 from edgeflare.repair.precision.residual import residual
 from edgeflare.repair.repair_candidate import CandidateMaker, RepairCandidate
-from edgeflare.repair.repair_outcome import OnDevice, RepairOutcome
+from edgeflare.repair.repair_cost import Cost
+from edgeflare.repair.repair_outcome import (
+    OfferedCandidate,
+    OnDevice,
+    RepairOutcome,
+    TriedCandidate,
+)
 from edgeflare.repair.repair_progress import ReportProgress
 from edgeflare.repair.repair_request import RepairRequest
 from edgeflare.repair.repair_requirements import original_file, require_seeds, tries_shifts
@@ -87,8 +95,8 @@ def repair_pair(
     with ExitStack() as stack:
         opened = open_pair(pair, plan, profiles, stack)
         require_seeds(opened)
-        fresh = None if request.test is None else opened.inputs.load(request.test, None)
-        stored = StoredCandidates(folder, _about(opened, past, request), resume=resume)
+        fresh = None if request.test is None else opened.inputs.load(request.test)
+        stored = StoredCandidates(folder, repair_identity(opened, past, request), resume=resume)
         try:
             return _repaired(opened, past, request, plans, original, fresh, stored, progress)
         except UserError:
@@ -127,16 +135,17 @@ def _repaired(
     if past is not None and tries_shifts(past, request):
         makers.append(shift_maker(past, opened, split.fit, request.shifts, request.rng_seed))
     choice = CandidateChoice(opened, request, choose, stored, progress)
-    tried, chosen = choice.best(makers)
+    made = choice.best(makers)
+    tried, chosen = made.tried, made.chosen
     provenance = [
         {"name": device.profile.name, "provenance": device.provenance.to_json()}
         for device in opened.devices
     ]
-    why = "no candidate surely gains on the inputs to choose by"
-    judgements = [one.judgement for one in tried if one.judgement is not None]
-    if judgements and not any(one.deviating for one in judgements[0].before.values()):
-        why = "nothing deviates on the inputs to choose by, so that there is nothing to repair"
-    outcome = RepairOutcome(split.sizes, provenance, localized, tried, chosen, why=why)
+    outcome = RepairOutcome(
+        *(split.sizes, provenance, localized, tried, chosen),
+        why=_why_none(tried),
+        offered=_offered(made, opened, judge),
+    )
     if chosen is None:
         return outcome
     after = candidate_answers(chosen.content, opened, judge)
@@ -151,10 +160,43 @@ def _repaired(
         judgement=judgement,
         shown=shown,
         devices=devices,
-        cost=choice.cost(chosen),
+        cost=_cost(choice, chosen, tried),
         written=written,
         why=why,
     )
+
+
+def _why_none(tried: Sequence[TriedCandidate]) -> str:
+    """Return why no candidate is chosen, where none is."""
+    judgements = [one.judgement for one in tried if one.judgement is not None]
+    if judgements and not any(one.deviating for one in judgements[0].before.values()):
+        return "nothing deviates on the inputs to choose by, so that there is nothing to repair"
+    if judgements and all(one.needs for one in tried if one.judgement is not None):
+        return "the limits exclude every candidate"
+    within = " within the limits" if any(one.needs for one in tried) else ""
+    return f"no candidate{within} surely gains on the inputs to choose by"
+
+
+def _offered(
+    made: ChosenCandidate, opened: OpenedPair, sets: Mapping[str, JudgedSet]
+) -> OfferedCandidate | None:
+    """Judge the best candidate beyond the limits; None where there is none, or no sure gain."""
+    if made.offered is None:
+        return None
+    candidate, tried = made.offered
+    after = candidate_answers(candidate.content, opened, sets)
+    if isinstance(after, SetAside):
+        return None
+    judgement = compared(sets, after)
+    return OfferedCandidate(tried, judgement) if surely_gains(judgement) else None
+
+
+def _cost(
+    choice: CandidateChoice, chosen: RepairCandidate, tried: Sequence[TriedCandidate]
+) -> Cost:
+    """Return the cost that the chosen candidate was judged by, or measure it where none was."""
+    costs = next(one.costs for one in tried if one.name == chosen.name)
+    return (costs or choice.costs(chosen))[0]
 
 
 def _on_devices(
@@ -172,16 +214,17 @@ def _on_devices(
     return found
 
 
-def _about(opened: OpenedPair, past: PastRun | None, request: RepairRequest) -> dict[str, Any]:
+def repair_identity(
+    opened: OpenedPair, past: PastRun | None, request: RepairRequest
+) -> dict[str, Any]:
     """Return what has to be the same where a repair goes on, as plain JSON values."""
     return {
         "version": __version__,
         "pair": opened.pair.fingerprint(),
         "run": None if past is None else str(past.directory.path.resolve()),
         "findings": 0 if past is None else len(past.document.findings),
-        "device": [
-            [one.profile.name, one.profile.kernels, one.profile.threads] for one in opened.devices
-        ],
+        "device": [decisive(one.provenance.to_json(), DEVICE_DECIDES) for one in opened.devices],
+        "host": decisive(describe_host(opened.pair.original), HOST_DECIDES),
         **{f"--{name.replace('_', '-')}": value for name, value in request.to_json().items()},
         "--rounds": request.shifts.rounds,
         "--mixture": asdict(request.shifts.mixture),

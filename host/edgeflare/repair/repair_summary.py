@@ -9,6 +9,7 @@ from edgeflare.repair.page.judged_parts import judged_table
 from edgeflare.repair.page.shift_parts import repairer_table
 from edgeflare.repair.repair_cost import latency_change
 from edgeflare.repair.repair_file import by_shifts
+from edgeflare.repair.repair_terminal import offer_line
 from edgeflare.report.markdown_summary import markdown_table
 from edgeflare.untrusted_text import for_markdown
 
@@ -29,8 +30,10 @@ def repair_summary(document: Mapping[str, Any]) -> str:
     if repaired is not None:
         more = repaired["bytes_after"] - repaired["bytes_before"]
         parts.append(f"It has {more:+,} bytes, and takes {for_markdown(latency_change(repaired))}.")
+    offer = None if v1 else offer_line(document)
+    if offer is not None:
+        parts.append(f"{for_markdown(offer)}.")
     if v1 or document["judged"] is not None:
         table = repairer_table(document) if v1 else judged_table(document)
-        cells = [[for_markdown(cell) for cell in row] for row in table.rows]
-        parts += [f"### {for_markdown(table.title)}", markdown_table(table.header, cells)]
+        parts += [f"### {for_markdown(table.title)}", markdown_table(table.header, table.rows)]
     return "\n\n".join(parts) + "\n"

@@ -50,7 +50,9 @@ def print_planned_repair(console: Console, planned: PlannedRepair, out: str) -> 
     console.print(
         f"{seeds['fit']} seeds to fit with, {seeds['choose']} to choose by, {seeds['judge']} to"
         f" judge. Candidates: {', '.join(planned.candidates)}; on"
-        f" {escape(', '.join(planned.devices))}. Each is judged on up to {COUNT:,} inputs a set. "
+        f" {escape(', '.join(planned.devices))}. Each is judged on up to {COUNT:,} inputs a set,"
+        f" and chosen within --max-size {escape(planned.max_size)} and --max-latency"
+        f" {escape(planned.max_latency)}. "
         f"Nothing is done, and nothing written to {escape(out)}.",
         highlight=False,
     )
@@ -78,23 +80,52 @@ def deviating_on(one: Mapping[str, Any], when: str) -> int:
     return sum(figures[when]["deviating"] for figures in one["sets"].values())
 
 
+def offer_line(document: Mapping[str, Any]) -> str | None:
+    """Return what more cost than the limits allow would give; None where that is nothing.
+
+    The counts are those of the inputs that judge, and of the written model or the one before.
+    """
+    offered = document["offered"]
+    if offered is None:
+        return None
+    (tried,) = (one for one in document["candidates"] if one["name"] == offered["candidate"])
+    now = (document["judged"], "after") if document["written"] else (offered["judged"], "before")
+    after, instead = (
+        sum(sets[name][when]["deviating"] for name in SCORED)
+        for sets, when in ((offered["judged"], "after"), now)
+    )
+    cost = " and ".join(f"{option} {needed}" for option, needed in tried["needs"].items())
+    return (
+        f"{offered['candidate']}: {after:,} instead of {instead:,} of these inputs near the"
+        f" boundary deviate, at × {tried['latency_ratio']:.2f} of the time and {tried['bytes']:,}"
+        f" bytes, which needs {cost}: {' '.join(offered['options'])}"
+    )
+
+
 def _candidates(document: Mapping[str, Any]) -> Table:
     """Return a table of what the candidates do to the inputs that choose."""
-    table = Table("candidate", "score", *SCORED, "s", title="Deviations on the inputs to choose by")
+    devices = ", ".join(escape(one["name"]) for one in document["devices"])
+    title = f"Deviations on the inputs to choose by, and time for an inference on {devices}"
+    table = Table("candidate", "score", *SCORED, "time", "bytes", title=title)
+    judged = [one for one in document["candidates"] if one["sets"] is not None]
+    if judged:
+        table.add_row("before", "1", *_deviating(judged[0], "before"), "× 1", "")
     for one in document["candidates"]:
+        ratio = one["latency_ratio"]
         table.add_row(
             escape(one["name"]),
             "–" if one["score"] is None else f"{one['score']:.2f}",
-            *(_deviating(one["sets"], name) for name in SCORED),
-            f"{one['seconds']:.1f}",
+            *_deviating(one, "after"),
+            "–" if ratio is None else f"× {ratio:.2f}",
+            "–" if one["bytes"] is None else f"{one['bytes']:,}",
         )
     return table
 
 
-def _deviating(sets: Mapping[str, Any] | None, name: str) -> str:
-    if sets is None:
-        return "–"
-    return f"{sets[name]['before']['deviating']} → {sets[name]['after']['deviating']}"
+def _deviating(candidate: Mapping[str, Any], when: str) -> list[str]:
+    """Return how many inputs of each set that counts deviate, `before` or `after`."""
+    sets = candidate["sets"]
+    return ["–" if sets is None else str(sets[name][when]["deviating"]) for name in SCORED]
 
 
 def _print_front(console: Console, document: Mapping[str, Any]) -> None:
@@ -149,8 +180,11 @@ def _print_end(console: Console, document: Mapping[str, Any], out: str) -> None:
             highlight=False,
         )
     repaired = document["repaired"]
+    offer = offer_line(document)
     if repaired is None:
         console.print(f"No model is written: {escape(document['why'])}.", highlight=False)
+        if offer is not None:
+            console.print(escape(offer), highlight=False)
         console.print(f"The figures are in {escape(out)}/repair.json.", highlight=False)
         return
     console.print(
@@ -166,4 +200,6 @@ def _print_end(console: Console, document: Mapping[str, Any], out: str) -> None:
             " 8 bits alone.",
             highlight=False,
         )
+    if offer is not None:
+        console.print(escape(offer), highlight=False)
     console.print(f"Search it: edgeflare search {escape(out)}", highlight=False)

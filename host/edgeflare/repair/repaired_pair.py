@@ -9,9 +9,11 @@ from typing import Any
 
 from edgeflare.models.pair import Pair
 from edgeflare.models.pair_file import FILE, is_callable_module
+from edgeflare.record.folder_contents import write_atomically
+from edgeflare.record.path_inside import path_inside
 from edgeflare.repair.repair_candidate import RepairCandidate
 from edgeflare.repair.repair_file import DOCUMENT
-from edgeflare.run.run_directory import write_atomically
+from edgeflare.run.json_file import json_bytes
 
 MODEL = "repaired.tflite"
 
@@ -21,15 +23,14 @@ RECIPE = "recipe.json"
 
 def write_document(out: Path, document: Mapping[str, Any]) -> None:
     """Write `repair.json` into a folder, which is made if it is not there."""
-    text = json.dumps(document, indent=1, ensure_ascii=False, allow_nan=False)
-    write_atomically(out / DOCUMENT, text.encode() + b"\n")
+    write_atomically(out / DOCUMENT, json_bytes(document))
 
 
 def write_repaired(out: Path, candidate: RepairCandidate) -> None:
     """Write a repaired model into a folder, made if it is not there, and what belongs beside it."""
     write_atomically(out / MODEL, candidate.content)
     for name, content in candidate.files.items():
-        write_atomically(out / name, content)
+        write_atomically(path_inside(out, name, single=True), content)
     if candidate.recipe is not None:
         text = json.dumps(candidate.recipe, indent=1, ensure_ascii=False)
         write_atomically(out / RECIPE, text.encode() + b"\n")

@@ -10,7 +10,6 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-import shutil
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -19,10 +18,13 @@ from typing import Any
 import msgspec
 
 from edgeflare.errors import UserError
+from edgeflare.outside_text import json_value
+from edgeflare.record.folder import is_free, remove_files
+from edgeflare.record.folder_contents import write_atomically
 from edgeflare.repair.fitting.float_model import Recipe
 from edgeflare.repair.repair_candidate import RepairCandidate
 from edgeflare.repair.repair_outcome import TriedCandidate
-from edgeflare.run.run_directory import RunDirectory, write_atomically
+from edgeflare.run.run_directory import RunDirectory
 
 FOLDER = "candidates"
 _PLAIN = re.compile(r"[\w+-]+(\.tflite)?", re.ASCII)
@@ -59,8 +61,7 @@ class StoredCandidates:
 
         """
         self._directory = RunDirectory(folder)
-        self._made = not folder.exists()
-        if resume and folder.exists() and any(folder.iterdir()):
+        if resume and not is_free(folder):
             _require_same(self._about(), about, folder)
         else:
             data = json.dumps(about, indent=1).encode() + b"\n"
@@ -69,8 +70,8 @@ class StoredCandidates:
     def read(self, plan: str) -> list[Tried] | None:
         """Return what came of a plan; None where it was not tried, or a file of it is damaged."""
         try:
-            data = self._path(f"{plan}.json").read_bytes()
-            return [self._opened(one) for one in msgspec.json.decode(data, type=list[_Entry])]
+            data = self._read(f"{plan}.json")
+            return [self._opened(one) for one in msgspec.convert(json_value(data), list[_Entry])]
         except (OSError, ValueError, UserError):  # msgspec's errors and what is outside are among
             return None
 
@@ -87,15 +88,18 @@ class StoredCandidates:
         write_atomically(self._path(f"{plan}.json"), msgspec.json.encode(entries))
 
     def remove(self) -> None:
-        """Remove what is stored, and the folder of the repair if it was made and holds no more."""
-        shutil.rmtree(self._directory.path / FOLDER, ignore_errors=True)
-        if self._made:
-            with suppress(OSError):
-                self._directory.path.rmdir()
+        """Remove what is stored."""
+        remove_files(self._directory.path, f"{FOLDER}/*")
+        with suppress(OSError):
+            (self._directory.path / FOLDER).rmdir()
 
     def _path(self, name: str) -> Path:
         """Return the path of a stored file, which is in the folder: it may come from others."""
         return self._directory.inside(f"{FOLDER}/{name}")
+
+    def _read(self, name: str) -> bytes:
+        """Return the content of a stored file, likewise."""
+        return self._directory.read(f"{FOLDER}/{name}")
 
     def _about(self) -> Mapping[str, Any]:
         """Return what the repair in the folder is about.
@@ -106,7 +110,7 @@ class StoredCandidates:
         """
         folder = self._directory.path
         try:
-            return msgspec.json.decode(self._path(ABOUT).read_bytes(), type=dict[str, Any])
+            return msgspec.convert(json_value(self._read(ABOUT)), dict[str, Any])
         except FileNotFoundError:
             raise UserError(
                 f"{folder} holds no repair to go on with: leave --resume away, and name a folder"
@@ -122,7 +126,7 @@ class StoredCandidates:
         if entry.sha256 is None:
             return None, entry.tried
         name, files = entry.tried.name, entry.files
-        content = self._path(file_of(name)).read_bytes()
+        content = self._read(file_of(name))
         plain = all(_PLAIN.fullmatch(one) for one in (name, *files))
         if not plain or hashlib.sha256(content).hexdigest() != entry.sha256:
             raise ValueError(f"the candidate {name!r} is damaged")
@@ -142,7 +146,7 @@ def _require_same(before: Mapping[str, Any], now: Mapping[str, Any], folder: Pat
         UserError: it is.
 
     """
-    now = json.loads(json.dumps(now))
+    now = json_value(json.dumps(now))
     differing = [key for key, value in now.items() if before.get(key) != value]
     if differing:
         raise UserError(

@@ -21,10 +21,16 @@ def where_it_begins(explanation: Mapping[str, Any]) -> dict[str, Any] | None:
     """Return the operator that `explain` named, and `what` begins there; None where it named none.
 
     Of compression that is the operator that took most of the margin, of those that differ by more
-    than quantization explains; of all else the one where device and twin part.
+    than quantization explains, else the one whose quantization is coarsest; of all else the one
+    where device and twin part.
     """
     if explanation["verdict"]["name"] == "compression":
-        found, what = explanation["twin_and_original"]["most"], _COMPRESSION
+        loss = explanation["twin_and_original"]
+        found, what = loss["most"], _COMPRESSION
+        coarse = [one for one in loss["coarse"] if one["operator"] >= 0]
+        if found is None and coarse:
+            found, what = coarse[0], f"twin and original part here, {coarse[0]['kind']}"
+            found = {key: found[key] for key in ("operator", "name", "tensor")}
     else:
         parting = explanation["device_and_twin"]
         found, what = parting["onset"], _KERNEL if parting["first"] else f"{_KERNEL}, or earlier"

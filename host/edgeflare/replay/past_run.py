@@ -18,6 +18,7 @@ from edgeflare.core.seeds import Seeds
 from edgeflare.devices.profile import Profile
 from edgeflare.devices.profile_lookup import find_profiles, find_run_profiles
 from edgeflare.errors import InfrastructureError, UserError
+from edgeflare.models.agreed_functions import has_changed, is_agreed, keep_agreed
 from edgeflare.models.model_inputs import ModelInputs
 from edgeflare.models.pair import Pair
 from edgeflare.models.pair_interface import PairInterface
@@ -90,6 +91,8 @@ class PastRun:
                 past = replace(past, deviating=deviating, deviated=deviated)
             for entry in past.suite:
                 header.seed_label(entry.seed_id)  # of each there is one, or none of any
+                if header.targets is not None:
+                    header.targets[header.place(entry.seed_id)]
             return past
 
     @property
@@ -115,8 +118,8 @@ class PastRun:
     ) -> Pair:
         """Return its pair, with the seeds that the run stored: of its deviations.
 
-        What the run itself names is opened as data only: a Python function as the original is
-        imported only where the user names it.
+        What the run itself names is opened as data only: a Python function is imported only where
+        the user names it, or agreed to this very code of it before.
 
         Args:
             original: where the original lies now, if it was moved, or the Python function that it
@@ -124,7 +127,8 @@ class PastRun:
             compressed: where the compressed model lies now, likewise.
             instead: another compressed model in its place, whose outputs may be of another kind;
                 shapes are folded in it if they were in the run's, and there are any to fold.
-            functions: the Python functions of its front ends and post-processing, named again.
+            functions: the Python functions of its front ends and post-processing, where the user
+                names them again. What is named by one command holds for later ones.
 
         Raises:
             UserError: a model is gone, or is another than it was; or the run names as a model what
@@ -161,17 +165,26 @@ class PastRun:
                     f"{getattr(pair, model)} is not the {model} model of {self.directory.path} (its"
                     f" sha256 is another): put that file back, or say where it is with --{model}"
                 )
+        for function in filter(None, (pair.original, *interface.functions)):
+            keep_agreed(function)  # it was named again just now, if it was not kept before
         return pair
 
     def _refuse_functions(self, interface: PairInterface, named: Sequence[str]) -> None:
         placed = {os.path.abspath(one) if is_callable(one) else one for one in named}
         for function in interface.functions:
-            if function not in {*named, *placed}:
-                raise UserError(
-                    f"{self.directory.path} names the Python function {function} for what stands"
-                    " before or behind its models, and no code is imported because a run names it:"
-                    f" if you trust it, name it again with --function {shlex.quote(function)}"
-                )
+            if function not in {*named, *placed} and not is_agreed(function):
+                what = "for what stands before or behind its models"
+                raise self._untrusted(function, what, "--function")
+
+    def _untrusted(self, function: str, what: str, option: str) -> UserError:
+        """Return what is said of a function that the run names and the user did not agree to."""
+        why = "no code is imported because a run names it"
+        if has_changed(function):
+            why = "its code is another than you agreed to"
+        return UserError(
+            f"{self.directory.path} names the Python function {function} {what}, and {why}: if you"
+            f" trust it, name it again with {option} {shlex.quote(function)}"
+        )
 
     def _recorded(self, model: str, *suffixes: str) -> str | None:
         """Return the path of a model as the run has it, where that is the path of a model file."""
@@ -180,11 +193,9 @@ class PastRun:
             return None
         where, option = self.directory.path, f"--{model}"
         if is_callable(source):
-            raise UserError(
-                f"{where} names the Python function {source} as its {model} model, and no code is"
-                " imported because a run names it: if you trust it, name it again with "
-                f"{option} {shlex.quote(source)}"
-            )
+            if is_agreed(source):
+                return str(source)
+            raise self._untrusted(source, f"as its {model} model", option)
         path = Path(source)
         if path.suffix.lower() not in suffixes:
             raise UserError(
@@ -246,13 +257,15 @@ class PastRun:
                 f"the {input_words(self.document.pair).many} of {self.directory.path} are {theirs},"
                 f" but the models take {ours}"
             )
-        labels, ids = self.header.labels, tuple(entry.seed_id for entry in entries)
+        ids = tuple(entry.seed_id for entry in entries)
+        header, targets = self.header, self.header.targets
         return Seeds(
             stored,
-            None if labels is None else np.array([labels[seed_id] for seed_id in ids]),
+            None if header.labels is None else np.array([header.seed_label(one) for one in ids]),
             tuple(entry.seed_image for entry in entries),
             self.directory.load_fixed(ids, inputs.fixed_names),
             ids,
+            targets=None if targets is None else targets.of_seeds([*map(header.place, ids)]),
         )
 
     def files(self, entry: Finding) -> dict[str, bytes]:

@@ -10,6 +10,7 @@ from edgeflare.core.goal import Find
 from edgeflare.errors import UserError
 from edgeflare.replay.past_run import PastRun
 from edgeflare.run.journal import Journal
+from edgeflare.run.run_differences import made_by
 from edgeflare.run.run_directory import RunDirectory
 from edgeflare.run.run_document import Finding
 
@@ -51,7 +52,8 @@ def require_same_replay(path: Path, past: PastRun, baseline: PastRun | None) -> 
     finally:
         journal.close()
     if "replay" not in begun:
-        raise UserError(f"{path} is no replay, but a search: name another folder with --out")
+        command = made_by(begun["plan"]["strategy"])
+        raise UserError(f"{path} is no replay, but a {command}: name another folder with --out")
     if inputs != begun["seeds"]:
         raise UserError(
             f"{path} has {inputs} of its {begun['seeds']} inputs: start anew with --overwrite"

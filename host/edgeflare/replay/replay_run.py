@@ -7,24 +7,25 @@ from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
 
-from edgeflare.campaign.campaign import Interrupt
 from edgeflare.campaign.observer import Observer
 from edgeflare.campaign.opened_pair import OpenedPair, open_pair
 from edgeflare.campaign.recorded_campaign import run_recorded_campaign
 from edgeflare.campaign.reevaluation import evaluate_again
 from edgeflare.campaign.run_description import describe_run
 from edgeflare.campaign.trigger_files import SEEDS_FOLDER
+from edgeflare.core.interrupt import Interrupt
 from edgeflare.core.seeds import Seeds
 from edgeflare.devices.profile import Profile
 from edgeflare.errors import UserError
 from edgeflare.models.pair import Pair
+from edgeflare.record.folder_contents import write_atomically
 from edgeflare.replay.past_run import PastRun
 from edgeflare.replay.replay_header import replay_note, require_same_replay
 from edgeflare.run.begin_or_resume import resume_run
 from edgeflare.run.journal import Journal
 from edgeflare.run.journal_rows import ChainRow, TriggerRow
 from edgeflare.run.nearness import nearness_db
-from edgeflare.run.run_directory import INPUT_FOLDERS, RunDirectory, write_atomically
+from edgeflare.run.run_directory import INPUT_FOLDERS, RunDirectory
 from edgeflare.run.run_document import Finding, RunDocument, to_json
 from edgeflare.run.run_header import RunHeader
 
@@ -70,8 +71,15 @@ def open_replay(past: PastRun, pair: Pair, profiles: Sequence[Profile], stack: E
     )
     header = describe_run(opened, plan)
     described = {**header.pair, "seeds": str(Path(past.lies_at) / SEEDS_FOLDER)}
-    labels, names = past.header.labels, past.header.names
-    header = replace(header, pair=described, labels=labels, names=names)
+    known = past.header
+    header = replace(
+        header,
+        pair=described,
+        labels=known.labels,
+        targets=known.targets,
+        names=known.names,
+        all_seeds=known.all_seeds,
+    )
     return Replay(past, opened, header)
 
 
@@ -87,19 +95,21 @@ def begin_replay(
     """
     past = replay.past
     note = replay_note(past, baseline)
-    directory = RunDirectory.claim(path, overwrite=overwrite)
+    triggers = [_trigger(entry) for entry in past.suite]
+    chains = [
+        ChainRow.nothing_spent(entry.seed_id)
+        for entry in past.suite
+        if entry.seed_id in past.searched
+    ]
+    about = {**replay.header.to_json(), **note}
+    directory, lock = RunDirectory.claim(path, overwrite=overwrite)
     # The journal first: with it the replay can be resumed after any interruption.
-    journal = Journal.create(
-        directory.journal,
-        {**replay.header.to_json(), **note},
-        [_trigger(entry) for entry in past.suite],
-        [
-            ChainRow.nothing_spent(entry.seed_id)
-            for entry in past.suite
-            if entry.seed_id in past.searched
-        ],
-    )
-    _copy_inputs(replay.past, replay.opened.seeds, directory, journal)
+    journal = Journal.create(directory.journal, about, triggers, chains, lock=lock)
+    try:
+        _copy_inputs(replay.past, replay.opened.seeds, directory, journal)
+    except BaseException:
+        journal.close()
+        raise
     return directory, journal
 
 

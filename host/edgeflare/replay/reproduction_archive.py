@@ -12,27 +12,30 @@ from pathlib import Path, PurePath
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from edgeflare.core.arm import Arm
+from edgeflare.core.joint_answer import MOST_SCORES, split_decision
 from edgeflare.core.seeds import Seeds
-from edgeflare.core.tensor import Tensor
-from edgeflare.core.tensor_rows import unpack_rows
+from edgeflare.core.task import Decoder
+from edgeflare.core.tensor import Tensor, float_tensors
+from edgeflare.core.tensor_rows import GivenRows, unpack_rows
 from edgeflare.diagnose.explain_document import Document as Explained
 from edgeflare.errors import UserError
 from edgeflare.models.evaluator import HostModel
 from edgeflare.models.folded_pair import with_shapes_folded
 from edgeflare.models.invocation import ONCE, Invocation
-from edgeflare.models.model_inputs import ModelInputs, model_rows
+from edgeflare.models.model_inputs import ModelInputs
 from edgeflare.models.original import open_original
 from edgeflare.models.pair import Pair
 from edgeflare.models.pair_interface import PairInterface
 from edgeflare.models.tflite import open_tflite
+from edgeflare.outside_text import json_value
 from edgeflare.python_callable import is_callable
+from edgeflare.record.folder_contents import write_atomically
 from edgeflare.replay.failing_operator import cut_out, saved, saved_together, where_it_begins
 from edgeflare.replay.past_run import PastRun
 from edgeflare.report.arm_lines import PLACES
-from edgeflare.run.run_directory import write_atomically
+from edgeflare.run.json_file import json_bytes
 from edgeflare.run.run_document import Finding, RunDevice, to_json
 from edgeflare.untrusted_text import printable
 from edgeflare_protos.kernel_sets import KERNEL_SETS, is_kernel_set, is_tflite_kernel_set
@@ -123,7 +126,7 @@ def _reproduction(
     }
     kernels = past.header.plan.ensemble[0]
     given = _given(past, pair, entry)
-    encoded = given["compressed"].rows
+    encoded = given["compressed"].given.rows
     arms: dict[str, Any] = {}
     if "original" in given:
         arms["original"] = _original(past, pair, entry)
@@ -134,9 +137,10 @@ def _reproduction(
     if not simple:
         for name, arm in arms.items():
             model = name if name in given else "compressed"
-            decoder = dict(past.header.arms[Arm(name)].to_json())
-            called = {**given[model].called(), "input": f"{model}_input.npz", "decoder": decoder}
-            arms[name] = {**arm, **called}
+            decoder = past.header.arms[Arm(name)]
+            decisions = _decisions(decoder, arm["label"])
+            read = {"decoder": dict(decoder.to_json()), "decisions": decisions}
+            arms[name] = {**arm, **given[model].called(), "input": f"{model}_input.npz", **read}
     explanation = _explanation(explanations, entry)
     operator = None if explanation is None else where_it_begins(explanation)
     if operator is not None:
@@ -158,7 +162,7 @@ def _reproduction(
         "operator": operator,
         "run": _run(past),
     }
-    files["finding.json"] = json.dumps(whole, indent=1, ensure_ascii=False).encode()
+    files["finding.json"] = json_bytes(whole)
     return Reproduction(files, operator)
 
 
@@ -190,16 +194,24 @@ def require_scriptable(interface: PairInterface) -> None:
 class _GivenInputs:
     """What a model is given for a finding: a row of its inputs, and how it is called on them."""
 
-    rows: NDArray[np.generic]
+    given: GivenRows
     tensors: tuple[Tensor, ...]
     invocation: Invocation
 
     def file(self, *, simple: bool) -> bytes:
         """Return the row as an `.npy`, or each input as an array of an `.npz`, in their order."""
         if simple:
-            return saved(self.rows)
-        arrays = unpack_rows(self.tensors, self.rows)
-        return saved_together({f"input_{n}": array[0] for n, array in enumerate(arrays)})
+            return saved(self.given.rows)
+        found = {"input": unpack_rows(self.tensors, self.given.rows)}
+        if self.given.features is not None:
+            found["feature"] = unpack_rows(float_tensors(self.tensors), self.given.features)
+        return saved_together(
+            {
+                f"{name}_{n}": array[0]
+                for name, arrays in found.items()
+                for n, array in enumerate(arrays)
+            }
+        )
 
     def called(self) -> dict[str, Any]:
         """Return how the script calls the model."""
@@ -230,9 +242,8 @@ def _given(past: PastRun, pair: Pair, entry: Finding) -> dict[str, _GivenInputs]
 
     def given(model: HostModel, inputs: ModelInputs) -> _GivenInputs:
         fixed = past.directory.load_fixed(ids, inputs.fixed_names)
-        beside = inputs.fixed(Seeds(image, None, (), fixed, ids))
-        rows = model_rows(inputs.encoder(), beside, image, ids)
-        return _GivenInputs(rows, model.signature.inputs, model.invocation)
+        made = inputs.given(Seeds(image, None, (), fixed, ids))
+        return _GivenInputs(made, model.signature.inputs, model.invocation)
 
     kernels = past.header.plan.ensemble[0]
     with closing(open_tflite(pair.executed, kernels, interface.invocation)) as twin:
@@ -292,7 +303,7 @@ def _run(past: PastRun) -> dict[str, Any]:
     kept = {key: whole[key] for key in keys if key in whole}
     pair = {
         key: PurePath(value).name if key in PLACES and value else value
-        for key, value in json.loads(described).items()
+        for key, value in json_value(described).items()
     }
     return {**kept, "pair": pair}
 
@@ -371,6 +382,22 @@ def _place(device: RunDevice) -> str:
 
 def _answer(entry: Finding, arm: str) -> dict[str, Any]:
     return {"label": entry.labels[arm], "probabilities": entry.probabilities[arm]}
+
+
+def _decisions(decoder: Decoder, label: int | None) -> list[int | None]:
+    """Return the decision of each part, such as a head or a frame, as the script reads them.
+
+    A part of an arm that failed has None. There are none where decisions cannot be counted, or are
+    too many to have a number each.
+    """
+    if not 0 < decoder.choices <= MOST_SCORES:
+        return []
+    heads = decoder.heads or (decoder,)
+    if label is None:
+        return [None] * sum(len(head.parts) for head in heads)
+    labels = split_decision(label, decoder.parts) if decoder.heads else [label]
+    joint = zip(heads, labels, strict=True)
+    return [one for head, decided in joint for one in split_decision(decided, head.parts)]
 
 
 def _explanation(explanations: Explained | None, entry: Finding) -> dict[str, Any] | None:

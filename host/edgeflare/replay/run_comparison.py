@@ -155,7 +155,7 @@ def _column(run: str, document: RunDocument, unique: int) -> ComparedRun:
         median_strength=_median([entry.strength for entry in findings]),
         median_l2=_median([entry.distortion.l2 for entry in findings]),
         harm={} if harm is None else harm.findings or {},
-        nearness={f"{one.at_least:g}": one.share for one in near.shares} if near else {},
+        nearness={f"{one.at_least:g}": one.share for one in near.db} if near else {},
         area=near.area if near else None,
         causes=causes,
         kinds=count_kinds(findings),

@@ -13,7 +13,6 @@ from edgeflare.core.answer_view import (
     ThresholdView,
     TranscriptView,
 )
-from edgeflare.core.nearness_measure import PSNR
 from edgeflare.report.answer_words import (
     decision_name,
     distance_view,
@@ -23,7 +22,6 @@ from edgeflare.report.answer_words import (
 )
 from edgeflare.report.entry_names import ARMS
 from edgeflare.run.harm import rank
-from edgeflare.run.nearness import measure_name
 from edgeflare.run.run_document import Finding, RunDocument, to_json
 from edgeflare.untrusted_text import for_csv
 
@@ -46,23 +44,24 @@ def csv_table(document: RunDocument) -> str:
 
 
 COLUMNS = (
-    "list", "seed_id", "seed_name", "seed_label", "kind", "cause", "harm",
+    "list", "seed_id", "seed_name", "seed_label", "kind", "by_tie", "cause", "harm",
     "device_sides_with_original", "strength",
     *ARMS,
     *(f"{arm}_class" for arm in ARMS),
     *(f"{arm}_probability" for arm in ARMS),
     *(f"{arm}_tied" for arm in ARMS),
     "device_name", "queries", "device_queries", "seconds",
-    "l2", "linf", "mean_abs", "changed", "psnr", "within", "strong",
+    "l2", "linf", "mean_abs", "changed", "nearness_db", "within", "strong",
     "refined", "strength_before", "l2_before",
     "operators", "verified", "image", "seed_image", "sha256",
 )  # fmt: skip
 """The names of the columns of images. An arm's own column has its label, a number."""
 
 _COPIED = (
-    "seed_id", "seed_name", "seed_label", "kind", "cause", "harm", "device_sides_with_original",
-    "strength", "psnr", "nearness_db", "within", "strong", "queries", "device_queries", "seconds",
-    "verified", "image", "seed_image", "sha256", "host_gradients", "translated_evaluations",
+    "seed_id", "seed_name", "seed_label", "seed_target", "kind", "by_tie", "cause",
+    "harm", "device_sides_with_original", "strength", "nearness_db", "within", "strong",
+    "queries", "device_queries", "seconds", "verified", "image", "seed_image", "sha256",
+    "host_gradients", "translated_evaluations",
 )  # fmt: skip
 
 
@@ -92,11 +91,11 @@ def columns(document: RunDocument) -> tuple[str, ...]:
         *(_OBJECTS if DetectionView in forms else ()),
         *(_MASKS if SegmentationView in forms else ()),
     ]
+    if any(one.seed_target for one in entries):
+        names.insert(names.index("seed_label") + 1, "seed_target")
     if any(one.translated_evaluations or one.host_gradients for one in entries):
         at = names.index("seconds")
         names[at:at] = _WHITE_BOX
-    if measure_name(document) != PSNR.name:
-        names[names.index("psnr")] = "nearness_db"
     return tuple(names)
 
 

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from rich.box import SIMPLE_HEAD
 from rich.table import Table
 from rich.text import Text
 
+from edgeflare.diagnose.tensor_difference import LARGEST, in_digits
 from edgeflare.report.html.explanation_view import ExplanationView
 
 _LONGEST = 16
@@ -27,8 +30,8 @@ def divergence_bars(explanation: ExplanationView) -> Table:
     table.add_column("layer", overflow="fold")
     table.add_column("device – twin", no_wrap=True)
     table.add_column("new in twin – original", no_wrap=True)
-    kernel = max((layer.kernel or 0.0 for layer in explanation.layers), default=0.0)
-    compression = max((layer.compression or 0.0 for layer in explanation.layers), default=0.0)
+    kernel = _most([layer.kernel for layer in explanation.layers])
+    compression = _most([layer.compression for layer in explanation.layers])
     for layer in explanation.layers:
         table.add_row(
             Text(layer.name),
@@ -39,15 +42,20 @@ def divergence_bars(explanation: ExplanationView) -> Table:
     return table
 
 
+def _most(values: Sequence[float | None]) -> float:
+    """Return the largest difference that is finite; 0 where there is none."""
+    return max((value for value in values if value is not None and value < LARGEST), default=0.0)
+
+
 def _real(value: float) -> Text:
     """Return the figure of a layer that is not quantized: no bar, since it has another scale."""
-    return Text(f"▏ {value:.2g} in real values")
+    return Text(f"▏ {in_digits(value, '.2g')} in real values")
 
 
 def _bar(value: float | None, most: float) -> Text:
     """Return a bar and its figure; any difference at all is at least a line."""
     if value is None:
         return Text("not known", style="dim")
-    length = round(_LONGEST * value / most) if value else 0
+    length = round(_LONGEST * min(1.0, value / most)) if value and most else _LONGEST * bool(value)
     bar = "█" * length or ("▏" if value else "")
-    return Text(f"{bar} {value:.2g}".lstrip())
+    return Text(f"{bar} {in_digits(value, '.2g')}".lstrip())

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 from collections.abc import Sequence
 from typing import Any
 
@@ -10,7 +9,9 @@ import matplotlib as mpl
 from matplotlib.collections import PolyCollection
 from matplotlib.figure import Figure
 
+from edgeflare.diagnose.tensor_difference import LARGEST, in_digits
 from edgeflare.report.html.explanation_view import ExplanationView
+from edgeflare.report.html.svg import drawn_svg
 
 _WIDTH = 8.0
 """Inches, as all that follows."""
@@ -63,7 +64,7 @@ def divergence_picture(explanation: ExplanationView, title: str) -> bytes:
                 va="center", fontweight=weight, annotation_clip=False,
             )  # fmt: skip
             if layer.real is not None:
-                words = f" {layer.real:.2g} in real values"
+                words = f" {in_digits(layer.real, '.2g')} in real values"
                 left.text(0, place, words, va="center", fontsize=7, color=_ELSEWHERE)
             if layer.begins:
                 for panel in (left, right):
@@ -73,9 +74,8 @@ def divergence_picture(explanation: ExplanationView, title: str) -> bytes:
             "twin – original, what is new", "largest difference, units of the layer",
         )  # fmt: skip
         figure.suptitle(f"{title}: {explanation.verdict}", fontsize=10)
-        drawn = io.BytesIO()
-        figure.savefig(drawn, format="svg", metadata={"Date": None}, facecolor="white")
-    return drawn.getvalue()
+        figure.set_facecolor("white")
+        return drawn_svg(figure, {"Date": None}).encode()
 
 
 def _place(figure: Figure, names: float) -> None:
@@ -95,14 +95,16 @@ def _bars(
 ) -> None:
     """Draw a bar for each layer of which the difference is known."""
     known = {place: value for place, value in enumerate(values) if value is not None}
+    longest = max((value for value in known.values() if value < LARGEST), default=0.0) * 1.05 or 1.0
     bars = [
-        [(0, place - 0.35), (value, place - 0.35), (value, place + 0.35), (0, place + 0.35)]
+        [(0, place - 0.35), (end, place - 0.35), (end, place + 0.35), (0, place + 0.35)]
         for place, value in known.items()
+        for end in [min(value, longest)]  # what is not finite goes to the edge
     ]
     panel.add_collection(PolyCollection(bars, facecolors=colour), autolim=False)
     panel.set_title(title, fontsize=9)
     panel.set_xlabel(measure if known else f"{measure}: not known", color=_ELSEWHERE)
-    panel.set_xlim(0, max(known.values(), default=0.0) * 1.05 or 1.0)
+    panel.set_xlim(0, longest)
     panel.set_ylim(len(values) - 0.4, -0.6)
     panel.set_yticks([])
     panel.grid(visible=True, axis="x", color="0.9")

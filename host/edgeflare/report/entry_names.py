@@ -22,6 +22,11 @@ def sort(entry: Finding) -> str:
     return entry.kind if entry.kind in FAILURES else entry.cause or DEVIATION
 
 
+def cause_of(entry: Finding) -> str:
+    """Return what `sort` returns, and whether the deviation hangs on a tie: "kernel, tie"."""
+    return f"{sort(entry)}, tie" if entry.by_tie else sort(entry)
+
+
 def named_kind(entry: Finding) -> str:
     """Return the kind of a deviation in words, "object vanished"; empty where the task has none."""
     if entry.kind == DEVIATION or entry.kind in FAILURES:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from edgeflare.run.run_header import RunHeader
@@ -10,6 +10,12 @@ from edgeflare.untrusted_text import printable
 
 _MOST_LISTED = 32
 """Values of a setting that are listed; of more, such as anchors, only their number."""
+
+
+_MOST_NAMES = 4
+"""Variables that are named."""
+
+_MODELS = {"original": "original", "compressed": "compressed model"}
 
 
 def interface_lines(header: RunHeader) -> list[str]:
@@ -26,6 +32,10 @@ def interface_lines(header: RunHeader) -> list[str]:
     if called.get("state"):
         links = ", ".join(f"{made} feeds {fed}" for fed, made in called["state"].items())
         lines.append(printable(f"state: {links}; {called['frames']} frames in a clip"))
+    elif called.get("frames"):
+        lines.append(f"{called['frames']} frames in a clip")
+    if variables := variables_in_words(pair):
+        lines.append(f"variables: {variables}")
     if called.get("signature"):
         lines.append(printable(f"signature: {called['signature']}"))
     if device := pair.get("device"):
@@ -34,6 +44,38 @@ def interface_lines(header: RunHeader) -> list[str]:
         if there != settings:
             lines.append(printable(f"on the device, task: {task}{_settings(there)}"))
     return lines
+
+
+def variables_in_words(pair: Mapping[str, Any]) -> str:
+    """Return what the models of a pair keep of an inference for the next; empty for nothing.
+
+    Args:
+        pair: what a run says of it.
+
+    """
+    kept = pair.get("variables", {})
+    if not kept:
+        return ""
+    said = [f"the {_MODELS[role]} keeps {_named(some)}" for role, some in kept.items()]
+    if kept.get("original") == kept.get("compressed"):
+        said = [f"both models keep {_named(kept['compressed'])}"]
+    frames = pair.get("invocation", {}).get("frames")
+    begin = f"each clip of {frames} frames, and kept within it" if frames else "each input"
+    return printable(f"{'; '.join(said)}; they are reset before {begin}")
+
+
+def _named(kept: Sequence[Mapping[str, Any]]) -> str:
+    """Return how many variables a model has, and the names of the first ones by operator."""
+    by_operator: dict[tuple[str, int], list[str]] = {}
+    for one in kept[:_MOST_NAMES]:
+        by_operator.setdefault((one["operator"], one["index"]), []).append(one["name"])
+    said = [
+        f"{', '.join(names)} of {operator} (operator {index})"
+        for (operator, index), names in by_operator.items()
+    ]
+    more = len(kept) - _MOST_NAMES
+    said += [f"{more} more"] if more > 0 else []
+    return f"{len(kept)} from one inference to the next, {'; '.join(said)}"
 
 
 def _input_lines(pair: Mapping[str, Any]) -> list[str]:
@@ -73,7 +115,10 @@ def _value(value: Any) -> str:
 
 def _image(said: Mapping[str, Any]) -> str:
     mean, std = (", ".join(f"{value:g}" for value in said[key]) for key in ("mean", "std"))
+    layout = f", layout {said['layout']}" if said.get("layout") else ""
+    rounding = said.get("rounding", "half-away")
+    rounded = "" if rounding == "half-away" else f", inputs rounded {rounding}"
     return (
-        f"model input = (pixel / {said['scale']:g} - {mean}) / {std}, channels {said['channels']},"
-        f" seeds of another size: {said['resize']}"
+        f"model input = (pixel / {said['scale']:g} - {mean}) / {std}, channels {said['channels']}"
+        f"{layout}{rounded}, seeds of another size: {said['resize']}"
     )

@@ -19,9 +19,10 @@ from edgeflare.report.answer_words import decisions
 from edgeflare.report.arm_lines import details
 from edgeflare.report.entry_names import named_kind, number, sort
 from edgeflare.report.figure_lines import unmutated_lines
+from edgeflare.run.gate import counted
 from edgeflare.run.harm import rank
 from edgeflare.run.nearness import counts, measure_name, nearness_db
-from edgeflare.run.run_document import Finding, ReplayOutcome, RunDocument
+from edgeflare.run.run_document import Finding, ReplayOutcome, RunDocument, Totals
 from edgeflare.untrusted_text import for_xml
 
 
@@ -29,8 +30,9 @@ def junit_xml(document: RunDocument) -> bytes:
     """Return a run as JUnit XML, in UTF-8.
 
     A seed fails if it deviates itself or led to a finding that is as near and as strong as
-    `--within` and `--min-strength` ask; that is what was found, whatever `--fail-on` and `--allow`
-    allowed. It is skipped if the run was stopped before it was done with.
+    `--within` and `--min-strength` ask, by a tie only where ties count; that is what was found,
+    whatever `--fail-on` and `--allow` allowed. It is skipped if the run was stopped
+    before it was done with.
     The cases of a replay are the inputs that it tried; an unstable one fails, a mended one passes.
     Against a baseline only what is new fails, as for the replay's exit code.
     """
@@ -53,13 +55,20 @@ def junit_xml(document: RunDocument) -> bytes:
         "failures": len(failed),
         "errors": 0,
         "skipped": len(undecided),
-        "time": _seconds(document.totals.wall_seconds),
+        "time": _seconds(_whole_seconds(document.totals)),
     }
     suite.attrib |= {key: str(value) for key, value in figures.items()}
     root = Element("testsuites", name="edgeflare")
     root.append(suite)
     indent(root)
     return bytes(tostring(root, encoding="utf-8", xml_declaration=True)) + b"\n"
+
+
+def _whole_seconds(totals: Totals) -> float:
+    """Return how long the whole run took, from opening the models to the last verification."""
+    return (
+        totals.setup_seconds + totals.wall_seconds + totals.refine_seconds + totals.verify_seconds
+    )
 
 
 _Cases = tuple[Sequence[int], dict[int, tuple[str, Finding]], set[int]]
@@ -89,7 +98,8 @@ def _searched(document: RunDocument) -> _Cases:
         for entry in document.lists[key]
     }
     decided = set(failed)
-    failed = {seed_id: one for seed_id, one in failed.items() if counts(one[1])}
+    counting = {entry.seed_id for entry in counted(document)}
+    failed = {seed_id: one for seed_id, one in failed.items() if seed_id in counting}
     undecided: set[int] = set()
     if totals.searched + totals.deviating_seeds < totals.seeds:
         again = {entry.seed_id for entry in document.flaky}
@@ -159,6 +169,7 @@ def _add_failure(case: Element, document: RunDocument, title: str, entry: Findin
     case.set("time", _seconds(entry.seconds))
     said = decisions(document, entry)
     harm = f", {entry.harm.replace('-', ' ')}" if entry.harm else ""
+    harm = f", by a tie{harm}" if entry.by_tie else harm
     kind = f"{sort(entry)}, {named_kind(entry)}" if named_kind(entry) else sort(entry)
     message = f"{title}{kind}{harm}: {said} (strength {number(entry.strength, 4)})"
     failure = SubElement(case, "failure", message=for_xml(message), type=kind)

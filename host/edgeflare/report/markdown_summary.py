@@ -11,6 +11,7 @@ from edgeflare.report.arm_lines import arm_lines
 from edgeflare.report.coverage_table import coverage_table
 from edgeflare.report.entry_names import (
     SORTS,
+    cause_of,
     named_kind,
     number,
     seed_of,
@@ -23,12 +24,13 @@ from edgeflare.report.figure_lines import (
     harm_lines,
     kind_lines,
     nearness_lines,
+    spent_lines,
     unmutated_lines,
     white_box_lines,
     who_was_right,
 )
 from edgeflare.report.structured_answers import shortened
-from edgeflare.run.nearness import counts
+from edgeflare.run.gate import counted
 from edgeflare.run.replay_outcome import deviating_now, regressed, tried
 from edgeflare.run.run_document import Finding, ReplayOutcome, RunDocument
 from edgeflare.untrusted_text import for_markdown
@@ -39,7 +41,7 @@ ROWS = 10
 CELL = 400
 """Characters of an answer that a table shows; a text may have thousands."""
 
-STOPPED = "This is not the whole run: it was stopped before its end (`{}`)."
+STOPPED = "This is not the whole run: it was stopped before its end ({})."
 
 
 def summary(document: RunDocument) -> str:
@@ -48,7 +50,7 @@ def summary(document: RunDocument) -> str:
     verdict = _replay_verdict(document, replay) if replay else _verdict(document)
     parts = [f"## EdgeFlare: {for_markdown(document.pair['name'])}", verdict]
     if document.stopped_by:
-        parts.append("> [!WARNING]\n> " + STOPPED.format(document.stopped_by))
+        parts.append("> [!WARNING]\n> " + STOPPED.format(for_markdown(document.stopped_by)))
     parts += [f"> [!WARNING]\n> {for_markdown(warning)}" for warning in document.warnings]
     parts.append(
         markdown_table(("", ""), _replay_facts(document, replay) if replay else _facts(document))
@@ -63,7 +65,7 @@ def summary(document: RunDocument) -> str:
             named = for_markdown(table_title(document, key, title))
             parts += [f"### {named}", _entries(document, entries)]
     ran = [
-        (one.arm, *(for_markdown(part) or "–" for part in (one.what, one.where, one.how)))
+        (one.arm, *(part or "–" for part in (one.what, one.where, one.how)))
         for one in arm_lines(document)
     ]
     parts += ["### What ran where", markdown_table(("arm", "model", "where", "how"), ran)]
@@ -102,7 +104,7 @@ def _facts(document: RunDocument) -> list[tuple[str, str]]:
         ),
         *white_box_lines(totals),
         *duplicate_lines(totals),
-        ("time", f"{totals.wall_seconds:.1f} s"),
+        *spent_lines(totals),
         ("flaky", f"{totals.flaky:,}"),
     ]
 
@@ -146,9 +148,9 @@ def _verdict(document: RunDocument) -> str:
         mark = _mark(document, bad=False)
         return f"{mark} No input was found on which {arms} {differ}."
     searched = totals.seeds - totals.deviating_seeds
-    counted = any(map(counts, document.deviations))
-    otherwise = "" if counted else " None of it is as near and as strong as was asked for."
-    mark = _mark(document, bad=counted)
+    counting = bool(counted(document))
+    otherwise = "" if counting else " None of it counts."
+    mark = _mark(document, bad=counting)
     return (
         f"{mark} **{totals.findings:,} of {searched:,} seeds** led to an input on which {arms} "
         f"{differ}; {totals.deviating_seeds:,} deviate as they are.{otherwise}"
@@ -168,10 +170,10 @@ def _entries(document: RunDocument, entries: Sequence[Finding]) -> str:
     kinds = any(map(named_kind, entries))
     rows = [
         (
-            for_markdown(seed_of(entry)),
-            *(for_markdown(_cell(document, entry, name)) for name in answers),
+            seed_of(entry),
+            *(_cell(document, entry, name) for name in answers),
             *([named_kind(entry) or "–"] if kinds else []),
-            sort(entry),
+            cause_of(entry),
             *([who_was_right(entry) or "–"] if labelled else []),
             number(entry.strength, 3),
             *([f"{entry.queries:,}"] if searched else []),
@@ -198,7 +200,18 @@ def _cell(document: RunDocument, entry: Finding, column: str) -> str:
     return shortened(answer_cell(document, entry, column), CELL)
 
 
-def markdown_table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """Return a table; its cells are Markdown."""
-    lines = [header, ["---"] * len(header), *rows]
+def markdown_table(
+    header: Sequence[str], rows: Sequence[Sequence[str]], numbers_from: int | None = None
+) -> str:
+    """Return a table.
+
+    Args:
+        header: the names of the columns.
+        rows: cells, text that reads as what it is.
+        numbers_from: the first column of numbers, which stand to the right; None for none.
+
+    """
+    texts = len(header) if numbers_from is None else numbers_from
+    lines = [map(for_markdown, header), ["---"] * texts + ["--:"] * (len(header) - texts)]
+    lines += [map(for_markdown, cells) for cells in rows]
     return "\n".join(f"| {' | '.join(cells)} |" for cells in lines)

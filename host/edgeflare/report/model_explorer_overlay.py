@@ -7,13 +7,13 @@ and the ids are those of its adapter that reads `.tflite` files themselves.
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from collections.abc import Mapping
 from typing import Any
 
 from edgeflare.models.tflite_graph import Graph
 from edgeflare.report.html.explanation_view import begins_at, largest, read_explanation
+from edgeflare.run.json_file import json_bytes
 
 TOTAL, OWN, NEW_SHARE, RESIDUAL, MARGIN_SHARE, VERDICT = OVERLAY_FILES = (
     "1-total.json", "2-own.json", "3-new-share.json", "4-residual.json", "5-margin-share.json",
@@ -88,9 +88,9 @@ def model_explorer_overlay(
 def _renumbered(one: Mapping[str, Any], graph: Graph, executed: Graph) -> dict[str, Any]:
     """Return an entry with the operators' numbers in the user's file."""
 
-    def in_file(layer: Mapping[str, Any] | None) -> dict[str, Any] | None:
-        if layer is None:
-            return None
+    def in_file(layer: Mapping[str, Any] | None) -> Mapping[str, Any] | None:
+        if layer is None or layer["operator"] < 0:
+            return layer
         tensor = executed.operators[layer["operator"]].outputs[0]
         return {**layer, "operator": graph.made_by[tensor]}
 
@@ -103,6 +103,8 @@ def _renumbered(one: Mapping[str, Any], graph: Graph, executed: Graph) -> dict[s
         }
         for part, key in parts.items()
     }
+    loss = renumbered["twin_and_original"]
+    loss["coarse"] = [in_file(layer) for layer in loss["coarse"]]
     return {**one, **renumbered}
 
 
@@ -114,7 +116,7 @@ def _file(graph_id: str, name: str, nodes: Nodes) -> bytes:
         "showExpandedSummaryOnGroupNode": True,  # of words: how many nodes of a group have each
     }
     one_set = {"name": name, **shown, "results": nodes}
-    return json.dumps({graph_id: one_set}, indent=1, ensure_ascii=False).encode() + b"\n"
+    return json_bytes({graph_id: one_set})
 
 
 def _verdict(one: Mapping[str, Any]) -> str:

@@ -13,9 +13,11 @@ from rich.table import Table
 from rich.text import Text
 
 from edgeflare.campaign.dry_run import DryRun
+from edgeflare.core.interrupt import INTERRUPTED_BY
 from edgeflare.report.answer_columns import EDITS, answer_cell, answer_columns, table_title
 from edgeflare.report.coverage_table import CoverageTable, coverage_table
 from edgeflare.report.entry_names import (
+    cause_of,
     named_kind,
     seed_of,
     show_nearness,
@@ -25,8 +27,12 @@ from edgeflare.report.entry_names import (
 from edgeflare.report.figure_lines import (
     duplicate_lines,
     harm_lines,
+    harms_in_words,
     kind_lines,
     nearness_lines,
+    refinement_bound,
+    spent_lines,
+    systematic_lines,
     unmutated_lines,
     white_box_lines,
     who_was_right,
@@ -77,7 +83,7 @@ _TITLES = {
 }
 
 _STOPPED = {
-    "interrupt": "stopped by Ctrl-C before its end",
+    **{by: f"stopped by {word} before its end" for by, word in INTERRUPTED_BY.items()},
     "total-time": "stopped by --total-time before its end",
     "infrastructure": "stopped by a failure before its end",
     "error": "ended by an error before its end",
@@ -96,7 +102,8 @@ def print_dry_run(
     lines = [
         f"{seeds} seeds, at most {plan.max_queries:,} queries and {plan.time_limit:g} s for each; "
         f"queries for all together: {total}",
-        f"ties {'count' if plan.goal.ties else 'do not count'}, "
+        refinement_bound(plan, seeds),
+        f"ties of mutants {'count' if plan.goal.ties else 'do not count'}, "
         f"within {'any distance' if plan.within is None else f'{plan.within:g} dB'}, "
         f"least strength {plan.min_strength:g}",
         *interface_lines(header),
@@ -121,15 +128,24 @@ def looked_lines(look: DryRun, noun: str = "seeds") -> list[str]:
         noun: what these are called.
 
     """
-    lines = []
+    lines = list(map(printable, look.given))
     if look.labelled:
         shares = ", ".join(f"{arm} {n / look.labelled:.1%}" for arm, n in look.right.items())
+        truths = "have targets" if look.truth_measure else "are labelled"
         lines.append(
-            f"of the first {look.seeds} {noun} {look.labelled} are labelled; right on them:"
-            f" {shares}"
+            f"of the first {look.seeds} {noun} {look.labelled} {truths}; right on them: {shares}"
         )
-    lines.append(f"{look.deviating} of the first {look.seeds} {noun} already deviate")
+    if look.distance:
+        means = ", ".join(f"{arm} {mean:.4g}" for arm, mean in look.distance.items())
+        lines.append(f"{look.truth_measure} on them, on average: {means}")
+    ties = f", {look.by_tie} of them by a tie" if look.deviating else ""
+    harm = f": {harms_in_words(look.harm)}" if look.harm else ""
+    lines.append(f"{look.deviating} of the first {look.seeds} {noun} already deviate{ties}{harm}")
+    lines += [look.apart] if look.apart else []
+    lines += [printable(f"{name}: {line}") for name, line in systematic_lines(look.systematic)]
     lines += map(printable, look.answers)
+    if look.without_reset is not None:
+        lines.append(f"without a reset of the variables {look.without_reset.in_words(noun)}")
     return [*lines, *(() if look.stages is None else look.stages.lines())]
 
 
@@ -177,7 +193,7 @@ def _totals(document: RunDocument) -> Table:
     table.add_column()
     searched = totals.seeds - totals.deviating_seeds
     # With `--ties include` they count, so nothing of them was set aside.
-    ties = "" if document.plan["goal"]["ties"] else f"{totals.ties:,} deviations by a tie, "
+    ties = "" if document.plan["goal"]["ties"] else f"{totals.ties:,} mutants by a tie, "
     rows = [
         *unmutated_lines(document),
         *nearness_lines(document),
@@ -191,11 +207,11 @@ def _totals(document: RunDocument) -> Table:
             f"{_number(totals.mean_queries)} mean, {_number(totals.median_queries)} median; "
             f"{_number(totals.mean_device_queries)} on the device",
         ),
+        *spent_lines(totals),
         (
-            "queries",
-            f"{totals.queries:,} in {totals.wall_seconds:.1f} s"
-            f" ({totals.queries / max(totals.wall_seconds, 1e-9):,.0f} per second), "
-            f"device busy {totals.device_busy_seconds:.1f} s",
+            "of the search",
+            f"{totals.queries / max(totals.wall_seconds, 1e-9):,.0f} queries per second,"
+            f" device busy {totals.device_busy_seconds:.1f} s",
         ),
         *white_box_lines(totals),
         *duplicate_lines(totals),
@@ -262,7 +278,7 @@ def _findings(document: RunDocument, entries: Sequence[Finding], title: str) -> 
             *(Text(_cell(document, entry, name)) for name in answers),
             *([named_kind(entry) or "–"] if kinds else []),
             *([numbers[entry.device]] if numbers else []),
-            sort(entry),
+            cause_of(entry),
             *([who_was_right(entry) or "–"] if labelled else []),
             "" if entry.strength is None else f"{entry.strength:.3f}",
             str(entry.queries),

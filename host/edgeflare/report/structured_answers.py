@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections import Counter
 from typing import TypeAlias
 
-from edgeflare.core.answer_view import DetectionView, SegmentationView, TranscriptView
+from msgspec import UNSET
+
+from edgeflare.core.answer_view import DetectionView, SegmentationView, ShownBox, TranscriptView
 from edgeflare.core.word_edits import Edit, word_edits
 from edgeflare.report.entry_names import class_name
 
@@ -29,6 +31,13 @@ def in_words(view: StructuredView, arm: str) -> str:
     if isinstance(view, TranscriptView):
         return view.separator.join(view.words.get(arm) or ()) or "(no words)"
     return _objects(view, arm) if isinstance(view, DetectionView) else _mask(view, arm)
+
+
+def score_there(box: ShownBox) -> str:
+    """Return what the other arm gives in the place of an object without a partner; "" elsewhere."""
+    if box.there is UNSET:
+        return ""
+    return f" ({box.there:.4g} on the other arm)" if box.there else " (none on the other arm)"
 
 
 def shortened(text: str, most: int) -> str:
@@ -72,7 +81,10 @@ def class_shares(runs: str) -> dict[int, float]:
 def _objects(view: DetectionView, arm: str) -> str:
     """Name the objects, those that make the difference first: "2: face 0.93, face 0.81"."""
     boxes = sorted(view.boxes.get(arm) or (), key=lambda one: not one.difference)
-    named = [f"{class_name(view.classes, one.label)} {one.score:.4g}" for one in boxes[:NAMED]]
+    named = [
+        f"{class_name(view.classes, one.label)} {one.score:.4g}{score_there(one)}"
+        for one in boxes[:NAMED]
+    ]
     more = ["…"] if len(boxes) > NAMED else []
     return f"{len(boxes)}: {', '.join(named + more)}" if boxes else "no object"
 

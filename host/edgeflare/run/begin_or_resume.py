@@ -6,7 +6,6 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from edgeflare.errors import UserError
 from edgeflare.run.journal import Journal
 from edgeflare.run.journal_database import reporting_damage
 from edgeflare.run.other_hosts import note_other_devices, note_other_host
@@ -36,9 +35,9 @@ def begin_run(
         UserError: there is something at the path that must not be written over.
 
     """
-    directory = RunDirectory.claim(path, overwrite=overwrite)
     about = {**header.to_json(), "seeds": seeds, **(asked or {})}
-    return directory, Journal.create(directory.journal, about)
+    directory, lock = RunDirectory.claim(path, overwrite=overwrite)
+    return directory, Journal.create(directory.journal, about, lock=lock)
 
 
 def resume_run(
@@ -62,14 +61,13 @@ def resume_run(
 
     """
     directory = RunDirectory(path)
-    journal = Journal.open(directory.journal)
+    journal = Journal.reopen(directory.journal)
     try:
-        journal.lock()
         with reporting_damage(directory.journal):
             begun = RunHeader.from_json(journal.about())
             require_same(begun, header, str(path), allow_other_host=allow_other_host)
         require(journal)
-    except UserError:
+    except BaseException:
         journal.close()
         raise
     # Until it stops again, the journal alone says what the run has found, and how it ended.

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from typing import Any
 
+from edgeflare.record.folder_contents import write_atomically
 from edgeflare.run.coverage_figures import noted_coverage
 from edgeflare.run.duplicates import duplicates_of
 from edgeflare.run.equal_arms import equal_arms
 from edgeflare.run.journal import HEALTH_KEY, Journal
+from edgeflare.run.json_file import json_bytes
 from edgeflare.run.nearness import nearness_of, noted_measure
 from edgeflare.run.other_hosts import OTHER_HOSTS_KEY
 from edgeflare.run.replay_outcome import replay_outcome
-from edgeflare.run.run_directory import RunDirectory, write_atomically
+from edgeflare.run.run_directory import RunDirectory
 from edgeflare.run.run_document import (
     ObservedHealth,
     ReplayOutcome,
@@ -26,6 +27,7 @@ from edgeflare.run.seed_warnings import WARNINGS_KEY
 from edgeflare.run.seeds_that_deviate import seeds_that_deviate
 from edgeflare.run.sorted_findings import SortedFindings, sort_findings
 from edgeflare.run.survey_rows import SURVEY_KEY
+from edgeflare.run.systematic.figures import order_warnings
 from edgeflare.run.totals import totals_of
 from edgeflare.run.undelegated_devices import undelegated
 from edgeflare.run.unmutated import unmutated
@@ -34,8 +36,7 @@ from edgeflare.run.unmutated import unmutated
 def write_document(directory: RunDirectory, journal: Journal) -> RunDocument:
     """Derive the document from the journal, write it into the run directory, and return it."""
     document = derive_document(directory, journal)
-    text = json.dumps(to_json(document), indent=1, ensure_ascii=False, allow_nan=False)
-    write_atomically(directory.document, text.encode() + b"\n")
+    write_atomically(directory.document, json_bytes(to_json(document)))
     return document
 
 
@@ -44,11 +45,11 @@ def derive_document(directory: RunDirectory, journal: Journal) -> RunDocument:
     noted = journal.about()
     header = RunHeader.from_json(noted)
     measure = noted_measure(noted)
-    found = sort_findings(directory, journal, header, measure)
+    found = sort_findings(directory, journal, header)
     duplicates = duplicates_of(directory, found.findings, header.domain)
     replay, health = noted.get("replay"), noted.get(HEALTH_KEY, {})
     # Of these, only the seeds of what was found are evaluated on all arms: no rate of any.
-    without_rate = replay or SURVEY_KEY in noted
+    figures = None if replay or SURVEY_KEY in noted else unmutated(journal, header)
     return RunDocument(
         edgeflare=header.version,
         stopped_by=noted.get("stopped_by", "killed"),
@@ -62,6 +63,7 @@ def derive_document(directory: RunDirectory, journal: Journal) -> RunDocument:
         plan=header.plan.to_json(),
         classes=header.classes,
         warnings=(
+            *order_warnings(None if figures is None else figures.systematic),
             *noted.get("notes", []),
             *undelegated(header.devices),
             *noted.get(OTHER_HOSTS_KEY, []),
@@ -73,7 +75,7 @@ def derive_document(directory: RunDirectory, journal: Journal) -> RunDocument:
             ObservedHealth(device=device["name"], **seen)
             for device, seen in zip(header.devices, health.get("devices", []), strict=False)
         ),
-        unmutated=None if without_rate else unmutated(journal, header),
+        unmutated=figures,
         totals=totals_of(journal, header, found, duplicates),
         nearness=nearness_of(
             [*found.deviating_seeds, *found.findings], int(noted["seeds"]), measure

@@ -1,6 +1,9 @@
-"""The exact interval of a share, after Clopper and Pearson."""
+"""Exact intervals: of a share, after Clopper and Pearson, and of a median."""
 
 from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -14,6 +17,28 @@ def exact_interval(hits: int, trials: int) -> tuple[float, float]:
     low = 0.0 if hits == 0 else 1.0 - _tail_inverse(trials - hits, trials)
     high = 1.0 if hits >= trials else _tail_inverse(hits, trials)
     return low, high
+
+
+def median_interval(values: Sequence[float], confidence: float = 0.95) -> tuple[float, float]:
+    """Return an interval that contains the median, whatever the distribution.
+
+    Its ends are two of the values, as many places from the least as from the greatest: the number
+    of values below the median is binomial. Few values have no such interval; theirs are the least
+    and the greatest.
+
+    Args:
+        values: at least one, independent of each other.
+        confidence: that the interval contains the median.
+
+    """
+    ordered, count = sorted(values), len(values)
+    beyond = bisect_right(
+        range(count // 2),
+        (1.0 - confidence) / 2.0,
+        key=lambda place: probability_at_most(place, count, 0.5),
+    )
+    place = max(0, beyond - 1)
+    return ordered[place], ordered[-1 - place]
 
 
 def _tail_inverse(hits: int, trials: int) -> float:

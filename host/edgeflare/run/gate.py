@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import Literal
+from collections.abc import Callable, Mapping
+from typing import Final, Literal
 
 from edgeflare.core.answer import FAILURES
-from edgeflare.core.seeds import is_label
-from edgeflare.errors import UserError
-from edgeflare.run.harm import is_harmful
+from edgeflare.run.harm import HARMFUL, is_harmful
 from edgeflare.run.nearness import counts
-from edgeflare.run.run_document import Finding, RunDocument
+from edgeflare.run.run_document import DeviationRate, Finding, RunDocument
+from edgeflare.run.seed_warnings import MOST_TIED
+from edgeflare.run.sign_test import sign_test
+
+SURELY: Final = 0.05
+"""Probability of so much more harm than help by chance, below which it is none."""
 
 FailOn = Literal["any", "harmful", "kernel", "none"]
+
+
+HARMFUL_NEEDS: Final = "--fail-on harmful needs to know who is right"
+"""What is said where nothing is known to be right; see `Truths.require`."""
 
 
 def deviation_rate(document: RunDocument, fail_on: FailOn) -> float:
@@ -21,7 +28,8 @@ def deviation_rate(document: RunDocument, fail_on: FailOn) -> float:
     With "harmful" only those count on which the host's arm was right, the device failed, or nobody
     knows who was right; with "kernel" those whose cause is the kernels, or on which the device
     failed; with "none" none does. Deviations farther than `--within` or weaker than
-    `--min-strength` count for nothing; crashes, hangs and invalid outputs always count.
+    `--min-strength` count for nothing; crashes, hangs and invalid outputs always count. Seeds that
+    deviate by a tie count as `ties_count` says.
     """
     return len(counting(document, fail_on)) / max(1, document.totals.seeds)
 
@@ -29,12 +37,44 @@ def deviation_rate(document: RunDocument, fail_on: FailOn) -> float:
 def counting(document: RunDocument, fail_on: FailOn) -> list[Finding]:
     """Return the entries that count: deviating seeds, then findings."""
     chosen = _COUNTS[fail_on]
-    return [entry for entry in document.deviations if counts(entry) and chosen(entry)]
+    return [entry for entry in counted(document) if chosen(entry)]
+
+
+def counted(document: RunDocument) -> list[Finding]:
+    """Return the deviating seeds and findings that count, whatever their cause and harm."""
+    seeds = document.deviating_seeds
+    if not ties_count(document):
+        seeds = tuple(entry for entry in seeds if not entry.by_tie)
+    return [entry for entry in (*seeds, *document.findings) if counts(entry)]
+
+
+def ties_count(document: RunDocument) -> bool:
+    """Whether seeds that deviate by a tie count: where ties do harm, or are no exception.
+
+    One tie in a hundred inputs is decided either way by chance. It is a fault where those inputs
+    are harmed more often than helped, by a sign test, or where more than a tenth of all seeds tie,
+    as those of a device whose answers are all equal do.
+    """
+    if document.unmutated is None:
+        return True
+    seeds = document.unmutated.seeds
+    helped, harmed, p = tie_harm(seeds)
+    return (seeds.tied or 0) > MOST_TIED * seeds.images or (harmed > helped and p < SURELY)
+
+
+def tie_harm(figures: DeviationRate) -> tuple[int, int, float]:
+    """Return how many inputs a change by a tie helped and harmed, and p of the sign test."""
+    harm = figures.harm_by_tie or {}
+    helped, harmed = harm.get("device-right", 0), sum(harm.get(one, 0) for one in HARMFUL)
+    return helped, harmed, sign_test(helped, harmed)
 
 
 def _of_the_device(entry: Finding) -> bool:
-    failed = entry.kind in FAILURES and entry.labels.get("device") is None
-    return failed or entry.cause == "kernel"
+    labels = entry.labels
+    failed = entry.kind in FAILURES and labels.get("device") is None
+    # What twin and device share, such as a NaN of the file itself, is not by kernels.
+    shared = "twin" in labels and labels["twin"] is None
+    return (failed and not shared) or entry.cause == "kernel"
 
 
 _COUNTS: Mapping[FailOn, Callable[[Finding], bool]] = {
@@ -43,30 +83,6 @@ _COUNTS: Mapping[FailOn, Callable[[Finding], bool]] = {
     "kernel": _of_the_device,
     "none": lambda _entry: False,
 }
-
-
-def require_labels(labels: Sequence[int] | None, classes: int) -> None:
-    """Refuse to count what is harmful where no seed has a label.
-
-    Args:
-        labels: of the seeds, or None.
-        classes: that the models tell apart; other labels mean unlabelled. 0 where they cannot be
-            counted.
-
-    Raises:
-        UserError: there is none, or the task knows no labels.
-
-    """
-    if not classes:
-        raise UserError(
-            "--fail-on harmful needs to know who is right, and the task of this pair has no"
-            " classes that labels could name: count with --fail-on any"
-        )
-    if labels is None or not any(is_label(label, classes) for label in labels):
-        raise UserError(
-            f"--fail-on harmful needs to know who is right, but no seed has a label from 0 to"
-            f" {classes - 1}: give seeds in an .npz with labels, or count with --fail-on any"
-        )
 
 
 def searched_nothing(document: RunDocument) -> bool:

@@ -10,18 +10,21 @@ from __future__ import annotations
 
 import json
 import os
-import sqlite3
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import astuple, dataclass, field
+from functools import wraps
 from pathlib import Path
-from typing import Any
+from typing import Any, Concatenate, ParamSpec, TypeVar
 
+from edgeflare.record.database import Database
 from edgeflare.run.journal_database import (
-    connect_journal,
+    begun_database,
     note_about,
     open_database,
     read_about,
+    reopen_database,
+    reporting_damage,
 )
 from edgeflare.run.journal_rows import (
     AnswerRow,
@@ -30,15 +33,22 @@ from edgeflare.run.journal_rows import (
     Role,
     Times,
     TriggerRow,
+    checked_about,
+    checked_row,
+    stored_json,
 )
-from edgeflare.run.journal_tables import NEARNESS_TABLE, TABLES, WHITE_BOX_TABLE
+from edgeflare.run.journal_tables import (
+    NEARNESS_TABLE,
+    REFINEMENT_STEPS_TABLE,
+    TABLES,
+    WHITE_BOX_TABLE,
+)
 from edgeflare.run.reliable_answers import (
     DroppedAnswers,
     Mine,
     drop_unreliable,
     mark_reliable,
 )
-from edgeflare.run.run_lock import lock_run
 from edgeflare.run.seed_rows import SeedRows
 from edgeflare.run.survey_rows import SurveyRows
 
@@ -54,12 +64,29 @@ GIVEN_BACK_BYTES = 2**24
 """What has to be free at least for the database to be written anew when it is closed."""
 
 
+_P = ParamSpec("_P")
+_T = TypeVar("_T")
+
+
+def _telling_damage(
+    read: Callable[Concatenate[Journal, _P], _T],
+) -> Callable[Concatenate[Journal, _P], _T]:
+    """Return what reads a journal, and tells of damage where it holds what cannot be read."""
+
+    @wraps(read)
+    def told(journal: Journal, /, *args: _P.args, **kwargs: _P.kwargs) -> _T:
+        with reporting_damage(journal.path):
+            return read(journal, *args, **kwargs)
+
+    return told
+
+
 @dataclass(slots=True)
 class Journal:
     """The journal of one run."""
 
     path: Path
-    _db: sqlite3.Connection
+    _db: Database
     _stint: int | None = field(default=None)
     _lock: int | None = field(default=None)
 
@@ -70,6 +97,8 @@ class Journal:
         header: Mapping[str, Any],
         triggers: Iterable[TriggerRow] = (),
         chains: Iterable[ChainRow] = (),
+        *,
+        lock: int | None = None,
     ) -> Journal:
         """Begin a journal, and lock the run.
 
@@ -78,54 +107,61 @@ class Journal:
             header: what run it is, as plain JSON values.
             triggers: inputs that the run begins with.
             chains: those that led to them.
+            lock: of the run, where whoever claimed it has it already.
 
         Raises:
             UserError: another process works on the run.
 
         """
-        lock = lock_run(path.parent)
-        db = connect_journal(path)
-        # In one transaction, so that a host that is killed here leaves no half of a journal.
-        db.executescript(f"BEGIN; {TABLES} PRAGMA user_version = {SCHEMA_VERSION};")
-        db.executemany(
-            "INSERT INTO about VALUES (?, ?)",
-            [(key, json.dumps(value)) for key, value in header.items()],
-        )
-        journal = cls(path, db, _lock=lock)
-        for trigger in triggers:
-            journal.write_trigger(trigger)
-        for chain in chains:
-            journal.end_chain(chain)
-        db.execute("COMMIT")
+        with begun_database(path, TABLES, SCHEMA_VERSION, lock) as (db, held):
+            for key, value in header.items():
+                note_about(db, key, value)
+            journal = cls(path, db, _lock=held)
+            for trigger in triggers:
+                journal.write_trigger(trigger)
+            for chain in chains:
+                journal.end_chain(chain)
         return journal
 
     @classmethod
     def open(cls, path: Path) -> Journal:
-        """Open the journal of a run that exists.
+        """Open the journal of a run that exists, to read it; nothing in its folder changes.
 
         Raises:
             UserError: if there is none, or it is no journal, or damaged, or another version's.
+            InfrastructureError: it cannot be read.
 
         """
         return cls(path, open_database(path, TABLES, SCHEMA_VERSION))
 
-    def lock(self) -> None:
-        """Keep every other process from working on the run, until the journal is closed.
+    @classmethod
+    def reopen(cls, path: Path) -> Journal:
+        """Open the journal of a run that exists, to go on with it, and lock the run.
 
         Raises:
-            UserError: another process works on it.
+            UserError: as `open` raises it, or another process works on the run.
+            InfrastructureError: it cannot be written.
 
         """
-        self._lock = lock_run(self.path.parent)
+        db, lock = reopen_database(path, TABLES, SCHEMA_VERSION)
+        return cls(path, db, _lock=lock)
 
     def close(self) -> None:
-        """Close the database and unlock the run; nothing is lost if this never happens."""
-        if self._lock is not None:
-            self._give_back()
-        self._db.close()
-        if self._lock is not None:
-            os.close(self._lock)
-            self._lock = None
+        """Close the database and unlock the run; nothing is lost if this never happens.
+
+        Raises:
+            InfrastructureError: the run was only read, and another process went on with it
+                meanwhile; or the disk fails.
+
+        """
+        try:
+            if self._lock is not None:
+                self._give_back()
+            self._db.close()
+        finally:
+            if self._lock is not None:
+                os.close(self._lock)
+                self._lock = None
 
     def _give_back(self) -> None:
         """Give the disk back what answers of chains took that have ended, where it is most."""
@@ -138,9 +174,10 @@ class Journal:
 
     # What the run is.
 
+    @_telling_damage
     def about(self) -> dict[str, Any]:
         """Return what the run is, as plain JSON values."""
-        return read_about(self._db)
+        return checked_about(self._db, read_about(self._db))
 
     def note(self, key: str, value: Any) -> None:
         """Add to what the run is."""
@@ -151,8 +188,7 @@ class Journal:
     @contextmanager
     def transaction(self) -> Iterator[None]:
         """All that is written inside is kept or lost together."""
-        with self._db:
-            self._db.execute("BEGIN")
+        with self._db.transaction():
             yield
 
     def write_answers(self, rows: Iterable[AnswerRow]) -> None:
@@ -206,8 +242,14 @@ class Journal:
 
         What was verified of it before counts no more.
         """
+        fields, steps = astuple(row)[:12], astuple(row)[12:]
         self._db.execute(
-            "INSERT INTO refinements VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", astuple(row)
+            "INSERT INTO refinements VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", fields
+        )
+        self._db.execute(REFINEMENT_STEPS_TABLE)
+        self._db.execute(
+            "INSERT OR REPLACE INTO refinement_steps VALUES (?, ?, ?, ?, ?)",
+            (row.seed_id, *steps),
         )
         self._db.execute(
             "DELETE FROM answers WHERE role IN ('refine', 'verify') AND seed_id = ?",
@@ -264,25 +306,28 @@ class Journal:
 
     # What is read: on resume, and for reports.
 
+    @_telling_damage
     def answers(self, role: Role) -> dict[int, list[AnswerRow]]:
         """Return all answers of a role, by seed id, in the order of n."""
         found: dict[int, list[AnswerRow]] = {}
         for row in self._db.execute(
             "SELECT * FROM answers WHERE role = ? ORDER BY seed_id, n", (role,)
         ):
-            answers = _answers(row)
+            answers = _answers(self._db, row)
             found.setdefault(answers.seed_id, []).append(answers)
         return found
 
+    @_telling_damage
     def steps(self, role: Role, seed_id: int) -> list[AnswerRow]:
         """Return the answers that an open chain of a role was told, in order."""
         return [
-            _answers(row)
+            _answers(self._db, row)
             for row in self._db.execute(
                 "SELECT * FROM answers WHERE role = ? AND seed_id = ? ORDER BY n", (role, seed_id)
             )
         ]
 
+    @_telling_damage
     def device_queries(self) -> dict[int, int]:
         """Return the device queries of each seed's chain and refinement so far, by seed id."""
         rows = self._db.execute(
@@ -294,22 +339,31 @@ class Journal:
         )
         return dict(rows)
 
+    @_telling_damage
     def chains(self) -> dict[int, ChainRow]:
         """Return the chains that have ended, by seed id."""
         rows = self._db.execute("SELECT * FROM chains ORDER BY seed_id")
         inside = {seed_id: counts for seed_id, *counts in self._rows_of("white_box")}
-        return {row[0]: ChainRow(*row, *inside.get(row[0], ())) for row in rows}
+        return {
+            row[0]: checked_row(self._db, ChainRow, (*row, *inside.get(row[0], ()))) for row in rows
+        }
 
+    @_telling_damage
     def triggers(self) -> dict[int, TriggerRow]:
         """Return the stored triggering inputs, by seed id."""
         rows = self._db.execute("SELECT * FROM triggers ORDER BY seed_id")
         near = dict(self._rows_of("nearness"))
-        return {row[0]: _trigger(row, near) for row in rows}
+        return {row[0]: _trigger(self._db, row, near) for row in rows}
 
+    @_telling_damage
     def refinements(self) -> dict[int, RefinementRow]:
         """Return the findings that were refined, by seed id."""
         rows = self._db.execute("SELECT * FROM refinements ORDER BY seed_id")
-        return {row[0]: RefinementRow(*row) for row in rows}
+        steps = {seed_id: spent for seed_id, *spent in self._rows_of("refinement_steps")}
+        return {
+            row[0]: checked_row(self._db, RefinementRow, (*row, *steps.get(row[0], ())))
+            for row in rows
+        }
 
     def _rows_of(self, table: str) -> list[tuple[Any, ...]]:
         """Return the rows of a table that a journal need not have."""
@@ -318,47 +372,22 @@ class Journal:
             return []
         return self._db.execute(f"SELECT * FROM {table}").fetchall()  # noqa: S608 - names of ours
 
+    @_telling_damage
     def times(self) -> Times:
         """Return the times of all processes that worked on the run, added up."""
-        return Times(
-            *self._db.execute(
-                "SELECT total(setup_seconds), total(wall_seconds), total(refine_seconds), "
-                "total(verify_seconds), total(device_busy_seconds) FROM stints"
-            ).fetchone()
-        )
+        spent = self._db.execute(
+            "SELECT total(setup_seconds), total(wall_seconds), total(refine_seconds), "
+            "total(verify_seconds), total(device_busy_seconds) FROM stints"
+        ).fetchone()
+        return checked_row(self._db, Times, spent)
 
 
-def _answers(row: Sequence[Any]) -> AnswerRow:
+def _answers(db: Database, row: Sequence[Any]) -> AnswerRow:
     *known, failures, seconds = row
-    role, seed_id, n, image_crc32, original, twin, device, members = known
-    why = json.loads(failures) if failures else {}
-    return AnswerRow(
-        role=role,
-        seed_id=seed_id,
-        n=n,
-        image_crc32=image_crc32,
-        original=original,
-        twin=twin,
-        device=device,
-        members=members,
-        failures=why,
-        seconds=seconds,
-    )
+    return checked_row(db, AnswerRow, (*known, stored_json(db, failures or "{}"), seconds))
 
 
-def _trigger(row: Sequence[Any], near: Mapping[str, float]) -> TriggerRow:
-    seed_id, kind, operators, *stored, l2, linf, mean_abs, changed = row
-    image, sha256, seed_image = stored
-    return TriggerRow(
-        seed_id=seed_id,
-        kind=kind,
-        operators=tuple(json.loads(operators)),
-        image=image,
-        sha256=sha256,
-        seed_image=seed_image,
-        l2=l2,
-        linf=linf,
-        mean_abs=mean_abs,
-        changed=changed,
-        nearness_db=near.get(image),
-    )
+def _trigger(db: Database, row: Sequence[Any], near: Mapping[str, float]) -> TriggerRow:
+    seed_id, kind, operators, image, *others = row
+    named = (seed_id, kind, stored_json(db, operators), image, *others, near.get(image))
+    return checked_row(db, TriggerRow, named)

@@ -3,93 +3,150 @@
 from __future__ import annotations
 
 import json
+import os
 import re
-import sqlite3
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
 from typing import Any, Final
 
 from edgeflare.errors import UserError
-from edgeflare.run.run_directory import CONFORM_DOCUMENT, CONFORM_JOURNAL, DOCUMENT, JOURNAL
+from edgeflare.record.database import (
+    DamagedDatabaseError,
+    Database,
+    connect,
+    connect_to_read,
+    require_regular_files,
+)
+from edgeflare.record.folder import mend_folder, require_whole
+from edgeflare.record.folder_lock import lock_folder
+from edgeflare.run.journal_rows import stored_json
+from edgeflare.run.run_directory import (
+    CONFORM_DOCUMENT,
+    CONFORM_JOURNAL,
+    DOCUMENT,
+    JOURNAL,
+    what_is_in,
+)
 from edgeflare.suggestion import path_suggestion
-
-_CHECKPOINT_PAGES: Final = 2500
-"""Pages of 4 KiB that are written ahead before they go into the database: 10 MB on the disk beside
-it. A checkpoint waits for the disk. Over 46 MB of answers, written 512 at a time, those every 4 MB
-cost about 40 % of the writing time, those every 10 MB no more than the measurement varies, against
-every 40 MB."""
 
 _PLAIN: Final = re.compile("CREATE TABLE ")  # not CREATE VIRTUAL TABLE
 
 
-def open_database(path: Path, tables: str, version: int) -> sqlite3.Connection:
-    """Open the database of a run that exists.
+@contextmanager
+def begun_database(
+    path: Path, tables: str, version: int, lock: int | None = None
+) -> Iterator[tuple[Database, int]]:
+    """Make a database, and yield it with the lock of its run; both are closed if anything fails.
+
+    What is written inside is kept with the tables in one transaction, so that a host that is killed
+    here leaves no half of a journal.
 
     Args:
         path: the journal's.
         tables: the statements that make its tables.
         version: of the tables, as the database has it under `user_version`.
+        lock: of the run, where whoever claimed it has it already.
+
+    Raises:
+        UserError: another process works on the run.
+        InfrastructureError: it cannot be written.
+
+    """
+    lock = lock_folder(path.parent) if lock is None else lock
+    with ExitStack() as unless_begun:
+        unless_begun.callback(os.close, lock)
+        db = unless_begun.enter_context(closing(connect(path)))
+        db.executescript(f"BEGIN; {tables} PRAGMA user_version = {version};")
+        yield db, lock
+        db.execute("COMMIT")
+        unless_begun.pop_all()
+
+
+def open_database(path: Path, tables: str, version: int) -> Database:
+    """Open the database of a run that exists, to read it; see `begun_database`.
 
     Raises:
         UserError: if there is none, or it is no journal, or damaged, or another version's.
+        InfrastructureError: it cannot be read.
 
     """
     check_journal_files(path)
+    return _checked(path, connect_to_read, tables, version)
+
+
+def reopen_database(path: Path, tables: str, version: int) -> tuple[Database, int]:
+    """Open the database of a run that is gone on with; return it with the lock of the run.
+
+    What a killed command has left to do in the folder is done first.
+
+    Raises:
+        UserError: as `open_database` raises it, or another process works on the run.
+        InfrastructureError: it cannot be written.
+
+    """
+    mend_folder(path.parent)
+    check_journal_files(path)
+    lock = lock_folder(path.parent)
     try:
-        db = connect_journal(path)
+        return _checked(path, connect, tables, version), lock
+    except BaseException:
+        os.close(lock)
+        raise
+
+
+def _checked(
+    path: Path, connected: Callable[[Path], Database], tables: str, version: int
+) -> Database:
+    try:
+        db = connected(path)
+    except DamagedDatabaseError as error:
+        raise damaged_journal(path, error.why) from None
+    try:
+        _check_database(path, db, tables, version)
+    except BaseException:
+        db.close()
+        raise
+    return db
+
+
+def _check_database(path: Path, db: Database, tables: str, version: int) -> None:
+    try:
         found = db.execute("PRAGMA user_version").fetchone()[0]
         (said,) = db.execute("PRAGMA quick_check(1)").fetchone()
-    except sqlite3.DatabaseError as error:
-        if not is_damage(error):
-            raise
-        said = str(error)
+    except DamagedDatabaseError as error:
+        said = error.why
     if said != "ok":
         raise damaged_journal(path, said)
     if found == 0:
-        db.close()
         raise UserError(
             f"{path.parent} holds a run that was killed before it began: start anew with "
             "--overwrite"
         )
     if found != version:
-        db.close()
         raise UserError(
             f"{path} was written by another version of edgeflare (journal version {found}, "
             f"expected {version}): use that version, or start anew with --overwrite"
         )
     _check_tables(path, db, frozenset(re.findall(r"^CREATE TABLE (\w+)", tables, re.MULTILINE)))
-    return db
 
 
-def _check_tables(path: Path, db: sqlite3.Connection, names: frozenset[str]) -> None:
+def _check_tables(path: Path, db: Database, names: frozenset[str]) -> None:
     schema = db.execute("SELECT type, name, sql FROM sqlite_master").fetchall()
     found = {name for kind, name, sql in schema if kind == "table" and _PLAIN.match(sql)}
     if missing := names - found:
-        db.close()
         raise damaged_journal(path, f"it has no table {', '.join(sorted(missing))}")
     # A view computes when it is read, and without end if its author wants that.
     if others := {name for _, name, _ in schema} - found:
-        db.close()
         raise damaged_journal(path, f"it has {', '.join(sorted(others))}, which no run made")
 
 
-def connect_journal(path: Path) -> sqlite3.Connection:
-    """Open or make a database of which each statement is a transaction, written ahead."""
-    db = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
-    db.execute("PRAGMA trusted_schema = OFF")  # a stranger's may hold views and triggers
-    db.execute("PRAGMA journal_mode = WAL")
-    db.execute("PRAGMA synchronous = NORMAL")
-    db.execute(f"PRAGMA wal_autocheckpoint = {_CHECKPOINT_PAGES}")
-    return db
-
-
-def read_about(db: sqlite3.Connection) -> dict[str, Any]:
+def read_about(db: Database) -> dict[str, Any]:
     """Return what a journal says of its run, as plain JSON values by their keys."""
-    return {key: json.loads(value) for key, value in db.execute("SELECT * FROM about")}
+    return {key: stored_json(db, value) for key, value in db.execute("SELECT * FROM about")}
 
 
-def note_about(db: sqlite3.Connection, key: str, value: Any) -> None:
+def note_about(db: Database, key: str, value: Any) -> None:
     """Keep a plain JSON value under a key, in the place of what a journal says there."""
     db.execute("INSERT OR REPLACE INTO about VALUES (?, ?)", (key, json.dumps(value)))
 
@@ -104,15 +161,17 @@ def reporting_damage(path: Path) -> Iterator[None]:
     """
     try:
         yield
+    except DamagedDatabaseError as error:
+        raise damaged_journal(error.path, error.why) from error
     except (
-        *(sqlite3.DatabaseError, LookupError, TypeError, ValueError, AttributeError),
-        *(ArithmeticError, RecursionError),
+        *(LookupError, TypeError, ValueError, AttributeError, ArithmeticError, RecursionError),
     ) as error:
         raise damaged_journal(path, str(error)) from error
 
 
 def check_journal_files(path: Path) -> None:
     """Refuse what is no journal of a run, before SQLite opens it."""
+    require_whole(path.parent)
     if not path.parent.exists():
         like = path_suggestion(path.parent, lambda one: (one / path.name).is_file())
         raise UserError(f"there is no run directory {path.parent}{like}: check the path")
@@ -123,16 +182,14 @@ def check_journal_files(path: Path) -> None:
             hint = "; it holds a repair: search its model first"
         elif (path.parent / "candidates").is_dir():
             hint = "; it holds a repair that was stopped: the same command with --resume goes on"
+        elif (made := what_is_in(path.parent)) in ("bench", "ranking"):
+            hint = f"; it holds a {made}: name one of the runs in its folders"
         elif (path.parent / "matrix.json").is_file():
             runs = sorted(path.parent.glob(f"*/{path.name}"))
             hint = "; it holds a run for each kernel set of a device: name one of them"
             hint += f", such as {runs[0].parent}" if runs else ""
         raise UserError(f"{path.parent} is no run directory: it has no {path.name}{hint}")
-    for beside in ("", "-wal", "-shm", "-journal"):  # SQLite would follow and write to each
-        if Path(f"{path}{beside}").is_symlink():
-            raise UserError(
-                f"{path}{beside} is a symbolic link: expected the file that the run stored"
-            )
+    require_regular_files(path)
     # SQLite rolls it back, and deletes the file that it names, wherever that lies. Runs write
     # ahead (WAL) from their first statement on, and have none.
     if Path(f"{path}-journal").exists():
@@ -163,18 +220,8 @@ def _refuse_other_runs(path: Path) -> None:
         )
 
 
-def is_damage(error: sqlite3.Error) -> bool:
-    """Whether an error says that the file is damaged, rather than the disk full or gone."""
-    return type(error) is sqlite3.DatabaseError
-
-
-class DamagedJournalError(UserError):
-    """A journal is damaged; `why` says how, without what can still be done."""
-
-    def __init__(self, message: str, why: str) -> None:
-        """Make the error of a whole message, of which `why` is a part."""
-        super().__init__(message)
-        self.why = why
+class DamagedJournalError(DamagedDatabaseError):
+    """A journal is damaged."""
 
 
 def damaged_journal(path: Path, why: str) -> DamagedJournalError:
@@ -183,7 +230,8 @@ def damaged_journal(path: Path, why: str) -> DamagedJournalError:
     document = path.with_suffix(".json")
     rest = f"; its result is in {document.name}, which can still be shown"
     return DamagedJournalError(
+        path,
+        why,
         f"{path} is damaged ({why}), and the run cannot be gone on with: start anew with"
         f" --overwrite{rest if document.is_file() else ''}",
-        why,
     )

@@ -2,11 +2,24 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Annotated, Any, Final, Literal, TypedDict, TypeVar
+
+import msgspec
 
 from edgeflare.core.arm import Arm
+from edgeflare.outside_text import json_value
+from edgeflare.record.database import DamagedDatabaseError, Database
+
+Made = TypeVar("Made")
+
+Count = Annotated[int, msgspec.Meta(ge=0, le=2**53 - 1)]
+"""Of what there may be none, and the number of a seed."""
+
+Amount = Annotated[float, msgspec.Meta(ge=0, le=sys.float_info.max)]
+"""Seconds, or a distance."""
 
 REPETITIONS = 3
 """How often a finding is evaluated again before it counts: once could be chance; three times in
@@ -14,6 +27,96 @@ three different batches hardly is."""
 
 Role = Literal["seed", "step", "refine", "verify", "canary", "test"]
 Ended = Literal["finding", "max-queries", "total-queries", "time-limit", "gave-up"]
+
+
+def checked_row(db: Database, made: type[Made], values: Iterable[Any]) -> Made:
+    """Return a row that a journal has, whose columns may be of any type whatever their table says.
+
+    Args:
+        db: the journal's.
+        made: the dataclass of such rows, with what each value may be in its annotations.
+        values: in the order of its fields; those that are left out have their defaults.
+
+    Raises:
+        DamagedDatabaseError: a value is of another type, or out of its range; names it.
+
+    """
+    names = vars(made)["__dataclass_fields__"]  # what fields() asks, a million times
+    try:
+        named = dict(zip(names, values, strict=False))
+        return msgspec.convert(named, made, builtin_types=(bytes,))
+    except msgspec.ValidationError as error:
+        raise DamagedDatabaseError(db.path, f"{made.__name__}: {error}") from None
+
+
+class _Readings(TypedDict):
+    """What was seen of a device."""
+
+    temperatures: dict[str, dict[str, float]]
+    frequencies: dict[str, dict[str, float]]
+    canaries: dict[str, Count]
+    pauses: Count
+    paused_seconds: Amount
+    failed: bool
+
+
+class _Health(TypedDict):
+    """What was seen of all devices."""
+
+    devices: list[_Readings]
+    warnings: list[str]
+
+
+class _HeldOut(TypedDict):
+    """What the held-out inputs are."""
+
+    path: str
+    sha256: str
+    labels: list[int] | None
+    targets: Any
+
+
+_NOTED: Final[Mapping[str, Any]] = {
+    "seeds": Count,
+    "notes": list[str],
+    "warnings": list[str],
+    "other_hosts": list[str],
+    "health": _Health,
+    "test": _HeldOut | None,
+    "screening": str | None,
+    "stopped_by": str | None,
+}
+"""By its key, what a journal says of its run beside the header, and commands take as it is."""
+
+
+def checked_about(db: Database, about: dict[str, Any]) -> dict[str, Any]:
+    """Return what a journal says of its run, where it is what a run says.
+
+    Raises:
+        DamagedDatabaseError: a value is of another type; names it.
+
+    """
+    for key in _NOTED.keys() & about.keys():
+        try:
+            msgspec.convert(about[key], _NOTED[key])
+        except msgspec.ValidationError as error:
+            raise DamagedDatabaseError(db.path, f"{key}: {error}") from None
+    return about
+
+
+def stored_json(db: Database, text: object) -> Any:
+    """Return what JSON in a journal says.
+
+    Raises:
+        DamagedDatabaseError: it is none.
+
+    """
+    try:
+        if not isinstance(text, str):
+            raise ValueError(f"{str(text)[:60]!r} is no JSON")
+        return json_value(text)
+    except ValueError as error:
+        raise DamagedDatabaseError(db.path, str(error)) from None
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +138,7 @@ class AnswerRow:
     """
 
     role: Role
-    seed_id: int
+    seed_id: Count
     n: int
     image_crc32: int
     original: bytes | None
@@ -43,7 +146,7 @@ class AnswerRow:
     device: bytes | None
     members: bytes | None
     failures: Mapping[str, str]
-    seconds: float
+    seconds: Amount
 
     @property
     def again(self) -> bool:
@@ -64,17 +167,17 @@ class ChainRow:
     `host_gradients` and `translated_evaluations` count white-box queries, which are no queries.
     """
 
-    seed_id: int
+    seed_id: Count
     ended: Ended
-    queries: int
-    device_queries: int
-    original_evaluations: int
-    twin_evaluations: int
-    member_evaluations: int
-    ties: int
-    seconds: float
-    host_gradients: int = 0
-    translated_evaluations: int = 0
+    queries: Count
+    device_queries: Count
+    original_evaluations: Count
+    twin_evaluations: Count
+    member_evaluations: Count
+    ties: Count
+    seconds: Amount
+    host_gradients: Count = 0
+    translated_evaluations: Count = 0
 
     @classmethod
     def nothing_spent(cls, seed_id: int) -> ChainRow:
@@ -121,16 +224,16 @@ class TriggerRow:
 
     """
 
-    seed_id: int
+    seed_id: Count
     kind: str
     operators: tuple[str, ...]
     image: str
     sha256: str
     seed_image: str
-    l2: float
-    linf: float
-    mean_abs: float
-    changed: int
+    l2: Amount
+    linf: Amount
+    mean_abs: Amount
+    changed: Count
     nearness_db: float | None = None
 
 
@@ -148,29 +251,38 @@ class RefinementRow:
         strength: before; None where the finding did not show again.
         image: path of the input as the search found it, relative to the run directory.
         l2: of that input, as for the finding; likewise linf, mean_abs and changed.
+        strengthen_queries: those of the queries that strengthened it; the first of all, by which
+            the finding has to show again, is of no step. 0, as what follows, in older journals.
+        strengthen_device_queries: those of the device queries.
+        seconds: the share of evaluation time of strengthening and shrinking.
+        strengthen_seconds: that of strengthening.
 
     """
 
-    seed_id: int
-    queries: int
-    device_queries: int
-    original_evaluations: int
-    twin_evaluations: int
-    member_evaluations: int
+    seed_id: Count
+    queries: Count
+    device_queries: Count
+    original_evaluations: Count
+    twin_evaluations: Count
+    member_evaluations: Count
     strength: float | None
     image: str
-    l2: float
-    linf: float
-    mean_abs: float
-    changed: int
+    l2: Amount
+    linf: Amount
+    mean_abs: Amount
+    changed: Count
+    strengthen_queries: Count = 0
+    strengthen_device_queries: Count = 0
+    seconds: Amount = 0.0
+    strengthen_seconds: Amount = 0.0
 
 
 @dataclass(frozen=True, slots=True)
 class Times:
     """Seconds, as DESIGN and the run schema define them."""
 
-    setup: float = 0.0
-    wall: float = 0.0
-    refine: float = 0.0
-    verify: float = 0.0
-    device_busy: float = 0.0
+    setup: Amount = 0.0
+    wall: Amount = 0.0
+    refine: Amount = 0.0
+    verify: Amount = 0.0
+    device_busy: Amount = 0.0

@@ -70,6 +70,16 @@ CREATE TABLE IF NOT EXISTS white_box (
 """
 """The white-box queries of chains that have ended. Made with the first, for the same reason."""
 
+REFINEMENT_STEPS_TABLE: Final = """
+CREATE TABLE IF NOT EXISTS refinement_steps (
+    seed_id INTEGER PRIMARY KEY,
+    strengthen_queries INTEGER NOT NULL, strengthen_device_queries INTEGER NOT NULL,
+    seconds REAL NOT NULL, strengthen_seconds REAL NOT NULL
+) WITHOUT ROWID
+"""
+"""What strengthening had of a refinement that has ended. Made with the first, for the same
+reason."""
+
 MARKS_TABLE: Final = """
 CREATE TABLE IF NOT EXISTS marks (
     what TEXT NOT NULL, seed_id INTEGER NOT NULL, n INTEGER NOT NULL,

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache, partial
 from importlib.resources import files
+from math import copysign, isnan
 from pathlib import Path
 from typing import Any, Final
 
@@ -19,7 +20,9 @@ import fastjsonschema
 from fastjsonschema import JsonSchemaValueException
 
 from edgeflare.errors import UserError
+from edgeflare.outside_text import json_value
 from edgeflare.regular_file import read_regular
+from edgeflare.untrusted_text import for_json
 
 MOST_BYTES: Final = 2**30
 """Of a document; a run with 100,000 findings has about 150 MB."""
@@ -40,6 +43,34 @@ class Schema:
 
     name: str | None
     check: Callable[[Any], Any]
+
+
+_LARGE: Final = re.compile(r"[0-9]e\+[0-9]|[0-9]{16}")
+"""What every number beyond `MOST` has in JSON."""
+
+
+def json_bytes(document: Any) -> bytes:
+    """Return a document as `load_json` reads it again.
+
+    JSON has no NaN and no infinity: what is NaN becomes null, and numbers beyond `MOST` on either
+    side become `MOST`.
+    """
+    try:
+        text = json.dumps(document, indent=1, ensure_ascii=False, allow_nan=False)
+        kept = not _LARGE.search(text)
+    except ValueError:
+        kept = False
+    if not kept:
+        text = json.dumps(_writable(document), indent=1, ensure_ascii=False, allow_nan=False)
+    return for_json(text).encode() + b"\n"
+
+
+def _writable(value: Any) -> Any:
+    if isinstance(value, float):
+        return None if isnan(value) else value if abs(value) <= MOST else copysign(MOST, value)
+    if isinstance(value, Mapping):
+        return {key: _writable(one) for key, one in value.items()}
+    return [_writable(one) for one in value] if isinstance(value, (list, tuple)) else value
 
 
 def load_json(path: Path, schema: Schema) -> dict[str, Any]:
@@ -76,13 +107,12 @@ def parse_json(data: bytes, path: Path, schema: Schema) -> dict[str, Any]:
     """
     unkept: list[str] = []
     try:
-        document = json.loads(
+        document = json_value(
             data,
-            parse_float=partial(_number, unkept),
-            parse_int=partial(_whole, unkept),
-            parse_constant=partial(_text_of, unkept),
+            whole=partial(_whole, unkept),
+            number=partial(_number, unkept),
+            constant=partial(_text_of, unkept),
         )
-        json.dumps(document, ensure_ascii=False).encode()  # no text that is no Unicode
         if schema.name and not (
             isinstance(document, dict) and document.get("schema") == schema.name
         ):
@@ -92,10 +122,6 @@ def parse_json(data: bytes, path: Path, schema: Schema) -> dict[str, Any]:
             raise ValueError(f"it holds {unkept[0]}, which not every reader of JSON keeps exactly")
     except JsonSchemaValueException as error:
         raise UserError(f"{path} is damaged: {_explained(error)}") from None
-    except UnicodeError:
-        raise UserError(f"{path} is damaged: it holds text that is no Unicode") from None
-    except RecursionError:
-        raise UserError(f"{path} is damaged: it is nested too deeply") from None
     except ValueError as error:
         raise UserError(f"{path} is damaged: {error}") from None
     return dict(document)
@@ -104,7 +130,7 @@ def parse_json(data: bytes, path: Path, schema: Schema) -> dict[str, Any]:
 @lru_cache
 def packaged_schema(package: str, name: str) -> Schema:
     """Return a schema that lies in one of our packages."""
-    return compiled(json.loads((files(package) / name).read_bytes()))
+    return compiled(json_value((files(package) / name).read_bytes()))
 
 
 def compiled(schema: Mapping[str, Any]) -> Schema:

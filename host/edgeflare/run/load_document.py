@@ -5,6 +5,7 @@ from __future__ import annotations
 from contextlib import closing
 
 from edgeflare.errors import UserError
+from edgeflare.record.folder import require_whole
 from edgeflare.run.derive_document import derive_document
 from edgeflare.run.document_check import check_document, read_document
 from edgeflare.run.journal import Journal
@@ -20,6 +21,7 @@ def load_document(directory: RunDirectory) -> RunDocument:
         UserError: there is no run, or what is there is damaged; names the file, and the place.
 
     """
+    require_whole(directory.path)
     if directory.document.is_file():
         try:
             return read_document(directory.inside(DOCUMENT))

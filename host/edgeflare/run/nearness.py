@@ -56,8 +56,7 @@ def nearness_of(
     return Nearness(
         measure=None if is_psnr else measure.name,
         curve=None if is_psnr else measure.curve,
-        psnr=shares if is_psnr else None,
-        db=None if is_psnr else shares,
+        db=shares,
         linf=tuple(
             LinfShare(level, n, n / most) for level, n in zip(LEVELS_LINF, small, strict=True)
         ),
@@ -115,8 +114,7 @@ def nearness_db(entry: Finding) -> float | None:
     """Return an entry's nearness in dB: infinite if a seed deviates itself, None if unknown."""
     if entry.distortion.l2 == 0.0:
         return inf
-    said = entry.psnr if entry.nearness_db is UNSET else entry.nearness_db
-    return None if said is UNSET else said
+    return None if entry.nearness_db is UNSET else entry.nearness_db
 
 
 def area(values: Iterable[float], seeds: int, curve: tuple[float, float] = PSNR.curve) -> float:

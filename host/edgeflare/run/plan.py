@@ -11,6 +11,7 @@ from edgeflare.core.bounds import Bounds
 from edgeflare.core.domain import Domain
 from edgeflare.core.goal import Find, Goal
 from edgeflare.core.input_space import InputSpace
+from edgeflare.core.seed_choice import SeedChoice
 from edgeflare.errors import UserError
 from edgeflare.run.seed_ids import SeedIds
 from edgeflare.search.operator_pool import BUILT_IN
@@ -33,9 +34,9 @@ an end for seeds that have none."""
 TIME_LIMIT_SECONDS = 180.0
 """For each seed: the paper's time limit (§4.4)."""
 
-_WHOLE = ("limit", "max_queries", "total_queries")
+_WHOLE = ("limit", "first", "max_queries", "total_queries")
 _SECONDS = ("time_limit", "total_time")
-_OPEN = ("limit", "total_queries", "total_time")
+_OPEN = ("limit", "first", "total_queries", "total_time")
 """Those of the bounds that need not be."""
 
 _POOL_OF_OLDER_RUNS = (
@@ -60,7 +61,8 @@ class Plan:
         goal: what counts as a finding.
         devices: the devices' names; seeds are given to them by index.
         rng_seed: the run seed; each chain's generator derives from it and from its seed's id.
-        limit: search the first so many seeds only; None for all.
+        limit: take so many seeds only, of each label its share; None for all. See `SeedChoice`.
+        first: take the first so many seeds only; None for all.
         max_queries: queries that one chain may spend.
         time_limit: seconds of evaluation that one chain may spend.
         total_queries: queries that all chains together may spend; None for no bound.
@@ -92,6 +94,7 @@ class Plan:
     devices: tuple[str, ...]
     rng_seed: int = 0
     limit: int | None = None
+    first: int | None = None
     max_queries: int = MAX_QUERIES
     time_limit: float = TIME_LIMIT_SECONDS
     total_queries: int | None = None
@@ -136,6 +139,11 @@ class Plan:
                 what = "whole number of 1 or more" if key in _WHOLE else "number of seconds above 0"
                 option = f"--{key.replace('_', '-')}"
                 raise UserError(f"{key}={bound!r}: expected a {what} ({option})")
+        if self.limit is not None and self.first is not None:
+            raise UserError(
+                f"--limit {self.limit} takes of each label its share, and --first {self.first} the"
+                " beginning of the seeds: give one of them"
+            )
         if self.seed_ids is not None and self.total_queries is not None:
             raise UserError(
                 "--total-queries is shared out among all seeds, so a search of some (--seed-ids)"
@@ -169,6 +177,11 @@ class Plan:
         )
 
     @property
+    def choice(self) -> SeedChoice:
+        """Which of the pair's seeds are taken."""
+        return SeedChoice(self.limit, self.first)
+
+    @property
     def members(self) -> tuple[str, ...]:
         """The members of the twin's ensemble beside itself, by name."""
         return (*self.ensemble[1:], *self.elsewhere)
@@ -178,6 +191,14 @@ class Plan:
         if self.max_linf == "default" or self.max_l2 == "default":
             raise ValueError("the plan is not settled")
         return Bounds(self.max_linf, self.max_l2, space)
+
+    @property
+    def most_refinement_queries(self) -> int:
+        """The most queries that refining one finding may take; 0 where none is refined.
+
+        The first of them shows whether it still is a finding.
+        """
+        return 1 + self.strengthen + self.shrink if self.strengthen or self.shrink else 0
 
     def to_json(self) -> dict[str, Any]:
         """Return the plan as plain JSON values."""
@@ -189,7 +210,7 @@ class Plan:
         fields["goal"]["find"] = self.goal.find.value
         fields["coverage"] = list(self.coverage)
         fields["seed_ids"] = None if self.seed_ids is None else str(self.seed_ids)
-        for asked_for in ("parameters", "coverage", "seed_ids"):
+        for asked_for in ("first", "parameters", "coverage", "seed_ids"):
             if not fields[asked_for]:
                 del fields[asked_for]
         return fields

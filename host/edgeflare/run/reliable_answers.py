@@ -9,11 +9,11 @@ marks can be resumed, and nothing in it is vouched for until a canary was good.
 from __future__ import annotations
 
 import hashlib
-import sqlite3
 from collections.abc import Callable, Iterable, Iterator
 from typing import NamedTuple
 
 from edgeflare.errors import UserError
+from edgeflare.record.database import Database
 from edgeflare.run.journal_tables import MARKS_TABLE
 
 _ROLES = ("step", "refine")
@@ -43,7 +43,7 @@ class DroppedAnswers(NamedTuple):
     inputs: tuple[str, ...]
 
 
-def mark_reliable(db: sqlite3.Connection, mine: Mine, changed: Iterable[int]) -> None:
+def mark_reliable(db: Database, mine: Mine, changed: Iterable[int]) -> None:
     """Mark all that a device has answered as reliable.
 
     Args:
@@ -60,9 +60,7 @@ def mark_reliable(db: sqlite3.Connection, mine: Mine, changed: Iterable[int]) ->
         db.executemany("INSERT INTO marks VALUES (?, ?, ?)", rows)
 
 
-def drop_unreliable(
-    db: sqlite3.Connection, mine: Mine, read: Callable[[str], bytes]
-) -> DroppedAnswers:
+def drop_unreliable(db: Database, mine: Mine, read: Callable[[str], bytes]) -> DroppedAnswers:
     """Drop what a device answered in searches and refinements since its last mark.
 
     All of its verifications go too, since they are cheap to repeat. A finding whose refinement is
@@ -100,20 +98,18 @@ def drop_unreliable(
     return DroppedAnswers(len(chains), undone, answers, tuple(inputs))
 
 
-def _answered(db: sqlite3.Connection, role: str, seed_id: int) -> int:
+def _answered(db: Database, role: str, seed_id: int) -> int:
     """Return how many answers an open chain of a role has."""
     query = "SELECT coalesce(max(n), 0) FROM answers WHERE role = ? AND seed_id = ?"
     return int(db.execute(query, (role, seed_id)).fetchone()[0])
 
 
-def _unmarked(db: sqlite3.Connection, table: str) -> Iterator[int]:
+def _unmarked(db: Database, table: str) -> Iterator[int]:
     query = f"SELECT seed_id FROM {table} EXCEPT SELECT seed_id FROM marks WHERE what = ?"  # noqa: S608 - a constant
     return (seed_id for (seed_id,) in db.execute(query, (table,)).fetchall())
 
 
-def _undo_refinement(
-    db: sqlite3.Connection, seed_id: int, read: Callable[[str], bytes]
-) -> Iterable[str]:
+def _undo_refinement(db: Database, seed_id: int, read: Callable[[str], bytes]) -> Iterable[str]:
     """Make a finding again what it was before it was refined; return the input that goes."""
     refined, found, *distance = db.execute(
         "SELECT triggers.image, refinements.image, refinements.l2, refinements.linf,"
@@ -132,7 +128,7 @@ def _undo_refinement(
     return {refined} - {found}
 
 
-def _drop_chain(db: sqlite3.Connection, seed_id: int) -> Iterable[str]:
+def _drop_chain(db: Database, seed_id: int) -> Iterable[str]:
     """Drop a chain that has ended and what came of it; return the inputs that go."""
     stored = db.execute(
         "SELECT image FROM triggers WHERE seed_id = ?1 UNION SELECT seed_image FROM triggers"

@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-import io
 import os
-import shutil
-import tempfile
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,12 +12,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from edgeflare.array_file import NotArrays, encode_npz, read_npz
 from edgeflare.core.domain import Domain
 from edgeflare.core.input import Input
 from edgeflare.domains.domain_registry import decoder_of_file
-from edgeflare.domains.npz_errors import NOT_AN_NPZ
 from edgeflare.errors import InfrastructureError, UserError
-from edgeflare.run.run_lock import lock_run
+from edgeflare.record.folder import FolderKind
+from edgeflare.record.folder_contents import BESIDE, DATABASE, list_as, write_atomically
+from edgeflare.record.path_inside import path_inside
+from edgeflare.regular_file import read_regular
 
 JOURNAL = "run.db"
 DOCUMENT = "run.json"
@@ -28,14 +28,18 @@ SURVEY_DOCUMENT = "survey.json"
 CONFORM_JOURNAL = "conform.db"
 CONFORM_DOCUMENT = "conform.json"
 INPUT_FOLDERS = ("findings", "refined", "deviating_seeds", "seeds")
-MADE_FROM_IT = (
-    "explain.json", "report.html", "junit.xml", "findings.csv", "summary.md", "finding-[0-9]*.zip",
-    SURVEY_DOCUMENT, "survey.html", "survey.csv", CONFORM_DOCUMENT, "conform.html", "inspect.json",
-)  # fmt: skip
-"""What other commands write beside a run, as patterns; it goes when another takes the place."""
 
-_KNOWN_BY = (JOURNAL, DOCUMENT, CONFORM_JOURNAL, CONFORM_DOCUMENT)
-"""A folder that has one of these is a run directory."""
+_JOURNALS = (JOURNAL, CONFORM_JOURNAL)
+
+RUN = FolderKind(
+    "run",
+    files=(
+        *(DOCUMENT, SURVEY_DOCUMENT, CONFORM_DOCUMENT),
+        *(f"{journal}{end}" for journal in _JOURNALS for end in ("", *BESIDE)),
+    ),
+    folders=INPUT_FOLDERS,
+)
+"""Run directories, of whatever command."""
 
 MOST_BYTES = 2**30
 """Of a file in a run directory that is read at once: larger than any input or document."""
@@ -71,25 +75,25 @@ class RunDirectory:
         return self.path / CONFORM_JOURNAL
 
     @classmethod
-    def claim(cls, path: Path, *, overwrite: bool) -> RunDirectory:
+    def claim(cls, path: Path, *, overwrite: bool) -> tuple[RunDirectory, int]:
         """Make an empty run directory; a run that is there is removed if `overwrite` says so.
+
+        Returns:
+            It, and what `os.close` lets other processes work on it by.
 
         Raises:
             UserError: there is something at the path that must not be written over, or another
                 process works on it.
 
         """
-        cls.check(path, overwrite=overwrite)
+        claimed = RUN.claim(path, overwrite=overwrite)
         try:
-            path.mkdir(parents=True, exist_ok=True)
-        except OSError as error:
-            raise UserError(f"cannot make the run directory {path}: {error.strerror}") from None
-        lock = lock_run(path)
-        try:
-            _empty(path)
-        finally:
-            os.close(lock)
-        return cls(path)
+            claimed.empty()
+            list_journals(path)
+        except BaseException:
+            claimed.close()
+            raise
+        return cls(path), claimed.lock
 
     @staticmethod
     def check(path: Path, *, overwrite: bool) -> None:
@@ -99,17 +103,7 @@ class RunDirectory:
             UserError: there is something at the path that must not be written over.
 
         """
-        if path.exists() and not path.is_dir():
-            raise UserError(f"{path} is a file: name a folder with --out")
-        if not path.is_dir() or not any(path.iterdir()):
-            return
-        if not any((path / name).exists() for name in _KNOWN_BY):
-            raise UserError(f"{path} is neither empty nor a run: name another folder with --out")
-        if not overwrite:
-            raise UserError(
-                f"{path} holds a run already: go on with --resume, replace it with --overwrite, "
-                "or name another folder with --out"
-            )
+        RUN.check(path, overwrite=overwrite)
 
     def inside(self, name: str) -> Path:
         """Return the path of a file in the run directory that a document or the journal names.
@@ -125,19 +119,7 @@ class RunDirectory:
                 link, or what is there is not a regular file.
 
         """
-        if not isinstance(name, str) or not name or "\0" in name:
-            raise UserError(f"{self.path} names {name!r} as a file in it: expected a relative path")
-        path = self.path / name
-        try:
-            base = os.path.realpath(self.path)
-            within = f"{os.path.realpath(path)}/".startswith(f"{base.rstrip('/')}/")
-        except (OSError, RuntimeError):  # a circle of symbolic links, or a name that is too long
-            within = False
-        if Path(name).is_absolute() or ".." in Path(name).parts or not within:
-            raise UserError(
-                f"{self.path} names {name!r}, which is outside of it: a run directory may name only"
-                " files of its own, so do not trust this one, or make the run again"
-            )
+        path = path_inside(self.path, name)
         if os.path.exists(path) and not os.path.isfile(path):  # both bear with any name
             raise UserError(f"{path} is not a regular file: expected one that the run stored")
         return path
@@ -157,7 +139,7 @@ class RunDirectory:
                 f"{path} has {path.stat().st_size:,} bytes: expected one that the run stored,"
                 f" of at most {MOST_BYTES:,}"
             )
-        return path.read_bytes()
+        return read_regular(path, MOST_BYTES)
 
     def store_input(self, folder: str, seed_id: int, one: Input, domain: Domain) -> StoredInput:
         """Store an input as a lossless file of its domain in a folder of the run directory."""
@@ -192,11 +174,9 @@ class RunDirectory:
 
     def store_fixed(self, seed_id: int, fixed: Mapping[str, NDArray[Any]]) -> None:
         """Store what the models take beside the inputs of a seed, by its names in the pair."""
-        buffer = io.BytesIO()
         # A prefix, since numpy has arguments of its own that a name could be.
-        arrays: dict[str, Any] = {f"input {name}": row for name, row in fixed.items()}
-        np.savez_compressed(buffer, **arrays)
-        write_atomically(self.inside(fixed_name(seed_id)), buffer.getvalue())
+        content = encode_npz({f"input {name}": row for name, row in fixed.items()})
+        write_atomically(self.inside(fixed_name(seed_id)), content)
 
     def load_fixed(
         self, seed_ids: Sequence[int], names: Collection[str]
@@ -210,12 +190,10 @@ class RunDirectory:
         rows: dict[str, list[NDArray[Any]]] = {name: [] for name in names}
         for seed_id in seed_ids if names else ():
             try:
-                with np.load(
-                    io.BytesIO(self.read(fixed_name(seed_id))), allow_pickle=False
-                ) as arrays:
-                    for name, row in rows.items():
-                        row.append(arrays[f"input {name}"])
-            except (*NOT_AN_NPZ, OSError):
+                arrays = read_npz(self.read(fixed_name(seed_id))).arrays
+                for name, row in rows.items():
+                    row.append(arrays[f"input {name}"])
+            except (NotArrays, KeyError, OSError):
                 raise UserError(
                     f"{self.path / fixed_name(seed_id)} is gone or damaged: it held"
                     f" {', '.join(names)} of that seed"
@@ -232,31 +210,34 @@ def fixed_name(seed_id: int) -> str:
     return f"seeds/{seed_id:06d}.fixed.npz"
 
 
-def write_atomically(path: Path, data: bytes) -> None:
-    """Write a file so that whoever reads it sees all of it or none; folders are made."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-    try:
-        with os.fdopen(handle, "wb") as file:
-            file.write(data)
-        os.chmod(name, 0o644)
-        os.replace(name, path)
-    except BaseException:
-        Path(name).unlink(missing_ok=True)
-        raise
+def list_journals(folder: Path) -> None:
+    """List the journals that a run directory may come to hold."""
+    for journal in _JOURNALS:
+        list_as(folder, journal, DATABASE)
 
 
-def _empty(path: Path) -> None:
-    """Remove what a run wrote and what was made from it, and nothing else."""
-    for name in (*INPUT_FOLDERS, "explain"):
-        if (path / name).is_symlink():  # what it leads to is not of the run
-            (path / name).unlink()
-        shutil.rmtree(path / name, ignore_errors=True)
-    journals = (
-        f"{journal}{suffix}"
-        for journal in (JOURNAL, CONFORM_JOURNAL)
-        for suffix in ("", "-wal", "-shm", "-journal")
-    )
-    for name in (DOCUMENT, *journals, *MADE_FROM_IT):
-        for file in path.glob(name):
-            file.unlink(missing_ok=True)
+def what_is_in(folder: Path) -> str | None:
+    """Return what a command made in a folder, as a noun; None where no file of it says so."""
+    for name, noun in _HELD.items():
+        if (folder / name).exists():
+            return noun
+    return None
+
+
+def files_of(noun: str) -> tuple[str, ...]:
+    """Return by which files it is known what a command made in a folder; see `what_is_in`."""
+    return tuple(name for name, held in _HELD.items() if held == noun)
+
+
+_HELD: Mapping[str, str] = {
+    CONFORM_JOURNAL: "conformance run",
+    CONFORM_DOCUMENT: "conformance run",
+    SURVEY_DOCUMENT: "survey",
+    JOURNAL: "run of a search, a survey or a replay",
+    DOCUMENT: "run of a search, a survey or a replay",
+    "rank.json": "ranking",
+    "bench.json": "bench",
+    "repair.json": "repair",
+    "candidates/about.json": "repair",
+    "matrix.json": "matrix of kernel sets",
+}

@@ -16,6 +16,8 @@ from msgspec import UNSET, UnsetType
 
 from edgeflare.core.answer_view import AnswerView
 from edgeflare.run.coverage_figures import NeuronCoverage
+from edgeflare.run.systematic.figures import SystematicDifferences
+from edgeflare.run.without_reset import WithoutReset
 
 SCHEMA = "edgeflare.run/v1"
 
@@ -94,6 +96,7 @@ class Finding(msgspec.Struct, frozen=True, kw_only=True):
         host_gradients: of its chain; absent, as translated_evaluations, where none were asked for.
         labels: decision by arm, such as the top-1 label; None where the arm failed.
         tied: whether the decision hangs on a tie of raw outputs, by arm.
+        by_tie: whether that the compared arms differ hangs on a tie.
         probabilities: that of each class, by arm; empty where `answers` say it.
         answers: how the answers are shown, one view for each head; absent where labels and
             probabilities say it all, as of a classifier with one head.
@@ -102,9 +105,8 @@ class Finding(msgspec.Struct, frozen=True, kw_only=True):
         refined: None where it was not refined.
         image: path relative to the run directory, as `seed_image` is.
         seen: labels by arm in each repetition.
-        psnr: to the seed, in dB; None for a seed that deviates itself, and where it is not known;
-            absent where another measure is the domain's.
-        nearness_db: to the seed by that measure, see `Nearness.measure`; None likewise.
+        nearness_db: to the seed, by the measure that `Nearness.measure` names; None for a seed that
+            deviates itself, and where it is not known.
         within: whether it is as near as `--within` asks; None where nothing was asked.
         strong: whether it is as strong as `--min-strength` asks; None where nothing was asked.
 
@@ -113,6 +115,7 @@ class Finding(msgspec.Struct, frozen=True, kw_only=True):
     seed_id: int
     seed_name: str | UnsetType = UNSET
     seed_label: int | None
+    seed_target: str | UnsetType = UNSET
     kind: str
     device: str
     queries: int
@@ -122,6 +125,7 @@ class Finding(msgspec.Struct, frozen=True, kw_only=True):
     seconds: Number
     labels: Mapping[str, int | None]
     tied: Mapping[str, bool]
+    by_tie: bool | UnsetType = UNSET
     probabilities: Mapping[str, tuple[Number, ...]]
     answers: tuple[AnswerView, ...] | UnsetType = UNSET
     seed_answers: tuple[AnswerView, ...] | UnsetType = UNSET
@@ -137,7 +141,6 @@ class Finding(msgspec.Struct, frozen=True, kw_only=True):
     seed_image: str
     verified: bool
     seen: tuple[Mapping[str, int | None], ...]
-    psnr: Number | UnsetType | None = UNSET
     nearness_db: Number | UnsetType | None = UNSET
     within: bool | UnsetType | None = UNSET
     strong: bool | UnsetType | None = UNSET
@@ -165,7 +168,8 @@ class Refined(msgspec.Struct, frozen=True, kw_only=True):
 class Totals(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """The figures of a whole run. Means and medians are None where nothing was found.
 
-    `host_gradients` and `translated_evaluations` are None where the strategy asks for none.
+    `host_gradients` and `translated_evaluations` are None where the strategy asks for none; so is
+    what refining, strengthening and shrinking cost where there was none of it.
     """
 
     seeds: int
@@ -186,6 +190,15 @@ class Totals(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     setup_seconds: Number
     wall_seconds: Number
     refine_seconds: Number
+    refined: int | None = None
+    refine_queries: int | None = None
+    refine_device_queries: int | None = None
+    strengthen_queries: int | None = None
+    strengthen_device_queries: int | None = None
+    strengthen_seconds: Number | None = None
+    shrink_queries: int | None = None
+    shrink_device_queries: int | None = None
+    shrink_seconds: Number | None = None
     verify_seconds: Number
     mean_seconds: Number | None
     device_busy_seconds: Number
@@ -218,8 +231,7 @@ class Nearness(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     Attributes:
         measure: name of the measure in dB; None for PSNR.
         curve: from where to where, two numbers of dB, the area is that under it; None for PSNR.
-        psnr: shares by PSNR; None where the measure is another one.
-        db: shares by that one; None for PSNR.
+        db: shares by the measure.
         linf: shares by the largest change of a value.
         area: under the curve.
 
@@ -227,15 +239,9 @@ class Nearness(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     measure: str | None = None
     curve: tuple[Number, ...] | None = None
-    psnr: tuple[DbShare, ...] | None = None
-    db: tuple[DbShare, ...] | None = None
+    db: tuple[DbShare, ...]
     linf: tuple[LinfShare, ...]
     area: Number
-
-    @property
-    def shares(self) -> tuple[DbShare, ...]:
-        """The shares by the measure in dB."""
-        return self.psnr or self.db or ()
 
 
 class DbShare(msgspec.Struct, frozen=True):
@@ -255,22 +261,48 @@ class LinfShare(msgspec.Struct, frozen=True):
 
 
 class Unmutated(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """How often the compared arms deviate on the seeds, and on the inputs of `--test`."""
+    """How often the compared arms deviate on the seeds, and on the inputs of `--test`.
+
+    Attributes:
+        systematic: what differs in the same way on many seeds; None where nothing is significant.
+        without_reset: what the twin answers where variables are not reset; None without variables.
+
+    """
 
     seeds: DeviationRate
     test: DeviationRate | None = None
+    systematic: SystematicDifferences | None = None
+    without_reset: WithoutReset | None = None
 
 
 class DeviationRate(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """How often the arms deviate on inputs as they are, with the exact 95 % interval."""
+    """How often the arms deviate on inputs as they are, with the exact 95 % interval.
+
+    Attributes:
+        deviating: inputs on which the compared arms decide differently, or one fails.
+        by_tie: of these, how many by a tie.
+        tied: inputs on which the decision of a compared arm hangs on a tie.
+        harm, harm_by_tie: who was right on those that deviate, and that do by a tie; None without
+            labels.
+        labelled: inputs whose label is known.
+        right: of these, how many each arm decides as the label says; None where none is known.
+
+    All but these are of older runs, too: by_tie, tied, harm_by_tie, labelled and right.
+
+    """
 
     path: str | None = None
     images: int
     deviating: int
+    by_tie: int | UnsetType = UNSET
+    tied: int | UnsetType = UNSET
     rate: Number
     low: Number
     high: Number
     harm: Mapping[str, int] | None
+    harm_by_tie: Mapping[str, int] | UnsetType | None = UNSET
+    labelled: int | UnsetType = UNSET
+    right: Mapping[str, int] | UnsetType | None = UNSET
 
 
 class ObservedHealth(msgspec.Struct, frozen=True, kw_only=True):

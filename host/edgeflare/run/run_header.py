@@ -4,13 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cache
+from importlib.resources import files
 from typing import Any
 
 from edgeflare.core.arm import Arm
 from edgeflare.core.domain import Domain
 from edgeflare.core.output_decoders import OutputDecoders
 from edgeflare.core.task import Decoder
+from edgeflare.core.truths import KeptTargets, Truths
 from edgeflare.errors import UserError
+from edgeflare.outside_text import json_value
+from edgeflare.run.json_file import Schema, compiled
 from edgeflare.run.plan import Plan
 from edgeflare.run.run_domain import run_domain
 from edgeflare.run.seed_ids import SeedIds
@@ -28,10 +33,13 @@ class RunHeader:
         devices: name and provenance of each device, as plain JSON values.
         arms: how each arm's raw outputs are read.
         classes: names of the classes; empty where not given.
-        labels: the seeds' labels, or None.
+        labels: the seeds' labels, in the order of `all_seeds`; or None.
+        targets: the seeds' targets, in that order; or None.
         host: what ran the original and the twin, as plain JSON values; empty in older journals.
-        names: the seeds' file names; empty where they lie in one file, and in older journals.
-        all_seeds: how many seeds the pair has, up to the limit; None in older journals.
+        names: the seeds' names, in that order; empty where these are their ids, as in one file, and
+            in older journals.
+        all_seeds: the ids of the pair's seeds, as far as `--limit` and `--first` take them; None in
+            older journals, for 0, 1, ….
 
     """
 
@@ -42,9 +50,10 @@ class RunHeader:
     arms: Mapping[Arm, Decoder]
     classes: tuple[str, ...]
     labels: tuple[int, ...] | None
+    targets: KeptTargets | None = None
     host: Mapping[str, Any] = field(default_factory=dict)
     names: tuple[str, ...] = ()
-    all_seeds: int | None = None
+    all_seeds: SeedIds | None = None
 
     def to_json(self) -> dict[str, Any]:
         """Return this as plain JSON values."""
@@ -56,9 +65,10 @@ class RunHeader:
             "arms": {arm.value: dict(decoder.to_json()) for arm, decoder in self.arms.items()},
             "classes": list(self.classes),
             "labels": None if self.labels is None else list(self.labels),
+            "targets": None if self.targets is None else self.targets.to_json(),
             "host": dict(self.host),
             "names": list(self.names),
-            "all_seeds": self.all_seeds,
+            "all_seeds": None if self.all_seeds is None else str(self.all_seeds),
         }
 
     @classmethod
@@ -70,8 +80,9 @@ class RunHeader:
 
         """
         try:
+            _header_schema().check(fields)
             task = TASKS.find(fields["pair"].get("task", "classification"))
-            return cls(
+            header = cls(
                 version=fields["version"],
                 pair=fields["pair"],
                 plan=Plan.from_json(fields["plan"]),
@@ -81,10 +92,13 @@ class RunHeader:
                 },
                 classes=tuple(fields["classes"]),
                 labels=None if fields["labels"] is None else tuple(fields["labels"]),
+                targets=KeptTargets.from_json(fields.get("targets")),
                 host=fields.get("host", {}),
                 names=tuple(fields.get("names", ())),
-                all_seeds=fields.get("all_seeds"),
+                all_seeds=_all_seeds(fields.get("all_seeds")),
             )
+            _require_of_each_seed(header)
+            return header
         except (LookupError, TypeError, ValueError, AttributeError) as error:
             raise UserError(
                 f"the run's journal run.db is damaged (what it says of the run: {error}): start"
@@ -93,11 +107,25 @@ class RunHeader:
 
     def seed_name(self, seed_id: int) -> str:
         """Return the file name of a seed, or its position where it has none of its own."""
-        return self.names[seed_id] if seed_id < len(self.names) else str(seed_id)
+        return self.names[self.place(seed_id)] if self.names else str(seed_id)
+
+    def place(self, seed_id: int) -> int:
+        """Return where a seed is among those that are taken, by its id.
+
+        Raises:
+            KeyError: it is none of them.
+
+        """
+        return seed_id if self.all_seeds is None else self.all_seeds.place(seed_id)
 
     def seed_label(self, seed_id: int) -> int | None:
         """Return the label of a seed, where labels were given."""
-        return None if self.labels is None else self.labels[seed_id]
+        return None if self.labels is None else self.labels[self.place(seed_id)]
+
+    @property
+    def truths(self) -> Truths:
+        """What is right for each seed."""
+        return Truths(self.arms[Arm.TWIN], self.labels, self.targets, self.place)
 
     @property
     def domain(self) -> Domain:
@@ -119,4 +147,51 @@ class RunHeader:
         """The ids of the seeds that are searched; None where the journal is older and has all."""
         if self.plan.seed_ids is not None or self.all_seeds is None:
             return self.plan.seed_ids
-        return SeedIds.first(self.all_seeds)
+        return self.all_seeds
+
+
+@cache
+def _header_schema() -> Schema:
+    """Return the schema of what a journal says of its run: of what a document has too, that one.
+
+    What neither names, such as how arms are read, is checked by whoever reads it.
+    """
+    document = json_value((files("edgeflare.run") / "run.schema.json").read_bytes())
+    known = document["properties"]
+    integers = {"type": ["array", "null"], "items": {"type": "integer"}}
+    properties = {
+        **{
+            key: known[key] for key in ("pair", "plan", "devices", "classes", "find")
+        },  # plan refers to find
+        "host": {**known["host"], "required": []},  # none of it in older journals
+        "version": known["edgeflare"],
+        "labels": integers,
+        "names": known["classes"],
+        "all_seeds": {"type": ["string", "integer", "null"]},
+        "arms": {"type": "object", "additionalProperties": {"type": "object"}},
+    }
+    needed = ["version", "pair", "plan", "devices", "arms", "classes", "labels"]
+    whole = {"properties": properties, "$defs": document["$defs"]}
+    return compiled({"type": "object", "required": needed, **whole})
+
+
+def _require_of_each_seed(header: RunHeader) -> None:
+    """Refuse names, labels or targets that are not one for each seed.
+
+    Raises:
+        ValueError: there are more or fewer.
+
+    """
+    if header.all_seeds is None:
+        return
+    said = {"names": header.names or None, "labels": header.labels, "targets": header.targets}
+    for what, one in said.items():
+        if one is not None and len(one) != len(header.all_seeds):
+            raise ValueError(f"{len(one)} {what} of {len(header.all_seeds)} seeds")
+
+
+def _all_seeds(said: str | int | None) -> SeedIds | None:
+    """Return what `to_json` described; older journals have a number."""
+    if isinstance(said, int):
+        return SeedIds.first(said)
+    return SeedIds.read(said) if said else None

@@ -52,6 +52,11 @@ class OtherHostError(UserError):
 
 def _refusal(found: RunDifference, begun: RunHeader, run: str) -> str:
     """Return why a run cannot be gone on with, and what can be done."""
+    if found.of == "command":
+        return (
+            f"{run} holds a {found.one}, and no {found.other}: `edgeflare {found.one}` goes on with"
+            " it; or name another folder with --out, and leave out --resume"
+        )
     if found.of == "pair":
         return (
             f"{run} belongs to another pair ({begun.pair['name']}, or other files or "

@@ -5,17 +5,18 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from itertools import accumulate
 from pathlib import Path
 
 from edgeflare.errors import UserError
-from edgeflare.regular_file import read_regular
+from edgeflare.outside_text import read_lines
 
 _LARGEST = 2**53 - 1
 """Every reader of JSON keeps it."""
 
-_MOST_BYTES = 2**26
-"""Of a file of ids: more than a million of them need."""
+_MOST_BYTES = 2**25
+"""Of a file of ids: four million of them need as much."""
 
 _ONE_OR_RANGE = re.compile(r"([0-9]{1,16})(?::([0-9]{1,16}))?")
 _LOOKS_LIKE_IDS = re.compile(r"[0-9:,\s]*")
@@ -32,6 +33,12 @@ class SeedIds:
     """
 
     ranges: tuple[tuple[int, int], ...]
+    _before: tuple[int, ...] = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        """Count the ids before each range."""
+        sizes = (end - begin for begin, end in self.ranges)
+        object.__setattr__(self, "_before", tuple(accumulate(sizes, initial=0)))
 
     @classmethod
     def first(cls, count: int) -> SeedIds:
@@ -52,7 +59,7 @@ class SeedIds:
 
         """
         ranges = []
-        for part in filter(None, re.split(r"[,\s]+", text)):
+        for part in dict.fromkeys(filter(None, re.split(r"[,\s]+", text))):
             found = _ONE_OR_RANGE.fullmatch(part)
             begin = int(found[1]) if found else -1
             end = int(found[2]) if found and found[2] else begin + 1
@@ -76,9 +83,9 @@ class SeedIds:
         if _LOOKS_LIKE_IDS.fullmatch(given):
             return cls.read(given)
         try:
-            lines = read_regular(Path(given), _MOST_BYTES).decode().splitlines()
-        except (OSError, UnicodeDecodeError, ValueError) as error:
-            why = getattr(error, "strerror", None) or "it is no text"
+            lines = read_lines(Path(given), _MOST_BYTES)
+        except (OSError, UserError, ValueError) as error:
+            why = error.strerror if isinstance(error, OSError) else error
             raise UserError(
                 f"--seed-ids {given!r}: {_EXPECTED}, or a file of them ({why})"
             ) from None
@@ -118,6 +125,18 @@ class SeedIds:
     def __or__(self, other: SeedIds) -> SeedIds:
         """Return the ids of both."""
         return self._joined((*self.ranges, *other.ranges))
+
+    def place(self, seed_id: int) -> int:
+        """Return how many of them are smaller than one of them.
+
+        Raises:
+            KeyError: it is none of them.
+
+        """
+        at = bisect_right(self.ranges, (seed_id, _LARGEST + 1)) - 1
+        if at < 0 or seed_id >= self.ranges[at][1]:
+            raise KeyError(seed_id)
+        return self._before[at] + seed_id - self.ranges[at][0]
 
     @property
     def last(self) -> int:

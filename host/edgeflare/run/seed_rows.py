@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
-import sqlite3
 from collections.abc import Collection, Iterable, Iterator
 from typing import Any, Final
 
-from edgeflare.run.journal_tables import MARKS_TABLE, NEARNESS_TABLE, WHITE_BOX_TABLE
+from edgeflare.record.database import Database
+from edgeflare.run.journal_tables import (
+    MARKS_TABLE,
+    NEARNESS_TABLE,
+    REFINEMENT_STEPS_TABLE,
+    WHITE_BOX_TABLE,
+)
 
 Row = tuple[Any, ...]
 
@@ -15,6 +20,7 @@ KEYS: Final = {
     "chains": ("seed_id",),
     "triggers": ("seed_id",),
     "refinements": ("seed_id",),
+    "refinement_steps": ("seed_id",),
     "white_box": ("seed_id",),
     "marks": ("what", "seed_id"),
     "nearness": ("image",),
@@ -23,6 +29,7 @@ KEYS: Final = {
 
 _OPTIONAL: Final = {
     "white_box": WHITE_BOX_TABLE,
+    "refinement_steps": REFINEMENT_STEPS_TABLE,
     "marks": MARKS_TABLE,
     "nearness": NEARNESS_TABLE,
 }
@@ -59,7 +66,7 @@ SELECT count(*) FROM (
 class SeedRows:
     """The rows of one journal's database."""
 
-    def __init__(self, db: sqlite3.Connection) -> None:
+    def __init__(self, db: Database) -> None:
         """Read and write the rows of a database; inside a transaction."""
         self._db = db
 
@@ -73,7 +80,7 @@ class SeedRows:
             repetitions: evaluations by which a finding is verified.
 
         """
-        yield from self._db.execute(_STAGES, (repetitions - 1,))
+        yield from _rows(self._db.execute(_STAGES, (repetitions - 1,)))
 
     def done(self, repetitions: int, unrefined_kinds: Collection[str] | None) -> int:
         """Return of how many seeds all is known that a search finds out.
@@ -94,7 +101,8 @@ class SeedRows:
         known = "SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = ?"
         if self._db.execute(known, (table,)).fetchone() is not None:
             order = ", ".join(KEYS[table])
-            yield from self._db.execute(f"SELECT * FROM {table} ORDER BY {order}")  # noqa: S608 - names of ours
+            query = f"SELECT * FROM {table} ORDER BY {order}"  # noqa: S608 - names of ours
+            yield from _rows(self._db.execute(query))
 
     def of_seed(self, table: str, seed_id: int) -> Row | None:
         """Return the row of a seed in a table that has one for each; None where it has none."""
@@ -109,7 +117,7 @@ class SeedRows:
 
     def stints(self) -> Iterator[Row]:
         """Yield the times of each process that worked on the run."""
-        yield from self._db.execute("SELECT * FROM stints ORDER BY id")
+        yield from _rows(self._db.execute("SELECT * FROM stints ORDER BY id"))
 
     def add_stint(self, stint: Row) -> None:
         """Write the times of a process, which get a number of their own."""
@@ -125,3 +133,8 @@ class SeedRows:
         ).fetchone()
         places = ", ".join("?" * columns)
         self._db.executemany(f"INSERT INTO {table} VALUES ({places})", rows)  # noqa: S608 - names of ours
+
+
+def _rows(cursor: Iterable[Row]) -> Iterator[Row]:
+    """Yield rows, and close no cursor, which cannot be done after its database is closed."""
+    yield from map(tuple, cursor)

@@ -19,5 +19,5 @@ def seeds_that_deviate(journal: Journal, header: RunHeader) -> list[int]:
     return [
         row.seed_id
         for row, one in zip(rows, from_rows(header.reading, rows), strict=True)
-        if header.plan.goal.met(one.outcome)
+        if header.plan.goal.unmutated.met(one.outcome)
     ]

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from math import inf, isfinite
 from typing import Any
 
-from msgspec import UNSET, structs
+from msgspec import UNSET, UnsetType, structs
 
 from edgeflare.core.answer import Answer
 from edgeflare.core.answer_view import AnswerView
@@ -15,7 +15,6 @@ from edgeflare.core.arm import Arm
 from edgeflare.core.cause import cause
 from edgeflare.core.goal import Goal
 from edgeflare.core.joint_answer import JointAnswer
-from edgeflare.core.nearness_measure import PSNR, NearnessMeasure
 from edgeflare.core.outcome import Outcome, same_decisions
 from edgeflare.run.device_assignment import device_of
 from edgeflare.run.harm import harm_of
@@ -55,35 +54,29 @@ class SortedFindings:
     mended: list[Finding] = field(default_factory=list)
 
 
-def sort_findings(
-    directory: RunDirectory,
-    journal: Journal,
-    header: RunHeader,
-    measure: NearnessMeasure = PSNR,
-) -> SortedFindings:
+def sort_findings(directory: RunDirectory, journal: Journal, header: RunHeader) -> SortedFindings:
     """Return all stored inputs of a run, by what became of them.
 
     Args:
         directory: where the inputs are.
         journal: of the run.
         header: its header.
-        measure: by which their nearness is.
 
     """
     found = SortedFindings()
     replayed = "replay" in journal.about()
-    goal = header.plan.goal
     chains, refinements = journal.chains(), journal.refinements()
     verifications, triggers = journal.answers("verify"), journal.triggers()
     near, on_seeds = _nearness(directory, triggers), _seed_views(header, journal, triggers)
     for seed_id, trigger in triggers.items():
+        chain = chains.get(seed_id)
+        goal = header.plan.goal if chain else header.plan.goal.unmutated
         rows = verifications.get(seed_id, [])
         outcomes = [one.outcome for one in from_rows(header.reading, rows)]
         # Of a replay it is to be steady here; of which kind it was elsewhere does not matter.
         here = goal.met(outcomes[0]) if replayed and outcomes else None
         stored = replace(trigger, kind=here or trigger.kind)
-        chain = chains.get(seed_id)
-        distance = _judged(header.plan, measure, near[seed_id])
+        distance = _judged(header.plan, near[seed_id])
         finding = _finding(header, stored, chain, refinements.get(seed_id), outcomes, distance)
         finding = structs.replace(finding, seed_answers=on_seeds.get(seed_id, UNSET))
         if len(rows) < REPETITIONS:
@@ -109,13 +102,15 @@ def _finding(
     outcome = outcomes[0] if outcomes else None
     plan, answers = header.plan, {} if outcome is None else outcome.answers
     labels, views = labels_of(outcomes), _views(header, answers)
-    label = header.seed_label(trigger.seed_id)
+    truth = header.truths[trigger.seed_id]
+    goal = plan.goal if chain else plan.goal.unmutated
     found = None if outcome is None else cause(outcome, plan.goal.find)
     confidence = None if outcome is None else plan.goal.strength(outcome)
     return Finding(
         seed_id=trigger.seed_id,
         seed_name=header.seed_name(trigger.seed_id),
-        seed_label=label,
+        seed_label=header.seed_label(trigger.seed_id),
+        seed_target=_target(header, truth),
         kind=trigger.kind,
         device=header.devices[device_of(trigger.seed_id, len(header.devices))]["name"],
         queries=0 if chain is None else chain.queries,
@@ -124,6 +119,7 @@ def _finding(
         seconds=0.0 if chain is None else chain.seconds,
         labels=labels[0] if labels else {},
         tied={arm.value: answer.tied for arm, answer in answers.items()},
+        by_tie=outcome is not None and goal.tied_deviation(outcome),
         probabilities={
             arm.value: () if views else tuple(round(p, 9) for p in answer.probabilities.tolist())
             for arm, answer in answers.items()
@@ -132,18 +128,25 @@ def _finding(
         cause=found,
         device_sides_with_original=_sides_with_original(outcome) if found == "kernel" else None,
         strength=confidence,
-        harm=harm_of(plan.goal, outcome, label),
+        harm=harm_of(plan.goal, outcome, truth),
         distortion=_distortion(trigger),
         refined=None if refinement is None else _refined(refinement),
         operators=trigger.operators,
         image=trigger.image,
         sha256=trigger.sha256,
         seed_image=trigger.seed_image,
-        verified=_reproduced(plan.goal, trigger.kind, outcomes),
+        verified=_reproduced(goal, trigger.kind, outcomes),
         seen=labels,
         strong=is_strong(plan, confidence),
         **distance,
     )
+
+
+def _target(header: RunHeader, truth: Answer | None) -> str | UnsetType:
+    """Return what a seed's target says, as people read it; nothing where there is none."""
+    if header.targets is None or truth is None:
+        return UNSET
+    return header.arms[Arm.TWIN].describe_answer(truth, header.classes)
 
 
 def _nearness(
@@ -164,11 +167,10 @@ def _nearness(
     return {seed_id: of(row) for seed_id, row in triggers.items()}
 
 
-def _judged(plan: Plan, measure: NearnessMeasure, value: float | None) -> Mapping[str, Any]:
+def _judged(plan: Plan, value: float | None) -> Mapping[str, Any]:
     """Return what a finding says of its nearness in dB; JSON has no infinity."""
     known = value if value is not None and isfinite(value) else None
-    name = "psnr" if measure == PSNR else "nearness_db"
-    return {name: known, "within": is_near(plan, value)}
+    return {"nearness_db": known, "within": is_near(plan, value)}
 
 
 def _distortion(row: TriggerRow | RefinementRow) -> Distortion:

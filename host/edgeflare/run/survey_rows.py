@@ -6,12 +6,13 @@ alone. The tables are made with the first row, so that a journal of an older ver
 
 from __future__ import annotations
 
-import sqlite3
 from collections.abc import Iterable
 from dataclasses import astuple, dataclass
 from typing import Any
 
 from edgeflare.core.goal import Kind
+from edgeflare.record.database import Database
+from edgeflare.run.journal_rows import Amount, Count, checked_row
 
 _HOST = """
 CREATE TABLE IF NOT EXISTS survey_host (
@@ -19,7 +20,9 @@ CREATE TABLE IF NOT EXISTS survey_host (
     compression INTEGER NOT NULL, compression_tied INTEGER NOT NULL, doubtful INTEGER NOT NULL,
     margin REAL NOT NULL,
     original_decision INTEGER NOT NULL, twin_decision INTEGER NOT NULL,
-    twin_distance REAL, seconds REAL NOT NULL
+    twin_distance REAL, seconds REAL NOT NULL,
+    known INTEGER NOT NULL, original_right INTEGER NOT NULL, twin_right INTEGER NOT NULL,
+    original_truth_distance REAL, twin_truth_distance REAL
 )
 """
 _DEVICE = """
@@ -27,8 +30,10 @@ CREATE TABLE IF NOT EXISTS survey_device (
     item INTEGER PRIMARY KEY,
     deviates INTEGER NOT NULL, deviates_tied INTEGER NOT NULL,
     kernel INTEGER NOT NULL, kernel_tied INTEGER NOT NULL, failed INTEGER NOT NULL,
+    tied INTEGER NOT NULL,
     kind TEXT, strength REAL, device_decision INTEGER NOT NULL,
-    device_distance REAL, seconds REAL NOT NULL
+    device_distance REAL, seconds REAL NOT NULL,
+    device_right INTEGER NOT NULL, device_truth_distance REAL
 )
 """
 
@@ -53,10 +58,14 @@ class HostRow:
         original_decision: or `NO_DECISION`; likewise twin_decision.
         twin_distance: between original and twin; None where answers are classes.
         seconds: this item's share of the evaluation time.
+        known: what is right for its input is known, by a label or a target.
+        original_right: the original decides so; likewise twin_right. False where it is not known.
+        original_truth_distance: of the original from the target; None where there is none, or
+            answers are classes; likewise twin_truth_distance.
 
     """
 
-    item: int
+    item: Count
     input_crc32: int
     compression: bool
     compression_tied: bool
@@ -65,7 +74,12 @@ class HostRow:
     original_decision: int
     twin_decision: int
     twin_distance: float | None
-    seconds: float
+    seconds: Amount
+    known: bool
+    original_right: bool
+    twin_right: bool
+    original_truth_distance: float | None
+    twin_truth_distance: float | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,36 +89,42 @@ class DeviceRow:
     Attributes:
         item: its number; see `SurveyFacts`.
         deviates: original and device decide differently, or the device failed; without an
-            original, what `kernel` says.
+            original the twin stands in its place.
         deviates_tied: that hangs on a tie.
-        kernel: twin and device decide differently, or the device failed.
+        kernel: twin and device decide differently, or the device alone failed.
         kernel_tied: that hangs on a tie.
         failed: the device crashed, hung, or gave invalid outputs.
+        tied: the device's decision hangs on a tie.
         kind: of the finding that it is; None where it is none.
         strength: of the deviation; None where there is none.
         device_decision: or `NO_DECISION`.
         device_distance: from the original, or the twin; None where answers are classes.
         seconds: this item's share of the evaluation time.
+        device_right: as for the host's arms.
+        device_truth_distance: likewise.
 
     """
 
-    item: int
+    item: Count
     deviates: bool
     deviates_tied: bool
     kernel: bool
     kernel_tied: bool
     failed: bool
+    tied: bool
     kind: Kind | None
     strength: float | None
     device_decision: int
     device_distance: float | None
-    seconds: float
+    seconds: Amount
+    device_right: bool
+    device_truth_distance: float | None
 
 
 class SurveyRows:
     """The tables of a survey in the journal's database."""
 
-    def __init__(self, db: sqlite3.Connection) -> None:
+    def __init__(self, db: Database) -> None:
         """Take the database."""
         self._db = db
 
@@ -126,7 +146,12 @@ class SurveyRows:
     def host(self) -> list[HostRow]:
         """Return what the host's arms said, in the order of the items."""
         return [
-            HostRow(*row[:2], *map(bool, row[2:5]), *row[5:]) for row in self._rows("survey_host")
+            checked_row(
+                self._db,
+                HostRow,
+                (*row[:2], *map(bool, row[2:5]), *row[5:10], *map(bool, row[10:13]), *row[13:]),
+            )
+            for row in self._rows("survey_host")
         ]
 
     def checksums(self) -> dict[int, int]:
@@ -144,7 +169,11 @@ class SurveyRows:
     def device(self) -> list[DeviceRow]:
         """Return what the device said, in the order of the items."""
         return [
-            DeviceRow(row[0], *map(bool, row[1:6]), *row[6:])  # type: ignore[arg-type]
+            checked_row(
+                self._db,
+                DeviceRow,
+                (row[0], *map(bool, row[1:7]), *row[7:12], bool(row[12]), *row[13:]),
+            )
             for row in self._rows("survey_device")
         ]
 

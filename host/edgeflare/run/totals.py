@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from itertools import chain
 from statistics import fmean, median
+from typing import Any
 
 from edgeflare.core.arm import Arm
-from edgeflare.run.harm import count_harms
+from edgeflare.run.harm import count_harms, harm_of_entry
 from edgeflare.run.journal import Journal
 from edgeflare.run.journal_rows import (
     AnswerRow,
@@ -16,6 +17,7 @@ from edgeflare.run.journal_rows import (
     Role,
     white_box_spent,
 )
+from edgeflare.run.plan import Plan
 from edgeflare.run.run_document import Duplicates, HarmTotals, Totals
 from edgeflare.run.run_header import RunHeader
 from edgeflare.run.sorted_findings import SortedFindings
@@ -71,14 +73,57 @@ def totals_of(
         setup_seconds=times.setup,
         wall_seconds=times.wall,
         refine_seconds=times.refine,
+        **_refining(header.plan, refined, refining, times.refine),
         verify_seconds=times.verify,
         mean_seconds=_mean([row.seconds for row in led_to_findings]),
         device_busy_seconds=times.device_busy,
         ties=sum(row.ties for row in spent),
         flaky=len(found.flaky),
-        harm=None if header.labels is None else _harm(found),
+        harm=_harm(found) if header.truths.given else None,
         duplicates=duplicates,
     )
+
+
+def _refining(
+    plan: Plan, ended: Sequence[RefinementRow], rows: Sequence[AnswerRow], seconds: float
+) -> Mapping[str, Any]:
+    """Return what refining cost, as the document has it; nothing where none was refined.
+
+    An older journal does not say what its steps took, and so the document does not.
+
+    Beside its two steps it has a query for each finding, which shows whether it still is one, and
+    refinements that have not ended. They are under way together, so the time is shared out by what
+    their evaluations took.
+
+    Args:
+        plan: what was asked.
+        ended: refinements that have ended, whose answers are not kept.
+        rows: the answers of all others.
+        seconds: that refining took.
+
+    """
+    if not ended and not rows:
+        return {}
+    evaluated = sum(row.seconds for row in ended) + sum(row.seconds for row in rows)
+    second = seconds / evaluated if evaluated else 0.0
+    stronger = {
+        "strengthen_queries": sum(row.strengthen_queries for row in ended),
+        "strengthen_device_queries": sum(row.strengthen_device_queries for row in ended),
+        "strengthen_seconds": second * sum(row.strengthen_seconds for row in ended),
+    }
+    queries, device_queries, _ = stronger.values()
+    nearer = {
+        "shrink_queries": sum(row.queries - 1 for row in ended) - queries,
+        "shrink_device_queries": sum(row.device_queries - 1 for row in ended) - device_queries,
+        "shrink_seconds": second * sum(row.seconds - row.strengthen_seconds for row in ended),
+    }
+    return {
+        "refined": len(ended),
+        "refine_queries": sum(row.queries for row in ended) + _mutated(rows),
+        "refine_device_queries": sum(row.device_queries for row in ended) + _by_device(rows),
+        **(stronger if plan.strengthen and evaluated else {}),
+        **(nearer if plan.shrink and evaluated else {}),
+    }
 
 
 def _answers(journal: Journal, role: Role) -> list[AnswerRow]:
@@ -129,6 +174,6 @@ def _host_evaluations(
 
 def _harm(found: SortedFindings) -> HarmTotals:
     return HarmTotals(
-        deviating_seeds=count_harms(finding.harm for finding in found.deviating_seeds),
-        findings=count_harms(finding.harm for finding in found.findings),
+        deviating_seeds=count_harms(map(harm_of_entry, found.deviating_seeds)),
+        findings=count_harms(map(harm_of_entry, found.findings)),
     )

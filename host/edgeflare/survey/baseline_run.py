@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 from edgeflare.errors import UserError
-from edgeflare.run.journal import Journal
+from edgeflare.record.folder_lock import is_locked
 from edgeflare.run.journal_database import DamagedJournalError
 from edgeflare.run.run_directory import SURVEY_DOCUMENT, RunDirectory
-from edgeflare.run.run_lock import is_locked
 from edgeflare.survey.derived_survey import derive_unwritten_survey
 from edgeflare.survey.rates.baseline import BaselineSurvey
 from edgeflare.survey.record.required_survey import require_survey
 from edgeflare.survey.record.survey_file import read_survey
 from edgeflare.survey.record.survey_journal import read_checksums, read_facts
-from edgeflare.survey.record.survey_plan import noted_plan
 
 
 def load_baseline(path: Path, copy_of: Path | None = None) -> BaselineSurvey:
@@ -64,18 +61,6 @@ def _load(path: Path, named: Path) -> BaselineSurvey:
     return BaselineSurvey(str(named), document, facts, read_checksums(path))
 
 
-def noted_baseline(directory: RunDirectory) -> BaselineSurvey | None:
-    """Return the earlier survey that a survey is compared with; None without.
-
-    Raises:
-        UserError: it cannot be read, or the journal is damaged.
-
-    """
-    with closing(Journal.open(directory.journal)) as journal:
-        path = noted_plan(journal).baseline
-    return None if path is None else load_baseline(Path(path))
-
-
 def _document(directory: RunDirectory) -> dict[str, Any]:
     """Return the document of a survey; what it is compared with itself does not matter."""
     if directory.inside(SURVEY_DOCUMENT).is_file():
@@ -85,4 +70,4 @@ def _document(directory: RunDirectory) -> dict[str, Any]:
             f"{directory.path} is a survey that is still running: wait for its end, or name another"
             " run with --baseline"
         )
-    return derive_unwritten_survey(directory, None)
+    return derive_unwritten_survey(directory)

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import json
+import shlex
 from contextlib import closing
 from typing import Any
 
 from edgeflare.errors import UserError
+from edgeflare.record.folder_lock import is_locked
 from edgeflare.run.derive_document import derive_document
 from edgeflare.run.journal import Journal
 from edgeflare.run.journal_database import reporting_damage
 from edgeflare.run.run_directory import RunDirectory
-from edgeflare.run.run_lock import is_locked
 from edgeflare.survey.gates.judged_gates import JudgedGates
 from edgeflare.survey.gates.survey_gate import parse_gate
 from edgeflare.survey.items.noted_conditions import noted_sets
@@ -54,14 +55,14 @@ def derive_survey(
     return survey_document(facts, rounds.design.sample_of(facts.asked), about, baseline)
 
 
-def derive_unwritten_survey(
-    directory: RunDirectory, baseline: BaselineSurvey | None
-) -> dict[str, Any]:
+def derive_unwritten_survey(directory: RunDirectory) -> dict[str, Any]:
     """Return the document of a survey that was cut off, or still runs, before it was written.
+
+    It is compared with nothing: where its baseline lies only the run itself says, and what a run
+    names outside of itself is not opened because it says so.
 
     Args:
         directory: of the run.
-        baseline: what it is compared with; None for a document without that.
 
     Raises:
         UserError: the host has not answered all items, so that there is nothing to say yet; or
@@ -79,12 +80,22 @@ def derive_unwritten_survey(
                 raise UserError(f"{directory.path} {_nothing_yet(done, items, running=running)}")
             texts, sets = plan.gates, noted_sets(plan.conditions)
             gates = JudgedGates(tuple(map(parse_gate, texts)), plan.confidence, sets, plan.left_out)
-            derived = derive_survey(directory, journal, gates, baseline)
+            derived = derive_survey(directory, journal, gates, None)
             if running:
                 derived["stopped_by"] = None
                 derived["warnings"].append(RUNNING)
+            if plan.baseline is not None:
+                derived["warnings"].append(_not_compared(plan.baseline))
             text = json.dumps(derived).encode()
     return check_survey(text, directory.journal)
+
+
+def _not_compared(baseline: str) -> str:
+    """Say how a survey is compared with what it was begun with."""
+    return (
+        "not compared with its baseline yet, which is opened only where a command names it: the"
+        f" `edgeflare survey` that began it, with --baseline {shlex.quote(baseline)} --resume, does"
+    )
 
 
 def _nothing_yet(done: int, items: int, *, running: bool) -> str:

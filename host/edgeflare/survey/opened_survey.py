@@ -14,7 +14,8 @@ from edgeflare.campaign.run_description import describe_run
 from edgeflare.conditions.condition_choice import ChosenCondition
 from edgeflare.conditions.condition_registry import own_conditions
 from edgeflare.core.arm import Arm
-from edgeflare.core.seeds import Seeds, is_labelled
+from edgeflare.core.seed_choice import SeedChoice
+from edgeflare.core.seeds import Seeds
 from edgeflare.devices.profile import Profile
 from edgeflare.models.model_inputs import ModelInputs
 from edgeflare.models.pair import Pair
@@ -103,9 +104,10 @@ def open_survey(
 
     def load(inputs: ModelInputs) -> Seeds:
         with speaking_of_inputs(own_inputs=request.own_inputs):
-            seeds = inputs.load(pair.seeds, plan.limit)
+            seeds = inputs.load(pair.seeds, plan.choice)
         require_enough(pair.seeds, seeds)
-        return replace(seeds, notes=(*seeds.notes, *_notes(request)))
+        # What an item is depends on the place of its input among those that are surveyed.
+        return replace(seeds, ids=(), notes=(*seeds.notes, *_notes(request)))
 
     opened = open_pair(pair, plan, profiles, stack, seeds_for=load)
     if request.rare_queries is not None:
@@ -115,7 +117,7 @@ def open_survey(
     space = pair.interface.domain.space
     items = SurveyedItems.of(request.chosen, opened.seeds.inputs, space, plan.rng_seed)
     gates = _gates(pair, request)
-    survey_plan = _plan(pair, opened, request, items, plan.limit)
+    survey_plan = _plan(pair, opened, request, items, plan.choice)
     survey_plan = replace(survey_plan, left_out=gates.left_out)
     for gate in gates.gates:
         require_decidable(gate, items.cells, gates.sets, _gated_inputs(opened, survey_plan))
@@ -161,11 +163,11 @@ def _plan(
     opened: OpenedPair,
     request: SurveyRequest,
     items: SurveyedItems,
-    limit: int | None,
+    choice: SeedChoice,
 ) -> SurveyPlan:
     groups = None
     if request.groups is not None:
-        groups = read_groups(pair.seeds, opened.seeds, request.groups, limit).to_json()
+        groups = read_groups(pair.seeds, opened.seeds, request.groups, choice).to_json()
     return SurveyPlan(
         cells=items.cells,
         inputs=describe_inputs(pair.seeds, opened.seeds),
@@ -184,17 +186,16 @@ def _plan(
 
 def _gated_inputs(opened: OpenedPair, plan: SurveyPlan) -> GatedInputs:
     """Return what gates have to know of the surveyed inputs."""
-    count, labels = len(opened.seeds), opened.seeds.labels
-    choices = opened.panel.reading.decoders[Arm.TWIN].choices
+    count, truths = len(opened.seeds), opened.truths
     groups, names = np.full(count, -1, np.int64), ()
     if plan.groups is not None:
         groups, names = np.array(plan.groups["of_inputs"], np.int64), tuple(plan.groups["names"])
     return GatedInputs(
         has_original=opened.pair.original is not None,
-        labelled=np.zeros(count, bool) if labels is None else is_labelled(labels, choices),
+        labelled=truths.known() if truths.given else np.zeros(count, bool),
         groups=groups,
         group_names=names,
-        answers="" if choices else opened.pair.interface.task,
+        classes=opened.panel.reading.decoders[Arm.TWIN].choices > 0,
         conditions=frozenset(
             name
             for one in own_conditions(opened.pair.interface.domain_name)

@@ -70,6 +70,7 @@ def survey_document(
         "asked": int(sample.asked.sum()),
         "labelled": int(facts.labelled[: facts.inputs].sum()),
         "distance": facts.distance_noun or None,
+        "truth_measure": facts.truth_measure or None,
         **rates,
         "pooling": _pooling(facts, sample, about["plan"]),
         "field": _plain(_field(facts, sample, confidence)),

@@ -6,10 +6,12 @@ from dataclasses import dataclass
 
 from threadpoolctl import threadpool_limits
 
-from edgeflare.campaign.campaign import Interrupt, StoppedBy
+from edgeflare.campaign.campaign import StoppedBy
 from edgeflare.campaign.campaign_context import CampaignContext
 from edgeflare.campaign.reevaluation import evaluate_again
 from edgeflare.core.arm import Arm
+from edgeflare.core.interrupt import Interrupt
+from edgeflare.core.truths import Truths
 from edgeflare.survey.gates.judged_gates import JudgedGates
 from edgeflare.survey.items.deviating_items import choose_findings, store_findings
 from edgeflare.survey.items.item_judgement import ItemJudgement
@@ -58,18 +60,19 @@ class SurveyPhases:
             return self._run(context, interrupt)
 
     def _run(self, context: CampaignContext, interrupt: Interrupt) -> StoppedBy | None:
-        choices = context.panel.reading.decoders[Arm.TWIN].choices
-        judgement = ItemJudgement(context.plan.goal, choices)
+        decoder = context.panel.reading.decoders[Arm.TWIN]
+        truths = Truths.of_seeds(decoder, context.seeds)
+        judgement = ItemJudgement(context.plan.goal, decoder.choices, truths)
         context.health.thermometer.read_all()
         if not judge_on_host(context, self.items, judgement, self.observer):
-            return "interrupt"
+            return interrupt.by
         if context.journal.about().get(ENDED_KEY) is None:
             warn_of_answers(context, self.items)
             if not self._ask(context, judgement):
-                return "interrupt"
+                return interrupt.by
         stopped = evaluate_again(context, interrupt)
         if stopped is None and self.rare is not None and not self.rare(context):
-            stopped = "interrupt"
+            stopped = interrupt.by
         context.health.thermometer.read_all()
         return stopped
 

@@ -2,23 +2,25 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass
 from pathlib import Path
 
-from edgeflare.campaign.campaign import Interrupt
 from edgeflare.campaign.observer import Observer
 from edgeflare.campaign.opened_pair import OpenedPair
 from edgeflare.campaign.plan_defaults import TWIN_KERNELS
 from edgeflare.campaign.recorded_campaign import run_recorded_campaign
 from edgeflare.core.goal import Find, Goal
+from edgeflare.core.interrupt import Interrupt
+from edgeflare.core.seed_choice import ALL_SEEDS, SeedChoice
 from edgeflare.errors import UserError
 from edgeflare.models.pair import Pair
+from edgeflare.record.folder_contents import write_atomically
 from edgeflare.run.begin_or_resume import begin_run, resume_run
 from edgeflare.run.journal import Journal
 from edgeflare.run.journal_database import reporting_damage
+from edgeflare.run.json_file import json_bytes
 from edgeflare.run.plan import Plan
-from edgeflare.run.run_directory import SURVEY_DOCUMENT, RunDirectory, write_atomically
+from edgeflare.run.run_directory import SURVEY_DOCUMENT, RunDirectory
 from edgeflare.run.run_document import RunDocument
 from edgeflare.run.run_header import RunHeader
 from edgeflare.run.survey_rows import SURVEY_KEY
@@ -63,20 +65,22 @@ def survey_run_plan(
     pair: Pair,
     devices: tuple[str, ...],
     rng_seed: int,
-    limit: int | None = None,
+    choice: SeedChoice = ALL_SEEDS,
     ensemble: tuple[Kernels, ...] = (),
     elsewhere: tuple[str, ...] = (),
 ) -> Plan:
     """Return the part of a survey's plan that every run has.
 
-    Strict deviations from the original are its findings; without one there are kernels alone.
+    Its findings are the deviations from the original, ties included, since its inputs are as they
+    come from the field; without an original there are kernels alone.
     """
     return Plan(
         strategy=STRATEGY,
-        goal=Goal(Find.KERNEL if pair.original is None else Find.ANY),
+        goal=Goal(Find.KERNEL if pair.original is None else Find.ANY, ties=True),
         devices=devices,
         rng_seed=rng_seed,
-        limit=limit,
+        limit=choice.limit,
+        first=choice.first,
         ensemble=ensemble or (TWIN_KERNELS,),
         elsewhere=elsewhere,
         max_linf=None,
@@ -171,8 +175,7 @@ def run_survey(
 def write_survey(survey: Survey, directory: RunDirectory, journal: Journal) -> None:
     """Derive the document of a survey from its journal, and write it into the run directory."""
     written = derive_survey(directory, journal, survey.gates, survey.baseline)
-    text = json.dumps(written, indent=1, ensure_ascii=False, allow_nan=False)
-    write_atomically(directory.path / SURVEY_DOCUMENT, text.encode() + b"\n")
+    write_atomically(directory.path / SURVEY_DOCUMENT, json_bytes(written))
 
 
 def _require_other_baseline(survey: Survey, path: Path) -> None:

@@ -17,7 +17,7 @@ from edgeflare.core.joint_answer import in_runs, joint_answer, split_decision
 from edgeflare.core.task import Decoder, ModelOutputs, Task
 from edgeflare.core.tensor import RawBatch, Tensor, dequantize
 from edgeflare.errors import UserError
-from edgeflare.tasks.classification_warnings import classification_warnings
+from edgeflare.tasks.classification_warnings import classification_warnings, hardly_vary
 from edgeflare.tasks.clip_frames import (
     NO_CLIP,
     ClipFrames,
@@ -105,9 +105,14 @@ class ClassDecoder(Decoder):
         fields: dict[str, Any] = {"tensor": asdict(self.tensor), "outputs": self.meaning}
         return {**fields, **row_fields(self.outputs), **self._frames.to_json()}
 
+    @property
+    def parts(self) -> tuple[int, ...]:
+        """The classes, for each frame that is answered by itself."""
+        return (self._classes,) * self._frames.answers
+
     def describe(self, decision: int) -> str:
         """Return a class by its number; of frames, the classes in their order, such as 3×20 7."""
-        labels = split_decision(decision, (self._classes,) * self._frames.answers)
+        labels = split_decision(decision, self.parts)
         return in_runs(map(str, labels))
 
     def views(
@@ -229,6 +234,10 @@ class Classification(Task):
     ) -> list[str]:
         """Return what looks like wrong preprocessing; see `classification_warnings`."""
         return classification_warnings(original, compressed, labels)
+
+    def model_warnings(self, name: str, answers: Sequence[Answer]) -> list[str]:
+        """Return a line where a model's outputs hardly vary over at least 8 seeds."""
+        return [f"{name}'s outputs hardly vary over the seeds"] if hardly_vary(answers) else []
 
     def _meaning(self, model: ModelOutputs, sample: RawBatch | None, at: int) -> Outputs:
         """Return what an output holds, by the answers to a sample of the seeds."""

@@ -40,6 +40,16 @@ class HeadsDecoder(Decoder):
                 "name fewer heads, or compare frames by another rule than 'any'"
             )
 
+    @property
+    def read_at(self) -> tuple[int, ...]:
+        """The positions of the outputs of all heads."""
+        return tuple(at for head in self._heads for at in head.read_at)
+
+    @property
+    def heads(self) -> tuple[Decoder, ...]:
+        """The decoder of each head."""
+        return self._heads
+
     def read(self, batch: RawBatch) -> Iterator[Answer]:
         """Yield the classes of all heads of each row."""
         return map(joint_answer, zip(*(head.read(batch) for head in self._heads), strict=True))
@@ -58,13 +68,18 @@ class HeadsDecoder(Decoder):
             views += [] if shown else [classes_view(name, parts)]
         return tuple(views)
 
+    @property
+    def parts(self) -> tuple[int, ...]:
+        """How many classes each head has."""
+        return tuple(head.choices for head in self._heads)
+
     def to_json(self) -> dict[str, Any]:
         """Return the description of each head."""
         return {"heads": [dict(head.to_json()) for head in self._heads]}
 
     def describe(self, decision: int) -> str:
         """Return the class of each head, such as 3, 7."""
-        labels = split_decision(decision, [head.choices for head in self._heads])
+        labels = split_decision(decision, self.parts)
         return ", ".join(
             head.describe(label) for head, label in zip(self._heads, labels, strict=True)
         )

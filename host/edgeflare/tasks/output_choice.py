@@ -15,6 +15,12 @@ from edgeflare.tasks.task_registry import TASKS
 _SHAPE = re.compile(r"[\[(]?\s*(\d+(?:\s*[x,]\s*\d+)*)\s*,?\s*[\])]?")
 """Such as 1x10, (1, 10) or [1, 10]."""
 
+_CHOOSING = ("ARG_MAX", "ARG_MIN", "TOPK_V2")
+"""Operators that leave of scores which are the largest or smallest."""
+
+_KEEPING_CHOICES = ("CAST", "EXPAND_DIMS", "RESHAPE", "SQUEEZE")
+"""Operators that models have behind these."""
+
 
 def chosen_output(task: type[Task], model: ModelOutputs, output: str = "") -> int:
     """Return the position in a row of the output that a task reads.
@@ -129,10 +135,26 @@ def _unfit(task: type[Task], model: ModelOutputs, places: Sequence[int]) -> User
     others = ", ".join(map(_with_tasks, _frames(model, places))) or "none"
     return UserError(
         f"{model.name}: the task {task.name} reads {task.expects}, which fits none of the outputs: "
-        f"{others}; name another task under [task], or convert the model so"
+        f"{others}; {_way_out(model)}"
     )
+
+
+def _way_out(model: ModelOutputs) -> str:
+    """Return what to do about a model whose outputs no task fits."""
+    makers = {maker.operator: maker for maker in model.makers() if maker is not None}
+    for at, name in reversed(list(enumerate(model.operators))):
+        if name in _CHOOSING:
+            scores = f", {makers[at].reads!r}" if at in makers and makers[at].reads else ""
+            return (
+                f"the model ends in {name} (operator {at}), which leaves no scores: cut it off, so"
+                f" that the output is what {name} reads{scores}, and convert the model so"
+            )
+        if name not in _KEEPING_CHOICES:
+            break
+    return "name another task under [task], or convert the model so"
 
 
 def _with_tasks(tensor: Tensor) -> str:
     tasks = [name for name in TASKS.names() if TASKS.find(name).fits(tensor)]
-    return f"{listed([tensor])} (fits {' or '.join(tasks) or 'no task'})"
+    told = "" if is_numeric(tensor) else f"{tensor.dtype}, "
+    return f"{listed([tensor])} ({told}fits {' or '.join(tasks) or 'no task'})"

@@ -35,7 +35,12 @@ class OutputValues(NamedTuple):
     failures: dict[int, Failure]
 
 
-def output_values(batch: RawBatch, outputs: Sequence[Tensor], at: int) -> OutputValues:
+def output_values(
+    batch: RawBatch,
+    outputs: Sequence[Tensor],
+    at: int,
+    used: NDArray[np.bool_] | None = None,
+) -> OutputValues:
     """Read one output of a batch.
 
     Values that are not finite, of a wrong shape, or refused by the runtime are an "invalid-output".
@@ -44,6 +49,8 @@ def output_values(batch: RawBatch, outputs: Sequence[Tensor], at: int) -> Output
         batch: the rows.
         outputs: all tensors of a row.
         at: the position of the one that is read.
+        used: (batch, n), which of n equal parts of the output, such as places of objects, the model
+            has written; the others may hold anything, and are read as zeros. None for all.
 
     """
     size = len(batch.outputs)
@@ -55,6 +62,10 @@ def output_values(batch: RawBatch, outputs: Sequence[Tensor], at: int) -> Output
     except ValueError:  # another size than that of the outputs
         failures = _invalid(range(size)) | failures
         raw = np.zeros((size, *outputs[at].shape), outputs[at].dtype)
+    if used is not None:
+        # Before any arithmetic: what stands there need not even be a number that can be converted.
+        parts = raw.reshape(*used.shape, -1)
+        raw = np.where(used[:, :, None], parts, np.zeros_like(parts)).reshape(raw.shape)
     real = dequantize(raw, outputs[at])
     finite = np.isfinite(real)
     if not finite.all():

@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 from edgeflare.core.answer import Answer
 from edgeflare.core.task import LEAST_SEEDS, Decoder, ModelOutputs, Task
-from edgeflare.core.tensor import Tensor
+from edgeflare.core.tensor import Tensor, in_one_order
 from edgeflare.errors import UserError
 from edgeflare.tasks.clip_frames import ClipFrames, FrameRule, require_frame_keys
 from edgeflare.tasks.output_choice import chosen_output, is_numeric, one_frame
@@ -88,13 +88,22 @@ class Regression(Task):
     def require_pair(
         self, original: Decoder | None, compressed: Decoder, classes: Sequence[str]
     ) -> None:
-        """Refuse two models that give different numbers of values, and names of classes."""
+        """Refuse models whose values are not as many or in another order, and names of classes."""
         super().require_pair(None, compressed, classes)
-        if original is not None and prod(original.tensor.shape) != prod(compressed.tensor.shape):
+        if original is None:
+            return
+        shapes = original.tensor.shape, compressed.tensor.shape
+        given = f"the original gives {shapes[0]} and the compressed model {shapes[1]}"
+        if prod(shapes[0]) != prod(shapes[1]):
             raise UserError(
-                f"the original gives {original.tensor.shape} and the compressed model "
-                f"{compressed.tensor.shape}: they are no pair, or output names another output of "
-                "each; write its shape"
+                f"{given}: they are no pair, or output names another output of each; write its"
+                " shape"
+            )
+        if not in_one_order(*shapes):
+            raise UserError(
+                f"{given}, as many values in another order, such as channels first and last:"
+                " convert the original so that it gives the compressed model's shape, or name a"
+                ' function that does, original = "FILE.py:FUNCTION"'
             )
 
     def model_warnings(self, name: str, answers: Sequence[Answer]) -> list[str]:

@@ -43,6 +43,7 @@ class Threshold(Task):
         above: str = "above",
         below: str = "below",
         score: Literal["value", "reconstruction"] = "value",
+        against: Literal["features", "dequantized"] = "features",
         spread: float = 0.0,
         frames: Literal["last", "any", "mean", "worst"] = "last",
         first_frame: int = 0,
@@ -56,6 +57,9 @@ class Threshold(Task):
             below: what the other one is called.
             score: "value", the output itself; or "reconstruction", the mean squared difference of
                 the output and the input of the same size.
+            against: what a reconstruction is compared with: "features", the values before they are
+                quantized for a model's input, as apps have them; or "dequantized", the input as the
+                model reads it.
             spread: what distances from the threshold are divided by; 0 for the interquartile range
                 of the model's own scores on the first seeds.
             frames: how the frames of a clip are summed up; see `FrameRule`.
@@ -70,6 +74,13 @@ class Threshold(Task):
             raise UserError(f"threshold is {threshold}; expected a finite number")
         if score not in ("value", "reconstruction"):
             raise UserError(f"score is {score!r}; expected 'value' or 'reconstruction'")
+        if against not in ("features", "dequantized"):
+            raise UserError(f"against is {against!r}; expected 'features' or 'dequantized'")
+        if against == "dequantized" and score != "reconstruction":
+            raise UserError(
+                "against is 'dequantized', but nothing is reconstructed: say score = "
+                "'reconstruction', or remove the key"
+            )
         if score == "reconstruction" and threshold <= 0.0:
             raise UserError(
                 f"threshold is {threshold:g}, but the score is a squared difference: give a "
@@ -80,6 +91,7 @@ class Threshold(Task):
         if above == below:
             raise UserError(f"above and below are both {above!r}: name the two decisions apart")
         self.reads_inputs = score == "reconstruction"
+        self.reads_features = self.reads_inputs and against == "features"
         self._threshold, self._spread = float(threshold), float(spread)
         self._output, self._names = output, (below, above)
         self._rule: FrameRule = frames

@@ -30,6 +30,10 @@ are those of classifiers, whose margins on seeds have an interquartile range of 
 models of the example pair, 200 seeds)."""
 
 
+LEAST_EXCESS_SHIFT = 0.05
+"""Interquartile ranges by which scores have to move on the whole for it to be worth a word."""
+
+
 @dataclass(frozen=True, slots=True)
 class ScoreAnswer(Answer):
     """A score's side of a threshold: decision 1 at or above it, 0 below.
@@ -59,6 +63,15 @@ class ScoreAnswer(Answer):
         """Return the difference of the two scores, in interquartile ranges."""
         assert isinstance(other, ScoreAnswer)  # noqa: S101 - all answers are of one task
         return abs(self.excess - other.excess)
+
+    def support(self, home: Answer) -> NDArray[np.float64]:
+        """Return the score's distance above the threshold, in interquartile ranges: (1,)."""
+        failed = self.decision is None or home.decision is None
+        return np.array([np.nan if failed else self.excess])
+
+    def support_words(self) -> tuple[str, float]:
+        """Return the unit of the score, and a twentieth of it."""
+        return "score, in interquartile ranges", LEAST_EXCESS_SHIFT
 
     def equals(self, other: Answer) -> bool:
         """Whether both arms gave the same score."""
@@ -139,9 +152,14 @@ class ThresholdDecoder(Decoder):
             self.outputs, self._at, self._threshold, spread, self._sides, self._frames, self._source
         )
 
+    @property
+    def parts(self) -> tuple[int, ...]:
+        """Two sides of the threshold, for each frame that is answered by itself."""
+        return (2,) * self._frames.answers
+
     def describe(self, decision: int) -> str:
         """Return the name of a decision; of frames, the names in their order."""
-        labels = split_decision(decision, (2,) * self._frames.answers)
+        labels = split_decision(decision, self.parts)
         return in_runs([self._sides[label] for label in labels])
 
     def views(

@@ -5,16 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from functools import cached_property
-from math import inf
+from math import inf, prod
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from edgeflare.core.answer import Answer
+from edgeflare.core.answer import LEAST_SUPPORT, NO_VALUES, Answer
 from edgeflare.core.answer_view import RegressionView
-from edgeflare.core.task import Decoder
+from edgeflare.core.task import Decoder, target_name
 from edgeflare.core.tensor import RawBatch, Tensor
+from edgeflare.errors import UserError
 from edgeflare.tasks.clip_frames import ClipFrames
 from edgeflare.tasks.output_values import output_values, row_fields, row_from_json, tensor_from_json
 from edgeflare.tasks.value_distance import DISTANCES, Values, normalized
@@ -28,7 +29,8 @@ MOST_SHOWN_VALUES = 16
 MOST_SHOWN = 4
 """Values of an answer that are shown."""
 
-_NOTHING = np.empty(0)
+_IN_UNITS_OF_VALUES = ("absolute", "mean-absolute", "l2", "linf")
+"""Distances whose tolerance has the unit of the values."""
 
 
 @dataclass(frozen=True)
@@ -79,6 +81,7 @@ class ValueAnswer(Answer):
 
     chooses: ClassVar[bool] = False
     counted: ClassVar[bool] = False
+    truth_measure: ClassVar[str] = "distance to the target"
 
     values: NDArray[np.float32] = field(kw_only=True)
     measure: Measure = field(kw_only=True)
@@ -101,6 +104,10 @@ class ValueAnswer(Answer):
         """Return infinity: no boundary lies between values."""
         return inf
 
+    def departure(self, home: Answer, other: Answer) -> float:  # noqa: ARG002 - nor another decision
+        """Return the distance from home."""
+        return self.distance(home)
+
     def lead(self) -> float:
         """Return infinity: no second decision is near."""
         return inf
@@ -114,6 +121,29 @@ class ValueAnswer(Answer):
     def worst_frame(self, other: ValueAnswer) -> int:
         """Return the position of the frame with the greatest distance, among those that count."""
         return int(self._each(other).argmax())
+
+    def support(self, home: Answer) -> NDArray[np.float64]:
+        """Return the values in tolerances; of more than `MOST_SHOWN_VALUES` the largest of home's.
+
+        Where the tolerance is none of a value, such as that of an angle, they are shares of home's.
+        Of a clip they are those of the last frame that counts.
+        """
+        assert isinstance(home, ValueAnswer)  # noqa: S101 - all answers are of one task
+        mine, its = (one.values[-1].astype(np.float64) for one in (self, home))
+        places = np.arange(mine.size)
+        if mine.size > MOST_SHOWN_VALUES:
+            places = np.abs(its).argmax(keepdims=True)
+        if self.decision is None or home.decision is None:
+            return np.full(len(places), np.nan)
+        if self.measure.distance in _IN_UNITS_OF_VALUES:
+            return np.asarray(mine[places] / self.measure.tolerance)
+        return np.asarray(mine[places] / np.maximum(np.abs(its[places]), np.finfo(np.float32).tiny))
+
+    def support_words(self) -> tuple[str, float]:
+        """Return the unit of the values, and half a tolerance or a fiftieth of a value."""
+        if self.measure.distance in _IN_UNITS_OF_VALUES:
+            return "value, in tolerances", 0.5
+        return "value, as a share of it", LEAST_SUPPORT
 
     def state(self) -> NDArray[np.float64]:
         """Return at most 64 values, each the mean of as many of the answer's."""
@@ -162,12 +192,35 @@ class ValueDecoder(Decoder):
             yield ValueAnswer(
                 None if failure else 0,
                 False,
-                _NOTHING,
-                _NOTHING,
+                NO_VALUES,
+                NO_VALUES,
                 failure,
                 values=one,
                 measure=self._measure,
             )
+
+    def target(self, target: NDArray[np.generic]) -> ValueAnswer | None:
+        """Return the values of a target; None where one of them is NaN.
+
+        Args:
+            target: real numbers, as many as the output has; of a clip those of all frames, or of
+                one frame for all of them.
+
+        """
+        shape = self.tensor.shape
+        whole, count = prod(shape), self._frames.count or 1
+        if target.dtype.kind not in "fiu" or target.size not in (whole, whole // count):
+            once = f", or {whole // count} for all frames" if count > 1 else ""
+            raise UserError(f"{target_name(target)}, expected {whole} real numbers{once}")
+        real = target.astype(np.float64).reshape(-1, whole // count)
+        every = np.broadcast_to(real, (count, whole // count))
+        with np.errstate(over="ignore"):
+            values = self._frames.values(every[None])[0].astype(np.float32)
+        if np.isinf(values).any():
+            raise UserError("a value is infinite, expected real numbers, and NaN for no target")
+        if np.isnan(values).any():
+            return None
+        return ValueAnswer(0, False, NO_VALUES, NO_VALUES, values=values, measure=self._measure)
 
     def views(
         self, answers: Mapping[str, Answer], compared: tuple[str, str]

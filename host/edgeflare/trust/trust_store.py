@@ -7,6 +7,8 @@ import os
 import tempfile
 from pathlib import Path
 
+from edgeflare.outside_text import json_value
+
 SCHEMA = "edgeflare.trusted/v1"
 
 
@@ -18,6 +20,11 @@ def store_path() -> Path:
 def is_trusted(sha256: str) -> bool:
     """Tell whether the user agreed to what has this sha256."""
     return sha256 in _read()
+
+
+def kept_words() -> frozenset[str]:
+    """Return the sentences that say what the user agreed to."""
+    return frozenset(_read().values())
 
 
 def keep(sha256: str, what: str) -> None:
@@ -45,7 +52,7 @@ def keep(sha256: str, what: str) -> None:
 def _read() -> dict[str, str]:
     """Return what is kept; nothing where the file is absent or damaged."""
     try:
-        document = json.loads(store_path().read_bytes())
+        document = json_value(store_path().read_bytes())
         known = document["schema"] == SCHEMA
         trusted = {str(sha256): str(what) for sha256, what in document["trusted"].items()}
     except (OSError, ValueError, KeyError, TypeError, AttributeError):

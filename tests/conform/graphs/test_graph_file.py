@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from edgeflare.conform.graphs.graph_file import graph_file, options_class
+from edgeflare.conform.graphs.graph_file import graph_file
 from edgeflare.conform.graphs.operator_graph import (
     ABSENT,
     GraphValue,
@@ -17,6 +17,7 @@ from edgeflare.conform.graphs.operator_graph import (
     side_by_side,
 )
 from edgeflare.core.tensor_rows import pack_rows, unpack_rows
+from edgeflare.models.model_structure import options_class
 from edgeflare.models.tflite import open_tflite
 from edgeflare.models.tflite_graph import Graph
 

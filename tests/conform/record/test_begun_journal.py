@@ -37,3 +37,13 @@ def test_a_limit_that_is_no_number_is_damage(tmp_path: Path) -> None:
     journal.close()
     with pytest.raises(UserError, match=r"conform\.db is damaged"):
         resume_journal(tmp_path / "run", _lasting(60.0))
+
+
+def test_a_device_of_another_name_that_is_alike_goes_on_and_is_noted(tmp_path: Path) -> None:
+    header = a_header()
+    begin_journal(tmp_path / "run", header, overwrite=False).close()
+    other = replace(header, device={**header.device, "name": "board-2"})
+    for _ in range(2):
+        journal = resume_journal(tmp_path / "run", other)
+        assert journal.devices() == ["board", "board-2"]
+        journal.close()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sqlite3
 from pathlib import Path
 
@@ -9,6 +10,8 @@ import pytest
 
 from edgeflare.conform.record.conform_journal import ConformJournal
 from edgeflare.errors import UserError
+from edgeflare.record.folder_contents import begin_list
+from edgeflare.record.folder_lock import lock_folder
 
 
 @pytest.fixture
@@ -41,12 +44,18 @@ def test_what_was_last_noted_is_what_a_run_has_taken(path: Path) -> None:
 
 def test_two_processes_do_not_work_on_one_run(path: Path) -> None:
     journal = ConformJournal.create(path, {})
-    other = ConformJournal.open(path)
     with pytest.raises(UserError, match="another process"):
-        other.lock()
+        ConformJournal.reopen(path)
     journal.close()
-    other.lock()
-    other.close()
+    ConformJournal.reopen(path).close()
+
+
+def test_what_a_killed_command_left_in_the_folder_is_removed_first(path: Path) -> None:
+    begin_list(path.parent, "run")
+    ConformJournal.create(path, {}).close()
+    (path.parent / ".edgeflare" / "made").mkdir(parents=True)
+    ConformJournal.reopen(path).close()
+    assert not (path.parent / ".edgeflare").exists()
 
 
 def test_a_damaged_round_is_said_in_one_line(path: Path) -> None:
@@ -66,3 +75,9 @@ def test_what_is_no_run_is_refused(tmp_path: Path) -> None:
         ConformJournal.open(tmp_path / "conform.db")
     with pytest.raises(UserError, match="there is no run directory"):
         ConformJournal.open(tmp_path / "absent" / "conform.db")
+
+
+def test_a_journal_that_cannot_be_begun_leaves_its_folder_to_others(tmp_path: Path) -> None:
+    with pytest.raises(TypeError):
+        ConformJournal.create(tmp_path / "a.db", {"seeds": object()})
+    os.close(lock_folder(tmp_path))

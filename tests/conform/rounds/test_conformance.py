@@ -59,7 +59,10 @@ def test_operators_of_a_model_were_run_as_they_stand_where_they_were_judged() ->
     state.add(JudgedDraft(Draft(nodes), (KernelJudgement("crash", "crash"), None)))
     _add(state, RIGHT)
     assert state.given([("RELU", "float32"), ADD, ("SUM", "int8")]) == {0}
-    assert state.given([ADD]) == set()
+    assert state.given([ADD]) == state.refused([("RELU", "float32")]) == set()
+    state.add(JudgedDraft(Draft(nodes[1:]), (KernelJudgement("refused", "refused"),)))
+    assert state.given([("RELU", "float32")]) == {0}
+    assert state.refused([("RELU", "float32"), ADD]) == {1}
 
 
 def test_only_joined_operators_that_fail_are_kept() -> None:

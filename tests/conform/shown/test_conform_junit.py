@@ -8,7 +8,7 @@ from xml.etree import ElementTree
 
 import xmlschema
 
-from conformed_runs import constructed_conformance, finding_entry
+from conformed_runs import HALF_TRIED, constructed_conformance, finding_entry
 from edgeflare.conform.shown.conform_junit import conform_junit
 
 SCHEMAS = [
@@ -53,6 +53,13 @@ def test_what_is_known_or_shared_passes() -> None:
     shared = finding_entry(2, verdict="shared", counted=False)
     suite = suite_of(constructed_conformance([known, shared]))
     assert (suite.attrib["failures"], outcomes(suite)["ADD uint8"]) == ("0", "")
+
+
+def test_what_was_not_tried_of_a_model_is_skipped_with_the_reason() -> None:
+    suite = suite_of(constructed_conformance(model=HALF_TRIED))
+    said = "Mfcc × 2 (52 % of the arithmetic, the operator is not known)"
+    assert outcomes(suite)["kws.tflite Mfcc 0, 2"] == said
+    assert [suite.attrib[name] for name in ("tests", "skipped")] == ["4", "2"]
 
 
 def test_several_findings_of_a_cell_are_one_failure() -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from conformed_runs import constructed_conformance, finding_entry
+from conformed_runs import HALF_TRIED, constructed_conformance, finding_entry
 from edgeflare.conform.shown.conform_summary import ROWS, conform_summary
 
 
@@ -23,10 +23,18 @@ def test_it_has_the_headline_the_findings_and_what_was_covered() -> None:
 def test_known_findings_do_not_fail_it_and_a_run_that_was_cut_off_may_have_more() -> None:
     known = [finding_entry(known="a vendor's")]
     assert "\n✅ board" in conform_summary(constructed_conformance(known))
-    said = conform_summary(constructed_conformance(known, stopped_by="interrupt"))
+    said = conform_summary(constructed_conformance(known, stopped_by="sigterm"))
     assert "\n⚠️ board" in said
-    assert "This is not the whole run. It ended when it was stopped by Ctrl-C." in said
+    assert "This is not the whole run. It ended when it was stopped by SIGTERM." in said
     assert "### The device fails, as is known" in said
+
+
+def test_a_run_that_tried_little_of_a_model_passes_nothing() -> None:
+    said = conform_summary(constructed_conformance([], model=HALF_TRIED))
+    assert "\n⚠️ board" in said
+    assert "Mfcc × 2 (52 % of the arithmetic, the operator is not known)" in said
+    most = {**HALF_TRIED, "arithmetic_tried": 500}
+    assert "\n✅ board" in conform_summary(constructed_conformance([], model=most))
 
 
 def test_a_long_table_is_cut() -> None:

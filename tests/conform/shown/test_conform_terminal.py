@@ -7,7 +7,7 @@ from typing import Any
 
 from rich.console import Console
 
-from conformed_runs import constructed_conformance, finding_entry
+from conformed_runs import HALF_TRIED, constructed_conformance, finding_entry
 from edgeflare.conform.shown.conform_terminal import MOST, print_conformance
 
 
@@ -56,6 +56,12 @@ def test_a_run_without_findings_says_so() -> None:
     known = printed(constructed_conformance([finding_entry(known="a vendor's")]))
     assert "no fault that is not known, 1 known" in known
     assert "known: a vendor's" in known
+
+
+def test_what_was_not_tried_of_a_model_follows_the_headline() -> None:
+    first, second, *_ = printed(constructed_conformance([], model=HALF_TRIED), 200).splitlines()
+    assert "48 % of the arithmetic of kws.tflite was tried (3 of 4 operators)" in first
+    assert "Mfcc × 2 (52 % of the arithmetic, the operator is not known)" in second
 
 
 def test_no_terminal_obeys_names() -> None:

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from conformed_runs import constructed_conformance, finding_entry
+from conformed_runs import HALF_TRIED, constructed_conformance, finding_entry
 from edgeflare.conform.shown.conform_words import (
     condition_words,
     coverage_sentence,
@@ -123,6 +123,41 @@ def test_pairs_are_spoken_of_where_they_were_tried() -> None:
 
 def test_what_was_tried_of_a_model_is_told_of() -> None:
     assert model_sentence(constructed_conformance()) == []
-    model = {"file": "net.tflite", "sha256": "", "operators": 12, "distinct": 11, "tried": 3}
-    (said,) = model_sentence(constructed_conformance(model={**model, "unknown": []}))
-    assert said == "Of the operators of net.tflite, tried 3 of 11 as they stand."
+    (said,) = model_sentence(constructed_conformance(model={**HALF_TRIED, "untried": []}))
+    assert said == "Of the operators of kws.tflite, tried 2 of 3 as they stand."
+
+
+@pytest.mark.parametrize(
+    ("tried", "of", "said"),
+    [
+        (0, 1000, "nothing that computes in kws.tflite was tried (3 of 4 operators); no fault in"),
+        (1, 1000, "less than 1 % of the arithmetic of kws.tflite was tried (3 of 4 operators); no"),
+        (
+            499,
+            1000,
+            "50 % of the arithmetic of kws.tflite was tried (3 of 4 operators); no fault i",
+        ),
+        (
+            500,
+            1000,
+            "50 % of the arithmetic of kws.tflite was tried (3 of 4 operators); no fault, ",
+        ),
+        (
+            999,
+            1000,
+            "more than 99 % of the arithmetic of kws.tflite was tried (3 of 4 operators); ",
+        ),
+        (
+            1000,
+            1000,
+            "all of the arithmetic of kws.tflite was tried (3 of 4 operators); no fault, ",
+        ),
+        (0, 0, "kws.tflite was tried (3 of 4 operators); no fault, in 96 models"),
+    ],
+)
+def test_the_headline_says_first_how_much_of_a_model_was_tried(
+    tried: int, of: int, said: str
+) -> None:
+    model = {**HALF_TRIED, "arithmetic": of, "arithmetic_tried": tried}
+    line = headline(constructed_conformance([], model=model))
+    assert line.startswith(f"board (tflite-runtime 2.14.0, builtin): {said}")

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import getpass
 import os
+import socket
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -67,8 +69,9 @@ def test_a_place_that_the_user_has_is_used_and_kept(bench: LabgridBench) -> None
     assert bench.client(PLACE, "acquire").returncode == 0
     try:
         mine = bench.holder(PLACE)
-        connect(board()).close()
-        assert bench.holder(PLACE) == mine
+        with bench.watched(PLACE) as holders:
+            connect(board()).close()
+        assert (bench.holder(PLACE), holders) == (mine, [])
     finally:
         bench.client(PLACE, "release")
 
@@ -77,9 +80,9 @@ def test_a_place_is_given_back_where_its_device_does_not_come_up(bench: LabgridB
     silent = Profile(
         name="board", transport="address", address="127.0.0.1:1", reservation=f"labgrid:{PLACE}"
     )
-    with pytest.raises(InfrastructureError):
+    with bench.watched(PLACE) as holders, pytest.raises(InfrastructureError):
         connect(silent)
-    assert bench.holder(PLACE) == "None"
+    assert was_lent_once(holders)
 
 
 def test_an_unknown_place_is_bad_input(bench: LabgridBench) -> None:
@@ -104,7 +107,7 @@ def test_a_search_reserves_its_device_and_gives_it_back(
         f'transport = "emulated"\nkernels = "builtin"\nreservation = "labgrid:{PLACE}"\n'
     )
     home = {"HOME": str(tmp_path / "home"), "XDG_CONFIG_HOME": str(tmp_path / "config")}
-    words = ("search", str(EXAMPLE), "--device", "board", "--limit", "2", "--max-queries", "20")
+    words = ("search", str(EXAMPLE), "--device", "board", "--first", "2", "--max-queries", "20")
     command = [sys.executable, "-m", "edgeflare", *words, "--fail-on", "none", "--out", "run"]
 
     def called(*more: str) -> tuple[int, str]:
@@ -121,8 +124,9 @@ def test_a_search_reserves_its_device_and_gives_it_back(
     code, said = called()
     assert (code, "reservation" in said) == (2, True)
     assert not (tmp_path / "run").exists()
-    assert called("--trust")[0] == 0
-    assert bench.holder(PLACE) == "None"
+    with bench.watched(PLACE) as holders:
+        assert called("--trust")[0] == 0
+    assert was_lent_once(holders)
 
     assert bench.client(PLACE, "acquire", user=OTHER).returncode == 0
     try:
@@ -131,3 +135,9 @@ def test_a_search_reserves_its_device_and_gives_it_back(
         bench.client(PLACE, "release", user=OTHER)
     assert (code, len(said.splitlines()), "elsewhere/other" in said) == (3, 1, True)
     assert (tmp_path / "run" / "run.json").is_file()
+
+
+def was_lent_once(holders: list[str]) -> bool:
+    """Whether this user acquired a place, and nobody else, and released it."""
+    user = f"{socket.gethostname()}/{getpass.getuser()}"
+    return holders == [user, "None"]

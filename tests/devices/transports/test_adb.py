@@ -30,7 +30,7 @@ pytestmark = [pytest.mark.adb, pytest.mark.slow, pytest.mark.timeout(1800)]
 ROOT = Path(__file__).parents[3]
 EXAMPLE = ROOT / "examples" / "fashion_lenet4"
 SEARCH = (
-    *("--strategy", "dflare", "--limit", "8", "--max-queries", "200"),
+    *("--strategy", "dflare", "--first", "8", "--max-queries", "200"),
     *("--shrink", "0", "--fail-on", "none"),
 )
 BUNDLE_BYTES = 10_000_000
@@ -256,7 +256,7 @@ def test_the_page_about_phones_begins_with_commands_that_work(desk: Desk, phone:
         program, *words = command.split()
         if "PAIR" in words:
             words[words.index("PAIR")] = str(EXAMPLE)
-            words += ["--limit", "2", "--max-queries", "50", "--shrink", "0", "--fail-on", "none"]
+            words += ["--first", "2", "--max-queries", "50", "--shrink", "0", "--fail-on", "none"]
         said = desk.call(*words)
 
         assert (program, said.code) == ("edgeflare", 0), said.err

@@ -183,6 +183,7 @@ def test_a_search_on_a_core_needs_nothing_but_its_name(name: str, tmp_path: Path
     assert done.returncode == 1, done.stderr
     document: dict[str, Any] = json.loads((tmp_path / "run" / "run.json").read_text())
     assert document["findings"]
+    assert [one["provenance"]["machine"] for one in document["devices"]] == ["aarch64"]
 
 
 @real
@@ -220,7 +221,7 @@ def run_search(device: str, out: Path) -> subprocess.CompletedProcess[str]:
     # fmt: off
     return subprocess.run(
         [sys.executable, "-m", "edgeflare", "search", str(PAIR), "--device", device,
-         "--limit", "6", "--max-queries", "200", "--out", str(out)],
+         "--first", "6", "--max-queries", "200", "--out", str(out)],
         capture_output=True, text=True, timeout=300, check=False,
     )
     # fmt: on

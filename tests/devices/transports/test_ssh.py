@@ -37,7 +37,7 @@ pytestmark = pytest.mark.sshd
 ROOT = Path(__file__).parents[3]
 EXAMPLE = ROOT / "examples" / "fashion_lenet4"
 SEARCH = (
-    *("--strategy", "dflare", "--limit", "5", "--max-queries", "300"),
+    *("--strategy", "dflare", "--first", "5", "--max-queries", "300"),
     *("--shrink", "0", "--fail-on", "none"),
 )
 

@@ -4,7 +4,9 @@ from pathlib import Path
 
 import pytest
 
+from edgeflare.devices.profile_lookup import find_shipped_profile
 from edgeflare.devices.transports import vulkan_driver
+from edgeflare.devices.transports.emulated import PLUGIN
 from edgeflare.devices.transports.vulkan_driver import check_driver, driver_variables
 
 
@@ -15,6 +17,7 @@ def software(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     file.parent.mkdir(parents=True)
     file.write_text("{}")
     monkeypatch.setattr(vulkan_driver, "_SOFTWARE", (str(tmp_path / "lib*" / "chromium*/*.json"),))
+    monkeypatch.setattr(vulkan_driver, "_INSTALLED", (str(tmp_path / "icd.d" / "*.json"),))
     for name in vulkan_driver.VARIABLES:
         monkeypatch.delenv(name, raising=False)
     return file
@@ -50,6 +53,10 @@ def test_the_check_names_the_driver_or_what_installs_one(
     assert not check.found
     assert not check.needed
     assert "apt-get install libvulkan1 chromium" in check.mend
+    status = PLUGIN.status
+    gpu = find_shipped_profile("emulated-gpu")
+    assert status(gpu) == f"no Vulkan driver or loader on this machine: {check.mend}"
+    assert status(gpu.with_kernels("builtin")) == "here"
 
 
 def test_a_driver_that_the_user_names_and_that_is_not_there_is_no_driver(

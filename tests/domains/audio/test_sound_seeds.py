@@ -1,7 +1,9 @@
 from __future__ import annotations
 
+import contextlib
 import sys
 from pathlib import Path
+from random import Random
 from typing import Any
 
 import numpy as np
@@ -12,9 +14,11 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from numpy.typing import NDArray
 
+from edgeflare.core.seed_choice import SeedChoice
 from edgeflare.domains.audio.sound_seeds import fitted, load_sound_seeds
 from edgeflare.domains.audio.wav_file import encode_wav
 from edgeflare.errors import UserError
+from mutated_binaries import flac_info, wav_chunks
 
 RATE = 8_000
 SOUND = np.random.default_rng(0).integers(-9_000, 9_000, 100).astype(np.int16)
@@ -46,7 +50,7 @@ def test_wav_and_flac_files_are_loaded_without_loss_in_the_order_of_names(tmp_pa
     assert seeds.labels is None
     assert seeds.inputs.dtype == np.int16
     assert np.array_equal(seeds.inputs, [SOUND[::-1], SOUND])
-    assert load_sound_seeds(tmp_path, RATE, 100, limit=1).names == ("a.flac",)
+    assert load_sound_seeds(tmp_path, RATE, 100, choice=SeedChoice(first=1)).names == ("a.flac",)
 
 
 def test_an_npz_is_loaded_with_its_labels(tmp_path: Path) -> None:
@@ -57,7 +61,10 @@ def test_an_npz_is_loaded_with_its_labels(tmp_path: Path) -> None:
     assert seeds.labels is not None
     assert seeds.labels.tolist() == [3, 1]
     assert np.array_equal(seeds.inputs[1], -SOUND)
-    assert load_sound_seeds(path, RATE, 60, "cut", limit=1).inputs.shape == (1, 60)
+    assert load_sound_seeds(path, RATE, 60, "cut", choice=SeedChoice(first=1)).inputs.shape == (
+        1,
+        60,
+    )
 
 
 @given(
@@ -156,3 +163,33 @@ def test_flac_without_the_extra_is_refused(tmp_path: Path, monkeypatch: pytest.M
     flac(tmp_path, "a.flac", SOUND)
     monkeypatch.setitem(sys.modules, "soundfile", None)
     assert "pip install 'edgeflare[audio]'" in refusal(tmp_path)
+
+
+def test_sounds_that_claim_more_than_they_have_are_refused(tmp_path: Path) -> None:
+    wav = encode_wav(SOUND, RATE)
+    (tmp_path / "chunks").mkdir()
+    chunks = wav[:12] + 200_000 * b"LIST\0\0\0\0" + wav[12:]
+    assert "not a WAV file" in refusal(folder_of(tmp_path / "chunks", a_wav=chunks))
+    (tmp_path / "silent").mkdir()
+    still = wav[:24] + bytes(4) + wav[28:]
+    assert "not a WAV file" in refusal(folder_of(tmp_path / "silent", a_wav=still))
+    flac(tmp_path, "a.flac", SOUND, subtype="PCM_16")
+    data = bytearray((tmp_path / "a.flac").read_bytes())
+    data[21] |= 15  # the highest bits of the number of samples
+    (tmp_path / "a.flac").write_bytes(data)
+    assert "FLAC file" in refusal(tmp_path)
+
+
+@pytest.mark.parametrize("number", range(30))
+def test_changed_sounds_are_read_or_refused(number: int, tmp_path: Path) -> None:
+    random = Random(number)  # noqa: S311 - no secret
+    flac(tmp_path, "right.flac", SOUND, subtype="PCM_16")
+    (tmp_path / "a").mkdir()
+    (tmp_path / "b").mkdir()
+    (tmp_path / "a" / "a.wav").write_bytes(wav_chunks(encode_wav(SOUND, RATE), random))
+    (tmp_path / "b" / "b.flac").write_bytes(
+        flac_info((tmp_path / "right.flac").read_bytes(), random)
+    )
+    for folder in ("a", "b"):
+        with contextlib.suppress(UserError):
+            load_sound_seeds(tmp_path / folder, RATE, 100, "pad-and-cut")

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from edgeflare.core.seed_choice import SeedChoice
 from edgeflare.domains.image.image_seeds import load_image_seeds, resized
 
 Refusal = Callable[..., str]
@@ -29,7 +30,7 @@ def test_npz_with_labels(tmp_path: Path) -> None:
     assert seeds.labels.dtype == np.int64
     assert seeds.labels.tolist() == [0, 1, 2, 3, 4, 5]
     assert seeds.names == ("0", "1", "2", "3", "4", "5")
-    first = load_image_seeds(path, (8, 10, 3), limit=2)
+    first = load_image_seeds(path, (8, 10, 3), choice=SeedChoice(first=2))
     assert len(first) == len(first.names) == 2
     np.testing.assert_array_equal(first.inputs, IMAGES[:2])
 
@@ -47,7 +48,7 @@ def test_folder_in_the_order_of_names_as_rgb(tmp_path: Path) -> None:
     seeds = load_image_seeds(tmp_path, (8, 10, 3))
     assert seeds.names == ("a.bmp", "b.png", "c.PNG")
     np.testing.assert_array_equal(seeds.inputs, IMAGES[[1, 0, 2]])
-    assert load_image_seeds(tmp_path, (8, 10, 3), limit=1).names == ("a.bmp",)
+    assert load_image_seeds(tmp_path, (8, 10, 3), choice=SeedChoice(first=1)).names == ("a.bmp",)
 
 
 @pytest.mark.parametrize("suffix", ["jpg", "webp"])
@@ -99,6 +100,8 @@ def test_refuses_images_of_another_shape(tmp_path: Path, refusal: Refusal) -> No
     assert "resize" in message
     message = refusal(load_image_seeds, path, (28, 28, 1), "stretch")
     assert "gray, 1-channel" in message
+    message = refusal(load_image_seeds, path, (3, 8, 10), "stretch")
+    assert 'say layout = "NCHW"' in message
     cv2.imwrite(str(tmp_path / "a.png"), IMAGES[0])
     assert "a.png" in refusal(load_image_seeds, tmp_path, (28, 28, 3))
 

@@ -2,14 +2,17 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from decimal import ROUND_HALF_UP, Decimal
+from typing import Any, get_args
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
+from numpy.typing import NDArray
 
-from edgeflare.core.tensor import Tensor, dequantize, quantize
+from edgeflare.core.tensor import Rounding, Tensor, dequantize, quantize
+from edgeflare.domains.domain_registry import find_domain
 from edgeflare.domains.image.preprocess import PRESETS, Channels, ImageEncoder, Preprocess, preset
 
 positive = st.floats(0.01, 300.0)
@@ -70,6 +73,46 @@ def test_halves_round_away_from_zero_and_what_is_outside_is_clipped(
     limits = np.iinfo(dtype)
     raw = quantize(np.array([halves * 0.125], np.float32), tensor)
     assert raw[0] == min(max(expected, limits.min), limits.max)
+
+
+@pytest.mark.parametrize(
+    ("rounding", "halves", "others"),
+    [
+        ("half-away", [-129, -128, -126, -125, -124], [-127, -126]),
+        ("half-even", [-128, -128, -126, -126, -124], [-127, -126]),
+        ("truncate", [-128, -127, -126, -125, -124], [-126, -125]),
+    ],
+)
+def test_rounding_is_that_of_the_code_that_quantizes(
+    rounding: Rounding, halves: list[int], others: list[int]
+) -> None:
+    tensor = Tensor("x", (1, 5), "int8", 0.25, -126)
+    steps = np.array([-2.5, -1.5, 0.0, 0.5, 1.5], np.float32)
+    expected = np.maximum(halves, -128)
+    np.testing.assert_array_equal(quantize(steps * 0.25, tensor, rounding), expected)
+    near = np.array([-0.6, 0.4], np.float32) * 0.25
+    np.testing.assert_array_equal(quantize(near, tensor, rounding), others)
+
+
+@pytest.mark.parametrize(
+    ("domain", "settings", "shape", "inputs"),
+    [
+        ("image", {"preset": "raw"}, (1, 2, 5, 1), np.ones((1, 2, 5, 1), np.uint8)),
+        ("frames", {"preset": "raw"}, (2, 1, 2, 5, 1), np.ones((1, 2, 2, 5, 1), np.uint8)),
+        ("array", {}, (1, 4), np.ones((1, 4), np.float32)),
+        ("audio", {}, (1, 4), np.full((1, 4), 16384, np.int16)),
+    ],
+)
+def test_every_domain_rounds_as_it_is_told(
+    domain: str, settings: dict[str, Any], shape: tuple[int, ...], inputs: NDArray[Any]
+) -> None:
+    tensor = Tensor("x", shape, "uint8", 1.0 if domain == "audio" else 2.0, 4)
+    made = {
+        rounding: find_domain(domain, {**settings, "rounding": rounding}).encoder(tensor)
+        for rounding in get_args(Rounding)
+    }
+    encoded = {name: set(one.encode(inputs).ravel().tolist()) for name, one in made.items()}
+    assert encoded == {"half-away": {5}, "half-even": {4}, "truncate": {4}}
 
 
 @given(arrays(np.int8, (7,)), st.floats(2**-13, 2.0, width=32), st.integers(-128, 127))

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,7 @@ from numpy.typing import NDArray
 
 from edgeflare.core.tensor import Tensor
 from edgeflare.domains.domain_registry import decoder_of_file, find_domain
+from edgeflare.domains.tokens.token_seeds import load_token_seeds
 from edgeflare.domains.tokens.tokens_domain import TokensDomain
 from edgeflare.errors import UserError
 from edgeflare_operators import MutationOperator, operators
@@ -33,6 +35,16 @@ def test_a_file_keeps_ids(one: Ids) -> None:
 )
 def test_a_file_of_something_else_is_none(data: bytes) -> None:
     assert TokensDomain.decode_file(data) is None
+
+
+def test_a_file_of_a_seed_is_bounded_before_it_is_read(tmp_path: Path) -> None:
+    file = tmp_path / "one.json"
+    file.write_text("[1, 2]")
+    assert load_token_seeds(tmp_path, 3, 2).inputs.tolist() == [[1, 2]]
+    with file.open("r+b") as endless:
+        endless.truncate(2**30)
+    with pytest.raises(UserError, match="is larger than 128 MiB"):
+        load_token_seeds(tmp_path, 3, 2)
 
 
 def test_a_stored_file_is_read_without_its_pair() -> None:

@@ -24,7 +24,7 @@ from laboratory import untimed
 pytestmark = [pytest.mark.fleet, pytest.mark.slow]
 
 EXAMPLE = "examples/fashion_lenet4"
-BOUNDS = ("--limit", "100", "--max-queries", "500", "--shrink", "20", "--fail-on", "none")
+BOUNDS = ("--first", "100", "--max-queries", "500", "--shrink", "20", "--fail-on", "none")
 DEADLINE_SECONDS = 300.0
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import io
-import os
+import json
 import shutil
 import zipfile
 from collections.abc import Callable
@@ -13,9 +13,14 @@ import pytest
 
 from edgeflare.errors import UserError
 from edgeflare.fleet.record.fleet_folder import FleetFolder, UnitEnding
-from edgeflare.fleet.record.fleet_state import AttemptState, FleetState, UnitState
-from edgeflare.run.run_directory import DOCUMENT
+from edgeflare.fleet.record.fleet_state import AttemptState, FleetState, PlaceState, UnitState
+from edgeflare.fleet.work.folder_archive import archive_folder
+from edgeflare.record import folder as folder_module
+from edgeflare.record.folder import FolderKind
+from edgeflare.record.folder_contents import FOLDER, begin_list, list_as, write_atomically
+from edgeflare.run.run_directory import DOCUMENT, RUN
 from edgeflare.run.seed_ids import SeedIds
+from kills import Kill, killed_at_each, put_notes, require_notes
 
 ENDING = UnitEnding(1, 3, "what it printed\n")
 
@@ -33,7 +38,7 @@ def claim(folder: FleetFolder, campaign: str = "c", **how: bool) -> None:
     lock = folder.claim(campaign, **{"resume": False, "overwrite": False, **how})
     if not how.get("resume"):
         folder.begin(campaign)
-    os.close(lock)
+    lock.close()
 
 
 def test_the_folder_lies_beside_the_run(tmp_path: Path) -> None:
@@ -66,9 +71,42 @@ def test_what_is_no_folder_of_a_fleet_is_left_alone(
     folder = FleetFolder(tmp_path / "r.fleet")
     folder.path.mkdir()
     (folder.path / "thesis.txt").write_text("years of work")
-    for how in ({}, {"overwrite": True}, {"resume": True}):
-        assert "no folder of a fleet" in refusal(claim, folder, **how)
-    assert (folder.path / "thesis.txt").read_text() == "years of work"
+    for name in ("thesis.txt", ".env", "campaign", "fleet.json"):
+        (folder.path / "thesis.txt").rename(folder.path / name)
+        for how in ({}, {"overwrite": True}, {"resume": True}):
+            assert "no folder of a fleet" in refusal(claim, folder, **how)
+        assert (folder.path / name).read_text() == "years of work"
+        (folder.path / name).rename(folder.path / "thesis.txt")
+
+
+def test_what_others_put_into_a_folder_of_a_fleet_stays(tmp_path: Path) -> None:
+    folder = FleetFolder(tmp_path / "r.fleet")
+    claim(folder)
+    folder.keep_unit("unit-0000", archive(run_json=b"1"), ENDING)
+    folder.keep_log("unit-0000", 1, "said")
+    theirs = ("notes.txt", ".git/config", "units/unit-0000/notes.txt", "logs/mine.txt", "seeds/a")
+    for name in theirs:
+        (folder.path / name).parent.mkdir(exist_ok=True)
+        (folder.path / name).write_text("years of work")
+    folder.keep_unit("unit-0000", archive(run_json=b"2"), ENDING)
+    claim(folder, "other", overwrite=True)
+    left = [one for one in folder.path.rglob("*") if one.is_file()]
+    assert {one.relative_to(folder.path).as_posix() for one in left} == {
+        *theirs,
+        "campaign",
+        "contents.jsonl",
+    }
+    assert {(folder.path / name).read_text() for name in theirs} == {"years of work"}
+
+
+@pytest.mark.parametrize("name", ["../run", "..", "a/b", "/etc", "", "a\0b"])
+def test_units_have_plain_names(tmp_path: Path, name: str, refusal: Callable[..., str]) -> None:
+    folder = FleetFolder(tmp_path)
+    assert refusal(folder.unit, name)
+    assert refusal(folder.ending, name)
+    assert refusal(folder.keep_backup, name, b"")
+    (tmp_path / "units.txt").write_text(f"{name} 0:3\n")
+    assert refusal(folder.kept_parts)
 
 
 def test_one_command_at_a_time_works_there(tmp_path: Path, refusal: Callable[..., str]) -> None:
@@ -77,7 +115,7 @@ def test_one_command_at_a_time_works_there(tmp_path: Path, refusal: Callable[...
     folder.begin("c")
     for how in ({"resume": True}, {"overwrite": True}):
         assert "another process" in refusal(claim, folder, **how)
-    os.close(lock)
+    lock.close()
     claim(folder, resume=True)
 
 
@@ -85,11 +123,12 @@ def test_a_folder_that_nothing_was_done_in_is_removed(tmp_path: Path) -> None:
     folder = FleetFolder(tmp_path / "r.fleet")
     for kept in (False, True):
         lock = folder.claim("c", resume=False, overwrite=False)
+        folder.begin("c")
         folder.show(FleetState("c"))
         if kept:
             folder.keep_backup("unit-0000", archive(run_json=b"0"))
         folder.remove_unused()
-        os.close(lock)
+        lock.close()
         assert folder.path.exists() == kept
 
 
@@ -110,6 +149,29 @@ def test_a_unit_is_kept_whole_or_as_it_was(tmp_path: Path) -> None:
     assert (folder.unit("unit-0000") / DOCUMENT).read_bytes() == b"3"
 
 
+def test_a_unit_of_runs_with_lists_is_kept_again(
+    tmp_path: Path, refusal: Callable[..., str]
+) -> None:
+    """A bench that was stopped, and is gone on with, comes back as a folder of runs once more."""
+    folder = FleetFolder(tmp_path / "r.fleet")
+    claim(folder)
+    place = folder.unit("unit-0000")
+    for number in (1, 2):
+        made = tmp_path / f"made-{number}"
+        with FolderKind("bench").claim(made, overwrite=False):
+            list_as(made, "cell/run", FOLDER)
+            begin_list(made / "cell" / "run", "run")
+            for name in ("run.json", "findings/000001.png"):
+                write_atomically(made / "cell" / "run" / name, b"%d" % number)
+        archived = archive_folder(made) or b""
+        folder.keep_unit("unit-0000", archived, None)
+        assert (place / "cell" / "run" / "run.json").read_bytes() == b"%d" % number
+    (place / "cell" / "run" / "findings" / "000001.png").write_text("the user's")
+    said = refusal(folder.keep_unit, "unit-0000", archived, None)
+    assert "000001.png is not as edgeflare left it" in said
+    assert (place / "cell" / "run" / "run.json").read_bytes() == b"2"
+
+
 def test_attempts_of_commands_before_are_known(tmp_path: Path) -> None:
     folder = FleetFolder(tmp_path)
     assert folder.attempts_before() == {}
@@ -126,8 +188,8 @@ def test_what_shows_nothing_yet_is_told_from_what_is_none(
 ) -> None:
     folder = FleetFolder(tmp_path / "run.fleet")
     assert "name the --out of a command" in refusal(folder.shown)
-    os.close(folder.claim("campaign", resume=False, overwrite=False))
-    folder.begin("campaign")
+    with folder.claim("campaign", resume=False, overwrite=False):
+        folder.begin("campaign")
     assert "has not begun" in refusal(folder.shown)
 
 
@@ -170,11 +232,11 @@ def test_killed_as_it_begins_anew_it_is_of_neither_command(
     claim(folder)
     folder.keep_unit("unit-0000", archive(run_json=b"1"), ENDING)
 
-    def killed(_: Path) -> None:
+    def killed(*_: object, **__: object) -> None:
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr(shutil, "rmtree", killed)
+        patch.setattr(folder_module, "_remove_listed", killed)
         with pytest.raises(KeyboardInterrupt):
             folder.begin("other", [tmp_path / "r"])
     for campaign in ("c", "other"):
@@ -188,8 +250,68 @@ def test_what_is_there_is_kept_until_work_begins(tmp_path: Path) -> None:
     folder = FleetFolder(tmp_path / "r.fleet")
     claim(folder)
     folder.keep_unit("unit-0000", archive(run_json=b"1"), ENDING)
-    os.close(folder.claim("other", resume=False, overwrite=True))
+    folder.claim("other", resume=False, overwrite=True).close()
     assert folder.ending("unit-0000") == ENDING
     claim(folder, "other", overwrite=True)
     assert folder.ending("unit-0000") is None
-    assert [one.name for one in folder.path.iterdir()] == ["campaign"]
+    assert {one.name for one in folder.path.iterdir()} == {"campaign", "contents.jsonl"}
+
+
+@pytest.mark.parametrize("units", [[], [UnitState("one", "phone", "0:5", 5)]])
+def test_a_state_that_contradicts_itself_is_damaged(
+    tmp_path: Path, units: list[UnitState], refusal: Callable[..., str]
+) -> None:
+    folder = FleetFolder(tmp_path / "r.fleet")
+    claim(folder)
+    state = FleetState("c", 1.0, units, [PlaceState("a", "host", unit="one")])
+    (folder.path / "fleet.json").write_text(json.dumps(state.to_json()))
+    assert "'a' works on 'one', which is no unit with" in refusal(folder.shown)
+
+
+@pytest.mark.parametrize(
+    "ending", ["[" * 5000, "[1]", '{"exit_code": "0", "found": 1, "printed": ""}', "\ud800", "{}"]
+)
+def test_an_ending_of_other_values_is_none(tmp_path: Path, ending: str) -> None:
+    folder = FleetFolder(tmp_path / "r.fleet")
+    claim(folder)
+    folder.unit("one").mkdir(parents=True)
+    (folder.path / "done").mkdir()
+    (folder.path / "done" / "one.json").write_bytes(ending.encode(errors="surrogatepass"))
+    assert folder.ending("one") is None
+
+
+def work_of(folder: Path, campaign: str, said: bytes, **how: bool) -> None:
+    """Do what a command on a fleet does that comes to its end."""
+    fleet, place = FleetFolder(folder / "r.fleet"), folder / "r"
+    with (
+        fleet.claim(campaign, **{"resume": False, "overwrite": False, **how}),
+        RUN.claim(place, overwrite=True) as claimed,
+    ):
+        fleet.begin(campaign, [place])
+        fleet.show(FleetState(campaign))
+        fleet.keep_parts({"unit-0000": SeedIds.read("0:3")})
+        fleet.keep_log("unit-0000", 1, "said")
+        fleet.keep_backup("unit-0000", archive(run_json=said))
+        fleet.keep_unit("unit-0000", archive(run_json=said), ENDING)
+        fleet.output.put(claimed, fleet.unit("unit-0000"))
+
+
+@pytest.mark.slow
+def test_a_fleet_that_is_killed_costs_nothing_of_the_users_and_is_begun_again(
+    tmp_path: Path,
+) -> None:
+    def prepare(folder: Path) -> Callable[[], None]:
+        work_of(folder, "old", b"old")
+        put_notes(folder / "r.fleet", folder / "r")
+        return lambda: work_of(folder, "new", b"new", overwrite=True)
+
+    def next_command(folder: Path, _: Kill) -> None:
+        require_notes(folder / "r.fleet", folder / "r")
+        work_of(folder, "new", b"again", overwrite=True)
+        require_notes(folder / "r.fleet", folder / "r")
+        assert (folder / "r" / DOCUMENT).read_bytes() == b"again"
+        assert sorted(one.name for one in folder.iterdir()) == ["r", "r.fleet"]
+        for one in (folder / "r", folder / "r.fleet"):
+            assert not (one / ".edgeflare").exists()
+
+    assert killed_at_each(tmp_path, prepare, next_command, every=3) > 25

@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 from edgeflare.fleet.record.fleet_output import FleetOutput
-from edgeflare.run.run_directory import DOCUMENT, JOURNAL
+from edgeflare.record.folder_contents import write_atomically
+from edgeflare.run.run_directory import DOCUMENT, JOURNAL, RUN, RunDirectory
 
 Refusal = Callable[..., str]
 
@@ -25,10 +26,17 @@ def place(tmp_path: Path) -> Path:
 
 
 def written(folder: Path, text: str) -> Path:
-    folder.mkdir(exist_ok=True)
-    for name in (DOCUMENT, JOURNAL):
-        (folder / name).write_text(text)
+    """Write what an attempt sends, or what a search of somebody else's leaves."""
+    if not folder.exists():
+        os.close(RunDirectory.claim(folder, overwrite=False)[1])
+    write_atomically(folder / DOCUMENT, text.encode())
+    (folder / JOURNAL).write_bytes(b"SQLite format 3\0".ljust(72, b"\0") + text.encode())
     return folder
+
+
+def put(output: FleetOutput, place: Path, made: Path) -> None:
+    with RUN.claim(place, overwrite=True) as claimed:
+        output.put(claimed, made)
 
 
 def test_what_the_fleet_has_put_there_is_its_own_until_somebody_changes_it(
@@ -37,16 +45,15 @@ def test_what_the_fleet_has_put_there_is_its_own_until_somebody_changes_it(
     output.begin([place])
     output.require_unchanged([place])
     for text in ("some", "all"):
-        output.put(place, written(tmp_path / "made", text))
+        put(output, place, written(tmp_path / "made", text))
         assert output.is_made(place)
         assert (place / DOCUMENT).read_text() == text
-        assert not (tmp_path / "made").exists()
     (place / "report.html").touch()
     assert output.is_made(place)
     (place / f"{JOURNAL}-wal").write_text("a search that somebody has killed")
     assert not output.is_made(place)
     assert "move it away" in refusal(output.require_unchanged, [place])
-    assert "move it away" in refusal(output.put, place, written(tmp_path / "made", "more"))
+    assert "move it away" in refusal(put, output, place, written(tmp_path / "made", "more"))
     assert (place / DOCUMENT).read_text() == "all"
 
 
@@ -60,17 +67,17 @@ def test_what_is_to_be_replaced_may_be_replaced_and_is_no_result(
     written(place, "of somebody else")
     assert "is not as the fleet left it" in refusal(output.require_unchanged, [place])
     written(place, "old")
-    output.put(place, written(tmp_path / "made", "new"))
+    put(output, place, written(tmp_path / "made", "new"))
     assert output.is_made(place)
 
 
 def test_what_is_gone_is_made_again(output: FleetOutput, place: Path, tmp_path: Path) -> None:
     output.begin([place])
-    output.put(place, written(tmp_path / "made", "some"))
+    put(output, place, written(tmp_path / "made", "some"))
     place.rename(tmp_path / "aside")
     output.require_unchanged([place])
     assert not output.is_made(place)
-    output.put(place, written(tmp_path / "made", "all"))
+    put(output, place, written(tmp_path / "made", "all"))
     assert output.is_made(place)
 
 
@@ -83,20 +90,22 @@ def test_killed_as_it_puts_a_run_there_it_may_go_on(
     swapped: bool,
 ) -> None:
     output.begin([place])
-    output.put(place, written(tmp_path / "made", "some"))
+    put(output, place, written(tmp_path / "made", "some"))
     rename = os.rename
 
     def killed(one: Path, other: Path) -> None:
-        if Path(other) == place and swapped:
-            rename(one, other)
-        raise OSError("killed")
+        if Path(other).name == "replacing":
+            if swapped:
+                rename(one, other)
+            raise OSError("killed")
+        rename(one, other)
 
     with monkeypatch.context() as patch:
         patch.setattr(os, "rename", killed)
         with pytest.raises(OSError, match="killed"):
-            output.put(place, written(tmp_path / "made", "all"))
+            put(output, place, written(tmp_path / "made", "all"))
     output.require_unchanged([place])
-    output.put(place, written(tmp_path / "again", "all"))
+    put(output, place, written(tmp_path / "again", "all"))
     assert output.is_made(place)
 
 
@@ -105,7 +114,7 @@ def test_places_are_held_apart(
 ) -> None:
     other = written(tmp_path / "other", "old")
     output.begin([place, other])
-    output.put(place, written(tmp_path / "made", "new"))
+    put(output, place, written(tmp_path / "made", "new"))
     assert (output.is_made(place), output.is_made(other)) == (True, False)
     written(other, "changed")
     output.require_unchanged([place])
@@ -116,3 +125,13 @@ def test_without_a_note_what_lies_there_is_somebody_elses(
     output: FleetOutput, place: Path, refusal: Refusal
 ) -> None:
     assert refusal(output.require_unchanged, [written(place, "of another command")])
+
+
+@pytest.mark.parametrize("kept", ["[" * 5000, "[]", '{"PLACE": 1}', '{"PLACE": {"made": []}}'])
+def test_a_marker_of_other_values_knows_no_place(
+    output: FleetOutput, place: Path, kept: str
+) -> None:
+    output.marker.parent.mkdir()
+    output.marker.write_text(kept.replace("PLACE", str(place)))
+    assert not output.is_made(place)
+    output.require_unchanged([place])

@@ -28,6 +28,7 @@ def test_what_hosts_say_is_no_markup() -> None:
     assert "<script" not in page
     assert "\x1b" not in page
     assert "&lt;script&gt;" in page
+    assert "default-src 'none'; style-src 'unsafe-inline'; base-uri" in page
 
 
 def test_it_loads_itself_again_until_the_end() -> None:

@@ -27,7 +27,7 @@ def searched(tmp_path_factory: pytest.TempPathFactory) -> Path:
     def make(folder: Path) -> None:
         # fmt: off
         said = call_here(
-            "search", EXAMPLE, "--limit", "6", "--max-queries", "60", "--shrink", "5",
+            "search", EXAMPLE, "--first", "6", "--max-queries", "60", "--shrink", "5",
             "--fail-on", "none", "--out", folder / "run",
         )
         # fmt: on
@@ -83,8 +83,8 @@ def test_an_archive_that_names_another_file_is_refused(
 def test_a_run_is_archived_while_it_is_being_written(tmp_path: Path) -> None:
     """Each archive is a sound journal, as it was at one moment, with all inputs before it."""
     run = tmp_path / "run"
-    directory = RunDirectory.claim(run, overwrite=False)
-    journal = Journal.create(directory.journal, {"at": 0})
+    directory, lock = RunDirectory.claim(run, overwrite=False)
+    journal = Journal.create(directory.journal, {"at": 0}, lock=lock)
     (run / "findings").mkdir()
     stop = threading.Event()
 

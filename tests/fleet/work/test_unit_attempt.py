@@ -18,9 +18,9 @@ from edgeflare.errors import UserError
 from edgeflare.fleet.work import unit_attempt
 from edgeflare.fleet.work.folder_archive import unpack_folder
 from edgeflare.fleet.work.unit_attempt import AttemptResult
+from edgeflare.record.folder_lock import is_locked
 from edgeflare.run.load_document import load_document
 from edgeflare.run.run_directory import RunDirectory
-from edgeflare.run.run_lock import is_locked
 from fleet_attempts import COMMAND, attempt_order, attempted
 from laboratory import untimed
 from processes import alive

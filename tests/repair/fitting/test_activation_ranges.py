@@ -11,12 +11,12 @@ import numpy as np
 import pytest
 from ai_edge_litert import schema_py_generated as schema
 
+from edgeflare.diagnose.tied_tensors import tied_tensors
 from edgeflare.models.in_place_edit import InPlaceEdit
 from edgeflare.models.other_runtime import open_in_other_runtime
 from edgeflare.models.tflite_graph import Graph
 from edgeflare.repair.fitting.activation_ranges import fit_ranges
 from edgeflare.repair.fitting.quantized_network import QuantizedNetwork
-from edgeflare.repair.fitting.tied_tensors import tied_tensors
 from edgeflare_protos.kernel_sets import Kernels
 from fitted_networks import (
     NETS,

@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 from litert_quantizer.quantizer import Quantizer
 
+from edgeflare.core.seed_choice import SeedChoice
 from edgeflare.core.seeds import Seeds
 from edgeflare.models.compressed_model import CompressedModel, open_compressed
 from edgeflare.models.model_inputs import ModelInputs
@@ -35,7 +36,7 @@ def seeds() -> Seeds:
     pair = load_pair(EXAMPLE)
     with closing(open_compressed(pair, "xnnpack")) as model:
         inputs = ModelInputs(pair.interface, model.signature.inputs, str(pair.compressed))
-        return inputs.load(pair.seeds, 40)
+        return inputs.load(pair.seeds, SeedChoice(first=40))
 
 
 @pytest.fixture
@@ -101,6 +102,7 @@ def test_a_file_that_a_kernel_set_does_not_load_is_refused_in_words(
     def change(model: Any) -> None:
         bias = Graph(COMPRESSED.read_bytes()).operators[9].inputs[2]
         model.subgraphs[0].tensors[bias].shape = np.asarray([5], np.int32)
+        model.subgraphs[0].tensors[bias].quantization = None
         write_constant(model, bias, np.zeros(5, np.int32))
 
     said = candidate_fault(candidate(edited(COMPRESSED.read_bytes(), change)), seeds())

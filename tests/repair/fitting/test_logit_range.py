@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from edgeflare.repair.fitting.least_error_range import Range
+from edgeflare.models.quantized_range import QuantizedRange
 from edgeflare.repair.fitting.logit_range import logit_range
 
 
@@ -17,7 +17,7 @@ def probabilities(logits: NDArray[np.float64]) -> NDArray[np.float64]:
     return np.asarray(powers / powers.sum(axis=1, keepdims=True))
 
 
-def loss(logits: NDArray[np.float64], tried: Range) -> float:
+def loss(logits: NDArray[np.float64], tried: QuantizedRange) -> float:
     step = (tried.high - tried.low) / 255
     rounded = tried.low + step * np.clip(np.round((logits - tried.low) / step), 0, 255)
     return float(np.sqrt(((probabilities(rounded) - probabilities(logits)) ** 2).mean()))
@@ -34,7 +34,7 @@ def test_probabilities_suffer_less_than_from_the_range_of_all_logits(
     logits[np.arange(600), rng.integers(1, 10, 600)] += rng.uniform(0, 12, 600)
     found = logit_range(logits)
     assert found is not None
-    whole = Range(min(0.0, logits.min()), max(0.0, logits.max()))
+    whole = QuantizedRange(min(0.0, logits.min()), max(0.0, logits.max()))
     assert found.high - found.low < 0.8 * (whole.high - whole.low)
     assert loss(logits, found) < loss(logits, whole)
 

@@ -20,8 +20,9 @@ from edgeflare.core.tensor import Tensor
 from edgeflare.errors import UserError
 from edgeflare.models.in_place_edit import InPlaceEdit
 from edgeflare.models.other_runtime import open_in_other_runtime
+from edgeflare.models.tflite_file import read_model
 from edgeflare.models.tflite_graph import Graph, GraphOp
-from edgeflare.models.tflite_writer import Writer
+from edgeflare.models.tflite_writer import Writer, written
 from edgeflare.repair.fitting.float_model import FloatModel, RewritingFailed
 from edgeflare.repair.fitting.quantized_network import QuantizedNetwork
 from edgeflare.repair.fitting.quantizer import (
@@ -101,6 +102,22 @@ def weights_of(graph: Graph) -> list[Any]:
 def activations(graph: Graph) -> set[str]:
     """The types of what operators that depend on the input write, shapes left out."""
     return {graph.tensors[tensor].dtype for tensor in written_by(graph)} - {"int32"}
+
+
+def numbered_in_the_old_way(content: bytes) -> bytes:
+    """The model with its operators in the old field alone, as converters before 2020 wrote it."""
+    model = read_model(content)
+    for code in model.operatorCodes:
+        code.builtinCode = 0
+    return written(model)
+
+
+def test_an_original_of_an_old_converter_is_rewritten_as_any() -> None:
+    old = numbered_in_the_old_way(ORIGINAL.read_bytes())
+    network = QuantizedNetwork(COMPRESSED.read_bytes(), old, as_int8(), as_float())
+    for rewriting, rewrite in REWRITINGS.items():
+        made = rewrite(network).content
+        np.testing.assert_array_equal(outputs(made), outputs(rewritten(rewriting)), rewriting)
 
 
 @pytest.mark.parametrize("rewriting", REWRITINGS)

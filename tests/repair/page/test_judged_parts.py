@@ -21,6 +21,7 @@ def one_set(before: int, after: int, **more: Any) -> dict[str, Any]:
 def candidate(name: str, **changes: Any) -> dict[str, Any]:
     return {
         "name": name, "seconds": 1.25, "bytes": 43296, "latency_ratio": 0.5, "score": 0.6,
+        "latency": [{"ratio_low": 0.48, "ratio_high": 0.53}], "needs": {},
         "sets": {key: one_set(700, 500) for key in ("seeds", "tight", "wide", "sampled")},
         "set_aside": None, **changes,
     }  # fmt: skip
@@ -29,7 +30,7 @@ def candidate(name: str, **changes: Any) -> dict[str, Any]:
 DOCUMENT: dict[str, Any] = {
     "candidates": [
         candidate("ranges"),
-        candidate("float", latency_ratio=None),
+        candidate("float", latency=[], needs={"--max-size": "+9%"}, set_aside="it needs +9%"),
         candidate("broken", score=None, sets=None, set_aside="it does not load"),
     ],
     "front": ["ranges"],
@@ -47,12 +48,12 @@ DOCUMENT: dict[str, Any] = {
 
 def test_candidates_are_marked_and_those_set_aside_have_their_reason() -> None:
     judged, aside = candidate_part(DOCUMENT).tables
-    change = "700 → 500"
+    changes = ["700 → 500"] * 3
     assert judged.rows == [
-        ("ranges", "chosen, front", "0.60", change, change, change, "× 0.50", "43,296", "1.2"),
-        ("float", "", "0.60", change, change, change, "–", "43,296", "1.2"),
+        ("ranges", "chosen, front", "0.60", *changes, "× 0.50", "0.48 to 0.53", "43,296", "1.2"),
+        ("float", "beyond the limits", "0.60", *changes, "× 0.50", "–", "43,296", "1.2"),
     ]
-    assert aside.rows == [("broken", "it does not load")]
+    assert aside.rows == [("float", "it needs +9%"), ("broken", "it does not load")]
 
 
 def test_the_judgement_has_sets_true_labels_and_devices() -> None:
@@ -69,9 +70,9 @@ def test_a_search_of_the_repaired_model_stands_beside_the_run() -> None:
     assert list(search_parts({"again": None})) == []
     one = {"deviating_seeds": 2, "findings": 1000, "success_rate": 0.5, "mean_queries": 12.25}
     other = {**one, "success_rate": None, "mean_queries": None}
-    again = {"strategy": "boundary", "stopped_by": "interrupt", "before": one, "after": other}
+    again = {"strategy": "boundary", "stopped_by": "sigterm", "before": one, "after": other}
     (part,) = search_parts({"again": again})
-    assert "stopped before its end: interrupt" in part.words
+    assert "stopped before its end: SIGTERM" in part.words
     assert part.tables[0].rows == [
         ("before", "2", "1,000", "50.0%", "12.2"),
         ("after", "2", "1,000", "–", "–"),

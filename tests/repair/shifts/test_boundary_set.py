@@ -11,12 +11,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from edgeflare.campaign.campaign import Interrupt
 from edgeflare.campaign.observer import Unobserved
 from edgeflare.campaign.opened_pair import open_pair
 from edgeflare.campaign.recorded_campaign import run_recorded_campaign
 from edgeflare.campaign.run_description import describe_run
 from edgeflare.core.goal import Goal
+from edgeflare.core.interrupt import Interrupt
 from edgeflare.devices.profile_lookup import find_profiles
 from edgeflare.errors import UserError
 from edgeflare.models.pair import load_pair
@@ -115,9 +115,10 @@ def test_another_generator_seed_gives_other_inputs(
 
 
 def test_only_triggers_from_the_seeds_to_fit_with_are_there(run: RunToRepair) -> None:
-    fit = run.seed_ids[:25]
+    fit = np.arange(25)
     found = run_to_repair(run.past, run.opened, fit, 0)
-    assert found.seed_ids.tolist() == fit.tolist()
+    assert found.seed_ids.tolist() == list(run.opened.seeds.seed_ids[:25])
+    assert found.seed_ids.tolist() != fit.tolist()
     assert (found.trigger_images == run.trigger_images[:25]).all()
     assert (found.seed_images == run.opened.seeds.inputs[fit]).all()
     with pytest.raises(UserError, match="has 24 triggering inputs from the seeds to fit with"):

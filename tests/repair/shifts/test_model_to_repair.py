@@ -11,6 +11,7 @@ from edgeflare.core.tensor import Tensor
 from edgeflare.errors import UserError
 from edgeflare.models.tflite_writer import Writer
 from edgeflare.repair.shifts.model_to_repair import (
+    NOTE,
     earlier_repair,
     read_model_to_repair,
     require_probabilities,
@@ -85,6 +86,13 @@ def test_a_model_that_was_repaired_already_is_refused() -> None:
     before = earlier_repair(again)
     assert before is not None
     assert (before.name, before.sha256) == ("a.tflite", target.sha256)
+
+
+@pytest.mark.parametrize("note", [b"no JSON", b"[1]", b"{}", b'{"name": 1, "sha256": []}'])
+def test_a_note_that_no_repair_wrote_says_nothing(note: bytes) -> None:
+    writer = Writer(network(Tensor("scores", (1, CLASSES), "float32")))
+    writer.note(NOTE, note)
+    assert earlier_repair(writer.content()) is None
 
 
 def test_what_is_no_model_is_refused() -> None:

@@ -89,6 +89,14 @@ def focused(browser: Any) -> Any:
     return browser.driver.switch_to.active_element
 
 
+def test_what_a_page_complains_of_and_asks_for_is_seen(browser: Any, tmp_path: Path) -> None:
+    page, picture = tmp_path / "page.html", "http://127.0.0.1:9/picture.png"
+    page.write_text(f"<img src='{picture}'><script>console.error('a complaint')</script>")
+    browser.open(page)
+    WebDriverWait(browser.driver, 60).until(lambda _: "complaint" in str(browser.logged("browser")))
+    assert browser.requested() == {page.as_uri(), picture}
+
+
 @pytest.mark.parametrize(("width", "dark"), [(1280, False), (360, True)], ids=["light", "dark"])
 def test_it_opens_without_a_complaint_or_a_request(
     browser: Any, report: Path, width: int, dark: bool
@@ -342,7 +350,7 @@ def test_a_link_with_what_nobody_knows_changes_nothing(
     values = (
         "return ['sort-of', 'order', 'strength'].map((n) => document.forms[0].elements[n].value)"
     )
-    assert browser.run(values) == ["", "strength", "0"]
+    assert browser.run(values) == ["", "matters", "0"]
 
 
 def test_what_belongs_together_stands_in_a_line(browser: Any, report: Path) -> None:
@@ -434,19 +442,37 @@ def test_findings_are_chosen_and_sorted_by_who_was_right(
     names = ("device-right", "original-right", "both-wrong", None)
     for n, entry in enumerate(document["findings"]):
         entry["harm"] = names[n % 4] if entry["kind"] == "deviation" else None
+        entry["within"] = n % 3 > 0
     path = tmp_path / "harm.html"
     path.write_text(
         render_page(from_json(document), RunDirectory(run.folder), {}), encoding="utf-8"
     )
     browser.open(path)
     by_id = {entry["seed_id"]: entry for entry in document["findings"]}
-    order = {"original-right": 1, None: 2, "both-wrong": 3, "device-right": 4}
-    places = [0 if by_id[i]["kind"] != "deviation" else order[by_id[i]["harm"]] for i in shown()]
+    order = {"original-right": 1, None: 2, "both-wrong": 3, "device-right": 5}
+
+    def place(seed_id: int) -> int:
+        """Return the place of a finding by harm."""
+        one = by_id[seed_id]
+        return 0 if one["kind"] != "deviation" else order[one["harm"]]
+
+    def leaves_out(seed_id: int) -> bool:
+        """Return whether a finding does not count."""
+        return place(seed_id) > 0 and not by_id[seed_id]["within"]
+
+    before = shown()
+    matters = [(place(i) > 0, leaves_out(i), place(i)) for i in before]
+    assert matters == sorted(matters)
+    first = Select(browser.driver.find_element(By.NAME, "order")).first_selected_option.text
+    assert first == (
+        "what matters: failures, then what counts, then most harmful, then strongest first"
+    )
+    choose(browser, "order", "harm")
+    places = [place(i) for i in shown()]
     assert places == sorted(places)
     assert len(set(places)) == 5
-    before = shown()
-    choose(browser, "order", "seed")
-    choose(browser, "order", "harm")
+    assert shown() != before
+    choose(browser, "order", "matters")
     assert shown() == before
     choose(browser, "harm", "original-right")
     assert {by_id[i]["harm"] for i in shown()} == {"original-right"}

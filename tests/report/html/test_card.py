@@ -56,7 +56,7 @@ def test_it_names_the_decisions(directory: RunDirectory) -> None:
     made = card(directory)
     assert made.title == "ant → cat"
     assert made.words == "original: ant; twin: bee; device: cat"
-    assert made.seed_class == "bee"
+    assert made.truth == "Labelled bee."
     assert made.labels == {0: "ant", 1: "bee", 2: "cat"}
     assert made.sort == "mixed"
 
@@ -65,7 +65,11 @@ def test_a_search_for_kernels_compares_the_twin(directory: RunDirectory) -> None
     made = card(directory, "kernel", labels={"twin": 1, "device": 0}, seed_label=None)
     assert made.title == "bee → ant"
     assert made.words == "twin: bee; device: ant"
-    assert made.seed_class is None
+    assert made.truth is None
+
+
+def test_it_names_the_target(directory: RunDirectory) -> None:
+    assert card(directory, seed_target="two objects").truth == "Target: two objects."
 
 
 def test_the_rows_are_the_first_five_of_each_arm(directory: RunDirectory) -> None:

@@ -35,7 +35,7 @@ def test_the_curves_say_the_share_of_all_seeds(
     document: Document, charts: dict[str, Chart]
 ) -> None:
     for title, key, bound in (
-        ("Nearness to the seeds", "psnr", "at_least"),
+        ("Nearness to the seeds", "db", "at_least"),
         ("Largest change", "linf", "at_most"),
     ):
         told = [(row[0].split()[0], row[2]) for row in charts[title].rows]

@@ -15,6 +15,7 @@ from edgeflare.report.html.explanation_view import ExplanationView, LayerView, l
 from edgeflare.run.run_directory import RunDirectory
 from edgeflare.run.run_document import from_json
 
+ROUNDING = "ordinary rounding in many layers"
 SCHEMA = Path(__file__).parents[3] / "host/edgeflare/diagnose/explain.schema.json"
 
 
@@ -46,6 +47,7 @@ def explained(entry: Document) -> dict[str, Any]:
         "verdict": {
             "name": "kernel", "which": "delegate", "why": "only XNNPACK decides so", "shares": None,
         },
+        "next_step": "ask `edgeflare conform`",
         "evidence": {
             "votes": [vote("original", None, 1, 0, 0), vote("device", "builtin", 4, 1, 1, None)],
             "recorded": [1, 1, 1], "same_runtime": True, "same_machine": True, "seeds": {},
@@ -59,12 +61,15 @@ def explained(entry: Document) -> dict[str, Any]:
                 {**place(2, "SOFTMAX"), "total": None, **total},
             ],
         },
+        "non_finite": {"twin": None, "device": None},
         "twin_and_original": {
             "first": None, "most": None, "margin": None, "note": "", "unmatched": [],
+            "coarse": [], "spread": [], "grade": "spread", "said": ROUNDING, "input_cut_off": None,
             "layers": [{
                 **place(1, "CONV_2D"), "matched_by": "name", "total": difference(2, 0.1),
                 "residual": 1.5, "explained": 2.0, "constants": 0.5, "constants_explained": 0.6,
-                "options": [], "beyond": False, "margin_share": None,
+                "constants_overflow": False,
+                "options": [], "beyond": False, "margin_share": None, "cut_off": None,
             }],
         },
     }  # fmt: skip
@@ -99,6 +104,7 @@ def test_a_finding_is_explained(told: dict[str, Any], document: Document, tmp_pa
         document["findings"][0]["seed_id"]: ExplanationView(
             verdict="kernel (delegate)",
             why="only XNNPACK decides so",
+            next_step="ask `edgeflare conform`",
             onset="Device and twin part at 1 CONV_2D",
             votes=(
                 ("original, 1 thread", "ant (2 times)"),
@@ -149,11 +155,26 @@ def test_compression_begins_where_twin_and_original_part(
     (explanation,) = load(told, document, tmp_path).values()
     assert (explanation.verdict, explanation.onset) == (
         "compression",
-        "It begins in no single layer",
+        f"It begins in no single layer: {ROUNDING}",
     )
     assert not any(layer.begins for layer in explanation.layers)
     one["twin_and_original"]["most"] = place(1, "CONV_2D")
     (explanation,) = load(told, document, tmp_path).values()
+    assert [layer.name for layer in explanation.layers if layer.begins] == ["1 CONV_2D"]
+
+
+def test_compression_begins_where_quantization_is_coarse(
+    told: dict[str, Any], document: Document, tmp_path: Path
+) -> None:
+    (one,) = told["findings"].values()
+    one["verdict"] |= {"name": "compression", "which": "coarse"}
+    coarse = place(1, "CONV_2D") | {
+        "part": "weights", "kind": "saturated", "why": "", "advice": "", "share": 0.9,
+    }  # fmt: skip
+    said = "CONV_2D (operator 1) is coarse, saturated"
+    one["twin_and_original"] |= {"coarse": [coarse], "grade": "coarse", "said": said}
+    (explanation,) = load(told, document, tmp_path).values()
+    assert (explanation.verdict, explanation.onset) == ("compression (coarse)", said)
     assert [layer.name for layer in explanation.layers if layer.begins] == ["1 CONV_2D"]
 
 
@@ -251,7 +272,7 @@ def test_compression_is_not_said_to_begin_where_device_and_twin_part(
     (one,) = told["findings"].values()
     one["verdict"] |= {"name": "compression", "which": None}
     (explanation,) = load(told, document, tmp_path).values()
-    assert explanation.onset == "It begins in no single layer"
+    assert explanation.onset == f"It begins in no single layer: {ROUNDING}"
     one["twin_and_original"]["most"] = place(1, "CONV_2D")
     (explanation,) = load(told, document, tmp_path).values()
     assert explanation.onset == (

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import msgspec
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -30,6 +31,16 @@ def test_those_that_differ_come_first_and_are_numbered_in_table_and_picture() ->
     ]
     assert [box.number for box in made.boxes] == ["1", "", "", ""]
     assert made.boxes[0].title == "original: face 0.51, object vanished"
+
+
+@pytest.mark.parametrize(
+    ("there", "said"), [(0.31, "0.31 on the other arm"), (0.0, "none on the other arm")]
+)
+def test_a_vanished_object_is_told_with_the_score_that_is_left(there: float, said: str) -> None:
+    vanished = {**OBJECTS["boxes"]["original"][1], "there": there}
+    made = table(original=[vanished])
+    assert made.rows[0].kind == f"object vanished ({said})"
+    assert made.boxes[0].title == f"original: face 0.51, object vanished ({said})"
 
 
 def test_boxes_lie_in_percent_of_the_picture() -> None:

@@ -83,6 +83,25 @@ def test_the_figures_are_those_of_the_document(document: Document, page: str) ->
     assert document["devices"][0]["provenance"]["runtime_version"] in text
 
 
+def test_searching_and_refining_are_apart(document: Document, rendered: Render) -> None:
+    assert "refining" not in Parsed(rendered()).text
+    document["totals"] |= {
+        "queries": 597,
+        "device_queries": 150,
+        "wall_seconds": 8.0,
+        "refine_seconds": 198.0,
+        "refined": 40,
+        "refine_queries": 24200,
+        "refine_device_queries": 420,
+        "shrink_queries": 24160,
+        "shrink_device_queries": 380,
+        "shrink_seconds": 198.0,
+    }
+    text = " ".join(Parsed(rendered()).text.split())
+    assert "searching 8.0 s 597 queries, 150 on the device" in text
+    assert "refining 198.0 s 24,200 queries, 420 on the device: shrinking 24,160 in 198.0 s" in text
+
+
 def test_every_picture_says_what_it_is(document: Document, page: str) -> None:
     images = Parsed(page).all("img")
     assert len(images) == 3 * len(document["findings"]) + len(document["deviating_seeds"])
@@ -145,6 +164,7 @@ def test_what_explain_found_is_shown(document: Document, rendered: Render) -> No
     found = ExplanationView(
         "kernel (delegate)",
         why="only XNNPACK decides so",
+        next_step="`edgeflare conform` tells which operators are wrong",
         onset="Device and twin part at 1 CONV_2D",
         votes=(("twin, builtin", "ankle boot"), ("device", "the same")),
         layers=(
@@ -156,7 +176,11 @@ def test_what_explain_found_is_shown(document: Document, rendered: Render) -> No
     page = rendered({first["seed_id"]: found})
     text = Parsed(page).text
     assert text.count("Verdict: kernel (delegate).") == 1
-    assert "Only XNNPACK decides so. Device and twin part at 1 CONV_2D." in text
+    assert (
+        "Only XNNPACK decides so. Device and twin part at 1 CONV_2D. Next: edgeflare conform tells"
+        " which operators are wrong." in text
+    )
+    assert "<code>edgeflare conform</code> tells" in page
     assert "Along 3 operators: up, device and twin, at most 12.0 quantization units" in text
     assert "twin, builtin ankle boot device the same" in text
     assert page.count('class="divergence"') == 1
@@ -178,6 +202,23 @@ def test_a_verdict_alone_is_enough(document: Document, rendered: Render) -> None
     assert "Verdict: compression." in Parsed(page).text
     assert 'class="divergence"' not in page
     assert "Who decided what" not in page
+
+
+def test_equal_verdicts_are_counted_once_those_that_name_a_layer_first(
+    document: Document, rendered: Render
+) -> None:
+    ids = [one["seed_id"] for one in document["findings"][:4]]
+    nowhere = "It begins in no single layer: 3 CONV_2D {}%"
+    known = {
+        seed_id: ExplanationView("compression", onset=nowhere.format(seed_id)) for seed_id in ids
+    }
+    known[ids[2]] = ExplanationView("kernels", onset="Device and twin part at 1 ADD")
+    text = Parsed(rendered(known)).text
+    first, second = (
+        "1 of 4: kernels. Device and twin part at 1 ADD.",
+        "3 of 4: compression. It begins in no single layer.",
+    )
+    assert 0 < text.index(first) < text.index(second)
 
 
 def test_refinement_is_shown_before_and_after(document: Document, rendered: Render) -> None:

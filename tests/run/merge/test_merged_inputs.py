@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import pytest
 
+from edgeflare.record.folder_contents import write_atomically
 from edgeflare.run.merge.merge_runs import merge_runs
+from kills import Kill, killed_at_each, put_notes, require_notes
 from merged_parts import MergedParts, change_journal, copied, merged
 from run_content import content_differences, run_content
 
@@ -111,11 +114,32 @@ def test_what_lies_at_out_is_replaced_once_all_is_merged(
     parts: MergedParts, tmp_path: Path
 ) -> None:
     out = copied(parts.screening, tmp_path / "out")
-    (out / "report.html").write_text("of the run before")
+    write_atomically(out / "report.html", b"of the run before")
     merge_runs(parts.singles, out, overwrite=True)
     assert content_differences(run_content(out), parts.whole) == []
     assert not (out / "report.html").exists()
     assert sorted(path.name for path in tmp_path.iterdir()) == ["out"]
+
+
+def test_a_merge_that_is_killed_costs_nothing_of_the_users_and_is_made_again(
+    parts: MergedParts, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    merge = partial(merge_runs, parts.singles, overwrite=True)
+
+    def prepare(folder: Path) -> Callable[[], object]:
+        put_notes(copied(parts.screening, folder / "out"))
+        return partial(merge, folder / "out")
+
+    def next_command(folder: Path, _: Kill) -> None:
+        require_notes(folder / "out")
+        merge(folder / "out")
+        require_notes(folder / "out")
+        assert [one.name for one in folder.iterdir()] == ["out"]
+        differences = content_differences(run_content(folder / "out"), parts.whole)
+        assert differences == ["inputs.findings/mine.txt"]  # the user's
+        assert len(capsys.readouterr().err.splitlines()) <= 1
+
+    assert killed_at_each(tmp_path, prepare, next_command, every=11) > 15
 
 
 def test_a_file_that_no_row_names_is_left(parts: MergedParts, tmp_path: Path) -> None:

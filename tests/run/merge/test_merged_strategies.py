@@ -70,7 +70,7 @@ def test_parts_are_the_whole_and_other_seeds_are_handed_to_those_that_say_so(
 @pytest.mark.whitebox
 def test_parts_of_a_search_by_gradients_are_the_whole(tmp_path: Path) -> None:
     pytest.importorskip("jax", reason="needs the extra whitebox")
-    command = ("search", EXAMPLE, "--strategy", "gradient", "--limit", "2", "--fail-on", "none")
+    command = ("search", EXAMPLE, "--strategy", "gradient", "--first", "2", "--fail-on", "none")
     asked: dict[str, tuple[str, ...]] = {
         "whole": (),
         "one": ("--seed-ids", "0"),

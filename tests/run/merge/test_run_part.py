@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
+from edgeflare.record.folder_lock import lock_folder
 from edgeflare.run.merge.merge_runs import merge_runs
-from edgeflare.run.run_lock import lock_run
 from edgeflare.run.same_run import OtherHostError
 from merged_parts import MergedParts, about_of, copied, merged, note_about
 
@@ -41,7 +41,9 @@ def other_outputs(about: About) -> About:
 
 
 def held_out_inputs(about: About) -> About:
-    return {"test": {"path": "t.npz", "images": 2, "sha256": 64 * "b", "labels": None}}
+    return {
+        "test": {"path": "t.npz", "images": 2, "sha256": 64 * "b", "labels": None, "targets": None}
+    }
 
 
 CHANGES: dict[str, tuple[Callable[[About], About], str]] = {
@@ -53,7 +55,7 @@ CHANGES: dict[str, tuple[Callable[[About], About], str]] = {
     "coverage": (another_plan(coverage=[0.5]), "with --coverage none in the one and 0.5 in the"),
     "kernels": (other_kernels, "with kernels builtin in the one and xnnpack in the other"),
     "version": (lambda _: {"version": "0.9"}, "the version of edgeflare differs (test, 0.9)"),
-    "seeds": (lambda _: {"all_seeds": 11}, "the number of seeds differs"),
+    "seeds": (lambda _: {"all_seeds": 11}, "the choice of seeds differs"),
     "devices": (lambda about: {"devices": 2 * about["devices"]}, "the number of devices differs"),
     "screening": (
         lambda _: {"screening": 64 * "c"},
@@ -166,7 +168,7 @@ def test_a_part_that_is_being_worked_on_is_refused(
     parts: MergedParts, tmp_path: Path, refusal: Refusal
 ) -> None:
     other = copied(parts.single(1), tmp_path / "other")
-    lock = lock_run(other)
+    lock = lock_folder(other)
     try:
         said = refusal(merged, [parts.single(0), other], tmp_path / "merged")
     finally:

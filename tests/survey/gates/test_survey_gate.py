@@ -107,12 +107,12 @@ def test_an_accuracy_drop_without_an_original_is_refused() -> None:
         require_decidable(parse_gate("accuracy-drop<0.1"), CELLS, SETS, inputs)
 
 
-def test_an_accuracy_drop_of_answers_that_are_no_classes_is_refused() -> None:
-    inputs = _inputs(answers="detection")
-    said = "answers of detection are no classes: there are rate, rate-with-ties, kernel-rate"
-    with pytest.raises(UserError, match=said):
-        require_decidable(parse_gate("accuracy-drop<0.1"), CELLS, SETS, inputs)
-    require_decidable(parse_gate("rate<0.1"), CELLS, SETS, inputs)
+def test_an_accuracy_drop_of_other_tasks_needs_targets() -> None:
+    gate = parse_gate("accuracy-drop<0.1")
+    with pytest.raises(UserError, match=r"no input has a target: .* an array `targets`"):
+        require_decidable(gate, CELLS, SETS, _inputs(classes=False))
+    known = _inputs(classes=False, labelled=np.asarray([True, False]))
+    require_decidable(gate, CELLS, SETS, known)
 
 
 def _inputs(**given: Any) -> GatedInputs:

@@ -15,7 +15,22 @@ CELLS = 3
 
 def row(item: int, strength: float | None, kind: str | None = "deviation") -> DeviceRow:
     deviates = kind is not None
-    return DeviceRow(item, deviates, False, False, False, False, kind, strength, 1, None, 0.0)
+    return DeviceRow(
+        item,
+        deviates,
+        False,
+        False,
+        False,
+        False,
+        False,
+        kind,
+        strength,
+        1,
+        None,
+        0.0,
+        False,
+        None,
+    )
 
 
 rows = st.lists(

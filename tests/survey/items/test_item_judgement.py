@@ -11,10 +11,13 @@ from edgeflare.core.arm import Arm
 from edgeflare.core.evaluated_query import EvaluatedQuery
 from edgeflare.core.goal import Find, Goal
 from edgeflare.core.outcome import Outcome
+from edgeflare.core.tensor import Tensor
+from edgeflare.core.truths import Truths
 from edgeflare.run.survey_rows import NO_DECISION
 from edgeflare.survey.items.item_judgement import ItemJudgement
+from edgeflare.tasks.classification import ClassDecoder
 
-JUDGEMENT = ItemJudgement(Goal(), choices=3)
+JUDGEMENT = ItemJudgement(Goal(ties=True), choices=3)
 
 
 def answer(*probabilities: float, tied: bool = False, failure: Failure | None = None) -> Answer:
@@ -77,10 +80,22 @@ def test_the_device_deviates_as_the_twin_does() -> None:
     assert (row.deviates, row.kernel) == (True, False)
 
 
-def test_a_deviation_by_a_tie_is_no_finding() -> None:
+def test_a_deviation_by_a_tie_is_a_finding_and_told_apart() -> None:
     row = JUDGEMENT.of_device(5, asked(original=SECOND, twin=SECOND, device=TIED))
     assert (row.deviates, row.deviates_tied, row.kernel_tied) == (True, True, True)
-    assert row.kind is None
+    assert (row.tied, row.kind) == (True, "deviation")
+
+
+def test_a_failure_that_the_twin_shares_is_not_by_kernels() -> None:
+    nan, crash = answer(failure="invalid-output"), answer(failure="crash")
+    shared = JUDGEMENT.of_device(5, asked(original=FIRST, twin=nan, device=nan))
+    assert (shared.deviates, shared.kernel, shared.failed) == (True, False, True)
+    another = JUDGEMENT.of_device(5, asked(original=FIRST, twin=nan, device=crash))
+    alone = JUDGEMENT.of_device(5, asked(original=FIRST, twin=FIRST, device=nan))
+    mended = JUDGEMENT.of_device(5, asked(original=FIRST, twin=nan, device=FIRST))
+    assert another.kernel
+    assert alone.kernel
+    assert mended.kernel
 
 
 def test_a_failure_of_the_device_is_a_deviation_that_hangs_on_no_tie() -> None:
@@ -109,3 +124,18 @@ def test_without_an_original_kernels_alone_are_judged() -> None:
 def test_a_twin_that_fails_has_no_margin() -> None:
     row = JUDGEMENT.of_host(0, 0, asked(original=FIRST, twin=answer(failure="invalid-output")))
     assert (row.margin, row.compression, row.compression_tied) == (0.0, True, False)
+
+
+def test_who_is_right_is_said_of_each_item_of_an_input() -> None:
+    decoder = ClassDecoder(Tensor("scores", (1, 3), "float32"), "logits")
+    judgement = ItemJudgement(Goal(), 3, Truths(decoder, [1, 7, 0], None))
+    evaluated = asked(original=FIRST, twin=SECOND, device=FIRST)
+    for item, rights in (
+        (0, (False, True, False)),
+        (4, (False, False, False)),
+        (5, (True, False, True)),
+    ):
+        host, device = judgement.of_host(item, 0, evaluated), judgement.of_device(item, evaluated)
+        assert host.known == (item != 4)
+        assert (host.original_right, host.twin_right, device.device_right) == rights
+        assert device.device_truth_distance is None

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 
+from edgeflare.core.seed_choice import ALL_SEEDS, SeedChoice
 from edgeflare.core.seeds import Seeds
 from edgeflare.errors import UserError
 from edgeflare.survey.items.surveyed_inputs import (
@@ -17,9 +19,9 @@ from edgeflare.survey.items.surveyed_inputs import (
 )
 
 
-def inputs(count: int, first: int = 0) -> Seeds:
+def inputs(count: int, first: int = 0, suffix: str = "") -> Seeds:
     values = np.arange(first, first + count * 4).reshape(count, 2, 2)
-    return Seeds(values, None, tuple(f"{at}.png" for at in range(count)))
+    return Seeds(values, None, tuple(f"{at}{suffix}" for at in range(count)))
 
 
 def saved(folder: Path, **arrays: object) -> Path:
@@ -52,24 +54,30 @@ def test_inputs_are_told_apart_by_their_values() -> None:
 
 def test_words_of_an_array_are_groups(tmp_path: Path) -> None:
     path = saved(tmp_path, who=np.array(["old", "young", "old"]))
-    groups = read_groups(path, inputs(3), "who", None)
+    groups = read_groups(path, inputs(3), "who", ALL_SEEDS)
     assert groups.names == ("old", "young")
     assert groups_of(groups) == ["old", "young", "old"]
 
 
 def test_numbers_are_ordered_by_their_size(tmp_path: Path) -> None:
     path = saved(tmp_path, age=np.array([10, 9, -1, 9]))
-    assert read_groups(path, inputs(4), "age", None).names == ("-1", "9", "10")
+    assert read_groups(path, inputs(4), "age", ALL_SEEDS).names == ("-1", "9", "10")
 
 
 def test_numbers_of_any_length_are_groups(tmp_path: Path) -> None:
     path = saved(tmp_path, who=np.array(["9" * 5000, "10", "9", "9"]))
-    assert read_groups(path, inputs(4), "who", None).names == ("9", "10", "9" * 5000)
+    assert read_groups(path, inputs(4), "who", ALL_SEEDS).names == ("9", "10", "9" * 5000)
 
 
 def test_a_limit_takes_the_first_groups(tmp_path: Path) -> None:
     path = saved(tmp_path, who=np.array(["b", "a", "b", "c"]))
-    assert read_groups(path, inputs(3), "who", 3).names == ("a", "b")
+    assert read_groups(path, inputs(3), "who", SeedChoice(first=3)).names == ("a", "b")
+
+
+def test_an_input_that_a_limit_takes_has_the_group_of_its_place_in_the_file(tmp_path: Path) -> None:
+    path = saved(tmp_path, who=np.array(["b", "a", "b", "c", "b"]))
+    some = replace(inputs(3), names=("0", "3", "4"))
+    assert groups_of(read_groups(path, some, "who", SeedChoice(limit=3))) == ["b", "c", "b"]
 
 
 def test_a_folder_has_a_table_of_groups(tmp_path: Path) -> None:
@@ -78,7 +86,7 @@ def test_a_folder_has_a_table_of_groups(tmp_path: Path) -> None:
     (tmp_path / "groups.csv").write_text(
         "name,skin\n1.png,dark\n0.png,light\n2.png,dark\n3.png,gray\n"
     )
-    groups = read_groups(tmp_path, inputs(3), "skin", 3)
+    groups = read_groups(tmp_path, inputs(3, suffix=".png"), "skin", SeedChoice(first=3))
     assert groups_of(groups) == ["light", "dark", "dark"]
 
 
@@ -100,4 +108,4 @@ def test_what_is_no_column_of_groups_is_refused(
 ) -> None:
     path = saved(tmp_path, **arrays)
     with pytest.raises(UserError, match=said):
-        read_groups(path, inputs(2), "who", None)
+        read_groups(path, inputs(2), "who", ALL_SEEDS)

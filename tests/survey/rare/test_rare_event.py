@@ -15,7 +15,7 @@ from edgeflare.core.outcome import Outcome
 from edgeflare.survey.rare.rare_event import RareEvent
 
 SCORES = st.lists(st.integers(-20, 20), min_size=3, max_size=3)
-STRENGTHS = st.sampled_from([0.0, 0.05, 0.3])
+STRENGTHS = st.sampled_from([None, 0.0, 0.05, 0.3])
 REFERENCES = st.sampled_from([Arm.ORIGINAL, Arm.TWIN])
 
 
@@ -36,7 +36,7 @@ def outcome(original: Answer, twin: Answer, device: Answer) -> Outcome:
 
 @given(SCORES, SCORES, STRENGTHS)
 def test_the_host_foretells_what_a_device_like_the_twin_does(
-    original: list[int], twin: list[int], strength: float
+    original: list[int], twin: list[int], strength: float | None
 ) -> None:
     event = RareEvent(Arm.ORIGINAL, strength)
     tenths = [[score / 10 for score in one] for one in (original, twin)]
@@ -46,25 +46,30 @@ def test_the_host_foretells_what_a_device_like_the_twin_does(
 
 @given(SCORES, SCORES, STRENGTHS)
 def test_of_kernels_the_host_foretells_nothing(
-    twin: list[int], device: list[int], strength: float
+    twin: list[int], device: list[int], strength: float | None
 ) -> None:
     event = RareEvent(Arm.TWIN, strength)
     told = outcome(answer(0, 0, 0), answer(*twin), answer(*device))
     assert event.level(told) >= 0.0
-    if answer(*twin).tied:
+    if answer(*twin).tied and strength is not None:
         assert event.level(told) == inf
 
 
 @given(SCORES, SCORES, SCORES, STRENGTHS, REFERENCES)
-def test_an_event_is_a_strict_deviation_above_the_strength(
-    original: list[int], twin: list[int], device: list[int], strength: float, reference: Arm
+def test_an_event_is_any_deviation_or_a_strict_one_above_the_strength(
+    original: list[int],
+    twin: list[int],
+    device: list[int],
+    strength: float | None,
+    reference: Arm,
 ) -> None:
     told = outcome(answer(*original), answer(*twin), answer(*device))
     one, other = told[reference], told[Arm.DEVICE]
-    strict = one.differs(other) and not one.differs_by_tie(other)
-    assert RareEvent(reference).happened(told) == strict
-    above = strict and (one.strength_against(other) or 0.0) > strength
-    assert RareEvent(reference, strength).happened(told) == above
+    expected = one.differs(other)
+    if strength is not None:
+        strict = expected and not one.differs_by_tie(other)
+        expected = strict and (one.strength_against(other) or 0.0) > strength
+    assert RareEvent(reference, strength).happened(told) == expected
 
 
 @given(SCORES, st.integers(1, 5))
@@ -90,9 +95,9 @@ def test_a_device_that_fails_is_an_event(reference: Arm) -> None:
 
 
 @pytest.mark.parametrize("reference", [Arm.ORIGINAL, Arm.TWIN])
-@pytest.mark.parametrize("strength", [0.0, 0.1])
+@pytest.mark.parametrize("strength", [None, 0.0, 0.1])
 def test_the_event_is_nearer_where_the_original_nearly_decides_it(
-    reference: Arm, strength: float
+    reference: Arm, strength: float | None
 ) -> None:
     twin, event = answer(1.0, 0.6, 0.0), RareEvent(reference, strength)
     levels = [

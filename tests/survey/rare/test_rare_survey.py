@@ -127,9 +127,9 @@ def test_the_original_is_asked_for_levels_where_there_is_one(opened: OpenedPair)
 
 
 def test_the_headline_is_about_the_original(opened: OpenedPair) -> None:
-    assert headline_event(opened) == RareEvent(Arm.ORIGINAL, 0.0)
+    assert headline_event(opened) == RareEvent(Arm.ORIGINAL)
     pair = replace(opened.pair, original=None)
-    assert headline_event(replace(opened, pair=pair)) == RareEvent(Arm.TWIN, 0.0)
+    assert headline_event(replace(opened, pair=pair)) == RareEvent(Arm.TWIN)
 
 
 def test_each_batch_for_the_device_waits_until_it_is_cool(opened: OpenedPair) -> None:

@@ -17,6 +17,7 @@ from constructed_surveys import (
     drawn_sample,
     whole_sample,
     with_distances,
+    with_targets,
     without_original,
 )
 from edgeflare.survey.estimate.rate import Rate
@@ -60,10 +61,10 @@ def items_of(facts: SurveyFacts, one: SurveySlice) -> Flags:
 
 def test_where_all_were_asked_rates_are_counts(facts: SurveyFacts, rates: SurveyRates) -> None:
     flags = {
-        "deviation": facts.deviates & ~facts.deviates_tied,
-        "deviation_with_ties": facts.deviates,
-        "kernel": facts.kernel & ~facts.kernel_tied,
-        "kernel_with_ties": facts.kernel,
+        "deviation": facts.deviates,
+        "deviation_strict": facts.deviates & ~facts.deviates_tied,
+        "kernel": facts.kernel,
+        "kernel_strict": facts.kernel & ~facts.kernel_tied,
         "failed": facts.failed,
     }
     slices = list(all_slices(rates))
@@ -78,10 +79,10 @@ def test_where_all_were_asked_rates_are_counts(facts: SurveyFacts, rates: Survey
             found = getattr(one, name)
             assert (found.items, found.asked, found.seen) == (items, items, count)
             assert (found.estimate, found.low, found.high) == pytest.approx((share,) * 3)
-        count = int((facts.compression & ~facts.compression_tied & chosen).sum())
-        assert one.compression == Share(count / items, count, items)
         count = int((facts.compression & chosen).sum())
-        assert one.compression_with_ties == Share(count / items, count, items)
+        assert one.compression == Share(count / items, count, items)
+        count = int((facts.compression & ~facts.compression_tied & chosen).sum())
+        assert one.compression_strict == Share(count / items, count, items)
 
 
 def test_accuracy_is_that_of_the_labelled_inputs(facts: SurveyFacts, rates: SurveyRates) -> None:
@@ -98,6 +99,11 @@ def test_accuracy_is_that_of_the_labelled_inputs(facts: SurveyFacts, rates: Surv
         assert accuracy.original.share == pytest.approx(original)
         assert accuracy.twin.share == pytest.approx(twin)
         assert accuracy.device.estimate == pytest.approx(device)
+        lost = int((facts.original_right & ~facts.device_right & chosen).sum())
+        gained = int((facts.device_right & ~facts.original_right & chosen).sum())
+        assert (accuracy.harmed.seen, accuracy.helped.seen) == (lost, gained)
+        change = accuracy.harmed.estimate - accuracy.helped.estimate
+        assert accuracy.drop.estimate == pytest.approx(change)
         assert accuracy.drop.estimate == pytest.approx(original - device)
 
 
@@ -115,7 +121,7 @@ def test_of_several_devices_each_has_its_own_inputs() -> None:
     facts = constructed_facts(devices=("phone", "board"))
     rates = survey_rates(facts, whole_sample(facts), 0.95)
     assert [one.device for one in rates.by_device.slices] == ["phone", "board"]
-    deviates = facts.deviates & ~facts.deviates_tied & (facts.cell > 0)
+    deviates = facts.deviates & (facts.cell > 0)
     for at, one in enumerate(rates.by_device.slices):
         mine = facts.input % 2 == at
         assert one.deviation is not None
@@ -140,6 +146,17 @@ def test_inputs_that_are_surveyed_unchanged_only_are_all_there_is() -> None:
     assert replace(rates.unchanged.deviation, alone=None) == rates.overall.deviation
     assert rates.by_condition.slices == rates.by_severity.slices == ()
     assert len(rates.by_cell.slices) == 1
+
+
+@pytest.mark.parametrize("conditions", [(), CONDITIONS[:1]])
+def test_a_part_that_is_all_there_is_has_the_interval_of_all(conditions: tuple[str, ...]) -> None:
+    facts = constructed_facts(conditions=conditions)
+    sample = drawn_sample(facts, 0.3)
+    rates = survey_rates(as_asked(facts, sample), sample, 0.95)
+    one = rates.by_condition.slices[0] if conditions else rates.unchanged
+    assert one.items == rates.overall.items
+    assert one.deviation == rates.overall.deviation
+    assert one.accuracy == rates.overall.accuracy
 
 
 def test_intervals_of_a_table_hold_together(rates: SurveyRates) -> None:
@@ -186,15 +203,29 @@ def test_the_twin_foretells_compression_and_no_kernels(facts: SurveyFacts) -> No
     assert one.accuracy.device.estimate == pytest.approx(one.accuracy.twin.share)
 
 
+def test_what_a_device_harms_the_other_way_round_is_helped(
+    facts: SurveyFacts, rates: SurveyRates
+) -> None:
+    swapped = replace(facts, original_right=facts.device_right, device_right=facts.original_right)
+    now = survey_rates(swapped, whole_sample(facts), 0.95).overall.accuracy
+    before = rates.overall.accuracy
+    assert now is not None
+    assert before is not None
+    assert now.helped.seen == before.harmed.seen > 0
+    assert now.harmed.seen == before.helped.seen
+
+
 def test_without_an_original_kernels_alone_are_judged(facts: SurveyFacts) -> None:
     alone = without_original(facts)
     one = survey_rates(alone, whole_sample(alone), 0.95).overall
-    assert one.deviation is one.deviation_with_ties is None
-    assert one.compression is one.compression_with_ties is None
+    assert one.deviation is one.deviation_strict is None
+    assert one.compression is one.compression_strict is None
     assert isinstance(one.kernel, Rate)
     assert one.accuracy is not None
     assert (one.accuracy.original, one.accuracy.drop) == (None, None)
     assert 0.0 < one.accuracy.device.estimate < one.accuracy.twin.share
+    lost = one.accuracy.twin.share - one.accuracy.device.estimate
+    assert one.accuracy.harmed.estimate - one.accuracy.helped.estimate == pytest.approx(lost)
 
 
 def test_a_task_that_measures_distances_has_their_means(facts: SurveyFacts) -> None:
@@ -218,3 +249,26 @@ def test_a_task_that_measures_distances_has_their_means(facts: SurveyFacts) -> N
     assert lone.device.estimate == pytest.approx(
         np.nanmean(measured.device_distance[measured.cell > 0])
     )
+
+
+def test_distances_from_targets_are_means_over_the_items_that_have_them() -> None:
+    facts = with_targets(constructed_facts())
+    overall = survey_rates(facts, whole_sample(facts), 0.95).overall
+    assert overall.accuracy is not None
+    far = overall.accuracy.distance
+    assert far is not None
+    chosen = items_of(facts, overall) & facts.labelled
+    for mean, values in (
+        (far.original, facts.original_truth_distance),
+        (far.twin, facts.twin_truth_distance),
+    ):
+        assert values is not None
+        assert mean == pytest.approx(values[chosen].mean())
+    drawn = drawn_sample(facts, 0.4, rng_seed=1)
+    some = survey_rates(as_asked(facts, drawn), drawn, 0.95).overall.accuracy
+    assert some is not None
+    assert some.distance is not None
+    assert some.distance.twin == far.twin
+    assert far.device is not None
+    assert some.distance.device is not None
+    assert some.distance.device.low < far.device.estimate < some.distance.device.high

@@ -61,7 +61,7 @@ def resumed(run: Path) -> None:
 
 def derived(run: Path) -> None:
     """Do what a report does of a survey that was cut off."""
-    assert derive_unwritten_survey(RunDirectory(run), None)["items"] == 144
+    assert derive_unwritten_survey(RunDirectory(run))["items"] == 144
 
 
 def test_a_journal_that_nobody_changed_is_sound(surveyed: Path) -> None:
@@ -137,7 +137,7 @@ def test_a_number_of_vouched_draws_that_is_none_is_damage(
     vouched: Any, surveyed: Path, tmp_path: Path
 ) -> None:
     run = changed(surveyed, tmp_path / "run")
-    with closing(Journal.open(run / "run.db")) as journal:
+    with closing(Journal.reopen(run / "run.db")) as journal:
         journal.note(VOUCHED_KEY, vouched)
     with pytest.raises(UserError, match=r"run\.db is damaged \(it vouches for "):
         resumed(run)

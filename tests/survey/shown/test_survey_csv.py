@@ -13,6 +13,7 @@ from constructed_surveys import (
     drawn_sample,
     rare_entry,
     with_distances,
+    with_targets,
     without_original,
 )
 from edgeflare.survey.shown.survey_csv import COLUMNS, survey_csv
@@ -45,6 +46,18 @@ def test_what_is_null_stays_empty() -> None:
     empty = ("deviation", "deviation_low", "deviation_seen", "compression", "labelled")
     assert {first[name] for name in (*empty, "device_accuracy", "twin_distance")} == {""}
     assert float(first["device_distance"]) > 0
+
+
+def test_how_far_arms_are_from_targets_is_beside_their_accuracy() -> None:
+    facts = with_targets(constructed_facts())
+    document = constructed_document(facts, drawn_sample(facts, 0.3))
+    first = next(csv.DictReader(io.StringIO(survey_csv(document))))
+    accuracy = document["overall"]["accuracy"]
+    assert float(first["accuracy_drop"]) == accuracy["drop"]["estimate"]
+    far = accuracy["distance"]
+    for name in ("original", "twin"):
+        assert float(first[f"{name}_truth_distance"]) == far[name]
+    assert float(first["device_truth_distance_high"]) == far["device"]["high"]
 
 
 @pytest.mark.parametrize("name", ["=cmd()", "+1"])

@@ -12,6 +12,7 @@ from constructed_surveys import (
     constructed_facts,
     drawn_sample,
     with_distances,
+    with_targets,
     without_original,
 )
 from edgeflare.survey.rates.rate_words import interval, percent, points
@@ -19,6 +20,7 @@ from edgeflare.survey.shown.survey_tables import (
     baseline_table,
     group_tables,
     slice_table,
+    truth_columns,
     worst_first,
 )
 from edgeflare.survey.survey_document import survey_document
@@ -32,7 +34,7 @@ def test_a_slice_has_its_rates_in_its_row() -> None:
     assert row == {
         "": "over all",
         "deviates": interval(one["deviation"]),
-        "with ties": interval(one["deviation_with_ties"]),
+        "without ties": interval(one["deviation_strict"]),
         "by kernels": interval(one["kernel"]),
         "by compression": percent(one["compression"]["share"]),
         "failed": interval(one["failed"]),
@@ -40,6 +42,8 @@ def test_a_slice_has_its_rates_in_its_row() -> None:
         "twin right": percent(one["accuracy"]["twin"]["share"]),
         "device right": interval(one["accuracy"]["device"]),
         "drop, points": points(one["accuracy"]["drop"]),
+        "harmed": interval(one["accuracy"]["harmed"]),
+        "helped": interval(one["accuracy"]["helped"]),
         "items": "360",
         "asked": "360",
     }
@@ -70,9 +74,20 @@ def test_columns_that_say_nothing_are_left_out() -> None:
     one["failed"]["seen"] = 0
     table = slice_table(document, "All", [one], left_out=("items",))
     assert tuple(table.header) == (
-        "", "with ties", "by kernels", "mean IoU to the device", "asked",
+        "", "without ties", "by kernels", "mean IoU to the device", "asked",
     )  # fmt: skip
     assert slice_table(document, "None", []).rows == []
+
+
+def test_how_far_arms_are_from_targets_has_columns_of_its_own() -> None:
+    document = constructed_document(with_targets(constructed_facts()))
+    table = slice_table(document, "All", [document["overall"]])
+    row = dict(zip(table.header, table.rows[0], strict=True))
+    far = document["overall"]["accuracy"]["distance"]
+    assert row["mean IoU, original"] == f"{far['original']:.4g}"
+    assert row["mean IoU, device"] == f"{far['device']['estimate']:.4g}"
+    assert not set(truth_columns(document)) - set(row)
+    assert not truth_columns(constructed_document())
 
 
 def test_the_worst_slices_come_first() -> None:

@@ -27,7 +27,12 @@ from edgeflare.survey.shown.survey_terminal import (
     print_survey,
     short_tables,
 )
-from edgeflare.survey.shown.survey_words import field_sentence, headline, release_sentence
+from edgeflare.survey.shown.survey_words import (
+    accuracy_sentence,
+    field_sentence,
+    headline,
+    release_sentence,
+)
 
 
 def printed(document: dict[str, Any], width: int = 200) -> str:
@@ -38,8 +43,9 @@ def printed(document: dict[str, Any], width: int = 200) -> str:
 
 def test_the_headline_is_first_and_gates_follow_with_words() -> None:
     document = constructed_document()
-    first, field, second, *lines = printed(document).splitlines()
+    first, right, field, second, *lines = printed(document).splitlines()
     assert first.rstrip() == f"sneakers {headline(document)}"
+    assert right.rstrip() == accuracy_sentence(document)
     assert field.rstrip() == field_sentence(document)
     assert second.rstrip() == "Ended: the precision asked for was reached."
     assert lines[0].rstrip() == "✖ gate rate<0.01 is not held: the rate is above 1 %"

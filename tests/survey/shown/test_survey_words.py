@@ -11,6 +11,7 @@ import pytest
 from constructed_surveys import constructed_document, constructed_facts, without_original
 from edgeflare.survey.rates.rate_words import bounds, interval, percent, points
 from edgeflare.survey.shown.survey_words import (
+    accuracy_sentence,
     cut_off,
     ending,
     headline,
@@ -33,12 +34,16 @@ def document() -> dict[str, Any]:
     share = {"share": 0.9, "count": 900, "items": 1000}
     made["overall"] |= {
         "items": 47500,
-        "deviation": rate(0.0231, 0.0205, 0.026),
+        "deviation": rate(0.0231, 0.0205, 0.026, seen=12),
+        "deviation_strict": rate(0.0131, 0.0105, 0.016, seen=5),
         "accuracy": {
             "original": share,
             "twin": share,
             "device": rate(0.88, 0.87, 0.89),
             "drop": {"estimate": 0.02, "low": 0.01, "high": 0.03},
+            "harmed": rate(0.03, 0.02, 0.04),
+            "helped": rate(0.01, 0.0, 0.02),
+            "distance": None,
         },
     }
     return made | {"device_queries": 512}
@@ -80,11 +85,21 @@ def test_the_headline_has_rate_interval_inputs_conditions_and_queries(
 ) -> None:
     assert headline(document) == (
         "deviates on 2.31 % (2.05–2.60) of 500 images under 2 conditions in 3 severities"
-        " (47,500 items); 512 device queries"
+        " (47,500 items), of 12 deviations seen 7 by a tie; 512 device queries"
     )
 
 
+def test_the_accuracy_of_each_arm_stands_beside_harm_and_help(document: dict[str, Any]) -> None:
+    assert accuracy_sentence(document) == (
+        "Right by labels or targets: original 90.00 %, twin 90.00 %, device 88.00 %; the device"
+        " loses 3.00 % (2.00–4.00) that the original has right, and gains 1.00 % (0.00–2.00)."
+    )
+    document["overall"]["accuracy"] = None
+    assert accuracy_sentence(document) == ""
+
+
 def test_where_nothing_was_seen_the_headline_says_at_most(document: dict[str, Any]) -> None:
+    document["overall"]["deviation_strict"] = rate(0.0, 0.0, 0.006, seen=0)
     document["overall"]["deviation"] = rate(0.0, 0.0, 0.006, seen=0)
     assert headline(document).startswith("deviates on at most 0.60 % of 500 images under")
     document["overall"]["deviation"] = rate(0.0, 0.0, 0.0, seen=0)
@@ -95,10 +110,21 @@ def test_the_sentence_for_release_notes_names_device_and_model(document: dict[st
     assert release_sentence(document) == (
         "On board, sneakers decides differently from the original model on 2.31 % of 500 images"
         " under 2 conditions in 3 severities (47,500 items), with a 95 % interval of 2.05–2.60 %"
-        " (512 device queries). If the 500 images were drawn at random from the field, the rate"
-        " there lies within 1.12–3.91 %. Its accuracy on those surveyed is 88.00 %, the original's"
+        " (512 device queries), of 12 deviations seen 7 by a tie. If the 500"
+        " images were drawn at random from the field, the rate there lies within 1.12–3.91 %. Its"
+        " accuracy on those surveyed is 88.00 %, the original's"
         " 90.00 %: a drop of 2.00 points (1.00–3.00)."
     )
+
+
+def test_the_sentence_says_how_far_device_and_original_are_from_targets(
+    document: dict[str, Any],
+) -> None:
+    document["truth_measure"] = "mean IoU"
+    far = {"original": 0.91, "twin": 0.9, "device": {"estimate": 0.872, "low": 0.8, "high": 0.9}}
+    document["overall"]["accuracy"]["distance"] = far
+    said = release_sentence(document)
+    assert said.endswith(" Its mean IoU is 0.872 on average, the original's 0.91.")
 
 
 def test_several_devices_are_said_to_share_the_inputs(document: dict[str, Any]) -> None:
@@ -124,7 +150,7 @@ def test_the_sentence_says_what_so_few_inputs_leave_possible_in_the_field() -> N
         (("fog",), (3,), "60 images under 1 condition in 1 severity (60 items)"),
         (("fog",), (1, 3), "60 images under 1 condition in 2 severities (120 items)"),
         (("fog", "dark"), (5,), "60 images under 2 conditions in 1 severity (120 items)"),
-        ((), (), "60 images as they are;"),
+        ((), (), "60 images as they are, of "),
     ],
 )
 def test_inputs_conditions_severities_and_items_are_counted_apart(
@@ -141,7 +167,7 @@ def test_one_query_is_no_queries(document: dict[str, Any]) -> None:
 def test_without_an_original_the_twin_is_what_it_is_held_against() -> None:
     document = constructed_document(without_original(constructed_facts(conditions=())))
     assert headline(document).startswith("decides otherwise than its twin on ")
-    assert " images as they are; 420 device queries" in headline(document)
+    assert " by a tie; 420 device queries" in headline(document)
     assert "differently from the same file on the host on" in release_sentence(document)
     assert "accuracy" not in release_sentence(document)
     assert next(method_sentences(document)).startswith("The twin answered all 60 items")
@@ -153,6 +179,7 @@ def test_without_an_original_the_twin_is_what_it_is_held_against() -> None:
         ("precision", "the precision asked for was reached", False),
         ("all-items", "the device had been asked about every item", False),
         ("interrupt", "stopped by Ctrl-C before its end", True),
+        ("sigterm", "stopped by SIGTERM before its end", True),
         ("a full moon", "a full moon", False),
         (None, "", False),
     ],

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from detectors import ROWS, Row, answer_of, batch, detector_outputs_of, log_odds, objects_decoder
 from edgeflare.core.answer import Answer
 from edgeflare.core.tensor import RawBatch, Tensor
+from edgeflare.errors import UserError
 from edgeflare.tasks.detection.detected import DetectionRule, detected
 from edgeflare.tasks.detection.detection_answer import DetectionAnswer
 from edgeflare.tasks.detection.detection_task import Detection
@@ -275,3 +276,36 @@ def test_a_failed_arm_differs_by_its_failure_alone() -> None:
     assert well.strength_against(failed) is None
     assert well.margin(failed) == failed.margin(well) == 0.0
     assert not failed.equals(well)
+
+
+def test_the_objects_of_a_target_are_right_one_to_one() -> None:
+    unused = [np.nan] * 5
+    truth = DECODER.target(np.array([[*NEAR, 0], unused, [*FAR, 1]]))
+    both = answer_of(DECODER, row(FAR, 0.6, 1), row(NEAR, 0.9))
+    one = answer_of(DECODER, row(NEAR, 0.9))
+    assert (both.differs(truth), one.differs(truth)) == (False, True)
+    assert one.against_truth(truth) == pytest.approx(2 / 3)
+    nothing = DECODER.target(np.array([unused]))
+    assert (answer_of(DECODER).differs(nothing), one.differs(nothing)) == (False, True)
+    assert answer_of(DECODER).against_truth(nothing) == 1.0
+    assert one.against_truth(nothing) == 0.0
+
+
+def test_two_objects_of_a_target_may_overlap() -> None:
+    apart = tuple(side + 0.01 for side in NEAR)
+    truth = DECODER.target(np.array([[*NEAR, 0], [*apart, 0]]))
+    assert len(truth.detected.objects) == 2
+
+
+@pytest.mark.parametrize(
+    ("target", "said"),
+    [
+        ([[0.1, 0.1, 0.3, 0.3]], r"\(1, 4\), expected numbers \(objects, 5\)"),
+        ([[0.3, 0.1, 0.1, 0.3, 0.0]], "ends before it begins"),
+        ([[10.0, 10.0, 30.0, 30.0, 0.0]], "divide by its width and height"),
+        ([[0.1, 0.1, 0.3, 0.3, 0.5]], "classes are whole numbers"),
+    ],
+)
+def test_a_target_that_is_no_objects_is_refused(target: list[list[float]], said: str) -> None:
+    with pytest.raises(UserError, match=said):
+        DECODER.target(np.array(target))

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from msgspec import UNSET
+
 from detectors import answer_of, objects_decoder
 from edgeflare.core.answer_view import DetectionView
 
@@ -28,6 +30,15 @@ def test_views_mark_what_differs_among_the_compared_arms() -> None:
     }
     first = (view.boxes["original"] or ())[0]
     assert (first.box, first.score) == ((0.1, 0.1, 0.3, 0.3), 0.9)
+    assert [one.there for boxes in view.boxes.values() for one in boxes or ()] == [
+        *(0.4, UNSET),
+        *(UNSET, UNSET),
+        UNSET,
+    ]
+    (other,) = decoder.views(
+        {**answers, "device": answer_of(decoder, BIRD)}, ("original", "device")
+    )
+    assert [one.there for one in other.boxes["original"] or ()] == [0.0, UNSET]
     assert (view.threshold, view.overlap, view.classes) == (0.5, 0.5, ())
 
 

@@ -2,7 +2,9 @@ from __future__ import annotations
 
 import os
 import sys
+import warnings
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +16,7 @@ from numpy.typing import NDArray
 
 from detectors import Row, answer_of, batch, detector_outputs_of, objects_decoder
 from edgeflare.core.answer import Answer
+from edgeflare.core.task import OutputMaker
 from edgeflare.core.tensor import Tensor
 from edgeflare.models.pair_file import read_settings
 from edgeflare.tasks.detection.detection_answer import DetectionAnswer
@@ -166,6 +169,48 @@ def test_the_four_outputs_are_found_by_name_shape_or_what_they_hold(
 ) -> None:
     expected = [[0.9, 0.2, 0.1, 0.4, 0.3, 2], [0.7, 0.5, 0.5, 0.9, 0.7, 0]]
     assert post_processed(names, order) == pytest.approx(np.array(expected))
+
+
+GARBAGE = np.array([np.nan, -9e11, 374370.0], np.float32)
+
+
+def test_rows_beyond_the_count_may_hold_anything() -> None:
+    written = (
+        np.array([[0.1, 0.2, 0.3, 0.4], [9, 9, -9, -9], [0, 0, 1, 1]], np.float32),
+        np.array([1.0, 0.0, 0.0], np.float32),
+        np.array([0.9, 0.7, 0.8], np.float32),
+    )
+    arrays = [one[None, None].copy() for one in written]
+    arrays[0][0, 0, 1:] = GARBAGE[:2, None]
+    arrays[1][0, 0, 1:] = GARBAGE[1:]
+    arrays[2].view(np.uint32)[0, 0, 1:] = 0x7F800001  # a NaN that signals where it is converted
+    count = np.array([[1.0]], np.float32)
+    decoder = Detection(decoding="postprocess").decoder(
+        detector_outputs_of(*POST, sample=[*arrays, count])
+    )
+    garbage, clean = (
+        batch(POST, *some, count) for some in (arrays, [one[None, None] for one in written])
+    )
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        (answer,) = decoder.read(garbage)
+        kept = [decoder.reduced(one.outputs[0]) for one in (garbage, clean)]
+    assert answer.failure is None
+    assert decoded(answer) == pytest.approx(np.array([[0.9, 0.2, 0.1, 0.4, 0.3, 1]]))
+    np.testing.assert_array_equal(kept[0], kept[1])
+    for at in range(3):
+        arrays[at][0, 0, :1] = np.nan
+        (answer,) = decoder.read(batch(POST, *arrays, count))
+        assert answer.failure == "invalid-output"
+
+
+def test_the_operator_says_which_of_its_outputs_is_which() -> None:
+    order = (2, 0, 3, 1)
+    tensors = tuple(Tensor(f"classes_{at}", POST[at].shape, "float32") for at in order)
+    makers = tuple(OutputMaker(7, "TFLite_Detection_PostProcess", at) for at in order)
+    model = replace(detector_outputs_of(*tensors), makers=lambda: makers)
+    read_at = Detection(decoding="postprocess").decoder(model).read_at
+    assert [order[at] for at in read_at] == [0, 1, 2, 3]
 
 
 def test_the_background_is_no_object() -> None:

@@ -7,6 +7,9 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from numpy.typing import NDArray
 
+from edgeflare.core.tensor import Tensor
+from edgeflare.errors import UserError
+from edgeflare.tasks.clip_frames import ClipFrames
 from edgeflare.tasks.segmentation.mask_answer import (
     LOW_MEAN_IOU,
     MARGIN,
@@ -15,6 +18,7 @@ from edgeflare.tasks.segmentation.mask_answer import (
     MaskRule,
     is_tied,
 )
+from edgeflare.tasks.segmentation.mask_decoder import MaskDecoder
 from edgeflare.tasks.segmentation.mask_overlap import Mask, largest_region, mean_iou
 
 SHAPE = (6, 8)
@@ -213,3 +217,21 @@ def test_a_mask_takes_three_bytes_for_a_pixel() -> None:
     assert not large.scores.size
     assert not large.probabilities.size
     assert (large.chooses, large.counted, large.decision) == (True, False, 0)
+
+
+def test_pixels_of_a_target_that_have_no_class_do_not_count() -> None:
+    tensor = Tensor("mask", (1, ROWS, COLUMNS, 3), "float32")
+    decoder = MaskDecoder((tensor,), 0, "scores", 0.5, BOTH, ClipFrames())
+    mask = half().astype(np.int64)
+    right, wrong = answer(half(), BOTH), answer(half(columns=slice(0, 5)), BOTH)
+    truth = decoder.target(mask)
+    assert truth is not None
+    assert (right.differs(truth), wrong.differs(truth)) == (False, True)
+    assert wrong.against_truth(truth) == mean_iou(wrong.mask, half())
+    mask[0] = 255
+    truth = decoder.target(mask)
+    assert truth is not None
+    assert (wrong.differs(truth), wrong.against_truth(truth)) == (False, 1.0)
+    assert decoder.target(np.full(SHAPE, -1)) is None
+    with pytest.raises(UserError, match="expected a class for each of 6 x 8 pixels"):
+        decoder.target(np.zeros((8, 6), int))

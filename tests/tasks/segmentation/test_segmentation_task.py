@@ -30,11 +30,18 @@ CLASSES = Tensor("mask", (1, ROWS, COLUMNS, 3), "float32")
 INDEXES = Tensor("mask", (1, ROWS, COLUMNS), "int32")
 
 
-def outputs(*tensors: Tensor, frames: int = 0) -> ModelOutputs:
+PICTURES = ((ROWS, COLUMNS),)
+
+
+def outputs(
+    *tensors: Tensor, frames: int = 0, pictures: tuple[tuple[int, int], ...] = PICTURES
+) -> ModelOutputs:
     def no_sample(_seeds: int) -> RawBatch:
         raise AssertionError("masks need no sample")
 
-    return ModelOutputs("mask.tflite", tensors, frozenset(), frames, (), no_sample)
+    return ModelOutputs(
+        "mask.tflite", tensors, frozenset(), frames, (), no_sample, picture_sizes=pictures
+    )
 
 
 def decoder(tensor: Tensor, **keys: Any) -> MaskDecoder:
@@ -54,6 +61,17 @@ def test_the_class_of_a_pixel_has_its_largest_score(scores: NDArray[np.float32])
     third, second, first = np.moveaxis(np.sort(scores, axis=2), 2, 0)
     assert np.array_equal(answer.margins, first - second)
     assert third.shape == answer.mask.shape
+
+
+@given(arrays(np.float32, (ROWS, COLUMNS, 6), elements=st.integers(-2, 2)))
+def test_what_a_run_keeps_of_many_classes_is_read_alike(scores: NDArray[np.float32]) -> None:
+    one = decoder(Tensor("mask", (1, ROWS, COLUMNS, 6), "float32"))
+    reduced = one.reduced(scores).reshape(scores.shape)
+    (known,), (again,) = read(one, scores), read(one, reduced)
+    assert np.array_equal(known.mask, again.mask)
+    assert np.array_equal(known.margins, again.margins)
+    strict = known.margins.ravel() > 0
+    assert all(len(np.unique(pixel)) == 2 for pixel in reduced.reshape(-1, 6)[strict])
 
 
 @given(arrays(np.int8, (ROWS, COLUMNS)))
@@ -199,6 +217,7 @@ def test_models_that_see_one_class_alone_are_warned_of() -> None:
         ({"region": -1}, "region is -1; expected a number of pixels"),
         ({"overlap": 0.0}, "overlap and region are both 0"),
         ({"threshold": inf}, "threshold is inf; expected a finite number"),
+        ({"layout": "CHWN"}, "layout is 'CHWN'; expected 'NHWC' or 'NCHW'"),
         ({"pixels": "names"}, "pixels is 'names'; expected 'auto', 'scores' or 'classes'"),
         ({"ignore": 3}, "unknown key ignore"),
     ],
@@ -222,7 +241,7 @@ def test_values_out_of_their_range_are_refused(keys: dict[str, Any], said: str) 
         (INDEXES, {"threshold": 0.5}, "has classes: remove the key threshold"),
         (CLASSES, {"pixels": "classes"}, "has 3 numbers for each pixel: write pixels"),
         (Tensor("scores", (1, 10), "float32"), {}, r"fits none of the outputs: 'scores' \(1, 10\)"),
-        (Tensor("many", (1, 9, 9, 257), "float32"), {}, "fits none of the outputs"),
+        (Tensor("many", (1, 257, 9, 257), "float32"), {}, "fits none of the outputs"),
     ],
 )
 def test_outputs_that_do_not_go_with_the_keys_are_refused(
@@ -246,3 +265,73 @@ def test_two_models_are_a_pair_where_their_masks_are_alike(refusal: Callable[...
     assert "classes has 3 names, but the compressed model tells 2" in refusal(
         task.require_pair, None, one, ("a", "b", "c")
     )
+
+
+@given(arrays(np.float32, (2, ROWS, COLUMNS, 3), elements=st.integers(-2, 2)))
+def test_scores_that_come_first_are_read_as_those_that_come_last(
+    clips: NDArray[np.float32],
+) -> None:
+    """In what is read, what a run keeps and what is read of that again, also of clips and rows."""
+    first = np.ascontiguousarray(np.moveaxis(clips, -1, 1))
+    state = Tensor("state", (1, 2), "float32")
+    for frames in (0, 2):
+        held = (frames,) if frames else ()
+        tensor = Tensor("mask", (*held, 1, 3, ROWS, COLUMNS), "float32")
+        row = (state, tensor)
+        one = Segmentation().decoder(outputs(*row, frames=frames))
+        again = MaskDecoder.from_json(json.loads(json.dumps(one.to_json())))
+        values = [np.ones((1, 1, 2), np.float32), first[None] if frames else first[1:]]
+        packed = pack_rows(row, values)
+        (expected,) = read(decoder(CLASSES), clips[1])
+        for reader, kept in ((one, packed), (again, one.reduced(packed[0])[None])):
+            (answer,) = reader.read(RawBatch(kept))
+            assert answer.equals(expected)
+            assert isinstance(answer, MaskAnswer)
+            assert np.array_equal(answer.margins, expected.margins)
+
+
+@pytest.mark.parametrize(
+    ("shape", "pictures", "said", "size"),
+    [
+        ((1, 1, 256, 256), (), None, (256, 256, 2)),
+        ((1, 21, 513, 513), (), None, (513, 513, 21)),
+        ((1, 513, 513, 21), (), "NCHW", (513, 513, 21)),
+        ((1, 21, 65, 65), ((513, 513),), None, (65, 65, 21)),
+        ((1, 65, 65, 21), ((513, 513),), None, (65, 65, 21)),
+        ((1, 19, 33, 65), ((257, 513), (9, 9)), None, (33, 65, 19)),
+        ((1, 33, 65, 19), ((256, 512),), None, (33, 65, 19)),
+        ((1, 64, 65, 65), ((65, 65),), None, (65, 65, 64)),
+        ((1, 21, 65, 65), (), "NCHW", (65, 65, 21)),
+        ((1, 65, 65, 65), ((513, 513),), "NCHW", (65, 65, 65)),
+    ],
+)
+def test_the_layout_of_a_mask_is_that_of_the_pictures(
+    shape: tuple[int, ...],
+    pictures: tuple[tuple[int, int], ...],
+    said: Any,
+    size: tuple[int, int, int],
+) -> None:
+    tensor = Tensor("mask", shape, "float32")
+    one = Segmentation(layout=said).decoder(outputs(tensor, pictures=pictures))
+    assert (one.rows, one.columns, one.classes) == size
+
+
+@pytest.mark.parametrize(
+    ("shape", "pictures"),
+    [
+        ((1, 21, 65, 65), ()),
+        ((1, 65, 65, 65), ((65, 65),)),
+        ((1, 64, 65, 65), ((513, 513),)),
+        ((1, 21, 30, 65), ((513, 513),)),
+    ],
+)
+def test_a_mask_of_either_layout_is_asked_about(
+    shape: tuple[int, ...],
+    pictures: tuple[tuple[int, int], ...],
+    refusal: Callable[..., str],
+) -> None:
+    tensor = Tensor("mask", shape, "float32")
+    said = refusal(Segmentation().decoder, outputs(tensor, pictures=pictures))
+    _, first, second, third = shape
+    assert f"may be {first} x {second} pixels with {third} scores each, or {second} x" in said
+    assert 'layout = "NCHW" for the latter, under [task]' in said

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from edgeflare.core.answer import Answer
 from edgeflare.core.tensor import RawBatch, Tensor
+from edgeflare.errors import UserError
 from edgeflare.tasks.classification import softmax
 from edgeflare.tasks.transcript.transcript_answer import TranscriptAnswer
 from edgeflare.tasks.transcript.transcript_decoder import TranscriptDecoder
@@ -156,3 +157,16 @@ def test_what_the_strategies_ask_is_defined(first: Array, second: Array) -> None
 def test_a_long_answer_has_a_short_state() -> None:
     long: Answer = answer(np.zeros((600, 3), np.float32))
     assert long.state().shape == (512,)
+
+
+def test_the_text_of_a_target_is_right_word_for_word() -> None:
+    words = TranscriptSymbols(("a", "b", "_", " "), " ", 2)
+    tensor = Tensor("steps", (1, 5, 4), "float32")
+    decoder = TranscriptDecoder((tensor,), 0, words, "logits")
+    (read,) = decoder.read(RawBatch(path("ab ba", "ab_ ")[None]))
+    assert not read.differs(decoder.target(np.array("ab  ba")))
+    truth = decoder.target(np.array("ab ba b"))
+    assert read.differs(truth)
+    assert read.against_truth(truth) == pytest.approx(1 / 3)
+    with pytest.raises(UserError, match="expected a text for each seed"):
+        decoder.target(np.array([1, 2]))

@@ -126,6 +126,13 @@ def reshape(drawn: Drawn, name: str) -> int:
     return output
 
 
+def transpose(drawn: Drawn, name: str) -> int:
+    order = drawn.writer.tensor("order", (4,), "INT32", data=np.array([0, 3, 1, 2], np.int32))
+    output = drawn.like_input("output", (1, 4, 6, 6))
+    drawn.writer.operator(name, [drawn.input, order], [output], schema.TransposeOptionsT(), 2)
+    return output
+
+
 def of_two(drawn: Drawn, name: str) -> int:
     """The input and a function of it, so that the model has one input."""
     other = drawn.like_input("other", SHAPE)  # so that nothing but the operator rounds
@@ -189,6 +196,7 @@ BUILDERS: dict[str, Callable[[Drawn, str], int]] = {
     "RELU6": of_one,
     "RESHAPE": reshape,
     "SOFTMAX": of_one,
+    "TRANSPOSE": transpose,
 }
 
 VARIANTS = [("ADD", of_constant), ("MUL", of_constant), ("CONV_2D", grouped)]

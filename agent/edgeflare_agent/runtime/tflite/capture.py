@@ -32,16 +32,19 @@ def readable_tensors(interpreter: Any, nodes: Sequence[dict[str, Any]]) -> list[
     except (RuntimeError, ValueError) as error:
         words = " ".join(str(error).split())
         raise ModelRejected(f"it does not run when all tensors are kept: {words}") from error
-    known = {details["index"]: details for details in interpreter.get_tensor_details()}
     made = dict.fromkeys(
         int(index) for node in nodes if node["op_name"] != "DELEGATE" for index in node["outputs"]
     )
-    return [known[index] for index in made if _readable(interpreter, known[index])]
+    found = (_readable(interpreter, index) for index in made)
+    return [details for details in found if details is not None]
 
 
-def _readable(interpreter: Any, details: dict[str, Any]) -> bool:
+def _readable(interpreter: Any, index: int) -> dict[str, Any] | None:
+    """Return the details of a tensor; None where its values cannot be read."""
     try:
-        value = interpreter.get_tensor(details["index"])
-    except ValueError:
-        return False
-    return bool(value.dtype.kind in "biuf" and value.shape == tuple(details["shape"]))
+        details: dict[str, Any] = interpreter._get_tensor_details(index, 0)
+        value = interpreter.get_tensor(index)
+    except ValueError:  # also of a type that numpy lacks
+        return None
+    readable = value.dtype.kind in "biuf" and value.shape == tuple(details["shape"])
+    return details if readable else None

@@ -14,6 +14,8 @@ from edgeflare_agent.runtime.session_options import Options
 from edgeflare_agent.runtime.tflite.capture import readable_tensors
 from edgeflare_agent.runtime.tflite.model_tensors import (
     ModelTensors,
+    graph_nodes,
+    has_inner_resources,
     model_tensors,
     resize_inputs,
     run_on_zeros,
@@ -46,7 +48,7 @@ class LoadedModel:
         self._content, self._options = content, options
         self.interpreter, tensors, self.external_nodes = _load(content, options)
         self._runner = tensors.runner
-        nodes = [] if self._runner is not None else self.interpreter._get_ops_details()
+        nodes = [] if self._runner is not None else graph_nodes(self.interpreter)
         made = tensors.outputs
         if options.capture:
             kept = readable_tensors(self.interpreter, nodes)
@@ -57,7 +59,8 @@ class LoadedModel:
         self.outputs = tuple(tensor_spec(*named) for named in made)
         self.operators = tuple(node["op_name"] for node in nodes if node["op_name"] != "DELEGATE")
         self.delegated_nodes = _count_delegated(nodes)
-        self._reloads = "VAR_HANDLE" in self.operators or not self._resets_variables()
+        resources = "VAR_HANDLE" in self.operators or has_inner_resources(self.interpreter, nodes)
+        self._reloads = resources or not self._resets_variables()
 
     def invoke(self, inputs: Sequence[Any], outputs: Sequence[Any]) -> None:
         """Run the model once on an input that nothing came before; see `step`."""
@@ -73,7 +76,8 @@ class LoadedModel:
         if not self._reloads:
             self.interpreter.reset_all_variables()
             return
-        self.interpreter, tensors, _ = _load(self._content, self._options)
+        # It does not run on the way, for that would write its variables.
+        self.interpreter, tensors, _ = _allocated(self._content, self._options)
         self._runner = tensors.runner
 
     def step(self, inputs: Sequence[Any], outputs: Sequence[Any]) -> None:
@@ -124,12 +128,30 @@ def _keep(name: str, answer: Any, array: Any) -> None:
 def _load(content: bytes, options: Options) -> tuple[Any, ModelTensors, int]:
     """Return the runtime's interpreter, ready; what it takes and gives; and a count.
 
-    The count is of nodes that the external delegate took.
+    The count is of nodes that the external delegate took. The model may have run on the way, so
+    its variables have to be reset.
 
     Raises:
         ModelRejected: the runtime refuses the model, the delegate or the invocation.
 
     """
+    interpreter, tensors, external_nodes = _allocated(content, options)
+    invocation = options.invocation
+    try:
+        if invocation.shapes or tensors.runner is not None:
+            # Shapes of outputs that are computed are known only once it has run.
+            run_on_zeros(interpreter, tensors, invocation.shapes)
+        # The shapes are now those of the allocated tensors.
+        tensors = model_tensors(interpreter, invocation)
+    except (ValueError, RuntimeError, OSError) as error:
+        raise ModelRejected(_plain(str(error), options)) from error
+    if options.capture and tensors.runner is not None:
+        raise ModelRejected("the tensors of a signature beside the first graph cannot be captured")
+    return interpreter, tensors, external_nodes
+
+
+def _allocated(content: bytes, options: Options) -> tuple[Any, ModelTensors, int]:
+    """Return the same of a model that has not run: shapes are those of before it was allocated."""
     module = interpreter_module()
     invocation = options.invocation
     resolver = KERNEL_SETS[options.kernels].own_name
@@ -147,24 +169,17 @@ def _load(content: bytes, options: Options) -> tuple[Any, ModelTensors, int]:
             experimental_preserve_all_tensors=options.capture,
         )
         # The external delegate has taken its part by now, XNNPACK does so on allocating.
-        external_nodes = _count_delegated(interpreter._get_ops_details()) if delegates else 0
+        external_nodes = _count_delegated(graph_nodes(interpreter)) if delegates else 0
         tensors = model_tensors(interpreter, invocation)
         resize_inputs(interpreter, tensors, invocation.shapes)
         if tensors.runner is None:  # which allocates those of its own graph
             interpreter.allocate_tensors()
-        if invocation.shapes or tensors.runner is not None:
-            # Shapes of outputs that are computed are known only once it has run.
-            run_on_zeros(interpreter, tensors, invocation.shapes)
-        # The shapes are now those of the allocated tensors.
-        tensors = model_tensors(interpreter, invocation)
     except (ValueError, RuntimeError, OSError) as error:
-        raise ModelRejected(_plain(str(error))) from error
-    if options.capture and tensors.runner is not None:
-        raise ModelRejected("the tensors of a signature beside the first graph cannot be captured")
+        raise ModelRejected(_plain(str(error), options)) from error
     return interpreter, tensors, external_nodes
 
 
-def _plain(message: str) -> str:
+def _plain(message: str, options: Options) -> str:
     """Return the runtime's complaint in one line that names operator, version and runtime."""
     runtime = runtime_info()
     if found := re.search(r"builtin opcode '(\w+)' version '(\d+)'", message):
@@ -174,9 +189,15 @@ def _plain(message: str) -> str:
             "convert the model for an older runtime, or install a newer one on the device"
         )
     if found := re.search(r"unresolved custom op: ([\w:.-]+?)\.?(?:\s|$)", message):
-        return f"{runtime} has no custom operator {found.group(1)}"
-    words = " ".join(message.split()) or "no reason given"
-    return f"{runtime} refuses it: {words}"
+        # A delegate may bring some that the runtime itself has not.
+        return (
+            f"{runtime} has no custom operator {found.group(1)} with {options.kernels} kernels: "
+            "convert the model without it, or take kernels that have it"
+        )
+    # What a delegate leaves to the CPU is no reason, and reasons come without a space between them.
+    words = re.sub(r"failed to delegate \w+ node #\d+", " ", message)
+    words = re.sub(r"(?<=[^\s/])(?=Node number \d|tflite/|tensorflow/lite/)", " ", words)
+    return f"{runtime} refuses it: {' '.join(words.split()) or 'no reason given'}"
 
 
 def _count_delegated(nodes: Sequence[dict[str, Any]]) -> int:

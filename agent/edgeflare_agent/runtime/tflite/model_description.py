@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from edgeflare_agent.runtime.answers import ModelRejected, TensorSpec
 from edgeflare_agent.runtime.session_options import Invocation
 from edgeflare_agent.runtime.tflite.model_tensors import (
+    graph_nodes,
     model_tensors,
     resize_inputs,
     tensor_spec,
@@ -61,7 +62,7 @@ def described_model(content: bytes, invocation: Invocation) -> ModelDescription:
     return ModelDescription(
         inputs=tuple(tensor_spec(*named) for named in tensors.inputs),
         outputs=tuple(tensor_spec(*named) for named in tensors.outputs),
-        operators=tuple(node["op_name"] for node in interpreter._get_ops_details()),
+        operators=tuple(node["op_name"] for node in graph_nodes(interpreter)),
         graph_inputs=tuple(int(one["index"]) for one in interpreter.get_input_details()),
         graph_outputs=tuple(int(one["index"]) for one in interpreter.get_output_details()),
     )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from math import prod
 from typing import Any
@@ -64,6 +64,54 @@ def model_tensors(interpreter: Any, invocation: Invocation) -> ModelTensors:
         list(runner.get_output_details().items()),
         None if first else runner,
     )
+
+
+def graph_nodes(interpreter: Any) -> list[Details]:
+    """Return the name of each node's operator, and the tensors that it reads and writes.
+
+    The runtime's own list has the types of these too, and fails where numpy lacks one of them.
+    """
+    native = interpreter._interpreter
+    return [
+        {
+            "op_name": native.NodeName(index),
+            "inputs": native.NodeInputs(index),
+            "outputs": native.NodeOutputs(index),
+        }
+        for index in range(native.NumNodes())
+    ]
+
+
+def has_inner_resources(interpreter: Any, nodes: Iterable[Details]) -> bool:
+    """Whether a graph beside the first, such as the body of a loop, has a resource.
+
+    Of a runtime that tells of no other graph, each model that may run one is taken for such.
+
+    Args:
+        interpreter: the runtime's.
+        nodes: of the first graph.
+
+    """
+    native = interpreter._interpreter
+    if not hasattr(native, "NumSubgraphs"):
+        return not _CALLERS.isdisjoint(node["op_name"] for node in nodes)
+    return any(
+        _is_resource(native, tensor, graph)
+        for graph in range(1, native.NumSubgraphs())
+        for tensor in range(native.NumTensors(graph))
+    )
+
+
+_CALLERS = frozenset({"IF", "WHILE", "STABLEHLO_WHILE"})
+"""Operators that run another graph at each inference."""
+
+
+def _is_resource(native: Any, tensor: int, graph: int) -> bool:
+    try:
+        dtype = native.TensorType(tensor, graph)
+    except ValueError:  # of a type that numpy lacks
+        return False
+    return bool(dtype is not None and dtype.__name__ in ("object_", "void"))
 
 
 def resize_inputs(

@@ -14,9 +14,6 @@ from __future__ import annotations
 from collections import Counter, deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
-
-from numpy.typing import NDArray
 
 from edgeflare.campaign.health.health_record import HealthRecord
 from edgeflare.campaign.health.thermometer import Thermometer
@@ -24,6 +21,7 @@ from edgeflare.core.arm import Arm
 from edgeflare.core.evaluated_query import EvaluatedQuery
 from edgeflare.core.output_decoders import OutputDecoders
 from edgeflare.core.query import Query
+from edgeflare.core.seeds import Seeds
 from edgeflare.errors import InfrastructureError
 from edgeflare.run.device_assignment import device_of
 from edgeflare.run.journal import Journal
@@ -60,7 +58,7 @@ class Canaries:
         record: HealthRecord,
         thermometer: Thermometer,
         journal: Journal,
-        inputs: NDArray[Any],
+        seeds: Seeds,
     ) -> None:
         """Watch over the devices of a record; with none, nothing is watched.
 
@@ -68,13 +66,13 @@ class Canaries:
             record: where what is seen is kept.
             thermometer: read with each canary.
             journal: where their answers are written.
-            inputs: (seeds, *shape), the seeds of the campaign.
+            seeds: of the campaign.
 
         """
         self._record = record
         self._thermometer = thermometer
         self._journal = journal
-        self._inputs = inputs
+        self._seeds = seeds
         self._asked: Counter[int] = Counter()
         self._references: dict[int, tuple[int, EvaluatedQuery]] = {}
         self._under_way: list[deque[tuple[list[_Canary], set[int]]]] = [
@@ -98,7 +96,7 @@ class Canaries:
             if one.outcome[Arm.DEVICE].failure is None:
                 self._references.setdefault(index, (row.seed_id, one))
         self._reading = reading
-        self._changed_seeds = set(range(len(self._inputs)))
+        self._changed_seeds = set(self._seeds.seed_ids)
         self._count_asked()
         for index in self._references:
             every = self._record.devices[index].profile.canary_every
@@ -128,7 +126,7 @@ class Canaries:
         count = sum(Arm.DEVICE in query.arms for query in queries)
         due = self._due(index, count) if count and index in self._references else []
         self._under_way[index].append((due, set(seed_ids)))
-        asked = [Query(self._inputs[canary.seed_id], (Arm.DEVICE,)) for canary in due]
+        asked = [Query(self._seeds.input_of(canary.seed_id), (Arm.DEVICE,)) for canary in due]
         return asked, [canary.seed_id for canary in due]
 
     def record(self, seed_id: int, evaluated: Sequence[EvaluatedQuery]) -> None:
@@ -251,7 +249,7 @@ class Canaries:
     def _write(self, n: int, canary: _Canary, one: EvaluatedQuery) -> None:
         if canary.extra:
             return
-        asked = self._inputs[canary.seed_id]
+        asked = self._seeds.input_of(canary.seed_id)
         row = to_row(self._reading, "canary", canary.seed_id, n, asked, one)
         self._journal.write_answers([row])
 

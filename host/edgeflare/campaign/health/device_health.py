@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
-
-from numpy.typing import NDArray
 
 from edgeflare.campaign.health.canaries import Canaries
 from edgeflare.campaign.health.health_record import HealthRecord, MonitoredDevice, WarningSink
 from edgeflare.campaign.health.thermometer import Thermometer
+from edgeflare.core.seeds import Seeds
 from edgeflare.run.journal import Journal
 
 
@@ -33,7 +31,7 @@ class DeviceHealth:
     def of(
         cls,
         devices: Sequence[MonitoredDevice],
-        inputs: NDArray[Any],
+        seeds: Seeds,
         journal: Journal,
         sink: WarningSink,
         stopped: Callable[[], bool],
@@ -42,7 +40,7 @@ class DeviceHealth:
 
         Args:
             devices: the devices, in their order in the panel; with none, nothing is watched.
-            inputs: (seeds, *shape), the seeds of the campaign.
+            seeds: of the campaign.
             journal: where what was seen is noted.
             sink: is told of pauses and of what looks wrong.
             stopped: whether the user wants to stop; ends a pause.
@@ -50,4 +48,4 @@ class DeviceHealth:
         """
         record = HealthRecord(devices, journal, sink)
         thermometer = Thermometer(record, stopped)
-        return cls(thermometer, Canaries(record, thermometer, journal, inputs), record)
+        return cls(thermometer, Canaries(record, thermometer, journal, seeds), record)

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from edgeflare.conform.drafts.operator_arithmetic import operator_arithmetic
 from edgeflare.conform.graphs.graph_file import read_options
 from edgeflare.conform.graphs.operator_graph import (
     ABSENT,
@@ -32,6 +33,7 @@ class FileOperator:
         reason: why it cannot; empty if it can.
         reads: the tensors of the file that the graph is given, in order.
         writes: the tensors of the file that it answers, in order.
+        arithmetic: its multiply-accumulates; see `operator_arithmetic`.
 
     """
 
@@ -41,6 +43,7 @@ class FileOperator:
     reason: str
     reads: tuple[int, ...]
     writes: tuple[int, ...]
+    arithmetic: int
 
 
 class _UnreadableTensor(ValueError):  # noqa: N818 - a fact about a model, as the message says
@@ -63,9 +66,9 @@ def file_operators(content: bytes, source: str) -> tuple[FileOperator, ...]:
     except UserError as error:
         raise UserError(f"{error}; name a .tflite file that is whole") from error
     try:
-        tensors = _Tensors(graph)
+        tensors, arithmetic = _Tensors(graph), operator_arithmetic(graph)
         return tuple(
-            _file_operator(tensors, at)
+            _file_operator(tensors, at, arithmetic[at])
             for at in range(len(graph.operators))
             if at not in tensors.folded
         )
@@ -104,7 +107,7 @@ class _Tensors:
         """Return a tensor; _UnreadableTensor where it is none of ours."""
         known, raw = self.graph.tensors[at], self._main.tensors[at]
         if not known.dtype:
-            raise _UnreadableTensor("a tensor has a type that is not tested")
+            raise _UnreadableTensor(f"a tensor is of type {known.type_name}, which is not tested")
         if raw.sparsity is not None:
             raise _UnreadableTensor("its weights are stored as sparse ones")
         if raw.isVariable:
@@ -147,17 +150,17 @@ class _Tensors:
             )
 
 
-def _file_operator(tensors: _Tensors, place: int) -> FileOperator:
+def _file_operator(tensors: _Tensors, place: int, arithmetic: int) -> FileOperator:
     known = tensors.graph.operators[place]
     raw = tensors.graph.model.subgraphs[0].operators[place]
     read = _indexes(raw.inputs)
     try:
-        if raw.intermediates is not None and len(raw.intermediates):
-            raise _UnreadableTensor("it has intermediate tensors")
         inputs = [None if at == ABSENT else tensors.value(at) for at in read]
         outputs = [tensors.value(at) for at in known.outputs]
+        if raw.intermediates is not None and len(raw.intermediates):
+            raise _UnreadableTensor("it has intermediate tensors")
     except _UnreadableTensor as why:
-        return FileOperator(place, known.name, None, str(why), (), known.outputs)
+        return FileOperator(place, known.name, None, str(why), (), known.outputs, arithmetic)
     if known.name == "RESHAPE" and len(inputs) > 1:
         inputs[1] = _known_shape(inputs[1], outputs[0])
     version = int(tensors.graph.model.operatorCodes[raw.opcodeIndex].version)
@@ -169,7 +172,7 @@ def _file_operator(tensors: _Tensors, place: int) -> FileOperator:
         for at, value in zip(read, inputs, strict=True)
         if value is not None and value.values is None
     )
-    return FileOperator(place, known.name, graph, "", given, known.outputs)
+    return FileOperator(place, known.name, graph, "", given, known.outputs, arithmetic)
 
 
 def _known_shape(value: GraphValue | None, result: GraphValue) -> GraphValue | None:

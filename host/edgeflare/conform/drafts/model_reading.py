@@ -64,12 +64,14 @@ class ModelReading:
         known: operators, in order.
         unknown: likewise.
         draft: all known operators, each fed by what feeds it in the model.
+        arithmetic: the multiply-accumulates of all operators, by their places.
 
     """
 
     known: tuple[ReadOperator, ...]
     unknown: tuple[UnreadOperator, ...]
     draft: Draft
+    arithmetic: Mapping[int, int]
 
     @property
     def given(self) -> Mapping[int, OperatorGraph]:
@@ -84,6 +86,15 @@ class ModelReading:
     def distinct_at(self, places: Collection[int]) -> int:
         """Return how many distinct operators lie at some places of the model."""
         return sum(any(one.place in places for one in several) for several in self._equal())
+
+    def equal_to(self, places: Collection[int]) -> set[int]:
+        """Return the places of all operators that are equal to those at some places."""
+        return {
+            one.place
+            for several in self._equal()
+            if any(one.place in places for one in several)
+            for one in several
+        }
 
     def _equal(self) -> list[list[ReadOperator]]:
         """Return the known operators, equal ones together."""
@@ -118,7 +129,8 @@ def read_operators(content: bytes, source: str = "the model") -> ModelReading:
             f"{source}: none of its operators is known (it has {names}); "
             "`edgeflare conform --list` shows those that are"
         )
-    return ModelReading(tuple(known), tuple(unknown), _draft(known, found))
+    arithmetic = {one.place: one.arithmetic for one in found}
+    return ModelReading(tuple(known), tuple(unknown), _draft(known, found), arithmetic)
 
 
 def _read(one: FileOperator) -> ReadOperator:
@@ -129,7 +141,13 @@ def _read(one: FileOperator) -> ReadOperator:
         raise UnknownOperatorForm("the operator is not known")
     if not one.reads:
         raise UnknownOperatorForm("it reads nothing but constants")
-    return ReadOperator(one.place, one.name, one.graph, specification.read(one.graph))
+    try:
+        reading = specification.read(one.graph)
+    except UnknownOperatorForm:
+        raise
+    except Exception as error:  # an operator of a file may have tensors and options of any kind
+        raise UnknownOperatorForm("its tensors or options are not those of the operator") from error
+    return ReadOperator(one.place, one.name, one.graph, reading)
 
 
 def _draft(known: Sequence[ReadOperator], found: Sequence[FileOperator]) -> Draft:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,16 +21,8 @@ from edgeflare.conform.specification.settings import Setting
 from edgeflare.conform.verdict.kernel_judgement import Symptom, Verdict
 from edgeflare.errors import UserError
 from edgeflare.keyword_settings import constructed
-from edgeflare.regular_file import read_regular
+from edgeflare.outside_text import read_toml
 from edgeflare.suggestion import path_suggestion, suggestion
-
-if sys.version_info >= (3, 11):
-    import tomllib
-else:
-    import tomli as tomllib
-
-MOST_BYTES = 2**20
-"""Of a file, which may be a stranger's."""
 
 _VERDICTS: tuple[Verdict, ...] = ("device", "host", "shared", "undefined", "crash", "hang")
 """What a finding may have; models of other verdicts make none."""
@@ -187,12 +178,10 @@ def read_known(path: Path) -> tuple[KnownFinding, ...]:
 
     """
     try:
-        content = tomllib.loads(read_regular(path, MOST_BYTES).decode())
+        content = read_toml(path)
     except OSError as error:
         like = path_suggestion(path, lambda one: one.suffix == ".toml")
         raise UserError(f"{path}: cannot be read: {error.strerror}{like}") from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise UserError(f"{path}: is not valid TOML: {error}") from None
     for key in content:
         if key != TABLES:
             like = suggestion(key, [TABLES])

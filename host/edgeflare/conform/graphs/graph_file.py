@@ -8,6 +8,7 @@ import numpy as np
 from ai_edge_litert import schema_py_generated as schema
 
 from edgeflare.conform.graphs.operator_graph import GraphNode, GraphValue, OperatorGraph, Option
+from edgeflare.models.model_structure import options_class
 from edgeflare.models.tflite_writer import written
 
 _SCHEMA_VERSION = 3
@@ -27,25 +28,6 @@ _ENUMERATIONS = {
     "outType": schema.TensorType,
 }
 """Options that are given by name, and the enumerations that have these names."""
-
-_SHARED_OPTIONS = {
-    "AVERAGE_POOL_2D": "Pool2DOptions",
-    "L2_POOL_2D": "Pool2DOptions",
-    "MAX_POOL_2D": "Pool2DOptions",
-    "L2_NORMALIZATION": "L2NormOptions",
-    "MAXIMUM": "MaximumMinimumOptions",
-    "MINIMUM": "MaximumMinimumOptions",
-    "MEAN": "ReducerOptions",
-    "SUM": "ReducerOptions",
-    "REDUCE_PROD": "ReducerOptions",
-    "REDUCE_MAX": "ReducerOptions",
-    "REDUCE_MIN": "ReducerOptions",
-    "REDUCE_ANY": "ReducerOptions",
-    "REDUCE_ALL": "ReducerOptions",
-}
-"""Options whose class is not called as the operator is."""
-
-_OPTION_CLASSES = {name.lower(): name for name in vars(schema.BuiltinOptions) if name[0] != "_"}
 
 
 def graph_file(graph: OperatorGraph) -> bytes:
@@ -102,12 +84,6 @@ def _operator(model: Any, codes: dict[tuple[int, int], int], one: GraphNode) -> 
     elif one.options:
         raise ValueError(f"{one.operator} has no options")
     return new
-
-
-def options_class(operator: str) -> str | None:
-    """Return the name of the schema's class of an operator's options, None where it has none."""
-    by_name = operator.replace("_", "").lower() + "options"
-    return _SHARED_OPTIONS.get(operator) or _OPTION_CLASSES.get(by_name)
 
 
 def _value(name: str, value: Option) -> Any:

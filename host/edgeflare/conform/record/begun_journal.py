@@ -19,8 +19,9 @@ def begin_journal(path: Path, header: ConformHeader, *, overwrite: bool) -> Conf
         UserError: there is something at the path that must not be written over.
 
     """
-    directory = RunDirectory.claim(path, overwrite=overwrite)
-    return ConformJournal.create(directory.path / CONFORM_JOURNAL, header.to_json())
+    about = header.to_json()
+    directory, lock = RunDirectory.claim(path, overwrite=overwrite)
+    return ConformJournal.create(directory.conform_journal, about, lock=lock)
 
 
 def asked_before(path: Path) -> ConformRequest:
@@ -35,6 +36,20 @@ def asked_before(path: Path) -> ConformRequest:
         return ConformHeader.from_json(journal.about()).request
 
 
+def require_same_run(path: Path, header: ConformHeader) -> None:
+    """Refuse a run directory that holds another run than `header` says.
+
+    Raises:
+        UserError: it does, or there is no run, or its journal is damaged.
+
+    """
+    with (
+        closing(ConformJournal.open(path / CONFORM_JOURNAL)) as journal,
+        reporting_damage(journal.path),
+    ):
+        ConformHeader.from_json(journal.about()).require_same(header, str(path))
+
+
 def resume_journal(path: Path, header: ConformHeader) -> ConformJournal:
     """Go on with a run; one that is refused stays as it was.
 
@@ -43,11 +58,11 @@ def resume_journal(path: Path, header: ConformHeader) -> ConformJournal:
             it.
 
     """
-    journal = ConformJournal.open(path / CONFORM_JOURNAL)
+    journal = ConformJournal.reopen(path / CONFORM_JOURNAL)
     try:
-        journal.lock()
         with reporting_damage(journal.path):
             ConformHeader.from_json(journal.about()).require_same(header, str(path))
+            journal.note_device(header.device["name"])
         # It may take longer now, and must not be gone on with for less than that later.
         journal.note_request(header.request.to_json())
     except BaseException:

@@ -24,7 +24,7 @@ def read_conformance(directory: RunDirectory) -> dict[str, Any]:
         UserError: the run was cut off before it was written, or it is damaged.
 
     """
-    path = directory.path / CONFORM_DOCUMENT
+    path = directory.inside(CONFORM_DOCUMENT)
     if not path.is_file() and (directory.path / CONFORM_JOURNAL).is_file():
         raise UserError(
             f"{directory.path} holds a conformance run that was cut off: go on with it by the same"

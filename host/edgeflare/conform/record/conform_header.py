@@ -8,25 +8,17 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
+import msgspec
+
 from edgeflare.conform.operators.known_operators import known_operators
 from edgeflare.conform.record.conform_request import ConformRequest
-from edgeflare.devices.cpu_features import features_for_kernels
-from edgeflare.errors import UserError
-
-_SAME_DEVICE: Final = (
-    "name",
-    "machine",
-    "soc",
-    "runtime",
-    "runtime_version",
-    "kernels",
-    "threads",
-    "delegate",
-    "adapter",
-    "precision",
-    "fallback",
+from edgeflare.devices.decisive_provenance import (
+    DEVICE_DECIDES,
+    HOST_DECIDES,
+    DecisiveChange,
+    decisive_changes,
 )
-"""Of the provenance, what has to be as it was for the answers to be."""
+from edgeflare.errors import UserError
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,18 +29,21 @@ class ConformHeader:
         version: of edgeflare, which began it.
         request: what was asked.
         device: provenance of the device, as plain JSON values.
-        host: the runtime of the host's kernel sets, such as "ai-edge-litert 2.3.0".
+        host: what is known of the host, which has the other kernel sets, as plain JSON values.
         specification: digest of all operators' declarations; other ones draw other models.
-        processor: the host's machine and its processor's features; empty in older journals.
 
     """
 
     version: str
     request: ConformRequest
     device: Mapping[str, Any]
-    host: str
+    host: Mapping[str, Any]
     specification: str
-    processor: str = ""
+
+    @property
+    def host_runtime(self) -> str:
+        """The runtime of the host's kernel sets, such as "ai-edge-litert 2.3.0"."""
+        return f"{self.host['runtime']} {self.host['runtime_version']}"
 
     def to_json(self) -> dict[str, Any]:
         """Return plain JSON values."""
@@ -56,46 +51,38 @@ class ConformHeader:
             "version": self.version,
             "request": self.request.to_json(),
             "device": dict(self.device),
-            "host": self.host,
+            "host": dict(self.host),
             "specification": self.specification,
-            "processor": self.processor,
         }
 
     @classmethod
     def from_json(cls, values: Mapping[str, Any]) -> ConformHeader:
-        """Return the header that `to_json` wrote."""
-        return cls(
-            values["version"],
-            ConformRequest.from_json(values["request"]),
-            values["device"],
-            values["host"],
-            values["specification"],
-            values.get("processor", ""),
-        )
+        """Return the header that `to_json` wrote.
+
+        Raises:
+            ValueError: a value is of another type, or missing; names it.
+
+        """
+        return msgspec.convert(values, cls)
 
     def require_same(self, other: ConformHeader, path: str) -> None:
         """Refuse to go on with this run as another.
 
         Raises:
-            UserError: they differ in more than how long it may take, or it may take less.
+            UserError: they differ in more than how long it may take and the device's name, or it
+                may take less.
 
         """
-        for key in _SAME_DEVICE:
-            if (was := self.device.get(key)) != (now := other.device.get(key)):
-                raise _another(path, f"a device whose {key.replace('_', ' ')} was {was}", now)
+        for change in decisive_changes(self.device, other.device, DEVICE_DECIDES):
+            raise _elsewhere(path, "a device", change)
         was_asked, now_asked = self.request.to_json(), other.request.to_json()
         for key, was in was_asked.items():
             if key != "seconds" and was != now_asked[key]:
                 shown = _asked(key, was), _asked(key, now_asked[key])
                 raise _another(path, *(shown if shown[0] != shown[1] else ("others", "these")))
         self._require_as_long(other, path)
-        if self.host != other.host:
-            raise _another(path, f"the host's runtime {self.host}", other.host)
-        mine, theirs = _decisive(self.processor), _decisive(other.processor)
-        if self.processor and mine != theirs:
-            raise _another(
-                path, f"a host whose processor was {_but(mine, theirs)}", _but(theirs, mine)
-            )
+        for change in decisive_changes(self.host, other.host, HOST_DECIDES):
+            raise _elsewhere(path, "a host", change)
         if self.specification != other.specification:
             raise _another(
                 path, "other declarations of the operators", f"those of edgeflare {other.version}"
@@ -138,23 +125,21 @@ def _asked(key: str, value: Any) -> str:
     return f"no {_OPTIONS[key]}" if value is None else f"{_OPTIONS[key]} {value}"
 
 
+def _elsewhere(path: str, what: str, change: DecisiveChange) -> UserError:
+    """Return the refusal of a device or a host that may answer otherwise."""
+    if change.name == "cpu_features":  # each side is what the other lacks
+        was = f"{what} whose processor has {change.one}"
+        return _another(path, was, f"one whose processor has {change.other}")
+    return _another(
+        path, f"{what} with {change.name} {change.one}", f"{what} with {change.name} {change.other}"
+    )
+
+
 def _another(path: str, was: str, now: Any) -> UserError:
     return UserError(
         f"{path} was begun with {was}, and this is {now}: name the same again, or begin another run"
         " with another --out"
     )
-
-
-def _decisive(processor: str) -> frozenset[str]:
-    """Return the machine and the features by which kernels are chosen."""
-    machine, *features = processor.split() or [""]
-    return frozenset({machine, *features_for_kernels(features)})
-
-
-def _but(processor: frozenset[str], other: frozenset[str]) -> str:
-    """Return what a processor has that another one lacks."""
-    had = processor - other
-    return f"one with {', '.join(sorted(had))}" if had else "one without these"
 
 
 def specification_digest() -> str:

@@ -4,23 +4,33 @@ from __future__ import annotations
 
 import json
 import os
-import sqlite3
 import zlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
+import msgspec
+
+from edgeflare.outside_text import json_value
+from edgeflare.record.database import Database
 from edgeflare.run.journal_database import (
-    connect_journal,
+    begun_database,
     damaged_journal,
     note_about,
     open_database,
     read_about,
+    reopen_database,
 )
-from edgeflare.run.run_lock import lock_run
+from edgeflare.run.journal_rows import Amount
 
 _VERSION: Final = 1
+
+_MOST_BYTES: Final = 2**27
+"""Of the outcomes of a round, unpacked; those of 1,000 models have about 1 MB."""
+
+_DEVICES: Final = "devices"
+"""The key of `about` that names the devices, where several have worked on the run."""
 
 _TABLES: Final = """
 CREATE TABLE about (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
@@ -40,48 +50,50 @@ class ConformJournal:
     """The journal of one conformance run."""
 
     path: Path
-    _db: sqlite3.Connection
+    _db: Database
     _lock: int | None = field(default=None)
 
     @classmethod
-    def create(cls, path: Path, about: Mapping[str, Any]) -> ConformJournal:
+    def create(
+        cls, path: Path, about: Mapping[str, Any], *, lock: int | None = None
+    ) -> ConformJournal:
         """Begin a journal, and lock the run.
 
         Args:
             path: the journal's.
             about: what run it is, as plain JSON values.
+            lock: of the run, where whoever claimed it has it already.
 
         Raises:
             UserError: another process works on the run.
 
         """
-        lock = lock_run(path.parent)
-        db = connect_journal(path)
-        # In one transaction, so that a host that is killed here leaves no half of a journal.
-        db.executescript(f"BEGIN; {_TABLES} PRAGMA user_version = {_VERSION};")
-        for key, value in about.items():
-            note_about(db, key, value)
-        db.execute("COMMIT")
-        return cls(path, db, lock)
+        with begun_database(path, _TABLES, _VERSION, lock) as (db, held):
+            for key, value in about.items():
+                note_about(db, key, value)
+        return cls(path, db, held)
 
     @classmethod
     def open(cls, path: Path) -> ConformJournal:
-        """Open the journal of a run that exists, to read it.
+        """Open the journal of a run that exists, to read it; nothing in its folder changes.
 
         Raises:
             UserError: there is none, or it is damaged, or another version's.
+            InfrastructureError: it cannot be read.
 
         """
         return cls(path, open_database(path, _TABLES, _VERSION))
 
-    def lock(self) -> None:
-        """Lock the run, to go on with it.
+    @classmethod
+    def reopen(cls, path: Path) -> ConformJournal:
+        """Open the journal of a run that exists, to go on with it, and lock the run.
 
         Raises:
-            UserError: another process works on it.
+            UserError: as `open` raises it, or another process works on the run.
+            InfrastructureError: it cannot be written.
 
         """
-        self._lock = lock_run(self.path.parent)
+        return cls(path, *reopen_database(path, _TABLES, _VERSION))
 
     def about(self) -> dict[str, Any]:
         """Return what run it is, as plain JSON values."""
@@ -90,6 +102,16 @@ class ConformJournal:
     def note_request(self, request: Mapping[str, Any]) -> None:
         """Keep what is asked for in the place of what was, as plain JSON values."""
         note_about(self._db, "request", request)
+
+    def note_device(self, name: str) -> None:
+        """Keep the name of a device that goes on with the run."""
+        if name not in (names := self.devices()):
+            note_about(self._db, _DEVICES, [*names, name])
+
+    def devices(self) -> list[str]:
+        """Return the names of the devices that have worked on the run, the first one's first."""
+        about = self.about()
+        return about.get(_DEVICES) or [about["device"]["name"]]
 
     def keep(self, number: int, digest: str, outcomes: Any, seconds: float) -> None:
         """Keep a round, in one transaction.
@@ -124,14 +146,13 @@ class ConformJournal:
         if row is None:
             return None
         try:
-            return row[0], json.loads(zlib.decompress(row[1]))
-        except (ValueError, zlib.error) as error:
+            return row[0], json_value(_unpacked(row[1]))
+        except (ValueError, TypeError, zlib.error) as error:
             raise damaged_journal(self.path, f"round {number}: {error}") from None
 
     def seconds_of_rounds(self) -> float:
         """Return the seconds that the rounds took, without what was done again."""
-        (seconds,) = self._db.execute("SELECT COALESCE(MAX(seconds), 0) FROM rounds").fetchone()
-        return float(seconds)
+        return self._seconds("rounds")
 
     def note_seconds(self, seconds: float) -> None:
         """Keep what the run has taken so far, all its processes added up."""
@@ -139,12 +160,34 @@ class ConformJournal:
 
     def seconds(self) -> float:
         """Return what the run has taken, all its processes added up, when that was last noted."""
-        (seconds,) = self._db.execute("SELECT COALESCE(MAX(seconds), 0) FROM duration").fetchone()
-        return float(seconds)
+        return self._seconds("duration")
+
+    def _seconds(self, table: str) -> float:
+        query = f"SELECT COALESCE(MAX(seconds), 0) FROM {table}"  # noqa: S608 - names of ours
+        try:
+            return msgspec.convert(self._db.execute(query).fetchone()[0], Amount)
+        except ValueError as error:
+            raise damaged_journal(self.path, f"seconds of {table}: {error}") from None
 
     def close(self) -> None:
         """Close it, and unlock the run. Closing twice is no error."""
-        self._db.close()
-        if self._lock is not None:
-            os.close(self._lock)
-            self._lock = None
+        try:
+            self._db.close()
+        finally:
+            if self._lock is not None:
+                os.close(self._lock)
+                self._lock = None
+
+
+def _unpacked(packed: bytes) -> bytes:
+    """Return the outcomes of a round, which a few bytes may unpack to without end.
+
+    Raises:
+        ValueError: they are larger than they may be, or cut off.
+
+    """
+    unpacking = zlib.decompressobj()
+    data = unpacking.decompress(packed, _MOST_BYTES)
+    if not unpacking.eof:
+        raise ValueError("it is cut off, or larger than it may be")
+    return data

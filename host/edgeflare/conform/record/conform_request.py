@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
+import msgspec
+
 from edgeflare.conform.drafts.cells import Cell
 
 DrawingName = Literal["uniform", "memo"]
@@ -49,13 +51,10 @@ class ConformRequest:
 
     @classmethod
     def from_json(cls, values: Mapping[str, Any]) -> ConformRequest:
-        """Return the request that `to_json` wrote."""
-        return cls(
-            tuple((operator, type_) for operator, type_ in values["cells"]),
-            values["drawing"],
-            values["pairs"],
-            values["models"],
-            values["seconds"],
-            values["rng_seed"],
-            values["model"],
-        )
+        """Return the request that `to_json` wrote.
+
+        Raises:
+            ValueError: a value is of another type, or missing; names it.
+
+        """
+        return msgspec.convert(values, cls)

@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-import io
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-import numpy as np
-
+from edgeflare.array_file import NotArrays, encode_npz, read_npz
 from edgeflare.conform.execution.kernel_arm import ModelAnswer, PosedModel
 from edgeflare.conform.graphs.graph_file import graph_file
 from edgeflare.conform.graphs.operator_graph import Values
 from edgeflare.conform.specification.exact_answer import ExactAnswer
-from edgeflare.domains.npz_errors import NOT_AN_NPZ
 from edgeflare.errors import UserError
-from edgeflare.run.run_directory import RunDirectory, write_atomically
+from edgeflare.record.folder_contents import write_atomically
+from edgeflare.run.run_directory import RunDirectory
 
 FOLDER = "findings"
 
@@ -68,12 +66,9 @@ def store_finding(
     for arm, answer in answers.items():
         arrays |= _numbered(arm, answer.outputs)
     arrays |= _numbered("exact", [one.values for one in exact])
-    buffer = io.BytesIO()
-    # The dictionary is of arrays alone; numpy's own arguments have no spaces in their names.
-    np.savez_compressed(buffer, **arrays)  # type: ignore[arg-type]
     name = f"{FOLDER}/{number:06d}.tflite"
     write_atomically(directory.inside(name), graph_file(model.graph))
-    write_atomically(directory.inside(_arrays_beside(name)), buffer.getvalue())
+    write_atomically(directory.inside(_arrays_beside(name)), encode_npz(arrays))
     return name
 
 
@@ -89,11 +84,9 @@ def load_finding(directory: RunDirectory, name: str) -> FindingFiles:
 
     """
     try:
-        with np.load(
-            io.BytesIO(directory.read(_arrays_beside(name))), allow_pickle=False
-        ) as arrays:
-            return FindingFiles(directory.read(name), dict(arrays))
-    except (*NOT_AN_NPZ, OSError):
+        arrays = read_npz(directory.read(_arrays_beside(name))).arrays
+        return FindingFiles(directory.read(name), arrays)
+    except (NotArrays, OSError):
         raise UserError(
             f"{directory.path / name} or the arrays beside it are gone or damaged: run `edgeflare"
             " conform` again"

@@ -15,10 +15,11 @@ from edgeflare.conform.record.conform_file import SCHEMA
 from edgeflare.conform.record.conform_finding import ConformFinding, kept_error
 from edgeflare.conform.record.conform_header import ConformHeader
 from edgeflare.conform.rounds.conformance import Conformance
+from edgeflare.core.interrupt import InterruptedBy
 
-StoppedBy = Literal["models", "time", "interrupt", "nothing left"]
-"""Why a run ended: all models that were asked for were drawn; its time was up; Ctrl-C; or there
-was nothing left to draw."""
+StoppedBy = InterruptedBy | Literal["models", "time", "nothing left"]
+"""Why a run ended: all models that were asked for were drawn; its time was up; Ctrl-C or
+SIGTERM; or there was nothing left to draw."""
 
 _MOST_PAIRS: Final = 1000
 """Uncovered pairs that the document lists: there are tens of thousands."""
@@ -32,14 +33,27 @@ def conform_document(
     model: Mapping[str, Any] | None,
     stopped_by: StoppedBy,
     seconds: float,
+    devices: Sequence[str] = (),
 ) -> dict[str, Any]:
-    """Return the result of a run as plain JSON values."""
+    """Return the result of a run as plain JSON values.
+
+    Args:
+        header: what run it is.
+        conformance: what came of its models.
+        coverage: what they covered.
+        findings: what was found.
+        model: what is known of the model that the user named; None for none.
+        stopped_by: why it ended.
+        seconds: that it took.
+        devices: the names of those that worked on it, where it was gone on with.
+
+    """
     return {
         "schema": SCHEMA,
         "edgeflare": header.version,
         "request": header.request.to_json(),
         "device": dict(header.device),
-        "host": {"runtime": header.host, "kernels": list(HOST_KERNELS)},
+        "host": {"runtime": header.host_runtime, "kernels": list(HOST_KERNELS)},
         "model": None if model is None else dict(model),
         "stopped_by": stopped_by,
         "seconds": round(seconds, 3),
@@ -48,19 +62,14 @@ def conform_document(
         "cells": _cells(conformance),
         "findings": [one.to_json() for one in findings],
         "refused": list(_refused(conformance)),
-        "warnings": [] if model is None else _untried(model),
+        "warnings": _several(devices),
     }
 
 
-def _untried(model: Mapping[str, Any]) -> list[str]:
-    """Return a warning where not all of the user's model was tried."""
-    left = model["distinct"] - model["tried"]
-    if not left:
-        return []
-    return [
-        f"{left:,} of the {model['distinct']:,} distinct operators of {model['file']} were not"
-        " tried as they stand: give it more --models or a longer --time-limit"
-    ]
+def _several(devices: Sequence[str]) -> list[str]:
+    """Return a warning where devices of several names answered."""
+    said = f"several devices that are alike worked on this run: {', '.join(devices)}"
+    return [said] if devices[1:] else []
 
 
 def _coverage(coverage: Coverage) -> dict[str, Any]:

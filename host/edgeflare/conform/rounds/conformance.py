@@ -81,8 +81,21 @@ class Conformance:
             cells: those of the operators that are meant.
 
         """
-        run = (node.given for cell in cells for node in self.nodes.get(cell, ()))
-        return {place for place in run if place is not None}
+        return self._given(cells, refused=False)
+
+    def refused(self, cells: Iterable[Cell]) -> set[int]:
+        """Return the places of those that the device refused, likewise."""
+        return self._given(cells, refused=True)
+
+    def _given(self, cells: Iterable[Cell], *, refused: bool) -> set[int]:
+        return {
+            node.given
+            for cell in cells
+            for node, seen in zip(
+                self.nodes.get(cell, ()), self.observations.get(cell, ()), strict=True
+            )
+            if node.given is not None and (seen.judgement.verdict == "refused") == refused
+        }
 
 
 def settings_of(node: DraftNode) -> Mapping[str, Setting]:

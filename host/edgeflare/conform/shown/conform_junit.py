@@ -5,7 +5,7 @@ It keeps to what `report/junit_xml.py` says of readers.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 from xml.etree.ElementTree import Element, SubElement, indent, tostring
 
@@ -15,6 +15,7 @@ from edgeflare.conform.shown.conform_words import (
     finding_sentence,
     headline,
     is_new,
+    untried_words,
     witness_sentence,
 )
 from edgeflare.report.arm_lines import details
@@ -25,7 +26,8 @@ def conform_junit(document: Mapping[str, Any]) -> bytes:
     """Return a conformance run as JUnit XML, in UTF-8.
 
     An operator fails in a type if a finding of it counts for the exit code. It is skipped if no
-    model of it was tried, or the device refuses all.
+    model of it was tried, or the device refuses all; what was not tried of the user's model is a
+    skipped case of its own.
 
     Args:
         document: as `read_conformance` returns it.
@@ -45,8 +47,12 @@ def conform_junit(document: Mapping[str, Any]) -> bytes:
         elif set(verdicts.get(cell, {})) <= {"refused"}:
             why = "the device refused all models" if cell in verdicts else "no model was tried"
             SubElement(case, "skipped", message=why)
+    for one, said in _untried(document):
+        case = SubElement(suite, "testcase", classname=f"edgeflare.conform.{name}", time="0")
+        case.set("name", for_xml(one))
+        SubElement(case, "skipped", message=for_xml(said))
     suite.attrib |= {
-        "tests": str(len(names)),
+        "tests": str(len(suite.findall("testcase"))),
         "failures": str(len(failing)),
         "errors": "0",
         "skipped": str(len(suite.findall("testcase/skipped"))),
@@ -56,6 +62,14 @@ def conform_junit(document: Mapping[str, Any]) -> bytes:
     root.append(suite)
     indent(root)
     return bytes(tostring(root, encoding="utf-8", xml_declaration=True)) + b"\n"
+
+
+def _untried(document: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    """Yield the operators of the user's model that were not tried, and why not."""
+    model = document["model"]
+    for one in () if model is None else model["untried"]:
+        places = ", ".join(map(str, one["places"]))
+        yield f"{model['file']} {one['operator']} {places}", untried_words(one, model["arithmetic"])
 
 
 def _failing(document: Mapping[str, Any]) -> dict[tuple[str, str], list[Mapping[str, Any]]]:

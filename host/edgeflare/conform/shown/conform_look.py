@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from edgeflare.conform.shown.conform_words import cells_of, count_of
+from edgeflare.conform.shown.conform_words import cells_of, count_of, tried_words, untried_words
 from edgeflare.untrusted_text import printable
 
 
@@ -22,10 +22,11 @@ def look_lines(
         path: of the run directory.
 
     """
-    request, device = header["request"], header["device"]
+    request, device, host = header["request"], header["device"], header["host"]
     yield printable(
         f"{device['name']}: {device['runtime']} {device['runtime_version']},"
-        f" {device['kernels']} kernels, beside {header['host']} on the host"
+        f" {device['kernels']} kernels, beside {host['runtime']} {host['runtime_version']} on the"
+        " host"
     )
     operators = {operator for operator, _ in request["cells"]}
     types = Counter(type_ for _, type_ in request["cells"])
@@ -33,8 +34,9 @@ def look_lines(
     yield f"{count_of(len(operators), 'operator')}, {cells_of(len(request['cells']))}: {told}"
     if model is not None:
         yield printable(_model_line(model, request["models"]))
-        for one in model["unknown"]:
-            yield printable(f"  not known: {one['operator']} ({one['why']})")
+        yield printable(f"  {tried_words(model, 'can be')}")
+        for one in model["untried"]:
+            yield printable(f"  not tried: {untried_words(one, model['arithmetic'])}")
     ends = []
     if request["models"] is not None:
         ends.append(f"after {count_of(request['models'], 'model')}")

@@ -16,9 +16,11 @@ from edgeflare.conform.shown.conform_words import (
     model_sentence,
     refused_sentence,
     title_of,
+    tries_little,
     worst_words,
     wrong_words,
 )
+from edgeflare.core.interrupt import INTERRUPTED_BY
 from edgeflare.report.markdown_summary import markdown_table
 from edgeflare.untrusted_text import for_markdown
 
@@ -41,30 +43,32 @@ def conform_summary(document: Mapping[str, Any]) -> str:
 def _parts(document: Mapping[str, Any]) -> Iterator[str]:
     yield f"## EdgeFlare kernel conformance: {for_markdown(document['device']['name'])}"
     yield f"{_mark(document)} {for_markdown(headline(document))}."
+    yield from map(for_markdown, model_sentence(document))
     if _cut_off(document):
         said = f"This is not the whole run. {ending_sentence(document)}"
         yield f"> [!WARNING]\n> {for_markdown(said)}"
     yield from (f"> [!WARNING]\n> {for_markdown(one)}" for one in document["warnings"])
     for section in finding_sections(document):
-        yield f"### {section.title}"
+        yield f"### {for_markdown(section.title)}"
         yield _table(section)
     yield "### What was covered"
-    model, refused = model_sentence(document), refused_sentence(document)
-    yield for_markdown(" ".join([coverage_sentence(document), *model, *refused]))
+    yield for_markdown(" ".join([coverage_sentence(document), *refused_sentence(document)]))
 
 
 def _mark(document: Mapping[str, Any]) -> str:
     if any(map(is_new, document["findings"])):
         return "❌"
-    return "⚠️" if _cut_off(document) else "✅"
+    model = document["model"]
+    little = model is not None and tries_little(model)
+    return "⚠️" if little or _cut_off(document) else "✅"
 
 
 def _cut_off(document: Mapping[str, Any]) -> bool:
-    return bool(document["stopped_by"] == "interrupt")
+    return bool(document["stopped_by"] in INTERRUPTED_BY)
 
 
 def _table(section: FindingSection) -> str:
-    rows = [[for_markdown(cell) for cell in _cells(one)] for one in section.findings[:ROWS]]
+    rows = [_cells(one) for one in section.findings[:ROWS]]
     table, rest = markdown_table(_COLUMNS, rows), len(section.findings) - ROWS
     return f"{table}\n\nand {rest:,} more" if rest > 0 else table
 

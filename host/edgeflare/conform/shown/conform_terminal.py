@@ -35,14 +35,11 @@ def print_conformance(console: Console, document: Mapping[str, Any], where: str)
 
     """
     parts: list[RenderableType] = [Text(printable(headline(document)), style="bold")]
+    parts += [Text(printable(one)) for one in model_sentence(document)]
     parts += [Text(f"warning: {printable(one)}", style="yellow") for one in document["warnings"]]
     parts += [_listed(one) for one in finding_sections(document)]
     parts.append("")
-    sentences = (
-        coverage_sentence(document),
-        *model_sentence(document),
-        *refused_sentence(document),
-    )
+    sentences = (coverage_sentence(document), *refused_sentence(document))
     parts += [Text(printable(one)) for one in sentences]
     console.print(Group(*parts))
     # As one line, whatever the width, so that the command can be copied.

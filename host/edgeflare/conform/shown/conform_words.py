@@ -6,11 +6,17 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from edgeflare.core.interrupt import INTERRUPTED_BY
+
 _PERCENT = 0.01
 
 
 def headline(document: Mapping[str, Any]) -> str:
-    """Return what the run comes to, in one line."""
+    """Return what the run comes to, in one line.
+
+    Of a model that the user named it says first how much of its arithmetic was tried. Its file name
+    may be a stranger's.
+    """
     device = document["device"]
     new = [one for one in document["findings"] if is_new(one)]
     known = sum(one["counted"] and one["known"] is not None for one in document["findings"])
@@ -26,7 +32,43 @@ def headline(document: Mapping[str, Any]) -> str:
     runtime = f"{device['runtime']} {device['runtime_version']}, {device['kernels']}"
     models = count_of(document["models"], "model")
     cells = cells_of(document["coverage"]["cells"]["covered"])
-    return f"{device['name']} ({runtime}): {said}{besides}, in {models} of {cells}"
+    tried, model = "", document["model"]
+    if model is not None:
+        tried = f"{tried_words(model, 'was')}; "
+        said += " in that" if tries_little(model) else ""
+    return f"{device['name']} ({runtime}): {tried}{said}{besides}, in {models} of {cells}"
+
+
+def tried_words(model: Mapping[str, Any], verb: str) -> str:
+    """Return how much of the user's model is tried, by its share of the arithmetic.
+
+    Args:
+        model: what the document says of it.
+        verb: before "tried", such as "was".
+
+    """
+    tried, of = model["arithmetic_tried"], model["arithmetic"]
+    operators = f"{model['operators_tried']:,} of {count_of(model['operators'], 'operator')}"
+    if of and not tried:
+        return f"nothing that computes in {model['file']} {verb} tried ({operators})"
+    share = (
+        f"{_share_words(tried, of)} of the arithmetic of {model['file']}" if of else model["file"]
+    )
+    return f"{share} {verb} tried ({operators})"
+
+
+def tries_little(model: Mapping[str, Any]) -> bool:
+    """Return whether most of the arithmetic of the user's model was not tried."""
+    return bool(2 * model["arithmetic_tried"] < model["arithmetic"])
+
+
+def _share_words(part: int, of: int) -> str:
+    """Return a share in words, in which "all" and "none" are exact."""
+    if part in (0, of):
+        return "all" if part else "none"
+    percent = round(100 * part / of)
+    bounds = {0: "less than 1 %", 100: "more than 99 %"}
+    return bounds.get(percent, f"{percent} %")
 
 
 def is_new(finding: Mapping[str, Any]) -> bool:
@@ -78,7 +120,7 @@ def ending_sentence(document: Mapping[str, Any]) -> str:
     reasons = {
         "models": "all models that were asked for were drawn",
         "time": "its time was up",
-        "interrupt": "it was stopped by Ctrl-C",
+        **{by: f"it was stopped by {word}" for by, word in INTERRUPTED_BY.items()},
         "nothing left": "there was nothing left to draw",
     }
     return f"It ended when {reasons[document['stopped_by']]}."
@@ -177,11 +219,26 @@ def model_sentence(document: Mapping[str, Any]) -> list[str]:
     model = document["model"]
     if model is None:
         return []
-    names = ", ".join(one["operator"] for one in model["unknown"])
+    said = f"Of the operators of {model['file']}, tried {model['tried']:,} of"
+    untried = "; ".join(untried_words(one, model["arithmetic"]) for one in model["untried"])
     return [
-        f"Of the operators of {model['file']}, tried {model['tried']:,} of {model['distinct']:,} as"
-        f" they stand{f'; not known: {names}' if names else ''}."
+        f"{said} {model['distinct']:,} as they stand{f'; not tried: {untried}' if untried else ''}."
     ]
+
+
+def untried_words(one: Mapping[str, Any], of: int) -> str:
+    """Return an operator of the user's model that is not tried, with the reason.
+
+    Args:
+        one: of the document's list of these.
+        of: the arithmetic of the whole model.
+
+    """
+    times = f" × {len(one['places'])}" if one["places"][1:] else ""
+    share = (
+        f"{_share_words(one['arithmetic'], of)} of the arithmetic, " if one["arithmetic"] else ""
+    )
+    return f"{one['operator']}{times} ({share}{one['why']})"
 
 
 def refused_sentence(document: Mapping[str, Any]) -> list[str]:

@@ -153,7 +153,7 @@ def _configure(target: BundleTarget, folder: Path) -> Path:
     """Write apt's configuration, with folders of its own for all that it writes."""
     for path in ("state/lists/partial", "cache/archives/partial"):
         (folder / path).mkdir(parents=True, exist_ok=True)
-    (folder / "status").write_text("")
+    (folder / "status").touch()
     configuration = folder / "apt.conf"
     configuration.write_text(
         f'APT::Architecture "{target.debian}";\n'
@@ -163,7 +163,8 @@ def _configure(target: BundleTarget, folder: Path) -> Path:
         'Acquire::Languages "none";\n'
         f'Dir::State "{folder}/state";\n'
         f'Dir::State::status "{folder}/status";\n'
-        f'Dir::Cache "{folder}/cache";\n'
+        f'Dir::Cache "{folder}/cache";\n',
+        encoding="utf-8",
     )
     return configuration
 

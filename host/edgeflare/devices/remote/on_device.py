@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import platform
 import shlex
 from collections.abc import Sequence
@@ -12,6 +11,7 @@ from pathlib import Path
 
 from edgeflare.devices.remote.remote_shell import Output, Remote, RemoteCommandFailed
 from edgeflare.errors import InfrastructureError, UserError
+from edgeflare.outside_text import json_value
 
 SHORT_SECONDS = 20.0
 """For what looks around: milliseconds of work, the rest is for a link that is slow to wake."""
@@ -166,7 +166,7 @@ def launch(
             f"{words}"
         )
     try:
-        return LaunchedAgent(int(json.loads(said["ready"][0])["port"]), said["token"][0])
+        return LaunchedAgent(int(json_value(said["ready"][0])["port"]), said["token"][0])
     except (ValueError, KeyError, TypeError, IndexError):
         raise InfrastructureError(
             f"{remote.place}: the agent printed {said.get('ready')} where its ready line was"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import secrets
 import select
@@ -18,6 +17,7 @@ from edgeflare.devices.profile import Profile
 from edgeflare.devices.transports.scratch import ScratchFolder
 from edgeflare.devices.transports.transport import Endpoint, Transport
 from edgeflare.errors import InfrastructureError
+from edgeflare.outside_text import json_value
 
 READY_SECONDS = 60.0
 """From start to the ready line. A cold start takes about 1 s, 4 s under QEMU, and ten times that
@@ -66,7 +66,7 @@ class ChildAgent:
 
         """
         token = secrets.token_urlsafe()
-        (self.folder / "token").write_text(token)
+        (self.folder / "token").write_text(token, encoding="utf-8")
         # fmt: off
         command = [
             *launcher,
@@ -179,7 +179,7 @@ def read_ready_line(name: str, line: bytes) -> int:
 
     """
     try:
-        return int(json.loads(line)["port"])
+        return int(json_value(line)["port"])
     except (ValueError, KeyError, TypeError):
         raise InfrastructureError(
             f"{name}: the agent printed {line[:80]!r} where its ready line was expected"

@@ -7,8 +7,10 @@ from __future__ import annotations
 
 import os
 import sys
+from importlib.util import find_spec
 from pathlib import Path
 
+from edgeflare.devices.profile import Profile
 from edgeflare.devices.profile_keys import PYTHON, START_TIMEOUT_SECONDS, ProfileKey, number
 from edgeflare.devices.transports.child_agent import ChildAgent, ChildTransport
 from edgeflare.devices.transports.delegate import allow_delegate
@@ -50,6 +52,18 @@ def _environment(packages: Path, *, own: bool) -> dict[str, str]:
     return {**environment, **driver_variables(environment)}
 
 
+def _status(profile: Profile) -> str:
+    """Return whether what the profile's kernels need is on this machine.
+
+    What another Python than the host's has is not known before it is asked.
+    """
+    if profile.kernels == "gpu" and not (driver := check_driver()).found:
+        return f"no Vulkan driver or loader on this machine: {driver.mend}"
+    if profile.kernels == "micro" and profile.python is None and find_spec("tflite_micro") is None:
+        return "no tflite-micro in this environment: pip install 'edgeflare[micro]'"
+    return "here"
+
+
 _MOST_LINK_DELAY_MS = 60_000.0
 """A minute: beyond it, a link counts as lost."""
 
@@ -62,6 +76,6 @@ PLUGIN = TransportPlugin(
     ),
     needs_trust=False,
     starts_device=True,
-    status=lambda _profile: "here",
+    status=_status,
     checks=lambda: [check_driver()],
 )

@@ -108,7 +108,7 @@ def _tell_of_core(sysroot: Path, cpu: str, version: str) -> None:
     processors = os.cpu_count() or 1
     board = sysroot / "proc" / "device-tree" / "model"
     board.parent.mkdir(parents=True)
-    board.write_text(f"{cpu}, emulated by QEMU {version}")
+    board.write_text(f"{cpu}, emulated by QEMU {version}", encoding="utf-8")
     if cpu in _CORES:
         part, features = _CORES[cpu]
         (sysroot / "proc" / "cpuinfo").write_text(
@@ -122,7 +122,8 @@ def _tell_of_core(sysroot: Path, cpu: str, version: str) -> None:
                 f"CPU part\t: {part}\n"
                 "CPU revision\t: 0\n\n"
                 for number in range(processors)
-            )
+            ),
+            encoding="utf-8",
         )
 
 

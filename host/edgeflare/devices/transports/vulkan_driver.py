@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import glob
 import os
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from ctypes.util import find_library
 from pathlib import Path
 from typing import Final
@@ -20,6 +20,9 @@ _SOFTWARE: Final = (
     "/opt/google/chrome*/vk_swiftshader_icd.json",
 )
 """The description of SwiftShader, as packages of browsers install it."""
+
+_INSTALLED: Final = ("/etc/vulkan/icd.d/*.json", "/usr/share/vulkan/icd.d/*.json")
+"""The descriptions of drivers that Vulkan's loader finds by itself."""
 
 _INSTALL: Final = "on Debian: apt-get install libvulkan1 chromium"
 
@@ -40,7 +43,11 @@ def driver_variables(environment: Mapping[str, str]) -> dict[str, str]:
 
 def software_driver() -> Path | None:
     """Return the description file of a driver in software that is installed here."""
-    found = (path for pattern in _SOFTWARE for path in sorted(glob.glob(pattern)))
+    return _first(_SOFTWARE)
+
+
+def _first(patterns: Iterable[str]) -> Path | None:
+    found = (path for pattern in patterns for path in sorted(glob.glob(pattern)))
     return next(map(Path, found), None)
 
 
@@ -48,7 +55,11 @@ def check_driver() -> Check:
     """Look for what emulated-gpu needs."""
     title = "Vulkan driver, for emulated-gpu"
     variable = next((name for name in VARIABLES if os.environ.get(name)), "")
-    driver = os.environ[variable] if variable else os.fspath(software_driver() or "")
+    driver = (
+        os.environ[variable]
+        if variable
+        else os.fspath(software_driver() or _first(_INSTALLED) or "")
+    )
     if not any(Path(one).is_file() for one in driver.split(os.pathsep)):
         mend = f"{variable} names {driver}, which is no file: correct it" if variable else _INSTALL
         return Check(title, "", False, mend)

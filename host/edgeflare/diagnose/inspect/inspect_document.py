@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any, Final
@@ -13,7 +12,7 @@ from typing import Any, Final
 from edgeflare import __version__
 from edgeflare.diagnose.inspect.inspection_result import InspectionResult
 from edgeflare.errors import UserError
-from edgeflare.run.json_file import load_json, packaged_schema
+from edgeflare.run.json_file import json_bytes, load_json, packaged_schema
 
 SCHEMA: Final = "edgeflare.inspect/v1"
 INSPECTION: Final = "inspect.json"
@@ -58,7 +57,7 @@ def inspect_document(result: InspectionResult) -> InspectDocument:
 
 def inspect_bytes(document: InspectDocument) -> bytes:
     """Return a document as it is written."""
-    return json.dumps(document, indent=1, ensure_ascii=False, allow_nan=False).encode() + b"\n"
+    return json_bytes(document)
 
 
 def load_inspection(path: Path) -> InspectDocument:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from math import log, sqrt
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -65,8 +65,11 @@ def foretold(
     n, units = chosen.shape
     rate = float(split.mean())
     penalty = OF_UNIVERSAL_PENALTY * sqrt(2.0 * log(max(units, 2)) * n * rate * (1.0 - rate))
+    # Before 1.8, and so on Python 3.10, the norm is named by another parameter.
+    old = LogisticRegression().l1_ratio is None
+    norm: dict[str, Any] = {"penalty": "l1"} if old else {"l1_ratio": 1.0}
     model = LogisticRegression(
-        penalty="l1", C=1.0 / penalty, solver="liblinear", tol=1e-3, random_state=generator
+        **norm, C=1.0 / penalty, solver="liblinear", tol=1e-3, random_state=generator
     )
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)

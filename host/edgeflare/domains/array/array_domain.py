@@ -9,15 +9,16 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from edgeflare.array_file import decode_npz, encode_npz
 from edgeflare.core.domain import Domain
 from edgeflare.core.input import Input
 from edgeflare.core.input_space import InputSpace
+from edgeflare.core.seed_choice import ALL_SEEDS, SeedChoice
 from edgeflare.core.seeds import Seeds
-from edgeflare.core.tensor import Tensor
+from edgeflare.core.tensor import Rounding, Tensor
 from edgeflare.core.tensor_rows import row_layout
 from edgeflare.domains.array.array_encoder import ArrayEncoder
 from edgeflare.domains.array.array_seeds import ARRAY_SUFFIXES, load_array_seeds
-from edgeflare.domains.npz_file import decode_npz, encode_npz
 from edgeflare.domains.seed_files import seed_files
 from edgeflare.errors import UserError
 
@@ -45,6 +46,7 @@ class ArrayDomain(Domain):
         level: float | None = None,
         mean: tuple[float, ...] | float = 0.0,
         std: tuple[float, ...] | float = 1.0,
+        rounding: Rounding = "half-away",
     ) -> None:
         """Take arrays of one type between bounds.
 
@@ -58,6 +60,7 @@ class ArrayDomain(Domain):
             mean: what the model wants subtracted from the values; one number, or one for each value
                 along the last axis.
             std: what it wants them divided by then, likewise.
+            rounding: of a quantized input, see `quantize`.
 
         Raises:
             UserError: the type is none of these, the bounds are in the wrong order or have nothing
@@ -77,6 +80,7 @@ class ArrayDomain(Domain):
             raise UserError("mean and std have to be finite numbers")
         if not (self._std > 0).all():
             raise UserError(f"std has to be above 0, not {std}")
+        self._rounding: Rounding = rounding
         self.space = InputSpace(dtype, lowest, highest, cell_axes=1, level=level)
 
     @staticmethod
@@ -93,10 +97,10 @@ class ArrayDomain(Domain):
         return seed_files(path, ARRAY_SUFFIXES)
 
     def load_seeds(
-        self, path: Path, shape: tuple[int, ...], array: str = "", limit: int | None = None
+        self, path: Path, shape: tuple[int, ...], array: str = "", choice: SeedChoice = ALL_SEEDS
     ) -> Seeds:
         """Load arrays: the array `inputs` of an `.npz` unless told otherwise, or a folder."""
-        return load_array_seeds(path, self.space, shape, limit, array or "inputs")
+        return load_array_seeds(path, self.space, shape, choice, array or "inputs")
 
     def encoder(self, tensor: Tensor) -> ArrayEncoder:
         """Return what scales arrays, and quantizes them.
@@ -105,12 +109,12 @@ class ArrayDomain(Domain):
             UserError: mean or std does not fit the model's input.
 
         """
-        return ArrayEncoder(self._mean, self._std, tensor)
+        return ArrayEncoder(self._mean, self._std, tensor, self._rounding)
 
     @staticmethod
     def encode_file(one: Input) -> bytes:
         """Return the `.npz` file of an array."""
-        return encode_npz("array", one)
+        return encode_npz({"array": one})
 
     @staticmethod
     def decode_file(data: bytes) -> Input | None:

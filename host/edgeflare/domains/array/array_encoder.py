@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from edgeflare.core.tensor import Tensor, quantize
+from edgeflare.core.tensor import Rounding, Tensor, quantize
 from edgeflare.core.tensor_rows import row_layout
 from edgeflare.errors import UserError
 
@@ -15,7 +15,13 @@ from edgeflare.errors import UserError
 class ArrayEncoder:
     """Encodes arrays as a model's input: (value - mean) / std, quantized."""
 
-    def __init__(self, mean: NDArray[np.float64], std: NDArray[np.float64], tensor: Tensor) -> None:
+    def __init__(
+        self,
+        mean: NDArray[np.float64],
+        std: NDArray[np.float64],
+        tensor: Tensor,
+        rounding: Rounding = "half-away",
+    ) -> None:
         """Take what is subtracted and divided by: one number, or one along the last axis.
 
         Raises:
@@ -31,6 +37,7 @@ class ArrayEncoder:
                     f"its last axis: give 1 or {last}"
                 )
         self._mean, self._std, self._tensor = mean, std, tensor
+        self._rounding: Rounding = rounding
 
     def encode(self, inputs: NDArray[Any]) -> NDArray[np.generic]:
         """Encode arrays.
@@ -47,7 +54,7 @@ class ArrayEncoder:
         scaled = (rows - self._mean) / self._std
         if self._tensor.dtype == "float32" or self._tensor.scale:
             scaled = scaled.astype(np.float32)  # as TFLite quantizes; else float32 loses digits
-        return np.ascontiguousarray(quantize(scaled, self._tensor))
+        return np.ascontiguousarray(quantize(scaled, self._tensor, self._rounding))
 
     def pulled_back(self, gradient: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return a gradient by the values of an array; see `DifferentiableEncoder`."""

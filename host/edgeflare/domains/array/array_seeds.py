@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from edgeflare.array_file import NotArrays, read_npy
 from edgeflare.core.input_space import InputSpace
+from edgeflare.core.seed_choice import ALL_SEEDS, SeedChoice, ids_of, take
 from edgeflare.core.seeds import Seeds
 from edgeflare.core.tensor import without_ones
 from edgeflare.domains.npz_arrays import labels_of, read_npz
-from edgeflare.domains.npz_errors import NOT_AN_NPZ
-from edgeflare.domains.seed_files import require_seeds, seed_files
+from edgeflare.domains.seed_files import chosen_files, require_seeds
 from edgeflare.errors import UserError
 
 ARRAY_SUFFIXES = (".npy",)
@@ -24,7 +26,7 @@ def load_array_seeds(
     path: Path,
     space: InputSpace,
     shape: tuple[int, ...],
-    limit: int | None = None,
+    choice: SeedChoice = ALL_SEEDS,
     array: str = "inputs",
 ) -> Seeds:
     """Load seed arrays.
@@ -34,7 +36,7 @@ def load_array_seeds(
             or a folder of `.npy` files of one each, taken in the order of their names.
         space: the values that they may have.
         shape: of one; dimensions of 1 may differ.
-        limit: take the first so many only.
+        choice: which of them are taken.
         array: the name of the array in an `.npz`.
 
     Raises:
@@ -45,7 +47,7 @@ def load_array_seeds(
     require_seeds(path, ".npy files")
     labels = None
     if path.is_dir():
-        files = seed_files(path, ARRAY_SUFFIXES)[:limit]
+        files, ids = chosen_files(path, ARRAY_SUFFIXES, choice)
         if not files:
             raise UserError(f"seeds {path}: the folder has no .npy files")
         names = tuple(file.name for file in files)
@@ -54,18 +56,19 @@ def load_array_seeds(
     else:
         read = read_npz(path, (array, "labels"))
         labels = labels_of(path, read, len(read[array]), array)
-        labels = None if labels is None else labels[:limit]
-        inputs = _shaped(f"{path}: {array}", read[array][:limit], shape)
-        names = tuple(str(index) for index in range(len(inputs)))
-    return Seeds(_held(path, inputs, space), labels, names)
+        places = choice.places(len(read[array]), labels)
+        labels, ids = None if labels is None else take(labels, places), ids_of(places)
+        inputs = _shaped(f"{path}: {array}", take(read[array], places), shape)
+        names = tuple(map(str, places.tolist()))
+    return Seeds(_held(path, inputs, space, names), labels, names, ids=ids)
 
 
 def _read(file: Path) -> NDArray[Any]:
     try:
-        return np.asarray(np.load(file, allow_pickle=False))
-    except NOT_AN_NPZ as error:
+        return read_npy(file)
+    except NotArrays as error:
         raise UserError(
-            f"seeds: {file} is no .npy file of numbers: correct or remove it"
+            f"seeds: {file} is no .npy file of numbers ({error}): correct or remove it"
         ) from error
 
 
@@ -80,13 +83,15 @@ def _shaped(what: str, arrays: NDArray[Any], shape: tuple[int, ...]) -> NDArray[
     return arrays.reshape(len(arrays), *shape)
 
 
-def _held(path: Path, inputs: NDArray[Any], space: InputSpace) -> NDArray[Any]:
+def _held(
+    path: Path, inputs: NDArray[Any], space: InputSpace, names: Sequence[str]
+) -> NDArray[Any]:
     """Return arrays in the type of a space."""
     if not np.issubdtype(inputs.dtype, np.number) or np.iscomplexobj(inputs):
         raise UserError(f"seeds {path}: the arrays are {inputs.dtype}, expected {space.dtype}")
     finite = np.isfinite(inputs)
     if not finite.all():
-        where = int(np.argwhere(~finite)[0][0])
+        where = names[int(np.argwhere(~finite)[0][0])]
         raise UserError(
             f"seeds {path}: seed {where} has values that are not finite: correct or remove it"
         )
@@ -94,7 +99,7 @@ def _held(path: Path, inputs: NDArray[Any], space: InputSpace) -> NDArray[Any]:
     lowest, highest = max(space.lowest, limits.min), min(space.highest, limits.max)
     outside = (inputs < lowest) | (inputs > highest)
     if outside.any():
-        where = int(np.argwhere(outside)[0][0])
+        where = names[int(np.argwhere(outside)[0][0])]
         raise UserError(
             f"seeds {path}: seed {where} has values beyond the bounds {lowest:g} and "
             f"{highest:g}: widen lowest and highest, or remove it"

@@ -13,8 +13,9 @@ from edgeflare.core.domain import Domain
 from edgeflare.core.input_space import InputSpace
 from edgeflare.core.input_view import SoundView
 from edgeflare.core.nearness_measure import SNR, NearnessMeasure
+from edgeflare.core.seed_choice import ALL_SEEDS, SeedChoice
 from edgeflare.core.seeds import Seeds
-from edgeflare.core.tensor import Tensor, without_ones
+from edgeflare.core.tensor import Rounding, Tensor, without_ones
 from edgeflare.domains.audio.audio_fingerprint import (
     AudioFingerprint,
     audio_fingerprint,
@@ -65,6 +66,7 @@ class AudioDomain(Domain):
         samples: int | None = None,
         fit: Fit = "none",
         front_end: Mapping[str, Any] | None = None,
+        rounding: Rounding = "half-away",
     ) -> None:
         """Take sounds of one sample rate and length.
 
@@ -76,6 +78,7 @@ class AudioDomain(Domain):
             front_end: what makes features of sounds, `name` and its settings; see
                 `open_front_end`. None where the model takes the samples themselves, divided by
                 32,768.
+            rounding: of a quantized input, see `quantize`.
 
         Raises:
             UserError: the sample rate is none, or the length, or there is no such front end.
@@ -92,6 +95,7 @@ class AudioDomain(Domain):
             raise UserError("samples is missing: say how many samples a sound of the model has")
         self.sample_rate = sample_rate
         self._samples, self._fit = samples, fit
+        self._rounding: Rounding = rounding
         self._front_end = None if front_end is None else open_front_end(front_end, sample_rate)
 
     def paper_operators(self) -> tuple[MutationOperator, ...]:
@@ -132,17 +136,17 @@ class AudioDomain(Domain):
         return seed_files(path, SOUND_SUFFIXES)
 
     def load_seeds(
-        self, path: Path, shape: tuple[int, ...], array: str = "", limit: int | None = None
+        self, path: Path, shape: tuple[int, ...], array: str = "", choice: SeedChoice = ALL_SEEDS
     ) -> Seeds:
         """Load sounds: the array `waves` of an `.npz` unless told otherwise, or a folder."""
         return load_sound_seeds(
-            path, self.sample_rate, shape[0], self._fit, limit, array or "waves"
+            path, self.sample_rate, shape[0], self._fit, choice, array or "waves"
         )
 
     def encoder(self, tensor: Tensor) -> SoundEncoder:
         """Return what makes features of sounds, and quantizes them."""
         self.input_shape(tensor)
-        return SoundEncoder(self._front_end, tensor)
+        return SoundEncoder(self._front_end, tensor, self._rounding)
 
     def encode_file(self, one: Wave) -> bytes:
         """Return the WAV file of a sound."""

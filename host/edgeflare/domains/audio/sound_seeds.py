@@ -8,14 +8,22 @@ from typing import Literal
 
 import numpy as np
 
+from edgeflare.core.seed_choice import ALL_SEEDS, SeedChoice, ids_of, take
 from edgeflare.core.seeds import Seeds
 from edgeflare.domains.audio.wav_file import Wave, decode_wav, wav_format
 from edgeflare.domains.npz_arrays import labels_of, read_npz
-from edgeflare.domains.seed_files import require_seeds, seed_files
+from edgeflare.domains.seed_files import chosen_files, require_seeds
 from edgeflare.errors import UserError
+from edgeflare.regular_file import read_regular
 
 SOUND_SUFFIXES = (".wav", ".flac")
 """Suffixes of files that are read as sounds; other files are ignored."""
+
+_MOST_BYTES = 2**28
+"""Of a sound's file: 46 minutes at 48 kHz."""
+
+_MOST_SAMPLES = _MOST_BYTES // 2
+"""Of a sound that is compressed, silence to nearly nothing."""
 
 Fit = Literal["none", "pad", "cut", "pad-and-cut"]
 """What is done with sounds of another length: nothing, they are refused; shorter ones are filled up
@@ -27,7 +35,7 @@ def load_sound_seeds(
     sample_rate: int,
     samples: int,
     fit: Fit = "none",
-    limit: int | None = None,
+    choice: SeedChoice = ALL_SEEDS,
     array: str = "waves",
 ) -> Seeds:
     """Load seed sounds.
@@ -39,7 +47,7 @@ def load_sound_seeds(
         sample_rate: that they have to have, in Hz; an `.npz` that does not say one is taken to.
         samples: of each sound that the model takes.
         fit: what is done with sounds of another length.
-        limit: take the first so many only.
+        choice: which of them are taken.
         array: the name of the sounds in an `.npz`.
 
     Raises:
@@ -48,8 +56,8 @@ def load_sound_seeds(
     """
     require_seeds(path, "WAV or FLAC files")
     if path.is_dir():
-        return _from_folder(path, sample_rate, samples, fit, limit)
-    return _from_npz(path, sample_rate, samples, fit, limit, array)
+        return _from_folder(path, sample_rate, samples, fit, choice)
+    return _from_npz(path, sample_rate, samples, fit, choice, array)
 
 
 def fitted(wave: Wave, samples: int, fit: Fit, what: str) -> Wave:
@@ -88,7 +96,10 @@ def read_sound(file: Path, sample_rate: int) -> Wave:
             be read here.
 
     """
-    data = file.read_bytes()
+    try:
+        data = read_regular(file, _MOST_BYTES)
+    except OSError as error:
+        raise UserError(f"seeds: {file} cannot be read: {error.strerror or error}") from error
     if file.suffix.lower() == ".flac":
         return _decode_flac(file, data, sample_rate)
     said = wav_format(data)
@@ -111,10 +122,17 @@ def _decode_flac(file: Path, data: bytes, sample_rate: int) -> Wave:
     try:
         with soundfile.SoundFile(io.BytesIO(data)) as sound:
             bits = {"PCM_S8": 8, "PCM_16": 16, "PCM_24": 24}.get(sound.subtype, 0)
-            _refuse_misfit(file, sound.samplerate, sound.channels, bits, sample_rate)
-            wave: Wave = sound.read(dtype="int16")
-    except soundfile.SoundFileError as error:
+            known, claimed = sound.format == "FLAC", sound.frames
+            if known:
+                _refuse_misfit(file, sound.samplerate, sound.channels, bits, sample_rate)
+                wave: Wave = sound.read(min(claimed, _MOST_SAMPLES), dtype="int16")
+    except (soundfile.SoundFileError, MemoryError) as error:
         raise UserError(f"seeds: {file} is not a FLAC file: correct or remove it") from error
+    if not known or len(wave) != claimed:
+        raise UserError(
+            f"seeds: {file} is no FLAC file of the {claimed:,} samples that it claims, of which"
+            f" {_MOST_SAMPLES:,} are read at most: correct or remove it"
+        )
     return wave
 
 
@@ -136,8 +154,8 @@ def _refuse_misfit(file: Path, rate: int, channels: int, bits: int, sample_rate:
         )
 
 
-def _from_folder(path: Path, sample_rate: int, samples: int, fit: Fit, limit: int | None) -> Seeds:
-    files = seed_files(path, SOUND_SUFFIXES)[:limit]
+def _from_folder(path: Path, sample_rate: int, samples: int, fit: Fit, choice: SeedChoice) -> Seeds:
+    files, ids = chosen_files(path, SOUND_SUFFIXES, choice)
     if not files:
         raise UserError(
             f"seeds {path}: the folder has no sound files ({', '.join(SOUND_SUFFIXES)})"
@@ -145,11 +163,11 @@ def _from_folder(path: Path, sample_rate: int, samples: int, fit: Fit, limit: in
     waves = [
         fitted(read_sound(file, sample_rate), samples, fit, f"seeds: {file}") for file in files
     ]
-    return Seeds(np.stack(waves), None, tuple(file.name for file in files))
+    return Seeds(np.stack(waves), None, tuple(file.name for file in files), ids=ids)
 
 
 def _from_npz(
-    path: Path, sample_rate: int, samples: int, fit: Fit, limit: int | None, array: str
+    path: Path, sample_rate: int, samples: int, fit: Fit, choice: SeedChoice, array: str
 ) -> Seeds:
     arrays = read_npz(path, (array, "labels", "sample_rate"))
     waves = arrays[array]
@@ -167,11 +185,13 @@ def _from_npz(
             "resample the waves, or set sample_rate"
         )
     labels = labels_of(path, arrays, len(waves), "waves")
-    made = np.stack(
-        [fitted(wave.astype(np.int16), samples, fit, f"seeds {path}") for wave in waves[:limit]]
-    )
+    places = choice.places(len(waves), labels)
+    made = [
+        fitted(wave.astype(np.int16), samples, fit, f"seeds {path}") for wave in take(waves, places)
+    ]
     return Seeds(
-        made,
-        labels if labels is None else labels[:limit],
-        tuple(str(index) for index in range(len(made))),
+        np.stack(made),
+        labels if labels is None else take(labels, places),
+        tuple(map(str, places.tolist())),
+        ids=ids_of(places),
     )

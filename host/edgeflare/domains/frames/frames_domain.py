@@ -9,18 +9,18 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from edgeflare.array_file import decode_npz, encode_npz
 from edgeflare.core.domain import Domain
 from edgeflare.core.input import Input
 from edgeflare.core.input_space import InputSpace
 from edgeflare.core.input_view import PartsView
+from edgeflare.core.seed_choice import ALL_SEEDS, SeedChoice
 from edgeflare.core.seeds import Seeds
-from edgeflare.core.tensor import Tensor
+from edgeflare.core.tensor import Layout, Rounding, Tensor
 from edgeflare.domains.array.array_seeds import ARRAY_SUFFIXES, load_array_seeds
 from edgeflare.domains.image.image_domain import TABLE_3, ImageDomain
 from edgeflare.domains.image.image_fingerprint import ImageFingerprint, count_near, fingerprint
-from edgeflare.domains.image.image_tensor import image_shape
 from edgeflare.domains.image.preprocess import Channels, ImageEncoder
-from edgeflare.domains.npz_file import decode_npz, encode_npz
 from edgeflare.domains.seed_files import seed_files
 from edgeflare_operators import MutationOperator, operators
 
@@ -41,6 +41,8 @@ class FramesDomain(Domain):
         mean: tuple[float, ...] | float | None = None,
         std: tuple[float, ...] | float | None = None,
         channels: Channels | None = None,
+        layout: Layout | None = None,
+        rounding: Rounding | None = None,
         preset: str = "unit",
     ) -> None:
         """Take clips whose frames are preprocessed as images are; see `ImageDomain`.
@@ -49,18 +51,16 @@ class FramesDomain(Domain):
             UserError: see `ImageDomain`.
 
         """
-        self._image = ImageDomain(scale, mean, std, None, channels, preset)
+        self._image = ImageDomain(scale, mean, std, None, channels, layout, rounding, preset)
 
     @staticmethod
     def paper_operators() -> tuple[MutationOperator, ...]:
         """Return those of Table 3, which the paper has for images."""
         return operators("frames", TABLE_3)
 
-    @staticmethod
-    def input_shape(tensor: Tensor, model: str = "the model") -> tuple[int, ...]:
+    def input_shape(self, tensor: Tensor, model: str = "the model") -> tuple[int, ...]:
         """Return (frames, height, width, channels)."""
-        height, width, channels = image_shape(_of_frame(tensor), model)
-        return tensor.shape[0], height, width, channels
+        return tensor.shape[0], *self._image.input_shape(_of_frame(tensor), model)
 
     @staticmethod
     def seed_files(path: Path) -> list[Path]:
@@ -68,10 +68,10 @@ class FramesDomain(Domain):
         return seed_files(path, ARRAY_SUFFIXES)
 
     def load_seeds(
-        self, path: Path, shape: tuple[int, ...], array: str = "", limit: int | None = None
+        self, path: Path, shape: tuple[int, ...], array: str = "", choice: SeedChoice = ALL_SEEDS
     ) -> Seeds:
         """Load clips: the array `clips` of an `.npz` unless told otherwise, or a folder."""
-        return load_array_seeds(path, self.space, shape, limit, array or "clips")
+        return load_array_seeds(path, self.space, shape, choice, array or "clips")
 
     def encoder(self, tensor: Tensor) -> ClipEncoder:
         """Return what preprocesses and quantizes the frames."""
@@ -80,7 +80,7 @@ class FramesDomain(Domain):
     @staticmethod
     def encode_file(one: Frames) -> bytes:
         """Return the file of a clip: what `.npz` files are, with the array `frames`."""
-        return encode_npz("frames", one)
+        return encode_npz({"frames": one})
 
     @staticmethod
     def decode_file(data: bytes) -> Input | None:
@@ -113,6 +113,10 @@ class ClipEncoder:
     def __init__(self, frames: ImageEncoder, tensor: Tensor) -> None:
         """Take the encoder of a frame, and the input of a whole clip."""
         self._frames, self._row = frames, tensor.shape
+
+    def describe(self) -> str:
+        """Return what the model is given in one frame; see `ImageEncoder.describe`."""
+        return self._frames.describe()
 
     def encode(self, inputs: Frames) -> NDArray[np.generic]:
         """Encode clips: (batch, frames, H, W, C) to (batch, frames, *shape of one frame)."""

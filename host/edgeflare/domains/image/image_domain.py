@@ -13,12 +13,13 @@ import numpy as np
 from edgeflare.core.domain import Domain
 from edgeflare.core.input_space import EIGHT_BIT
 from edgeflare.core.input_view import ImageView
+from edgeflare.core.seed_choice import ALL_SEEDS, SeedChoice
 from edgeflare.core.seeds import Seeds
-from edgeflare.core.tensor import Tensor
+from edgeflare.core.tensor import Layout, Rounding, Tensor
 from edgeflare.domains.image.image_file import decode_image
 from edgeflare.domains.image.image_fingerprint import ImageFingerprint, count_near, fingerprint
 from edgeflare.domains.image.image_seeds import image_files, load_image_seeds
-from edgeflare.domains.image.image_tensor import image_shape
+from edgeflare.domains.image.image_tensor import image_tensor
 from edgeflare.domains.image.preprocess import Channels, ImageEncoder, Preprocess, Resize
 from edgeflare.domains.image.preprocess import preset as _preset
 from edgeflare_operators import MutationOperator, operators
@@ -65,6 +66,8 @@ class ImageDomain(Domain):
         std: tuple[float, ...] | float | None = None,
         resize: Resize | None = None,
         channels: Channels | None = None,
+        layout: Layout | None = None,
+        rounding: Rounding | None = None,
         preset: str = "unit",
     ) -> None:
         """Take images that are preprocessed as a `Preprocess` says.
@@ -75,6 +78,8 @@ class ImageDomain(Domain):
             std: likewise.
             resize: see `Preprocess`.
             channels: see `Preprocess`.
+            layout: see `Preprocess`.
+            rounding: see `Preprocess`.
             preset: name of the preprocessing that has what is not given.
 
         Raises:
@@ -87,6 +92,8 @@ class ImageDomain(Domain):
             "std": (std,) if isinstance(std, (int, float)) else std,
             "resize": resize,
             "channels": channels,
+            "layout": layout,
+            "rounding": rounding,
         }
         changes = {key: value for key, value in given.items() if value is not None}
         self.preprocess: Preprocess = replace(_preset(preset), **changes)
@@ -105,10 +112,9 @@ class ImageDomain(Domain):
             *operators("image", PUBLISHED),
         )
 
-    @staticmethod
-    def input_shape(tensor: Tensor, model: str = "the model") -> tuple[int, ...]:
+    def input_shape(self, tensor: Tensor, model: str = "the model") -> tuple[int, ...]:
         """Return (height, width, channels)."""
-        return image_shape(tensor, model)
+        return image_tensor(tensor, self.preprocess.layout, model).shape
 
     @staticmethod
     def seed_files(path: Path) -> list[Path]:
@@ -116,12 +122,12 @@ class ImageDomain(Domain):
         return image_files(path)
 
     def load_seeds(
-        self, path: Path, shape: tuple[int, ...], array: str = "", limit: int | None = None
+        self, path: Path, shape: tuple[int, ...], array: str = "", choice: SeedChoice = ALL_SEEDS
     ) -> Seeds:
         """Load images: the array `images` of an `.npz` unless told otherwise, or a folder."""
         height, width, channels = shape
         resize = self.preprocess.resize
-        return load_image_seeds(path, (height, width, channels), resize, limit, array or "images")
+        return load_image_seeds(path, (height, width, channels), resize, choice, array or "images")
 
     def encoder(self, tensor: Tensor) -> ImageEncoder:
         """Return what preprocesses and quantizes images."""

@@ -1,4 +1,7 @@
-"""Decode image files without error messages of the decoding libraries on stderr."""
+"""Decode image files that may be a stranger's; nothing else does.
+
+What a file claims is bounded before, and messages of the decoding libraries are held back.
+"""
 
 from __future__ import annotations
 
@@ -10,6 +13,16 @@ from typing import Final, cast
 import cv2
 import numpy as np
 from numpy.typing import NDArray
+
+from edgeflare.domains.image.image_header import claimed_pixels
+from edgeflare.errors import UserError
+from edgeflare.untrusted_text import for_terminal
+
+MOST_PIXELS: Final = 2**26
+"""Of an image; it takes 200 MB in colours, and a second."""
+
+_MOST_LINES = 8
+"""That are passed on of what a decoder says of an image."""
 
 _STDERR: Final = 2
 
@@ -24,13 +37,26 @@ def decode_image(encoded: NDArray[np.uint8], mode: int) -> NDArray[np.uint8] | N
         encoded: the file's bytes, (size,).
         mode: a mode of OpenCV's `imdecode`, such as `cv2.IMREAD_COLOR`.
 
+    Raises:
+        UserError: it claims more pixels than are decoded.
+
     """
-    if not encoded.size:
+    claimed = claimed_pixels(encoded.tobytes())
+    if claimed is None:
         return None
-    with _held_back() as lines:
-        pixels = cast("NDArray[np.uint8] | None", cv2.imdecode(encoded, mode))
-    if pixels is not None and (said := lines()):
-        os.write(_STDERR, said)
+    if claimed > MOST_PIXELS:
+        raise UserError(
+            f"the image claims {claimed:,} pixels, and at most {MOST_PIXELS:,} are decoded: make it"
+            " smaller"
+        )
+    with _held_back() as told:
+        try:
+            pixels = cast("NDArray[np.uint8] | None", cv2.imdecode(encoded, mode))
+        except (cv2.error, MemoryError):  # what a decoder allocates beside the pixels
+            return None
+    if pixels is not None and (said := told()):
+        lines = said.decode(errors="replace").splitlines()[:_MOST_LINES]
+        os.write(_STDERR, "".join(f"{for_terminal(line)}\n" for line in lines).encode())
     return pixels
 
 

@@ -9,16 +9,21 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
+from edgeflare.core.seed_choice import ALL_SEEDS, SeedChoice, ids_of, take
 from edgeflare.core.seeds import Seeds
 from edgeflare.domains.image.image_file import decode_image
 from edgeflare.domains.image.image_tensor import CHANNELS
 from edgeflare.domains.image.preprocess import Resize
 from edgeflare.domains.npz_arrays import labels_of, read_npz
-from edgeflare.domains.seed_files import require_seeds, seed_files
+from edgeflare.domains.seed_files import chosen_files, require_seeds, seed_files
 from edgeflare.errors import UserError
+from edgeflare.regular_file import read_regular
 
 SUFFIXES = (".png", ".jpg", ".jpeg", ".bmp", ".webp", ".tif", ".tiff", ".ppm", ".pgm")
 """Suffixes of files that are read as images; other files are ignored."""
+
+_MOST_BYTES = 2**29
+"""Of an image's file, as many as its pixels may take in 16 bits without compression."""
 
 _COLORS = {1: "gray, 1-channel", 3: "RGB, 3-channel", 4: "RGBA, 4-channel"}
 
@@ -27,7 +32,7 @@ def load_image_seeds(
     path: Path,
     shape: tuple[int, int, int],
     resize: Resize = "none",
-    limit: int | None = None,
+    choice: SeedChoice = ALL_SEEDS,
     array: str = "images",
 ) -> Seeds:
     """Load seed images.
@@ -37,7 +42,7 @@ def load_image_seeds(
             (N,); or a folder of image files, taken in the order of their names.
         shape: (height, width, channels) of the images that the model takes.
         resize: what to do with images of another height and width.
-        limit: take the first so many only.
+        choice: which of them are taken.
         array: the name of the images in an `.npz`.
 
     Raises:
@@ -46,8 +51,8 @@ def load_image_seeds(
     """
     require_seeds(path, "images")
     if path.is_dir():
-        return _from_folder(path, shape, resize, limit)
-    return _from_npz(path, shape, resize, limit, array)
+        return _from_folder(path, shape, resize, choice)
+    return _from_npz(path, shape, resize, choice, array)
 
 
 def resized(image: NDArray[np.uint8], height: int, width: int, how: Resize) -> NDArray[np.uint8]:
@@ -68,7 +73,7 @@ def resized(image: NDArray[np.uint8], height: int, width: int, how: Resize) -> N
 
 
 def _from_npz(
-    path: Path, shape: tuple[int, int, int], resize: Resize, limit: int | None, array: str
+    path: Path, shape: tuple[int, int, int], resize: Resize, choice: SeedChoice, array: str
 ) -> Seeds:
     arrays = read_npz(path, (array, "labels"))
     images = arrays[array]
@@ -84,7 +89,14 @@ def _from_npz(
     if not len(images):
         raise UserError(f"seeds {path}: there are no images in it, {images.shape}")
     labels = labels_of(path, arrays, len(images), "images")
-    images, labels = images[:limit], labels if labels is None else labels[:limit]
+    places = choice.places(len(images), labels)
+    images, labels = take(images, places), labels if labels is None else take(labels, places)
+    if images.shape[1:] == (shape[1], shape[2], shape[0]) != shape:
+        raise UserError(
+            f"seeds {path}: images have shape {images.shape[1:]}, but the model is taken to take "
+            f'{shape} (height, width, channels): say layout = "NCHW" under [preprocess] or '
+            "[inputs.NAME] where its input has its channels first"
+        )
     if images.shape[3] != shape[2]:
         raise UserError(
             f"seeds {path}: images have shape {images.shape[1:]}, but the model takes {shape} "
@@ -93,8 +105,8 @@ def _from_npz(
     if images.shape[1:] != shape:
         _refuse_misfit(str(path), images.shape[1:], shape, resize)
         images = np.stack([resized(image, *shape[:2], resize) for image in images])
-    names = tuple(str(index) for index in range(len(images)))
-    return Seeds(np.ascontiguousarray(images), labels, names)
+    names = tuple(map(str, places.tolist()))
+    return Seeds(np.ascontiguousarray(images), labels, names, ids=ids_of(places))
 
 
 def _cast(images: NDArray[np.generic]) -> str:
@@ -104,9 +116,9 @@ def _cast(images: NDArray[np.generic]) -> str:
 
 
 def _from_folder(
-    path: Path, shape: tuple[int, int, int], resize: Resize, limit: int | None
+    path: Path, shape: tuple[int, int, int], resize: Resize, choice: SeedChoice
 ) -> Seeds:
-    files = image_files(path)[:limit]
+    files, ids = chosen_files(path, SUFFIXES, choice)
     if not files:
         raise UserError(f"seeds {path}: the folder has no image files ({', '.join(SUFFIXES)})")
     images = []
@@ -116,7 +128,7 @@ def _from_folder(
             _refuse_misfit(str(file), image.shape, shape, resize)
             image = resized(image, *shape[:2], resize)
         images.append(image)
-    return Seeds(np.stack(images), None, tuple(file.name for file in files))
+    return Seeds(np.stack(images), None, tuple(file.name for file in files), ids=ids)
 
 
 def image_files(path: Path) -> list[Path]:
@@ -129,7 +141,7 @@ def _decode(file: Path, channels: int) -> NDArray[np.uint8]:
 
     RGBA is opaque unless the file is an 8-bit RGBA image.
     """
-    encoded = np.fromfile(file, np.uint8)
+    encoded = np.frombuffer(_content(file), np.uint8)
     if channels == 1:
         return _imdecode(file, encoded, cv2.IMREAD_GRAYSCALE)[..., None]
     if channels == 4:
@@ -142,8 +154,18 @@ def _decode(file: Path, channels: int) -> NDArray[np.uint8]:
     return np.dstack([image, np.full(image.shape[:2], 255, np.uint8)])
 
 
+def _content(file: Path) -> bytes:
+    try:
+        return read_regular(file, _MOST_BYTES)
+    except OSError as error:
+        raise UserError(f"seeds: {file} cannot be read: {error.strerror or error}") from error
+
+
 def _imdecode(file: Path, encoded: NDArray[np.uint8], mode: int) -> NDArray[np.uint8]:
-    image = decode_image(encoded, mode)
+    try:
+        image = decode_image(encoded, mode)
+    except UserError as error:
+        raise UserError(f"seeds: {file}: {error}") from None
     if image is None:
         raise UserError(f"seeds: {file} cannot be decoded as an image: correct or remove it")
     return image

@@ -6,16 +6,16 @@ entries for each channel: exact, and the same for every arm.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from math import isfinite
-from typing import Literal
+from typing import Any, Literal
 
 import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from edgeflare.core.tensor import Tensor, quantize
-from edgeflare.domains.image.image_tensor import image_shape
+from edgeflare.core.tensor import Layout, Rounding, Tensor, quantize
+from edgeflare.domains.image.image_tensor import image_tensor
 from edgeflare.errors import UserError
 from edgeflare.suggestion import suggestion
 
@@ -33,6 +33,9 @@ class Preprocess:
         std: one value, or one for each channel in the model's own channel order.
         resize: how seeds of another size are brought to the model's; once, before the search.
         channels: the model's own channel order; seeds are RGB.
+        layout: of models whose input may have its channels last or first, by its shape; None where
+            nothing is said of them, see `image_tensor`.
+        rounding: of inputs that are quantized, see `quantize`.
 
     """
 
@@ -41,6 +44,8 @@ class Preprocess:
     std: tuple[float, ...] = (1.0,)
     resize: Resize = "none"
     channels: Channels = "rgb"
+    layout: Layout | None = None
+    rounding: Rounding = "half-away"
 
     def __post_init__(self) -> None:
         for key, values in (("scale", (self.scale,)), ("mean", self.mean), ("std", self.std)):
@@ -48,6 +53,15 @@ class Preprocess:
                 raise UserError(f"preprocess: {key} has to be finite numbers, not {list(values)}")
             if key != "mean" and min(values) <= 0:
                 raise UserError(f"preprocess: {key} has to be above 0, not {list(values)}")
+
+    def to_json(self) -> dict[str, Any]:
+        """Return this as plain JSON values; layout and rounding only where something is said."""
+        fields = asdict(self)
+        if self.layout is None:
+            del fields["layout"]
+        if self.rounding == "half-away":
+            del fields["rounding"]
+        return fields
 
     def table(self, channels: int) -> NDArray[np.float32]:
         """Return the inputs of all pixel values: (256, channels), in the model's channel order.
@@ -99,19 +113,32 @@ class ImageEncoder:
         """Make the tables.
 
         Raises:
-            UserError: the input takes no images, or mean or std does not fit its channels.
+            UserError: the input takes no images, its layout has to be said, or mean or std does not
+                fit its channels.
 
         """
         self.tensor = tensor
-        self._shape = image_shape(tensor)
+        self._held = image_tensor(tensor, preprocess.layout)
+        self._shape = self._held.shape
         channels = self._shape[2]
-        table = quantize(preprocess.table(channels), tensor)
+        table = quantize(preprocess.table(channels), tensor, preprocess.rounding)
         self._order = _channel_order(preprocess.channels, channels)
         self._slope = np.broadcast_to(1.0 / (preprocess.scale * np.array(preprocess.std)), channels)
         uniform = bool((table == table[:, :1]).all())
         # cv2.LUT is 2 to 3 times as fast as numpy.take, most of all with a single table.
         self._row = (self._shape[1] * channels,) if uniform else self._shape[1:]
         self._table = (table[:, 0] if uniform else table).reshape(1, 256, -1).copy()
+
+    def describe(self) -> str:
+        """Return what the model is given: shape, type, layout, and the numbers of a pixel."""
+        black, white = (
+            ", ".join(f"{value:.4g}" for value in self._table[0, pixel]) for pixel in (0, 255)
+        )
+        return (
+            f"{self.tensor.shape} {self.tensor.dtype}, channels"
+            f" {'first (NCHW)' if self._held.layout == 'NCHW' else 'last (NHWC)'}; black is given"
+            f" as {black} and white as {white}"
+        )
 
     def encode(self, images: NDArray[np.uint8]) -> NDArray[np.generic]:
         """Encode images.
@@ -138,14 +165,12 @@ class ImageEncoder:
         if not batch:
             return np.empty((0, *self.tensor.shape[1:]), self.tensor.dtype)
         rows = np.ascontiguousarray(images).reshape(batch * self._shape[0], *self._row)
-        encoded: NDArray[np.generic] = cv2.LUT(rows, self._table).reshape(
-            batch, *self.tensor.shape[1:]
-        )
-        return encoded
+        encoded = cv2.LUT(rows, self._table).reshape(batch, *self._shape)
+        return self._held.arranged(encoded).reshape(batch, *self.tensor.shape[1:])
 
     def pulled_back(self, gradient: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return a gradient by pixels; see `DifferentiableEncoder`."""
-        by_pixel = gradient.reshape(self._shape) * self._slope
+        by_pixel = self._held.as_image(gradient) * self._slope
         if self._order is None:
             return by_pixel
         ordered = np.empty_like(by_pixel)

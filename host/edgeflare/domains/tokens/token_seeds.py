@@ -2,23 +2,29 @@
 
 from __future__ import annotations
 
-import json
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
+from edgeflare.core.seed_choice import ALL_SEEDS, SeedChoice, ids_of, take
 from edgeflare.core.seeds import Seeds
 from edgeflare.domains.npz_arrays import labels_of, read_npz
-from edgeflare.domains.seed_files import require_seeds, seed_files
+from edgeflare.domains.seed_files import chosen_files, require_seeds
 from edgeflare.errors import UserError
+from edgeflare.outside_text import json_value
+from edgeflare.regular_file import read_regular
 
 TOKEN_SUFFIXES = (".json",)
 """Suffixes of files that are read as lists of ids; other files are ignored."""
 
+_MOST_BYTES = 2**27
+"""Of a list's file: ten million ids."""
+
 
 def load_token_seeds(
-    path: Path, vocabulary: int, length: int, limit: int | None = None, array: str = "tokens"
+    path: Path, vocabulary: int, length: int, choice: SeedChoice = ALL_SEEDS, array: str = "tokens"
 ) -> Seeds:
     """Load seed lists of ids.
 
@@ -28,7 +34,7 @@ def load_token_seeds(
             names.
         vocabulary: how many ids there are.
         length: ids of each list.
-        limit: take the first so many only.
+        choice: which of them are taken.
         array: the name of the array in an `.npz`.
 
     Raises:
@@ -38,10 +44,10 @@ def load_token_seeds(
     require_seeds(path, "JSON files")
     labels = None
     if path.is_dir():
-        files = seed_files(path, TOKEN_SUFFIXES)[:limit]
+        files, ids = chosen_files(path, TOKEN_SUFFIXES, choice)
         if not files:
             raise UserError(f"seeds {path}: the folder has no JSON files")
-        ids = np.array([_read(file, length) for file in files], np.int64)
+        lists = np.array([_read(file, length) for file in files], np.int64)
         names = tuple(file.name for file in files)
     else:
         arrays = read_npz(path, (array, "labels"))
@@ -52,17 +58,20 @@ def load_token_seeds(
                 f" (N, {length})"
             )
         labels = labels_of(path, arrays, len(raw), array)
-        labels = None if labels is None else labels[:limit]
-        ids = raw[:limit].astype(np.int64)
-        names = tuple(str(index) for index in range(len(ids)))
-    _require_known(path, ids, vocabulary)
-    return Seeds(ids.astype(np.int32), labels, names)
+        places = choice.places(len(raw), labels)
+        labels, ids = None if labels is None else take(labels, places), ids_of(places)
+        lists = take(raw, places).astype(np.int64)
+        names = tuple(map(str, places.tolist()))
+    _require_known(path, lists, names, vocabulary)
+    return Seeds(lists.astype(np.int32), labels, names, ids=ids)
 
 
 def _read(file: Path, length: int) -> list[int]:
     try:
-        ids = json.loads(file.read_text(encoding="utf-8"))
-    except (ValueError, RecursionError):
+        ids = json_value(read_regular(file, _MOST_BYTES))
+    except OSError as error:
+        raise UserError(f"seeds: {file} cannot be read: {error.strerror or error}") from error
+    except ValueError:
         ids = None
     if not isinstance(ids, list) or not all(type(one) is int for one in ids):
         raise UserError(f"seeds: {file} is no list of ids: correct or remove it")
@@ -73,10 +82,12 @@ def _read(file: Path, length: int) -> list[int]:
     return ids
 
 
-def _require_known(path: Path, ids: NDArray[np.int64], vocabulary: int) -> None:
-    unknown = (ids < 0) | (ids >= vocabulary)
+def _require_known(
+    path: Path, lists: NDArray[np.int64], names: Sequence[str], vocabulary: int
+) -> None:
+    unknown = (lists < 0) | (lists >= vocabulary)
     if unknown.any():
-        where = int(np.argwhere(unknown)[0][0])
+        where = names[int(np.argwhere(unknown)[0][0])]
         raise UserError(
             f"seeds {path}: seed {where} has ids beyond the vocabulary, 0 to {vocabulary - 1}:"
             " correct or remove it"

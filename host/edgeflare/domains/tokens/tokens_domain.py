@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from edgeflare.core.domain import Domain
 from edgeflare.core.input import Input
 from edgeflare.core.nearness_measure import NearnessMeasure
+from edgeflare.core.seed_choice import ALL_SEEDS, SeedChoice
 from edgeflare.core.seeds import Seeds
 from edgeflare.core.tensor import Tensor
 from edgeflare.domains.array.array_encoder import ArrayEncoder
@@ -23,6 +24,7 @@ from edgeflare.domains.seed_files import seed_files
 from edgeflare.domains.tokens.token_seeds import TOKEN_SUFFIXES, load_token_seeds
 from edgeflare.domains.tokens.token_space import TokenSpace
 from edgeflare.errors import UserError
+from edgeflare.outside_text import json_value
 from edgeflare_operators import MutationOperator
 from edgeflare_operators.operator_registry import Sample
 from edgeflare_operators.tokens import TokenSets
@@ -125,10 +127,10 @@ class TokensDomain(Domain):
         return seed_files(path, TOKEN_SUFFIXES)
 
     def load_seeds(
-        self, path: Path, shape: tuple[int, ...], array: str = "", limit: int | None = None
+        self, path: Path, shape: tuple[int, ...], array: str = "", choice: SeedChoice = ALL_SEEDS
     ) -> Seeds:
         """Load lists of ids: the array `tokens` of an `.npz` unless told otherwise, or a folder."""
-        return load_token_seeds(path, self.space.vocabulary, shape[0], limit, array or "tokens")
+        return load_token_seeds(path, self.space.vocabulary, shape[0], choice, array or "tokens")
 
     @staticmethod
     def encoder(tensor: Tensor) -> ArrayEncoder:
@@ -154,8 +156,8 @@ class TokensDomain(Domain):
     def decode_file(data: bytes) -> Input | None:
         """Return the input of a JSON file; None where it is no list of ids."""
         try:
-            ids = json.loads(data)
-        except (ValueError, RecursionError):
+            ids = json_value(data)
+        except ValueError:
             return None
         if not isinstance(ids, list) or not all(type(one) is int for one in ids):
             return None

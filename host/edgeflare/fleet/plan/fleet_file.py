@@ -4,22 +4,13 @@ from __future__ import annotations
 
 import ipaddress
 import re
-import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from edgeflare.errors import UserError
-from edgeflare.regular_file import read_regular
-
-if sys.version_info >= (3, 11):
-    import tomllib
-else:
-    import tomli as tomllib
-
-_MOST_BYTES = 2**20
-"""Of a file, which may be a stranger's."""
+from edgeflare.outside_text import read_toml
 
 _CLASS = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 
@@ -120,11 +111,9 @@ def read_fleet(path: Path) -> Fleet:
 
     """
     try:
-        content = tomllib.loads(read_regular(path, _MOST_BYTES).decode())
+        content = read_toml(path)
     except OSError as error:
         raise UserError(f"{path}: cannot be read: {error.strerror}") from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise UserError(f"{path}: is not valid TOML: {error}") from None
     for key in content.keys() - {"hosts"}:
         raise UserError(f"{path}: unknown key {key}: expected [hosts.NAME]")
     hosts = content.get("hosts")

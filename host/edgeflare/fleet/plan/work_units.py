@@ -59,10 +59,10 @@ def share_out(seed_ids: Sequence[int], size: int) -> list[SeedIds]:
     return parts
 
 
-def screening_parts(seeds: int, places: int) -> list[SeedIds]:
+def screening_parts(seeds: SeedIds, places: int) -> list[SeedIds]:
     """Return all seeds in one part for each device, or in fewer where these would be small."""
-    size = max(SCREENED_SEEDS, -(-seeds // places))
-    return share_out(range(seeds), size)
+    size = max(SCREENED_SEEDS, -(-len(seeds) // places))
+    return share_out(list(seeds), size)
 
 
 def search_parts(seed_ids: SeedIds, places: int, seeds_of_a_unit: int | None) -> list[SeedIds]:

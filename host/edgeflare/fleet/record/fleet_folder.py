@@ -6,11 +6,12 @@ import contextlib
 import io
 import json
 import os
-import shutil
 import zipfile
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
+
+import msgspec
 
 from edgeflare.errors import UserError
 from edgeflare.fleet.record.fleet_output import FleetOutput
@@ -18,10 +19,23 @@ from edgeflare.fleet.record.fleet_page import fleet_page
 from edgeflare.fleet.record.fleet_state import AttemptState, FleetState
 from edgeflare.fleet.work.folder_archive import unpack_folder
 from edgeflare.fleet.work.local_disk import require_local_disk
+from edgeflare.outside_text import json_value
+from edgeflare.record.folder import ClaimedFolder, FolderKind, is_free
+from edgeflare.record.folder_contents import (
+    FOLDER,
+    LIST,
+    list_as,
+    read_contents,
+    write_atomically,
+)
+from edgeflare.record.folder_contents import STATE as STATE_FILE
+from edgeflare.record.path_inside import path_inside
 from edgeflare.run.json_file import load_json, packaged_schema
-from edgeflare.run.run_directory import write_atomically
-from edgeflare.run.run_lock import lock_run
+from edgeflare.run.run_directory import RunDirectory
 from edgeflare.run.seed_ids import SeedIds
+
+FLEET = FolderKind("fleet")
+UNIT = FolderKind("run", others=("bench", "ranking", "repair"))
 
 STATE = "fleet.json"
 PAGE = "fleet.html"
@@ -73,11 +87,11 @@ class FleetFolder:
         name = f"{named.name}.{of}.fleet" if of else f"{named.name}.fleet"
         return cls((run if run.name == named.name else named).with_name(name))
 
-    def claim(self, campaign: str, *, resume: bool, overwrite: bool) -> int:
+    def claim(self, campaign: str, *, resume: bool, overwrite: bool) -> ClaimedFolder:
         """Make the folder, or take what is there of the same work.
 
         Returns:
-            What `os.close` lets another process work there by.
+            It, which no other process works in until it is closed.
 
         Raises:
             UserError: it holds other work, or there is some and nothing was said of it, or it lies
@@ -86,31 +100,32 @@ class FleetFolder:
         """
         require_local_disk(self.path.parent)
         file = self.path / CAMPAIGN
-        if self.path.exists() and not file.is_file() and any(self.path.glob("[!.]*")):
-            raise UserError(f"{self.path} is no folder of a fleet: name another --out")
+        self._require_own()
         if not file.is_file() and resume:
             raise UserError(f"there is no {self.path} to go on with: leave out --resume")
-        self.path.mkdir(parents=True, exist_ok=True)
-        lock = lock_run(self.path)  # which the kernel gives back when this process ends
-        try:
-            self._require_usable(file, campaign, resume=resume, overwrite=overwrite)
-        except BaseException:
-            os.close(lock)
-            raise
-        return lock
+        return FLEET.take(
+            self.path, lambda: self._require_usable(campaign, resume=resume, overwrite=overwrite)
+        )
+
+    def _require_own(self) -> None:
+        contents = read_contents(self.path)
+        ours = contents is not None and contents.holds == FLEET.holds
+        if os.path.lexists(self.path) and not ours and not is_free(self.path):
+            raise UserError(f"{self.path} is no folder of a fleet: name another --out")
 
     def is_of(self, campaign: str) -> bool:
         """Tell whether what is there, if anything, comes of the same work."""
         file = self.path / CAMPAIGN
-        return file.is_file() and file.read_text() == campaign
+        return file.is_file() and self._read(CAMPAIGN) == campaign.encode()
 
-    def _require_usable(self, file: Path, campaign: str, *, resume: bool, overwrite: bool) -> None:
+    def _require_usable(self, campaign: str, *, resume: bool, overwrite: bool) -> None:
+        self._require_own()
         if not resume and not overwrite and self.has_work():
             raise UserError(
                 f"{self.path} holds work of a fleet already: go on with --resume, replace it with"
                 " --overwrite, or name another --out"
             )
-        if resume and file.read_text() != campaign:
+        if resume and self._read(CAMPAIGN) != campaign.encode():
             raise UserError(
                 f"{self.path} was begun by another command, pair or device class, in another folder"
                 " or by another edgeflare: repeat that with --resume, or name another --out"
@@ -126,9 +141,9 @@ class FleetFolder:
         """
         # Killed on its way, it holds work of nobody: neither the old nor the new command goes on.
         write_atomically(self.path / CAMPAIGN, b"")
-        for one in self.path.iterdir():
-            if one.name != CAMPAIGN:
-                shutil.rmtree(one) if one.is_dir() else one.unlink()
+        FLEET.empty(self.path)
+        for name in (STATE, PAGE):
+            list_as(self.path, name, STATE_FILE)
         if places:
             self.output.begin(places)
         write_atomically(self.path / CAMPAIGN, campaign.encode())
@@ -136,8 +151,8 @@ class FleetFolder:
     def remove_unused(self) -> None:
         """Remove a folder that is claimed, where its command ended before anything was done."""
         with contextlib.suppress(OSError):
-            if {one.name for one in self.path.iterdir()} <= {CAMPAIGN, STATE, PAGE, OUTPUT}:
-                shutil.rmtree(self.path)
+            if {one.name for one in self.path.iterdir()} <= {CAMPAIGN, STATE, PAGE, OUTPUT, LIST}:
+                FLEET.empty(self.path)
 
     def has_work(self) -> bool:
         """Whether an attempt has left something here to go on with."""
@@ -148,21 +163,22 @@ class FleetFolder:
         """What is known of the run directories that the work is put into."""
         return FleetOutput(self.path / OUTPUT)
 
-    def copied_unit(self, name: str) -> Path:
-        """Return a copy of a unit's run, which may be moved away."""
-        copy = self.path / f".{name}.copy"
-        shutil.rmtree(copy, ignore_errors=True)
-        shutil.copytree(self.unit(name), copy)
-        return copy
+    def inner(self, name: str) -> Path:
+        """Return where a run lies that is needed on the way, such as that of all units so far."""
+        list_as(self.path, name, FOLDER)
+        return self.path / name
 
     def kept_parts(self) -> dict[str, SeedIds] | None:
         """Return the seeds of each unit, by its name, when the work began; None before that."""
         try:
-            lines = (self.path / UNITS).read_text().splitlines()
+            lines = self._read(UNITS).decode(errors="replace").splitlines()
         except FileNotFoundError:
             return None
         named = (line.partition(" ") for line in lines)
-        return {name: SeedIds.read(ids) for name, _, ids in named}
+        parts = {name: SeedIds.read(ids) for name, _, ids in named}
+        for name in parts:
+            self.unit(name)  # which refuses one that leads out
+        return parts
 
     def keep_parts(self, parts: Mapping[str, SeedIds]) -> None:
         """Keep how the seeds are shared out among units: whoever goes on takes the same."""
@@ -170,16 +186,31 @@ class FleetFolder:
         write_atomically(self.path / UNITS, "".join(lines).encode())
 
     def unit(self, name: str) -> Path:
-        """Return the run directory of a unit that is done, or was stopped."""
-        return self.path / "units" / name
+        """Return the run directory of a unit that is done, or was stopped.
+
+        Raises:
+            UserError: it is no plain name.
+
+        """
+        return self._of_unit("units", name)
+
+    def _of_unit(self, kept: str, name: str, end: str = "") -> Path:
+        path_inside(self.path / kept, name, single=True)
+        return self.path / self._name_in(kept, f"{name}{end}")
+
+    def _name_in(self, kept: str, name: str) -> str:
+        path_inside(self.path / kept, name, single=True)
+        return f"{kept}/{name}"
 
     def ending(self, name: str) -> UnitEnding | None:
         """Return how a unit ended that is done; None for one that is not."""
+        made = self.unit(name)
         try:
-            ending = UnitEnding(**json.loads((self.path / DONE / f"{name}.json").read_bytes()))
-        except (FileNotFoundError, ValueError, TypeError):  # damaged by a loss of power: done again
+            said = self._read(self._name_in(DONE, f"{name}.json"))
+            ending = msgspec.convert(json_value(said), UnitEnding)
+        except (FileNotFoundError, ValueError):  # damaged by a loss of power: done again
             return None
-        return ending if self.unit(name).is_dir() else None
+        return ending if made.is_dir() else None
 
     def keep_unit(self, name: str, archived: bytes, ending: UnitEnding | None) -> None:
         """Keep the run of a unit: all of it or, where this process ends meanwhile, none.
@@ -191,23 +222,25 @@ class FleetFolder:
 
         """
         place = self.unit(name)
-        new = place.with_name(f".{name}")
-        shutil.rmtree(new, ignore_errors=True)
-        unpack_folder(archived, new)
-        shutil.rmtree(place, ignore_errors=True)
-        new.rename(place)
+        list_as(self.path, place.relative_to(self.path).as_posix(), FOLDER)
+        with UNIT.claim(place, overwrite=True) as claimed, claimed.replaced() as new:
+            unpack_folder(archived, new)
         if ending is not None:
-            write_atomically(self.path / DONE / f"{name}.json", json.dumps(asdict(ending)).encode())
-            (self.path / "backups" / name).unlink(missing_ok=True)
+            write_atomically(
+                self._of_unit(DONE, name, ".json"), json.dumps(asdict(ending)).encode()
+            )
+            self._of_unit("backups", name).unlink(missing_ok=True)
 
     def keep_backup(self, name: str, archived: bytes) -> None:
         """Keep what an attempt at a unit has so far."""
-        write_atomically(self.path / "backups" / name, archived)
+        place = self._of_unit("backups", name)
+        list_as(self.path, place.relative_to(self.path).as_posix(), STATE_FILE)
+        write_atomically(place, archived)
 
     def backup(self, name: str) -> bytes | None:
         """Return what an attempt at a unit had; None for nothing."""
         try:
-            kept = (self.path / "backups" / name).read_bytes()
+            kept = self._read(self._name_in("backups", name))
         except FileNotFoundError:
             return None
         return kept if zipfile.is_zipfile(io.BytesIO(kept)) else None  # damaged by a loss of power
@@ -225,13 +258,13 @@ class FleetFolder:
 
     def keep_log(self, name: str, number: int, said: str) -> None:
         """Keep what an attempt said."""
-        write_atomically(self.path / "logs" / f"{name}-{number}.txt", said.encode())
+        write_atomically(self._of_unit("logs", name, f"-{number}.txt"), said.encode())
 
     def drained(self) -> frozenset[str]:
         """Return the hosts that get no further work, as somebody asked."""
         try:
-            return frozenset((self.path / DRAINED).read_text().split("\n")) - {""}
-        except (OSError, UnicodeDecodeError):
+            return frozenset(self._read(DRAINED).decode().split("\n")) - {""}
+        except (OSError, UserError, UnicodeDecodeError):
             return frozenset()
 
     def keep_drained(self, hosts: Iterable[str]) -> None:
@@ -252,7 +285,26 @@ class FleetFolder:
                 f"there is no {self.path}: name the --out of a command that was given --fleet"
             )
         schema = packaged_schema("edgeflare.fleet.record", SCHEMA_FILE)
-        return FleetState.from_json(load_json(self.path / STATE, schema))
+        file = RunDirectory(self.path).inside(STATE)
+        state = FleetState.from_json(load_json(file, schema))
+        tried = {unit.name for unit in state.units if unit.attempts}
+        for place in state.places:
+            if place.unit and place.unit not in tried:
+                raise UserError(
+                    f"{file} is damaged: {place.place!r} works on {place.unit!r}, which is no unit"
+                    " with an attempt"
+                )
+        return state
+
+    def _read(self, name: str) -> bytes:
+        """Return the content of a file in the folder, which may come from others.
+
+        Raises:
+            UserError: it leads out of the folder, is no regular file, or too large.
+            OSError: it cannot be read.
+
+        """
+        return RunDirectory(self.path).read(name)
 
     def show(self, state: FleetState) -> None:
         """Write what people see of the state."""

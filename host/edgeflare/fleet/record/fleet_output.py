@@ -13,17 +13,23 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
+
+import msgspec
 
 from edgeflare.errors import UserError
-from edgeflare.run.merge.folder_in_place import made_in_place_of
+from edgeflare.outside_text import json_value
+from edgeflare.record.folder import ClaimedFolder
+from edgeflare.record.folder_contents import write_atomically
+from edgeflare.regular_file import open_regular
 from edgeflare.run.run_directory import (
     CONFORM_DOCUMENT,
     CONFORM_JOURNAL,
     DOCUMENT,
     JOURNAL,
     SURVEY_DOCUMENT,
-    write_atomically,
+    RunDirectory,
+    list_journals,
 )
 
 _FILES: Final = (
@@ -52,25 +58,25 @@ class FleetOutput:
         """Note what lies in some places as a fleet begins anew: the user wants it replaced."""
         self._keep({str(place): {"replaced": _digest(place)} for place in places})
 
-    def put(self, place: Path, made: Path) -> None:
-        """Put a run directory into a place: all of it or, where this process ends, none.
+    def put(self, claimed: ClaimedFolder, made: Path) -> None:
+        """Put a copy of a run directory into a place: all of it or, where this process ends, none.
 
         Args:
-            place: where it comes to lie, instead of what is there.
-            made: the run directory, whose content is moved.
+            claimed: where it comes to lie, instead of what is there.
+            made: the run directory.
 
         Raises:
-            UserError: somebody has changed what lies there, or works on it, or it is no run.
+            UserError: somebody has changed what lies there.
 
         """
+        place = claimed.path
         self.require_unchanged([place])
         # Before it lies there: whenever this process is killed, one of the two does.
         noted = {"replaced": _digest(place), "made": _digest(made)}
         self._keep({**self._kept(), str(place): noted})
-        with made_in_place_of(place, overwrite=True) as new:
-            for one in sorted(made.iterdir()):
-                shutil.move(one, new / one.name)
-        made.rmdir()
+        with claimed.replaced() as new:
+            shutil.copytree(made, new, dirs_exist_ok=True)
+            list_journals(new)
 
     def is_made(self, place: Path) -> bool:
         """Tell whether the fleet has put there what lies in a place, and nobody has changed it."""
@@ -93,10 +99,10 @@ class FleetOutput:
 
     def _kept(self) -> Mapping[str, Mapping[str, str]]:
         try:
-            kept: Any = json.loads(self.marker.read_bytes())
+            kept = json_value(RunDirectory(self.marker.parent).read(self.marker.name))
+            return msgspec.convert(kept, dict[str, dict[str, str]])
         except (FileNotFoundError, ValueError):  # nothing yet, or damaged by a loss of power
             return {}
-        return kept if isinstance(kept, dict) else {}
 
     def _keep(self, kept: Mapping[str, Mapping[str, str]]) -> None:
         write_atomically(self.marker, json.dumps(kept).encode())
@@ -109,7 +115,7 @@ def _digest(place: Path) -> str:
         size = file.stat().st_size if file.is_file() else 0
         digest.update(f"{file.name} {size} ".encode())
         if size:
-            with file.open("rb") as content:
+            with open_regular(file) as content:
                 for part in iter(partial(content.read, _PART), b""):
                     digest.update(part)
     return digest.hexdigest()

@@ -10,6 +10,8 @@ from edgeflare.untrusted_text import printable
 
 REFRESH_SECONDS = 5
 
+_POLICY = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'"
+
 _STYLE = """
 body{font:15px/1.45 system-ui,sans-serif;margin:2rem auto;max-width:70rem;padding:0 1rem;
 color:#1b1f24;background:#fff}
@@ -31,10 +33,11 @@ def fleet_page(state: FleetState) -> str:
     drained = f"<p>Drained: {_text(', '.join(state.drained))}.</p>" if state.drained else ""
     return (
         f'<!doctype html><html lang="en"><head><meta charset="utf-8">{refresh}'
+        f'<meta http-equiv="Content-Security-Policy" content="{_POLICY}">'
         '<meta name="viewport" content="width=device-width">'
         f"<title>EdgeFlare fleet: {done} of {len(state.units)} units</title>"
         f"<style>{_STYLE}</style></head><body><h1>EdgeFlare fleet</h1>"
-        f"<p>{state.summary()}, {state.seconds:,.0f} s"
+        f"<p>{_text(state.summary())}, {state.seconds:,.0f} s"
         f"{', ended' if state.ended else ''}.</p>"
         f'{drained}<progress max="{of}" value="{by}"></progress>'
         f"<h2>Devices</h2>{_devices(state)}<h2>Units</h2>{_units(state.units)}</body></html>\n"
@@ -67,7 +70,7 @@ def _units(units: Sequence[UnitState]) -> str:
             for one in unit.attempts
         )
         colour = "bad" if unit.status == "given up" else unit.status
-        status = f'<span class="{colour}">{unit.status}</span>'
+        status = f'<span class="{_text(colour)}">{_text(unit.status)}</span>'
         searched = f"{unit.ended} of {unit.seeds}"
         name, device_class = _text(unit.name), _text(unit.device_class)
         rows.append((name, device_class, status, searched, _number(unit.found), tries))

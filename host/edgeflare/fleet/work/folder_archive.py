@@ -9,15 +9,17 @@ import contextlib
 import io
 import os
 import re
-import sqlite3
 import zipfile
-from contextlib import closing
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Final
 
-from edgeflare.errors import UserError
-from edgeflare.run.run_directory import CONFORM_JOURNAL, JOURNAL, write_atomically
+from edgeflare.errors import EdgeFlareError, UserError
+from edgeflare.record.database import store_copy
+from edgeflare.record.folder_contents import LIST, write_atomically
+from edgeflare.record.path_inside import path_inside
+from edgeflare.regular_file import read_regular
+from edgeflare.run.run_directory import CONFORM_JOURNAL, JOURNAL, MOST_BYTES
 
 _JOURNALS: Final = (JOURNAL, CONFORM_JOURNAL)
 _NAME: Final = re.compile(r"(?:[^/\\.][^/\\]*/)*[^/\\.][^/\\]*")
@@ -30,6 +32,10 @@ def archive_folder(path: Path) -> bytes | None:
     Journals are copied first, and inputs are stored before a journal names them: so an archive has
     all that its journals name, but for what the command has replaced meanwhile. Hidden files, such
     as those that are just being written, are left out, and so are runs that are just being made.
+
+    Raises:
+        UserError: a file in it is none of a run, but a pipe or a device, or too large.
+
     """
     written = io.BytesIO()
     with (
@@ -48,7 +54,8 @@ def archive_folder(path: Path) -> bytes | None:
             if file.name.startswith(_JOURNALS) or not unbegun.isdisjoint(file.parents):
                 continue
             with contextlib.suppress(FileNotFoundError):  # the command has replaced it
-                archive.writestr(file.relative_to(path).as_posix(), file.read_bytes())
+                content = read_regular(file, MOST_BYTES)
+                archive.writestr(file.relative_to(path).as_posix(), content)
         found = bool(archive.namelist())
     return written.getvalue() if found else None
 
@@ -62,11 +69,15 @@ def unpack_folder(data: bytes, path: Path) -> None:
     """
     path.mkdir(parents=True, exist_ok=True)
     with zipfile.ZipFile(io.BytesIO(data)) as archive:
-        for name in sorted(archive.namelist(), key=lambda one: one.endswith(_JOURNALS)):
-            place = path / name
-            if not _NAME.fullmatch(name) or not place.resolve().is_relative_to(path.resolve()):
+        for name in sorted(archive.namelist(), key=_when_unpacked):
+            if not _NAME.fullmatch(name):
                 raise UserError(f"{path}: an archived run names {name!r}, which no run has")
-            write_atomically(place, archive.read(name))
+            write_atomically(path_inside(path, name), archive.read(name))
+
+
+def _when_unpacked(name: str) -> tuple[bool, bool, str]:
+    """Order lists before what they list, and journals after what they name."""
+    return name.endswith(_JOURNALS), not name.endswith(LIST), name
 
 
 def _files(path: Path) -> list[Path]:
@@ -81,11 +92,6 @@ def _files(path: Path) -> list[Path]:
 def _is_copied(journal: Path, copy: Path) -> bool:
     """Copy a journal; return False for one that is just being made, with which none can go on."""
     try:
-        with (
-            closing(sqlite3.connect(f"{journal.absolute().as_uri()}?mode=ro", uri=True)) as source,
-            closing(sqlite3.connect(copy)) as target,
-        ):
-            source.backup(target)
-            return bool(target.execute("PRAGMA user_version").fetchone()[0])
-    except sqlite3.Error:
+        return store_copy(journal, copy) != 0
+    except EdgeFlareError:
         return False

@@ -8,23 +8,23 @@ import os
 import platform
 import shutil
 import signal
-import sqlite3
 import subprocess
 import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import closing, contextmanager
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from edgeflare.errors import UserError
+from edgeflare.errors import EdgeFlareError, UserError
 from edgeflare.fleet.plan.unit_command import DEVICE, RUN, filled_command
 from edgeflare.fleet.work import bound_command
 from edgeflare.fleet.work.folder_archive import archive_folder, unpack_folder
 from edgeflare.fleet.work.local_disk import require_local_disk
+from edgeflare.record.database import followed
+from edgeflare.record.folder_lock import is_locked, lock_folder
 from edgeflare.run.run_directory import JOURNAL
-from edgeflare.run.run_lock import is_locked, lock_run
 
 LOOK_SECONDS = 5.0
 """Between two reports of how far an attempt is: the head takes about 1,500 in a second."""
@@ -217,7 +217,7 @@ def _folder(order: AttemptOrder) -> Iterator[Path]:
             if not is_locked(left) and not is_locked(left / "run"):
                 shutil.rmtree(left, ignore_errors=True)
         folder = Path(tempfile.mkdtemp(prefix=f"{order.unit}-{order.number}-", dir=campaign))
-        lock = lock_run(folder)
+        lock = lock_folder(folder)
     try:
         yield folder
     finally:
@@ -272,11 +272,11 @@ def _progress(run: Path) -> tuple[int, int]:
     if not journal.is_file():
         return 0, 0
     try:
-        with closing(sqlite3.connect(f"{journal.absolute().as_uri()}?mode=ro", uri=True)) as db:
+        with followed(journal) as db:
             query = "SELECT count(*), coalesce(sum(ended = 'finding'), 0) FROM chains"
             ended, found = db.execute(query).fetchone()
             return int(ended), int(found)
-    except sqlite3.Error:
+    except EdgeFlareError:
         return 0, 0
 
 

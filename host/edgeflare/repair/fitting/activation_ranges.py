@@ -14,7 +14,9 @@ import numpy as np
 from ai_edge_litert import schema_py_generated as schema
 from numpy.typing import NDArray
 
+from edgeflare.diagnose.tied_tensors import TiedTensors, consumers, tied_tensors
 from edgeflare.models.in_place_edit import InPlaceEdit
+from edgeflare.models.quantized_range import QuantizedRange, least_error_range, range_of
 from edgeflare.models.tflite_graph import Graph
 from edgeflare.repair.fitting.captured_tensors import each_captured
 from edgeflare.repair.fitting.derived_biases import (
@@ -22,12 +24,10 @@ from edgeflare.repair.fitting.derived_biases import (
     has_integer_bias,
     write_bias,
 )
-from edgeflare.repair.fitting.least_error_range import Range, least_error_range, range_of
 from edgeflare.repair.fitting.logit_range import logit_range
 from edgeflare.repair.fitting.matched_layers import MatchedLayer
 from edgeflare.repair.fitting.quantized_network import QuantizedNetwork
 from edgeflare.repair.fitting.summand_range import summand_range
-from edgeflare.repair.fitting.tied_tensors import TiedTensors, consumers, tied_tensors
 from edgeflare.repair.fitting.weight_restoration import restore_weights
 
 Floats = NDArray[np.float32]
@@ -84,7 +84,7 @@ def fit_ranges(network: QuantizedNetwork, progress: Callable[[int, int], None]) 
             found = logit_range(values[group.sources[0]])
         if found is not None:
             shifts[logits[group.sources[0]]] = found.low
-            found = Range(0.0, found.high - found.low)
+            found = QuantizedRange(0.0, found.high - found.low)
         else:
             found = _fitted(graph, group, values)
         scale, zero_point = found.quantization
@@ -94,10 +94,11 @@ def fit_ranges(network: QuantizedNetwork, progress: Callable[[int, int], None]) 
     return _with_biases(network.with_content(edit.content()), shifts)
 
 
-def _fitted(graph: Graph, group: TiedTensors, values: Mapping[int, Floats]) -> Range:
+def _fitted(graph: Graph, group: TiedTensors, values: Mapping[int, Floats]) -> QuantizedRange:
     """Return the range of tied tensors that has the least squared error."""
     first = graph.tensors[group.sources[0]]
-    known = range_of(first.scales[0], first.zero_points[0])
+    known = range_of(first)
+    assert known is not None  # noqa: S101 - tied tensors have one scale
     readers = consumers(graph, first.index)
     if len(group.tensors) == len(readers) == 1 and readers[0].name == "ADD":
         others = [one for one in readers[0].inputs if one != first.index and one in values]

@@ -81,8 +81,8 @@ def _answers(pair: Pair, seeds: Seeds, kernels: Kernels) -> tuple[Answer, ...]:
         inputs = ModelInputs(pair.interface, model.signature.inputs, name)
         arm = host_arm(pair, name, model, inputs, seeds)
         some = seeds.inputs[:_INPUTS]
-        ids = seeds.ids[: len(some)] or range(len(some))
-        batch = arm.evaluator.submit(arm.rows(some, ids)).result()
+        ids = seeds.seed_ids[: len(some)]
+        batch = arm.submit(arm.given(some, ids)).result()
         return tuple(islice(arm.decoder.read(batch), len(some)))
 
 

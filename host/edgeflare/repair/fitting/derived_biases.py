@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from edgeflare.diagnose.tied_tensors import consumers, moves_values
 from edgeflare.models.in_place_edit import InPlaceEdit
 from edgeflare.models.tflite_graph import Graph
 from edgeflare.repair.fitting.matched_layers import MatchedLayer
-from edgeflare.repair.fitting.tied_tensors import consumers, moves_values
 
 Real = NDArray[np.float64]
 

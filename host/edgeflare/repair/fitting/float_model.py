@@ -24,6 +24,7 @@ from edgeflare.errors import UserError
 from edgeflare.models.tflite_file import read_model
 from edgeflare.models.tflite_graph import Graph
 from edgeflare.models.tflite_writer import written
+from edgeflare.outside_text import json_value
 from edgeflare.repair.fitting.captured_tensors import each_captured
 from edgeflare.repair.fitting.gptq import MOST_STEPS
 from edgeflare.repair.fitting.matched_layers import MatchedLayer
@@ -61,6 +62,7 @@ class FloatModel:
         _require_float(network.original_graph)
         self._network = network
         self._model = self._library.read_model(bytearray(network.original))
+        _number_operators(self._model)
         self._main = self._model.subgraphs[0]
         self._ranges: dict[str, dict[str, NDArray[np.float64]]] = {}
         _take_interface(self._model, network)
@@ -145,7 +147,7 @@ class FloatModel:
         """
         manager = self._library.RecipeManager()
         try:
-            manager.load_quantization_recipe(json.loads(json.dumps(recipe)))
+            manager.load_quantization_recipe(json_value(json.dumps(recipe)))
             parameters = self._library.ParamsGenerator(
                 self._model
             ).generate_quantization_parameters(manager, self._ranges, enable_progress_bar=False)
@@ -259,6 +261,15 @@ def _require_float(original: Graph) -> None:
                 f"{original.source} stores {tensor.name!r} as {tensor.dtype}, but litert-quantizer "
                 "rewrites float32 models alone: name the model before that compression"
             )
+
+
+def _number_operators(model: Any) -> None:
+    """Fill in the field that the library reads, and converters before 2020 did not write.
+
+    Without it each operator of such a file is rewritten as an ADD, its weights as activations.
+    """
+    for code in model.operatorCodes:
+        code.builtinCode = max(code.builtinCode, code.deprecatedBuiltinCode)
 
 
 def _take_interface(model: Any, network: QuantizedNetwork) -> None:

@@ -12,7 +12,7 @@ from itertools import product
 import numpy as np
 from numpy.typing import NDArray
 
-from edgeflare.repair.fitting.least_error_range import Range
+from edgeflare.models.quantized_range import QuantizedRange
 from edgeflare.tasks.classification import softmax
 
 Real = NDArray[np.float64]
@@ -27,7 +27,7 @@ _MOST_ROWS = 4000
 """Logits of so many inputs, or pixels of inputs, are enough to choose by."""
 
 
-def logit_range(logits: NDArray[np.floating]) -> Range | None:
+def logit_range(logits: NDArray[np.floating]) -> QuantizedRange | None:
     """Return the range, which may lie above or below zero; None where all logits are alike.
 
     Args:
@@ -42,12 +42,13 @@ def logit_range(logits: NDArray[np.floating]) -> Range | None:
     largest += _HEADROOM * (largest - float(ordered[:, 0].min()))
     lows = np.linspace(ordered[:, 0].min(), runner_up.min(), _ENDS)
     highs = np.linspace(max(runner_up.max(), lows[-1]), largest, _ENDS)
-    tried = [Range(low, high) for low, high in product(lows.tolist(), highs.tolist()) if low < high]
+    ends = product(lows.tolist(), highs.tolist())
+    tried = [QuantizedRange(low, high) for low, high in ends if low < high]
     if not tried:
         return None
     wanted = softmax(rows)
 
-    def squared_error(one: Range) -> float:
+    def squared_error(one: QuantizedRange) -> float:
         step = (one.high - one.low) / 255
         rounded = one.low + step * np.clip(np.round((rows - one.low) / step), 0, 255)
         return float(((softmax(rounded) - wanted) ** 2).sum())

@@ -11,9 +11,7 @@ from itertools import product
 import numpy as np
 from numpy.typing import NDArray
 
-from edgeflare.repair.fitting.least_error_range import Range
-
-Real = NDArray[np.float64]
+from edgeflare.models.quantized_range import QuantizedRange
 
 _MOST_PAIRS = 40_000
 _SHARES = np.arange(10, 106, 5) / 100
@@ -24,8 +22,8 @@ def summand_range(
     values: NDArray[np.floating],
     others: NDArray[np.floating],
     clipped_by: tuple[float, float],
-    known: Range,
-) -> Range:
+    known: QuantizedRange,
+) -> QuantizedRange:
     """Return the range of values with the least squared error behind sum and activation.
 
     Args:
@@ -42,17 +40,11 @@ def summand_range(
         return known
     wanted = np.clip(first + second, *clipped_by)
 
-    def squared_error(tried: Range) -> float:
-        made = np.clip(_quantized(first, tried) + second, *clipped_by)
+    def squared_error(tried: QuantizedRange) -> float:
+        made = np.clip(tried.nearest(first) + second, *clipped_by)
         return float(((made - wanted) ** 2).sum())
 
     lows = least * _SHARES if least < 0 else np.zeros(1)
     highs = largest * _SHARES if largest > 0 else np.zeros(1)
     ends = product(lows.tolist(), highs.tolist())
-    return min((known, *(Range(low, high) for low, high in ends)), key=squared_error)
-
-
-def _quantized(values: Real, tried: Range) -> Real:
-    """Return what is left of values in the steps of a range."""
-    scale, zero_point = tried.quantization
-    return (np.clip(np.round(values / scale) + zero_point, -128, 127) - zero_point) * scale
+    return min((known, *(QuantizedRange(low, high) for low, high in ends)), key=squared_error)

@@ -59,8 +59,8 @@ class CandidateModel:
         found: list[Answer] = []
         for at in range(0, len(images), _AT_ONCE):
             part = slice(at, at + _AT_ONCE)
-            rows = self._arm.rows(images[part], seed_ids[part])
-            found += self._arm.decoder.read(self._arm.evaluator.submit(rows).result())
+            given = self._arm.given(images[part], seed_ids[part])
+            found += self._arm.decoder.read(self._arm.submit(given).result())
         return found
 
 

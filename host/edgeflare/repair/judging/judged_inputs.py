@@ -61,7 +61,7 @@ def known_labels(opened: OpenedPair) -> Labels:
 
     """
     seeds = opened.seeds
-    labels = _decisions(_answers(opened, seeds.inputs, range(len(seeds)), Arm.ORIGINAL))
+    labels = _decisions(_answers(opened, seeds.inputs, seeds.seed_ids, Arm.ORIGINAL))
     if seeds.labels is None:
         return labels
     classes = opened.panel.reading.decoders[Arm.ORIGINAL].choices
@@ -91,7 +91,7 @@ def judged_sets(
         InfrastructureError: a worker process is lost for good.
 
     """
-    ids = np.array(opened.seeds.ids or range(len(opened.seeds)), np.int64)
+    ids = np.array(opened.seeds.seed_ids, np.int64)
 
     def made(images: NDArray[np.uint8], of: NDArray[np.int64], true: Labels | None) -> JudgedSet:
         return _judged_set(opened, images, ids[of], true)
@@ -118,7 +118,7 @@ def judged_sets(
 
 def original_label_of(opened: OpenedPair) -> LabelOf:
     """Return what asks the original for the labels of images."""
-    some_seed = int((opened.seeds.ids or (0,))[0])
+    some_seed = opened.seeds.seed_ids[0]
 
     def label_of(images: NDArray[np.uint8]) -> Labels:
         return _decisions(_answers(opened, images, [some_seed] * len(images), Arm.ORIGINAL))

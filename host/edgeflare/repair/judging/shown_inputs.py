@@ -12,8 +12,9 @@ from numpy.typing import NDArray
 
 from edgeflare.core.answer import Answer
 from edgeflare.models.pair import Pair
+from edgeflare.record.folder_contents import write_atomically
 from edgeflare.repair.judging.judged_inputs import FRESH, JudgedSet
-from edgeflare.run.run_directory import RunDirectory, write_atomically
+from edgeflare.run.run_directory import RunDirectory
 
 SHOWN = 12
 """Inputs of each kind of change that are shown at most."""

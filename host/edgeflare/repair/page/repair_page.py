@@ -22,6 +22,7 @@ from edgeflare.repair.page.page_part import PagePart
 from edgeflare.repair.page.shift_parts import fresh_parts, shift_parts
 from edgeflare.repair.repair_cost import latency_change
 from edgeflare.repair.repair_file import by_shifts
+from edgeflare.repair.repair_terminal import offer_line
 from edgeflare.report.arm_lines import details
 from edgeflare.report.entry_names import class_name
 from edgeflare.report.html.page_allowance import allowance
@@ -74,6 +75,7 @@ def render_repair(document: Mapping[str, Any], directory: RunDirectory) -> str:
         .render(
             repair=document,
             pair=document["run"]["pair"] if v1 else document["pair"]["name"],
+            offer=None if v1 else offer_line(document),
             latency=None if repaired is None else latency_change(repaired),
             front=None if figure is None else Markup(figure),  # noqa: S704 - its texts are escaped
             parts=list(_parts(document)),

@@ -6,10 +6,13 @@ import hashlib
 import json
 from dataclasses import dataclass
 
+import msgspec
+
 from edgeflare.core.tensor import Tensor
 from edgeflare.errors import UserError
 from edgeflare.models.tflite_graph import Graph, GraphTensor
 from edgeflare.models.tflite_writer import notes
+from edgeflare.outside_text import json_value
 from edgeflare.tasks.classification import ClassDecoder, class_count
 
 NOTE = "edgeflare.repair"
@@ -83,12 +86,17 @@ class EarlierRepair:
 
 
 def earlier_repair(content: bytes) -> EarlierRepair | None:
-    """Return which model a repaired one was made from; None for one that is not repaired."""
+    """Return which model a repaired one was made from; None for one that is not repaired.
+
+    A note that says anything else, as only somebody else writes it, says nothing.
+    """
     note = notes(content).get(NOTE)
     if note is None:
         return None
-    said = json.loads(note)
-    return EarlierRepair(str(said["name"]), str(said["sha256"]))
+    try:
+        return msgspec.convert(json_value(note), EarlierRepair)
+    except ValueError:
+        return None
 
 
 def note_of(model: ModelToRepair) -> bytes:

@@ -98,20 +98,22 @@ def run_to_repair(
     Args:
         past: the run.
         opened: its pair with all seeds that it had, and the devices, the run's own or others.
-        fit: positions of the seeds to fit with, which are their ids.
+        fit: positions of the seeds to fit with.
         rng_seed: of the generators of all that is drawn.
 
     Raises:
         UserError: too few triggers are from these seeds, or a file that the run stored is gone.
 
     """
-    there = set(fit.tolist())
-    entries = [one for one in past.document.findings if one.seed_id in there and _deviates(one)]
+    there, place = set(fit.tolist()), past.header.place
+    entries = [
+        one for one in past.document.findings if place(one.seed_id) in there and _deviates(one)
+    ]
     require_enough(len(entries), str(past.directory.path))
     for entry in entries:
         past.files(entry)  # raises where a file is not what was stored
     triggers = np.stack([past.directory.load_input(entry.image) for entry in entries])
-    seeds = opened.seeds.inputs[[entry.seed_id for entry in entries]]
+    seeds = opened.seeds.inputs[[place(entry.seed_id) for entry in entries]]
     return RunToRepair(past, opened, entries, seeds, triggers, rng_seed)
 
 

@@ -2,17 +2,21 @@
 
 from typing import Any
 
+import numpy as np
+
 
 def read(tensors: Any, decoder: Any) -> Any:
-    """Return the class of each frame that counts."""
+    """Return the class of each frame that counts; None where its scores are not finite."""
     values = tensors[decoder["tensor"]["name"]]
     mean = decoder.get("frames", {}).get("rule") == "mean"
-    return (values.mean(0)[None] if mean else values).argmax(1).tolist()
+    rows = values.mean(0)[None] if mean else values
+    return [int(row.argmax()) if np.isfinite(row).all() else None for row in rows]
 
 
 def describe(answers: Any, arm: Any, told: Any) -> Any:
-    """Return the classes that a model gives here, and the one when the deviation was found."""
-    return f"{answers} here, {told['arms'][arm]['label']} when it was found"
+    """Return the decisions of a model here, and those when the deviation was found."""
+    here, found = [one for frames in answers for one in frames], told["arms"][arm]["decisions"]
+    return f"{here} here" + (f", {found} when it was found" if found else "")
 
 
 def compare(one: Any, other: Any, _told: Any) -> Any:

@@ -8,7 +8,11 @@ import numpy as np
 def read(tensors: Any, decoder: Any) -> Any:
     """Return the class of each pixel, (rows, columns)."""
     shape = decoder["tensor"]["shape"][1 if decoder.get("frames") else 0 :][1:]
-    scores = tensors[decoder["tensor"]["name"]][-1].reshape(*shape[:2], -1)
+    scores = tensors[decoder["tensor"]["name"]][-1]
+    if decoder.get("layout") == "NCHW":
+        scores = scores.reshape(shape).transpose(1, 2, 0)
+    else:
+        scores = scores.reshape(*shape[:2], -1)
     if decoder["pixels"] == "classes":
         return scores[..., 0].astype(int)
     if scores.shape[2] > 1:

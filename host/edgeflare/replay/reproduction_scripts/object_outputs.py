@@ -47,7 +47,10 @@ def describe(answers: Any, arm: Any, told: Any) -> Any:
     """Return the objects of a model here, and those when the deviation was found."""
     (found,) = [view["boxes"][arm] for view in told["finding"]["answers"]]
     before = found and [[*one["box"], one["score"], one["label"]] for one in found]
-    here = [[float(f"{value:.6g}") for value in one[:5]] + one[5:] for one in answers[0]]
+    here, before = (
+        objects and [[float(f"{value:.6g}") for value in one[:5]] + one[5:] for one in objects]
+        for objects in (answers[0], before)
+    )
     return f"{here} here, {before} when it was found"
 
 

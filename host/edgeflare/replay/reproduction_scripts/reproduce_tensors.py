@@ -43,13 +43,17 @@ def run(arm: Any) -> Any:
     gives = {tensor["name"]: tensor for tensor in model.get_output_details()}
     steps, stored = max(1, arm["frames"]), np.load(arm["input"])
     given = {name: stored[f"input_{n}"].reshape(steps, -1) for n, name in enumerate(arm["inputs"])}
+    # What the inputs were before they were quantized, where the outputs are compared with that.
+    was = {name: f"feature_{n}" for n, name in enumerate(arm["inputs"])}
+    before = {name: stored[key].reshape(steps, -1) for name, key in was.items() if key in stored}
     state = {name: np.zeros(takes[name]["shape"], np.float32) for name in arm["state"]}
     seen: dict[str, Any] = {name: [] for name in (*given, *gives)}
     for frame in range(steps):
         for name, rows in given.items():
             values = rows[frame].reshape(takes[name]["shape"])
             model.set_tensor(takes[name]["index"], values)
-            seen[name].append(real(values, takes[name]).ravel())
+            known = before[name][frame] if name in before else real(values, takes[name])
+            seen[name].append(known.ravel())
         for name, values in state.items():
             model.set_tensor(takes[name]["index"], raw(values, takes[name]))
         model.invoke()

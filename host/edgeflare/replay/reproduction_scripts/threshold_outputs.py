@@ -2,9 +2,14 @@
 
 from typing import Any
 
+import numpy as np
+
 
 def read(tensors: Any, decoder: Any) -> Any:
-    """Return whether the score of each frame that counts is above the threshold."""
+    """Return 1 for each frame that counts whose score is above the threshold, else 0.
+
+    It is None where the score is not finite.
+    """
     values = tensors[decoder["tensor"]["name"]]
     if decoder["source"] is not None:
         values = (values - tensors[decoder["row"][decoder["source"]]["name"]]) ** 2
@@ -12,12 +17,14 @@ def read(tensors: Any, decoder: Any) -> Any:
     rule = decoder.get("frames", {}).get("rule")
     if rule in ("worst", "mean"):
         scores = scores.max(keepdims=True) if rule == "worst" else scores.mean(keepdims=True)
-    return (scores >= decoder["threshold"] - 1e-5 * decoder["tensor"]["scale"]).tolist()
+    least = decoder["threshold"] - 1e-5 * decoder["tensor"]["scale"]
+    return [int(one >= least) if np.isfinite(one) else None for one in scores]
 
 
 def describe(answers: Any, arm: Any, told: Any) -> Any:
-    """Return the sides of a model's scores here, and the one when the deviation was found."""
-    return f"{answers} here, {told['arms'][arm]['label']} when it was found"
+    """Return the decisions of a model here, and those when the deviation was found."""
+    here, found = [one for frames in answers for one in frames], told["arms"][arm]["decisions"]
+    return f"{here} here" + (f", {found} when it was found" if found else "")
 
 
 def compare(one: Any, other: Any, _told: Any) -> Any:

@@ -29,7 +29,7 @@ from edgeflare.report.html.pictures import Picture
 from edgeflare.report.html.shots import ShotGroup, shot_groups
 from edgeflare.report.html.stored_views import StoredView, stored_views
 from edgeflare.report.structured_answers import shortened
-from edgeflare.run.harm import rank
+from edgeflare.run.harm import harm_of_entry, rank
 from edgeflare.run.nearness import counts
 from edgeflare.run.run_directory import RunDirectory
 from edgeflare.run.run_document import Finding, RunDocument
@@ -48,12 +48,13 @@ class Card:
         kind: of the deviation, "object-vanished"; empty where the task tells none apart.
         edits: the edit distance of the compared arms' texts; None of other answers.
         harm: who was right, "original right"; None where that is not known.
+        harm_key: the same, or why nobody can be said to be right, as the page chooses by it.
         rank: its place by harm, from 0.
         counts: whether it is as near and as strong as was asked for.
         seed: its seed's id, and the name of the file where it has one of its own.
         title: the decisions of the compared arms, "Sneaker → Sandal".
         words: who decided what.
-        seed_class: the name of the seed's own label, or None.
+        truth: the seed's own label or target, in a sentence; None where it has neither.
         labels: the names of the classes that an arm decided on, by their numbers; none of answers
             with structure, whose numbers mean nothing beside other entries.
         answers: what the arms answered, a block for each head of the model; texts of sounds lie in
@@ -71,12 +72,13 @@ class Card:
     kind: str
     edits: int | None
     harm: str | None
+    harm_key: str
     rank: int
     counts: bool
     seed: str
     title: str
     words: str
-    seed_class: str | None
+    truth: str | None
     labels: Mapping[int, str]
     answers: tuple[AnswerBlock, ...]
     seed_answers: tuple[AnswerBlock, ...]
@@ -114,12 +116,13 @@ def make_card(
         kind=entry.kind if named_kind(entry) else "",
         edits=edited_words(document, entry),
         harm=entry.harm.replace("-", " ") if entry.harm else None,
+        harm_key=harm_of_entry(entry),
         rank=rank(entry),
         counts=counts(entry),
         seed=seed_of(entry),
         title=_title(document, entry),
         words=decisions(document, entry),
-        seed_class=_seed_class(document, entry),
+        truth=_truth(document, entry),
         labels=_labels(document, entry),
         answers=on_trigger,
         seed_answers=tuple(block for blocks in on_seed for block in blocks),
@@ -175,11 +178,13 @@ def _title(document: RunDocument, entry: Finding) -> str:
     return " → ".join(said)
 
 
-def _seed_class(document: RunDocument, entry: Finding) -> str | None:
-    """Return the name of the seed's label; None where there is none, or answers are no classes."""
+def _truth(document: RunDocument, entry: Finding) -> str | None:
+    """Return the seed's target, or its label where answers are classes; None without either."""
+    if entry.seed_target:
+        return f"Target: {shortened(entry.seed_target, TITLE)}."
     if entry.seed_label is None or not _chosen(document, entry):
         return None
-    return class_name(document.classes, entry.seed_label)
+    return f"Labelled {class_name(document.classes, entry.seed_label)}."
 
 
 def _labels(document: RunDocument, entry: Finding) -> Mapping[int, str]:

@@ -5,12 +5,13 @@ It is read from `explain.json`, if that lies beside the run.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 from edgeflare.diagnose import explain_document as explained
-from edgeflare.diagnose.stage_votes import STAGE_VOTES
+from edgeflare.diagnose.stage_votes import named_stage_votes
 from edgeflare.diagnose.verdict import STAGE_PLACES
 from edgeflare.report.entry_names import class_name
 from edgeflare.run.run_directory import RunDirectory
@@ -46,6 +47,7 @@ class ExplanationView:
     Attributes:
         verdict: in a few words, "kernel (delegate)" for one.
         why: the evidence that decided, in a sentence; or empty.
+        next_step: what to do about it, without a full stop; or empty.
         onset: where it starts, in words, or None where that is not known.
         votes: what was run, and what it decided.
         layers: divergence along the network, in its order; empty where it was not looked for.
@@ -56,6 +58,7 @@ class ExplanationView:
 
     verdict: str
     why: str = ""
+    next_step: str = ""
     onset: str | None = None
     votes: tuple[tuple[str, str], ...] = ()
     layers: tuple[LayerView, ...] = ()
@@ -84,6 +87,27 @@ def load_explanations(directory: RunDirectory, document: RunDocument) -> dict[in
     }
 
 
+_NOWHERE: Final = "It begins in no single layer"
+
+
+def grouped_verdicts(explanations: Iterable[ExplanationView]) -> list[tuple[int, str]]:
+    """Return what several findings have in common: how many they are, and their verdict and place.
+
+    Those that name a place come first, then the most frequent. Of findings without a single layer
+    the shares of the layers are left out, in which any two differ.
+    """
+    places = [
+        (one.verdict, _NOWHERE if (one.onset or "").startswith(_NOWHERE) else one.onset)
+        for one in explanations
+    ]
+    counts = sorted(
+        Counter(places).items(), key=lambda one: (one[0][1] in (None, _NOWHERE), -one[1])
+    )
+    return [
+        (count, f"{verdict}. {place}" if place else verdict) for (verdict, place), count in counts
+    ]
+
+
 def read_explanation(one: Mapping[str, Any], classes: Sequence[str]) -> ExplanationView:
     """Return one entry of `explain.json`."""
     verdict, parting, loss = one["verdict"], one["device_and_twin"], one["twin_and_original"]
@@ -95,12 +119,13 @@ def read_explanation(one: Mapping[str, Any], classes: Sequence[str]) -> Explanat
     return ExplanationView(
         verdict=f"{name} ({verdict['which']})" if verdict["which"] else name,
         why=verdict["why"],
+        next_step=one["next_step"],
         onset=_onset(one),
         votes=(
             *((_voter(vote), _vote(vote, classes)) for vote in one["evidence"]["votes"]),
             *(
-                (STAGE_VOTES[name], _vote(vote, classes))
-                for name, vote in one["evidence"].get("stages", {}).items()
+                (name, _vote(vote, classes))
+                for name, vote in named_stage_votes(one["evidence"].get("stages", {}))
             ),
         ),
         layers=layers,
@@ -112,7 +137,11 @@ def read_explanation(one: Mapping[str, Any], classes: Sequence[str]) -> Explanat
 def begins_at(one: Mapping[str, Any]) -> int | None:
     """Return the operator that the verdict of an entry of `explain.json` points at, or None."""
     compression = one["verdict"]["name"] == "compression"
-    layer = one["twin_and_original"]["most"] if compression else one["device_and_twin"]["onset"]
+    if not compression:
+        layer = one["device_and_twin"]["onset"]
+    else:
+        loss = one["twin_and_original"]
+        layer = loss["most"] or next(iter(loss["coarse"]), None)
     return None if layer is None else int(layer["operator"])
 
 
@@ -141,8 +170,11 @@ def _onset(one: Mapping[str, Any]) -> str | None:
     if loss["most"] is not None:
         where = f"twin and original {'' if said else 'part '}at {_named(loss['most'])}"
         said.append(f"{where} by more than quantization explains")
-    elif compression and loss["layers"]:
-        said.append("it begins in no single layer")
+    elif compression and loss["coarse"]:
+        said.append(loss["said"])
+    elif compression and loss["layers"] and loss["grade"] is not None:
+        said.append(f"{_NOWHERE[0].lower()}{_NOWHERE[1:]}: {loss['said']}")
+    said += filter(None, [(loss if compression else parting)["note"]])
     text = "; ".join(said)
     return text[:1].upper() + text[1:] or None
 

@@ -33,8 +33,8 @@ def by_nearness(document: RunDocument) -> Chart | None:
     within = document.plan.get("within")
     if within is not None:
         panel.axvline(within, color=COLOURS["kernel"], linestyle="--", linewidth=1.5)
-    rows = [_row(f"{one.at_least:g} dB", one) for one in document.nearness.shares]
-    middle = _middle(document.nearness.shares)
+    rows = [_row(f"{one.at_least:g} dB", one) for one in document.nearness.db]
+    middle = _middle(document.nearness.db)
     words = _words(middle.share, f"{with_article(name)} of at least {middle.at_least:g} dB")
     header = (f"{name} of at least", "seeds", "share")
     return finish("Nearness to the seeds", figure, words, header, rows)

@@ -9,6 +9,7 @@ from typing import ClassVar
 from edgeflare.core.answer_view import DetectionView, ShownBox
 from edgeflare.report.entry_names import ARMS, class_name
 from edgeflare.report.html.drawn_box import DrawnBox, drawn_box
+from edgeflare.report.structured_answers import score_there
 
 OBJECTS = 12
 """Objects of an arm that a card shows, those that make the difference first."""
@@ -67,7 +68,7 @@ def object_table(view: DetectionView, what: str) -> ObjectTable:
         number += bool(one.difference)
         named = str(number) if one.difference else ""
         name, score = class_name(view.classes, one.label), f"{one.score:.4g}"
-        kind = one.difference.replace("-", " ")
+        kind = one.difference.replace("-", " ") + score_there(one)
         rows.append(ObjectRow(named, arm, name, score, kind))
         title = f"{arm}: {name} {score}" + (f", {kind}" if kind else "")
         boxes.append(drawn_box(one.box, arm, named, title))

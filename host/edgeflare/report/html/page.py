@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from hashlib import sha256
 from typing import Any
 
+from edgeflare.core.interrupt import INTERRUPTED_BY
 from edgeflare.report.answer_words import answer_words
 from edgeflare.report.arm_lines import arm_lines, details
 from edgeflare.report.coverage_table import coverage_table
@@ -15,7 +16,7 @@ from edgeflare.report.entry_names import SORTS, worst_first
 from edgeflare.report.figure_lines import kind_lines, nearness_lines, unmutated_lines
 from edgeflare.report.html.card import Card, make_card
 from edgeflare.report.html.charts import charts_of
-from edgeflare.report.html.explanation_view import ExplanationView
+from edgeflare.report.html.explanation_view import ExplanationView, grouped_verdicts
 from edgeflare.report.html.inspection_view import InspectionView
 from edgeflare.report.html.mask_group import mask_pictures
 from edgeflare.report.html.page_allowance import PageAllowance, allowance
@@ -23,12 +24,13 @@ from edgeflare.report.html.page_template import packaged, page_environment
 from edgeflare.report.html.replay_view import replay_of
 from edgeflare.report.html.sounds import SoundFigure
 from edgeflare.report.input_words import input_words
-from edgeflare.run.harm import UNLABELLED, count_harms
+from edgeflare.run.harm import NOBODY, count_harms, harm_of_entry
+from edgeflare.run.nearness import counts
 from edgeflare.run.run_directory import RunDirectory
 from edgeflare.run.run_document import Finding, RunDocument, to_json
 
 STOPPED = {
-    "interrupt": "The run was stopped by Ctrl-C before its end.",
+    **{by: f"The run was stopped by {word} before its end." for by, word in INTERRUPTED_BY.items()},
     "total-time": "The run was stopped by --total-time before its end.",
     "infrastructure": "The run was stopped by a failure before its end.",
     "error": "The run was ended by an error before its end.",
@@ -84,6 +86,11 @@ def render_page(
             lists=lists,
             inputs=input_words(document.pair),
             answers=answer_words(document.pair),
+            verdicts=grouped_verdicts(
+                explanations[entry.seed_id]
+                for entry in document.findings
+                if entry.seed_id in explanations
+            ),
             sounds=_sounds(lists),
             choices=_choices(lists["findings"]),
             style=packaged("style.css"),
@@ -124,15 +131,31 @@ def _choices(cards: Sequence[Card]) -> dict[str, Any]:
     labels = Counter(label for card in cards for label in card.labels)
     names = {label: name for card in cards for label, name in card.labels.items()}
     devices = Counter(card.entry.device for card in cards)
-    harms = count_harms(card.entry.harm for card in cards)
+    harms = count_harms(harm_of_entry(card.entry) for card in cards)
     strengths = [card.entry.strength for card in cards if card.entry.strength is not None]
     return {
         "sorts": [(name, sorts[name]) for name in SORTS if sorts[name]],
         "labels": [(label, names[label], labels[label]) for label in sorted(labels)],
         "kinds": _kinds(cards),
-        "harms": [] if harms.keys() <= {UNLABELLED} else list(harms.items()),
+        "harms": [] if harms.keys() <= NOBODY else list(harms.items()),
         "devices": sorted(devices.items()),
         "strongest": max(strengths, default=0.0),
+        **_orders(cards),
+    }
+
+
+def _orders(cards: Sequence[Card]) -> dict[str, str | None]:
+    """Return what the page's own order, and that by harm, go by (`worst_first`); None for neither.
+
+    A criterion in which all findings are alike is not named.
+    """
+    failures = "failures" if len({card.rank == 0 for card in cards}) > 1 else ""
+    counting = "what counts" if len({counts(card.entry) for card in cards}) > 1 else ""
+    harm = "most harmful" if any(card.entry.harm for card in cards) else ""
+    matters = [failures, counting, harm, "strongest"]
+    return {
+        "by_what_matters": ", then ".join(filter(None, matters)) if failures or counting else None,
+        "by_harm": ", then ".join(filter(None, (failures, harm))) if harm else None,
     }
 
 

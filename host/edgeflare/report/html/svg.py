@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import io
 import re
-from collections.abc import Iterator
+import warnings
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from html import escape
 
 import matplotlib as mpl
 from matplotlib.figure import Figure
+
+from edgeflare.untrusted_text import for_xml
 
 COLOURS = {
     "ink": "#000001",
@@ -59,6 +62,22 @@ def page_style() -> Iterator[None]:
         yield
 
 
+def drawn_svg(figure: Figure, metadata: Mapping[str, None]) -> str:
+    """Return a figure as the text of an SVG file, in which names are text and nothing else.
+
+    Args:
+        figure: drawn and styled.
+        metadata: what matplotlib is to leave out.
+
+    """
+    drawn = io.StringIO()
+    with warnings.catch_warnings():
+        # Of letters that its own font lacks; whoever shows the file has others.
+        warnings.simplefilter("ignore", UserWarning)
+        figure.savefig(drawn, format="svg", metadata=dict(metadata))
+    return for_xml(drawn.getvalue())
+
+
 def inline_svg(figure: Figure, name: str, alternative: str) -> str:
     """Return a figure as an `svg` element.
 
@@ -68,10 +87,7 @@ def inline_svg(figure: Figure, name: str, alternative: str) -> str:
         alternative: what it shows, in words.
 
     """
-    drawn = io.StringIO()
-    nothing = dict.fromkeys(("Creator", "Date", "Format", "Type"))
-    figure.savefig(drawn, format="svg", metadata=nothing)
-    svg = drawn.getvalue()
+    svg = drawn_svg(figure, dict.fromkeys(("Creator", "Date", "Format", "Type")))
     svg = svg[svg.index("<svg") :]
     svg = re.sub(r"<metadata>.*?</metadata>|<style.*?</style>", "", svg, flags=re.DOTALL)
     svg = re.sub(r"<g id=\"[^\"]*\"", "<g", svg)

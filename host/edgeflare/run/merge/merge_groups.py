@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from tempfile import TemporaryDirectory
 
-from edgeflare.run.merge.merge_runs import merge_runs
+from edgeflare.run.merge.merge_runs import merge_into, merge_runs
+from edgeflare.run.run_directory import RUN
 from edgeflare.run.run_document import RunDocument
 
 GROUP = 100
@@ -31,11 +31,20 @@ def merge_in_groups(
     """
     if len(paths) <= GROUP:
         return merge_runs(paths, out, overwrite=overwrite, allow_other_host=allow_other_host)
-    out.parent.mkdir(parents=True, exist_ok=True)
-    with TemporaryDirectory(dir=out.parent, prefix=f".{out.name}.") as folder:
-        merged = []
-        for begin in range(0, len(paths), GROUP):
-            merged.append(Path(folder) / f"from-{begin:06d}")
-            group = paths[begin : begin + GROUP]
-            merge_runs(group, merged[-1], overwrite=False, allow_other_host=allow_other_host)
-        return merge_in_groups(merged, out, overwrite=overwrite, allow_other_host=allow_other_host)
+    with (
+        RUN.claim(out, overwrite=overwrite, by="edgeflare merge") as claimed,
+        claimed.scratch() as folder,
+    ):
+        while len(paths) > GROUP:
+            paths = [
+                _merged(
+                    paths[begin : begin + GROUP], folder / f"{len(paths)}-{begin}", allow_other_host
+                )
+                for begin in range(0, len(paths), GROUP)
+            ]
+        return merge_into(claimed, paths, allow_other_host=allow_other_host)
+
+
+def _merged(paths: Sequence[Path], out: Path, allow_other_host: bool) -> Path:
+    merge_runs(paths, out, overwrite=False, allow_other_host=allow_other_host)
+    return out

@@ -9,16 +9,16 @@ from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
 
 from edgeflare.errors import UserError
+from edgeflare.record.folder import ClaimedFolder
 from edgeflare.run.derive_document import write_document
 from edgeflare.run.journal import Journal
 from edgeflare.run.journal_database import DamagedJournalError, reporting_damage
-from edgeflare.run.merge.folder_in_place import made_in_place_of
 from edgeflare.run.merge.merged_description import describe_merged
 from edgeflare.run.merge.merged_inputs import copy_inputs
 from edgeflare.run.merge.merged_rows import merge_rows
 from edgeflare.run.merge.run_part import RunPart, open_part, require_mergeable
 from edgeflare.run.merge.seed_owners import find_owners
-from edgeflare.run.run_directory import RunDirectory
+from edgeflare.run.run_directory import RUN, RunDirectory, list_journals
 from edgeflare.run.run_document import RunDocument
 
 _FILES_OF_A_RUN, _FILES_BESIDE = 3, 512
@@ -53,12 +53,24 @@ def merge_runs(
 
     """
     _require_apart(paths, out)
-    RunDirectory.check(out, overwrite=overwrite)
+    with RUN.claim(out, overwrite=overwrite, by="edgeflare merge") as claimed:
+        return merge_into(claimed, paths, allow_other_host=allow_other_host, copied=copied)
+
+
+def merge_into(
+    claimed: ClaimedFolder,
+    paths: Sequence[Path],
+    *,
+    allow_other_host: bool = False,
+    copied: Callable[[int], None] = lambda _: None,
+) -> RunDocument:
+    """Merge runs into a run directory that is claimed; see `merge_runs`."""
     _allow_open_files(_FILES_OF_A_RUN * len(paths))
     with ExitStack() as stack:
         parts = opened_parts(paths, stack, allow_other_host=allow_other_host)
         owners = find_owners(parts)
-        with made_in_place_of(out, overwrite=overwrite) as folder:
+        with claimed.replaced() as folder:
+            list_journals(folder)
             into = RunDirectory(folder)
             copy_inputs(parts, owners, into, copied)
             with (

@@ -23,6 +23,7 @@ from edgeflare.run.screening_rows import SCREENING_KEY
 from edgeflare.run.seed_ids import SeedIds
 from edgeflare.run.seed_warnings import WARNINGS_KEY, seed_warnings
 from edgeflare.run.stored_answers import from_rows
+from edgeflare.run.without_reset import WITHOUT_RESET_KEY
 
 _SEEDS: Final = " seeds)"
 """Ends the line that says which devices answered."""
@@ -41,8 +42,8 @@ def describe_merged(parts: Sequence[RunPart], journal: Journal) -> dict[str, Any
     """
     first = parts[0]
     ids: SeedIds = reduce(or_, (part.seed_ids for part in parts))
-    count = first.header.all_seeds
-    whole = count is None or len(ids) == count
+    every = first.header.all_seeds
+    whole = every is None or len(ids) == len(every)
     header = replace(first.header, plan=replace(first.header.plan, seed_ids=None if whole else ids))
     about = {**first.about, **header.to_json(), "seeds": len(ids)}
     screenings = [part.about.get(SCREENING_KEY) for part in parts]
@@ -53,6 +54,9 @@ def describe_merged(parts: Sequence[RunPart], journal: Journal) -> dict[str, Any
         HEALTH_KEY: merged_health([part.about.get(HEALTH_KEY) or {} for part in parts]),
         OTHER_HOSTS_KEY: [*_other_hosts(parts), *_other_devices(parts)],
         COVERAGE_KEY: None,
+        WITHOUT_RESET_KEY: next(
+            filter(None, (part.about.get(WITHOUT_RESET_KEY) for part in parts)), None
+        ),
         PARTS_KEY: [_part(part) for part in parts],
         "stopped_by": _stopped_by(parts, ids, header, journal),
     }
@@ -96,9 +100,11 @@ def _warnings(parts: Sequence[RunPart], header: RunHeader, journal: Journal) -> 
     if not any(WARNINGS_KEY in part.about for part in parts) or not rows:
         return []
     read = from_rows(header.reading, list(rows.values()))
-    outcomes = {seed_id: one.outcome for seed_id, one in zip(rows, read, strict=True)}
-    labels = None if header.labels is None else np.array(header.labels, np.int64)
-    return seed_warnings(run_task(header.pair), outcomes, labels)
+    outcomes = [one.outcome for one in read]
+    labels = None if header.labels is None else [header.seed_label(one) for one in rows]
+    return seed_warnings(
+        run_task(header.pair), outcomes, None if labels is None else np.array(labels, np.int64)
+    )
 
 
 def _other_hosts(parts: Sequence[RunPart]) -> list[str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 
+from edgeflare.record.folder_contents import write_atomically
 from edgeflare.run.journal_database import reporting_damage
 from edgeflare.run.merge.run_part import RunPart
 from edgeflare.run.merge.seed_owners import SeedOwners
@@ -63,9 +64,4 @@ def _unrefined(part: RunPart) -> dict[int, str]:
 
 def _copy(part: RunPart, into: RunDirectory, name: str, sha256: str | None = None) -> None:
     data = part.read_input(name, sha256)
-    path = into.path / name  # not outside of it, since the same name is not outside of the part
-    try:
-        path.write_bytes(data)
-    except FileNotFoundError:
-        path.parent.mkdir(parents=True)
-        path.write_bytes(data)
+    write_atomically(into.inside(name), data)

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from edgeflare.errors import UserError
+from edgeflare.record.folder_lock import is_locked
 from edgeflare.run.journal import HEALTH_KEY, HELD_OUT_KEY, Journal
 from edgeflare.run.journal_database import damaged_journal, reporting_damage
 from edgeflare.run.merge.merged_health import merged_health
@@ -19,7 +20,6 @@ from edgeflare.run.other_hosts import OTHER_HOSTS_KEY
 from edgeflare.run.run_differences import RunDifference, differences
 from edgeflare.run.run_directory import INPUT_FOLDERS, RunDirectory
 from edgeflare.run.run_header import RunHeader
-from edgeflare.run.run_lock import is_locked
 from edgeflare.run.same_run import OtherHostError
 from edgeflare.run.screening_rows import SCREENING_KEY
 from edgeflare.run.seed_ids import SeedIds
@@ -123,12 +123,14 @@ def _require_readable(about: Mapping[str, Any], header: RunHeader, ids: SeedIds)
             raise TypeError(f"{key} are no lines")
     if not isinstance(about.get(SCREENING_KEY) or "", str):
         raise TypeError("the screening is no sha256")
-    held_out = about.get(HELD_OUT_KEY) or {"sha256": "", "labels": None}
-    if not isinstance(held_out["sha256"], str) or not isinstance(held_out["labels"] or [], list):
+    held_out = about.get(HELD_OUT_KEY) or {"sha256": "", "labels": None, "targets": None}
+    if not isinstance(held_out["sha256"], str) or not all(
+        isinstance(held_out[key] or [], list) for key in ("labels", "targets")
+    ):
         raise TypeError("the held-out inputs are none")
     merged_health([about.get(HEALTH_KEY) or {}])
-    if header.all_seeds is not None and ids.last >= header.all_seeds:
-        raise ValueError(f"it names seed {ids.last} of {header.all_seeds}")
+    if header.all_seeds is not None and ids | header.all_seeds != header.all_seeds:
+        raise ValueError(f"it names other seeds than {header.all_seeds}")
 
 
 def require_mergeable(parts: Sequence[RunPart], *, allow_other_host: bool) -> None:
@@ -170,7 +172,7 @@ def _further(one: RunPart, other: RunPart) -> Iterator[tuple[str, object, object
     yield "the version of edgeflare", mine.version, theirs.version
     yield "how outputs are read", mine.to_json()["arms"], theirs.to_json()["arms"]
     yield "the number of devices", len(mine.devices), len(theirs.devices)
-    yield "the number of seeds", mine.all_seeds, theirs.all_seeds
+    yield "the choice of seeds", mine.all_seeds, theirs.all_seeds
     yield "what --test gives", _held_out(one), _held_out(other)
     screened, by = one.about.get(SCREENING_KEY), other.about.get(SCREENING_KEY)
     if screened is not None and by is not None:
@@ -181,8 +183,8 @@ def _held_out(part: RunPart) -> str:
     given = part.about.get(HELD_OUT_KEY)
     if given is None:
         return "nothing"
-    labels = zlib.crc32(json.dumps(given["labels"]).encode())
-    return f"{given['sha256'][:12]}, labels {labels:08x}"
+    right = zlib.crc32(json.dumps([given["labels"], given["targets"]]).encode())
+    return f"{given['sha256'][:12]}, labels {right:08x}"
 
 
 def _refusal(one: RunPart, other: RunPart, found: RunDifference) -> str:

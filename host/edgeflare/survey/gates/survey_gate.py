@@ -125,11 +125,10 @@ class GatedInputs:
 
     Attributes:
         has_original: whether the pair has an original.
-        labelled: (inputs,) whether the label of each is known.
+        labelled: (inputs,) whether what is right for each is known.
         groups: (inputs,) the group of each, an index into `group_names`.
         group_names: empty without groups.
-        answers: what the task's answers are where they are no classes, such as "detection"; empty
-            where they are.
+        classes: whether the task's answers are classes, of which labels say what is right.
         conditions: names of conditions and sets that can be surveyed, whether they are or not.
 
     """
@@ -138,7 +137,7 @@ class GatedInputs:
     labelled: Flags
     groups: Numbers
     group_names: tuple[str, ...]
-    answers: str = ""
+    classes: bool = True
     conditions: frozenset[str] = frozenset()
 
 
@@ -175,18 +174,14 @@ def require_decidable(
         among = inputs.groups == inputs.group_names.index(gate.group)
     if gate.measure != ACCURACY_DROP:
         return
-    if inputs.answers:
-        raise UserError(
-            f"{said} compares classes with labels, and answers of {inputs.answers} are no classes:"
-            f" there are {', '.join(RATES)}"
-        )
     if not inputs.has_original:
         raise UserError(f"{said} compares with the original, and the pair has none")
     if not (among & inputs.labelled).any():
         of = "no input" if gate.group is None else f"no input of the group {gate.group!r}"
+        what, array = ("label", "labels") if inputs.classes else ("target", "targets")
         raise UserError(
-            f"{said} needs to know who is right, and {of} has a label: give --inputs in an .npz"
-            " with labels"
+            f"{said} needs to know who is right, and {of} has a {what}: give --inputs in an .npz"
+            f" with an array `{array}`"
         )
 
 

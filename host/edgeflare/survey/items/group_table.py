@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from edgeflare.errors import UserError
-from edgeflare.regular_file import read_regular
+from edgeflare.outside_text import read_text
 from edgeflare.suggestion import suggestion
 
 GROUPS_FILE = "groups.csv"
@@ -73,9 +73,8 @@ def no_column(path: Path, column: str, wanted: str, known: Sequence[str]) -> Use
 def _rows(file: Path, column: str) -> Iterable[tuple[str, str]]:
     """Return the rows of a table: a file's name and its group, without blanks around them."""
     try:
-        text = read_regular(file, _MOST_BYTES).decode("utf-8-sig")  # spreadsheets begin with a mark
-        lines = list(csv.reader(io.StringIO(text, newline="")))
-    except (OSError, UnicodeDecodeError, csv.Error):
+        lines = list(csv.reader(io.StringIO(read_text(file, _MOST_BYTES), newline="")))
+    except (OSError, csv.Error):
         raise UserError(
             f"--groups {column}: {file} cannot be read: expected a table with the columns name and"
             f" {column}, and a line for each file"

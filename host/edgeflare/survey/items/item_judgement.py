@@ -10,6 +10,7 @@ from edgeflare.core.arm import Arm
 from edgeflare.core.evaluated_query import EvaluatedQuery
 from edgeflare.core.goal import Goal
 from edgeflare.core.outcome import Outcome
+from edgeflare.core.truths import Truths, is_right, truth_distance
 from edgeflare.run.survey_rows import NO_DECISION, DeviceRow, HostRow
 
 
@@ -20,16 +21,19 @@ class ItemJudgement:
     Attributes:
         goal: what counts as a finding; without an original, that of kernels.
         choices: how many decisions the compressed model tells apart; 0 where they are not counted.
+        truths: what is right for each input; None where nothing is known.
 
     """
 
     goal: Goal
     choices: int
+    truths: Truths | None = None
 
     def of_host(self, item: int, input_crc32: int, evaluated: EvaluatedQuery) -> HostRow:
         """Return what the host's arms said about an item."""
         outcome = evaluated.outcome
         original, twin = outcome.answers.get(Arm.ORIGINAL), outcome[Arm.TWIN]
+        truth = self._truth(item)
         compression = original is not None and original.differs(twin)
         return HostRow(
             item=item,
@@ -42,6 +46,11 @@ class ItemJudgement:
             twin_decision=self._decision(twin),
             twin_distance=_distance(original, twin),
             seconds=evaluated.seconds,
+            known=truth is not None,
+            original_right=is_right(original, truth),
+            twin_right=is_right(twin, truth),
+            original_truth_distance=truth_distance(original, truth),
+            twin_truth_distance=truth_distance(twin, truth),
         )
 
     def of_device(self, item: int, evaluated: EvaluatedQuery) -> DeviceRow:
@@ -49,20 +58,30 @@ class ItemJudgement:
         outcome = evaluated.outcome
         twin, device = outcome[Arm.TWIN], outcome[Arm.DEVICE]
         first = outcome[self.goal.compared[0]]
-        deviates = _parts(first, device)
+        deviates, truth = _parts(first, device), self._truth(item)
+        # What the file itself does to both, such as a NaN, is no matter of kernels.
+        shared = device.failure is not None and device.failure == twin.failure
+        kernel = _parts(twin, device) and not shared
         return DeviceRow(
             item=item,
             deviates=deviates,
             deviates_tied=deviates and _tied(first, device),
-            kernel=_parts(twin, device),
-            kernel_tied=_parts(twin, device) and _tied(twin, device),
+            kernel=kernel,
+            kernel_tied=kernel and _tied(twin, device),
             failed=device.failure is not None,
+            tied=device.tied,
             kind=self.goal.met(outcome),
             strength=self._strength(outcome) if deviates else None,
             device_decision=self._decision(device),
             device_distance=_distance(first, device),
             seconds=evaluated.seconds,
+            device_right=is_right(device, truth),
+            device_truth_distance=truth_distance(device, truth),
         )
+
+    def _truth(self, item: int) -> Answer | None:
+        """Return what is right for the input of an item."""
+        return self.truths[item % len(self.truths)] if self.truths else None
 
     def _decision(self, answer: Answer | None) -> int:
         if answer is None or answer.decision is None or not (self.choices and answer.counted):

@@ -13,28 +13,46 @@ from edgeflare.survey.items.survey_facts import SurveyFacts
 
 
 def deviation(facts: SurveyFacts) -> Fact:
-    """Return where original and device decide differently without a tie, or the device failed."""
-    return Fact(facts.compression & ~facts.compression_tied, facts.deviates & ~facts.deviates_tied)
-
-
-def deviation_with_ties(facts: SurveyFacts) -> Fact:
     """Return where original and device decide differently, or the device failed."""
     return Fact(facts.compression, facts.deviates)
 
 
+def deviation_strict(facts: SurveyFacts) -> Fact:
+    """Return where original and device decide differently without a tie, or the device failed."""
+    return Fact(facts.compression & ~facts.compression_tied, facts.deviates & ~facts.deviates_tied)
+
+
 def kernel(facts: SurveyFacts) -> Fact:
-    """Return where twin and device decide differently without a tie, or the device failed."""
-    return Fact(np.zeros_like(facts.kernel), facts.kernel & ~facts.kernel_tied)
-
-
-def kernel_with_ties(facts: SurveyFacts) -> Fact:
-    """Return where twin and device decide differently, or the device failed."""
+    """Return where twin and device decide differently, or the device alone failed."""
     return Fact(np.zeros_like(facts.kernel), facts.kernel)
+
+
+def kernel_strict(facts: SurveyFacts) -> Fact:
+    """Return where twin and device decide differently without a tie, or the device alone failed."""
+    return Fact(np.zeros_like(facts.kernel), facts.kernel & ~facts.kernel_tied)
 
 
 def failure(facts: SurveyFacts) -> Fact:
     """Return where the device crashed, hung, or gave invalid outputs."""
     return Fact(np.zeros_like(facts.failed), facts.failed)
+
+
+def harmed(facts: SurveyFacts) -> Fact:
+    """Return where the host's arm decides as the label says, and the device does not.
+
+    That arm is the original, and the twin where there is none. Items without a label are none.
+    """
+    right = facts.original_right if facts.has_original else facts.twin_right
+    return Fact(right & ~facts.twin_right, right & facts.asked & ~facts.device_right)
+
+
+def helped(facts: SurveyFacts) -> Fact:
+    """Return where the device decides as the label says, and the host's arm does not.
+
+    That arm is the original, and the twin where there is none. Items without a label are none.
+    """
+    right = facts.original_right if facts.has_original else facts.twin_right
+    return Fact(facts.twin_right & ~right, facts.device_right & ~right)
 
 
 def wrong(facts: SurveyFacts) -> Fact:
@@ -47,9 +65,9 @@ def wrong(facts: SurveyFacts) -> Fact:
 RATES: Mapping[str, Callable[[SurveyFacts], Fact]] = MappingProxyType(
     {
         "rate": deviation,
-        "rate-with-ties": deviation_with_ties,
+        "rate-strict": deviation_strict,
         "kernel-rate": kernel,
-        "kernel-rate-with-ties": kernel_with_ties,
+        "kernel-rate-strict": kernel_strict,
         "failure-rate": failure,
     }
 )
@@ -72,8 +90,8 @@ def surprises(facts: SurveyFacts) -> NDArray[np.bool_]:
     found = np.zeros_like(facts.asked)
     for one in (
         deviation(facts),
-        deviation_with_ties(facts),
-        kernel_with_ties(facts),
+        deviation_strict(facts),
+        kernel(facts),
         wrong(facts),
     ):
         found |= facts.asked & (one.foretold != one.seen)

@@ -37,7 +37,7 @@ class SurveyFacts:
         cells: what is surveyed; the first is always the inputs unchanged.
         inputs: how many there are.
         has_original: whether there is an original; without it only kernels are judged.
-        labelled: whether the label of the item's input is known.
+        labelled: whether the label or the target of the item's input is known.
         classes: the class of the item's input: its label, else what the original, or the twin where
             there is none, decides about it unchanged; -1 where decisions are not counted.
         groups: the group of the item's input, an index into `group_names`; -1 without groups.
@@ -45,20 +45,23 @@ class SurveyFacts:
         devices: names of the devices; see `device`.
         compression: f and h decide differently.
         compression_tied: that hangs on a tie.
-        original_right, twin_right: f, h decide as the label says; False where it is unknown.
+        original_right, twin_right: f, h decide as that says; False where it is unknown.
         margin: how far h is from deciding otherwise, in scores; 0 is a tie.
         doubtful: a member of the twin's ensemble decides differently from it, or has a tie.
         asked: the device was asked.
         deviates: f and g decide differently, or g failed.
         deviates_tied: that hangs on a tie.
-        kernel: h and g decide differently, or g failed.
+        kernel: h and g decide differently, or g failed and h did not fail likewise.
         kernel_tied: that hangs on a tie.
-        device_right: g decides as the label says.
+        device_right: g decides as the label or the target says.
         failed: g crashed, hung, or gave invalid outputs.
         strength: of the deviation of f and g (h and g without an original); NaN elsewhere.
         twin_distance, device_distance: how far h, g are from f (g from h without an original), as
             the task measures it; None for tasks whose answers are classes.
         distance_noun: what that distance is called.
+        original_truth_distance, twin_truth_distance, device_truth_distance: how far f, h, g are
+            from the target, NaN where that cannot be said; None without targets.
+        truth_measure: what that distance is called.
         original_decision, twin_decision, device_decision: the class that f, h, g decide on; -1
             where an arm failed or was not asked, or where decisions are not counted. None for tasks
             whose answers are no classes; the original's without an original, too.
@@ -89,6 +92,10 @@ class SurveyFacts:
     twin_distance: Floats | None = None
     device_distance: Floats | None = None
     distance_noun: str = ""
+    original_truth_distance: Floats | None = None
+    twin_truth_distance: Floats | None = None
+    device_truth_distance: Floats | None = None
+    truth_measure: str = ""
     original_decision: Numbers | None = None
     twin_decision: Numbers | None = None
     device_decision: Numbers | None = None

@@ -11,8 +11,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from edgeflare.array_file import NotArrays, read_npz
+from edgeflare.core.seed_choice import SeedChoice
 from edgeflare.core.seeds import Seeds
-from edgeflare.domains.npz_errors import NOT_AN_NPZ
 from edgeflare.errors import UserError
 from edgeflare.run.exact_interval import exact_interval
 from edgeflare.survey.items.group_table import groups_of_files, no_column
@@ -78,7 +79,7 @@ def describe_inputs(path: Path, inputs: Seeds) -> dict[str, Any]:
     }
 
 
-def read_groups(path: Path, inputs: Seeds, column: str, limit: int | None) -> InputGroups:
+def read_groups(path: Path, inputs: Seeds, column: str, choice: SeedChoice) -> InputGroups:
     """Return the groups of inputs.
 
     Args:
@@ -87,7 +88,7 @@ def read_groups(path: Path, inputs: Seeds, column: str, limit: int | None) -> In
             for the files' names and one of that name.
         inputs: as they were loaded.
         column: its name.
-        limit: the first so many inputs were loaded only; None for all.
+        choice: which inputs were loaded.
 
     Raises:
         UserError: there is no such column, or it does not give each input a group.
@@ -96,19 +97,14 @@ def read_groups(path: Path, inputs: Seeds, column: str, limit: int | None) -> In
     if path.is_dir():
         values = groups_of_files(path, [Path(name).name for name in inputs.names], column)
     else:
-        values = _of_file(path, column)
+        values = _of_inputs(path, inputs, column, choice)
     count = len(inputs)
-    if len(values) < count or (limit is None and len(values) != count):
+    if "" in values:
         raise UserError(
-            f"--groups {column}: {path} has {len(values)} value{'s' if len(values) != 1 else ''}"
-            f" in it for {count} inputs: expected one for each"
+            f"--groups {column}: {path} gives input {inputs.names[values.index('')]} an empty word:"
+            " expected a group for each"
         )
-    if "" in values[:count]:
-        raise UserError(
-            f"--groups {column}: {path} gives input {values.index('')} an empty word: expected a"
-            " group for each"
-        )
-    names = tuple(sorted(set(values[:count]), key=_order))
+    names = tuple(sorted(set(values), key=_order))
     if not 2 <= len(names) <= MOST_GROUPS:
         raise UserError(
             f"--groups {column}: {_different(len(names))} in it: expected 2 to {MOST_GROUPS} groups"
@@ -119,7 +115,7 @@ def read_groups(path: Path, inputs: Seeds, column: str, limit: int | None) -> In
             " of several inputs, which can be compared"
         )
     place = {name: at for at, name in enumerate(names)}
-    of_inputs = np.array([place[value] for value in values[:count]], np.int64)
+    of_inputs = np.array([place[value] for value in values], np.int64)
     return InputGroups(column, names, of_inputs)
 
 
@@ -134,18 +130,28 @@ def _order(name: str) -> tuple[bool, int, str]:
     return (not number, int(name) if number else 0, name)
 
 
+def _of_inputs(path: Path, inputs: Seeds, column: str, choice: SeedChoice) -> list[str]:
+    """Return the value of each input, whose name says where it is in the file."""
+    values, places = _of_file(path, column), [*map(int, inputs.names)]
+    if len(values) <= max(places) or (choice.takes_all and len(values) != len(places)):
+        raise UserError(
+            f"--groups {column}: {path} has {len(values)} value{'s' if len(values) != 1 else ''}"
+            f" in it for {max(places) + 1} inputs: expected one for each"
+        )
+    return [values[place] for place in places]
+
+
 def _of_file(path: Path, column: str) -> list[str]:
     try:
-        with np.load(path, allow_pickle=False) as arrays:
-            known = list(arrays)
-            values = arrays[column] if column in known else None
-    except NOT_AN_NPZ:
+        archive = read_npz(path, (column,))
+    except NotArrays as error:
         raise UserError(
             f"--groups {column}: {path} has no array of strings or integers of that name that can"
-            " be read: write it with numpy.savez"
+            f" be read ({error}): write it with numpy.savez"
         ) from None
+    values = archive.arrays.get(column)
     if values is None:
-        raise no_column(path, column, column, known)
+        raise no_column(path, column, column, archive.names)
     if values.ndim != 1 or values.dtype.kind not in "Uiub":
         raise UserError(
             f"--groups {column}: in {path} it is {values.dtype} {values.shape}: expected a string"

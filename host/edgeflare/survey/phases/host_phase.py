@@ -6,9 +6,11 @@ from collections.abc import Iterator, Sequence
 from itertools import islice
 
 from edgeflare.campaign.campaign_context import CampaignContext
+from edgeflare.campaign.non_finite_outputs import non_finite_lines, non_finite_rows
 from edgeflare.campaign.pipeline import EvaluatedBatch, Pipeline
 from edgeflare.core.arm import Arm
-from edgeflare.core.outcome import Outcome, answers_by_arm
+from edgeflare.core.evaluated_query import EvaluatedQuery
+from edgeflare.core.outcome import answers_by_arm
 from edgeflare.core.query import Query
 from edgeflare.run.stored_answers import input_crc32
 from edgeflare.survey.items.item_judgement import ItemJudgement
@@ -63,19 +65,26 @@ def judge_on_host(
 def warn_of_answers(context: CampaignContext, items: SurveyedItems) -> None:
     """Note what looks wrong in the host's answers to the first inputs unchanged, and show it."""
     count = min(len(items.inputs), _MOST_WARNED_OF)
-    outcomes: list[Outcome] = []
+    evaluated: list[EvaluatedQuery] = []
     for batch in _evaluated(context, items, range(count), ()):
-        outcomes += [one.outcome for one in batch.evaluated]
-    if len(outcomes) == count:
-        _warn(context, outcomes)
+        evaluated += batch.evaluated
+    if len(evaluated) == count:
+        _warn(context, evaluated)
     context.stopwatch.lap("setup")  # of the host, which --time-limit does not count
 
 
-def _warn(context: CampaignContext, outcomes: Sequence[Outcome]) -> None:
+def _warn(context: CampaignContext, evaluated: Sequence[EvaluatedQuery]) -> None:
     """Note what looks wrong in the answers to the first inputs, and show it."""
-    by_arm, labels = answers_by_arm(outcomes), context.seeds.labels
-    known = None if labels is None else labels[: len(outcomes)]
-    lines = context.task.warnings(by_arm.get(Arm.ORIGINAL), by_arm[Arm.TWIN], known)
+    by_arm, labels = answers_by_arm([one.outcome for one in evaluated]), context.seeds.labels
+    known = None if labels is None else labels[: len(evaluated)]
+    lines = [
+        *non_finite_lines(
+            non_finite_rows(context.panel.reading, evaluated),
+            [arm for arm in context.panel.arms if arm is not Arm.DEVICE],
+            f"{len(evaluated)} inputs",
+        ),
+        *context.task.warnings(by_arm.get(Arm.ORIGINAL), by_arm[Arm.TWIN], known),
+    ]
     context.journal.note("warnings", lines)
     for line in lines:
         context.observer.warned(line)

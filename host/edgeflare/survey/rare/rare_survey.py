@@ -94,7 +94,7 @@ def survey_rare_event(
 
 
 def headline_event(opened: OpenedPair) -> RareEvent:
-    """Return the event that a survey's headline counts: any strict deviation, or a failure."""
+    """Return the event that a survey's headline counts: any deviation, or a failure."""
     return RareEvent(Arm.TWIN if opened.pair.original is None else Arm.ORIGINAL)
 
 

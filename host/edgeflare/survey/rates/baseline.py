@@ -50,11 +50,11 @@ class PairedItems:
     Attributes:
         condition: of the items; None over all.
         both: how many both devices were asked about.
-        only_now, only_before: of these, how many deviate strictly in one survey alone.
+        only_now, only_before: of these, how many deviate in one survey alone.
         test: "mcnemar" where both devices were asked about all items, else "rates".
         p: of McNemar's exact test, or of no difference between the estimated rates; two-sided.
         p_corrected: by Holm over the conditions; over all it is `p`.
-        difference: the rate of strict deviations now less that before.
+        difference: the rate of deviations now less that before.
 
     """
 

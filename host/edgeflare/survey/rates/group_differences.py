@@ -52,7 +52,7 @@ class GroupDifference:
 
     Attributes:
         one, other: their names.
-        deviation: the rate of strict deviations of the one less that of the other; those of kernels
+        deviation: the rate of deviations of the one less that of the other; those of kernels
             without an original.
         accuracy_drop: likewise, of the accuracy that is lost from original to device; None without
             an original, or where no label of one of them is known.

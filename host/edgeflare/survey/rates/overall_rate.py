@@ -1,4 +1,4 @@
-"""The rate that a survey is sampled for: of strict deviations over all changed inputs."""
+"""The rate that a survey is sampled for: of deviations over all changed inputs."""
 
 from __future__ import annotations
 
@@ -18,6 +18,6 @@ def overall_rate(facts: SurveyFacts, sample: Sample, confidence: float) -> Rate:
 
 
 def cell_rates(facts: SurveyFacts, sample: Sample) -> NDArray[np.float64]:
-    """Return the estimated rate of strict deviations in each cell: (cells,)."""
+    """Return the estimated rate of deviations in each cell: (cells,)."""
     fact, cell = headline(facts), facts.cell
     return np.array([rate(fact, sample, cell == at).estimate for at in range(len(facts.cells))])

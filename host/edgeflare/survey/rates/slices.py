@@ -14,12 +14,14 @@ from edgeflare.survey.estimate.rate_interval import rate
 from edgeflare.survey.estimate.signed_estimate import SignedEstimate, simultaneous
 from edgeflare.survey.items.measures import (
     deviation,
-    deviation_with_ties,
+    deviation_strict,
     failure,
+    harmed,
+    helped,
     kernel,
-    kernel_with_ties,
+    kernel_strict,
 )
-from edgeflare.survey.items.survey_facts import Flags, SurveyFacts
+from edgeflare.survey.items.survey_facts import Flags, Floats, SurveyFacts
 from edgeflare.survey.rates.item_parts import items_by_condition, surveyed
 
 
@@ -40,14 +42,33 @@ class Share:
 
 
 @dataclass(frozen=True, slots=True)
+class TruthDistance:
+    """How far each arm is from the targets on average, as the task measures it.
+
+    Attributes:
+        original: None without an original, and where it answered nothing.
+        twin: exact, as the original's; None where it answered nothing.
+        device: estimated; None where too few items were asked.
+
+    """
+
+    original: float | None
+    twin: float | None
+    device: SignedEstimate | None
+
+
+@dataclass(frozen=True, slots=True)
 class ArmAccuracy:
-    """How often each arm decides as the label says, of the items whose label is known.
+    """How often each arm is right, of the items for which that is known.
 
     Attributes:
         original: None without an original.
         twin: exact, as the original's.
         device: estimated.
         drop: the original's accuracy less the device's; None without an original.
+        harmed: how often the device is wrong where the original, or without one the twin, is right.
+        helped: how often it is right where that arm is wrong.
+        distance: of each arm from the targets; None without targets.
 
     """
 
@@ -55,6 +76,9 @@ class ArmAccuracy:
     twin: Share
     device: Rate
     drop: SignedEstimate | None
+    harmed: Rate
+    helped: Rate
+    distance: TruthDistance | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +100,7 @@ class ArmDistance:
 class SurveySlice:
     """The rates of some of the items.
 
-    Rates are strict, and count what hangs on a tie only in those `_with_ties`.
+    Rates count what hangs on a tie; those `_strict` leave it out.
 
     Attributes:
         name: of the slice, for readers.
@@ -89,7 +113,7 @@ class SurveySlice:
         kernel: twin and device decide differently, or the device failed.
         failed: the device crashed, hung, or gave invalid outputs.
         compression: original and twin decide differently; None without an original.
-        accuracy: None where no label is known.
+        accuracy: None where no label or target is known.
         distance: None for tasks that measure none.
 
     """
@@ -103,12 +127,12 @@ class SurveySlice:
     items: int
     asked: int
     deviation: Rate | None
-    deviation_with_ties: Rate | None
+    deviation_strict: Rate | None
     kernel: Rate
-    kernel_with_ties: Rate
+    kernel_strict: Rate
     failed: Rate
     compression: Share | None
-    compression_with_ties: Share | None
+    compression_strict: Share | None
     accuracy: ArmAccuracy | None
     distance: ArmDistance | None
 
@@ -247,7 +271,12 @@ def _slice(
     estimate: _Estimate,
     confidence: float,
 ) -> SurveySlice:
-    """Return the rates of a part of the items, which has some."""
+    """Return the rates of a part of the items, which has some.
+
+    All that is surveyed has one figure and one interval, whichever table it is a part of.
+    """
+    if np.array_equal(part.chosen, surveyed(facts)):
+        estimate = rate
 
     def of(measure: Callable[[SurveyFacts], Fact]) -> Rate:
         return estimate(measure(facts), sample, part.chosen, confidence)
@@ -257,12 +286,12 @@ def _slice(
         items=int(part.chosen.sum()),
         asked=int((part.chosen & sample.asked).sum()),
         deviation=None,
-        deviation_with_ties=None,
+        deviation_strict=None,
         kernel=of(kernel),
-        kernel_with_ties=of(kernel_with_ties),
+        kernel_strict=of(kernel_strict),
         failed=of(failure),
         compression=None,
-        compression_with_ties=None,
+        compression_strict=None,
         accuracy=_accuracy(facts, sample, part.chosen, estimate, confidence),
         distance=_distance(facts, sample, part.chosen, confidence),
     )
@@ -271,9 +300,9 @@ def _slice(
     return replace(
         one,
         deviation=of(deviation),
-        deviation_with_ties=of(deviation_with_ties),
-        compression=_share(deviation(facts).foretold, part.chosen),
-        compression_with_ties=_share(facts.compression, part.chosen),
+        deviation_strict=of(deviation_strict),
+        compression=_share(facts.compression, part.chosen),
+        compression_strict=_share(deviation_strict(facts).foretold, part.chosen),
     )
 
 
@@ -287,11 +316,33 @@ def _accuracy(
     of = estimate if facts.labelled.all() else rate
     device = of(right_fact(facts), sample, labelled, confidence)
     twin = _share(facts.twin_right, labelled)
+    lost, gained = (of(one(facts), sample, labelled, confidence) for one in (harmed, helped))
+    far = _truth_distance(facts, sample, labelled, confidence)
     if not facts.has_original:
-        return ArmAccuracy(None, twin, device, None)
+        return ArmAccuracy(None, twin, device, None, lost, gained, far)
     original = _share(facts.original_right, labelled)
     drop = (original.share - value for value in (device.estimate, device.high, device.low))
-    return ArmAccuracy(original, twin, device, SignedEstimate(*drop))
+    return ArmAccuracy(original, twin, device, SignedEstimate(*drop), lost, gained, far)
+
+
+def _truth_distance(
+    facts: SurveyFacts, sample: Sample, chosen: Flags, confidence: float
+) -> TruthDistance | None:
+    original, twin = facts.original_truth_distance, facts.twin_truth_distance
+    device = facts.device_truth_distance
+    if original is None or twin is None or device is None:
+        return None
+    return TruthDistance(
+        _mean(original, chosen),
+        _mean(twin, chosen),
+        mean_distance(twin, device, sample, chosen, confidence),
+    )
+
+
+def _mean(values: Floats, chosen: Flags) -> float | None:
+    """Return the mean of those that are known; None where none is."""
+    known = values[chosen & np.isfinite(values)]
+    return float(known.mean()) if len(known) else None
 
 
 def _distance(
@@ -302,8 +353,7 @@ def _distance(
     foretold, twin = np.zeros(facts.items), None
     if facts.has_original and facts.twin_distance is not None:
         foretold = facts.twin_distance
-        known = foretold[chosen & np.isfinite(foretold)]
-        twin = float(known.mean()) if len(known) else None
+        twin = _mean(foretold, chosen)
     found = mean_distance(foretold, facts.device_distance, sample, chosen, confidence)
     return ArmDistance(twin, found)
 

@@ -13,7 +13,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from edgeflare.core.arm import Arm
-from edgeflare.core.seeds import is_labelled
 from edgeflare.run.journal import Journal
 from edgeflare.run.journal_database import reporting_damage
 from edgeflare.run.run_directory import RunDirectory
@@ -35,9 +34,9 @@ class _InputFacts:
     """What is known of the inputs before any model is asked; arrays of (inputs,)."""
 
     labels: Numbers
-    labelled: Flags
     groups: Numbers
     group_names: tuple[str, ...]
+    truth_measure: str
 
 
 def read_facts(path: Path) -> SurveyFacts:
@@ -116,7 +115,7 @@ def facts_of(journal: Journal, only: Collection[int] | None = None) -> SurveyFac
     host, device = _rows(journal, _count(plan), header.arms[Arm.TWIN].choices, only)
     cells, inputs = len(plan.cells), int(plan.inputs["count"])
     known = _inputs(header, plan)
-    labels, labelled = np.tile(known.labels, cells), np.tile(known.labelled, cells)
+    labelled = np.array([row.known for row in host], np.bool_)
     original, twin = _decisions(host)
     asked = np.array([row.item for row in device], np.int64)
     compared = _distances([row.twin_distance for row in host])
@@ -129,14 +128,14 @@ def facts_of(journal: Journal, only: Collection[int] | None = None) -> SurveyFac
         inputs=inputs,
         has_original=has_original,
         labelled=labelled,
-        classes=np.tile(np.where(known.labelled, known.labels, decided), cells),
+        classes=np.tile(np.where(labelled[:inputs], known.labels, decided), cells),
         groups=np.tile(known.groups, cells),
         group_names=known.group_names,
         devices=tuple(one["name"] for one in header.devices),
         compression=np.array([row.compression for row in host], np.bool_),
         compression_tied=np.array([row.compression_tied for row in host], np.bool_),
-        original_right=labelled & (original == labels),
-        twin_right=labelled & (twin == labels),
+        original_right=np.array([row.original_right for row in host], np.bool_),
+        twin_right=np.array([row.twin_right for row in host], np.bool_),
         margin=np.array([row.margin for row in host], np.float64),
         doubtful=np.array([row.doubtful for row in host], np.bool_),
         distance_noun=journal.about().get(DISTANCE_KEY, ""),
@@ -144,7 +143,9 @@ def facts_of(journal: Journal, only: Collection[int] | None = None) -> SurveyFac
         original_decision=original if has_original and counted else None,
         twin_decision=twin if counted else None,
         device_distance=None if DISTANCE_KEY not in journal.about() else apart,
-        **_of_device(device, asked, labelled, labels, counted=counted),
+        truth_measure=known.truth_measure,
+        **_truth_distances(host, device, asked, known),
+        **_of_device(device, asked, len(host), counted=counted),
     )
 
 
@@ -190,10 +191,9 @@ def _decides(decision: int, choices: int) -> bool:
 
 
 def _of_device(
-    device: Sequence[DeviceRow], asked: Numbers, labelled: Flags, labels: Numbers, *, counted: bool
+    device: Sequence[DeviceRow], asked: Numbers, items: int, *, counted: bool
 ) -> dict[str, Any]:
-    """Return the fields of facts that the device decides, but for its distance."""
-    items = len(labels)
+    """Return the fields of facts that the device decides, but for its distances."""
 
     def flags(values: list[bool]) -> Flags:
         every = np.zeros(items, np.bool_)
@@ -210,25 +210,38 @@ def _of_device(
         "kernel_tied": flags([row.kernel_tied for row in device]),
         "failed": flags([row.failed for row in device]),
         "device_decision": decisions if counted else None,
-        "device_right": labelled & (decisions == labels),
+        "device_right": flags([row.device_right for row in device]),
         "strength": _spread([_number(row.strength) for row in device], asked, items),
+    }
+
+
+def _truth_distances(
+    host: Sequence[HostRow], device: Sequence[DeviceRow], asked: Numbers, known: _InputFacts
+) -> dict[str, Any]:
+    """Return the fields of facts that say how far arms are from targets; none without targets."""
+    if not known.truth_measure:
+        return {}
+    apart = [_number(row.device_truth_distance) for row in device]
+    return {
+        "original_truth_distance": _floats([row.original_truth_distance for row in host]),
+        "twin_truth_distance": _floats([row.twin_truth_distance for row in host]),
+        "device_truth_distance": _spread(apart, asked, len(host)),
     }
 
 
 def _inputs(header: RunHeader, plan: SurveyPlan) -> _InputFacts:
     count = int(plan.inputs["count"])
-    labels = np.full(count, NO_DECISION, np.int64)
-    if header.labels is not None:
-        labels = np.array(header.labels, np.int64)
-    if labels.shape != (count,):
-        raise ValueError(f"it has {len(labels)} labels for {count} inputs")
-    labelled = is_labelled(labels, header.arms[Arm.TWIN].choices)
+    truths = header.truths
+    if truths.given and len(truths) != count:
+        raise ValueError(f"it says of {len(truths)} of {count} inputs what is right")
+    labels = truths.decisions() if truths.given else np.full(count, NO_DECISION, np.int64)
+    measure = truths.measure()
     if plan.groups is None:
-        return _InputFacts(labels, labelled, np.full(count, -1, np.int64), ())
+        return _InputFacts(labels, np.full(count, -1, np.int64), (), measure)
     groups, names = np.array(plan.groups["of_inputs"], np.int64), tuple(plan.groups["names"])
     if groups.shape != (count,) or not ((groups >= 0) & (groups < len(names))).all():
         raise ValueError(f"its groups are not those of {count} inputs")
-    return _InputFacts(labels, labelled, groups, names)
+    return _InputFacts(labels, groups, names, measure)
 
 
 def _decisions(host: Sequence[HostRow]) -> tuple[Numbers, Numbers]:
@@ -240,6 +253,10 @@ def _distances(values: Sequence[float | None]) -> Floats | None:
     """Return distances, NaN where an arm failed; None where none is measured."""
     if all(value is None for value in values):
         return None
+    return _floats(values)
+
+
+def _floats(values: Sequence[float | None]) -> Floats:
     return np.array([_number(value) for value in values], np.float64)
 
 

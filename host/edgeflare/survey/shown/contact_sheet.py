@@ -22,13 +22,13 @@ from edgeflare.core.input_view import (
     SoundView,
     ValuesView,
 )
+from edgeflare.record.folder_contents import write_atomically
 from edgeflare.report.html.comparison_plot import ComparisonPlot, comparison_plot
 from edgeflare.report.html.page_allowance import PageAllowance, allowance
 from edgeflare.report.html.page_template import packaged, page_environment
 from edgeflare.report.html.pictures import Picture, picture
 from edgeflare.report.html.sounds import SoundFigure, sounds_of
 from edgeflare.report.html.stored_views import StoredView
-from edgeflare.run.run_directory import write_atomically
 from edgeflare.survey.items.survey_facts import UNCHANGED
 
 MOST_PARTS = 3

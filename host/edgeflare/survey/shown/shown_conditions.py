@@ -8,6 +8,7 @@ from pathlib import Path
 
 from edgeflare.campaign.plan_defaults import TWIN_KERNELS
 from edgeflare.conditions.condition_choice import ChosenCondition
+from edgeflare.core.seed_choice import SeedChoice
 from edgeflare.errors import UserError
 from edgeflare.models.compressed_model import open_compressed
 from edgeflare.models.folded_pair import with_shapes_folded
@@ -53,8 +54,8 @@ def show_conditions(
     ):
         inputs = ModelInputs(pair.interface, model.signature.inputs, str(pair.compressed))
         with speaking_of_inputs(own_inputs=own_inputs):
-            seeds = inputs.load(pair.seeds, SHOWN_INPUTS)
-    shown = list(seeds.inputs[:SHOWN_INPUTS])
+            seeds = inputs.load(pair.seeds, SeedChoice(first=SHOWN_INPUTS))
+    shown = list(seeds.inputs)
     try:
         write_contact_sheet(path, pair.interface.domain, shown, chosen, rng_seed)
     except OSError as error:

@@ -14,9 +14,12 @@ from edgeflare.report.entry_names import class_name
 from edgeflare.survey.shown.survey_words import rate_key
 from edgeflare.untrusted_text import for_csv
 
-RATES = ("deviation", "deviation_with_ties", "kernel", "kernel_with_ties", "failed")
+RATES = ("deviation", "deviation_strict", "kernel", "kernel_strict", "failed")
 
-SHARES = ("compression", "compression_with_ties")
+SHARES = ("compression", "compression_strict")
+
+RIGHT = ("device_accuracy", "harmed", "helped")
+"""Shares of the labelled items, which have no answers of their own beside them."""
 
 INTERVAL = ("", "_low", "_high")
 
@@ -32,7 +35,9 @@ COLUMNS = (
     *(f"{rate}{end}" for rate in RATES for end in (*INTERVAL, "_seen", *ALONE)),
     *SHARES,
     "labelled", "original_accuracy", "twin_accuracy",
-    *(f"{name}{end}" for name in ("device_accuracy", "accuracy_drop") for end in INTERVAL),
+    *(f"{name}{end}" for name in (*RIGHT, "accuracy_drop") for end in INTERVAL),
+    "original_truth_distance", "twin_truth_distance",
+    *(f"device_truth_distance{end}" for end in INTERVAL),
     "twin_distance",
     *(f"device_distance{end}" for end in INTERVAL),
     *RARE,
@@ -91,6 +96,11 @@ def _row(
         }
         row |= _interval("device_accuracy", accuracy["device"])
         row |= _interval("accuracy_drop", accuracy["drop"])
+        row |= _interval("harmed", accuracy["harmed"])
+        row |= _interval("helped", accuracy["helped"])
+        if (far := accuracy["distance"]) is not None:
+            row |= {f"{arm}_truth_distance": far[arm] for arm in ("original", "twin")}
+            row |= _interval("device_truth_distance", far["device"])
     if (distance := one["distance"]) is not None:
         row |= {"twin_distance": distance["twin"]}
         row |= _interval("device_distance", distance["device"])

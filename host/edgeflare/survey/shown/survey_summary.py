@@ -12,6 +12,7 @@ from edgeflare.survey.shown.rare_words import rare_sentences
 from edgeflare.survey.shown.survey_tables import FigureTable
 from edgeflare.survey.shown.survey_terminal import short_tables
 from edgeflare.survey.shown.survey_words import (
+    accuracy_sentence,
     cut_off,
     ending,
     field_sentence,
@@ -37,6 +38,8 @@ def _parts(document: Mapping[str, Any]) -> Iterator[str]:
     name = for_markdown(document["pair"]["name"])
     yield f"## EdgeFlare survey: {name}"
     yield f"{name} **{for_markdown(headline(document))}**."
+    if right := accuracy_sentence(document):
+        yield for_markdown(right)
     yield for_markdown(field_sentence(document))
     if cut_off(document):
         yield f"> [!WARNING]\n> This is not the whole survey: it was {ending(document)}."
@@ -53,7 +56,5 @@ def _parts(document: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _table(one: FigureTable) -> str:
-    header = [for_markdown(cell) for cell in one.header]
-    rows = [[for_markdown(cell) for cell in row] for row in one.rows]
     note = f"{for_markdown(one.note)}\n\n" if one.note else ""
-    return f"### {for_markdown(one.title)}\n\n{note}{markdown_table(header, rows)}"
+    return f"### {for_markdown(one.title)}\n\n{note}{markdown_table(one.header, one.rows)}"

@@ -66,11 +66,11 @@ def slice_table(
     """
     columns = {
         "deviates": [interval(one["deviation"]) for one in slices],
-        "with ties": [interval(one[f"{rate_key(document)}_with_ties"]) for one in slices],
+        "without ties": [interval(one[f"{rate_key(document)}_strict"]) for one in slices],
         "by kernels": [interval(one["kernel"]) for one in slices],
         "by compression": [_share(one["compression"]) for one in slices],
         "failed": [interval(one["failed"]) for one in slices],
-        **_accuracies(slices),
+        **_accuracies(document, slices),
         **_distances(document, slices),
         "items": [f"{one['items']:,}" for one in slices],
         "asked": [f"{one['asked']:,}" for one in slices],
@@ -160,14 +160,37 @@ def _gap(document: Mapping[str, Any], gap: Mapping[str, Any] | None) -> str:
     return f"{interval(gap)} of {class_name(document['classes'], gap['label'])}"
 
 
-def _accuracies(slices: Sequence[Mapping[str, Any]]) -> dict[str, list[str]]:
+def _accuracies(
+    document: Mapping[str, Any], slices: Sequence[Mapping[str, Any]]
+) -> dict[str, list[str]]:
     given = [one["accuracy"] for one in slices]
     return {
         "original right": [_share(one and one["original"]) for one in given],
         "twin right": [_share(one and one["twin"]) for one in given],
         "device right": [interval(one and one["device"]) for one in given],
         "drop, points": [points(one and one["drop"]) for one in given],
+        "harmed": [interval(one and one["harmed"]) for one in given],
+        "helped": [interval(one and one["helped"]) for one in given],
+        **_truth_distances(document, slices),
     }
+
+
+def truth_columns(document: Mapping[str, Any]) -> list[str]:
+    """Return the columns of how far each arm is from the targets; none without targets."""
+    noun = document["truth_measure"]
+    return [] if noun is None else [f"{noun}, {arm}" for arm in ARMS]
+
+
+def _truth_distances(
+    document: Mapping[str, Any], slices: Sequence[Mapping[str, Any]]
+) -> dict[str, list[str]]:
+    given = [(one, (one["accuracy"] or {}).get("distance") or {}) for one in slices]
+    cells = (
+        [_exact_mean(far.get("original")) for _, far in given],
+        [_exact_mean(far.get("twin")) for _, far in given],
+        [_mean(one, far.get("device")) for one, far in given],
+    )
+    return dict(zip(truth_columns(document), cells, strict=False))
 
 
 def _distances(
@@ -178,16 +201,19 @@ def _distances(
         return {}
     given = [one["distance"] for one in slices]
     return {
-        f"{noun} to the twin": [
-            "–" if one is None or one["twin"] is None else f"{one['twin']:.4g}" for one in given
+        f"{noun} to the twin": [_exact_mean(one and one["twin"]) for one in given],
+        f"{noun} to the device": [
+            _mean(one, far and far["device"]) for one, far in zip(slices, given, strict=True)
         ],
-        f"{noun} to the device": [_mean(one) for one in slices],
     }
 
 
-def _mean(one: Mapping[str, Any]) -> str:
-    """Return a slice's distance to the device, with its interval where not all were asked."""
-    found = one["distance"] and one["distance"]["device"]
+def _exact_mean(mean: float | None) -> str:
+    return "–" if mean is None else f"{mean:.4g}"
+
+
+def _mean(one: Mapping[str, Any], found: Mapping[str, float] | None) -> str:
+    """Return an estimated mean of a slice, with its interval where not all were asked."""
     if found is None:
         return "–"
     if one["asked"] == one["items"]:

@@ -20,9 +20,16 @@ from edgeflare.survey.shown.survey_tables import (
     baseline_table,
     group_tables,
     slice_table,
+    truth_columns,
     worst_first,
 )
-from edgeflare.survey.shown.survey_words import ending, field_sentence, headline, release_sentence
+from edgeflare.survey.shown.survey_words import (
+    accuracy_sentence,
+    ending,
+    field_sentence,
+    headline,
+    release_sentence,
+)
 from edgeflare.untrusted_text import printable
 
 WORST = 10
@@ -31,8 +38,11 @@ WORST = 10
 WORST_CLASSES = 5
 """Classes that a table lists."""
 
-WIDE = ("with ties", "by compression", "original right", "twin right", "device right", "items")
-"""Columns that the page has and the terminal has no room for."""
+WIDE = (
+    "without ties", "by compression", "original right", "twin right", "device right", "harmed",
+    "helped", "items",
+)  # fmt: skip
+"""Columns that the terminal has no room for."""
 
 LONGEST_NAME = 24
 """Characters of a name in the first column that is kept on one line."""
@@ -58,7 +68,11 @@ def print_survey(console: Console, document: Mapping[str, Any], where: str) -> N
     """
     name = document["pair"]["name"]
     parts: list[RenderableType] = [Text(printable(f"{name} {headline(document)}"), style="bold")]
-    parts.append(Text(printable(field_sentence(document))))
+    parts += [
+        Text(printable(line))
+        for line in (accuracy_sentence(document), field_sentence(document))
+        if line
+    ]
     if ending(document):
         parts.append(Text(printable(f"Ended: {ending(document)}."), style="dim"))
     if folded := folded_line(document["pair"]):
@@ -66,7 +80,7 @@ def print_survey(console: Console, document: Mapping[str, Any], where: str) -> N
     gates = [Text(printable(one)) for one in gate_lines(document, where)]
     parts += gates
     parts += [Text(f"warning: {printable(one)}", style="yellow") for one in document["warnings"]]
-    tables = (one for one in short_tables(document, WIDE) if one.rows)
+    tables = (one for one in short_tables(document, (*WIDE, *truth_columns(document))) if one.rows)
     parts += [_table(one, console.width) for one in tables]
     rare = " ".join(rare_sentences(document))
     parts += [Text(printable(f"Rare events: {rare}"))] if rare else []

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import PurePath
 from typing import Any
 
+from edgeflare.core.interrupt import INTERRUPTED_BY
 from edgeflare.report.input_words import input_words
 from edgeflare.survey.rates.rate_words import (
     bounds,
@@ -21,7 +22,7 @@ UNEVEN = 0.01
 """Probability of conditions that differ as much by chance, below which pooling is in doubt."""
 
 _STOPPED = {
-    "interrupt": "stopped by Ctrl-C before its end",
+    **{by: f"stopped by {word} before its end" for by, word in INTERRUPTED_BY.items()},
     "infrastructure": "stopped by a failure before its end",
     "error": "ended by an error before its end",
     "killed": "killed before its end",
@@ -56,7 +57,26 @@ def headline(document: Mapping[str, Any]) -> str:
     else:
         rate = interval(found)
     whose = "deviates" if document["has_original"] else "decides otherwise than its twin"
-    return f"{whose} on {rate} of {_surveyed(document)}; {_queries(document)}"
+    return f"{whose} on {rate} of {_surveyed(document)}{_ties(document)}; {_queries(document)}"
+
+
+def accuracy_sentence(document: Mapping[str, Any]) -> str:
+    """Return how often each arm is right, and whom the change harms; empty where that is not known.
+
+    Args:
+        document: of a survey.
+
+    """
+    accuracy = document["overall"]["accuracy"]
+    if accuracy is None:
+        return ""
+    shares = {arm: accuracy[arm]["share"] for arm in ("original", "twin") if accuracy[arm]}
+    shares["device"] = accuracy["device"]["estimate"]
+    right = ", ".join(f"{arm} {percent(share)}" for arm, share in shares.items())
+    return (
+        f"Right by labels or targets: {right}; the device loses {interval(accuracy['harmed'])} that"
+        f" the {next(iter(shares))} has right, and gains {interval(accuracy['helped'])}."
+    )
 
 
 def release_sentence(document: Mapping[str, Any]) -> str:
@@ -77,7 +97,7 @@ def release_sentence(document: Mapping[str, Any]) -> str:
     said = (
         f"On {_devices(document)}, {name} decides differently {against} on"
         f" {estimated(found)} of {_surveyed(document)}, {_certainty(document, found)}"
-        f" ({_queries(document)}). {field_sentence(document)}"
+        f" ({_queries(document)}){_ties(document)}. {field_sentence(document)}"
     )
     if found["seen"] == 0:
         said = f"{said} {rare_release(document)}".rstrip()
@@ -87,7 +107,18 @@ def release_sentence(document: Mapping[str, Any]) -> str:
     right, before = accuracy["device"]["estimate"], accuracy["original"]["share"]
     return (
         f"{said} Its accuracy on those surveyed is {percent(right)}, the original's"
-        f" {percent(before)}: {_drop(document, accuracy['drop'])}."
+        f" {percent(before)}: {_drop(document, accuracy['drop'])}.{_truth_distance(document)}"
+    )
+
+
+def _truth_distance(document: Mapping[str, Any]) -> str:
+    """Return a sentence about how far device and original are from targets; empty without them."""
+    far = document["overall"]["accuracy"]["distance"]
+    if far is None or far["original"] is None or far["device"] is None:
+        return ""
+    return (
+        f" Its {document['truth_measure']} is {far['device']['estimate']:.4g} on average, the"
+        f" original's {far['original']:.4g}."
     )
 
 
@@ -177,8 +208,8 @@ def method_sentences(document: Mapping[str, Any]) -> Iterator[str]:
         " under."
     )
     yield (
-        "Rates are strict: decisions that hang on a tie of raw outputs are counted only where that"
-        " is said."
+        "Rates count decisions that hang on a tie of raw outputs, but for those that are said to"
+        " leave ties out."
     )
 
 
@@ -217,6 +248,15 @@ def _surveyed(document: Mapping[str, Any]) -> str:
 def _inputs(document: Mapping[str, Any]) -> str:
     words = input_words(document["pair"])
     return counted(document["inputs"], words.one, words.many)
+
+
+def _ties(document: Mapping[str, Any]) -> str:
+    """Return how many of the deviations that were seen hang on a tie; empty where none was seen."""
+    key = rate_key(document)
+    seen, strict = (document["overall"][name]["seen"] for name in (key, f"{key}_strict"))
+    if not seen:
+        return ""
+    return f", of {counted(seen, 'deviation', 'deviations')} seen {seen - strict:,} by a tie"
 
 
 def _queries(document: Mapping[str, Any]) -> str:

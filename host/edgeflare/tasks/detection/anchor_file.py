@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import io
 from collections.abc import Sequence
 from pathlib import Path
-from zipfile import BadZipFile, ZipFile, is_zipfile
-from zlib import error as ZlibError  # noqa: N812 - it is a class
 
 import numpy as np
 from numpy.typing import NDArray
 
+from edgeflare.array_file import NotArrays, read_arrays
 from edgeflare.errors import UserError
 from edgeflare.regular_file import read_regular
 
@@ -18,10 +16,6 @@ MOST_ANCHOR_BYTES = 2**23
 """The largest size of a file of anchors, which may come from a stranger."""
 
 MOST_GRID_ANCHORS = 1_000_000
-
-_NO_ARRAYS = (
-    *(ValueError, EOFError, BadZipFile, ZlibError, NotImplementedError, RuntimeError, MemoryError),
-)
 
 
 def read_anchors(path: Path) -> list[list[float]]:
@@ -36,15 +30,15 @@ def read_anchors(path: Path) -> list[list[float]]:
 
     """
     try:
-        arrays = _arrays(read_regular(path, MOST_ANCHOR_BYTES))
+        arrays = read_arrays(read_regular(path, MOST_ANCHOR_BYTES), MOST_ANCHOR_BYTES)
     except OSError as error:
         raise UserError(f"anchors {path} cannot be read: {error.strerror or error}") from error
-    except _NO_ARRAYS as error:
+    except NotArrays as error:
         raise UserError(
-            f"anchors {path}: not an .npz or .npy file of numbers: write it with "
+            f"anchors {path}: not an .npz or .npy file of numbers ({error}): write it with "
             "numpy.savez(path, anchors=...)"
         ) from error
-    shapes = ", ".join(str(one.shape) for one in arrays)
+    shapes = ", ".join(str(one.shape) for one in arrays[:3])
     if len(arrays) != 1 or arrays[0].ndim != 2 or arrays[0].dtype.kind not in "fiu":
         raise UserError(
             f"anchors {path}: expected one array of numbers (anchors, 2) or (anchors, 4), but the "
@@ -52,24 +46,6 @@ def read_anchors(path: Path) -> list[list[float]]:
         )
     # As many digits as a float32 has, so that what is kept of them stays short.
     return [[float(f"{one:.9g}") for one in row] for row in arrays[0].tolist()]
-
-
-def _arrays(content: bytes) -> list[NDArray[np.generic]]:
-    """Return the arrays of a file; of an archive whose arrays are larger than a file may be, none.
-
-    Raises:
-        one of `_NO_ARRAYS`: it holds something else.
-
-    """
-    if is_zipfile(io.BytesIO(content)):
-        with ZipFile(io.BytesIO(content)) as archive:
-            if sum(one.file_size for one in archive.infolist()) > MOST_ANCHOR_BYTES:
-                raise ValueError("its arrays are too large")
-    read = np.load(io.BytesIO(content), allow_pickle=False)
-    arrays = [read] if isinstance(read, np.ndarray) else list(read.values())
-    if not all(isinstance(one, np.ndarray) for one in arrays):
-        raise ValueError("it holds something else than arrays")
-    return arrays
 
 
 def grid_anchors(cells: Sequence[Sequence[int]]) -> NDArray[np.float64]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
+from math import prod
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -14,7 +15,7 @@ from edgeflare.core.answer import Failure
 from edgeflare.core.tensor import RawBatch, Tensor
 from edgeflare.core.tensor_rows import pack_rows, unpack_rows
 from edgeflare.tasks.detection.box_matching import Boxes
-from edgeflare.tasks.output_values import output_values
+from edgeflare.tasks.output_values import OutputValues, output_values
 
 
 class DecodedRows(NamedTuple):
@@ -48,6 +49,11 @@ class BoxDecoding(ABC):
     """
 
     scores: int
+
+    @property
+    def read_at(self) -> tuple[int, ...]:
+        """The positions of the outputs that are read; unless overridden, that of the scores."""
+        return (self.scores,)
 
     @abstractmethod
     def decode(self, batch: RawBatch, outputs: Sequence[Tensor]) -> DecodedRows:
@@ -98,6 +104,11 @@ class AnchorDecoding(BoxDecoding):
     anchors: NDArray[np.float64]
     size: float
     class_offset: int
+
+    @property
+    def read_at(self) -> tuple[int, ...]:
+        """The positions of regressors and scores."""
+        return self.regressors, self.scores
 
     def decode(self, batch: RawBatch, outputs: Sequence[Tensor]) -> DecodedRows:
         """Return the best class of each anchor."""
@@ -160,16 +171,24 @@ class PostProcessDecoding(BoxDecoding):
     count: int
     class_offset: int
 
+    @property
+    def read_at(self) -> tuple[int, ...]:
+        """The positions of all four."""
+        return self.places, self.classes, self.scores, self.count
+
     def decode(self, batch: RawBatch, outputs: Sequence[Tensor]) -> DecodedRows:
-        """Return the places that are used; others have the score -1."""
+        """Return the places that are used; others have the score -1.
+
+        The operator writes nothing into those, so that they hold whatever was in their memory.
+        """
+        count, used = self._used(batch, outputs)
+        size = len(used)
         each = [
-            output_values(batch, outputs, at)
-            for at in (self.places, self.classes, self.scores, self.count)
+            output_values(batch, outputs, at, used)
+            for at in (self.places, self.classes, self.scores)
         ]
-        size = len(each[0].real)
-        boxes, labels, scores, count = (one.real.reshape(size, -1) for one in each)
-        used = np.arange(scores.shape[1]) < count
-        failures = {at: why for one in each for at, why in one.failures.items()}
+        boxes, labels, scores = (one.real.reshape(size, -1) for one in each)
+        failures = {at: why for one in (*each, count) for at, why in one.failures.items()}
         return DecodedRows(
             np.where(used, scores, -1.0),
             _whole(labels) - self.class_offset,
@@ -178,9 +197,31 @@ class PostProcessDecoding(BoxDecoding):
             failures,
         )
 
+    def reduced(
+        self,
+        row: NDArray[np.generic],
+        outputs: Sequence[Tensor],
+        places: NDArray[np.int64],  # noqa: ARG002 - those that are used are few
+    ) -> NDArray[np.generic]:
+        """Return a row with zeros in the places that are not used, so that it can be compared."""
+        arrays = [array.copy() for array in unpack_rows(outputs, row[None])]
+        _, used = self._used(RawBatch(row[None]), outputs)
+        for at in (self.places, self.classes, self.scores):
+            arrays[at].reshape(used.size, -1)[~used[0]] = 0
+        (reduced,) = pack_rows(outputs, arrays)
+        return np.asarray(reduced)
+
     def to_json(self) -> dict[str, Any]:
         """Return the outputs."""
         return {"decoding": "postprocess", **asdict(self)}
+
+    def _used(
+        self, batch: RawBatch, outputs: Sequence[Tensor]
+    ) -> tuple[OutputValues, NDArray[np.bool_]]:
+        """Return the count of each row, and which places it says are used: (batch, places)."""
+        count = output_values(batch, outputs, self.count)
+        places = prod(outputs[self.scores].shape)
+        return count, np.arange(places) < count.real.reshape(len(count.real), 1)
 
 
 @dataclass(frozen=True)

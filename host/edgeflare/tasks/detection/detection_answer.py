@@ -9,8 +9,8 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from edgeflare.core.answer import DEVIATION, Answer
-from edgeflare.tasks.detection.box_matching import pairwise_iou
+from edgeflare.core.answer import DEVIATION, LEAST_SUPPORT, NO_CONFUSION, Answer, Confusion
+from edgeflare.tasks.detection.box_matching import matched_pairs, pairwise_iou
 from edgeflare.tasks.detection.detected import Candidates, Detected
 from edgeflare.tasks.detection.object_differences import object_differences
 
@@ -35,6 +35,7 @@ class DetectionAnswer(Answer):
     """
 
     counted: ClassVar[bool] = False
+    truth_measure: ClassVar[str] = "F1 of the objects"
 
     detected: Detected = field(kw_only=True)
 
@@ -139,6 +140,44 @@ class DetectionAnswer(Answer):
         known, rule = self.detected.candidates, self.detected.rule
         return np.asarray(pairwise_iou(known.boxes[at : at + 1], known.boxes)[0] > rule.suppression)
 
+    def confusion(self, other: Answer) -> Confusion:
+        """Return the classes of objects that overlap most, those of vanished and appeared ones too.
+
+        Two objects are in one place if each is the other's best and their IoU is that of partners,
+        whatever their classes.
+        """
+        if self.decision is None or other.decision is None:
+            return NO_CONFUSION
+        mine, its = self.detected.objects, _detected(other).objects
+        if not len(mine) or not len(its):
+            pairs: list[tuple[int, int]] = []
+        else:
+            overlaps = pairwise_iou(mine.boxes, its.boxes)
+            best, back = overlaps.argmax(axis=1), overlaps.argmax(axis=0)
+            least = self.detected.rule.overlap
+            pairs = [
+                (i, int(j)) for i, j in enumerate(best) if back[j] == i and overlaps[i, j] >= least
+            ]
+        vanished = set(range(len(mine))).difference(i for i, _ in pairs)
+        appeared = set(range(len(its))).difference(j for _, j in pairs)
+        rows = [
+            *((mine.labels[i], its.labels[j], 1) for i, j in pairs),
+            *((mine.labels[i], -1, 1) for i in sorted(vanished)),
+            *((-1, its.labels[j], 1) for j in sorted(appeared)),
+        ]
+        return np.array(rows, np.int64).reshape(-1, 3)
+
+    def support(self, home: Answer) -> NDArray[np.float64]:
+        """Return the score that is given where home's best object is: (1,), NaN if it has none."""
+        objects = _detected(home).objects
+        if self.decision is None or home.decision is None or not len(objects):
+            return np.full(1, np.nan)
+        return self.detected.scores_at(objects.at(np.zeros(1, np.int64)))
+
+    def support_words(self) -> tuple[str, float]:
+        """Return that it is the score of the best object."""
+        return "score of the best object", LEAST_SUPPORT
+
     def lead(self) -> float:
         """Return by how much the score that is nearest to the threshold misses it."""
         return self.certainty(2)
@@ -159,6 +198,15 @@ class DetectionAnswer(Answer):
         """Return the greatest difference of scores at one place, from 0 to 1."""
         one, its = self.detected, _detected(other)
         return max(_greatest_difference(one, its), _greatest_difference(its, one))
+
+    def against_truth(self, truth: Answer) -> float:
+        """Return the F1 of the objects: 1 where each has its partner, or both have none."""
+        mine, its = self.detected.objects, _detected(truth).objects
+        if not len(mine) and not len(its):
+            return 1.0
+        overlaps = pairwise_iou(mine.boxes, its.boxes)
+        paired = matched_pairs(overlaps, mine.partners(its, self.detected.rule.overlap))
+        return 2.0 * len(paired) / (len(mine) + len(its))
 
     def state(self) -> NDArray[np.float64]:
         """Return score and centre of the best candidates: (24,), zeros where there are fewer."""

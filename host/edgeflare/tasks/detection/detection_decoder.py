@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict
-from math import log
+from dataclasses import asdict, replace
+from math import inf, log
 from typing import Any
 
 import numpy as np
+from msgspec import UNSET
 from numpy.typing import NDArray
 
-from edgeflare.core.answer import Answer, Failure
+from edgeflare.core.answer import NO_VALUES, Answer, Failure
 from edgeflare.core.answer_view import DetectionView, ShownBox
-from edgeflare.core.task import Decoder
+from edgeflare.core.task import Decoder, target_name
 from edgeflare.core.tensor import RawBatch, Tensor
+from edgeflare.errors import UserError
 from edgeflare.tasks.classification import least_probability
 from edgeflare.tasks.detection.box_decodings import BoxDecoding, DecodedRows, decoding_from_json
 from edgeflare.tasks.detection.detected import (
@@ -24,7 +26,11 @@ from edgeflare.tasks.detection.detected import (
     detected,
 )
 from edgeflare.tasks.detection.detection_answer import DetectionAnswer
-from edgeflare.tasks.detection.object_differences import object_differences
+from edgeflare.tasks.detection.object_differences import (
+    APPEARED,
+    VANISHED,
+    object_differences,
+)
 from edgeflare.tasks.output_values import (
     row_fields,
     row_from_json,
@@ -48,7 +54,8 @@ MOST_SHOWN_BOXES = 20
 _CERTAIN = 1e-6
 """Least distance of a probability from 0 and 1, whose logits are infinite."""
 
-_NOTHING = np.empty(0)
+_FARTHEST = 8.0
+"""Share of the picture beyond which no side of a box can lie: such boxes are in pixels."""
 
 
 class DetectionDecoder(Decoder):
@@ -82,6 +89,11 @@ class DetectionDecoder(Decoder):
         self._nearly = tie_width(self.tensor)
         self._certain = max(_CERTAIN, least_probability(self.tensor))
 
+    @property
+    def read_at(self) -> tuple[int, ...]:
+        """The positions of the outputs that hold boxes, classes and scores."""
+        return self._decoding.read_at
+
     def read(self, batch: RawBatch) -> Iterator[Answer]:
         """Yield the objects of each row.
 
@@ -107,6 +119,34 @@ class DetectionDecoder(Decoder):
             return row
         return self._decoding.reduced(row, self.outputs, self._places(rows, 0)[0])
 
+    def target(self, target: NDArray[np.generic]) -> DetectionAnswer:
+        """Return the objects of a target.
+
+        Args:
+            target: (objects, 5) real numbers, left, top, right and bottom as shares of the picture,
+                and the class, from 0; rows with a NaN are not used.
+
+        """
+        if target.ndim != 2 or target.shape[1] != 5 or target.dtype.kind not in "fiu":
+            raise UserError(
+                f"{target_name(target)}, expected numbers (objects, 5): left, top, right, bottom"
+                " and class of each, and NaN in rows that are not used"
+            )
+        rows = target.astype(np.float64)
+        rows = rows[~np.isnan(rows).any(axis=1)]
+        boxes, labels = rows[:, :4], rows[:, 4]
+        if (boxes[:, 2:] < boxes[:, :2]).any():
+            raise UserError("a box ends before it begins, expected left, top, right, bottom, class")
+        if (np.abs(boxes) > _FARTHEST).any():
+            raise UserError("boxes are shares of the picture: divide by its width and height")
+        if not np.isin(labels, range(MOST_CLASSES)).all():
+            raise UserError(f"classes are whole numbers from 0 to {MOST_CLASSES - 1}")
+        certain = np.full(len(rows), inf)
+        objects = Candidates(boxes, labels.astype(np.int64), np.ones(len(rows)), certain, certain)
+        rule = replace(self._rule, suppression=1.0, most_objects=len(rows))
+        found = detected(objects, rule)
+        return DetectionAnswer(0, False, NO_VALUES, NO_VALUES, detected=found)
+
     def views(
         self, answers: Mapping[str, Answer], compared: tuple[str, str]
     ) -> tuple[DetectionView, ...]:
@@ -114,15 +154,21 @@ class DetectionDecoder(Decoder):
         given = {arm: one for arm, one in answers.items() if isinstance(one, DetectionAnswer)}
         known = {arm: one.detected for arm, one in given.items() if one.failure is None}
         marks: dict[str, dict[int, str]] = {arm: {} for arm in known}
+        there: dict[str, NDArray[np.float64]] = {}
         if all(arm in known for arm in compared):
             first, second = compared
+            there = {
+                first: known[second].scores_at(known[first].objects),
+                second: known[first].scores_at(known[second].objects),
+            }
             for one in object_differences(known[first], known[second]):
                 if one.first is not None:
                     marks[first][one.first] = one.kind
                 if one.second is not None:
                     marks[second][one.second] = one.kind
         boxes = {
-            arm: _shown(known[arm].objects, marks[arm]) if arm in known else None for arm in given
+            arm: _shown(known[arm].objects, marks[arm], there.get(arm)) if arm in known else None
+            for arm in given
         }
         view = DetectionView(
             head="",
@@ -208,17 +254,22 @@ class DetectionDecoder(Decoder):
     def _answer(self, found: Detected | None, failure: Failure | None) -> DetectionAnswer:
         if found is None:
             nothing = detected(NO_CANDIDATES, self._rule)
-            return DetectionAnswer(None, False, _NOTHING, _NOTHING, failure, detected=nothing)
-        return DetectionAnswer(0, found.tied, _NOTHING, _NOTHING, None, detected=found)
+            return DetectionAnswer(None, False, NO_VALUES, NO_VALUES, failure, detected=nothing)
+        return DetectionAnswer(0, found.tied, NO_VALUES, NO_VALUES, None, detected=found)
 
 
-def _shown(objects: Candidates, marks: Mapping[int, str]) -> tuple[ShownBox, ...]:
+def _shown(
+    objects: Candidates, marks: Mapping[int, str], there: NDArray[np.float64] | None
+) -> tuple[ShownBox, ...]:
     return tuple(
         ShownBox(
             tuple(float(f"{side:.6g}") for side in objects.boxes[at].tolist()),
             float(f"{objects.scores[at]:.6g}"),
             int(objects.labels[at]),
             marks.get(at, ""),
+            UNSET
+            if there is None or marks.get(at) not in (VANISHED, APPEARED)
+            else float(f"{there[at]:.6g}"),
         )
         for at in range(min(len(objects), MOST_SHOWN_BOXES))
     )

@@ -14,6 +14,8 @@ from edgeflare.errors import UserError
 from edgeflare.tasks.output_choice import is_numeric, listed, named_output, open_outputs
 from edgeflare.tasks.output_values import output_values
 
+_POST_PROCESS = "TFLite_Detection_PostProcess"
+
 _SEEDS_TO_TELL = 16
 """Seeds that tell classes from scores where names do not."""
 
@@ -62,14 +64,17 @@ def anchor_outputs(
 def post_process_outputs(model: ModelOutputs, named: Sequence[str]) -> tuple[int, int, int, int]:
     """Return the positions of boxes (1, n, 4), classes (1, n), scores (1, n) and their number.
 
-    Classes and scores have one shape. They are told apart by their names, and otherwise by what
-    they are on the seeds: classes are whole numbers.
+    The operator TFLite_Detection_PostProcess has them in this order. Where something else makes
+    them, classes and scores have one shape. They are told apart by their names then, and otherwise
+    by what they are on the seeds: classes are whole numbers.
 
     Raises:
         UserError: there are none, or they cannot be told apart.
 
     """
     places = _named(model, named, "its boxes, classes, scores and their number", 4)
+    if not places:
+        places = _of_operator(model)
     if not places:
         known = open_outputs(model)
         boxes = [at for at in known if _columns(model, at) == 4]
@@ -115,6 +120,16 @@ def _named(model: ModelOutputs, named: Sequence[str], what: str, count: int) -> 
     if named and len(named) != count:
         raise UserError(f"outputs names {len(named)}; expected {count}: {what}, in this order")
     return [named_output(model, one) for one in named]
+
+
+def _of_operator(model: ModelOutputs) -> list[int]:
+    """Return the positions of the four outputs of the only operator of the name; else none."""
+    found: dict[int, dict[int, int]] = {}
+    for place, maker in enumerate(model.makers()):
+        if maker is not None and maker.name == _POST_PROCESS:
+            found.setdefault(maker.operator, {}).setdefault(maker.at, place)
+    whole = [places for places in found.values() if places.keys() == {0, 1, 2, 3}]
+    return [whole[0][at] for at in range(4)] if len(whole) == 1 else []
 
 
 def _rows(model: ModelOutputs, at: int) -> int:

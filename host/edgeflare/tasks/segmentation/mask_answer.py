@@ -9,7 +9,7 @@ from typing import ClassVar, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from edgeflare.core.answer import Answer
+from edgeflare.core.answer import NO_CONFUSION, Answer, Confusion
 from edgeflare.tasks.segmentation.mask_overlap import (
     Mask,
     largest_region,
@@ -52,11 +52,21 @@ class MaskRule:
     overlap: float
     region: int
 
-    def kind(self, first: Mask, second: Mask) -> str | None:
-        """Return how two masks deviate; None where they do not."""
-        if mean_iou(first, second) < self.overlap:
+    def kind(self, first: Mask, second: Mask, known: NDArray[np.bool_] | None = None) -> str | None:
+        """Return how two masks deviate; None where they do not.
+
+        Args:
+            first: a mask.
+            second: the other one.
+            known: (rows, columns) bool, the pixels that count; None for all.
+
+        """
+        if mean_iou(*_counted(first, second, known)) < self.overlap:
             return LOW_MEAN_IOU
-        if self.region and largest_region(first != second).size >= self.region:
+        differing = first != second
+        if known is not None:
+            differing &= known
+        if self.region and largest_region(differing).size >= self.region:
             return OTHER_REGION
         return None
 
@@ -75,22 +85,27 @@ class MaskAnswer(Answer):
             the next class, or misses the threshold; 1 where the model gives classes alone.
         classes: how many the model knows.
         rule: when two masks deviate.
+        known: (rows, columns) bool, of a right mask the pixels whose class is known; None for all,
+            as of every arm's.
 
     """
 
     counted: ClassVar[bool] = False
     measured_as: ClassVar[str] = "mean IoU"
+    truth_measure: ClassVar[str] = "mean IoU"
 
     mask: Mask = field(kw_only=True)
     margins: NDArray[np.float16] = field(kw_only=True)
     classes: int = field(kw_only=True)
     rule: MaskRule = field(kw_only=True)
+    known: NDArray[np.bool_] | None = field(default=None, kw_only=True)
 
     def differs(self, other: Answer) -> bool:
         """Whether the two masks deviate, or one of the two arms failed."""
         if self.decision is None or other.decision is None:
             return self.decision != other.decision
-        return self.rule.kind(self.mask, _mask(other).mask) is not None
+        its = _mask(other)
+        return self.rule.kind(self.mask, its.mask, its.known) is not None
 
     def differs_by_tie(self, other: Answer) -> bool:
         """Whether the two no longer deviate where each tied pixel has the other arm's class."""
@@ -143,6 +158,19 @@ class MaskAnswer(Answer):
         strength = self.strength_against(home)
         return MARGIN * (-strength if strength else self._spare(_mask(home)))
 
+    def departure(self, home: Answer, other: Answer) -> float:  # noqa: ARG002 - of all pixels
+        """Return the distance from home, which changes with each pixel, unlike the margin."""
+        return self.distance(home)
+
+    def confusion(self, other: Answer) -> Confusion:
+        """Return the classes that the two give to the same pixels."""
+        if self.decision is None or other.decision is None:
+            return NO_CONFUSION
+        both = self.mask.astype(np.int64) * self.classes + _mask(other).mask
+        counts = np.bincount(both.ravel())
+        pairs = np.flatnonzero(counts)
+        return np.column_stack([*divmod(pairs, self.classes), counts[pairs]])
+
     def lead(self) -> float:
         """Return infinity: no second decision is near."""
         return inf
@@ -160,6 +188,11 @@ class MaskAnswer(Answer):
     def measured(self, other: Answer) -> float:
         """Return the mean IoU of two masks, ties and all."""
         return mean_iou(self.mask, _mask(other).mask)
+
+    def against_truth(self, truth: Answer) -> float:
+        """Return the mean IoU with a right mask, of the pixels whose class is known."""
+        its = _mask(truth)
+        return mean_iou(*_counted(self.mask, its.mask, its.known))
 
     def region_size(self, other: MaskAnswer) -> int:
         """Return the pixels of the largest connected region in which two masks differ."""
@@ -215,3 +248,8 @@ def is_tied(mask: Mask, margins: NDArray[np.float16], rule: MaskRule) -> bool:
 def _mask(answer: Answer) -> MaskAnswer:
     assert isinstance(answer, MaskAnswer)  # noqa: S101 - all answers are of one task
     return answer
+
+
+def _counted(first: Mask, second: Mask, known: NDArray[np.bool_] | None) -> tuple[Mask, Mask]:
+    """Return the pixels of two masks that count: both as they are, or (pixels,) each."""
+    return (first, second) if known is None else (first[known], second[known])

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from edgeflare.core.answer import Answer, Failure
+from edgeflare.core.answer import NO_VALUES, Answer, Failure
 from edgeflare.core.answer_view import SegmentationView
-from edgeflare.core.task import Decoder
-from edgeflare.core.tensor import RawBatch, Tensor
+from edgeflare.core.task import Decoder, target_name
+from edgeflare.core.tensor import Layout, RawBatch, Tensor
+from edgeflare.core.tensor_rows import pack_rows, unpack_rows
+from edgeflare.errors import UserError
 from edgeflare.tasks.clip_frames import ClipFrames
 from edgeflare.tasks.output_choice import one_frame
 from edgeflare.tasks.output_values import (
@@ -29,12 +31,12 @@ from edgeflare.tasks.segmentation.mask_runs import runs_to_show
 Pixels = Literal["scores", "classes"]
 """What an output holds of each pixel: a score for each class or a single one, or a class."""
 
+_Scores = TypeVar("_Scores", bound=np.generic)
+
 MOST_CLASSES = 256
 
 MOST_DESCRIBED = 3
 """Classes of a mask that are named, those with the most pixels."""
-
-_NOTHING = np.empty(0)
 
 _LEAST_MARGIN = np.finfo(np.float16).smallest_subnormal
 _MOST_MARGIN = np.finfo(np.float16).max
@@ -63,6 +65,7 @@ class MaskDecoder(Decoder):
         threshold: float,
         rule: MaskRule,
         frames: ClipFrames,
+        layout: Layout = "NHWC",
     ) -> None:
         """Make a decoder.
 
@@ -73,25 +76,80 @@ class MaskDecoder(Decoder):
             threshold: of a single score: a pixel above it is of class 1.
             rule: when two masks deviate.
             frames: of a clip; the last one counts.
+            layout: where the scores of a pixel stand: last, or first.
 
         """
         self.outputs, self.tensor = outputs, outputs[at]
         shape = one_frame(self.tensor, frames.count).shape
-        self.rows, self.columns = shape[1:3]
-        self._scores = shape[3] if len(shape) == 4 else 1
+        self.rows, self.columns, self._scores = mask_size(shape, layout)
         self.pixels = pixels
         self.classes = MOST_CLASSES if pixels == "classes" else max(2, self._scores)
         self.meaning = "classes of pixels" if pixels == "classes" else "scores of pixels"
-        self._at, self._frames = at, frames
+        self._at, self._frames, self._layout = at, frames, layout
         self._threshold, self._rule = threshold, rule
         self._nearly = tie_width(self.tensor)
 
     def read(self, batch: RawBatch) -> Iterator[Answer]:
         """Yield the mask of each row."""
         values = output_values(batch, self.outputs, self._at)
-        shape = self.rows, self.columns, self._scores
         for at, real in enumerate(self._frames.values(values.real)):
-            yield self._answer(real.reshape(shape), values.failures.get(at))
+            (mask,) = self._scores_last(real)
+            yield self._answer(mask, values.failures.get(at))
+
+    def reduced(self, row: NDArray[np.generic]) -> NDArray[np.generic]:
+        """Return a row in which all but the best score of a pixel are its second best, unless tied.
+
+        With 21 classes in float32 it is compressed in a fifth of the time to a ninth of the room.
+        """
+        arrays = list(unpack_rows(self.outputs, row[None]))
+        read = arrays[self._at]
+        if self.pixels == "classes" or self._scores <= 2 or not np.isfinite(read).all():
+            return row
+        whole = self._scores_last(read)
+        scores = whole.reshape(-1, self._scores)
+        best = scores.argmax(axis=1)[:, None]
+        largest = np.take_along_axis(scores, best, axis=1)
+        others = scores.copy()
+        np.put_along_axis(others, best, scores.min(), axis=1)
+        second = others.max(axis=1, keepdims=True)
+        # Of equal scores the first counts, so these stay where they are.
+        kept = np.where(second < largest, second, scores)
+        np.put_along_axis(kept, best, largest, axis=1)
+        kept = kept.reshape(whole.shape)
+        held = kept if self._layout == "NHWC" else np.moveaxis(kept, -1, 1)
+        arrays[self._at] = held.reshape(read.shape)
+        (reduced,) = pack_rows(self.outputs, arrays)
+        return np.asarray(reduced)
+
+    def target(self, target: NDArray[np.generic]) -> MaskAnswer | None:
+        """Return the mask of a target; None where no pixel of it has a class.
+
+        Args:
+            target: (rows, columns) whole numbers; those that are no class are not known.
+
+        """
+        shape = self.rows, self.columns
+        if target.dtype.kind not in "iub" or target.squeeze().shape != shape:
+            raise UserError(
+                f"{target_name(target)}, expected a class for each of {self.rows} x"
+                f" {self.columns} pixels: whole numbers, of which those that are no class are left"
+                " out"
+            )
+        classes = target.reshape(shape).astype(np.int64)
+        known = (classes >= 0) & (classes < self.classes)
+        if not known.any():
+            return None
+        return MaskAnswer(
+            0,
+            False,
+            NO_VALUES,
+            NO_VALUES,
+            mask=np.where(known, classes, 0).astype(np.uint8),
+            margins=np.ones(shape, np.float16),
+            classes=self.classes,
+            rule=self._rule,
+            known=None if known.all() else known,
+        )
 
     def views(
         self, answers: Mapping[str, Answer], compared: tuple[str, str]
@@ -141,6 +199,7 @@ class MaskDecoder(Decoder):
             "pixels": self.pixels,
             "threshold": self._threshold,
             "mask": asdict(self._rule),
+            **({} if self._layout == "NHWC" else {"layout": self._layout}),
             **row_fields(self.outputs),
             **self._frames.to_json(),
         }
@@ -155,7 +214,15 @@ class MaskDecoder(Decoder):
             fields["threshold"],
             MaskRule(**fields["mask"]),
             ClipFrames.from_json(fields),
+            fields.get("layout", "NHWC"),
         )
+
+    def _scores_last(self, held: NDArray[_Scores]) -> NDArray[_Scores]:
+        """Return masks as the output holds them as (masks, rows, columns, scores)."""
+        if self._layout == "NHWC":
+            return held.reshape(-1, self.rows, self.columns, self._scores)
+        first = held.reshape(-1, self._scores, self.rows, self.columns)
+        return np.ascontiguousarray(np.moveaxis(first, 1, -1))
 
     def _answer(self, real: NDArray[np.float64], failure: Failure | None) -> MaskAnswer:
         mask, margins = self._classified(real)
@@ -165,8 +232,8 @@ class MaskDecoder(Decoder):
         return MaskAnswer(
             None if failure else 0,
             not failure and is_tied(mask, margins, self._rule),
-            _NOTHING,
-            _NOTHING,
+            NO_VALUES,
+            NO_VALUES,
             failure,
             mask=mask,
             margins=margins,
@@ -196,6 +263,20 @@ class MaskDecoder(Decoder):
         others = real.copy()
         np.put_along_axis(others, mask, -np.inf, axis=2)
         return mask[..., 0].astype(np.uint8), _kept(best - others.max(axis=2))
+
+
+def mask_size(shape: tuple[int, ...], layout: Layout) -> tuple[int, int, int]:
+    """Return rows, columns and scores of a mask.
+
+    Args:
+        shape: (1, rows, columns), or with the scores behind the columns or before the rows.
+        layout: says which.
+
+    """
+    if len(shape) == 3:
+        return shape[1], shape[2], 1
+    _, first, second, third = shape
+    return (first, second, third) if layout == "NHWC" else (second, third, first)
 
 
 def _kept(margins: NDArray[np.float64]) -> NDArray[np.float16]:

@@ -4,18 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from math import isfinite
-from typing import Any, Literal
+from operator import eq
+from typing import Any, Literal, get_args
 
 import numpy as np
 
 from edgeflare.core.answer import Answer
 from edgeflare.core.task import LEAST_SEEDS, Decoder, ModelOutputs, Task
-from edgeflare.core.tensor import Tensor
+from edgeflare.core.tensor import Layout, Tensor
 from edgeflare.errors import UserError
 from edgeflare.tasks.clip_frames import ClipFrames
 from edgeflare.tasks.output_choice import chosen_output, is_numeric, one_frame
 from edgeflare.tasks.segmentation.mask_answer import MaskAnswer, MaskRule
-from edgeflare.tasks.segmentation.mask_decoder import MOST_CLASSES, MaskDecoder, Pixels
+from edgeflare.tasks.segmentation.mask_decoder import (
+    MOST_CLASSES,
+    MaskDecoder,
+    Pixels,
+    mask_size,
+)
 
 _DEFAULT_THRESHOLD = 0.5
 
@@ -26,7 +32,10 @@ class Segmentation(Task):
     name = "segmentation"
     class_labels = False
     strategy = "climb"
-    expects = "scores or classes of pixels, (1, rows, columns, classes) or (1, rows, columns)"
+    expects = (
+        "scores or classes of pixels, (1, rows, columns, classes), (1, classes, rows, columns) or"
+        " (1, rows, columns)"
+    )
 
     def __init__(
         self,
@@ -36,6 +45,7 @@ class Segmentation(Task):
         threshold: float | None = None,
         overlap: float = 0.9,
         region: int = 0,
+        layout: Layout | None = None,
     ) -> None:
         """Make the task.
 
@@ -50,6 +60,8 @@ class Segmentation(Task):
                 either has; 0 where it does not count.
             region: pixels of a connected region that differs from which on it is a deviation; 0
                 where regions do not count. Pixels that touch by a corner are connected.
+            layout: whether the scores of a pixel come last or first, where the shape may be either;
+                None where the pictures that the model takes say it.
 
         Raises:
             UserError: a value is out of its range.
@@ -57,6 +69,8 @@ class Segmentation(Task):
         """
         if pixels not in ("auto", "scores", "classes"):
             raise UserError(f"pixels is {pixels!r}; expected 'auto', 'scores' or 'classes'")
+        if layout not in (None, *get_args(Layout)):
+            raise UserError(f"layout is {layout!r}; expected 'NHWC' or 'NCHW'")
         if threshold is not None and not isfinite(threshold):
             raise UserError(f"threshold is {threshold}; expected a finite number")
         if not 0.0 <= overlap <= 1.0:
@@ -66,31 +80,30 @@ class Segmentation(Task):
         if not overlap and not region:
             raise UserError("overlap and region are both 0, so no masks deviate: give one of them")
         self._output, self._pixels, self._threshold = output, pixels, threshold
-        self._rule = MaskRule(float(overlap), region)
+        self._rule, self._layout = MaskRule(float(overlap), region), layout
 
     @classmethod
     def fits(cls, tensor: Tensor) -> bool:
         """Whether an output has at least 2 x 2 pixels, and at most 256 scores for each."""
-        shape = tensor.shape
-        mask = len(shape) in (3, 4) and shape[0] == 1 and min(shape[1:3]) > 1
-        return is_numeric(tensor) and mask and shape[3:] <= (MOST_CLASSES,)
+        return is_numeric(tensor) and bool(_readings(tensor))
 
     def decoder(self, model: ModelOutputs) -> MaskDecoder:
         """Return the decoder of the only output that fits, or the one that is named."""
         at = chosen_output(type(self), model, self._output)
         tensor = one_frame(model.outputs[at], model.frames)
-        pixels = self._meaning(model, tensor)
-        size = tensor.shape[1] * tensor.shape[2]
-        if self._rule.region > size:
+        layout = _layout(model, tensor, self._layout)
+        rows, columns, scores = mask_size(tensor.shape, layout)
+        pixels = self._meaning(model, tensor, scores)
+        if self._rule.region > rows * columns:
             raise UserError(
-                f"{model.name}: region is {self._rule.region}, but a mask has {tensor.shape[1]} x "
-                f"{tensor.shape[2]} = {size} pixels: give fewer"
+                f"{model.name}: region is {self._rule.region}, but a mask has {rows} x {columns} = "
+                f"{rows * columns} pixels: give fewer"
             )
         threshold = _DEFAULT_THRESHOLD if self._threshold is None else float(self._threshold)
-        if pixels == "scores" and not tensor.shape[3:] > (1,):
+        if pixels == "scores" and scores == 1:
             _require_range(model.name, tensor, threshold)
         frames = ClipFrames.of_model(model.frames, "last", 0, model.name)
-        return MaskDecoder(model.outputs, at, pixels, threshold, self._rule, frames)
+        return MaskDecoder(model.outputs, at, pixels, threshold, self._rule, frames, layout)
 
     @classmethod
     def decoder_from_json(cls, fields: Mapping[str, Any]) -> MaskDecoder:
@@ -135,14 +148,14 @@ class Segmentation(Task):
             "threshold, and the preprocessing"
         ]
 
-    def _meaning(self, model: ModelOutputs, tensor: Tensor) -> Pixels:
-        """Return what an output holds of each pixel.
+    def _meaning(self, model: ModelOutputs, tensor: Tensor, scores: int) -> Pixels:
+        """Return what an output holds of each pixel, of which it has so many numbers.
 
         Raises:
             UserError: several numbers are said to be a class, or the threshold is of no use.
 
         """
-        several = tensor.shape[3:] > (1,)
+        several = scores > 1
         whole = not tensor.dtype.startswith("float") and not tensor.scale
         pixels: Pixels = "classes" if whole and not several else "scores"
         if self._pixels != "auto":
@@ -150,7 +163,7 @@ class Segmentation(Task):
         if pixels == "classes" and several:
             raise UserError(
                 f"{model.name}: pixels is 'classes', but output {tensor.name!r} {tensor.shape} has "
-                f'{tensor.shape[3]} numbers for each pixel: write pixels = "scores"'
+                f'{scores} numbers for each pixel: write pixels = "scores"'
             )
         if self._threshold is not None and (pixels == "classes" or several):
             raise UserError(
@@ -159,6 +172,56 @@ class Segmentation(Task):
                 "threshold"
             )
         return pixels
+
+
+def _readings(tensor: Tensor) -> list[Layout]:
+    """Return in which layouts an output is a mask."""
+    shape = tensor.shape
+    if len(shape) not in (3, 4) or shape[0] != 1:
+        return []
+    known: tuple[Layout, ...] = get_args(Layout) if len(shape) == 4 else ("NHWC",)
+    sizes = {layout: mask_size(shape, layout) for layout in known}
+    return [
+        layout
+        for layout, (rows, columns, scores) in sizes.items()
+        if min(rows, columns) > 1 and scores <= MOST_CLASSES
+    ]
+
+
+def _layout(model: ModelOutputs, tensor: Tensor, said: Layout | None) -> Layout:
+    """Return the layout of a mask.
+
+    It is the only one that the output may have, the one that is said, or that in which a mask is as
+    large as a picture that the model takes, or has its ratio of height and width up to a pixel.
+
+    Raises:
+        UserError: it may be either.
+
+    """
+    known = _readings(tensor)
+    if len(known) > 1 and said is not None:
+        return said
+    for alike in (eq, _of_one_ratio):
+        found = [
+            layout
+            for layout in known
+            if any(alike(mask_size(tensor.shape, layout)[:2], size) for size in model.picture_sizes)
+        ]
+        known = found or known
+    if len(known) > 1:
+        _, first, second, third = tensor.shape
+        raise UserError(
+            f"{model.name}: output {tensor.name!r} {tensor.shape} may be {first} x {second} pixels"
+            f" with {third} scores each, or {second} x {third} with {first}, and the model's inputs"
+            ' do not say which: write layout = "NHWC" for the former, layout = "NCHW" for the'
+            " latter, under [task]"
+        )
+    return known[0]
+
+
+def _of_one_ratio(mask: tuple[int, ...], picture: tuple[int, ...]) -> bool:
+    """Whether a mask has the ratio of a picture's height and width, up to a pixel."""
+    return abs(mask[0] * picture[1] - mask[1] * picture[0]) <= max(picture)
 
 
 def _require_range(name: str, tensor: Tensor, threshold: float) -> None:

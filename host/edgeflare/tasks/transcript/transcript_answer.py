@@ -54,6 +54,7 @@ class TranscriptAnswer(Answer):
     """
 
     counted: ClassVar[bool] = False
+    truth_measure: ClassVar[str] = "word error rate"
 
     outputs: NDArray[np.float32] = field(kw_only=True)
     spelling: Spelling = field(kw_only=True)
@@ -115,6 +116,11 @@ class TranscriptAnswer(Answer):
     def distance(self, other: Answer) -> float:
         """Return the mean difference of the steps' largest probabilities."""
         return float(np.abs(self._largest() - _text(other)._largest()).mean())
+
+    def against_truth(self, truth: Answer) -> float:
+        """Return the edits that make the right text of this one, over its words."""
+        wrong = sum(one.kind != "same" for one in self._edits(truth))
+        return wrong / max(1, len(_text(truth).words))
 
     def state(self) -> NDArray[np.float64]:
         """Return the largest probabilities of the steps, averaged in at most 512 groups."""

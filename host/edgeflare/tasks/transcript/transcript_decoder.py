@@ -9,17 +9,16 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from edgeflare.core.answer import Answer, Failure
+from edgeflare.core.answer import NO_VALUES, Answer, Failure
 from edgeflare.core.answer_view import TranscriptView
-from edgeflare.core.task import Decoder
+from edgeflare.core.task import Decoder, target_name
 from edgeflare.core.tensor import RawBatch, Tensor
+from edgeflare.errors import UserError
 from edgeflare.tasks.classification import least_probability
 from edgeflare.tasks.output_values import output_values, row_fields, row_from_json, tensor_from_json
 from edgeflare.tasks.transcript.text_lattice import TextLattice
 from edgeflare.tasks.transcript.transcript_answer import TranscriptAnswer
 from edgeflare.tasks.transcript.transcript_symbols import Spelling, TranscriptSymbols
-
-_NOTHING = np.empty(0)
 
 
 class TranscriptDecoder(Decoder):
@@ -54,6 +53,21 @@ class TranscriptDecoder(Decoder):
         steps = real.reshape(len(real), -1, len(self._symbols.names))
         for at, one in enumerate(steps):
             yield self._answer(one, failures.get(at))
+
+    def target(self, target: NDArray[np.generic]) -> TranscriptAnswer:
+        """Return the text of a target, a string."""
+        if target.dtype.kind != "U" or target.size != 1:
+            raise UserError(f"{target_name(target)}, expected a text for each seed")
+        return TranscriptAnswer(
+            0,
+            False,
+            NO_VALUES,
+            NO_VALUES,
+            outputs=np.zeros((1, len(self._symbols.names)), np.float32),
+            spelling=(),
+            words=self._symbols.words_of(str(target.item())),
+            symbols=self._symbols,
+        )
 
     def views(
         self,
@@ -103,8 +117,8 @@ class TranscriptDecoder(Decoder):
         return TranscriptAnswer(
             None if failure else 0,
             failure is None and self._is_tied(real, spelling),
-            _NOTHING,
-            _NOTHING,
+            NO_VALUES,
+            NO_VALUES,
             failure,
             outputs=values.astype(np.float32),
             spelling=spelling,

@@ -85,6 +85,12 @@ class TranscriptSymbols:
         """Return words as people read them."""
         return self.shown_separator.join(words)
 
+    def words_of(self, text: str) -> tuple[str, ...]:
+        """Return the words of a text, between which there are separators or spaces."""
+        if not self.shown_separator:
+            return tuple(text)
+        return tuple(text.replace(self.shown_separator, " ").split())
+
     def to_json(self) -> dict[str, Any]:
         """Return plain JSON values."""
         return {**asdict(self), "names": list(self.names)}

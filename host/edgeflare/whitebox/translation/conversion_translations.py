@@ -1,4 +1,4 @@
-"""QUANTIZE, DEQUANTIZE, RESHAPE and PAD."""
+"""QUANTIZE, DEQUANTIZE, RESHAPE, TRANSPOSE and PAD."""
 
 from __future__ import annotations
 
@@ -30,6 +30,11 @@ def dequantize(one: TranslatedOperator, inputs: Sequence[Array]) -> Array:
 def reshape(one: TranslatedOperator, inputs: Sequence[Array]) -> Array:
     """Translate RESHAPE, whose output has the shape that the file declares."""
     return inputs[0].reshape(one.output.shape)
+
+
+def transpose(_: TranslatedOperator, inputs: Sequence[Array]) -> Array:
+    """Translate TRANSPOSE, as of inputs with channels first, whose order of axes is a constant."""
+    return jnp.transpose(inputs[0], np.asarray(inputs[1]).tolist())
 
 
 def pad(one: TranslatedOperator, inputs: Sequence[Array]) -> Array:

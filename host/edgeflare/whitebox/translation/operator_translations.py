@@ -29,5 +29,6 @@ TRANSLATIONS: Final[Mapping[str, Translation]] = {
     "RELU6": elementwise.relu6,
     "RESHAPE": conversions.reshape,
     "SOFTMAX": elementwise.softmax,
+    "TRANSPOSE": conversions.transpose,
 }
-"""Those of LeNet, ResNet and MobileNet."""
+"""Those of LeNet, ResNet and MobileNet, with channels last or first."""

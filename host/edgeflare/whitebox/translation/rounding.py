@@ -84,7 +84,7 @@ def one_scale(one: TranslatedOperator, tensor: GraphTensor) -> np.float32:
 
     """
     if len(tensor.scales) != 1 or tensor.dtype not in ("int8", "uint8"):
-        one.refuse(f"tensor {tensor.name!r} is {tensor.dtype} with {len(tensor.scales)} scales")
+        one.refuse(f"tensor {tensor.name!r} is {tensor.type_name} with {len(tensor.scales)} scales")
     scale: np.float32 = np.float32(tensor.scales[0])
     return scale
 

@@ -73,7 +73,7 @@ def _weights(one: TranslatedOperator, raw: Array) -> NDArray[np.float32]:
     if not weights.scales:
         return values
     if weights.dtype not in ("int8", "uint8") or len(set(weights.zero_points)) > 1:
-        one.refuse(f"its weights are {weights.dtype} with {len(weights.scales)} scales")
+        one.refuse(f"its weights are {weights.type_name} with {len(weights.scales)} scales")
     values -= np.float32(weights.zero_points[0])
     return values
 

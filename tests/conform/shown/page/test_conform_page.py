@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from conformed_runs import constructed_conformance, finding_entry
+from conformed_runs import HALF_TRIED, constructed_conformance, finding_entry
 from edgeflare.conform.shown.page.conform_page import render_conformance
 from parsed_pages import Parsed, asks_for_nothing, well_formed
 
@@ -84,11 +84,9 @@ def test_a_run_without_anything_is_a_page_too() -> None:
 
 
 def test_the_model_that_was_named_is_told_of() -> None:
-    model = {"file": "kws.tflite", "sha256": "0" * 64, "operators": 4, "distinct": 3, "tried": 2}
-    unknown = [{"operator": "Mfcc", "places": [0], "why": "the operator is not known"}]
-    page = rendered(constructed_conformance(model={**model, "unknown": unknown}))
-    said = "Of the operators of kws.tflite, tried 2 of 3 as they stand; not known: Mfcc."
-    assert said in page.text
+    page = rendered(constructed_conformance([], model=HALF_TRIED))
+    assert "48 % of the arithmetic of kws.tflite was tried (3 of 4 operators)" in page.text
+    assert "Mfcc × 2 (52 % of the arithmetic, the operator is not known)" in page.text
 
 
 def test_hostile_names_stay_text() -> None:

@@ -107,7 +107,7 @@ def test_the_unchanged_inputs_stand_under_no_severity(browser: Any, page: Path) 
 
 
 def test_tables_fit_into_a_small_screen(browser: Any, sampled: Path) -> None:
-    """With intervals, ties, failures, accuracy of each arm, and differences between groups."""
+    """With intervals, failures, accuracy of each arm and harm, and differences between groups."""
     browser.open(sampled, width=1200)
     wide = browser.run(
         "return [...document.querySelectorAll('div.wide')].map((one) =>"

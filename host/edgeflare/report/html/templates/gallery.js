@@ -49,7 +49,9 @@
   const cards = [...gallery.children];
   const figure = (card, name) =>
     card.dataset[name] === "" ? Infinity : Number(card.dataset[name]);
+  const place = new Map(cards.map((card, at) => [card, at]));
   const orders = {
+    matters: (a, b) => place.get(a) - place.get(b),
     harm: (a, b) => figure(a, "rank") - figure(b, "rank") || figure(b, "strength") - figure(a, "strength"),
     strength: (a, b) => figure(b, "strength") - figure(a, "strength"),
     queries: (a, b) => figure(a, "queries") - figure(b, "queries"),

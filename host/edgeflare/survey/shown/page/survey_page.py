@@ -24,6 +24,7 @@ from edgeflare.survey.shown.survey_tables import (
     worst_first,
 )
 from edgeflare.survey.shown.survey_words import (
+    accuracy_sentence,
     cut_off,
     ending,
     field_sentence,
@@ -35,6 +36,10 @@ from edgeflare.survey.shown.survey_words import (
 
 CLASSES = 100
 """Classes that the page lists, the worst first; `survey.csv` has all."""
+
+WIDE = ("without ties", "helped")
+"""Columns that a small screen has no room for; `survey.csv` has them. The headline counts ties, and
+helped is harmed less the drop."""
 
 
 def render_survey(
@@ -55,6 +60,7 @@ def render_survey(
             survey=document,
             headline=headline(document),
             sentence=release_sentence(document),
+            right=accuracy_sentence(document),
             field=field_sentence(document),
             ended=ending(document),
             cut_off=cut_off(document),
@@ -79,14 +85,14 @@ def _tables(document: Mapping[str, Any]) -> Iterator[tuple[str, Sequence[FigureT
     """Yield the tables of each section by its name."""
 
     def table(title: str, name: str, slices: Sequence[Mapping[str, Any]]) -> FigureTable:
-        return slice_table(document, title, slices, each=document[name]["confidence"])
+        return slice_table(document, title, slices, WIDE, each=document[name]["confidence"])
 
     conditions = document["by_condition"]["slices"]
     whole = [document["overall"], document["unchanged"]] if conditions else [document["unchanged"]]
     yield (
         "rates",
         [
-            slice_table(document, "All inputs", whole),
+            slice_table(document, "All inputs", whole, WIDE),
             table("By condition", "by_condition", worst_first(document, conditions)),
             table("By severity", "by_severity", document["by_severity"]["slices"]),
             table("By device", "by_device", document["by_device"]["slices"]),

@@ -1,0 +1,94 @@
+"""How much of the user's model a conformance run tries, and why not the rest."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from typing import Any
+
+from edgeflare.conform.drafts.cells import Cell
+from edgeflare.conform.drafts.model_reading import ModelReading
+from edgeflare.conform.rounds.conformance import Conformance
+
+_LEFT_OUT = "left out by --ops or --dtype"
+_REFUSED = "the device refuses it"
+_NOT_REACHED = "the run ended before it: give it more --models or a longer --time-limit"
+
+
+def model_figures(
+    name: str, content: bytes, reading: ModelReading, cells: Sequence[Cell]
+) -> dict[str, Any]:
+    """Return what is known of the user's model before any of it is run, as plain JSON values.
+
+    The figures of what is tried are those of a run that comes to an end.
+
+    Args:
+        name: of its file.
+        content: the file.
+        reading: its operators.
+        cells: the operators and types that are asked for.
+
+    """
+    possible = {one.place for one in reading.known if one.cell in cells}
+    return {
+        "file": name,
+        "sha256": hashlib.sha256(content).hexdigest(),
+        "operators": len(reading.arithmetic),
+        "distinct": sum(one.cell in cells for one in reading.distinct),
+        "arithmetic": sum(reading.arithmetic.values()),
+        **_tried(reading, possible, _known_reasons(reading, cells)),
+    }
+
+
+def with_tried(
+    figures: Mapping[str, Any], reading: ModelReading, cells: Sequence[Cell], seen: Conformance
+) -> dict[str, Any]:
+    """Return what is known of the user's model after a run, as plain JSON values.
+
+    Args:
+        figures: as `model_figures` returned them.
+        reading: its operators.
+        cells: the operators and types that are asked for.
+        seen: what the run has seen.
+
+    """
+    # MEMO's loop begins with the other operators of the model, too.
+    tried = reading.equal_to(seen.given(cells))
+    reasons = _known_reasons(reading, cells)
+    refused = reading.equal_to(seen.refused(cells))
+    for one in reading.known:
+        reasons.setdefault(one.place, _REFUSED if one.place in refused else _NOT_REACHED)
+    return {**figures, **_tried(reading, tried, reasons)}
+
+
+def _known_reasons(reading: ModelReading, cells: Sequence[Cell]) -> dict[int, str]:
+    """Return why operators cannot be tried, by their places."""
+    left_out = {one.place: _LEFT_OUT for one in reading.known if one.cell not in cells}
+    return {**left_out, **{one.place: one.reason for one in reading.unknown}}
+
+
+def _tried(
+    reading: ModelReading, places: Collection[int], reasons: Mapping[int, str]
+) -> dict[str, Any]:
+    """Return the figures of what is tried, and of what is not."""
+    return {
+        "tried": reading.distinct_at(places),
+        "operators_tried": len(places),
+        "arithmetic_tried": sum(reading.arithmetic[place] for place in places),
+        "untried": sorted(
+            _untried(reading, places, reasons), key=lambda one: (-one["arithmetic"], one["places"])
+        ),
+    }
+
+
+def _untried(
+    reading: ModelReading, places: Collection[int], reasons: Mapping[int, str]
+) -> Iterator[dict[str, Any]]:
+    names = {one.place: one.operator for one in reading.known}
+    names |= {one.place: one.operator for one in reading.unknown}
+    gathered: dict[tuple[str, str], list[int]] = {}
+    for place in sorted(names.keys() - set(places)):
+        gathered.setdefault((names[place], reasons[place]), []).append(place)
+    for (operator, why), at in gathered.items():
+        arithmetic = sum(reading.arithmetic[place] for place in at)
+        yield {"operator": operator, "places": at, "why": why, "arithmetic": arithmetic}

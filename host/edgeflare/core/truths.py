@@ -1,0 +1,199 @@
+"""What is right for each seed: its label, or a target in the shape of the task's answers."""
+
+from __future__ import annotations
+
+import base64
+import io
+import zlib
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from operator import index
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from edgeflare.array_file import NotArrays, read_npy
+from edgeflare.core.answer import Answer
+from edgeflare.core.seeds import Seeds
+from edgeflare.core.task import Decoder
+from edgeflare.errors import UserError
+
+Target = NDArray[np.generic]
+"""A row of the array `targets` of seeds, such as values, a mask, boxes or a text."""
+
+_MOST_BYTES = 2**30
+"""Of a target, which is as large as an output of a model at most."""
+
+
+@dataclass(frozen=True, slots=True)
+class KeptTargets:
+    """The targets of seeds, each compressed, as a journal keeps them.
+
+    Attributes:
+        rows: one for each seed, an `.npy` file in zlib's format.
+
+    """
+
+    rows: tuple[bytes, ...]
+
+    @classmethod
+    def of(cls, targets: Target | None) -> KeptTargets | None:
+        """Return the rows of an array, (N, *shape); None of None."""
+        return None if targets is None else cls(tuple(map(_compressed, targets)))
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def __getitem__(self, seed_id: int) -> Target:
+        try:
+            unpacked = zlib.decompressobj().decompress(self.rows[seed_id], _MOST_BYTES)
+            return read_npy(unpacked)
+        except (NotArrays, zlib.error) as error:
+            raise ValueError(f"the target of seed {seed_id} is damaged: {error}") from None
+
+    def of_seeds(self, seed_ids: Sequence[int]) -> Target:
+        """Return the targets of some seeds as one array."""
+        return np.stack([self[seed_id] for seed_id in seed_ids])
+
+    def to_json(self) -> list[str]:
+        """Return plain JSON values."""
+        return [base64.b64encode(row).decode() for row in self.rows]
+
+    @classmethod
+    def from_json(cls, rows: Sequence[str] | None) -> KeptTargets | None:
+        """Return what `to_json` described; None of None."""
+        return None if rows is None else cls(tuple(map(base64.b64decode, rows)))
+
+
+@dataclass(frozen=True, slots=True)
+class Truths:
+    """The right answers to seeds, as far as they are known.
+
+    Attributes:
+        decoder: of the pair, which makes them.
+        labels: of the seeds, or None.
+        targets: of the seeds, where there are no labels, or None.
+        place: where a seed is among them, by its id.
+
+    """
+
+    decoder: Decoder
+    labels: Sequence[int] | None
+    targets: KeptTargets | Target | None
+    place: Callable[[int], int] = index
+
+    @classmethod
+    def of_seeds(cls, decoder: Decoder, seeds: Seeds) -> Truths:
+        """Return what is right for each of some seeds."""
+        labels = None if seeds.labels is None else seeds.labels.tolist()
+        return cls(decoder, labels, seeds.targets, seeds.place)
+
+    @classmethod
+    def from_json(cls, decoder: Decoder, fields: Mapping[str, Any]) -> Truths:
+        """Return the truths of a document that has `labels` and `targets`."""
+        targets = KeptTargets.from_json(fields["targets"])
+        return cls(decoder, fields["labels"], targets)
+
+    @property
+    def given(self) -> bool:
+        """Whether the seeds came with labels or targets, known or not."""
+        return self.labels is not None or self.targets is not None
+
+    def __len__(self) -> int:
+        return len(next((one for one in (self.targets, self.labels) if one is not None), ()))
+
+    def __getitem__(self, seed_id: int) -> Answer | None:
+        """Return the right answer to a seed, by its id; None where it is not known."""
+        if self.labels is None and self.targets is None:
+            return None
+        return self._at(self.place(seed_id))
+
+    def _at(self, place: int) -> Answer | None:
+        if self.targets is not None:
+            return self.decoder.target(self.targets[place])
+        return None if self.labels is None else self.decoder.labelled(int(self.labels[place]))
+
+    def require(self, wanted: str) -> None:
+        """Refuse to go on where nothing is known to be right.
+
+        Args:
+            wanted: what needs it, and why; the beginning of a sentence.
+
+        Raises:
+            UserError: no seed has a label that is a choice of the task, nor a target.
+
+        """
+        if self.known().any():
+            return
+        if choices := self.decoder.choices:
+            raise UserError(
+                f"{wanted}, and no seed has a label from 0 to {choices - 1}: give an .npz with an"
+                " array `labels`"
+            )
+        raise UserError(
+            f"{wanted}, and the seeds have no targets: give an .npz with an array `targets`"
+        )
+
+    def measure(self) -> str:
+        """Return what `truth_distance` is, in words; empty where there is none."""
+        truths = map(self._at, range(len(self)))
+        return next((truth.truth_measure for truth in truths if truth is not None), "")
+
+    def decisions(self) -> NDArray[np.int64]:
+        """Return which decision is right for each seed: (seeds,).
+
+        It is -1 where none is known, and where decisions are not counted.
+        """
+        if not self.decoder.choices:
+            return np.full(len(self), -1, np.int64)
+        truths = [self._at(place) for place in range(len(self))]
+        known = [None if one is None else one.decision for one in truths]
+        return np.array([-1 if one is None else one for one in known], np.int64)
+
+    def known(self) -> NDArray[np.bool_]:
+        """Return which seeds have one: (seeds,) bool, empty where none was given any."""
+        return np.array([self._at(place) is not None for place in range(len(self))], bool)
+
+
+def require_targets(decoder: Decoder, seeds: Seeds, path: Path) -> None:
+    """Refuse targets that are not what the task's answers are.
+
+    Args:
+        decoder: of the pair.
+        seeds: with targets, or without.
+        path: where they were loaded from.
+
+    Raises:
+        UserError: they are not; names the first.
+
+    """
+    if seeds.targets is None:
+        return
+    for name, target in zip(seeds.names, seeds.targets, strict=True):
+        try:
+            decoder.target(target)
+        except UserError as error:
+            raise UserError(f"seeds {path}: targets, seed {name}: {error}") from None
+
+
+def is_right(answer: Answer | None, truth: Answer | None) -> bool:
+    """Whether an arm answered what is right, by the measure of the task."""
+    return answer is not None and truth is not None and not answer.differs(truth)
+
+
+def truth_distance(answer: Answer | None, truth: Answer | None) -> float | None:
+    """Return how far an arm is from what is right, as `Answer.truth_measure` says it.
+
+    None where the arm failed, nothing is known to be right, or answers are classes.
+    """
+    if answer is None or truth is None or answer.failure is not None or not answer.truth_measure:
+        return None
+    return float(answer.against_truth(truth))
+
+
+def _compressed(row: Target) -> bytes:
+    file = io.BytesIO()
+    np.save(file, row, allow_pickle=False)
+    return zlib.compress(file.getvalue())

@@ -1,0 +1,86 @@
+"""What decides the answers of a device and of a host: the one list by which work is joined.
+
+A run that is gone on with, merged with another, or taken as a screening, a repair that is resumed,
+an explanation that trusts a run's answers, and a device that comes back are all held to it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from edgeflare.devices.cpu_features import features_for_kernels
+
+DEVICE_DECIDES: Final = (
+    *("machine", "soc", "cpu_features", "runtime", "runtime_version", "kernels", "threads"),
+    *("delegate", "adapter", "precision", "fallback"),
+)
+"""What of a device's provenance decides its answers, whatever the model. Many servers tell no
+`soc`, and kernels are chosen by the processor's features."""
+
+OPENED_MODEL_DECIDES: Final = ("delegated_nodes", "external_nodes", "total_nodes", "arena_bytes")
+"""What of it is known of the model opened last, where all answers are one model's."""
+
+HOST_DECIDES: Final = (
+    *("machine", "cpu_features", "runtime", "runtime_version", "original_runtime", "libraries"),
+)
+"""What of the host decides the answers of original and twin, and which inputs are drawn."""
+
+
+@dataclass(frozen=True, slots=True)
+class DecisiveChange:
+    """A difference of two devices or hosts by which they may answer differently.
+
+    Attributes:
+        name: of what is known of them.
+        one: the one's value, in words.
+        other: the other's; of a processor's features, each has what the other lacks.
+
+    """
+
+    name: str
+    one: str
+    other: str
+
+
+def decisive(known: Mapping[str, Any], keys: Sequence[str]) -> dict[str, Any]:
+    """Return what is known under some keys, as far as it decides answers.
+
+    Of a processor's features these are the ones by which kernels are chosen: others come and go
+    with the system's kernel.
+    """
+    return {
+        key: list(features_for_kernels(known[key] or ())) if key == "cpu_features" else known[key]
+        for key in keys
+        if key in known
+    }
+
+
+def decisive_changes(
+    one: Mapping[str, Any], other: Mapping[str, Any], keys: Sequence[str]
+) -> Iterator[DecisiveChange]:
+    """Yield in what two devices or hosts differ that decides answers.
+
+    Args:
+        one: what is known of the one; what it does not know is no difference.
+        other: what is known of the other.
+        keys: one or more of the lists above.
+
+    """
+    mine, theirs = decisive(one, keys), decisive(other, keys)
+    for key, value in mine.items():
+        its = theirs.get(key)
+        if value == its:
+            continue
+        if key == "cpu_features":
+            lacked = ({*value} - {*(its or ())}, {*(its or ())} - {*value})
+            yield DecisiveChange(key, *(", ".join(sorted(x)) or "no others" for x in lacked))
+        else:
+            yield DecisiveChange(key, _plain(value), _plain(its))
+
+
+def _plain(value: Any) -> str:
+    if isinstance(value, Mapping):
+        return ", ".join(f"{name} {version}" for name, version in sorted(value.items()))
+    return str(value)

@@ -1,0 +1,216 @@
+"""The layers whose quantization is far from the best one that has as many bits.
+
+At each place the original's values are quantized as the file does it and better, from the values
+that the compressed model has before it. The original's later layers turn both into an error of the
+margin. The coarse layers are the fewest, taken greedily, whose better quantization takes away half
+of the error that the compressed model has. Errors are means of absolute ones over the input and
+some seeds: on a single input any rounding may happen to be the largest, and no single one decides.
+Only places that matter on the seeds are looked into on each input.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+from edgeflare.diagnose.better_quantization import BetterQuantization, quantiles
+from edgeflare.diagnose.coarse_kinds import CoarseKinds
+from edgeflare.diagnose.compression_error import CoarseLayer
+from edgeflare.diagnose.margin_error import Altered, MarginError
+from edgeflare.diagnose.original_layers import OriginalLayers, Real
+from edgeflare.diagnose.quantized_places import Observed, QuantizedPlace, quantized_places
+from edgeflare.models.tflite_graph import Graph
+
+_HALF = 0.5
+"""Of the error of the margin: as much as the coarse layers together have to take away."""
+
+_TENTH = 0.1
+"""Of the error of the margin: as much as each of them has to take away."""
+
+_FAR = {"weights": 1.5, "output": 2.0}
+"""Times as large as with the better quantization the error of the margin is that a coarse layer
+causes. Ranges are taken from few values, and those of healthy files may be half as wide again."""
+
+_ENOUGH = 8
+"""Seeds that show what values occur. With fewer, only values that are cut off tell something: the
+largest values need not be among those that were seen, and one rounding may be the largest."""
+
+Effects = Callable[
+    [Observed, Mapping[QuantizedPlace, Sequence[Altered]]], MarginError[QuantizedPlace] | None
+]
+"""Returns what alternative outputs do to the margin; see `margin_error`."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Effect:
+    """The error of the margin on one input, and how much of it places cause.
+
+    Attributes:
+        size: the error.
+        caused: by place, the part that its quantization causes.
+        taken: by place, the part that its better quantization takes away.
+
+    """
+
+    size: float
+    caused: Mapping[QuantizedPlace, float]
+    taken: Mapping[QuantizedPlace, float]
+
+
+@dataclass(frozen=True, slots=True)
+class _Judged:
+    """What some inputs show.
+
+    Attributes:
+        values: by place of an activation, the quantiles of the exact values there.
+        better: the places with a better quantization that may matter.
+        effects: what these do, for each of the inputs where the error of the margin is known.
+
+    """
+
+    values: Mapping[QuantizedPlace, Real]
+    better: BetterQuantization
+    effects: tuple[_Effect, ...]
+
+
+class CoarseSearch:
+    """Searches a compressed model for layers that are quantized coarsely."""
+
+    def __init__(
+        self,
+        compressed: Graph,
+        original: OriginalLayers,
+        matched: Mapping[int, int],
+        effects: Effects,
+        seeds: Sequence[Observed],
+    ) -> None:
+        """Learn from seeds which values occur, and where better quantizations would matter.
+
+        Args:
+            compressed: the graph of the compressed model.
+            original: runs the original's layers.
+            matched: position of the original's operator, by that of the compressed model's.
+            effects: says how much of the margin's error errors of outputs cause.
+            seeds: what was observed on some.
+
+        """
+        self._compressed, self._original, self._effects = compressed, original, effects
+        self._places = tuple(quantized_places(compressed, original.graph, matched))
+        self._few_seeds = seeds if len(seeds) < _ENOUGH else ()
+        self._on_seeds = self._judged(seeds) if len(seeds) >= _ENOUGH else None
+
+    def find(self, observed: Observed, faulty: Collection[int]) -> tuple[CoarseLayer, ...]:
+        """Return the coarse layers, in the order of their shares, largest first.
+
+        Args:
+            observed: on the input.
+            faulty: operators with errors that no quantization explains; none of them is coarse.
+
+        """
+        judged = self._on_seeds or self._judged([*self._few_seeds, observed])
+        places = [one for one in judged.better.places if one.operator not in faulty]
+        own = self._effect(observed, judged.better) if places else None
+        if own is None:
+            return ()
+        effects = [*judged.effects, own] if judged is self._on_seeds else judged.effects
+        kinds = CoarseKinds(self._compressed, self._original.graph, judged.values)
+        merged: dict[int, CoarseLayer] = {}
+        for place, share in _fewest(effects, places):
+            if place.operator not in merged:
+                name, (kind, why) = place.name(self._compressed), kinds.of(place, observed.twin)
+                merged[place.operator] = CoarseLayer(name, place.part, kind, why, share)
+        return tuple(merged.values())
+
+    def _judged(self, inputs: Sequence[Observed]) -> _Judged:
+        values = {
+            place: np.concatenate(known)
+            for place in self._places
+            if place.part == "output"
+            and (
+                known := [
+                    quantiles(exact)
+                    for one in inputs
+                    if (exact := one.exact(place, self._compressed)) is not None
+                ]
+            )
+        }
+        better = BetterQuantization(
+            self._compressed,
+            self._original,
+            values,
+            [place for place in self._places if place.part == "weights"],
+            few=len(inputs) < _ENOUGH,
+        )
+        if not better.places:
+            return _Judged(values, better, ())
+        known_effects = (self._effect(one, better) for one in inputs)
+        effects = tuple(one for one in known_effects if one is not None)
+        better.keep(_that_matter(effects))
+        return _Judged(values, better, effects)
+
+    def _effect(self, observed: Observed, better: BetterQuantization) -> _Effect | None:
+        """Return what the places with a better quantization do on an input; None if not known."""
+        found = self._effects(
+            observed,
+            {
+                place: [(place.behind, one) for one in (of.exact, of.better, of.file)]
+                for place, of in better.on(observed).items()
+            },
+        )
+        if found is None:
+            return None
+        return _Effect(
+            found.size,
+            {place: file - exact for place, (exact, _, file) in found.reached.items()},
+            {place: file - best for place, (_, best, file) in found.reached.items()},
+        )
+
+
+def _fewest(
+    effects: Sequence[_Effect], places: Collection[QuantizedPlace]
+) -> list[tuple[QuantizedPlace, float]]:
+    """Return the fewest places that half of the error is due to, each with its share of it."""
+    left = np.array([one.size for one in effects])
+    size = _mean(left)
+    chosen: list[tuple[QuantizedPlace, float]] = []
+    taken = {place: _of_place(effects, "taken", place) for place in places}
+    waiting = [place for place in places if _far(effects, place)]
+    while size and waiting and _mean(left) > (1 - _HALF) * size:
+        best = min(waiting, key=lambda place: _mean(left - taken[place]))
+        share = (_mean(left) - _mean(left - taken[best])) / size
+        if share < _TENTH:
+            return []
+        chosen.append((best, share))
+        left = left - taken[best]
+        waiting.remove(best)
+    return chosen if _mean(left) <= (1 - _HALF) * size else []
+
+
+def _that_matter(effects: Sequence[_Effect]) -> list[QuantizedPlace]:
+    """Return the places that are far from the best, and change the error enough to be chosen."""
+    least = _TENTH * _mean(np.array([one.size for one in effects])) if effects else 0.0
+    places = dict.fromkeys(place for one in effects for place in one.taken)
+    return [
+        place
+        for place in places
+        if _far(effects, place) and _mean(_of_place(effects, "taken", place)) >= least
+    ]
+
+
+def _far(effects: Sequence[_Effect], place: QuantizedPlace) -> bool:
+    caused, taken = (_of_place(effects, "caused", place), _of_place(effects, "taken", place))
+    return _mean(caused) >= _FAR[place.part] * _mean(caused - taken)
+
+
+def _of_place(
+    effects: Sequence[_Effect], which: Literal["caused", "taken"], place: QuantizedPlace
+) -> Real:
+    """Return what a place does on all inputs, nothing where it was not looked into."""
+    return np.array([getattr(one, which).get(place, 0.0) for one in effects])
+
+
+def _mean(errors: Real) -> float:
+    return float(np.abs(errors).mean())

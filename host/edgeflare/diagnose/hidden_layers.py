@@ -1,0 +1,111 @@
+"""Layers of which a device shows something else than what it computes from.
+
+To observe a tensor it is made an output of the model, and an accelerator may then fill it with
+anything, although the model's own output stays the same to the bit. A layer that differs in the
+network, that is right alone, and none of whose inputs differ, is believed only where the layers
+behind it were computed from what is shown of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Mapping
+
+from edgeflare.diagnose.layer_difference import layer_name
+from edgeflare.diagnose.tensor_difference import Difference
+from edgeflare.models.tflite_graph import Graph, GraphOp
+
+Differences = Mapping[int, Difference]
+"""Differences of device and twin behind a layer, by the position of its operator."""
+
+_NEAR = 0.1
+"""Share of a difference that is left where another one accounts for it."""
+
+
+def hidden_layers(
+    graph: Graph, totals: Differences, own: Differences, follows: Callable[[], Collection[int]]
+) -> tuple[int, ...]:
+    """Return the layers whose outputs are not what the device shows in their place.
+
+    Args:
+        graph: of the model.
+        totals: what all layers up to here have caused, of the layers that were observed.
+        own: what each layer causes alone, of those that were run alone.
+        follows: returns the layers whose outputs follow from what the device shows of their
+            inputs; asked where that decides.
+
+    Returns:
+        Positions of their operators, in execution order.
+
+    """
+    found: list[int] = []
+    known: Collection[int] | None = None
+    parted, unsure = set[int](), set[int]()
+    for one in graph.layers:
+        total, fed = totals.get(one.index), graph.fed(one)
+        if total is None:
+            unsure.update(one.outputs)
+        elif total.parted:
+            alone, certain = own.get(one.index), unsure.isdisjoint(fed)
+            believed = (
+                not parted.isdisjoint(fed)
+                or (alone is not None and alone.parted)
+                or (certain and (alone is None or set(one.outputs) <= set(graph.outputs)))
+            )
+            if not believed:
+                known = follows() if known is None else known
+                believed = _borne_out(graph, one, known)
+            if not believed:
+                found.append(one.index)
+            (parted if believed else unsure).update(one.outputs)
+    return tuple(found)
+
+
+def follows_from(shown: Difference, computed: Difference) -> bool:
+    """Whether a device's tensor is what its operator makes of the inputs that the device shows.
+
+    Args:
+        shown: the difference of the device's tensor from the twin's.
+        computed: its difference from what the twin makes of the device's inputs.
+
+    """
+    return not computed.parted or computed.rms_real <= _NEAR * shown.rms_real
+
+
+def where_hidden(graph: Graph, hidden: Collection[int], onset: int | None) -> str:
+    """Return what hidden layers mean, as a sentence without its full stop; empty for none."""
+    if not hidden:
+        return ""
+    reaching = set(graph.outputs)
+    between = []
+    for one in reversed([graph.operators[index] for index in hidden]):
+        if not reaching.isdisjoint(one.outputs):
+            between.append(layer_name(graph, one))
+            reaching.update(graph.fed(one))
+    if onset is None and len(between) > 1:
+        return (
+            f"device and twin begin to differ between {between[-1]} and {between[0]}: each layer "
+            "is right alone, and what the device shows of them is not what it computes"
+        )
+    names = ", ".join(str(layer_name(graph, graph.operators[index])) for index in hidden)
+    return f"the device does not show what it computes of {names}"
+
+
+def where_unseen(graph: Graph, layers: Iterable[GraphOp]) -> str:
+    """Return which layers cannot be seen and why, as a sentence without its full stop.
+
+    It is empty where there are no such layers.
+    """
+    unseen: dict[str, list[str]] = {}
+    for one in layers:
+        why = graph.unreadable(one) or "the runtime does not show what they put out"
+        unseen.setdefault(why, []).append(str(layer_name(graph, one)))
+    said = [
+        f"{', '.join(names)} {'is' if len(names) == 1 else 'are'} not seen: {why}"
+        for why, names in unseen.items()
+    ]
+    return "; ".join([*said, "the other layers are compared"]) if said else ""
+
+
+def _borne_out(graph: Graph, one: GraphOp, follows: Collection[int]) -> bool:
+    readers = [reader.index for reader in graph.layers if set(one.outputs) & set(reader.inputs)]
+    return bool(readers) and all(reader in follows for reader in readers)

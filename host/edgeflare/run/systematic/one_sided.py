@@ -1,0 +1,179 @@
+"""Changes that go one way on most seeds: classes that lose inputs to others, and lower scores."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from edgeflare.core.answer import Answer, Confusion
+from edgeflare.core.joint_answer import JointAnswer
+from edgeflare.run.exact_interval import median_interval
+from edgeflare.run.holm_correction import holm
+from edgeflare.run.sign_test import sign_test
+
+FLOW_CHANCE: Final = 0.01
+"""Greatest p of a class's flow, corrected for the number of classes of all heads."""
+
+SHIFT_CHANCE: Final = 0.05
+"""Greatest p of a shift, corrected for the number of scores of all heads. It has to be worth a word
+besides."""
+
+LEAST_EFFECT: Final = 0.5
+"""Least median of a shift over the standard deviation of the changes, by their quartiles: a medium
+effect, by Cohen. A sign test over many seeds finds far smaller ones."""
+
+LEAST_OF_LEAD: Final = 0.1
+"""Least median of a shift of a class's probability, over how far that leads on the median seed."""
+
+_LEAST_FLOW: Final = 0.05
+"""Share of a class's places by which they have to change in a seed for it to count: the outlines of
+masks nearly always move by a few pixels."""
+
+
+class Flow(NamedTuple):
+    """A class that many seeds leave, or come to, and few the other way.
+
+    Attributes:
+        label: the class; -1 is no class, such as no object.
+        left: seeds in which it has fewer places on the second arm.
+        came: those in which it has more.
+        p: of the sign test, after Holm's correction for the classes of all heads.
+
+    """
+
+    label: int
+    left: int
+    came: int
+    p: float
+
+
+class Shift(NamedTuple):
+    """How much higher the second arm scores what is decided.
+
+    Attributes:
+        place: position of the score in an answer, such as that of a value.
+        lower: seeds on which the second arm's is lower.
+        higher: seeds on which it is higher.
+        median: of the differences, the second's less the first's.
+        low: lower end of the median's interval of 95 %.
+        high: upper end.
+        p: of the sign test, after Holm's correction for the scores of all heads.
+
+    """
+
+    place: int
+    lower: int
+    higher: int
+    median: float
+    low: float
+    high: float
+    p: float
+
+
+def class_flows(confusions: Sequence[Confusion], classes: int) -> list[Flow]:
+    """Return the classes whose flow is one-sided by a sign test, the least probable first.
+
+    Args:
+        confusions: of each seed.
+        classes: how many are tested together, those of other heads too; 0 where only those that
+            are seen are known.
+
+    """
+    left: dict[int, int] = {}
+    came: dict[int, int] = {}
+    for one in confusions:
+        for label in np.unique(one[one[:, 0] != one[:, 1], :2]).tolist():
+            before, after = (int(one[one[:, arm] == label, 2].sum()) for arm in (0, 1))
+            if abs(after - before) >= max(1.0, _LEAST_FLOW * max(before, after)):
+                side = came if after > before else left
+                side[label] = side.get(label, 0) + 1
+    labels = sorted({*left, *came} - {-1})
+    tests = [sign_test(came.get(label, 0), left.get(label, 0)) for label in labels]
+    corrected = holm([*tests, *[1.0] * (classes - len(tests))])
+    flows = [
+        Flow(label, left.get(label, 0), came.get(label, 0), p)
+        for label, p in zip(labels, corrected, strict=False)
+        if p < FLOW_CHANCE
+    ]
+    return sorted(flows, key=lambda flow: flow.p)
+
+
+def score_shifts(first: Sequence[Answer], second: Sequence[Answer], scores: int = 1) -> list[Shift]:
+    """Return the scores of decisions that the second arm gives lower, or higher.
+
+    A shift counts if a sign test shows one side and the effect is large enough: the median is worth
+    a word (see `Answer.support_words`), not small against how much the changes vary, nor against
+    the lead of the decisions. Over all outputs the sign test alone would find one side nearly
+    everywhere.
+
+    Args:
+        first: answers of the first arm.
+        second: those of the second to the same seeds.
+        scores: how many are tested together, those of other heads too.
+
+    """
+    pairs = list(zip(first, second, strict=True))
+    if not pairs:
+        return []
+    change = np.stack([_change(one, other) for one, other in pairs])
+    shifts = [_shift(place, column) for place, column in enumerate(change.T)]
+    known = [one for one in shifts if one is not None]
+    tests = [one.p for one in known]
+    corrected = holm([*tests, *[1.0] * (scores - len(tests))])
+    least = max(first[0].support_words()[1], LEAST_OF_LEAD * _lead(first))
+    spreads = [_spread(change[:, one.place]) for one in known]
+    return [
+        one._replace(p=p)
+        for one, p, spread in zip(known, corrected, spreads, strict=False)
+        if p < SHIFT_CHANCE
+        and abs(one.median) >= max(least, LEAST_EFFECT * spread)
+        and one.low * one.high > 0.0
+    ]
+
+
+def _lead(answers: Sequence[Answer]) -> float:
+    """Return the median lead of decisions whose support is a probability; 0 where it is not."""
+    leads = [
+        one.lead()
+        for one in answers
+        if type(one.parts[0] if isinstance(one, JointAnswer) else one) is Answer
+        and len(one.probabilities) > 1
+    ]
+    return float(np.median(leads)) if leads else 0.0
+
+
+def _spread(changes: NDArray[np.float64]) -> float:
+    """Return the standard deviation of changes as a normal distribution of their quartiles has."""
+    low, high = np.nanquantile(changes, (0.25, 0.75))
+    return float(high - low) / 1.349
+
+
+def _change(first: Answer, second: Answer) -> NDArray[np.float64]:
+    """Return by how much the second arm scores decisions higher: (scores,), NaN where unknown.
+
+    It is the mean over both arms' decisions. A decision is the highest score of its own arm, so any
+    noise would make it lower on the other arm: the two decisions do so in opposite ways. Where one
+    arm decides nothing, as where an object vanished, that of the other counts alone.
+    """
+    both = np.stack([second.support(home) - first.support(home) for home in (first, second)])
+    known = np.isfinite(both)
+    total = np.where(known, both, 0.0).sum(axis=0)
+    return np.asarray(np.where(known.any(axis=0), total / np.maximum(known.sum(axis=0), 1), np.nan))
+
+
+def _shift(place: int, change: NDArray[np.float64]) -> Shift | None:
+    known = change[np.isfinite(change)]
+    if not len(known):
+        return None
+    lower, higher = int((known < 0.0).sum()), int((known > 0.0).sum())
+    return Shift(
+        place,
+        lower,
+        higher,
+        float(np.median(known)),
+        *median_interval(known.tolist()),
+        sign_test(higher, lower),
+    )

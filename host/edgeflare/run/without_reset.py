@@ -1,0 +1,56 @@
+"""What an app gets that never resets the variables of its model: figures of the twin."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import msgspec
+
+from edgeflare.errors import UserError
+
+WITHOUT_RESET_KEY = "without_reset"
+"""The key of `about` under which the journal keeps it."""
+
+
+class WithoutReset(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """How the twin decides on the first seeds, in their order, where nothing is reset between them.
+
+    Attributes:
+        images: how many seeds.
+        changed: those on which it decides otherwise than with a reset before each.
+        labelled: those of which is known what is right.
+        right: of these, how many it decides so "with" and "without" a reset; None where none is
+            known.
+
+    """
+
+    images: int
+    changed: int
+    labelled: int
+    right: Mapping[str, int] | None = None
+
+    def in_words(self, noun: str = "seeds") -> str:
+        """Return this as a line, in which the inputs are called by a noun."""
+        line = f"the twin decides otherwise on {self.changed:,} of the first {self.images:,} {noun}"
+        if not self.right:
+            return line
+        shares = (f"{self.right[key] / self.labelled:.1%} {key}" for key in ("with", "without"))
+        return f"{line}; right on them: {', '.join(shares)}"
+
+
+def noted_without_reset(about: Mapping[str, Any]) -> WithoutReset | None:
+    """Return what a journal notes of it; None where the models have no variables.
+
+    Raises:
+        UserError: the journal is damaged.
+
+    """
+    noted = about.get(WITHOUT_RESET_KEY)
+    try:
+        return None if noted is None else msgspec.convert(noted, WithoutReset)
+    except msgspec.ValidationError as error:
+        raise UserError(
+            "the run's journal run.db is damaged (what it says of variables without a reset:"
+            f" {error}): start anew with --overwrite"
+        ) from None

@@ -1,0 +1,75 @@
+"""What only reads runs does so from folders that cannot be written, and writes nothing there."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from confined_commands import where_it_is_read_only, where_its_disk_is_full
+from edgeflare.run.journal import Journal
+
+pytestmark = pytest.mark.slow
+
+
+@pytest.fixture(scope="module")
+def runs(finished: Any, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with a run that has ended, and one that was killed with all in its journal."""
+    folder = tmp_path_factory.mktemp("runs")
+    ended, killed = folder / "ended", folder / "killed"
+    shutil.copytree(finished.folder, ended)
+    shutil.copytree(finished.folder, folder / "running")
+    with closing(Journal.reopen(folder / "running" / "run.db")) as journal:
+        journal.note("stopped_by", "killed")
+        shutil.copytree(folder / "running", killed)
+    shutil.rmtree(folder / "running")
+    assert (killed / "run.db-wal").stat().st_size > 0
+    (killed / "run.json").unlink()
+    return folder
+
+
+def kept(folder: Path) -> dict[str, tuple[int, bytes]]:
+    found = sorted(folder.rglob("*"))
+    return {
+        str(one.relative_to(folder)): (
+            one.stat().st_mtime_ns,
+            b"" if one.is_dir() else one.read_bytes(),
+        )
+        for one in [folder, *found]
+    }
+
+
+@pytest.mark.parametrize("where", [where_it_is_read_only, where_its_disk_is_full])
+def test_runs_are_read_from_a_folder_that_cannot_be_written(
+    runs: Path, where: Any, example: Path, small: tuple[str, ...], tmp_path: Path
+) -> None:
+    before = kept(runs)
+    finding = str(json.loads((runs / "ended" / "run.json").read_bytes())["findings"][0]["seed_id"])
+    ended, killed, out = runs / "ended", runs / "killed", tmp_path / "out"
+    commands = {
+        "ended": ("report", ended),
+        "killed": ("report", killed),
+        "compared": ("compare", ended, killed),
+        "merged": ("merge", killed, "--out", out / "merged"),
+        "replayed": ("replay", ended, "--out", out / "replayed"),
+        "exported": ("export", killed, finding, "--out", out / "finding.zip"),
+        "page": ("report", killed, "--html"),
+        "explained": ("explain", ended, finding),
+        "merged here": ("merge", ended, "--out", runs / "merged"),
+        "gone on with": ("search", example, *small, "--out", ended, "--resume"),
+        "resumed": ("replay", ended, "--out", runs / "replayed"),
+    }
+    said = dict(zip(commands, where(runs, *commands.values()), strict=True))
+    read = ("ended", "killed", "compared", "merged", "replayed", "exported")
+    assert {name: said[name].err for name in read if said[name].code not in (0, 1)} == {}
+    assert "killed before its end" in said["killed"].out
+    for name in commands.keys() - read:
+        assert "\nedgeflare: " in f"\n{said[name].err}", said[name]
+        assert said[name].code == 3
+        assert "mistake in edgeflare" not in said[name].err
+        assert "damaged" not in said[name].err
+    assert kept(runs) == before

@@ -1,0 +1,139 @@
+"""One-sided changes: classes that lose seeds to others, and scores that are lower throughout."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from edgeflare.core.answer import Answer, Confusion
+from edgeflare.core.tensor import RawBatch, Tensor
+from edgeflare.run.sign_test import sign_test
+from edgeflare.run.systematic.one_sided import class_flows, score_shifts
+from edgeflare.tasks.classification import softmax
+from edgeflare.tasks.clip_frames import NO_CLIP
+from edgeflare.tasks.detection.detected import Candidates, DetectionRule, detected
+from edgeflare.tasks.detection.detection_answer import DetectionAnswer
+from edgeflare.tasks.value_decoder import Measure, ValueDecoder
+
+
+def pairs(*counts: tuple[int, int, int]) -> list[Confusion]:
+    """One decision for each seed: how many are of one class here and of another there."""
+    return [np.array([[here, there, 1]]) for here, there, n in counts for _ in range(n)]
+
+
+def test_a_class_that_seeds_only_leave_is_named_by_a_corrected_sign_test() -> None:
+    """They go to several classes, of which none gains enough for a word."""
+    flows = class_flows(pairs((0, 1, 5), (0, 2, 5), (0, 3, 5), (4, 4, 90)), 10)
+    (flow,) = flows
+    assert (flow.label, flow.left, flow.came) == (0, 15, 0)
+    assert flow.p == pytest.approx(10 * sign_test(0, 15))
+
+
+@pytest.mark.parametrize(
+    "confusions",
+    [
+        pairs((0, 1, 20), (1, 0, 14), (2, 2, 50)),
+        pairs((0, 1, 7)),
+        pairs((0, 0, 100)),
+        [np.array([[0, 0, 9_000], [0, 1, 300], [1, 1, 7_000]])] * 40,
+    ],
+    ids=["both ways", "few seeds", "none", "outlines of masks"],
+)
+def test_what_is_not_one_sided_is_not_named(confusions: Sequence[Confusion]) -> None:
+    assert not class_flows(confusions, 10)
+
+
+def test_objects_that_vanish_flow_to_no_class() -> None:
+    (flow,) = class_flows([np.array([[3, -1, 2], [3, 3, 1]])] * 14, 0)
+    assert (flow.label, flow.left, flow.came) == (3, 14, 0)
+
+
+def of_classes(shares: NDArray[np.float64]) -> list[Answer]:
+    return [
+        Answer(0, False, np.array([one, 1.0 - one]), np.log([one, 1.0 - one])) for one in shares
+    ]
+
+
+def test_a_score_that_is_lower_throughout_is_told_with_its_interval() -> None:
+    rng = np.random.default_rng(0)
+    shares = rng.uniform(0.6, 0.9, 40)
+    lower = shares - rng.normal(0.1, 0.02, 40)
+    (shift,) = score_shifts(of_classes(shares), of_classes(lower))
+    assert (shift.lower, shift.higher) == (40, 0)
+    assert shift.low < shift.median < shift.high < 0.0
+    assert shift.median == pytest.approx(-0.1, abs=0.01)
+
+
+def test_the_interval_of_the_median_contains_it_in_95_of_100_cases() -> None:
+    rng = np.random.default_rng(1)
+    held = 0
+    for _ in range(300):
+        shares = np.full(25, 0.5)
+        (shift,) = score_shifts(of_classes(shares), of_classes(shares + rng.normal(0.2, 0.05, 25)))
+        held += shift.low <= 0.2 <= shift.high
+    assert held >= 275
+
+
+def test_a_step_of_rounding_is_not_worth_a_word_however_one_sided() -> None:
+    """An 8-bit softmax gives 255/256 where the original is sure."""
+    assert not score_shifts(of_classes(np.full(99, 1.0 - 1e-9)), of_classes(np.full(99, 255 / 256)))
+
+
+def test_noise_makes_no_decision_less_sure_on_the_whole() -> None:
+    """Of the original's decisions alone it would: they were chosen since they score highest."""
+    for number in range(10):
+        rng = np.random.default_rng(number)
+        logits = 2.0 * rng.normal(size=(300, 10))
+        first, second = (
+            [Answer(int(one.argmax()), False, one, np.log(one)) for one in softmax(scores)]
+            for scores in (logits, logits + 0.6 * rng.normal(size=logits.shape))
+        )
+        assert not score_shifts(first, second)
+
+
+@pytest.mark.parametrize("seeds", [100, 1_000])
+def test_a_shift_that_is_small_against_the_noise_or_the_lead_is_not_told(seeds: int) -> None:
+    rng = np.random.default_rng(3)
+    shares = rng.uniform(0.6, 0.9, seeds)
+    noisy = shares + rng.normal(-0.04, 0.12, seeds)
+    assert not score_shifts(of_classes(shares), of_classes(noisy.clip(0.01, 0.99)))
+    sure = rng.uniform(0.95, 0.99, seeds)
+    assert not score_shifts(of_classes(sure), of_classes(sure - rng.uniform(0.03, 0.06, seeds)))
+    assert score_shifts(of_classes(sure), of_classes(sure - rng.uniform(0.1, 0.2, seeds)))
+
+
+def test_the_score_of_a_vanished_object_counts_where_it_was() -> None:
+    rule = DetectionRule(threshold=0.5, overlap=0.5, suppression=1.0, most_objects=9)
+    box = np.array([[0.2, 0.2, 0.6, 0.6]])
+
+    def scored(score: float) -> DetectionAnswer:
+        known = Candidates(
+            box, np.zeros(1, np.int64), np.array([score]), np.array([score - 0.5]), np.array([0.1])
+        )
+        found = detected(known, rule)
+        return DetectionAnswer(0, False, np.empty(0), np.empty(0), detected=found)
+
+    before = [scored(0.9)] * 6
+    (shift,) = score_shifts(before, [scored(0.3)] * 6)
+    assert shift.lower == 6
+    assert shift.median == pytest.approx(-0.6)
+    assert not score_shifts(before[:5], [scored(0.3)] * 5)
+    (appeared,) = score_shifts([scored(0.3)] * 9, [scored(0.9)] * 9)
+    assert appeared.higher == 9
+    assert not score_shifts([scored(0.3)] * 9, [scored(0.2)] * 9)
+
+
+def test_each_of_a_few_values_is_judged_by_itself() -> None:
+    rng = np.random.default_rng(2)
+    decoder = ValueDecoder((Tensor("a", (1, 3), "float32"),), 0, Measure(0.5, "absolute"), NO_CLIP)
+    values = rng.normal(size=(30, 3)).astype(np.float32)
+    given = values + rng.normal(scale=0.05, size=values.shape) - np.array([0.0, 1.0, 0.1])
+    first, second = (
+        list(decoder.read(RawBatch(one.astype(np.float32)))) for one in (values, given)
+    )
+    (shift,) = score_shifts(first, second)
+    assert shift.place == 1
+    assert shift.median == pytest.approx(-2.0, abs=0.1)
