@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from selenium.webdriver.support.ui import WebDriverWait
 
+from edgeflare.record.folder_contents import write_atomically
 from graph_writer import GraphWriter
 
 if TYPE_CHECKING:
@@ -100,8 +101,8 @@ def test_a_finding_has_the_figures_of_explain_json(overlaid: Overlaid) -> None:
 
 def test_overlays_follow_the_explanations(copied: Overlaid, call: Call) -> None:
     seed_id, folder = copied.finding()["seed_id"], copied.folder()
-    (folder / "1-total.json").write_text("of an earlier explanation")
-    (folder / "5-margin-share.json").write_text("likewise")
+    write_atomically(folder / "1-total.json", b"of an earlier explanation")
+    write_atomically(folder / "5-margin-share.json", b"likewise")
     assert call("explain", copied.run, seed_id).code == 0
     assert results(folder / "1-total.json")
     assert not (folder / "5-margin-share.json").exists()  # there is no layer with a share

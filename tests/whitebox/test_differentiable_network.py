@@ -150,17 +150,18 @@ def test_operators_without_values_of_their_own_have_no_neurons(tmp_path: Path) -
 
 @pytest.mark.parametrize("constant", [False, True])
 def test_whatever_a_translation_raises_names_the_operator(tmp_path: Path, constant: bool) -> None:
-    """SOFTMAX without its options, of the input or of a constant."""
-    writer = GraphWriter()
-    ones = np.ones((1, 4), np.float32)
-    given = writer.tensor("input", (1, 4), "FLOAT32")
-    taken = writer.tensor("ones", (1, 4), "FLOAT32", data=ones) if constant else given
-    made = writer.tensor("made", (1, 4), "FLOAT32")
-    output = writer.tensor("output", (1, 4), "FLOAT32")
-    writer.operator("SOFTMAX", [taken], [made], None)
+    """MAX_POOL_2D with a padding that is not one of the two, of the input or of a constant."""
+    writer, shape = GraphWriter(), (1, 4, 4, 1)
+    ones = np.ones(shape, np.float32)
+    given = writer.tensor("input", shape, "FLOAT32")
+    taken = writer.tensor("ones", shape, "FLOAT32", data=ones) if constant else given
+    made = writer.tensor("made", shape, "FLOAT32")
+    output = writer.tensor("output", shape, "FLOAT32")
+    window = schema.Pool2DOptionsT(padding=2, strideH=1, strideW=1, filterHeight=1, filterWidth=1)
+    writer.operator("MAX_POOL_2D", [taken], [made], window)
     writer.operator("ADD", [given, made], [output], schema.AddOptionsT())
     path = writer.save(tmp_path / "damaged.tflite", [given], [output])
-    with pytest.raises(UserError, match="damaged: operator 0, SOFTMAX: KeyError: 'beta'"):
+    with pytest.raises(UserError, match="damaged: operator 0, MAX_POOL_2D: IndexError: tuple"):
         DifferentiableNetwork(Graph(path.read_bytes(), "damaged"))
 
 
