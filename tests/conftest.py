@@ -14,6 +14,7 @@ from hypothesis import settings
 
 from edgeflare.errors import UserError
 from longest_files import LONGEST_FILES
+from processor_times import ProcessorTimes
 
 if TYPE_CHECKING:
     from collections.abc import Generator
@@ -64,6 +65,7 @@ def pytest_xdist_auto_num_workers() -> Generator[None, int, int]:
 def pytest_configure(config: pytest.Config) -> None:
     """Let workers take files in the order of the items; xdist's begins with those of most tests."""
     config.option.loadscopereorder = False
+    config.pluginmanager.register(ProcessorTimes())
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
