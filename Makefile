@@ -2,19 +2,21 @@
 # A second one, .venv-old-board, is a board with tflite-runtime 2.14; the tests run the agent in it.
 
 PYTHON ?= python3
+PYTEST = .venv/bin/python -m pytest --numprocesses auto --dist loadfile
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help env demo test check lint protos clean
+.PHONY: help env demo test test-all check lint protos clean
 
 help:
-	@echo 'make demo    search the example pair on an emulated device, into runs/demo'
-	@echo 'make test    run the whole test suite'
-	@echo 'make check   the short run before a commit: make lint, and the fast tests that need nothing else'
-	@echo 'make lint    check style, types and the directions between the rooms'
-	@echo 'make env     make the environments only; PYTHON=python3.12 chooses another Python'
-	@echo 'make protos  write the Python code of agent.proto again'
-	@echo 'make clean   delete the environments, the caches and what was built; runs/ stays'
+	@echo 'make demo      search the example pair on an emulated device, into runs/demo'
+	@echo 'make test      run the tests that need nothing else'
+	@echo 'make test-all  run those that need more, such as QEMU, adb, OpenSSH, Ray and Chromium'
+	@echo 'make check     the short run before a commit: make lint, and the fast tests of make test'
+	@echo 'make lint      check style, types and the directions between the rooms'
+	@echo 'make env       make the environments only; PYTHON=python3.12 chooses another Python'
+	@echo 'make protos    write the Python code of agent.proto again'
+	@echo 'make clean     delete the environments, the caches and what was built; runs/ stays'
 
 env: .venv/.complete .venv-old-board/.complete
 
@@ -22,14 +24,17 @@ demo: .venv/.complete
 	.venv/bin/edgeflare search examples/fashion_lenet4 --device emulated-builtin \
 	    --limit 100 --fail-on none --out runs/demo --overwrite
 
-test: env
-	.venv/bin/python -m pytest --numprocesses auto --dist loadfile
+# What needs nothing beside .venv, on workers of which each takes one file after the other.
+test: .venv/.complete
+	$(PYTEST) -m 'not system'
 
-# What is not slow, and needs nothing beside the environment.
+# What needs more: emulators, phones, boards, Ray, a browser. It says what it skips, and why.
+test-all: env
+	$(PYTEST) -m system
+
+# What is not slow either.
 check: lint
-	.venv/bin/python -m pytest --numprocesses auto --dist loadfile \
-	    --hypothesis-profile short -m \
-	    'not (slow or adb or browser or bundle or fleet or gcc or gpu or labgrid or model_explorer or old_board or old_litert or openssl or qemu or shells or sshd or whitebox)'
+	$(PYTEST) -m 'not (slow or system)' --hypothesis-profile short
 
 lint: .venv/.complete
 	.venv/bin/ruff check .

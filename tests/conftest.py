@@ -69,8 +69,10 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark tests slow that search or start an agent, by their fixtures; put the longest first."""
+    """Mark tests by their fixtures and capabilities, and put the longest files first."""
     for item in items:
+        if CAPABILITY_MARKS.intersection(mark.name for mark in item.iter_markers()):
+            item.add_marker(pytest.mark.system)
         if SLOW_FIXTURES.intersection(getattr(item, "fixturenames", ())):
             item.add_marker(pytest.mark.slow)
     places = {ROOT / "tests" / name: place for place, name in enumerate(LONGEST_FILES)}

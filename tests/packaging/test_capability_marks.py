@@ -51,7 +51,7 @@ def test_ci_turns_skips_of_marked_tests_into_failures(
 ) -> None:
     shutil.copy(ROOT / "tests" / "conftest.py", tmp_path)
     support = ROOT / "tests" / "support"
-    settings = f"[pytest]\nmarkers = old_board\npythonpath = {support}\n"
+    settings = f"[pytest]\nmarkers =\n  system\n  old_board\npythonpath = {support}\n"
     (tmp_path / "pytest.ini").write_text(settings)
     (tmp_path / "test_suite.py").write_text(SUITE)
 

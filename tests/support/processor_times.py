@@ -11,7 +11,6 @@ from __future__ import annotations
 import os
 from collections import defaultdict
 from collections.abc import Generator
-from pathlib import Path
 from typing import Any
 
 import psutil
@@ -28,7 +27,7 @@ class ProcessorTimes:
     """Seconds by file and by fixture, in a worker; of all workers, in the process that shows them.
 
     Attributes:
-        files: seconds by a file's path below `tests`.
+        files: seconds by a file's path.
         fixtures: seconds by a fixture's name and the file that defines it.
 
     """
@@ -46,7 +45,7 @@ class ProcessorTimes:
         """Count for a file from the end of the one before to its own end."""
         result = yield
         if nextitem is None or nextitem.path != item.path:
-            self.files[_below_tests(item.path)] += self._lap()
+            self.files[item.nodeid.partition("::")[0]] += self._lap()
         return result
 
     @pytest.hookimpl(wrapper=True)
@@ -107,7 +106,3 @@ def _time_of(process: psutil.Process) -> float:
         return float(sum(process.cpu_times()[:4]))
     except psutil.Error:  # it has just ended, and counts among those that were waited for
         return 0.0
-
-
-def _below_tests(path: Path) -> str:
-    return path.relative_to(Path(__file__).parents[1]).as_posix()
