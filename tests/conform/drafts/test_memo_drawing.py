@@ -77,14 +77,11 @@ def test_a_diverse_mutant_takes_the_place_of_its_model_until_the_device_refuses_
     """Lines 8 to 11 of Algorithm 2."""
     mutated: list[Draft] = []
 
-    def next_cell(draft: Draft, context: MutationContext) -> Draft:
+    def noted(draft: Draft, context: MutationContext) -> Draft:
         mutated.append(draft)
-        cell = context.coverage.new_cells()[0]
-        node = drawn_node(cell, context.coverage, context.graphs, context.rng)
-        assert node is not None
-        return Draft((node,))
+        return next_cell(draft, context)
 
-    monkeypatch.setattr(memo_drawing, "MUTATIONS", {"NLA": next_cell})
+    monkeypatch.setattr(memo_drawing, "MUTATIONS", {"NLA": noted})
     source = _source([relu_chain([(2, 3)])])
     seed, one, two, three, four = source.ask(5)
     assert mutated == [seed, one, two, three]
@@ -94,6 +91,30 @@ def test_a_diverse_mutant_takes_the_place_of_its_model_until_the_device_refuses_
     source.tell([three, five], [refused(three), refused(five)])
     source.ask(1)
     assert mutated[-1] is two
+
+
+def test_a_seed_is_as_fit_as_equations_2_and_3_say(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The scores of its model and of its mutation, over how often they were selected, and one."""
+    seeds, chosen = [relu_chain([(2, 3)]), relu_chain([(4,)])], iter((0, 0, 3, 0))
+    seen: list[NDArray[np.float64]] = []
+
+    def selected(fitness: NDArray[np.float64], _last: int, _rng: np.random.Generator) -> int:
+        seen.append(fitness.reshape(2, 2))
+        return next(chosen)
+
+    def nothing(_draft: Draft, _context: MutationContext) -> None:
+        return None
+
+    monkeypatch.setattr(memo_drawing, "MUTATIONS", {"NLA": next_cell, "NaN": nothing})
+    source = _source(seeds, selected)
+    *_, last = source.ask(5)
+    assert seen[0].tolist() == [[0, 0], [0, 0]]
+    assert seen[1].tolist() == [[2 / 2, 1 / 1], [1 / 1, 0]]
+    assert seen[3].tolist() == [[4 / 3, 2 / 1], [2 / 1, 0 / 2]]
+    source.tell([last], [refused(last)])
+    chosen = iter((0,))
+    source.ask(1)
+    assert seen[4].tolist() == [[4 / 4, 2 / 1], [2 / 1, 0 / 2]]
 
 
 def test_a_mutant_that_covers_nothing_new_replaces_nothing(
@@ -129,6 +150,14 @@ def test_a_long_model_is_parted_into_seeds() -> None:
     assert [len(part.nodes) for part in parts] == [8, 8, 4]
     for part in parts:
         check_sound(part)
+
+
+def next_cell(_draft: Draft, context: MutationContext) -> Draft:
+    """A mutation that always covers something new."""
+    cell = context.coverage.new_cells()[0]
+    node = drawn_node(cell, context.coverage, context.graphs, context.rng)
+    assert node is not None
+    return Draft((node,))
 
 
 def _source(seeds: list[Draft], select: SeedSelection = metropolis_hastings) -> MemoDrawing:

@@ -76,6 +76,26 @@ def test_where_all_were_asked_differences_are_exact(facts: SurveyFacts) -> None:
             assert pair.parity[arm].low == pytest.approx(pair.parity[arm].high)
 
 
+def test_equal_odds_are_of_false_positives_too(facts: SurveyFacts) -> None:
+    """Where each label is met as often in all groups, and missed for another class in one."""
+    first = facts.groups == facts.group_names.index("a")
+    decisions = np.where(facts.classes == 2, np.where(first, 0, 1), facts.classes)
+    found = group_differences(
+        replace(facts, original_decision=decisions), whole_sample(facts), 0.95
+    )
+    assert found is not None
+    among = facts.labelled & (facts.cell > 0)
+    for pair in found.pairs[:2]:
+        other = facts.groups == facts.group_names.index(pair.other)
+        falsely = [
+            float((facts.classes[among & group & (facts.classes != label)] == 2).mean())
+            for group, label in ((first, 0), (other, 1))
+        ]
+        assert pair.odds is not None
+        assert pair.odds["original"].estimate == pytest.approx(max(falsely))
+        assert pair.odds["original"].label == falsely.index(max(falsely))
+
+
 def test_a_sample_gives_intervals_around_the_truth(facts: SurveyFacts) -> None:
     truth = group_differences(facts, whole_sample(facts), 0.95)
     sample = drawn_sample(facts, 0.3)
