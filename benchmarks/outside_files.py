@@ -85,9 +85,9 @@ def _run(name: str, options: argparse.Namespace, known: dict[int, dict[str, Any]
         usual = []
         for at in range(len(kind.commands)):
             ended = run_case(kind, right, place, None, 2 * at)
-            print(
-                f"{name}: {ended.called}: {ended.code} in {ended.seconds:.1f} s {ended.said[-300:]}"
-            )
+            if ended.code not in (0, 1):
+                sys.exit(f"{name}: the right file is refused, {ended.called}: {ended.said}")
+            print(f"{name}: {ended.called}: {ended.code} in {ended.seconds:.1f} s")
             usual.append(ended.seconds)
         for number in range(options.cases):
             if number in known:

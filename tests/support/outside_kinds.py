@@ -427,6 +427,7 @@ def _images(suffix: str, *quality: int) -> Callable[[Path], None]:
                 written = cv2.imencode(suffix, seeds["images"][at], quality)[1].tobytes()
                 (folder / "images" / f"{at}{suffix}").write_bytes(written)
 
+    make.__name__ = f"images-{suffix[1:]}"
     return make
 
 
@@ -435,8 +436,7 @@ def _arrays(folder: Path) -> None:
     _pair(folder)
     with np.load(folder / "pair" / "seeds.npz") as seeds:
         arrays = seeds["images"][:4].astype(np.float32).reshape(4, 28, 28)
-        small = {"images": seeds["images"][:40], "labels": seeds["labels"][:40]}
-        np.savez(folder / "seeds.npz", **small, targets=seeds["labels"][:40])
+        np.savez(folder / "seeds.npz", images=seeds["images"][:40], labels=seeds["labels"][:40])
     (folder / "arrays").mkdir()
     for at, one in enumerate(arrays):
         np.save(folder / "arrays" / f"{at}.npy", one)
@@ -644,7 +644,7 @@ KINDS: Final[Mapping[str, OutsideKind]] = {
         _arrays,
         "seeds.npz",
         "npz",
-        [(*_DRY, "--seeds", "seeds.npz"), _survey("--seeds", "seeds.npz", "--groups", "labels")],
+        [(*_DRY, "--seeds", "seeds.npz"), _survey("--inputs", "seeds.npz", "--groups", "labels")],
     ),
     "wav": OutsideKind(_sounds, "wav/one.wav", "wav", [(*_DRY, "--seeds", "wav")]),
     "flac": OutsideKind(_sounds, "flac/one.flac", "flac", [(*_DRY, "--seeds", "flac")]),
