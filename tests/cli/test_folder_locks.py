@@ -2,34 +2,73 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 import pytest
+from typer.main import get_group
 
+from edgeflare.cli.app import app
+from edgeflare.fleet.record.fleet_folder import FleetFolder
+from edgeflare.fleet.record.fleet_state import FleetState, PlaceState
 from edgeflare.record.folder_lock import lock_folder
 
 Call = Callable[..., Any]
 
-COMMANDS = {
-    "search": "search {example} --out {out}",
-    "search anew": "search {example} --out {run} --overwrite",
-    "search on": "search {example} {small} --out {run} --resume",
-    "all kernel sets": "search {example} --device emulated-all --out {out}",
-    "replay": "replay {other} --out {out}",
-    "merge": "merge {other} --out {out}",
-    "merge anew": "merge {other} --out {run} --overwrite",
-    "explain": "explain {run}",
-    "inspect": "inspect {run}",
-    "bench": "bench {example} --out {out}",
-    "rank": "rank {example} --compressed {biased} --out {out}",
-    "repair": "repair {other} --out {out}",
-    "survey": "survey {example} --out {out}",
-    "conform": "conform --out {out} --time-limit 5",
+WRITING: Mapping[str, tuple[str, ...]] = {
+    "search": (
+        "{example} --out {out}",
+        "{example} --out {run} --overwrite",
+        "{example} {small} --out {run} --resume",
+        "{example} --device emulated-all --out {out}",
+    ),
+    "replay": ("{other} --out {out}",),
+    "merge": ("{other} --out {out}", "{other} --out {run} --overwrite"),
+    "explain": ("{run}",),
+    "inspect": ("{run}",),
+    "bench": ("{example} --out {out}",),
+    "rank": ("{example} --compressed {biased} --out {out}",),
+    "repair": ("{other} --out {out}",),
+    "survey": (
+        "{example} --out {out}",
+        "{example} --conditions fog --show {run}/conditions.html",
+    ),
+    "conform": ("--out {out} --time-limit 5",),
+    "report": ("{run} --junit", "{run} --csv", "{run} --summary", "{run} --html --summary"),
+    "export": ("{run} {finding}", "{other} {finding} --out {run}/finding.zip"),
+    "compare": ("{run} {other} --figure {run}/nearness.svg",),
 }
+"""Command lines of each command that writes into folders of runs."""
+
+OTHERS: Mapping[str, str] = {
+    "fleet drain": "writes while a fleet's command holds the lock: see below",
+    **dict.fromkeys(("fleet status", "devices list", "devices show", "devices check"), "reads"),
+    **dict.fromkeys(("strategies", "doctor", "operators", "conditions"), "reads"),
+    "agent serve": "keeps models in the agent's own folder",
+    "agent bundle": "writes a file that the user names, and no list has it",
+    "agent install": "writes on the device",
+    "agent uninstall": "likewise",
+}
+"""All other commands, and why they need no lock."""
+
+LINES = [f"{command} {line}" for command, lines in WRITING.items() for line in lines]
+
+
+def commands_in(command: Any, name: str = "") -> Iterator[str]:
+    loaded = command.load() if hasattr(command, "load") else command
+    if not hasattr(loaded, "commands"):
+        yield name
+    for inner, one in getattr(loaded, "commands", {}).items():
+        yield from commands_in(one, f"{name} {inner}".strip())
+
+
+def test_each_command_is_tried_or_needs_no_lock() -> None:
+    assert not WRITING.keys() & OTHERS.keys()
+    assert {*WRITING, *OTHERS} == {*commands_in(get_group(app))}
 
 
 def content(folder: Path) -> dict[str, bytes]:
@@ -40,28 +79,42 @@ def content(folder: Path) -> dict[str, bytes]:
     }
 
 
+@pytest.fixture
+def run(finished: Any, tmp_path: Path) -> Path:
+    """A finished run, for the test to lock."""
+    return Path(shutil.copytree(finished.folder, tmp_path / "run"))
+
+
+@pytest.fixture(scope="module")
+def finding(finished: Any) -> str:
+    """A finding of the run, by its seed."""
+    document = json.loads((finished.folder / "run.json").read_bytes())
+    return str(document["findings"][0]["seed_id"])
+
+
+@pytest.fixture
+def named(
+    run: Path, finished: Any, finding: str, example: Path, biased: Path, tmp_path: Path
+) -> dict[str, str]:
+    """What command lines name."""
+    (tmp_path / "out").mkdir()
+    paths = {"run": run, "out": tmp_path / "out", "other": finished.folder}
+    paths |= {"example": example, "biased": biased}
+    return {"finding": finding, **{name: str(path) for name, path in paths.items()}}
+
+
 @pytest.mark.slow
 @pytest.mark.whitebox
-@pytest.mark.parametrize("words", COMMANDS.values(), ids=COMMANDS)
+@pytest.mark.parametrize("line", LINES)
 def test_a_folder_that_is_being_worked_on_stays_as_it_is(
-    words: str,
-    finished: Any,
-    example: Path,
-    biased: Path,
-    small: tuple[str, ...],
-    tmp_path: Path,
-    call: Call,
+    line: str, named: dict[str, str], small: tuple[str, ...], tmp_path: Path, call: Call
 ) -> None:
-    run, out = tmp_path / "run", tmp_path / "out"
-    shutil.copytree(finished.folder, run)
-    out.mkdir()
-    names = {"example": example, "biased": biased, "run": run, "out": out, "other": finished.folder}
     said = [
-        one.format(**names)
-        for word in words.split()
+        one.format(**named)
+        for word in line.split()
         for one in (small if word == "{small}" else (word,))
     ]
-    locks = [lock_folder(folder) for folder in (run, out)]
+    locks = [lock_folder(Path(named[name])) for name in ("run", "out")]
     before = content(tmp_path)
     try:
         answer = call(*said)
@@ -71,3 +124,41 @@ def test_a_folder_that_is_being_worked_on_stays_as_it_is(
     assert answer.code == 2, answer.err
     assert "is being worked on by another process: wait until" in answer.err
     assert content(tmp_path) == before
+
+
+@pytest.mark.slow
+def test_a_run_that_is_being_worked_on_may_be_watched(
+    run: Path, finished: Any, finding: str, tmp_path: Path, call: Call
+) -> None:
+    before = content(run)
+    lock = lock_folder(run)
+    try:
+        assert call("report", run).code == 0
+        assert call("report", run, "--json").code == 0
+        assert call("compare", run, finished.folder).code == 0
+        assert call("export", run, finding, "--out", tmp_path / "finding.zip").code == 0
+        assert content(run) == before
+        assert call("report", run, "--html").code == 0
+    finally:
+        os.close(lock)
+    now = content(run)
+    assert now.pop("report.html")
+    assert now.pop("contents.jsonl").startswith(before.pop("contents.jsonl"))
+    assert now == before
+
+
+def test_a_fleet_that_works_is_told_of_hosts_that_get_nothing_more(
+    tmp_path: Path, call: Call
+) -> None:
+    folder = FleetFolder.beside(tmp_path / "run")
+    with folder.claim("campaign", resume=False, overwrite=False):
+        folder.begin("campaign")
+        places = [PlaceState(f"{host}: one", host) for host in ("first", "second")]
+        folder.show(FleetState("campaign", places=places))
+        for words, drained in (
+            (("first",), ["first"]),
+            (("second",), ["first", "second"]),
+            (("first", "--undo"), ["second"]),
+        ):
+            assert call("fleet", "drain", tmp_path / "run", *words).code == 0
+            assert folder.drained(["first", "second"]) == drained

@@ -84,7 +84,7 @@ def on_fleet(searched: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
         folder.keep_unit(name, archived, ending)
         folder.keep_backup(name, archived)
     folder.keep_parts({"unit-0000": SeedIds.read("0:3"), "unit-0001": SeedIds.read("3:7")})
-    folder.keep_drained(["host"])
+    folder.drain("host")
     folder.show(FleetState("campaign"))
     return folder.path
 
@@ -203,7 +203,7 @@ def test_the_work_of_a_fleet(on_fleet: Path, call_safely: Call, tmp_path: Path) 
             folder.is_of("campaign")
             folder.claim("campaign", resume=True, overwrite=False).close()
         for read in (
-            *(folder.kept_parts, folder.attempts_before, folder.drained),
+            *(folder.kept_parts, folder.attempts_before, lambda: folder.drained(["host"])),
             lambda: [folder.ending(name) for name in ("unit-0000", "unit-0001")],
             lambda: [folder.backup(name) for name in ("unit-0000", "unit-0001")],
             lambda: folder.output.require_unchanged([path.parent / "run"]),

@@ -186,7 +186,7 @@ def test_failures_that_are_not_in_a_row_are_forgiven(tmp_path: Path) -> None:
 def test_a_drained_host_gets_nothing_new(tmp_path: Path) -> None:
     engine = EngineInMemory(lambda one: ended(0, one))
     runs = units_runs(tmp_path, engine)
-    runs.folder.keep_drained(["host0"])
+    runs.folder.drain("host0")
     assert runs.run(UNITS)
     assert {one.place.host for one in engine.begun} == {"host1"}
     assert runs.state.drained == ["host0"]
@@ -218,7 +218,8 @@ def test_without_a_place_it_ends_with_the_reason(
 
 def test_with_all_hosts_drained_it_ends_likewise(tmp_path: Path) -> None:
     runs = units_runs(tmp_path, EngineInMemory(lambda one: ended(0, one)))
-    runs.folder.keep_drained(["host0", "host1"])
+    runs.folder.drain("host0")
+    runs.folder.drain("host1")
     with pytest.raises(InfrastructureError, match="all hosts are drained"):
         runs.run(UNITS)
 
@@ -377,7 +378,7 @@ def test_devices_of_drained_hosts_are_no_others(tmp_path: Path) -> None:
     engine = EngineInMemory(lambda one: ended(3 if one.order.unit in bad else 0, one, "bad"))
     runs = units_runs(tmp_path, engine)
     runs.places = (PLACES[0], PLACES[-1])
-    runs.folder.keep_drained([PLACES[-1].host])
+    runs.folder.drain(PLACES[-1].host)
     with pytest.raises(InfrastructureError):
         runs.run(units_of(20, 1))
     assert Counter(unit.status for unit in runs.state.units)["done"] == 18

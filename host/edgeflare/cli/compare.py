@@ -15,6 +15,7 @@ from rich.table import Table
 from edgeflare.cli.completion import complete_run
 from edgeflare.cli.console import Console
 from edgeflare.errors import UserError
+from edgeflare.record.folder import file_written
 from edgeflare.replay.run_comparison import ComparedRun, RunComparison
 from edgeflare.replay.run_comparison import compare as set_side_by_side
 from edgeflare.report.entry_names import last_parts, with_article
@@ -55,7 +56,8 @@ def compare(runs: Runs, as_json: AsJson = False, figure: Figure = None) -> None:
     _require_no_survey(documents)
     comparison = set_side_by_side(documents)
     if figure is not None:
-        draw_nearness(documents, figure)
+        with file_written(figure):
+            draw_nearness(documents, figure)
     if as_json:
         typer.echo(json.dumps(comparison.to_json(), indent=1))
         return

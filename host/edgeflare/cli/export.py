@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Annotated
 
@@ -17,6 +18,7 @@ from edgeflare.conform.record.conform_file import holds_conformance, read_confor
 from edgeflare.diagnose.explain_document import load_explanations
 from edgeflare.errors import InfrastructureError, UserError
 from edgeflare.models.pair_interface import PairInterface
+from edgeflare.record.folder import file_written, written
 from edgeflare.replay.past_run import PastRun, seed_id_of
 from edgeflare.replay.reproduction_archive import SCRIPT, require_scriptable
 from edgeflare.replay.reproduction_archive import export as write_reproduction
@@ -41,6 +43,7 @@ NoModels = Annotated[
 
 
 def export(
+    context: typer.Context,
     run: Run,
     finding: Finding,
     out: Out = None,
@@ -64,6 +67,7 @@ def export(
     if holds_conformance(directory):
         moved = {"--original": original, "--compressed": compressed, "--function": function}
         refuse_options_of_searches({"--no-models": no_models, **moved}, run)
+        context.with_resource(_writable(directory, out))
         _export_operator(directory, finding, out)
         return
     past = PastRun.open(run)
@@ -71,6 +75,7 @@ def export(
     if seed_id is None:
         raise UserError(f"{finding} is no finding: name it by its seed's id, or by its file")
     require_scriptable(PairInterface.from_json(past.header.pair))
+    context.with_resource(_writable(past.directory, out))
     path = out or run / f"finding-{seed_id}.zip"
     pair = past.pair(original, compressed, functions=function or ())
     fingerprint = past.header.pair["fingerprint"]
@@ -86,6 +91,16 @@ def export(
         what = f"{made.operator['name']} (operator {made.operator['operator']})"
         typer.echo(printable(f"operator.tflite is {what}: {made.operator['what']}"))
     typer.echo(f"{len(made.files)} files; unpack it, and type: python {SCRIPT}")
+
+
+def _writable(directory: RunDirectory, out: Path | None) -> AbstractContextManager[None]:
+    """Return what keeps other processes from writing the folder that the zip is put into.
+
+    Raises:
+        UserError: another process works on it.
+
+    """
+    return written(directory.path) if out is None else file_written(out)
 
 
 def _export_operator(directory: RunDirectory, finding: str, out: Path | None) -> None:

@@ -68,8 +68,10 @@ def drain(run: FleetRun, host: HostName, undo: Undo = False) -> None:
         raise UserError(
             f"no host {host} in {folder.path}{suggestion(host, known)}: it has {', '.join(known)}"
         )
-    drained = folder.drained()
-    folder.keep_drained(drained - {host} if undo else drained | {host})
+    if undo:
+        folder.undrain(host)
+    else:
+        folder.drain(host)
     later = "" if is_locked(folder.path) else f", once the command goes on{_resumed(folder)}"
     said = f"{host} gets {'work again' if undo else 'no further work'}{later}"
     Console().print(escape(printable(said)))

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Collection
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Final
 
 import typer
 
@@ -15,7 +16,9 @@ from edgeflare.cli.reported import Reported, extra_needed
 from edgeflare.cli.warning import unless_damaged
 from edgeflare.conform.record.conform_file import holds_conformance
 from edgeflare.errors import InfrastructureError, UserError
+from edgeflare.record.folder import written
 from edgeflare.record.folder_contents import write_atomically
+from edgeflare.record.folder_lock import is_locked
 from edgeflare.repair.repair_file import holds_repair
 from edgeflare.report.csv_table import csv_table
 from edgeflare.report.junit_xml import junit_xml
@@ -78,7 +81,12 @@ AsJson = Annotated[
 ]
 
 
+_TO_WATCH: Final = frozenset({"--html"})
+"""Switches of files that may be written while another command works on the run."""
+
+
 def report(
+    context: typer.Context,
     run: Run,
     html: Html = False,
     junit: JUnit = False,
@@ -91,13 +99,12 @@ def report(
     """Show what a run found, also a search or a survey that was cut off, or what a repair did.
 
     With a switch, files are written instead. `--html` needs the extra `report`. `--json` prints the
-    document itself.
+    document itself. While another command works on the run, it shows what there is so far, and
+    `--html` alone writes its page: other files are of a run that nobody works on.
 
     Exit codes: 0 shown or written, whatever deviates; 2 the command has to be corrected; 3 a disk
     failed.
     """
-    directory = RunDirectory(run)
-    reported = _reported(directory)
     switches = {
         "--html": html,
         "--junit": junit,
@@ -108,6 +115,9 @@ def report(
     chosen = [name for name, given in switches.items() if given]
     if as_json and chosen:
         raise UserError("--json prints, and the other switches write files: give --json alone")
+    if chosen and run.is_dir() and not _watches(chosen, run):
+        context.with_resource(written(run))
+    reported = _reported(RunDirectory(run))
     for name in chosen:
         reported.require(name, run)
     if as_json:
@@ -117,6 +127,15 @@ def report(
     wanted = {file: make() for file, make in (reported.files[name] for name in chosen)}
     for file, data in wanted.items():
         _write(run / file, data)
+
+
+def _watches(switches: Collection[str], run: Path) -> bool:
+    """Tell whether nothing but what may be written then is, and another command works on the run.
+
+    A page is looked at and made again. JUnit, CSV and the summary are taken for the result by
+    programs that cannot see that it is half of one.
+    """
+    return _TO_WATCH.issuperset(switches) and is_locked(run)
 
 
 SURVEYED = "survey"

@@ -34,6 +34,7 @@ from edgeflare.errors import UserError
 from edgeflare.models.ensemble_choice import read_ensemble
 from edgeflare.models.pair import load_pair
 from edgeflare.outside_text import json_value
+from edgeflare.record.folder import file_written
 from edgeflare.report.run_terminal import heading
 from edgeflare.run.run_directory import SURVEY_DOCUMENT
 from edgeflare.run.run_document import RunDocument
@@ -126,7 +127,8 @@ def survey(
     loaded = load_pair(pair, given, decided, "--inputs")
     chosen = chosen_conditions(loaded.interface.domain_name, conditions, at)
     if show is not None:
-        show_conditions(show, loaded, chosen, rng_seed, own_inputs=inputs is not None)
+        with file_written(show):
+            show_conditions(show, loaded, chosen, rng_seed, own_inputs=inputs is not None)
         Console().print(str(show), markup=False, highlight=False, soft_wrap=True)
         return 0
     earlier = None if baseline is None else load_baseline(baseline, baseline_lies_at)

@@ -180,7 +180,7 @@ class UnitRuns:
     def _begin_attempts(self) -> None:
         """Begin an attempt on each device that is free, as long as units wait."""
         busy = {one.place for one in self._under_way.values()}
-        self.state.drained = sorted(self.folder.drained())
+        self.state.drained = self.folder.drained(place.host for place in self.places)
         for place, shown in zip(self.places, self.state.places, strict=True):
             shown.away = not self.engine.is_up(place)
         usable = [place for place, _ in self._usable()]

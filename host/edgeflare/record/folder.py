@@ -32,6 +32,7 @@ from edgeflare.record.folder_contents import (
     list_as,
     list_file,
     list_replaced_by,
+    listed_by,
     present,
     read_contents,
     sha256_of,
@@ -271,6 +272,22 @@ def written(path: Path) -> Iterator[None]:
     """
     with locked(path):
         mend(path)
+        yield
+
+
+@contextmanager
+def file_written(path: Path) -> Iterator[None]:
+    """Keep every other process from writing the folder of ours that a file is put into, if any.
+
+    Args:
+        path: of the file, which its user has named.
+
+    Raises:
+        UserError: another process works on that folder.
+
+    """
+    folder = listed_by(path.absolute())
+    with contextlib.nullcontext() if folder is None else written(folder):
         yield
 
 

@@ -309,7 +309,7 @@ def write_atomically(path: Path, data: bytes) -> None:
 def _write_atomically(path: Path, data: bytes) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     unfinished = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
-    folder = None if path.name == LIST else _listed_by(path.absolute())
+    folder = None if path.name == LIST else listed_by(path.absolute())
     if folder is not None:
         name, digest = path.absolute().relative_to(folder), hashlib.sha256(data).hexdigest()
         contents = _require_ours(folder, path, name.as_posix())
@@ -382,7 +382,7 @@ def _is_unchanged(path: Path, sha256: str, known: Collection[str]) -> bool:
     return sha256 in known and path.exists() and sha256_of(path) == sha256
 
 
-def _listed_by(path: Path) -> Path | None:
+def listed_by(path: Path) -> Path | None:
     """Return the folder whose list a file belongs in: the nearest that has one."""
     for folder in path.parents:
         file = folder / LIST

@@ -7,6 +7,7 @@ import json
 import shutil
 import zipfile
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -278,6 +279,21 @@ def test_an_ending_of_other_values_is_none(tmp_path: Path, ending: str) -> None:
     (folder.path / "done").mkdir()
     (folder.path / "done" / "one.json").write_bytes(ending.encode(errors="surrogatepass"))
     assert folder.ending("one") is None
+
+
+def test_no_host_that_is_drained_is_forgotten_for_another_of_that_moment(tmp_path: Path) -> None:
+    """The command that works on the fleet holds the lock of the folder by then."""
+    folder = FleetFolder(tmp_path / "r.fleet")
+    hosts = ["..", "a/b", "\nc", *map(str, range(40))]
+    with folder.claim("c", resume=False, overwrite=False), ThreadPoolExecutor(8) as several:
+        folder.begin("c")
+        list(several.map(folder.drain, hosts))
+        assert folder.drained([*hosts, "other"]) == sorted(hosts)
+        list(several.map(folder.undrain, hosts[1:]))
+        assert folder.drained(hosts) == [".."]
+        folder.begin("c")
+        assert folder.drained(hosts) == []
+    assert sorted(one.name for one in tmp_path.iterdir()) == ["r.fleet"]
 
 
 def work_of(folder: Path, campaign: str, said: bytes, **how: bool) -> None:

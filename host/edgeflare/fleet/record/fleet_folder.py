@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import io
 import json
 import os
@@ -20,7 +21,7 @@ from edgeflare.fleet.record.fleet_state import AttemptState, FleetState
 from edgeflare.fleet.work.folder_archive import unpack_folder
 from edgeflare.fleet.work.local_disk import require_local_disk
 from edgeflare.outside_text import json_value
-from edgeflare.record.folder import ClaimedFolder, FolderKind, is_free
+from edgeflare.record.folder import ClaimedFolder, FolderKind, is_free, remove_files
 from edgeflare.record.folder_contents import (
     FOLDER,
     LIST,
@@ -260,16 +261,21 @@ class FleetFolder:
         """Keep what an attempt said."""
         write_atomically(self._of_unit("logs", name, f"-{number}.txt"), said.encode())
 
-    def drained(self) -> frozenset[str]:
-        """Return the hosts that get no further work, as somebody asked."""
-        try:
-            return frozenset(self._read(DRAINED).decode().split("\n")) - {""}
-        except (OSError, UserError, UnicodeDecodeError):
-            return frozenset()
+    def drained(self, hosts: Iterable[str]) -> list[str]:
+        """Return those of some hosts that get no further work, as somebody asked, sorted."""
+        return sorted(host for host in set(hosts) if (self.path / _drained_name(host)).is_file())
 
-    def keep_drained(self, hosts: Iterable[str]) -> None:
-        """Keep which hosts get no further work; whoever works on the fleet looks every moment."""
-        write_atomically(self.path / DRAINED, "\n".join(sorted(hosts)).encode())
+    def drain(self, host: str) -> None:
+        """Give a host no further work; whoever works on the fleet looks every moment.
+
+        The folder is locked by then, so each host has a file of its own, which no other command
+        reads to write it again.
+        """
+        write_atomically(self.path / _drained_name(host), f"{host}\n".encode())
+
+    def undrain(self, host: str) -> None:
+        """Give a host work again."""
+        remove_files(self.path, _drained_name(host))
 
     def shown(self) -> FleetState:
         """Return the state that was shown last.
@@ -310,3 +316,8 @@ class FleetFolder:
         """Write what people see of the state."""
         write_atomically(self.path / STATE, json.dumps(state.to_json(), indent=1).encode())
         write_atomically(self.path / PAGE, fleet_page(state).encode())
+
+
+def _drained_name(host: str) -> str:
+    """Return the name of the file that is there of a drained host, whatever that is called."""
+    return f"{DRAINED}/{hashlib.sha256(host.encode()).hexdigest()[:16]}"

@@ -9,7 +9,7 @@ from pathlib import Path
 from edgeflare.campaign.plan_defaults import TWIN_KERNELS
 from edgeflare.conditions.condition_choice import ChosenCondition
 from edgeflare.core.seed_choice import SeedChoice
-from edgeflare.errors import UserError
+from edgeflare.errors import InfrastructureError, UserError
 from edgeflare.models.compressed_model import open_compressed
 from edgeflare.models.folded_pair import with_shapes_folded
 from edgeflare.models.model_inputs import ModelInputs
@@ -39,7 +39,8 @@ def show_conditions(
         own_inputs: whether the inputs were named, and are not the pair's seeds.
 
     Raises:
-        UserError: the file cannot be written, there are no conditions, or the inputs do not fit.
+        UserError: the path is none for it, there are no conditions, or the inputs do not fit.
+        InfrastructureError: the file cannot be written.
 
     """
     if path.suffix.lower() != ".html":
@@ -59,4 +60,4 @@ def show_conditions(
     try:
         write_contact_sheet(path, pair.interface.domain, shown, chosen, rng_seed)
     except OSError as error:
-        raise UserError(f"--show {path} cannot be written: {error.strerror}") from None
+        raise InfrastructureError(f"--show {path} cannot be written: {error.strerror}") from None
