@@ -302,8 +302,9 @@ class PastRun:
         try:
             return self.directory.read(name)
         except OSError as error:
-            path = self.directory.path / name
-            raise UserError(f"{path} cannot be read: {error.strerror}") from None
+            raise UserError(
+                f"{self.directory.path / name} cannot be read: {error.strerror}"
+            ) from None
 
 
 def _seed_id(entry: Finding) -> int:
