@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import struct
-import tracemalloc
 from collections.abc import Callable
 from pathlib import Path
 from random import Random
@@ -130,73 +128,6 @@ def test_a_table_that_is_filled_writes_no_tensor() -> None:
 
     read = read_model(edited(filling))
     assert list(read.subgraphs[0].operators[-1].outputs) == []
-
-
-def test_many_small_operators_have_room() -> None:
-    def chained(model: Any, graph: Any) -> None:
-        code = schema.OperatorCodeT()
-        code.builtinCode = code.deprecatedBuiltinCode = schema.BuiltinOperator.ADD
-        model.operatorCodes, model.signatureDefs, model.metadata = [code], [], []
-        model.buffers = [schema.BufferT() for _ in range(4001)]
-        graph.tensors, graph.operators = [schema.TensorT() for _ in range(4001)], []
-        graph.inputs, graph.outputs = [0], [4000]
-        for at, tensor in enumerate(graph.tensors):
-            tensor.name, tensor.shape, tensor.buffer = b"%d" % at, [1, 4], at
-        for at in range(4000):
-            one = schema.OperatorT()
-            one.inputs, one.outputs = [at, at], [at + 1]
-            graph.operators.append(one)
-
-    assert len(read_model(edited(chained)).subgraphs[0].operators) == 4000
-
-
-def sharing(tensors: int, text: int = 0, dimensions: int = 0) -> bytes:
-    """A file whose vector of tensors names one tensor many times, which has a long name."""
-    builder = flatbuffers.Builder(1024)
-    name = builder.CreateString(b"n" * text)
-    shape = builder.CreateNumpyVector(np.ones(dimensions, np.int32))
-    schema.TensorStart(builder)
-    schema.TensorAddShape(builder, shape)
-    schema.TensorAddName(builder, name)
-    tensor = schema.TensorEnd(builder)
-    schema.SubGraphStartTensorsVector(builder, tensors)
-    for _ in range(tensors):
-        builder.PrependUOffsetTRelative(tensor)
-    vector = builder.EndVector()
-    schema.SubGraphStart(builder)
-    schema.SubGraphAddTensors(builder, vector)
-    graph = schema.SubGraphEnd(builder)
-    schema.ModelStartSubgraphsVector(builder, 1)
-    builder.PrependUOffsetTRelative(graph)
-    graphs = builder.EndVector()
-    schema.ModelStart(builder)
-    schema.ModelAddSubgraphs(builder, graphs)
-    builder.Finish(schema.ModelEnd(builder), file_identifier=b"TFL3")
-    return bytes(builder.Output())
-
-
-def test_tables_and_texts_that_are_shared_are_counted(refusal: Callable[..., str]) -> None:
-    assert len(read_model(sharing(3)).subgraphs[0].tensors) == 3
-    for many in (sharing(100_000), sharing(200_000) + bytes(8_000_000), sharing(900, 0, 9000)):
-        assert "more tables or numbers than it has room for" in refusal(read_model, many)
-    assert len(read_model(sharing(40_000) + bytes(1_400_000)).subgraphs[0].tensors) == 40_000
-    assert "it repeats its texts" in refusal(read_model, sharing(900, 100_000))
-
-
-def test_a_file_is_read_without_a_copy_of_it() -> None:
-    content = sharing(3) + bytes(2**25)
-    tracemalloc.start()
-    read_model(content)
-    peak = tracemalloc.get_traced_memory()[1]
-    tracemalloc.stop()
-    assert peak < 2**23
-
-
-def test_a_vector_that_claims_more_than_the_file_is_refused(refusal: Callable[..., str]) -> None:
-    content = bytearray(sharing(3))
-    at = content.rindex(struct.pack("<I", 3))
-    content[at : at + 4] = b"\xff\xff\xff\xff"
-    assert "cannot be read" in refusal(read_model, bytes(content))
 
 
 def test_graphs_that_call_each_other_in_many_ways_come_to_an_end() -> None:

@@ -80,6 +80,21 @@ def test_a_file_that_is_cut_off_is_refused(kept: float, refusal: Callable[..., s
     assert message.startswith("big.tflite: the file is cut off")
 
 
+def test_constants_that_share_a_place_many_times_are_refused(refusal: Callable[..., str]) -> None:
+    """What is written of such a file has each of them, and would be as much longer."""
+
+    def sharing(buffers: int) -> bytes:
+        model = read_model(CONTENT)
+        for buffer in model.buffers[:buffers]:
+            buffer.data, buffer.offset, buffer.size = None, 16, len(CONTENT)
+        builder = schema.flatbuffers.Builder(1024)
+        builder.Finish(model.Pack(builder), file_identifier=b"TFL3")
+        return bytes(builder.Output()) + bytes(len(CONTENT))
+
+    assert len(read_model(sharing(3)).buffers) == BUFFERS
+    assert "repeats what lies behind" in refusal(read_model, sharing(10))
+
+
 def test_an_input_that_no_operator_reads_is_named(tmp_path: Path) -> None:
     step = write_state_model(tmp_path / "step.tflite", "FLOAT32").read_bytes()
     assert unread_inputs(read_model(step)) == ()

@@ -26,12 +26,7 @@ _READERS: Mapping[str, frozenset[str]] = {
 _UNPACKING = frozenset({"GetRootAs", "GetRootAsModel", "InitFromPackedBuf", "InitFromObj"})
 """Methods of flatbuffers that unpack a model without a look at its structure."""
 
-_OF_MODELS = frozenset(
-    {
-        "host/edgeflare/models/in_place_edit.py",  # of a file that was read before
-        "host/edgeflare/models/tflite_file.py",
-    }
-)
+_OF_MODELS = frozenset({"host/edgeflare/models/in_place_edit.py"})  # of a file that was read before
 
 _OF_OURS = frozenset(
     {

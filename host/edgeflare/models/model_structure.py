@@ -1,9 +1,8 @@
 """The structure of a `.tflite` file, checked before anything relies on it.
 
-A file may be a stranger's. A flatbuffer's tables may be shared, so a small file can unpack to any
-number of objects; indexes may lead anywhere, and shapes may claim terabytes. Runtimes refuse such
-files when they load them. What runtimes ignore, such as the options of another operator, is taken
-as absent.
+A file may be a stranger's: indexes may lead anywhere, and shapes may claim terabytes. Runtimes
+refuse such files when they load them. What runtimes ignore, such as the options of another
+operator, is taken as absent.
 """
 
 from __future__ import annotations
@@ -14,22 +13,19 @@ from typing import Any, Final, NoReturn
 
 import numpy as np
 from ai_edge_litert import schema_py_generated as schema
+from numpy.typing import NDArray
 
-_MOST_OBJECTS: Final = 2**17
-"""Tensors, operators and the like of a file: those of forty thousand layers, and ten seconds."""
-
-_LEAST_BYTES: Final = 32
-"""Of a file for each of them: an entry in a vector, a table, and the vectors that it names."""
-
-_LEAST_BYTES_OF_BUFFER: Final = 8
-"""An entry in a vector, and a table: converters give each tensor a buffer, most of them empty."""
-
-_BYTES_OF_NUMBER: Final = 4
-"""In a shape, and in the list of the tensors that an operator reads."""
-
-_FEW_OBJECTS: Final = 1000
 _MOST_VALUES: Final = 2**29
 """Of a tensor: 2 GiB of float32, as much as a flatbuffer holds."""
+
+_MOST_DIMENSIONS: Final = 32
+"""Of a tensor; runtimes have kernels for six, and numpy 1 has arrays of no more than these."""
+
+_ABSENT: Final = -1
+"""The index of a tensor that an operator does without."""
+
+_FEW_NUMBERS: Final = 32
+"""Of a vector, below which a list is faster than what numpy does."""
 
 CALLED: Final = (
     *("thenSubgraphIndex", "elseSubgraphIndex", "condSubgraphIndex", "bodySubgraphIndex"),
@@ -110,79 +106,6 @@ def options_class(operator: str) -> str | None:
     return _SHARED_OPTIONS.get(operator) or _OPTION_CLASSES.get(by_name)
 
 
-def require_countable(model: Any, size: int) -> None:
-    """Refuse a file that has more tables than it has room for, before they are unpacked.
-
-    Args:
-        model: a `Model` of the schema, of which nothing is unpacked.
-        size: of the file, in bytes.
-
-    Raises:
-        ValueError: says what it has.
-
-    """
-    buffers = model.BuffersLength()
-    _spent(min(_MOST_OBJECTS, _FEW_OBJECTS + size // _LEAST_BYTES_OF_BUFFER), (buffers,))
-    left = max(0, size - _LEAST_BYTES_OF_BUFFER * buffers)
-    room = min(_MOST_OBJECTS, _FEW_OBJECTS + left // _LEAST_BYTES)
-    counts = (
-        *(model.SubgraphsLength(), model.OperatorCodesLength()),
-        *(model.MetadataLength(), model.SignatureDefsLength()),
-        *(_length(model, name) for name in ("ExternalBufferGroups", "ExternalBuffers")),
-    )
-    room = _spent(room, counts)
-    for at in range(model.SignatureDefsLength()):
-        signature = model.SignatureDefs(at)
-        room = _spent(room, (signature.InputsLength(), signature.OutputsLength()))
-    graphs = [model.Subgraphs(at) for at in range(model.SubgraphsLength())]
-    for graph in graphs:
-        room = _spent(room, (graph.TensorsLength(), graph.OperatorsLength()))
-    numbers = _FEW_OBJECTS + size // _BYTES_OF_NUMBER
-    for graph in graphs:
-        for at in range(graph.OperatorsLength()):
-            one = graph.Operators(at)
-            lengths = (one.InputsLength(), one.OutputsLength(), one.IntermediatesLength())
-            numbers = _spent(numbers, lengths)
-        for at in range(graph.TensorsLength()):
-            tensor = graph.Tensors(at)
-            numbers = _spent(numbers, (tensor.ShapeLength(), tensor.ShapeSignatureLength()))
-            sparsity = tensor.Sparsity()
-            levels = 0 if sparsity is None else sparsity.DimMetadataLength()
-            room = _spent(room, (tensor.VariantTensorsLength(), levels))
-
-
-def _length(table: Any, name: str) -> int:
-    """Return the length of a vector that not every version of the schema has."""
-    return int(getattr(table, f"{name}Length", int)())
-
-
-def _spent(room: int, counts: Sequence[int]) -> int:
-    room -= sum(counts)
-    if room < 0:
-        raise ValueError("it claims more tables or numbers than it has room for")
-    return room
-
-
-class MeteredFile(np.ndarray[Any, np.dtype[np.uint8]]):
-    """A file whose texts are copied no more often than a whole file has room for.
-
-    It is a view of the file's bytes, `np.frombuffer(content, np.uint8).view(MeteredFile)`, since
-    flatbuffers asks for a buffer, and a file of hundreds of megabytes is not to be copied for that.
-    """
-
-    _copied = 0
-
-    def __getitem__(self, key: Any) -> Any:
-        """Return a byte or a part as `bytes` does; flatbuffers takes a text as a part."""
-        part = self.data[key]
-        if not isinstance(part, memoryview):
-            return part
-        self._copied += len(part)
-        if self._copied > _FEW_OBJECTS + 2 * len(self):
-            raise ValueError("it repeats its texts")
-        return part.tobytes()
-
-
 def require_structure(model: Any) -> None:
     """Refuse a model in which an index leads nowhere, or a size or number is that of no model.
 
@@ -204,8 +127,9 @@ def require_structure(model: Any) -> None:
     if not model.subgraphs:
         _refuse("it has no graph")
     model.buffers = model.buffers or [schema.BufferT()]
+    names = ["CUSTOM" if one.customCode else operator_name(one) for one in model.operatorCodes]
     for at, graph in enumerate(model.subgraphs):
-        _require_graph(model, graph, f" of graph {at}" if at else "")
+        _require_graph(model, graph, names, f" of graph {at}" if at else "")
     for entry in model.metadata or []:
         _require_within([entry.buffer], len(model.buffers), "an entry of its metadata")
     for signature in model.signatureDefs or []:
@@ -222,12 +146,11 @@ def _parts(model: Any) -> Iterable[tuple[Any, tuple[str, ...]]]:
         yield signature, ("inputs", "outputs")
 
 
-def _require_graph(model: Any, graph: Any, of: str) -> None:
-    names = ["CUSTOM" if one.customCode else operator_name(one) for one in model.operatorCodes]
+def _require_graph(model: Any, graph: Any, names: Sequence[str], of: str) -> None:
     for number, tensor in enumerate(graph.tensors):
         _require_tensor(tensor, f"tensor {number}{of}", len(model.buffers))
-    ends = (*graph.inputs, *graph.outputs)
-    _require_within(ends, len(graph.tensors), f"an input or output{of}")
+    for ends in (graph.inputs, graph.outputs):
+        _require_within(ends, len(graph.tensors), f"an input or output{of}")
     for number, one in enumerate(graph.operators):
         if not 0 <= one.opcodeIndex < len(names):
             _refuse(f"operator {number}{of} is none of its table")
@@ -243,7 +166,11 @@ def _require_graph(model: Any, graph: Any, of: str) -> None:
 def _require_tensor(tensor: Any, called: str, buffers: int) -> None:
     if not 0 <= tensor.buffer < buffers:
         _refuse(f"{called} has its values in a buffer that is not there")
-    shape = [] if tensor.shape is None else [int(size) for size in tensor.shape]
+    shape = [] if tensor.shape is None else tensor.shape[: _MOST_DIMENSIONS + 1].tolist()
+    if len(shape) > _MOST_DIMENSIONS:
+        _refuse(
+            f"{called} has {len(tensor.shape)} dimensions, and at most {_MOST_DIMENSIONS} are read"
+        )
     if min(shape, default=0) < 0 or prod(max(1, size) for size in shape) > _MOST_VALUES:
         _refuse(f"{called} claims the shape {tuple(shape[:8])}")
     if tensor.shapeSignature is not None and len(tensor.shapeSignature) != len(shape):
@@ -261,16 +188,15 @@ def _require_tensor(tensor: Any, called: str, buffers: int) -> None:
 
 
 def _require_operator(one: Any, name: str, called: str, tensors: int) -> None:
-    absent = -1
     for indexes in (one.inputs, one.outputs, one.intermediates):
-        given = [] if indexes is None else [int(at) for at in indexes if at != absent]
-        _require_within(given, tensors, called)
+        _require_within([] if indexes is None else indexes, tensors, called, least=_ABSENT)
     known = name in _NAMES.values() and not name.startswith("STABLEHLO_")
     read, written = _OPERANDS_OF.get(name, _OTHER) if known else (0, 0)
-    inputs, outputs = [*one.inputs[:read]], [at for at in one.outputs if at != absent]
-    if len(inputs) < read or absent in inputs or len(outputs) < written:
+    inputs = [*one.inputs[:read]]
+    outputs = len(one.outputs) - np.count_nonzero(np.asarray(one.outputs) == _ABSENT)
+    if len(inputs) < read or _ABSENT in inputs or outputs < written:
         _refuse(
-            f"{called} reads {len(one.inputs)} tensors and writes {len(outputs)}, and needs"
+            f"{called} reads {len(one.inputs)} tensors and writes {outputs}, and needs"
             f" {read} and {written}"
         )
 
@@ -290,10 +216,18 @@ def _require_signature(signature: Any, graphs: Sequence[Any]) -> None:
         _require_within([entry.tensorIndex], tensors, "a signature")
 
 
-def _require_within(indexes: Iterable[int], count: int, called: str) -> None:
-    for at in indexes:
-        if not 0 <= at < count:
-            _refuse(f"{called} names number {at} of {count}")
+def _require_within(
+    indexes: Sequence[int] | NDArray[Any], count: int, called: str, least: int = 0
+) -> None:
+    if not len(indexes):
+        return
+    if len(indexes) < _FEW_NUMBERS:
+        indexes = [int(at) for at in indexes]
+        lowest, highest = min(indexes), max(indexes)
+    else:
+        lowest, highest = int(np.min(indexes)), int(np.max(indexes))
+    if lowest < least or highest >= count:
+        _refuse(f"{called} names number {lowest if lowest < least else highest} of {count}")
 
 
 def _refuse(why: str) -> NoReturn:

@@ -10,15 +10,11 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from ai_edge_litert import schema_py_generated as schema
 from numpy.typing import NDArray
 
 from edgeflare.errors import UserError
-from edgeflare.models.model_structure import (
-    MeteredFile,
-    require_countable,
-    require_structure,
-)
+from edgeflare.models.flatbuffer_reader import MOST_READINGS, unpacked_model
+from edgeflare.models.model_structure import require_structure
 
 _NO_OFFSET = 1
 """The largest offset that names no place, as the schema says: 0 is the default, 1 a placeholder."""
@@ -40,28 +36,31 @@ def read_model(content: bytes, source: str = "the model") -> Any:
 
     """
     try:
-        metered = np.frombuffer(content, np.uint8).view(MeteredFile)
-        require_countable(schema.Model.GetRootAs(metered), len(content))
-        model = schema.ModelT.InitFromPackedBuf(metered)
+        model = unpacked_model(content)
         require_structure(model)
-        for buffer in model.buffers:
-            if buffer.offset > _NO_OFFSET:
-                buffer.data = _outside(content, buffer.offset, buffer.size, source)
-                buffer.offset = buffer.size = 0
-        for operator in (one for graph in model.subgraphs for one in graph.operators):
-            if operator.largeCustomOptionsOffset > _NO_OFFSET:
-                operator.customOptions = _outside(
-                    content,
-                    operator.largeCustomOptionsOffset,
-                    operator.largeCustomOptionsSize,
-                    source,
-                )
-                operator.largeCustomOptionsOffset = operator.largeCustomOptionsSize = 0
+        _bring_inside(model, content, source)
     except UserError:
         raise
     except Exception as error:  # whatever flatbuffers raises on a damaged file
         raise UserError(f"{source}: its graph cannot be read: {error}") from error
     return model
+
+
+def _bring_inside(model: Any, content: bytes, source: str) -> None:
+    """Give buffers and operators what lies outside of the flatbuffer, once or a few times each."""
+    operators = [one for graph in model.subgraphs for one in graph.operators]
+    buffers = [one for one in model.buffers if one.offset > _NO_OFFSET]
+    custom = [one for one in operators if one.largeCustomOptionsOffset > _NO_OFFSET]
+    sizes = [one.size for one in buffers] + [one.largeCustomOptionsSize for one in custom]
+    for buffer in buffers:
+        buffer.data = _outside(content, buffer.offset, buffer.size, source)
+        buffer.offset = buffer.size = 0
+    for one in custom:
+        place = one.largeCustomOptionsOffset, one.largeCustomOptionsSize
+        one.customOptions = _outside(content, *place, source)
+        one.largeCustomOptionsOffset = one.largeCustomOptionsSize = 0
+    if sum(sizes) > MOST_READINGS * len(content):  # each is written by itself
+        raise ValueError("it repeats what lies behind its graph")
 
 
 def is_flatbuffer(content: bytes) -> bool:
