@@ -109,6 +109,9 @@ def test_strings_and_comments_of_toml_may_hold_what_keys_may_not(tmp_path: Path)
         (b'["\xed\xa0\x80"]', "no Unicode"),
         (b"\xff\xfe[\0]\0", "no Unicode"),
         ("[1", "Expecting"),
+        ('[{"a": {"b": 1, "c": 2, "b": 1}}]', "it has the key 'b' twice in one place"),
+        ('{"a": 1, "\\u0061": 2}', "it has the key 'a' twice"),
+        (f'{{"{"k" * 5000}": 1, "{"k" * 5000}": 2}}', "…"),
     ],
 )
 def test_json_that_would_fail_is_refused_in_a_line(text: str | bytes, said: str) -> None:
@@ -119,6 +122,7 @@ def test_json_that_would_fail_is_refused_in_a_line(text: str | bytes, said: str)
 def test_json_is_what_it_says() -> None:
     assert json_value('{"a": [1, -2.5, null, "\\ud83d\\ude00"]}') == {"a": [1, -2.5, None, "😀"]}
     assert json_value("[" * MOST_DEPTH + "]" * MOST_DEPTH)
+    assert json_value('[{"a": {"a": 1}}, {"a": 2}]') == [{"a": {"a": 1}}, {"a": 2}]
 
 
 @pytest.mark.parametrize(

@@ -1,8 +1,8 @@
 """Text files that may be a stranger's, read within bounds: TOML, JSON, and lines.
 
 Nothing else in the host parses them. What a decoder would fail of, or take without end, is refused
-here in one line that names the place: text that is no Unicode, deep nesting, long keys, and numbers
-that only Python keeps. So whoever uses the values need fear none of that.
+here in one line that names the place: text that is no Unicode, deep nesting, keys that are long or
+there twice, and numbers that only Python keeps. So whoever uses the values need fear none of that.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import re
 import sys
+from collections import Counter
 from collections.abc import Callable, Iterator
 from math import isfinite
 from pathlib import Path
@@ -103,14 +104,19 @@ def json_value(
         constant: the same of NaN, Infinity and -Infinity; float for None.
 
     Raises:
-        ValueError: it is no JSON, or has text that is no Unicode, or a number beyond 64 bits, or is
-            nested too deeply, or takes more memory than there is. Its text says which in a line.
+        ValueError: it is no JSON, or has text that is no Unicode, or a key twice in one object, or
+            a number beyond 64 bits, or is nested too deeply, or takes more memory than there is.
+            Its text says which in a line.
 
     """
     try:
         text = data if isinstance(data, str) else data.decode()
         value = json.loads(
-            text, parse_int=whole or _whole, parse_float=number, parse_constant=constant
+            text,
+            object_pairs_hook=_object,
+            parse_int=whole or _whole,
+            parse_float=number,
+            parse_constant=constant,
         )
         _require_shallow(value)
         if _SURROGATE.search(text):
@@ -145,6 +151,18 @@ def read_text(path: Path, most_bytes: int) -> str:
     if "\0" in text:
         raise UserError(f"{path} is no text, since it holds NUL: write it as text")
     return text
+
+
+def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Return an object of JSON, which says one thing for each key.
+
+    Other readers may take the first value where Python takes the last one, and show another thing.
+    """
+    made = dict(pairs)
+    if len(made) != len(pairs):
+        twice = next(key for key, times in Counter(key for key, _ in pairs).items() if times > 1)
+        raise ValueError(f"it has the key {_shortened(repr(twice))} twice in one place")
+    return made
 
 
 def _whole(text: str) -> int:
