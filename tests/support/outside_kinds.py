@@ -598,7 +598,7 @@ KINDS: Final[Mapping[str, OutsideKind]] = {
         _conformed,
         "conform/conform.db",
         "journal",
-        [(*_CONFORM, "--models", "6", "--resume"), ("report", "conform")],
+        [(*_CONFORM, "--models", "6", "--resume")],
         ["conform/conform.json"],
     ),
     "repair.json": OutsideKind(
