@@ -18,6 +18,7 @@ from edgeflare.core.tensor_rows import unpack_rows
 from edgeflare.devices.connection import DeviceLost
 from edgeflare.errors import InfrastructureError
 from edgeflare.models.invocation import ONCE
+from edgeflare.models.model_file import read_model_file
 from edgeflare.models.model_probe import HostProbe, Probe, ProbeRefused
 from edgeflare.models.tflite_graph import Graph
 from edgeflare.run.device_assignment import device_of
@@ -65,7 +66,7 @@ class CapturedArm:
         self.runs = 0
         self._opened, self._arm, self._thresholds = opened, arm, thresholds
         self._recover = recover
-        self._content = source.read_bytes()
+        self._content = read_model_file(source)
         self._graph = Graph(self._content, source.name)
         self._model = opened.panel.host(Arm.TWIN if arm is Arm.DEVICE else arm)
         if arm is Arm.DEVICE and opened.stages is not None:

@@ -22,6 +22,7 @@ from edgeflare.core.outcome import Outcome, answers_by_arm
 from edgeflare.core.query import Query
 from edgeflare.core.truths import truth_distance
 from edgeflare.errors import InfrastructureError
+from edgeflare.models.model_file import read_model_file
 from edgeflare.models.pair import Pair
 from edgeflare.models.tflite_file import read_model, unread_inputs
 from edgeflare.python_callable import is_callable
@@ -156,7 +157,7 @@ def _unread(pair: Pair) -> list[str]:
     for model, file in files.items():
         if file is None or file.suffix != ".tflite":
             continue
-        read = read_model(file.read_bytes(), str(file))
+        read = read_model(read_model_file(file), str(file))
         unread = unread_inputs(read, pair.interface.invocation.signature)
         if unread:
             names = ", ".join(map(printable, unread))

@@ -16,6 +16,7 @@ from edgeflare.core.output_decoders import OutputDecoders
 from edgeflare.core.tensor_rows import unpack_rows
 from edgeflare.errors import UserError
 from edgeflare.models.invocation import ONCE
+from edgeflare.models.model_file import read_model_file
 from edgeflare.models.non_finite_values import NonFinite, NonFiniteOnset, non_finite_kind, traced
 from edgeflare.models.tflite_graph import Graph
 
@@ -91,7 +92,7 @@ def _onset(opened: OpenedPair, arm: Arm, path: Path, at: int) -> NonFiniteOnset 
         return None
     row = opened.panel.rows(arm, opened.seeds.inputs[at : at + 1], [opened.seeds.seed_ids[at]])
     inputs = unpack_rows(opened.panel.host(arm).evaluator.signature.inputs, row)
-    content = path.read_bytes()
+    content = read_model_file(path)
     try:
         graph = Graph(content, str(path))
     except UserError:

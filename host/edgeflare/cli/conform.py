@@ -42,8 +42,8 @@ from edgeflare.core.interrupt import INTERRUPTED_BY
 from edgeflare.devices.profile_lookup import find_profiles
 from edgeflare.errors import UserError
 from edgeflare.matrix.matrix_folder import a_begun_run
+from edgeflare.models.model_file import read_model_file
 from edgeflare.models.pair import model_or_compressed
-from edgeflare.models.tflite import check_model_file
 from edgeflare.trust.asking import decided_by_user
 
 
@@ -102,7 +102,7 @@ def conform(
     reading, about_model = None, None
     if model is not None:
         model = model_or_compressed(model)
-        content = _content(model)
+        content = read_model_file(model)
         reading = read_operators(content, str(model))
         cells = _cells_of(reading, cells, model)
         about_model = model_figures(model.name, content, reading, cells)
@@ -163,11 +163,6 @@ def _list(cells: tuple[Cell, ...], *, as_json: bool) -> None:
         typer.echo(json.dumps(listed_operators(cells), indent=1))
     else:
         print_operators(Console(), cells)
-
-
-def _content(path: Path) -> bytes:
-    check_model_file(path)
-    return path.read_bytes()
 
 
 def _cells_of(reading: ModelReading, cells: tuple[Cell, ...], model: Path) -> tuple[Cell, ...]:

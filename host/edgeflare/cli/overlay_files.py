@@ -11,6 +11,7 @@ from rich.console import Console
 
 from edgeflare.diagnose.explain_findings import Explanation
 from edgeflare.errors import UserError
+from edgeflare.models.model_file import read_model_file
 from edgeflare.models.pair import Pair
 from edgeflare.models.shape_folding import fold_shapes
 from edgeflare.models.tflite_graph import Graph
@@ -99,7 +100,7 @@ class OverlayFiles:
     def _graphs(self) -> tuple[Graph, Graph | None]:
         """The graph of the user's file, and the one with folded shapes where that was run."""
         pair = self._pair
-        source, content = str(pair.compressed), pair.compressed.read_bytes()
+        source, content = str(pair.compressed), read_model_file(pair.compressed)
         if not pair.fold_shapes:
             return Graph(content, source), None
         folded = fold_shapes(content, source, pair.interface.invocation).content

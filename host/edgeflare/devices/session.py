@@ -19,6 +19,7 @@ from edgeflare.devices.stream import InferenceStream
 from edgeflare.errors import InfrastructureError, UserError
 from edgeflare.models.evaluator import Signature
 from edgeflare.models.invocation import ONCE, Invocation
+from edgeflare.models.model_file import read_model_file
 from edgeflare_protos import agent_pb2 as wire
 from edgeflare_protos.kernel_sets import KERNEL_SETS, accelerated
 from edgeflare_protos.limits import MOST_INPUTS
@@ -180,7 +181,7 @@ class DeviceSession:
 
 def _read_model(path: Path) -> bytes:
     try:
-        return path.read_bytes()
+        return read_model_file(path)
     except OSError as error:
         raise UserError(f"{path}: cannot be read: {error.strerror}") from None
 

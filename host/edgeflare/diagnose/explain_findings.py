@@ -56,6 +56,7 @@ from edgeflare.models.evaluator import Evaluator, HostModel
 from edgeflare.models.folded_pair import with_shapes_folded
 from edgeflare.models.invocation import Invocation
 from edgeflare.models.invocation_names import invocation_of
+from edgeflare.models.model_file import read_model_file
 from edgeflare.models.model_inputs import ModelInputs
 from edgeflare.models.model_probe import HostProbe, Values
 from edgeflare.models.non_finite_values import NonFiniteOnset, said_of_arms
@@ -432,7 +433,7 @@ class _Explainer:
             return f"layers are not seen: {why}"
         path = self._run.pair.executed
         try:
-            content = with_fixed_shapes(path.read_bytes(), str(path), self._invocation)
+            content = with_fixed_shapes(read_model_file(path), str(path), self._invocation)
             self._graph = Graph(content, str(path))
         except UserError as error:
             return str(error)
@@ -456,7 +457,7 @@ class _Explainer:
         if isinstance(self._kernel_localizer, str) or self._original is None:
             return str(self._kernel_localizer)
         reader = ModelReader(self._output_stage(Arm.ORIGINAL), self._original.signature)
-        content = Path(source).read_bytes()
+        content = read_model_file(Path(source))
         twin = self._kernel_localizer
         try:
             # So that each layer of the one has a counterpart in the other.

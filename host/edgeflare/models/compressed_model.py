@@ -9,9 +9,10 @@ from typing import Protocol
 from edgeflare.models.dequantized_model import DEQUANTIZED, open_dequantized
 from edgeflare.models.evaluator import HostModel
 from edgeflare.models.invocation import Invocation
+from edgeflare.models.model_file import check_model_file
 from edgeflare.models.other_runtime import open_in_other_runtime
 from edgeflare.models.pair import Pair
-from edgeflare.models.tflite import OperatorMissing, check_model_file, open_tflite
+from edgeflare.models.tflite import OperatorMissing, open_tflite
 from edgeflare_protos.kernel_sets import Kernels
 
 __all__ = [

@@ -18,6 +18,7 @@ from ai_edge_litert import schema_py_generated as schema
 from edgeflare.core.tensor import Tensor
 from edgeflare.errors import UserError
 from edgeflare.models.invocation import ONCE, Invocation
+from edgeflare.models.model_file import read_model_file
 from edgeflare.models.temporary_model import temporary_model
 from edgeflare.models.tflite import TFLiteModel, open_tflite
 from edgeflare.models.tflite_graph import Graph, GraphTensor, tensor_indexes
@@ -43,7 +44,7 @@ def open_dequantized(path: Path, invocation: Invocation = ONCE) -> Iterator[TFLi
 
     """
     try:
-        content = path.read_bytes()
+        content = read_model_file(path)
     except OSError as error:
         raise UserError(f"{path}: cannot be read: {error.strerror}") from None
     made, stem = dequantized(content, str(path)), f"{path.stem}-{DEQUANTIZED}"

@@ -7,10 +7,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 
+from edgeflare.models.model_file import read_model_file
 from edgeflare.models.pair import FoldedFile, Pair
 from edgeflare.models.shape_folding import fold_shapes
 from edgeflare.models.temporary_model import temporary_model
-from edgeflare.models.tflite import check_model_file
 
 
 @contextmanager
@@ -34,8 +34,7 @@ def with_shapes_folded(pair: Pair) -> Iterator[Pair]:
     if not pair.fold_shapes:
         yield pair
         return
-    check_model_file(pair.compressed)
-    content, name = pair.compressed.read_bytes(), str(pair.compressed)
+    content, name = read_model_file(pair.compressed), str(pair.compressed)
     folding = fold_shapes(content, name, pair.interface.invocation)
     sha256 = hashlib.sha256(folding.content).hexdigest()
     stem, called = f"{pair.compressed.stem}-folded", f"{name} with its shapes folded"

@@ -9,6 +9,7 @@ from pathlib import Path
 from edgeflare.core.tensor import without_ones
 from edgeflare.errors import UserError
 from edgeflare.models.invocation import Invocation
+from edgeflare.models.model_file import read_model_file
 from edgeflare.models.tflite_graph import Graph, GraphTensor
 
 
@@ -29,7 +30,7 @@ def invocation_of(invocation: Invocation, model: Path, compressed: Path) -> Invo
     """
     if invocation.signature or not (invocation.state or invocation.shapes):
         return invocation
-    theirs, ours = Graph(model.read_bytes(), str(model)), Graph(compressed.read_bytes())
+    theirs, ours = Graph(read_model_file(model), str(model)), Graph(read_model_file(compressed))
 
     def given(name: str) -> str:
         return _found("input", name, _at(theirs, theirs.inputs), _at(ours, ours.inputs), model)

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from edgeflare.errors import UserError
+from edgeflare.models.model_file import read_model_file
 from edgeflare.models.model_structure import CALLED, operator_name
 from edgeflare.models.pair import Pair
 from edgeflare.models.tflite_file import read_model
@@ -68,7 +69,7 @@ def file_variables(model: str, signature: str = "") -> tuple[Variable, ...]:
     path = Path(model)
     if not model.lower().endswith(".tflite") or not path.is_file():
         return ()
-    return model_variables(path.read_bytes(), model, signature)
+    return model_variables(read_model_file(path), model, signature)
 
 
 def model_variables(content: bytes, source: str, signature: str = "") -> tuple[Variable, ...]:

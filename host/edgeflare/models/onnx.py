@@ -13,7 +13,7 @@ from edgeflare.core.tensor import Tensor
 from edgeflare.errors import UserError
 from edgeflare.models.evaluator import Signature
 from edgeflare.models.in_process import InProcessModel
-from edgeflare.models.tflite import check_model_file
+from edgeflare.models.model_file import check_model_file
 from edgeflare.python_callable import reason
 
 if TYPE_CHECKING:

@@ -17,6 +17,7 @@ from edgeflare.models.interface_settings import read_interface
 from edgeflare.models.pair_file import FILE, Settings, read_settings
 from edgeflare.models.pair_interface import PairInterface
 from edgeflare.python_callable import callable_file, callable_files, is_callable
+from edgeflare.regular_file import open_regular
 from edgeflare.suggestion import path_suggestion
 from edgeflare.trust.request import Request
 from edgeflare.trust.trust import Trust, granted
@@ -294,9 +295,7 @@ def _content(file: Path) -> bytes:
 def _opened(file: Path) -> Iterator[BinaryIO]:
     """Open a file of a pair; pipes and devices are refused, since they may never end."""
     try:
-        if file.exists() and not file.is_file():
-            raise UserError(f"{file} is not a regular file: give the path of one")
-        with file.open("rb") as content:
+        with open_regular(file) as content:
             yield content
     except OSError as error:
         raise UserError(f"{file} cannot be read: {error.strerror}") from error

@@ -18,8 +18,8 @@ from ai_edge_litert import schema_py_generated as schema
 from edgeflare.errors import UserError
 from edgeflare.models.graph_copy import changeable_copy, packed
 from edgeflare.models.invocation import ONCE, Invocation
+from edgeflare.models.model_file import read_model_file
 from edgeflare.models.model_probe import HostProbe, ProbeFailed, ProbeRefused, Values
-from edgeflare.models.tflite import check_model_file
 from edgeflare.models.tflite_graph import Graph, GraphOp
 from edgeflare.models.tflite_writer import Writer
 
@@ -145,8 +145,7 @@ def asks_for_shapes(path: Path) -> bool:
         UserError: the file cannot be read.
 
     """
-    check_model_file(path)
-    return any(one.name == "SHAPE" for one in Graph(path.read_bytes(), str(path)).operators)
+    return any(one.name == "SHAPE" for one in Graph(read_model_file(path), str(path)).operators)
 
 
 def _fixed_shapes(graph: Graph, invocation: Invocation) -> dict[int, Sequence[int]]:

@@ -16,10 +16,10 @@ from edgeflare.core.tensor_rows import row_layout
 from edgeflare.errors import InfrastructureError, UserError
 from edgeflare.models.evaluator import Signature
 from edgeflare.models.invocation import ONCE, Invocation
+from edgeflare.models.model_file import read_model_file
 from edgeflare.models.stored_values import PACKED
 from edgeflare.models.tflite_file import declared_inputs, is_flatbuffer
 from edgeflare.models.tflite_graph import Graph
-from edgeflare.suggestion import path_suggestion
 from edgeflare_agent.runtime import (
     IsolatedModel,
     ModelRejected,
@@ -37,9 +37,6 @@ class OperatorMissing(UserError):  # noqa: N818 - a fact about the runtime, like
 class WorkerDied(InfrastructureError):  # noqa: N818 - a fact about the process, like WorkerLost
     """The process of a model died, and another one does not live; the message says how."""
 
-
-_MOST_BYTES = 2**32
-"""Of a model's file: a flatbuffer has half of it at most, and its constants may lie behind it."""
 
 _NO_OPERATOR = re.compile(r" has no (custom )?operator ")
 """How the agent's runtime says so, in one line like whatever else it refuses a model for."""
@@ -70,7 +67,6 @@ def open_tflite(
         InfrastructureError: no worker process can be started.
 
     """
-    check_model_file(path)
     _require_runnable(path, invocation)
     options = Options(
         kernels=kernels,
@@ -94,35 +90,12 @@ def open_tflite(
     return TFLiteModel(path, model, signature, invocation)
 
 
-def check_model_file(path: Path) -> None:
-    """Refuse a model file that is not there, has nothing in it, or more than is read.
-
-    Raises:
-        UserError: there is no such file, it is a folder, it is empty, or larger than models are.
-
-    """
-    if not path.exists():
-        raise UserError(
-            f"there is no model file {path}{path_suggestion(path, Path.is_file)}: check the path"
-        )
-    if not path.is_file():
-        raise UserError(f"{path} is not a model file: give the path of a file")
-    size = path.stat().st_size
-    if not size:
-        raise UserError(f"the model file {path} is empty: copy or convert it again")
-    if size > _MOST_BYTES:
-        raise UserError(
-            f"the model file {path} has {size:,} bytes, and at most {_MOST_BYTES:,} are read: give"
-            " a smaller one"
-        )
-
-
 def _require_runnable(path: Path, invocation: Invocation) -> None:
     """Refuse a model whose inputs are open, or hold no numbers.
 
     A file that is none of the format is left to the runtime, which says more.
     """
-    content = path.read_bytes()
+    content = read_model_file(path)
     if not is_flatbuffer(content):
         return
     try:
@@ -190,7 +163,7 @@ class TFLiteModel:
 
     def makers(self) -> tuple[OutputMaker | None, ...]:
         """Return of each output the operator that it is from; nothing beside the first graph."""
-        graph = Graph(self._path.read_bytes(), str(self._path))
+        graph = Graph(read_model_file(self._path), str(self._path))
         tensors = graph.outputs
         if self.invocation.signature:
             made = graph.signature_outputs(self.invocation.signature)

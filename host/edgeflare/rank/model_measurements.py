@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, closing, contextmanager
@@ -23,7 +22,7 @@ from edgeflare.models.model_inputs import ModelInputs
 from edgeflare.models.pair import Pair
 from edgeflare.models.tflite import open_tflite
 from edgeflare.rank.model_runs import CorrectCounts, count_right
-from edgeflare.record.folder_contents import write_atomically
+from edgeflare.record.folder_contents import sha256_of, write_atomically
 from edgeflare.run.json_file import compiled, load_json
 from edgeflare.run.plan import Plan
 from edgeflare.trust.trust import KEPT_ONLY, Trust
@@ -228,7 +227,7 @@ def _conditions(pair: Pair, plan: Plan, labelled: Path | None) -> dict[str, Any]
 
 def _sha256(labelled: Path) -> str:
     try:
-        return hashlib.sha256(labelled.read_bytes()).hexdigest()
+        return sha256_of(labelled)
     except OSError as error:
         raise UserError(
             f"--labelled {labelled} cannot be read: {error.strerror}; give an .npz with images and "

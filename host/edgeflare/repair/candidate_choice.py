@@ -13,6 +13,7 @@ from tempfile import TemporaryDirectory
 from edgeflare.campaign.opened_pair import OpenedPair
 from edgeflare.core.seeds import Seeds
 from edgeflare.errors import UserError
+from edgeflare.models.model_file import read_model_file
 from edgeflare.repair.cost_limits import least_limit
 from edgeflare.repair.device_judgement import cost_on, refusal_by
 from edgeflare.repair.fitting.candidate_check import candidate_fault
@@ -140,7 +141,7 @@ class CandidateChoice:
         fault = self._fault(candidate)
         if fault is not None:
             return None, replace(made, set_aside=fault)
-        if same_work(self.opened.pair.compressed.read_bytes(), candidate.content):
+        if same_work(read_model_file(self.opened.pair.compressed), candidate.content):
             made = replace(made, ratio=1.0)
         else:
             costs = self.costs(candidate)

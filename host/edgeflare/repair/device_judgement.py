@@ -12,6 +12,7 @@ from edgeflare.campaign.opened_pair import OpenedPair
 from edgeflare.core.answer import Answer
 from edgeflare.devices.device import Device
 from edgeflare.errors import UserError
+from edgeflare.models.model_file import read_model_file
 from edgeflare.repair.cost_limits import CostLimit
 from edgeflare.repair.judging.candidate_model import CandidateModel, open_candidate
 from edgeflare.repair.judging.judged_inputs import JudgedSet
@@ -36,7 +37,7 @@ def judged_on(
         InfrastructureError: the device is lost.
 
     """
-    with _opened_on(device, opened.pair.compressed.read_bytes(), opened) as (_, there):
+    with _opened_on(device, read_model_file(opened.pair.compressed), opened) as (_, there):
         before = _answers(there, sets)
     with _opened_on(device, content, opened) as (on_host, there):
         after, foretold = _answers(there, sets), _answers(on_host, sets)

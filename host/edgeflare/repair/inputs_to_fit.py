@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from edgeflare.campaign.opened_pair import OpenedPair
 from edgeflare.core.arm import Arm
 from edgeflare.diagnose.near_boundary import near_boundary_inputs
+from edgeflare.models.model_file import read_model_file
 from edgeflare.repair.fitting.quantized_network import QuantizedNetwork
 from edgeflare.repair.judging.judged_inputs import original_label_of
 from edgeflare.repair.judging.seed_split import SeedSplit
@@ -64,5 +65,5 @@ def network_to_fit(
 
     """
     rows, original_rows = (opened.panel.rows(arm, images, ids) for arm in (Arm.TWIN, Arm.ORIGINAL))
-    content = opened.pair.compressed.read_bytes()
+    content = read_model_file(opened.pair.compressed)
     return QuantizedNetwork(content, original, rows, original_rows.astype(np.float32))

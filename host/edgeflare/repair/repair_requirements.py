@@ -6,9 +6,9 @@ from pathlib import Path
 
 from edgeflare.campaign.opened_pair import OpenedPair
 from edgeflare.errors import UserError
+from edgeflare.models.model_file import read_model_file
 from edgeflare.models.pair import Pair
 from edgeflare.models.pair_interface import PairInterface
-from edgeflare.models.tflite import check_model_file
 from edgeflare.models.tflite_graph import Graph
 from edgeflare.repair.candidate_plans import allows_shifts
 from edgeflare.repair.cost_limits import DEFAULT
@@ -49,10 +49,8 @@ def original_file(pair: Pair, past: PastRun | None, request: RepairRequest) -> b
             " without them"
         )
     path = Path(pair.original)
-    check_model_file(path)
-    check_model_file(pair.compressed)
-    content = path.read_bytes()
-    _require_matching(pair.compressed.read_bytes(), content, str(path))
+    content = read_model_file(path)
+    _require_matching(read_model_file(pair.compressed), content, str(path))
     return content
 
 

@@ -24,6 +24,7 @@ from edgeflare.errors import UserError
 from edgeflare.models.evaluator import HostModel
 from edgeflare.models.folded_pair import with_shapes_folded
 from edgeflare.models.invocation import ONCE, Invocation
+from edgeflare.models.model_file import read_model_file
 from edgeflare.models.model_inputs import ModelInputs
 from edgeflare.models.original import open_original
 from edgeflare.models.pair import Pair
@@ -144,14 +145,14 @@ def _reproduction(
     explanation = _explanation(explanations, entry)
     operator = None if explanation is None else where_it_begins(explanation)
     if operator is not None:
-        content = pair.executed.read_bytes()
+        content = read_model_file(pair.executed)
         cut = cut_out(content, operator["operator"], kernels, encoded) if simple else {}
         operator = {**operator, "kernels": kernels, "files": sorted(cut)} if cut else None
         files |= cut
     if with_models:
-        files["compressed.tflite"] = pair.executed.read_bytes()
+        files["compressed.tflite"] = read_model_file(pair.executed)
         if "original" in arms and arms["original"]["model"]:
-            files[arms["original"]["model"]] = Path(str(pair.original)).read_bytes()
+            files[arms["original"]["model"]] = read_model_file(Path(str(pair.original)))
     whole = {
         "schema": SCHEMA,
         "sha256": _hashes(past, pair),

@@ -21,6 +21,7 @@ from edgeflare.core.input import Input
 from edgeflare.core.outcome import Outcome
 from edgeflare.core.task import Decoder
 from edgeflare.errors import UserError
+from edgeflare.models.model_file import read_model_file
 from edgeflare.models.tflite_graph import Graph
 from edgeflare.python_callable import is_callable
 from edgeflare.whitebox.differentiable_network import DifferentiableNetwork
@@ -151,7 +152,7 @@ def _model(one: ArmToTranslate) -> DifferentiableModel:
             f"{path} is no .tflite file, whose operators could be differentiated: convert it, or"
             " name a Python function with a function `gradient` beside it"
         )
-    content = path.read_bytes()
+    content = read_model_file(path)
     network = DifferentiableNetwork(Graph(content, str(path)))
     scores = network.graph.tensors[network.scores]
     if scores.size != one.decoder.choices:

@@ -20,9 +20,13 @@ from edgeflare.devices.transports.transport_plugin import (
     TransportPlugin,
 )
 from edgeflare.errors import UserError
+from edgeflare.regular_file import read_regular
 
 TOKEN_VARIABLE = "EDGEFLARE_TOKEN"  # noqa: S105 - the name of a variable
 TLS_CA_VARIABLE = "EDGEFLARE_TLS_CA"
+
+_MOST_BYTES = 2**24
+"""Of a file with a token, or with certificates."""
 
 
 class AddressTransport(Transport):
@@ -79,7 +83,7 @@ class AddressTransport(Transport):
 
     def _read(self, key: str, path: Path) -> bytes:
         try:
-            return path.read_bytes()
+            return read_regular(path, _MOST_BYTES)
         except OSError as error:
             raise UserError(
                 f'device "{self._profile.name}": {key} {path}: cannot be read: {error.strerror}'

@@ -8,6 +8,7 @@ from contextlib import closing, contextmanager
 from edgeflare.devices.device import Device
 from edgeflare.diagnose.inspect.unit_behaviours import Row
 from edgeflare.errors import UserError
+from edgeflare.models.model_file import read_model_file
 from edgeflare.models.model_probe import ProbeFailed
 from edgeflare.models.pair import Pair
 from edgeflare.models.tflite_graph import Graph
@@ -22,7 +23,7 @@ def device_tensors(device: Device, pair: Pair) -> Iterator[Callable[[Row], Mappi
         InfrastructureError: the device is lost.
 
     """
-    content = pair.executed.read_bytes()
+    content = read_model_file(pair.executed)
     graph = Graph(content, str(pair.compressed))
     shape = graph.tensors[graph.inputs[0]].shape
     name = device.profile.name

@@ -16,6 +16,7 @@ from edgeflare.core.answer import Answer
 from edgeflare.core.seeds import Seeds
 from edgeflare.errors import UserError
 from edgeflare.models.compressed_model import open_compressed
+from edgeflare.models.model_file import read_model_file
 from edgeflare.models.model_inputs import ModelInputs
 from edgeflare.models.pair import Pair
 from edgeflare.models.tflite_graph import Graph
@@ -44,7 +45,7 @@ def candidate_fault(pair: Pair, seeds: Seeds) -> str | None:
 
     """
     try:
-        graph = Graph(pair.compressed.read_bytes(), pair.compressed.name)
+        graph = Graph(read_model_file(pair.compressed), pair.compressed.name)
     except UserError as unreadable:
         return str(unreadable)
     fault = _misfit(graph)

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from edgeflare.campaign.opened_pair import OpenedPair
+from edgeflare.models.model_file import read_model_file
 from edgeflare.repair.repair_candidate import CandidateMaker, NoCandidate, RepairCandidate
 from edgeflare.repair.repair_progress import StepProgress
 from edgeflare.repair.shifts.boundary_set import ROUNDS, gather
@@ -77,7 +78,7 @@ def _candidate(run: RunToRepair, request: ShiftRequest, progress: StepProgress) 
     """
     require_scikit_learn()
     path = run.opened.pair.compressed
-    content = path.read_bytes()
+    content = read_model_file(path)
     model = read_model_to_repair(content, str(path))
     require_probabilities(run.decoder, str(path))
     run_inputs = evaluate_run_inputs(run)
