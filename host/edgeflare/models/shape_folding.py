@@ -68,17 +68,20 @@ def fold_shapes(
         InfrastructureError: no worker process can be started.
 
     """
-    shapes = _fixed_shapes(Graph(content, source), invocation)
-    writer = Writer(content)
-    for index, shape in shapes.items():
-        writer.graph.tensors[index].shape = np.asarray(shape, np.int32)
-    graph = Graph(writer.content(), source)
+    graph = Graph(content, source)
+    if shapes := _fixed_shapes(graph, invocation):
+        reshaped = Writer(content)
+        for index, shape in shapes.items():
+            reshaped.graph.tensors[index].shape = np.asarray(shape, np.int32)
+        content = reshaped.content()
+        graph = Graph(content, source)
     folded = _of_shapes_alone(graph)
     if not folded:
         raise UserError(
             f"{source} computes nothing from the shapes of its tensors, so there is nothing to"
             " fold: leave --fold-shapes out"
         )
+    writer = Writer(content)
     for index, values in _computed(graph, folded).items():
         tensor = writer.graph.tensors[index]
         tensor.shape = np.asarray(values.shape, np.int32)
