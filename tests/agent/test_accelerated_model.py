@@ -6,6 +6,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
+import flatbuffers  # type: ignore[import-untyped]
 import numpy as np
 import pytest
 from ai_edge_litert import schema_py_generated as schema
@@ -96,6 +97,23 @@ def written(folder: Path, graph: OperatorGraph) -> Path:
     path = folder / "operator.tflite"
     path.write_bytes(graph_file(graph))
     return path
+
+
+@pytest.mark.gpu
+@pytest.mark.usefixtures("gpu")
+def test_a_model_whose_weights_are_gone_costs_its_worker_and_nothing_more(tmp_path: Path) -> None:
+    """Kernels of the CPU say that the tensor lacks data; the accelerator's compiler dies of it."""
+    model = schema.ModelT.InitFromPackedBuf(FACES.with_name("original.tflite").read_bytes())
+    model.buffers[1].data = None
+    builder = flatbuffers.Builder(1024)
+    builder.Finish(model.Pack(builder), file_identifier=b"TFL3")
+    path = tmp_path / "theirs.tflite"
+    path.write_bytes(bytes(builder.Output()))
+    with IsolatedModel.open(path, Options("gpu")) as opened:
+        for _ in range(2):
+            (failure,) = opened.run(bytes(opened.input_bytes), 1).failures
+            assert failure.kind in ("crash", "error")
+    assert answers(WORDS, Options("gpu"), 1)[0].size
 
 
 def answers_of_floats(path: Path, options: Options) -> tuple[NDArray[Any], IsolatedModel]:
