@@ -1,4 +1,4 @@
-"""What only reads runs does so from folders that cannot be written, and writes nothing there."""
+"""What only reads runs and pairs does so where nothing can be written, and writes nothing there."""
 
 from __future__ import annotations
 
@@ -15,10 +15,12 @@ from edgeflare.run.journal import Journal
 
 pytestmark = pytest.mark.slow
 
+EXAMPLE = Path(__file__).parents[2] / "examples" / "fashion_lenet4"
+
 
 @pytest.fixture(scope="module")
 def runs(finished: Any, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with a run that has ended, and one that was killed with all in its journal."""
+    """A pair, a run of it that has ended, and one that was killed with all in its journal."""
     folder = tmp_path_factory.mktemp("runs")
     ended, killed = folder / "ended", folder / "killed"
     shutil.copytree(finished.folder, ended)
@@ -29,6 +31,7 @@ def runs(finished: Any, tmp_path_factory: pytest.TempPathFactory) -> Path:
     shutil.rmtree(folder / "running")
     assert (killed / "run.db-wal").stat().st_size > 0
     (killed / "run.json").unlink()
+    shutil.copytree(EXAMPLE, folder / "pair")
     return folder
 
 
@@ -49,7 +52,11 @@ def test_runs_are_read_from_a_folder_that_cannot_be_written(
 ) -> None:
     before = kept(runs)
     finding = str(json.loads((runs / "ended" / "run.json").read_bytes())["findings"][0]["seed_id"])
-    ended, killed, out = runs / "ended", runs / "killed", tmp_path / "out"
+    ended, killed, pair = runs / "ended", runs / "killed", runs / "pair"
+    out = tmp_path / "out"
+    out.mkdir()
+    show = ("survey", pair, "--conditions", "fog", "--severities", "3", "--show")
+    few = ("--compressed", pair / "original.tflite", "--first", "3", "--max-queries", "40")
     commands = {
         "ended": ("report", ended),
         "killed": ("report", killed),
@@ -57,7 +64,10 @@ def test_runs_are_read_from_a_folder_that_cannot_be_written(
         "merged": ("merge", killed, "--out", out / "merged"),
         "replayed": ("replay", ended, "--out", out / "replayed"),
         "exported": ("export", killed, finding, "--out", out / "finding.zip"),
+        "conditions shown": (*show, out / "conditions.html"),
+        "ranked": ("rank", pair, *few, "--shrink", "0", "--out", out / "ranked"),
         "page": ("report", killed, "--html"),
+        "conditions shown here": (*show, runs / "conditions.html"),
         "explained": ("explain", ended, finding),
         "merged here": ("merge", ended, "--out", runs / "merged"),
         "gone on with": ("search", example, *small, "--out", ended, "--resume"),
@@ -65,6 +75,7 @@ def test_runs_are_read_from_a_folder_that_cannot_be_written(
     }
     said = dict(zip(commands, where(runs, *commands.values()), strict=True))
     read = ("ended", "killed", "compared", "merged", "replayed", "exported")
+    read += ("conditions shown", "ranked")
     assert {name: said[name].err for name in read if said[name].code not in (0, 1)} == {}
     assert "killed before its end" in said["killed"].out
     for name in commands.keys() - read:
@@ -72,4 +83,16 @@ def test_runs_are_read_from_a_folder_that_cannot_be_written(
         assert said[name].code == 3
         assert "mistake in edgeflare" not in said[name].err
         assert "damaged" not in said[name].err
+    assert kept(runs) == before
+
+
+@pytest.mark.whitebox
+def test_what_is_inspected_where_nothing_can_be_written_is_lost_in_a_line(runs: Path) -> None:
+    before = kept(runs)
+    brief = ("--behaviour", "error", "--inputs", "100", "--precision", ".9")
+    (said,) = where_its_disk_is_full(runs, ("inspect", runs / "ended", *brief))
+    assert said.code == 3
+    (line,) = (one for one in said.err.splitlines() if one.startswith("edgeflare: "))
+    assert str(runs) in line
+    assert "mistake in edgeflare" not in line
     assert kept(runs) == before
