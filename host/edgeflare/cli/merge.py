@@ -12,10 +12,8 @@ from edgeflare.cli.console import Console
 from edgeflare.cli.option_groups import with_option_groups
 from edgeflare.cli.quiet import Quiet, result
 from edgeflare.cli.run_options import AllowOtherHost, Overwrite, naming_other_host
-from edgeflare.errors import UserError
 from edgeflare.report.run_terminal import print_run
 from edgeflare.run.merge.merge_runs import merge_runs
-from edgeflare.run.run_directory import RunDirectory
 
 Parts = Annotated[
     list[Path],
@@ -47,12 +45,6 @@ def merge(
     stopped, and measures what belongs to no seed (--test, --coverage); the other commands take it
     as any run. Seeds that several runs have must have led to the same.
     """
-    named = {run.resolve() for run in runs}  # one of which is refused for another reason
-    if not overwrite and RunDirectory(out).journal.exists() and out.resolve() not in named:
-        raise UserError(
-            f"{out} holds a run already: replace it with --overwrite, or name another folder with"
-            " --out"
-        )
     console = Console(stderr=True)
     with (
         naming_other_host(),

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from edgeflare.record.folder_contents import write_atomically
+from edgeflare.record.folder_contents import begin_list, write_atomically
 from edgeflare.run.merge.merge_runs import merge_runs
 from kills import Kill, killed_at_each, put_notes, require_notes
 from merged_parts import MergedParts, change_journal, copied, merged
@@ -170,4 +170,12 @@ def test_runs_that_are_named_twice_or_written_over_are_refused(
     said = refusal(merge_runs, [other, out], out, overwrite=True)
     assert said == f"{out} is one of the runs that are merged: name another with --out"
     said = refusal(merge_runs, [one, other], out, overwrite=False)
-    assert "holds a run already" in said
+    assert said == (
+        f"{out} holds a run already: replace it with --overwrite, or name another folder with --out"
+    )
+    (tmp_path / "begun").mkdir()  # by a merge that was killed, and then somebody put a file there
+    begin_list(tmp_path / "begun", "run")
+    (tmp_path / "begun" / "notes.txt").touch()
+    said = refusal(merge_runs, [one, other], tmp_path / "begun", overwrite=False)
+    assert "--overwrite" in said
+    assert "--resume" not in said

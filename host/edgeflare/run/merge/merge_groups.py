@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from edgeflare.run.merge.merge_runs import merge_into, merge_runs
-from edgeflare.run.run_directory import RUN
+from edgeflare.run.merge.merge_runs import MERGED_RUN, merge_into, merge_runs
 from edgeflare.run.run_document import RunDocument
 
 GROUP = 100
@@ -32,7 +31,7 @@ def merge_in_groups(
     if len(paths) <= GROUP:
         return merge_runs(paths, out, overwrite=overwrite, allow_other_host=allow_other_host)
     with (
-        RUN.claim(out, overwrite=overwrite, by="edgeflare merge") as claimed,
+        MERGED_RUN.claim(out, overwrite=overwrite, by="edgeflare merge") as claimed,
         claimed.scratch() as folder,
     ):
         while len(paths) > GROUP:

@@ -6,6 +6,7 @@ import resource
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, closing, contextmanager
+from dataclasses import replace
 from pathlib import Path
 
 from edgeflare.errors import UserError
@@ -20,6 +21,9 @@ from edgeflare.run.merge.run_part import RunPart, open_part, require_mergeable
 from edgeflare.run.merge.seed_owners import find_owners
 from edgeflare.run.run_directory import RUN, RunDirectory, list_journals
 from edgeflare.run.run_document import RunDocument
+
+MERGED_RUN = replace(RUN, resumable=False)
+"""Run directories of merges, which are done anew where they were killed."""
 
 _FILES_OF_A_RUN, _FILES_BESIDE = 3, 512
 """Open files: those of SQLite for a run, and what a process has beside them."""
@@ -53,7 +57,7 @@ def merge_runs(
 
     """
     _require_apart(paths, out)
-    with RUN.claim(out, overwrite=overwrite, by="edgeflare merge") as claimed:
+    with MERGED_RUN.claim(out, overwrite=overwrite, by="edgeflare merge") as claimed:
         return merge_into(claimed, paths, allow_other_host=allow_other_host, copied=copied)
 
 
