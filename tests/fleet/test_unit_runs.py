@@ -32,11 +32,11 @@ from edgeflare.run.seed_ids import SeedIds
 PLACES = tuple(DevicePlace(f"host{at // 2}", "class", f"device{at}") for at in range(4))
 
 
-def archive(text: str) -> bytes:
+def archive(text: str, name: str = DOCUMENT) -> bytes:
     """Return a run as an archive, told from others by its document alone."""
     data = io.BytesIO()
     with zipfile.ZipFile(data, "w") as written:
-        written.writestr(DOCUMENT, text)
+        written.writestr(name, text)
     return data.getvalue()
 
 
@@ -168,6 +168,25 @@ def test_a_device_that_fails_twice_in_a_row_gets_nothing_new(tmp_path: Path) -> 
     assert [one.quarantined for one in runs.state.places] == [
         *("", "the device does not answer", "", ""),
     ]
+
+
+@pytest.mark.parametrize("name", ["../outside.json", None], ids=["a name that leads out", "no zip"])
+def test_a_device_that_sends_no_runs_gets_nothing_new(tmp_path: Path, name: str | None) -> None:
+    hostile = PLACES[1]
+
+    def outcome(attempt: BegunAttempt) -> AttemptResult | str:
+        sent = b"no archive" if name is None else archive("evil", name)
+        run = sent if attempt.place == hostile else archive("good")
+        return AttemptResult(0, "", run, 1.0)
+
+    engine = EngineInMemory(outcome)
+    runs = units_runs(tmp_path / "out.fleet", engine)
+    assert runs.run(UNITS)
+    assert [one.place for one in engine.begun].count(hostile) == FAILURES
+    assert "an archived run" in runs.state.places[1].quarantined
+    assert {kept(runs, unit.name) for unit in UNITS} == {"good"}
+    assert [one.name for one in tmp_path.iterdir()] == ["out.fleet"]
+    assert not list(tmp_path.rglob("outside.json"))
 
 
 def test_failures_that_are_not_in_a_row_are_forgiven(tmp_path: Path) -> None:

@@ -20,8 +20,10 @@ from edgeflare.fleet.record.fleet_state import (
     PlaceState,
     UnitState,
 )
+from edgeflare.fleet.work.folder_archive import NotARunError
 from edgeflare.fleet.work.unit_attempt import AttemptOrder, AttemptResult
 from edgeflare.record.folder import ClaimedFolder
+from edgeflare.untrusted_text import printable
 
 FAILURES = 2
 """Attempts in a row that fail on a device before it gets no further work: one may be the link's."""
@@ -285,9 +287,14 @@ class UnitRuns:
         one.shown.outcome = f"exit code {result.exit_code}"
         self.folder.keep_log(ended.unit, ended.number, result.said)
         if result.exit_code in _DONE and result.run is not None:
-            shown.status, shown.ended, shown.found = "done", shown.seeds, result.found
             ending = UnitEnding(result.exit_code, result.found, result.printed)
-            self.folder.keep_unit(ended.unit, result.run, ending)
+            try:
+                self.folder.keep_unit(ended.unit, result.run, ending)
+            except NotARunError as error:
+                one.shown.outcome = f"sent no run ({printable(str(error))})"
+                self._note_failure(one, ended, printable(str(error)))
+                return
+            shown.status, shown.ended, shown.found = "done", shown.seeds, result.found
             place.units += 1
             place.failures = 0
             return
@@ -300,10 +307,14 @@ class UnitRuns:
             if result.run is not None:
                 self.folder.keep_unit(ended.unit, result.run, None)
             return
-        self._count_failure(place, _last_line(result))
+        self._note_failure(one, ended, _last_line(result))
+
+    def _note_failure(self, one: _UnderWay, ended: EndedAttempt, why: str) -> None:
+        """Have a unit wait again whose attempt failed."""
+        self._count_failure(self._place(one.place), why)
         self._failed[ended.unit] += 1
         if self._failed[ended.unit] >= MOST_FAILURES:
-            self._give_up(one, f"failed {MOST_FAILURES} times", _last_line(result))
+            self._give_up(one, f"failed {MOST_FAILURES} times", why)
         else:
             self._waiting.append(one.unit)  # others first: they may show whether it is the device
 

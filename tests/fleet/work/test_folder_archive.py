@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from called_commands import call_here
-from edgeflare.fleet.work.folder_archive import archive_folder, unpack_folder
+from edgeflare.fleet.work.folder_archive import NotARunError, archive_folder, unpack_folder
 from edgeflare.run.journal import Journal
 from edgeflare.run.load_document import load_document
 from edgeflare.run.run_directory import INPUT_FOLDERS, JOURNAL, RunDirectory
@@ -78,6 +78,26 @@ def test_an_archive_that_names_another_file_is_refused(
     run = tmp_path / "within" / "run"
     assert name in refusal(unpack_folder, data.getvalue(), run)
     assert [one for one in tmp_path.rglob("*") if one.is_file()] == []
+
+
+def test_an_archive_that_is_damaged_is_refused_in_a_line(tmp_path: Path) -> None:
+    data = io.BytesIO()
+    with zipfile.ZipFile(data, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("run.json", b"x" * 1000)
+    whole = data.getvalue()
+    packed, directory = whole.index(b"run.json") + 8, whole.rindex(b"PK\1\2")
+    changes = {
+        "nothing": b"",
+        "no archive": b"no archive",
+        "other content": whole[:packed] + b"\xff" * 9 + whole[packed + 9 :],
+        "another packing": whole[: directory + 10] + b"\x63" + whole[directory + 11 :],
+        "encrypted": whole[: directory + 8] + b"\x01" + whole[directory + 9 :],
+        "too large": whole[: directory + 24] + b"\xff\xff\xff\x7f" + whole[directory + 28 :],
+    }
+    for changed in changes.values():
+        with pytest.raises(NotARunError) as refused:
+            unpack_folder(changed, tmp_path / "run")
+        assert "\n" not in str(refused.value)
 
 
 def test_a_run_is_archived_while_it_is_being_written(tmp_path: Path) -> None:

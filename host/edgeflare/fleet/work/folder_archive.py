@@ -10,6 +10,7 @@ import io
 import os
 import re
 import zipfile
+import zlib
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Final
@@ -24,6 +25,16 @@ from edgeflare.run.run_directory import CONFORM_JOURNAL, JOURNAL, MOST_BYTES
 _JOURNALS: Final = (JOURNAL, CONFORM_JOURNAL)
 _NAME: Final = re.compile(r"(?:[^/\\.][^/\\]*/)*[^/\\.][^/\\]*")
 """Of a file in an archive: relative, and no part of it is hidden or leads out."""
+
+_OF_ARCHIVES: Final = (
+    *(zipfile.BadZipFile, zlib.error, EOFError),
+    RuntimeError,  # encryption, and ways to pack that it does not know
+)
+"""Errors that `zipfile` raises of what it is given."""
+
+
+class NotARunError(UserError):
+    """What a host has sent as the archive of a run is none."""
 
 
 def archive_folder(path: Path) -> bytes | None:
@@ -64,15 +75,20 @@ def unpack_folder(data: bytes, path: Path) -> None:
     """Write an archived folder, which is made; files that are there already are replaced.
 
     Raises:
-        UserError: the archive names a file that is not in the folder.
+        NotARunError: it is no archive, or names a file that is not in the folder.
 
     """
     path.mkdir(parents=True, exist_ok=True)
-    with zipfile.ZipFile(io.BytesIO(data)) as archive:
-        for name in sorted(archive.namelist(), key=_when_unpacked):
-            if not _NAME.fullmatch(name):
-                raise UserError(f"{path}: an archived run names {name!r}, which no run has")
-            write_atomically(path_inside(path, name), archive.read(name))
+    try:
+        with zipfile.ZipFile(io.BytesIO(data)) as archive:
+            for name in sorted(archive.namelist(), key=_when_unpacked):
+                if not _NAME.fullmatch(name):
+                    raise NotARunError(f"an archived run names {name!r}, which no run has")
+                if archive.getinfo(name).file_size > MOST_BYTES:
+                    raise NotARunError(f"{name} of an archived run is larger than any of a run")
+                write_atomically(path_inside(path, name), archive.read(name))
+    except _OF_ARCHIVES as error:
+        raise NotARunError(f"an archived run is damaged ({error})") from None
 
 
 def _when_unpacked(name: str) -> tuple[bool, bool, str]:
