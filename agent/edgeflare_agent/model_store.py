@@ -27,6 +27,8 @@ from edgeflare_agent.file_hashes import FileHashes
 _NAME = re.compile(r"[0-9a-f]{64}")
 _SUFFIX = ".tflite"
 _UPLOAD_PREFIX = ".upload-"
+_UPLOAD = re.compile(re.escape(_UPLOAD_PREFIX) + r"[a-z0-9_]{8}")
+"""Names that `tempfile` makes of it; the folder may hold others' files, which stay."""
 
 
 class UnsafeFolder(Exception):  # noqa: N818
@@ -66,8 +68,9 @@ class ModelStore:
         folder.mkdir(parents=True, exist_ok=True, mode=0o700)
         _check_owner(folder)
         with self._folder_lock():
-            for leftover in folder.glob(_UPLOAD_PREFIX + "*"):
-                _remove_unused(leftover)
+            for leftover in folder.iterdir():
+                if _UPLOAD.fullmatch(leftover.name):
+                    _remove_unused(leftover)
 
     def __contains__(self, sha256: str) -> bool:
         """Tell whether a model is there and undamaged; a damaged one is removed."""
@@ -188,6 +191,8 @@ class ModelStore:
         """Return when each model was last used, its path, and its size in bytes."""
         models = []
         for path in self._folder.glob("*" + _SUFFIX):
+            if not _NAME.fullmatch(path.stem):
+                continue
             with contextlib.suppress(FileNotFoundError):
                 facts = path.stat()
                 models.append((facts.st_atime, path, facts.st_size))

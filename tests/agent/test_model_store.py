@@ -151,7 +151,7 @@ def test_too_large_for_any_eviction(tmp_path: Path) -> None:
 
 
 def test_half_sent_leftovers_are_cleared_away(tmp_path: Path) -> None:
-    (tmp_path / ".upload-dead").write_bytes(b"half")
+    (tmp_path / ".upload-deadbeef").write_bytes(b"half")
     store = ModelStore(tmp_path, 100)
 
     def slowly() -> list[bytes]:
@@ -275,13 +275,24 @@ def test_rechecking_hashes_what_seems_unchanged(tmp_path: Path) -> None:
     assert not path.exists()
 
 
+def test_what_others_have_in_the_folder_is_neither_counted_nor_removed(tmp_path: Path) -> None:
+    others = [tmp_path / name for name in ("model.tflite", ".upload-of-photos", "notes.txt")]
+    for path in others:
+        path.write_bytes(b"others'")
+    store = ModelStore(tmp_path, 10)
+    assert store.used_bytes() == 0
+    add(store, b"12345678")
+    assert add(store, b"87654321") == [sha(b"12345678")]
+    assert {path.read_bytes() for path in others} == {b"others'"}
+
+
 def test_half_sent_files_that_are_links_or_pipes_are_cleared_away(tmp_path: Path) -> None:
     store, kept = tmp_path / "store", tmp_path / "kept"
     store.mkdir(mode=0o700)
     kept.touch()
-    (store / ".upload-link").symlink_to(kept)
-    (store / ".upload-nowhere").symlink_to(tmp_path / "absent")
-    os.mkfifo(store / ".upload-pipe")
+    (store / ".upload-alinkaln").symlink_to(kept)
+    (store / ".upload-_nowhere").symlink_to(tmp_path / "absent")
+    os.mkfifo(store / ".upload-namedpip")
     code = (
         "from edgeflare_agent.model_store import ModelStore, Path;"
         f" ModelStore(Path({str(store)!r}), 9)"
