@@ -107,6 +107,18 @@ def test_only_the_newest_files_stay(state: Path) -> None:
     assert Path(places[-1]).exists()
 
 
+def test_files_of_others_that_have_such_names_stay(state: Path) -> None:
+    state.mkdir(parents=True)
+    others = [state / f"traceback-{n}.txt" for n in range(3)]
+    for path in others:
+        path.write_text("of another program")
+    (state / "traceback-of-runs.txt").mkdir()
+    for n in range(22):
+        keep_traceback(KeyError(n))
+    assert len(list(state.iterdir())) == 4 + 20
+    assert all(path.exists() for path in others)
+
+
 def test_where_no_state_folder_can_be_made_it_is_a_temporary_file(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -11,11 +11,15 @@ import traceback
 from pathlib import Path
 
 from edgeflare import __version__
+from edgeflare.errors import UserError
+from edgeflare.regular_file import open_regular
 
 _KEPT = 20
 """The newest files that stay: a command that fails in a loop must not fill the disk."""
 
 _PREFIX = "traceback-"
+_FIRST = "edgeflare "
+"""What a file begins with: other programs' files may have such names in the temporary folder."""
 
 
 def keep_traceback(error: BaseException) -> str:
@@ -40,14 +44,22 @@ def _state_folder() -> Path:
 
 def _written(folder: Path, error: BaseException) -> Path:
     folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-    older = sorted(folder.glob(_PREFIX + "*.txt"))
+    older = sorted(filter(_is_ours, folder.glob(_PREFIX + "*.txt")))
     for path in older[: 1 - _KEPT]:
         path.unlink(missing_ok=True)
     began = time.strftime("%Y%m%d-%H%M%S-")
     # A new file each time, of a name that nobody could have put a link in place of.
     descriptor, name = tempfile.mkstemp(prefix=_PREFIX + began, suffix=".txt", dir=folder)
     with os.fdopen(descriptor, "w", encoding="utf-8", errors="backslashreplace") as file:
-        file.write(f"edgeflare {__version__}, Python {platform.python_version()}\n")
+        file.write(f"{_FIRST}{__version__}, Python {platform.python_version()}\n")
         file.write(f"{' '.join(map(repr, sys.argv))}\n\n")
         file.writelines(traceback.format_exception(error))
     return Path(name)
+
+
+def _is_ours(path: Path) -> bool:
+    try:
+        with open_regular(path) as file:
+            return file.read(len(_FIRST)) == _FIRST.encode()
+    except (OSError, UserError):
+        return False

@@ -50,11 +50,13 @@ def test_what_a_killed_process_left_is_swept_up_and_nothing_else(temporary: Path
     in_use = ScratchFolder()
     somebody_elses = temporary / "other-emulated"
     somebody_elses.mkdir()
-    for path in (abandoned, in_use.path, somebody_elses):
+    alike = temporary / "edgeflare-scratch-of-mine"
+    alike.mkdir()
+    for path in (abandoned, in_use.path, somebody_elses, alike):
         age(path)
 
     another = ScratchFolder()
 
-    assert set(temporary.iterdir()) == {fresh, in_use.path, another.path, somebody_elses}
+    assert set(temporary.iterdir()) == {fresh, in_use.path, another.path, somebody_elses, alike}
     for folder in (in_use, another):
         folder.remove()

@@ -9,7 +9,10 @@ import tempfile
 import time
 from pathlib import Path
 
+from edgeflare.record.folder_contents import begin_list, read_contents
+
 _PREFIX = "edgeflare-scratch-"
+_HOLDS = "scratch folder"
 
 _YOUNG_SECONDS = 60.0
 """A folder this young may be one that its process has not locked yet."""
@@ -19,7 +22,7 @@ class ScratchFolder:
     """A folder that only this user can read, locked for as long as its process lives.
 
     A process that is killed cannot remove its folder; the next one sees that nobody holds the
-    lock, and does.
+    lock, and does. It is known by the list in it.
     """
 
     def __init__(self) -> None:
@@ -27,6 +30,7 @@ class ScratchFolder:
         self.path = Path(tempfile.mkdtemp(prefix=_PREFIX))
         self._lock = os.open(self.path, os.O_RDONLY)
         fcntl.flock(self._lock, fcntl.LOCK_EX)
+        begin_list(self.path, _HOLDS)
 
     def remove(self) -> None:
         """Remove the folder and all that is in it."""
@@ -46,7 +50,9 @@ def _sweep() -> None:
             continue  # not a folder, or another process was faster
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            shutil.rmtree(path, ignore_errors=True)
+            contents = read_contents(path)
+            if contents is not None and contents.holds == _HOLDS:
+                shutil.rmtree(path, ignore_errors=True)
         except BlockingIOError:
             pass  # its process lives
         finally:
