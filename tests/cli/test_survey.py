@@ -117,8 +117,10 @@ def test_a_survey_that_was_killed_as_soon_as_it_had_a_journal_can_be_gone_on_wit
         assert call(*short, "--out", tmp_path / "run").code == 3
     said = call("report", tmp_path / "run")
     assert "had answered all items (0 of 400): finish it with --resume" in said.complaint()
+    (tmp_path / "run" / "survey.csv").write_text("the user's")
     assert call(*short, "--out", tmp_path / "run", "--resume").code == 0
     assert documents(tmp_path / "run")[1]["asked"] == 10
+    assert (tmp_path / "run" / "survey.csv").read_text() == "the user's"
 
 
 def test_ctrl_c_leaves_a_survey_to_go_on_with(

@@ -16,7 +16,15 @@ import pytest
 
 from edgeflare.errors import UserError
 from edgeflare.record import folder_contents
-from edgeflare.record.folder import FolderKind, half_replaced, mend, remove_ours, require_whole
+from edgeflare.record.folder import (
+    FolderKind,
+    half_replaced,
+    mend,
+    remove_files,
+    remove_ours,
+    require_ours,
+    require_whole,
+)
 from edgeflare.record.folder_contents import (
     BEGUN_LIST,
     DATABASE,
@@ -302,6 +310,30 @@ def test_what_a_list_that_was_lost_would_name_is_gone_on_with(tmp_path: Path) ->
     with THING.take(tmp_path, lambda: None):
         write_atomically(tmp_path / "thing.json", b"after")
     assert (tmp_path / "thing.json").read_bytes() == b"after"
+
+
+def test_files_are_removed_where_they_are_listed_and_unchanged(tmp_path: Path) -> None:
+    make(tmp_path)
+    write_atomically(tmp_path / "*", b"ours, of a name that is a pattern")
+    for name in ("thing.json", "notes.txt"):
+        (tmp_path / name).write_text("the user's")
+    remove_files(tmp_path, "*", "only-before/file", "notes.txt", "thing.json", "../outside", "none")
+    assert files(tmp_path) == [LIST, "findings/000001.png", "notes.txt", "thing.db", "thing.json"]
+    assert not (tmp_path / "only-before").exists()
+    remove_files(tmp_path / "findings", "000001.png")  # which has no list
+    assert (tmp_path / "findings" / "000001.png").exists()
+
+
+def test_what_others_have_changed_is_not_written_anew(tmp_path: Path, refusal: Refusal) -> None:
+    make(tmp_path)
+    require_ours(tmp_path, "thing.json", "thing.db", "none")
+    (tmp_path / "thing.json").write_bytes(b"")  # as a loss of power leaves it
+    require_ours(tmp_path, "thing.json")
+    (tmp_path / "thing.json").write_text("the user's")
+    said = refusal(require_ours, tmp_path, "thing.db", "thing.json")
+    assert said.startswith(f"{tmp_path / 'thing.json'} is not as edgeflare left it")
+    (tmp_path / LIST).unlink()
+    require_ours(tmp_path, "thing.json")
 
 
 @pytest.mark.parametrize("shape", ["{}", "{}/a", "l/l/l/l/l/l/{}", "../{}/a"])

@@ -1,14 +1,17 @@
 from __future__ import annotations
 
+from contextlib import closing
 from pathlib import Path
 from typing import Any
-from unittest.mock import patch
+from unittest.mock import MagicMock, patch
 
 import pytest
 
 from edgeflare.errors import UserError
+from edgeflare.record.folder_contents import write_atomically
 from edgeflare.run.begin_or_resume import resume_run
 from edgeflare.run.journal import Journal
+from edgeflare.run.run_directory import RunDirectory
 
 
 @pytest.mark.parametrize("header", [{"pair": {}}, {"pair": 3}, {"pair": {"fingerprint": "x"}}])
@@ -31,3 +34,24 @@ def test_a_header_that_no_run_wrote_is_damage_and_the_run_is_unlocked(
     ):
         resume_run(tmp_path, ours)
     Journal.reopen(tmp_path / "run.db").close()
+
+
+def test_a_document_that_others_have_changed_is_refused_before_the_run_goes_on(
+    tmp_path: Path,
+) -> None:
+    directory, lock = RunDirectory.claim(tmp_path, overwrite=False)
+    Journal.create(directory.journal, {}, lock=lock).close()
+    write_atomically(directory.document, b"{}")
+    survey, ours = tmp_path / "survey.json", MagicMock()
+    survey.write_text("the user's")
+    module = "edgeflare.run.begin_or_resume"
+    with patch(f"{module}.RunHeader"), patch(f"{module}.require_same"):
+        with pytest.raises(UserError, match=r"survey\.json is not as edgeflare left it"):
+            resume_run(tmp_path, ours, documents=["survey.json"])
+        with closing(Journal.open(directory.journal)) as journal:
+            assert "stopped_by" not in journal.about()
+        assert directory.document.exists()
+        survey.unlink()
+        with patch(f"{module}.note_other_host"), patch(f"{module}.note_other_devices"):
+            resume_run(tmp_path, ours, documents=["survey.json"])[1].close()
+    assert not directory.document.exists()

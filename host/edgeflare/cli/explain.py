@@ -35,7 +35,7 @@ from edgeflare.diagnose.explain_findings import explain as explain_findings
 from edgeflare.diagnose.explanation_terminal import print_explanations
 from edgeflare.errors import InfrastructureError, UserError
 from edgeflare.models.pair import Pair
-from edgeflare.record.folder import written
+from edgeflare.record.folder import remove_files, written
 from edgeflare.record.folder_contents import write_atomically
 from edgeflare.repair.repair_requirements import can_be_repaired
 from edgeflare.replay.past_run import PastRun, seed_id_of
@@ -262,11 +262,12 @@ def _draw(directory: RunDirectory, one: Explanation, classes: Sequence[str]) -> 
         return
     read = read_explanation(one.to_json(), classes)
     seed_id = one.finding.seed_id
-    path = directory.inside(f"{PICTURES}/{seed_id:06d}.svg")
+    name = f"{PICTURES}/{seed_id:06d}.svg"
     if read.layers:
+        path = directory.inside(name)
         write_atomically(path, divergence_picture(read, f"seed {seed_id} on {one.device}"))
     else:
-        path.unlink(missing_ok=True)
+        remove_files(directory.path, name)
 
 
 def _chosen(past: PastRun, names: Sequence[str]) -> list[Finding]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 
@@ -77,10 +77,7 @@ def remove_other_runs(out: Path, ran: Collection[Kernels]) -> None:
     """
     for run in (out / kernels for kernels in KERNEL_SETS if kernels not in ran):
         if run.is_dir():
-            with RUN.claim(run, overwrite=True) as claimed:
-                claimed.empty()
-            with suppress(OSError):  # what is not of the run stays, in a folder that is still ours
-                run.rmdir()
+            RUN.remove(run)
 
 
 def is_begun(run: Path) -> bool:

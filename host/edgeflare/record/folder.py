@@ -15,10 +15,9 @@ import errno
 import os
 import shutil
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Final
 
@@ -173,6 +172,20 @@ class FolderKind:
         """Remove what EdgeFlare has put into a folder that is claimed, and nothing else."""
         _remove_listed(path, keep_list=True)
         begin_list(path, self.holds)
+
+    def remove(self, path: Path) -> None:
+        """Remove what EdgeFlare has put into a folder, and that too if nothing else is in it.
+
+        With something else in it, it can be made one of the kind again.
+
+        Raises:
+            UserError: it is none of the kind, or another process works on it.
+
+        """
+        with self.claim(path, overwrite=True) as claimed:
+            claimed.empty()
+        with contextlib.suppress(OSError):
+            path.rmdir()
 
 
 @dataclass(frozen=True, slots=True)
@@ -375,14 +388,33 @@ def remove_ours(path: Path) -> None:
         path.rmdir()
 
 
-def remove_files(path: Path, *patterns: str) -> None:
-    """Remove files from a folder that are listed and as EdgeFlare left them; see `fnmatch`."""
+def remove_files(path: Path, *names: str) -> None:
+    """Remove files from a folder that are listed and as EdgeFlare left them.
+
+    Folders that this empties go too.
+    """
     contents = read_contents(path)
     if contents is None:
         return
-    for name in present(path, contents.names):
-        if any(fnmatchcase(name, one) for one in patterns) and contents.is_ours(path, name):
-            path_inside(path, name).unlink()
+    ours = [name for name in present(path, names) if contents.is_ours(path, name)]
+    for name in ours:
+        path_inside(path, name).unlink(missing_ok=True)
+    _remove_emptied(path, ours)
+
+
+def require_ours(path: Path, *names: str) -> None:
+    """Refuse to go on with a folder in which others have changed what is written anew.
+
+    Raises:
+        UserError: one of the names is that of a file that is not as EdgeFlare left it.
+
+    """
+    contents = read_contents(path)
+    if contents is None:
+        return
+    for name in present(path, names):
+        if not (contents.is_ours(path, name) or contents.is_emptied(path, name)):
+            raise _in_the_way(path / name)
 
 
 def _made_and_locked(path: Path) -> tuple[tuple[Path, ...], int]:
@@ -411,21 +443,24 @@ def _remove_listed(path: Path, *, keep_list: bool) -> None:
         if is_begun_list(path / BEGUN_LIST):
             (path / BEGUN_LIST).unlink()
         return
-    emptied = set[Path]()
-    for name in present(path, contents.names):
-        if not contents.is_ours(path, name):
-            continue
+    ours = [name for name in present(path, contents.names) if contents.is_ours(path, name)]
+    for name in ours:
         one = path_inside(path, name)
         if contents.changing.get(name) == FOLDER:
             remove_ours(one)
         else:
             one.unlink(missing_ok=True)
-        emptied.update(path / parent for parent in list(Path(name).parents)[:-1])
+    _remove_emptied(path, ours)
+    if not keep_list:
+        (path / LIST).unlink(missing_ok=True)
+
+
+def _remove_emptied(path: Path, removed: Sequence[str]) -> None:
+    """Remove the folders of files that were removed, as far as nothing else is in them."""
+    emptied = {path / parent for name in removed for parent in list(Path(name).parents)[:-1]}
     for folder in sorted(emptied, key=lambda one: len(one.parts), reverse=True):
         with contextlib.suppress(OSError):
             folder.rmdir()
-    if not keep_list:
-        (path / LIST).unlink(missing_ok=True)
 
 
 def _list_all(made: Path) -> None:

@@ -99,6 +99,11 @@ class FolderContents:
             return True
         return name in self.digests and sha256_of(path) in self.digests[name]
 
+    def is_emptied(self, folder: Path, name: str) -> bool:
+        """Tell whether a loss of power has emptied a listed file: nobody misses its content."""
+        path = folder / name
+        return name in self.digests and path.is_file() and not path.stat().st_size
+
     def knows(self, folder: Path, name: str) -> bool:
         """Tell whether a file is ours; one in a folder with a list of its own tells by that."""
         if self.is_ours(folder, name):
@@ -367,9 +372,8 @@ def _is_database(path: Path) -> bool:
 def _require_ours(folder: Path, path: Path, name: str) -> FolderContents:
     """Return what the list of a folder says; refuse to replace a file of somebody else's in it."""
     contents = read_contents(folder) or FolderContents("")
-    # One that a loss of power has emptied is ours too, and nobody misses its content.
-    is_empty = name in contents.digests and path.is_file() and not path.stat().st_size
-    if os.path.lexists(path) and not is_empty and not contents.is_ours(folder, name):
+    ours = contents.is_ours(folder, name) or contents.is_emptied(folder, name)
+    if os.path.lexists(path) and not ours:
         raise UserError(
             f"{path} would be written over, and is not what edgeflare put there: move it away, and"
             " type the same command again"

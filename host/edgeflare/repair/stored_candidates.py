@@ -11,7 +11,6 @@ import hashlib
 import json
 import re
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +19,7 @@ import msgspec
 from edgeflare.errors import UserError
 from edgeflare.outside_text import json_value
 from edgeflare.record.folder import is_free, remove_files
-from edgeflare.record.folder_contents import write_atomically
+from edgeflare.record.folder_contents import read_contents, write_atomically
 from edgeflare.repair.fitting.float_model import Recipe
 from edgeflare.repair.repair_candidate import RepairCandidate
 from edgeflare.repair.repair_outcome import TriedCandidate
@@ -89,9 +88,10 @@ class StoredCandidates:
 
     def remove(self) -> None:
         """Remove what is stored."""
-        remove_files(self._directory.path, f"{FOLDER}/*")
-        with suppress(OSError):
-            (self._directory.path / FOLDER).rmdir()
+        folder = self._directory.path
+        contents = read_contents(folder)
+        listed = () if contents is None else contents.names
+        remove_files(folder, *(name for name in listed if name.startswith(f"{FOLDER}/")))
 
     def _path(self, name: str) -> Path:
         """Return the path of a stored file, which is in the folder: it may come from others."""

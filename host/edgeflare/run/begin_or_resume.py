@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from edgeflare.record.folder import remove_files, require_ours
 from edgeflare.run.journal import Journal
 from edgeflare.run.journal_database import reporting_damage
 from edgeflare.run.other_hosts import note_other_devices, note_other_host
-from edgeflare.run.run_directory import RunDirectory
+from edgeflare.run.run_directory import DOCUMENT, RunDirectory
 from edgeflare.run.run_header import RunHeader
 from edgeflare.run.same_run import require_same
 
@@ -45,6 +46,7 @@ def resume_run(
     header: RunHeader,
     require: Callable[[Journal], None] = lambda _: None,
     *,
+    documents: Sequence[str] = (),
     allow_other_host: bool = False,
 ) -> tuple[RunDirectory, Journal]:
     """Go on with a run; one that is refused stays as it was.
@@ -53,11 +55,12 @@ def resume_run(
         path: the run directory.
         header: what run it is.
         require: refuses, given the journal, what else than the header is not as it was.
+        documents: what else is written anew at its end, beside `run.json`.
         allow_other_host: whether another host may go on with it, which the run then says.
 
     Raises:
         UserError: there is no run, it is about something else than `header`, another process works
-            on it, or `require` refuses it.
+            on it, others have changed one of its documents, or `require` refuses it.
 
     """
     directory = RunDirectory(path)
@@ -66,6 +69,7 @@ def resume_run(
         with reporting_damage(directory.journal):
             begun = RunHeader.from_json(journal.about())
             require_same(begun, header, str(path), allow_other_host=allow_other_host)
+        require_ours(path, DOCUMENT, *documents)
         require(journal)
     except BaseException:
         journal.close()
@@ -74,5 +78,5 @@ def resume_run(
     journal.note("stopped_by", "killed")
     note_other_host(journal, begun, header)
     note_other_devices(journal, begun, header)
-    directory.document.unlink(missing_ok=True)
+    remove_files(path, DOCUMENT, *documents)
     return directory, journal

@@ -14,6 +14,7 @@ from edgeflare.core.interrupt import Interrupt
 from edgeflare.core.seed_choice import ALL_SEEDS, SeedChoice
 from edgeflare.errors import UserError
 from edgeflare.models.pair import Pair
+from edgeflare.record.folder import remove_files
 from edgeflare.record.folder_contents import write_atomically
 from edgeflare.run.begin_or_resume import begin_run, resume_run
 from edgeflare.run.journal import Journal
@@ -107,15 +108,18 @@ def resume_survey(survey: Survey, path: Path) -> tuple[RunDirectory, Journal]:
     """Go on with a survey.
 
     Raises:
-        UserError: there is none, it is about something else, or another process works on it.
+        UserError: there is none, it is about something else, others have changed its documents, or
+            another process works on it.
 
     """
     require_survey(path, "--out")
     directory, journal = resume_run(
-        path, survey.header, lambda journal: require_same_survey(journal, survey.plan, survey.items)
+        path,
+        survey.header,
+        lambda journal: require_same_survey(journal, survey.plan, survey.items),
+        documents=[SURVEY_DOCUMENT],
     )
-    for name in (SURVEY_DOCUMENT, *WRITTEN_FROM_IT):
-        (path / name).unlink(missing_ok=True)
+    remove_files(path, *WRITTEN_FROM_IT)
     return directory, journal
 
 

@@ -11,6 +11,7 @@ from conforming import a_header
 from edgeflare.conform.record.begun_journal import begin_journal, resume_journal
 from edgeflare.conform.record.conform_header import ConformHeader
 from edgeflare.errors import UserError
+from edgeflare.record.folder_contents import write_atomically
 
 
 def _lasting(seconds: float) -> ConformHeader:
@@ -22,13 +23,25 @@ def test_a_run_that_was_made_longer_is_not_made_shorter_again(tmp_path: Path) ->
     begin_journal(tmp_path / "run", _lasting(60.0), overwrite=False).close()
     resume_journal(tmp_path / "run", _lasting(600.0)).close()
     document = tmp_path / "run" / "conform.json"
-    document.write_text("the result of 600 seconds")
+    write_atomically(document, b"the result of 600 seconds")
     with pytest.raises(UserError, match="type --time-limit 600s or longer"):
         resume_journal(tmp_path / "run", _lasting(60.0))
     assert document.read_text() == "the result of 600 seconds"
     journal = resume_journal(tmp_path / "run", _lasting(600.0))
     assert ConformHeader.from_json(journal.about()) == _lasting(600.0)
+    assert not document.exists()
     journal.close()
+
+
+def test_a_document_that_others_have_changed_is_refused_and_stays(tmp_path: Path) -> None:
+    begin_journal(tmp_path / "run", _lasting(60.0), overwrite=False).close()
+    document = tmp_path / "run" / "conform.json"
+    document.write_text("the user's")
+    with pytest.raises(UserError, match=r"conform\.json is not as edgeflare left it"):
+        resume_journal(tmp_path / "run", _lasting(600.0))
+    assert document.read_text() == "the user's"
+    document.unlink()
+    resume_journal(tmp_path / "run", _lasting(60.0)).close()
 
 
 def test_a_limit_that_is_no_number_is_damage(tmp_path: Path) -> None:

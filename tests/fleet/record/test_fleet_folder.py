@@ -134,6 +134,7 @@ def test_a_folder_that_nothing_was_done_in_is_removed(tmp_path: Path) -> None:
 
 
 def test_a_unit_is_kept_whole_or_as_it_was(tmp_path: Path) -> None:
+    begin_list(tmp_path, "fleet")
     folder = FleetFolder(tmp_path)
     folder.keep_backup("unit-0000", archive(run_json=b"0"))
     folder.keep_unit("unit-0000", archive(run_json=b"1"), None)

@@ -23,6 +23,7 @@ from edgeflare.core.output_decoders import OutputDecoders
 from edgeflare.core.query import Query
 from edgeflare.core.seeds import Seeds
 from edgeflare.errors import InfrastructureError
+from edgeflare.record.folder import remove_files
 from edgeflare.run.device_assignment import device_of
 from edgeflare.run.journal import Journal
 from edgeflare.run.run_directory import RunDirectory
@@ -225,8 +226,7 @@ class Canaries:
             )
             record.keep()
         # After the transaction: what a kill leaves here, no row of the journal names.
-        for name in dropped.inputs:
-            directory.inside(name).unlink(missing_ok=True)
+        remove_files(directory.path, *dropped.inputs)
 
     def _changed(self, canary: _Canary, reference: EvaluatedQuery, now: EvaluatedQuery) -> str:
         profile = self._record.devices[canary.index].profile

@@ -8,6 +8,7 @@ from pathlib import Path
 from edgeflare.conform.record.conform_header import ConformHeader
 from edgeflare.conform.record.conform_journal import ConformJournal
 from edgeflare.conform.record.conform_request import ConformRequest
+from edgeflare.record.folder import remove_files, require_ours
 from edgeflare.run.journal_database import reporting_damage
 from edgeflare.run.run_directory import CONFORM_DOCUMENT, CONFORM_JOURNAL, RunDirectory
 
@@ -54,19 +55,20 @@ def resume_journal(path: Path, header: ConformHeader) -> ConformJournal:
     """Go on with a run; one that is refused stays as it was.
 
     Raises:
-        UserError: there is no run, it is another than `header` says, or another process works on
-            it.
+        UserError: there is no run, it is another than `header` says, others have changed its
+            document, or another process works on it.
 
     """
     journal = ConformJournal.reopen(path / CONFORM_JOURNAL)
     try:
         with reporting_damage(journal.path):
             ConformHeader.from_json(journal.about()).require_same(header, str(path))
+            require_ours(path, CONFORM_DOCUMENT)
             journal.note_device(header.device["name"])
         # It may take longer now, and must not be gone on with for less than that later.
         journal.note_request(header.request.to_json())
     except BaseException:
         journal.close()
         raise
-    (path / CONFORM_DOCUMENT).unlink(missing_ok=True)
+    remove_files(path, CONFORM_DOCUMENT)
     return journal

@@ -37,6 +37,6 @@ def read_conformance(directory: RunDirectory) -> dict[str, Any]:
         if not (directory.path / CONFORM_JOURNAL).is_file():
             raise
         raise UserError(
-            f"{error}; the same `edgeflare conform` with --out {directory.path} --resume writes it"
-            " anew"
+            f"{error}; move it away, and the same `edgeflare conform` with --out {directory.path}"
+            " --resume writes it anew"
         ) from error

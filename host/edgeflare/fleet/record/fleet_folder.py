@@ -230,7 +230,7 @@ class FleetFolder:
             write_atomically(
                 self._of_unit(DONE, name, ".json"), json.dumps(asdict(ending)).encode()
             )
-            self._of_unit("backups", name).unlink(missing_ok=True)
+            remove_files(self.path, self._name_in("backups", name))
 
     def keep_backup(self, name: str, archived: bytes) -> None:
         """Keep what an attempt at a unit has so far."""

@@ -58,8 +58,8 @@ def _remedy(directory: RunDirectory) -> str:
     if not directory.journal.is_file():
         return ""
     return (
-        f"; the command that surveyed writes it anew from {directory.journal.name} with --out"
-        f" {directory.path} --resume"
+        f"; move it away, and the command that surveyed writes it anew from"
+        f" {directory.journal.name} with --out {directory.path} --resume"
     )
 
 
