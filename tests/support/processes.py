@@ -30,11 +30,20 @@ def fork_servers(pid: int) -> list[int]:
 
 def alive(pid: int) -> bool:
     """Return whether a process runs; one that has ended and is not reaped does not."""
+    return _state(pid) not in ("Z", "")
+
+
+def stopped(pid: int) -> bool:
+    """Return whether a process is stopped by a signal."""
+    return _state(pid) == "T"
+
+
+def _state(pid: int) -> str:
+    """Return the letter of a process's state; empty for none."""
     try:
-        state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
     except (FileNotFoundError, ProcessLookupError):
-        return False
-    return state != "Z"
+        return ""
 
 
 def _command(pid: int) -> bytes:

@@ -1,6 +1,6 @@
 """Searches on a real cluster of Ray, whose hosts are network namespaces; some of them are killed.
 
-The tests share the cluster and come in this order: the last two end its head.
+The tests share the cluster and come in this order: the last three end its head.
 """
 
 from __future__ import annotations
@@ -19,7 +19,9 @@ import pytest
 from documents import Document
 from fleet_hosts import CLASS, StoodInFleet, stood_in_fleet, why_no_hosts
 from interrupted_commands import started
+from kills import put_notes, require_notes
 from laboratory import untimed
+from processes import stopped
 
 pytestmark = [pytest.mark.fleet, pytest.mark.slow]
 
@@ -56,13 +58,17 @@ def comparable(out: Path) -> Document:
 
 def begin(fleet: StoodInFleet, out: Path, *more: str, **changed: str) -> subprocess.Popen[bytes]:
     """Start a search on the fleet, at its head."""
+    words = search_words(fleet, out, *more)
+    return fleet.head.edgeflare(*words, said=out.with_suffix(".said"), **changed)
+
+
+def search_words(fleet: StoodInFleet, out: Path, *more: str) -> list[str | Path]:
     # fmt: off
-    words: list[str | Path] = [
+    return [
         "search", EXAMPLE, *BOUNDS, "--unit-seeds", "25", "--device", CLASS, "--quiet",
         "--fleet", fleet.address, "--fleet-file", fleet.file, "--out", out, *more,
     ]
     # fmt: on
-    return fleet.head.edgeflare(*words, said=out.with_suffix(".said"), **changed)
 
 
 def said(out: Path) -> str:
@@ -158,6 +164,55 @@ def test_hosts_none_of_which_takes_part_are_named_with_those_that_do(
     assert "(192.0.2.77)" in line
     assert fleet.address.partition(":")[0] in line
     assert not out.exists()
+
+
+SHORT = ("--first", "4", "--max-queries", "20", "--shrink", "0", "--unit-seeds", "2")
+
+STOPPED_AT_THE_STEP = """
+import os, signal, sys
+
+def stop(event, args):
+    if event == "os.rename" and os.fspath(args[1]) == os.environ["STOPPED_AT"]:
+        os.kill(os.getpid(), signal.SIGSTOP)
+
+sys.addaudithook(stop)
+"""
+
+
+def test_a_head_whose_host_dies_as_the_result_is_put_in_place_is_gone_on_with(
+    fleet: StoodInFleet, tmp_path: Path
+) -> None:
+    """Another host, which is told to write there at that moment, is refused meanwhile."""
+    out, alone = tmp_path / "run", tmp_path / "alone"
+    with started("search", EXAMPLE, *BOUNDS, *SHORT[:-2], "--out", str(alone)) as command:
+        _, err = command.communicate(timeout=DEADLINE_SECONDS)
+    assert command.returncode == 0, err
+    (tmp_path / "sitecustomize.py").write_text(STOPPED_AT_THE_STEP)
+    changed = {
+        "PYTHONPATH": str(tmp_path),
+        "STOPPED_AT": str(out / ".edgeflare" / "replacing"),
+    }
+    first = begin(fleet, out, *SHORT, **changed)
+    deadline = time.monotonic() + DEADLINE_SECONDS
+    while not any(map(stopped, fleet.head.running("-m edgeflare search"))):
+        assert first.poll() is None, said(out)
+        assert time.monotonic() < deadline, said(out)
+        time.sleep(0.05)
+    put_notes(out)
+    words = search_words(fleet, out, *SHORT, "--overwrite")
+    second = fleet.hosts[1].edgeflare(*words, said=tmp_path / "second.said")
+    assert second.wait(DEADLINE_SECONDS) == 2
+    (line,) = (tmp_path / "second.said").read_text().splitlines()
+    assert "another process" in line
+
+    for host in fleet.hosts:
+        host.kill()
+    assert not (out / "run.json").exists()
+    fleet.start()
+    assert begin(fleet, out, *SHORT, "--resume").wait(DEADLINE_SECONDS) == 0, said(out)
+    require_notes(out)
+    assert comparable(out) == comparable(alone)
+    assert not (out / ".edgeflare").exists()
 
 
 def test_a_head_that_is_killed_is_gone_on_with(
