@@ -74,8 +74,8 @@ def test_runs_are_read_from_a_folder_that_cannot_be_written(
         "resumed": ("replay", ended, "--out", runs / "replayed"),
     }
     said = dict(zip(commands, where(runs, *commands.values()), strict=True))
-    read = ("ended", "killed", "compared", "merged", "replayed", "exported")
-    read += ("conditions shown", "ranked")
+    read = {"ended", "killed", "compared", "merged", "replayed", "exported"}
+    read |= {"conditions shown", "ranked"}
     assert {name: said[name].err for name in read if said[name].code not in (0, 1)} == {}
     assert "killed before its end" in said["killed"].out
     for name in commands.keys() - read:
