@@ -16,13 +16,17 @@ from edgeflare.repair.repaired_pair import MODEL, RECIPE, write_pair, write_repa
 EXAMPLE = Path(__file__).parents[2] / "examples" / "fashion_lenet4"
 
 
-@pytest.mark.parametrize("name", ["plain", 'a "quoted" näme \\ 服'])
+EVIL = "\x7f\x9b31m\u202egnp"
+
+
+@pytest.mark.parametrize("name", ["plain", 'a "quoted" näme \\ 服', f"one that commands {EVIL}"])
 def test_the_folder_of_a_repaired_model_is_a_pair(name: str, tmp_path: Path) -> None:
     pair = load_pair(EXAMPLE, Settings(name=name, outputs="probabilities"))
     shutil.copy(pair.compressed, tmp_path / MODEL)
 
     write_pair(tmp_path, pair, pair.seeds)
 
+    assert not set(EVIL[:2] + EVIL[5]) & set((tmp_path / "pair.toml").read_text(encoding="utf-8"))
     found = load_pair(tmp_path)
     assert found == replace(pair, name=f"{name}-repaired", compressed=tmp_path / MODEL)
     assert found.fingerprint() == pair.fingerprint()

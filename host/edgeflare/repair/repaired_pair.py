@@ -14,6 +14,7 @@ from edgeflare.record.path_inside import path_inside
 from edgeflare.repair.repair_candidate import RepairCandidate
 from edgeflare.repair.repair_file import DOCUMENT
 from edgeflare.run.json_file import json_bytes
+from edgeflare.untrusted_text import for_json
 
 MODEL = "repaired.tflite"
 
@@ -32,7 +33,7 @@ def write_repaired(out: Path, candidate: RepairCandidate) -> None:
     for name, content in candidate.files.items():
         write_atomically(path_inside(out, name, single=True), content)
     if candidate.recipe is not None:
-        text = json.dumps(candidate.recipe, indent=1, ensure_ascii=False)
+        text = for_json(json.dumps(candidate.recipe, indent=1, ensure_ascii=False))
         write_atomically(out / RECIPE, text.encode() + b"\n")
 
 
@@ -62,4 +63,4 @@ def write_pair(out: Path, pair: Pair, seeds: Path) -> None:
 
 def _toml(value: object) -> str:
     """Return a text, a number, or a list of them as TOML, which is the same as JSON for these."""
-    return json.dumps(value, ensure_ascii=False)
+    return for_json(json.dumps(value, ensure_ascii=False))

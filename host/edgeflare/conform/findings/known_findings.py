@@ -23,6 +23,7 @@ from edgeflare.errors import UserError
 from edgeflare.keyword_settings import constructed
 from edgeflare.outside_text import read_toml
 from edgeflare.suggestion import path_suggestion, suggestion
+from edgeflare.untrusted_text import for_json
 
 _VERDICTS: tuple[Verdict, ...] = ("device", "host", "shared", "undefined", "crash", "hang")
 """What a finding may have; models of other verdicts make none."""
@@ -138,7 +139,7 @@ def known_table(key: FindingKey, condition: FaultCondition, reason: str) -> str:
     }
     # What JSON escapes, and how, is TOML too, but for DEL, which it leaves as it is.
     lines = [
-        f"{name} = {json.dumps(value, ensure_ascii=False)}".replace("\x7f", "\\u007f")
+        f"{name} = {for_json(json.dumps(value, ensure_ascii=False))}"
         for name, value in values.items()
     ]
     return "\n".join([f"[[{TABLES}]]", *lines, ""])
