@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
 from edgeflare.repair.precision.residual import residual
 from fault_injection import Planted, broken
 from fitted_networks import judged
+from tampering import edited
 
 
 @pytest.mark.slow
@@ -29,3 +31,14 @@ def test_the_block_with_a_fault_is_blamed() -> None:
 def test_a_model_without_blocks_in_integers_has_none() -> None:
     network = judged("example").network
     assert residual(replace(network, content=network.original, rows=network.original_rows)) is None
+
+
+def test_a_model_with_another_stride_than_its_original_has_none() -> None:
+    """Its operators put out fewer values than those that they would be compared with."""
+
+    def widened(model: Any) -> None:
+        model.subgraphs[0].operators[3].builtinOptions.strideW = 99
+
+    network = judged("example").network
+    few = replace(network, rows=network.rows[:2], original_rows=network.original_rows[:2])
+    assert residual(few.with_content(edited(network.content, widened))) is None

@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from edgeflare.core.tensor import Tensor, dequantize, quantize
+from edgeflare.errors import UserError
 from edgeflare.models.graph_parts import isolate
 from edgeflare.models.model_probe import HostProbe, Values
 from edgeflare.repair.fitting.activation_ranges import activation_limits, counterparts
@@ -59,7 +60,8 @@ def operator_errors(
             no numbers, or whose activation the original does not have, are left out.
 
     Raises:
-        UserError: a graph cannot be cut, or the runtime refuses it or an input.
+        UserError: a graph cannot be cut, the runtime refuses it or an input, or an operator puts
+            out more or fewer values than the original's.
         InfrastructureError: no worker process can be started, or it is lost.
 
     """
@@ -85,6 +87,11 @@ def operator_errors(
                 made = graph.tensors[one.output].real(got)
                 limits = activation_limits(graph, one.operator)
                 signal = np.clip(wanted.astype(np.float64), *limits)
+                if signal.size != made.size:  # by another stride, of which a file says nothing
+                    raise UserError(
+                        f"{graph.source}: {graph.describe(one.output)} has the shape"
+                        f" {made.shape} by itself, and {signal.shape} in the original"
+                    )
                 error = made - signal.reshape(made.shape)
                 if one.output in logits:
                     error -= float(error.mean())
