@@ -16,6 +16,7 @@ from edgeflare.models.tflite_graph import Graph
 from edgeflare.whitebox.captured_neurons import CapturedNeurons
 from edgeflare.whitebox.differentiable_network import DifferentiableNetwork
 from graph_writer import GraphWriter
+from tampering import COMPRESSED
 
 ROOT = Path(__file__).parents[2]
 
@@ -169,3 +170,19 @@ def test_an_operator_without_a_translation_is_refused_by_name() -> None:
     path = ROOT / "examples" / "face_detection" / "compressed.tflite"
     with pytest.raises(UserError, match="CONCATENATION"):
         DifferentiableNetwork(Graph(path.read_bytes(), "faces"))
+
+
+def test_scores_that_no_operator_makes_are_refused() -> None:
+    def kept(operators: int) -> Graph:
+        model = schema.ModelT.InitFromPackedBuf(COMPRESSED.read_bytes())
+        graph = model.subgraphs[0]
+        graph.operators = graph.operators[len(graph.operators) - operators :]
+        graph.inputs = graph.operators[0].inputs[:1] if operators else graph.inputs
+        builder = schema.flatbuffers.Builder(1024)
+        builder.Finish(model.Pack(builder), file_identifier=b"TFL3")
+        return Graph(bytes(builder.Output()), "theirs.tflite")
+
+    with pytest.raises(UserError, match="no operator makes its output"):
+        DifferentiableNetwork(kept(0))
+    with pytest.raises(UserError, match="its scores are its input"):
+        DifferentiableNetwork(kept(1))

@@ -44,7 +44,8 @@ class DifferentiableNetwork:
         """Translate a network.
 
         Raises:
-            UserError: it has several inputs, or an operator or a type without a translation.
+            UserError: it has several inputs, an operator or a type without a translation, or scores
+                that no operator makes.
 
         """
         if len(graph.inputs) != 1:
@@ -52,8 +53,14 @@ class DifferentiableNetwork:
                 f"{graph.source} has {len(graph.inputs)} inputs, and a network that is"
                 " differentiated here has one"
             )
+        if not {*graph.outputs[:1]} & graph.made_by.keys():
+            raise UserError(f"{graph.source}: no operator makes its output: convert it again")
         self.graph = graph
         self.scores = scores_of(graph)
+        if self.scores not in graph.made_by:
+            raise UserError(
+                f"{graph.source}: its scores are its input, and have nothing to differentiate"
+            )
         self.layers = tuple(_needed(graph))
         self._constants = _folded_constants(graph)
         for one in self.layers:
