@@ -2,8 +2,9 @@
 
 A plugin of pytest. Each worker counts for itself: its own time, that of the processes that it has
 waited for, and that of those that still run below it. Daemons that leave their parent, such as
-those of adb and Ray, are not among them. What a fixture takes that is made once for a file or for
-a worker is the fixture's alone, and not that of the file whose test asked for it first.
+those of adb and Ray, are not among them. Making a fixture that lasts for a file or for a worker
+counts for the fixture alone, and not for the file whose test asked for it first; what a worker does
+to collect its tests counts for nothing.
 """
 
 from __future__ import annotations
@@ -36,6 +37,10 @@ class ProcessorTimes:
         self.files: defaultdict[str, float] = defaultdict(float)
         self.fixtures: defaultdict[str, float] = defaultdict(float)
         self._counted = 0.0
+        self._since = 0.0
+
+    def pytest_collection_finish(self) -> None:
+        """Count from here on."""
         self._since = spent_seconds()
 
     @pytest.hookimpl(wrapper=True)
