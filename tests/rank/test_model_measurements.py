@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import os
 from contextlib import closing
 from dataclasses import asdict, replace
 from pathlib import Path
@@ -137,6 +138,12 @@ def test_who_stops_keeps_nothing_half(models: Models, tmp_path: Path) -> None:
     kept = tmp_path / "measured.json"
     assert measure(models.pairs[0], PLAN, None, kept, lambda: True) is None
     assert not kept.exists()
+
+
+def test_no_labelled_set_is_a_pipe(tmp_path: Path, models: Models) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    with pytest.raises(UserError, match=r"--labelled: .*pipe is not a regular file"):
+        check_labelled(models.pairs[0], tmp_path / "pipe")
 
 
 @pytest.mark.slow

@@ -227,7 +227,8 @@ def _conditions(pair: Pair, plan: Plan, labelled: Path | None) -> dict[str, Any]
 
 def _sha256(labelled: Path) -> str:
     try:
-        return sha256_of(labelled)
+        with _speaking_of_the_set():
+            return sha256_of(labelled)
     except OSError as error:
         raise UserError(
             f"--labelled {labelled} cannot be read: {error.strerror}; give an .npz with images and "

@@ -335,9 +335,15 @@ def _write_atomically(path: Path, data: bytes) -> None:
 
 
 def sha256_of(path: Path) -> str:
-    """Return the sha256 of a file's content."""
+    """Return the sha256 of a regular file's content.
+
+    Raises:
+        UserError: it is no regular file.
+        OSError: it cannot be read.
+
+    """
     digest = hashlib.sha256()
-    with path.open("rb") as file:
+    with open_regular(path) as file:
         for part in iter(partial(file.read, _PART), b""):
             digest.update(part)
     return digest.hexdigest()
