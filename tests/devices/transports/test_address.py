@@ -66,7 +66,10 @@ def test_the_profiles_token_goes_before_the_environments_and_is_never_shown(
 
 
 def test_credentials_that_are_none(tmp_path: Path) -> None:
-    absent, empty, binary = (tmp_path / name for name in ("absent", "empty", "binary"))
+    absent, empty, binary, pipe = (
+        tmp_path / name for name in ("absent", "empty", "binary", "pipe")
+    )
+    os.mkfifo(pipe)
     empty.write_text("\n")
     binary.write_bytes(b"\xff\xfe\x00")
 
@@ -79,6 +82,11 @@ def test_credentials_that_are_none(tmp_path: Path) -> None:
             board(tls_ca=tmp_path),
             f'device "board": tls_ca {tmp_path}: cannot be read: Is a directory',
         ),
+        (
+            board(token_file=pipe),
+            f'device "board": token_file: {pipe} is not a regular file: give one',
+        ),
+        (board(tls_ca=pipe), f'device "board": tls_ca: {pipe} is not a regular file: give one'),
         (
             board(token_file=empty),
             f"{empty}: is empty; expected the agent's token in its first line",

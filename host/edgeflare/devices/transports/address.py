@@ -82,12 +82,13 @@ class AddressTransport(Transport):
         return token or None
 
     def _read(self, key: str, path: Path) -> bytes:
+        device = f'device "{self._profile.name}"'
         try:
             return read_regular(path, _MOST_BYTES)
+        except UserError as error:
+            raise UserError(f"{device}: {key}: {error}") from None
         except OSError as error:
-            raise UserError(
-                f'device "{self._profile.name}": {key} {path}: cannot be read: {error.strerror}'
-            ) from None
+            raise UserError(f"{device}: {key} {path}: cannot be read: {error.strerror}") from None
 
 
 def _is_loopback(host: str) -> bool:
