@@ -5,6 +5,7 @@ It runs in a forked process, which Python's audit events end without a word, as 
 
 from __future__ import annotations
 
+import contextlib
 import os
 import sys
 from collections.abc import Callable
@@ -64,7 +65,7 @@ def _killed(function: Callable[[], object], folder: Path, kill: Kill) -> int:
     child = os.fork()
     if child == 0:
         try:
-            sys.addaudithook(_Killer(str(folder), kill))
+            sys.addaudithook(FileSteps(str(folder), kill, _exit_here))
             function()
         except BaseException as error:
             os.write(2, f"{error!r}\n".encode())
@@ -73,21 +74,44 @@ def _killed(function: Callable[[], object], folder: Path, kill: Kill) -> int:
     return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
 
 
-class _Killer:
-    def __init__(self, folder: str, kill: Kill) -> None:
-        self._folder, self._kill, self._step, self._at_it = folder, kill, 0, False
+def _exit_here(*, opening: bool) -> None:
+    os._exit(_OPENING if opening else _KILLED)
+
+
+class FileSteps:
+    """An audit hook that ends its process before one of the steps that this does below a folder."""
+
+    def __init__(
+        self,
+        folder: str,
+        kill: Kill,
+        end: Callable[..., None],
+        done: list[int] | memoryview[int] | None = None,
+    ) -> None:
+        """Count from the next step on.
+
+        Args:
+            folder: below which they count, as do relative names.
+            kill: which of them is the last.
+            end: ends the process; is told by `opening` whether it was to make a file.
+            done: whose one number counts the steps; shared with other processes where it is.
+
+        """
+        self._folder, self._kill, self._end, self._at_it = folder, kill, end, False
+        self._done: list[int] | memoryview[int] = [0] if done is None else done
 
     def __call__(self, event: str, args: tuple[Any, ...]) -> None:
         opens = event == "open" and isinstance(args[2], int) and bool(args[2] & _WRITING)
         if self._at_it or not (opens or event in _STEPS) or not self._is_below(args):
             return
-        self._step += 1
-        if self._step < self._kill.step:
+        self._done[0] += 1
+        if self._done[0] < self._kill.step:
             return
-        if self._kill.torn:
+        if self._kill.torn and opens:
             self._at_it = True
-            os.open(args[0], args[2], 0o644)
-        os._exit(_OPENING if opens and args[2] & os.O_CREAT else _KILLED)
+            with contextlib.suppress(OSError):  # as it would have failed itself
+                os.open(args[0], args[2], 0o644)
+        self._end(opening=opens and bool(args[2] & os.O_CREAT))
 
     def _is_below(self, args: tuple[Any, ...]) -> bool:
         # Relative names are those that shutil gives beside a descriptor of their folder.
@@ -111,3 +135,11 @@ def require_notes(*folders: Path) -> None:
     """Fail where one of the user's files is gone or changed."""
     for name, folder in ((name, folder) for name in NOTES for folder in folders):
         assert (folder / name).read_text() == "the user's"
+
+
+def remove_notes(*folders: Path) -> None:
+    """Remove the user's files, and folders that then are empty."""
+    for name, folder in ((name, folder) for name in NOTES for folder in folders):
+        (folder / name).unlink(missing_ok=True)
+        with contextlib.suppress(OSError):
+            (folder / name).parent.rmdir()
