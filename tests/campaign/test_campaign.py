@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import sqlite3
 from concurrent.futures import Future
+from contextlib import closing
 from dataclasses import replace
 from typing import Any
 
@@ -277,6 +279,24 @@ def test_a_run_is_resumed_by_the_command_that_began_it(
 ) -> None:
     with pytest.raises(UserError, match=option):
         begun.run("run", resume=True, **change)
+
+
+@pytest.mark.parametrize(
+    ("damage", "why"),
+    [
+        ("UPDATE answers SET device = x'00' WHERE role = 'seed'", "an answer has not the"),
+        ("UPDATE answers SET device = x'00' WHERE role = 'step'", "an answer has not the"),
+        ("DELETE FROM about WHERE key = 'seeds'", "it does not say how many seeds"),
+    ],
+)
+def test_a_journal_with_what_no_run_has_is_damaged_and_not_gone_on_with(
+    laboratory: Laboratory, damage: str, why: str
+) -> None:
+    laboratory.run("run", stop_after=300, chains=8)
+    with closing(sqlite3.connect(laboratory.folder / "run" / "run.db")) as journal, journal:
+        assert journal.execute(damage).rowcount > 0
+    with pytest.raises(UserError, match=rf"run\.db is damaged \({why}"):
+        laboratory.run("run", resume=True)
 
 
 def test_an_older_run_goes_on_with_the_operators_that_were_built_in(laboratory: Laboratory) -> None:

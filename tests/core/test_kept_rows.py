@@ -13,7 +13,13 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from edgeflare.core.answer import Answer
-from edgeflare.core.kept_rows import joined, kept_row, parted, restored_row
+from edgeflare.core.kept_rows import (
+    UnreadableRowError,
+    joined,
+    kept_row,
+    parted,
+    restored_row,
+)
 from edgeflare.core.output_decoders import batch_from_bytes
 from edgeflare.core.task import Decoder, ModelOutputs
 from edgeflare.core.tensor import RawBatch, Tensor
@@ -120,10 +126,13 @@ def test_joined_rows_are_parted(
     assert parted(decoder, joined(decoder, kept), count) == kept
 
 
+@pytest.mark.parametrize("make", [masks, values])
 @pytest.mark.parametrize("damaged", [b"", b"no zlib", b"\x00" * 9])
-def test_damaged_rows_are_refused(damaged: bytes) -> None:
-    decoder, _ = masks()
-    with pytest.raises(ValueError, match="an answer"):
+def test_damaged_rows_are_refused(
+    make: Callable[[], tuple[Decoder, tuple[Tensor, ...]]], damaged: bytes
+) -> None:
+    decoder, _ = make()
+    with pytest.raises(UnreadableRowError, match="an answer"):
         restored_row(decoder, damaged)
 
 

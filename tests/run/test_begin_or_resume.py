@@ -25,6 +25,7 @@ def test_a_header_that_no_run_wrote_is_damage_and_the_run_is_unlocked(
         "arms": {},
         "classes": [],
         "labels": None,
+        "seeds": 1,
     }
     Journal.create(tmp_path / "run.db", {**whole, **header}).close()
     ours: Any = None  # has no pair to compare with, once theirs is one
@@ -40,7 +41,7 @@ def test_a_document_that_others_have_changed_is_refused_before_the_run_goes_on(
     tmp_path: Path,
 ) -> None:
     directory, lock = RunDirectory.claim(tmp_path, overwrite=False)
-    Journal.create(directory.journal, {}, lock=lock).close()
+    Journal.create(directory.journal, {"seeds": 1}, lock=lock).close()
     write_atomically(directory.document, b"{}")
     survey, ours = tmp_path / "survey.json", MagicMock()
     survey.write_text("the user's")

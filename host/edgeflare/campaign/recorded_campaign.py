@@ -16,10 +16,12 @@ from edgeflare.campaign.opened_pair import OpenedPair
 from edgeflare.campaign.stopwatch import Stopwatch
 from edgeflare.campaign.unreset_twin import answers_without_reset
 from edgeflare.core.interrupt import Interrupt
+from edgeflare.core.kept_rows import UnreadableRowError
 from edgeflare.errors import InfrastructureError
 from edgeflare.record.database import DamagedDatabaseError
 from edgeflare.run.derive_document import write_document
 from edgeflare.run.journal import Journal
+from edgeflare.run.journal_database import damaged_journal
 from edgeflare.run.nearness import NEARNESS_KEY
 from edgeflare.run.plan import Plan
 from edgeflare.run.run_directory import RunDirectory
@@ -51,6 +53,7 @@ def run_recorded_campaign(
             otherwise.
 
     Raises:
+        DamagedJournalError: the journal has an answer that is none of the models'.
         InfrastructureError: a device was lost for good. The run is noted as stopped by that, and
             the document is written all the same.
         UserError: the run cannot be resumed here, or a function of the user's fails. The run is
@@ -85,12 +88,21 @@ def run_recorded_campaign(
     for note in notes:
         observer.warned(note)
     try:
-        journal.note("stopped_by", phases(context, interrupt))
+        return _run_phases(context, partial(phases, context, interrupt))
+    except UnreadableRowError as error:
+        raise damaged_journal(journal.path, str(error)) from error
+
+
+def _run_phases(context: CampaignContext, phases: Callable[[], StoppedBy | None]) -> RunDocument:
+    """Do what is asked, and write the document, also of what a failure has left."""
+    journal = context.journal
+    try:
+        journal.note("stopped_by", phases())
     except Exception as error:
         lost = isinstance(error, (OSError, InfrastructureError))
         # What was raised says more than that it cannot be noted either.
-        with suppress(OSError, InfrastructureError, DamagedDatabaseError):
+        with suppress(OSError, InfrastructureError, DamagedDatabaseError, UnreadableRowError):
             journal.note("stopped_by", "infrastructure" if lost else "error")
-            write_document(directory, journal)
+            write_document(context.directory, journal)
         raise
-    return write_document(directory, journal)
+    return write_document(context.directory, journal)

@@ -17,6 +17,10 @@ _LEVEL = 1
 _LENGTH_BYTES = 4
 
 
+class UnreadableRowError(ValueError):
+    """What a run has kept is no row of the model's outputs; says why."""
+
+
 def kept_row(decoder: Decoder, row: NDArray[np.generic]) -> bytes:
     """Return what a run keeps of a row; `restored_row` makes a row of it that is read alike."""
     if not decoder.compresses:
@@ -28,18 +32,17 @@ def restored_row(decoder: Decoder, kept: bytes) -> bytes:
     """Return the bytes of a row.
 
     Raises:
-        ValueError: they are not what `kept_row` returned.
+        UnreadableRowError: they are not what `kept_row` returned.
 
     """
-    if not decoder.compresses:
-        return kept
-    size = sum(map(tensor_bytes, decoder.outputs))
-    try:
-        row = zlib.decompressobj().decompress(kept, size + 1)
-    except zlib.error as error:
-        raise ValueError(f"an answer cannot be decompressed: {error}") from None
+    size, row = sum(map(tensor_bytes, decoder.outputs)), kept
+    if decoder.compresses:
+        try:
+            row = zlib.decompressobj().decompress(kept, size + 1)
+        except zlib.error as error:
+            raise UnreadableRowError(f"an answer cannot be decompressed: {error}") from None
     if len(row) != size:
-        raise ValueError(f"an answer has not the {size} bytes of the model's outputs")
+        raise UnreadableRowError(f"an answer has not the {size} bytes of the model's outputs")
     return row
 
 

@@ -38,6 +38,9 @@ def batch_from_bytes(
         outputs: the row of each input, as `kept_row` returned it.
         failures: why an input has no answer, by its position.
 
+    Raises:
+        UnreadableRowError: a row is none of the model's.
+
     """
     _, dtype = row_layout(decoder.outputs)
     rows = np.frombuffer(b"".join(restored_row(decoder, one) for one in outputs), dtype)

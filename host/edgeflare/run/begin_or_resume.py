@@ -67,7 +67,10 @@ def resume_run(
     journal = Journal.reopen(directory.journal)
     try:
         with reporting_damage(directory.journal):
-            begun = RunHeader.from_json(journal.about())
+            about = journal.about()
+            if "seeds" not in about:
+                raise ValueError("it does not say how many seeds it has")
+            begun = RunHeader.from_json(about)
             require_same(begun, header, str(path), allow_other_host=allow_other_host)
         require_ours(path, DOCUMENT, *documents)
         require(journal)
