@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 import grpc
@@ -41,7 +41,7 @@ from edgeflare_protos import (
 )
 from edgeflare_protos.agent_pb2_grpc import AgentServicer
 from edgeflare_protos.lease_words import LEASE, UNLEASED_HOST
-from edgeflare_protos.limits import CHUNK_BYTES, PAYLOAD_LIMIT_BYTES
+from edgeflare_protos.limits import CHUNK_BYTES, FAILURE_TEXT_BYTES, PAYLOAD_LIMIT_BYTES
 
 _KINDS: dict[FailureKind, agent_pb2.InputFailure.Kind] = {
     "crash": agent_pb2.InputFailure.KIND_CRASH,
@@ -208,7 +208,7 @@ class AgentService(AgentServicer):
                 payload_crc32=checksum,
                 outputs_crc32=crc32(batch.outputs),
                 size_bytes=len(batch.outputs),
-                failures=map(_failure, batch.failures),
+                failures=_failures(batch.failures),
                 busy_seconds=batch.busy_seconds,
                 lease_number=number,
             )
@@ -340,7 +340,7 @@ class AgentService(AgentServicer):
             payload_crc32=checksum,
             outputs=batch.outputs,
             outputs_crc32=crc32(batch.outputs),
-            failures=map(_failure, batch.failures),
+            failures=_failures(batch.failures),
             busy_seconds=batch.busy_seconds,
             lease_number=number,
         )
@@ -387,13 +387,17 @@ def _check_protocol(theirs: agent_pb2.ProtocolVersion) -> None:
         )
 
 
-def _failure(failure: Failure) -> agent_pb2.InputFailure:
-    return agent_pb2.InputFailure(
-        index=failure.index,
-        kind=_KINDS[failure.kind],
-        detail=failure.detail,
-        quarantined=failure.quarantined,
-    )
+def _failures(failures: Iterable[Failure]) -> Iterator[agent_pb2.InputFailure]:
+    """Yield what a message says of failures, with their details as long as there is room."""
+    room = FAILURE_TEXT_BYTES
+    for failure in failures:
+        room -= len(failure.detail.encode())
+        yield agent_pb2.InputFailure(
+            index=failure.index,
+            kind=_KINDS[failure.kind],
+            detail=failure.detail if room >= 0 else "",
+            quarantined=failure.quarantined,
+        )
 
 
 def _runtime(named: str) -> agent_pb2.Runtime:

@@ -13,6 +13,11 @@ PAYLOAD_LIMIT_BYTES = 3 * 1024 * 1024
 """The most bytes of inputs, or outputs, in one message: below gRPC's default limit of 4 MiB, with
 room for what goes with the payload."""
 
+FAILURE_TEXT_BYTES = 256 * 1024
+"""The most bytes of what is known of failures in one message; of those beyond, their kind is said:
+a runtime may say a line of each of 65,536 inputs, which with the
+payload is more than gRPC takes."""
+
 MOST_INPUTS = 65_536
 """In one message. Inputs of a few bytes could be millions, each noted and looked up one by one; an
 image of 48 bytes or more fills the payload first."""

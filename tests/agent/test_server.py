@@ -17,7 +17,12 @@ from edgeflare_agent import __version__
 from edgeflare_agent.runtime import offered_kernel_sets, runtime_info
 from edgeflare_protos import PROTOCOL_MAJOR, PROTOCOL_MINOR, agent_pb2, crc32
 from edgeflare_protos.kernel_sets import Kernels
-from edgeflare_protos.limits import CHUNK_BYTES, MOST_INPUTS, PAYLOAD_LIMIT_BYTES
+from edgeflare_protos.limits import (
+    CHUNK_BYTES,
+    FAILURE_TEXT_BYTES,
+    MOST_INPUTS,
+    PAYLOAD_LIMIT_BYTES,
+)
 from processes import workers
 
 Inputs = Callable[..., NDArray[np.int8]]
@@ -177,6 +182,21 @@ def test_failures_are_answers(
     telemetry = faulty_client.stub.Telemetry(agent_pb2.TelemetryRequest(), timeout=200)
     assert telemetry.quarantined_inputs == 2
     assert telemetry.worker_restarts == 4
+
+
+def test_failures_are_answers_however_much_a_runtime_says_of_them(
+    faulty_client: Any, int8_model: Path, harmless_inputs: Inputs
+) -> None:
+    inputs = harmless_inputs(8000)
+    inputs[:, 0] = 103
+    session = faulty_client.open(int8_model)
+    (reply,) = faulty_client.stub.InferStream(
+        iter([request(session.session_id, inputs)]), timeout=200
+    )
+    assert [failure.index for failure in reply.failures] == list(range(8000))
+    assert reply.failures[0].detail == "node 3 (CONV_2D) failed to invoke"
+    said = sum(len(failure.detail) for failure in reply.failures)
+    assert FAILURE_TEXT_BYTES - 100 < said <= FAILURE_TEXT_BYTES
 
 
 def test_telemetry_counts(client: Any, int8_model: Path, harmless_inputs: Inputs) -> None:
