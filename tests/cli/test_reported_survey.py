@@ -80,7 +80,10 @@ def test_a_survey_that_was_cut_off_is_shown_as_far_as_it_came(call: Any, tmp_pat
     assert "at any distance" not in shown.out
     assert shown.out.startswith("laboratory deviates on")
     (tmp_path / "cut" / "run.json").unlink()
-    assert call("report", tmp_path / "cut", "--csv").code == 0
+    assert call("report", tmp_path / "cut", "--csv", "--summary").code == 0
+    summary = (tmp_path / "cut" / "summary.md").read_text()
+    assert "still running" not in summary
+    assert "stopped" in summary
     assert not (tmp_path / "cut" / "survey.json").exists()
 
 
@@ -88,9 +91,9 @@ def test_a_survey_that_was_cut_off_early_has_nothing_to_say(call: Any, tmp_path:
     LaboratorySurvey(linear_laboratory(tmp_path)).run("cut", StoppingObserver(host=20))
     said = call("report", tmp_path / "cut")
     assert (said.code, said.out) == (2, "")
-    complaint = said.complaint()
-    assert "is a survey that was stopped before the host's models had answered all" in complaint
-    assert "of 144): finish it with --resume" in complaint
+    for complaint in (said.complaint(), call("report", tmp_path / "cut", "--csv").complaint()):
+        assert "is a survey that was stopped before the host's models had answered all" in complaint
+        assert "of 144): finish it with --resume" in complaint
 
 
 @pytest.mark.parametrize("stop", [{"host": 20}, {"device": 30}], ids=["host", "device"])
@@ -113,7 +116,7 @@ def test_a_report_of_a_run_loads_nothing_of_surveys(run: Path) -> None:
         "import sys\n"
         "from pathlib import Path\n"
         "from edgeflare.cli.report import report\n"
-        "report(Path(sys.argv[1]), html=False, junit=False, csv=False, with_summary=False,"
+        "report(None, Path(sys.argv[1]), html=False, junit=False, csv=False, with_summary=False,"
         " as_json=False)\n"
         "print([name for name in sys.modules if name.startswith('edgeflare.survey')])\n"
     )

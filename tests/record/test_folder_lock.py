@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import fcntl
 import os
 import subprocess
 import sys
@@ -8,7 +9,8 @@ from pathlib import Path
 import pytest
 
 from edgeflare.errors import UserError
-from edgeflare.record.folder_lock import is_locked, lock_folder
+from edgeflare.record import folder_lock
+from edgeflare.record.folder_lock import is_locked, lock_folder, locked
 
 ANOTHER = """
 import sys, time
@@ -34,3 +36,21 @@ def test_a_lock_ends_with_its_process(tmp_path: Path) -> None:
         assert not is_locked(tmp_path)
         os.close(lock_folder(tmp_path))
     assert list(tmp_path.iterdir()) == []
+
+
+def test_no_process_takes_its_own_lock_for_that_of_another(tmp_path: Path) -> None:
+    (tmp_path / "link").symlink_to(tmp_path)
+    with locked(tmp_path / "link"):
+        assert not is_locked(tmp_path)
+    lock = lock_folder(tmp_path)
+    assert is_locked(tmp_path)
+    os.close(lock)
+
+
+def test_somebody_who_only_asks_is_waited_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asks = os.open(tmp_path, os.O_RDONLY)
+    fcntl.flock(asks, fcntl.LOCK_SH)
+    monkeypatch.setattr(folder_lock.time, "sleep", lambda _: os.close(asks))
+    os.close(lock_folder(tmp_path))

@@ -4,11 +4,20 @@ from __future__ import annotations
 
 import fcntl
 import os
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Final
 
 from edgeflare.errors import UserError
+
+_HELD: Final[set[tuple[int, int]]] = set()
+"""Folders that this process itself has `locked`, by device and inode."""
+
+_TRIES: Final = 5
+_PAUSE: Final = 0.02
+"""Seconds between two tries to lock: far more than a command needs to ask `is_locked`."""
 
 
 def is_locked(folder: Path) -> bool:
@@ -18,6 +27,8 @@ def is_locked(folder: Path) -> bool:
     except OSError:
         return False
     try:
+        if _which(lock) in _HELD:  # the kernel tells two descriptors of one process apart
+            return False
         # Shared, and only for a moment: two who ask do not see each other.
         fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
     except BlockingIOError:
@@ -40,16 +51,21 @@ def lock_folder(folder: Path) -> int:
 
     """
     lock = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
-    try:
-        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        os.close(lock)
-        raise UserError(
-            f"{folder} is being worked on by another process: wait until that has ended, or name"
-            " another folder"
-        ) from None
-    except OSError:
-        pass  # a file system without locks, as some networks have
+    for tries_left in reversed(range(_TRIES)):
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            if tries_left:  # somebody may only be asking whether it is locked
+                time.sleep(_PAUSE)
+                continue
+            os.close(lock)
+            raise UserError(
+                f"{folder} is being worked on by another process: wait until that has ended, or"
+                " name another folder"
+            ) from None
+        except OSError:
+            pass  # a file system without locks, as some networks have
+        break
     return lock
 
 
@@ -62,7 +78,15 @@ def locked(folder: Path) -> Iterator[None]:
 
     """
     lock = lock_folder(folder)
+    which = _which(lock)
+    _HELD.add(which)
     try:
         yield
     finally:
+        _HELD.discard(which)
         os.close(lock)
+
+
+def _which(lock: int) -> tuple[int, int]:
+    status = os.fstat(lock)
+    return status.st_dev, status.st_ino
