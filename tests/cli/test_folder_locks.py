@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 from typer.main import get_group
 
+from edgeflare.cli import report
 from edgeflare.cli.app import app
 from edgeflare.fleet.record.fleet_folder import FleetFolder
 from edgeflare.fleet.record.fleet_state import FleetState, PlaceState
@@ -55,7 +56,14 @@ OTHERS: Mapping[str, str] = {
 }
 """All other commands, and why they need no lock."""
 
-LINES = [f"{command} {line}" for command, lines in WRITING.items() for line in lines]
+WHITEBOX = frozenset({"explain", "repair"})
+"""Commands that need the extra before they lock a folder."""
+
+LINES = [
+    pytest.param(f"{command} {line}", marks=[pytest.mark.whitebox] if command in WHITEBOX else [])
+    for command, lines in WRITING.items()
+    for line in lines
+]
 
 
 def commands_in(command: Any, name: str = "") -> Iterator[str]:
@@ -104,7 +112,6 @@ def named(
 
 
 @pytest.mark.slow
-@pytest.mark.whitebox
 @pytest.mark.parametrize("line", LINES)
 def test_a_folder_that_is_being_worked_on_stays_as_it_is(
     line: str, named: dict[str, str], small: tuple[str, ...], tmp_path: Path, call: Call
@@ -145,6 +152,20 @@ def test_a_run_that_is_being_worked_on_may_be_watched(
     assert now.pop("report.html")
     assert now.pop("contents.jsonl").startswith(before.pop("contents.jsonl"))
     assert now == before
+
+
+@pytest.mark.slow
+def test_whoever_watches_a_run_keeps_nobody_from_it(
+    run: Path, call: Call, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    page = report._page
+
+    def meanwhile(*given: Any) -> bytes:
+        os.close(lock_folder(run))
+        return page(*given)
+
+    monkeypatch.setattr(report, "_page", meanwhile)
+    assert call("report", run, "--html").code == 0
 
 
 def test_a_fleet_that_works_is_told_of_hosts_that_get_nothing_more(

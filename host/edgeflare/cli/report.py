@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Collection
 from pathlib import Path
 from typing import Annotated, Final
 
@@ -18,7 +17,6 @@ from edgeflare.conform.record.conform_file import holds_conformance
 from edgeflare.errors import InfrastructureError, UserError
 from edgeflare.record.folder import written
 from edgeflare.record.folder_contents import write_atomically
-from edgeflare.record.folder_lock import is_locked
 from edgeflare.repair.repair_file import holds_repair
 from edgeflare.report.csv_table import csv_table
 from edgeflare.report.junit_xml import junit_xml
@@ -82,7 +80,11 @@ AsJson = Annotated[
 
 
 _TO_WATCH: Final = frozenset({"--html"})
-"""Switches of files that may be written while another command works on the run."""
+"""Switches of files that may be written while another command works on the run.
+
+A page is looked at and made again. JUnit, CSV and the summary are taken for the result by programs
+that cannot see that it is half of one.
+"""
 
 
 def report(
@@ -115,7 +117,7 @@ def report(
     chosen = [name for name, given in switches.items() if given]
     if as_json and chosen:
         raise UserError("--json prints, and the other switches write files: give --json alone")
-    if chosen and run.is_dir() and not _watches(chosen, run):
+    if not _TO_WATCH.issuperset(chosen) and run.is_dir():
         context.with_resource(written(run))
     reported = _reported(RunDirectory(run))
     for name in chosen:
@@ -127,15 +129,6 @@ def report(
     wanted = {file: make() for file, make in (reported.files[name] for name in chosen)}
     for file, data in wanted.items():
         _write(run / file, data)
-
-
-def _watches(switches: Collection[str], run: Path) -> bool:
-    """Tell whether nothing but what may be written then is, and another command works on the run.
-
-    A page is looked at and made again. JUnit, CSV and the summary are taken for the result by
-    programs that cannot see that it is half of one.
-    """
-    return _TO_WATCH.issuperset(switches) and is_locked(run)
 
 
 SURVEYED = "survey"
