@@ -69,7 +69,6 @@ _KNOWN: Mapping[str, Mapping[str, str]] = {
         "os.path.expanduser(read_text(folder, value))": _BY_THE_USER
     },
     "host/edgeflare/fleet/record/fleet_folder.py": {
-        "_drained_name(host)": "hexadecimal digits",
         "kept": _OF_OURS,
         "name": _OF_OURS,
         "self._name_in(kept, f'{name}{end}')": "held to a plain name by `path_inside`",

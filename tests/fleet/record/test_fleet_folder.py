@@ -297,6 +297,42 @@ def test_no_host_that_is_drained_is_forgotten_for_another_of_that_moment(tmp_pat
     assert sorted(one.name for one in tmp_path.iterdir()) == ["r.fleet"]
 
 
+def test_a_host_gets_work_again_whatever_the_list_says(tmp_path: Path) -> None:
+    folder = FleetFolder(tmp_path / "r.fleet")
+    claim(folder)
+    folder.drain("one")
+    (file,) = (folder.path / "drained").iterdir()
+    file.write_text("changed by somebody")
+    folder.undrain("one")
+    assert folder.drained(["one"]) == []
+    assert not (folder.path / "drained").exists()
+
+
+@pytest.mark.parametrize("link", ["drained", "drained/8b5b9db0c13db242"])
+def test_nothing_outside_of_the_folder_says_who_is_drained(tmp_path: Path, link: str) -> None:
+    folder = FleetFolder(tmp_path / "r.fleet")
+    claim(folder)
+    place = folder.path / link
+    place.parent.mkdir(exist_ok=True)
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    (elsewhere / "8b5b9db0c13db242").touch()
+    place.symlink_to(elsewhere / place.relative_to(folder.path / "drained"))
+    for use in (folder.drain, folder.undrain, lambda host: folder.drained([host])):
+        with pytest.raises(UserError, match="outside of it"):
+            use("three")
+    assert [one.stat().st_size for one in elsewhere.iterdir()] == [0]
+
+
+def test_a_file_in_the_place_of_the_drained_hosts_is_refused(tmp_path: Path) -> None:
+    folder = FleetFolder(tmp_path / "r.fleet")
+    claim(folder)
+    (folder.path / "drained").touch()
+    assert folder.drained(["one"]) == []
+    with pytest.raises(UserError, match="drained is no folder: move it away"):
+        folder.drain("one")
+
+
 def work_of(folder: Path, campaign: str, said: bytes, **how: bool) -> None:
     """Do what a command on a fleet does that comes to its end."""
     fleet, place = FleetFolder(folder / "r.fleet"), folder / "r"

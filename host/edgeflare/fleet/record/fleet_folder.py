@@ -262,20 +262,46 @@ class FleetFolder:
         write_atomically(self._of_unit("logs", name, f"-{number}.txt"), said.encode())
 
     def drained(self, hosts: Iterable[str]) -> list[str]:
-        """Return those of some hosts that get no further work, as somebody asked, sorted."""
-        return sorted(host for host in set(hosts) if (self.path / _drained_name(host)).is_file())
+        """Return those of some hosts that get no further work, as somebody asked, sorted.
+
+        Raises:
+            UserError: a link leads out of the folder.
+
+        """
+        return sorted(host for host in set(hosts) if self._drained_file(host).is_file())
 
     def drain(self, host: str) -> None:
         """Give a host no further work; whoever works on the fleet looks every moment.
 
         The folder is locked by then, so each host has a file of its own, which no other command
         reads to write it again.
+
+        Raises:
+            UserError: somebody else's file or link is in the way.
+
         """
-        write_atomically(self.path / _drained_name(host), f"{host}\n".encode())
+        file = self._drained_file(host)
+        if os.path.lexists(file.parent) and not file.parent.is_dir():
+            raise UserError(f"{file.parent} is no folder: move it away")
+        write_atomically(file, f"{host}\n".encode())
 
     def undrain(self, host: str) -> None:
-        """Give a host work again."""
-        remove_files(self.path, _drained_name(host))
+        """Give a host work again, whoever has written that it gets none.
+
+        Raises:
+            UserError: a link leads out of the folder.
+
+        """
+        file = self._drained_file(host)
+        if file.is_file():
+            file.unlink(missing_ok=True)
+            with contextlib.suppress(OSError):
+                file.parent.rmdir()
+
+    def _drained_file(self, host: str) -> Path:
+        """Return the file that is there of a drained host, whatever that is called."""
+        name = hashlib.sha256(host.encode()).hexdigest()[:16]
+        return path_inside(self.path, f"{DRAINED}/{name}")
 
     def shown(self) -> FleetState:
         """Return the state that was shown last.
@@ -316,8 +342,3 @@ class FleetFolder:
         """Write what people see of the state."""
         write_atomically(self.path / STATE, json.dumps(state.to_json(), indent=1).encode())
         write_atomically(self.path / PAGE, fleet_page(state).encode())
-
-
-def _drained_name(host: str) -> str:
-    """Return the name of the file that is there of a drained host, whatever that is called."""
-    return f"{DRAINED}/{hashlib.sha256(host.encode()).hexdigest()[:16]}"
