@@ -134,6 +134,19 @@ def test_a_folder_that_is_being_worked_on_stays_as_it_is(
 
 
 @pytest.mark.slow
+def test_a_run_is_not_read_for_an_export_before_it_is_locked(
+    run: Path, finding: str, call: Call
+) -> None:
+    (run / "run.db").write_bytes(b"of another moment")
+    lock = lock_folder(run)
+    try:
+        said = call("export", run, finding)
+    finally:
+        os.close(lock)
+    assert "is being worked on by another process" in said.complaint()
+
+
+@pytest.mark.slow
 def test_a_run_that_is_being_worked_on_may_be_watched(
     run: Path, finished: Any, finding: str, tmp_path: Path, call: Call
 ) -> None:

@@ -9,7 +9,6 @@ from pathlib import Path
 import pytest
 
 from edgeflare.errors import UserError
-from edgeflare.record import folder_lock
 from edgeflare.record.folder_lock import is_locked, lock_folder, locked
 
 ANOTHER = """
@@ -52,5 +51,5 @@ def test_somebody_who_only_asks_is_waited_for(
 ) -> None:
     asks = os.open(tmp_path, os.O_RDONLY)
     fcntl.flock(asks, fcntl.LOCK_SH)
-    monkeypatch.setattr(folder_lock.time, "sleep", lambda _: os.close(asks))
+    monkeypatch.setattr("edgeflare.record.folder_lock.time.sleep", lambda _: os.close(asks))
     os.close(lock_folder(tmp_path))

@@ -70,12 +70,13 @@ def export(
         context.with_resource(_writable(directory, out))
         _export_operator(directory, finding, out)
         return
+    if run.is_dir():
+        context.with_resource(_writable(directory, out))
     past = PastRun.open(run)
     seed_id = seed_id_of(finding)
     if seed_id is None:
         raise UserError(f"{finding} is no finding: name it by its seed's id, or by its file")
     require_scriptable(PairInterface.from_json(past.header.pair))
-    context.with_resource(_writable(past.directory, out))
     path = out or run / f"finding-{seed_id}.zip"
     pair = past.pair(original, compressed, functions=function or ())
     fingerprint = past.header.pair["fingerprint"]
