@@ -78,6 +78,18 @@ BAD: dict[str, tuple[str, tuple[str, ...]]] = {
         "{w} --show {m}/nothing/sheet.html",
         ("--show", "there is no folder", "nothing: make it before"),
     ),
+    "show in a folder of too long a name": (
+        f"{{w}} --show {{m}}/{'a' * 300}/sheet.html",
+        ("--show", "there is no folder", "make it before"),
+    ),
+    "show in too long a name": (
+        f"{{w}} --conditions quiet --show {{m}}/{'a' * 300}.html",
+        ("--show", "cannot be written: File name too long"),
+    ),
+    "show in a folder itself": (
+        "{w} --conditions quiet --overwrite --show {m}/folder.html",
+        ("--show", "folder.html cannot be written: Is a directory"),
+    ),
     "show of nothing": ("{w} --conditions none --show sheet.html", ("--show", "--conditions")),
     "no baseline": ("{w} --baseline {m}", ("is no run directory", "run.db")),
     "baseline that is not there": (
@@ -99,6 +111,7 @@ BAD: dict[str, tuple[str, tuple[str, ...]]] = {
 def mistaken(tmp_path_factory: pytest.TempPathFactory, words: Path) -> Path:
     """A folder of inputs that are not what they should be."""
     folder = tmp_path_factory.mktemp("mistaken")
+    (folder / "folder.html").mkdir()
     with np.load(words / "seeds.npz") as arrays:
         known: dict[str, Any] = {name: arrays[name] for name in arrays}
     labels = known.pop("labels")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from contextlib import ExitStack
 from dataclasses import replace
@@ -34,7 +35,6 @@ from edgeflare.errors import UserError
 from edgeflare.models.ensemble_choice import read_ensemble
 from edgeflare.models.pair import load_pair
 from edgeflare.outside_text import json_value
-from edgeflare.record.folder import file_written
 from edgeflare.report.run_terminal import heading
 from edgeflare.run.run_directory import SURVEY_DOCUMENT
 from edgeflare.run.run_document import RunDocument
@@ -127,8 +127,7 @@ def survey(
     loaded = load_pair(pair, given, decided, "--inputs")
     chosen = chosen_conditions(loaded.interface.domain_name, conditions, at)
     if show is not None:
-        with file_written(show):
-            show_conditions(show, loaded, chosen, rng_seed, own_inputs=inputs is not None)
+        show_conditions(show, loaded, chosen, rng_seed, own_inputs=inputs is not None)
         Console().print(str(show), markup=False, highlight=False, soft_wrap=True)
         return 0
     earlier = None if baseline is None else load_baseline(baseline, baseline_lies_at)
@@ -202,7 +201,7 @@ def _require_show_alone(
     ):
         if given:
             raise UserError(f"--show writes a page and surveys nothing: leave out {option}")
-    if show.exists() and not folder.overwrite:
+    if os.path.lexists(show) and not folder.overwrite:
         raise UserError(f"{show} is there already: replace it with --overwrite, or name another")
 
 

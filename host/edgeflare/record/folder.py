@@ -11,7 +11,6 @@ moved nor removed.
 from __future__ import annotations
 
 import contextlib
-import errno
 import os
 import shutil
 import sys
@@ -21,7 +20,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from edgeflare.errors import InfrastructureError, UserError
+from edgeflare.errors import InfrastructureError, UserError, kind_at_named_path
 from edgeflare.record.folder_contents import (
     BEGUN_LIST,
     FOLDER,
@@ -45,19 +44,6 @@ _MADE: Final = Path(_STAGE) / "made"
 _SCRATCH: Final = Path(_STAGE) / "scratch"
 _REPLACING: Final = Path(_STAGE) / "replacing"
 _MOVING: Final = Path(_STAGE) / "moving"
-
-_OF_THE_PATH: Final = frozenset(
-    {
-        errno.EEXIST,
-        errno.EINVAL,
-        errno.ELOOP,
-        errno.ENAMETOOLONG,
-        errno.ENOENT,
-        errno.ENOTDIR,
-    }
-)
-"""Errors of the system that say of a path that it is none; others are a disk's or a permission."""
-
 
 _TRIES: Final = 50
 """Tries to make a folder that other commands remove meanwhile."""
@@ -427,8 +413,9 @@ def _made_and_locked(path: Path) -> tuple[tuple[Path, ...], int]:
         except OSError as error:
             if isinstance(error, FileNotFoundError) and tries_left:
                 continue  # another command, which made it too, has just removed it
-            kind = UserError if error.errno in _OF_THE_PATH else InfrastructureError
-            raise kind(f"cannot make a folder {path}: {error.strerror}") from None
+            raise kind_at_named_path(error)(
+                f"cannot make a folder {path}: {error.strerror}"
+            ) from None
         with contextlib.suppress(FileNotFoundError):
             if os.path.samestat(os.stat(path), os.fstat(lock)):
                 return absent, lock
