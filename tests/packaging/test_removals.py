@@ -16,6 +16,8 @@ _OWN: Mapping[str, frozenset[str]] = {
     "host/edgeflare/devices/bundle/build_bundle.py": frozenset({"rename", "rmtree", "unlink"}),
     "host/edgeflare/devices/bundle/tree.py": frozenset({"os.replace", "unlink"}),
     "host/edgeflare/fleet/work/unit_attempt.py": frozenset({"rmdir", "rmtree"}),
+    # The marker of a drained host, named by a hash, which goes whoever has written it.
+    "host/edgeflare/fleet/record/fleet_folder.py": frozenset({"unlink", "rmdir"}),
     # Temporary folders that it has made and locked.
     "host/edgeflare/devices/transports/scratch.py": frozenset({"rmtree"}),
     # Tracebacks, known by their first line.
