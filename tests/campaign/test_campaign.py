@@ -286,6 +286,7 @@ def test_a_run_is_resumed_by_the_command_that_began_it(
     [
         ("UPDATE answers SET device = x'00' WHERE role = 'seed'", "an answer has not the"),
         ("UPDATE answers SET device = x'00' WHERE role = 'step'", "an answer has not the"),
+        ("UPDATE answers SET members = x'00'", "the answers of an ensemble are not"),
         ("DELETE FROM about WHERE key = 'seeds'", "it does not say how many seeds"),
     ],
 )

@@ -124,6 +124,9 @@ def test_joined_rows_are_parted(
     decoder, tensors = make()
     kept = [kept_row(decoder, row_of(tensors, seed)) for seed in range(count)]
     assert parted(decoder, joined(decoder, kept), count) == kept
+    for damaged, of in ((joined(decoder, kept) + b"\0", count), (joined(decoder, kept), 0)):
+        with pytest.raises(UnreadableRowError, match=f"not those of {of} models"):
+            parted(decoder, damaged, of)
 
 
 @pytest.mark.parametrize("make", [masks, values])

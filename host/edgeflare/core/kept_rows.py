@@ -61,13 +61,18 @@ def parted(decoder: Decoder, whole: bytes, count: int) -> list[bytes]:
         whole: what `joined` returned.
         count: how many there are.
 
+    Raises:
+        UnreadableRowError: it is not that many rows.
+
     """
-    if not decoder.compresses:
-        size = len(whole) // count
-        return [whole[at * size : (at + 1) * size] for at in range(count)]
     parts, start = [], 0
     for _ in range(count):
-        begin = start + _LENGTH_BYTES
-        start = begin + int.from_bytes(whole[start:begin], "big")
+        begin, size = start, sum(map(tensor_bytes, decoder.outputs))
+        if decoder.compresses:
+            begin = start + _LENGTH_BYTES
+            size = int.from_bytes(whole[start:begin], "big")
+        start = begin + size
         parts.append(whole[begin:start])
+    if start != len(whole):
+        raise UnreadableRowError(f"the answers of an ensemble are not those of {count} models")
     return parts
