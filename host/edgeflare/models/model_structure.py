@@ -7,9 +7,10 @@ operator, is taken as absent.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterable, Sequence
 from math import prod
-from typing import Any, Final, NoReturn
+from typing import Any, Final, NamedTuple, NoReturn
 
 import numpy as np
 from ai_edge_litert import schema_py_generated as schema
@@ -67,6 +68,7 @@ _NAMES: Final = {
     for name, number in vars(schema.BuiltinOperator).items()
     if not name.startswith("_")
 }
+_BUILT_IN: Final = frozenset(_NAMES.values())
 
 
 _SHARED_OPTIONS: Final = {
@@ -95,7 +97,7 @@ def operator_name(code: Any) -> str:
     """Return what an entry of a file's table of operators is called."""
     if code.customCode:
         name = str(code.customCode.decode(errors="replace"))
-        return f"custom {name}" if name in _NAMES.values() else name  # and no built-in one
+        return f"custom {name}" if name in _BUILT_IN else name  # and no built-in one
     number = int(max(code.builtinCode, code.deprecatedBuiltinCode))
     return str(_NAMES.get(number, f"operator {number}"))
 
@@ -127,13 +129,40 @@ def require_structure(model: Any) -> None:
     if not model.subgraphs:
         _refuse("it has no graph")
     model.buffers = model.buffers or [schema.BufferT()]
-    names = ["CUSTOM" if one.customCode else operator_name(one) for one in model.operatorCodes]
+    kinds = [
+        _kind("CUSTOM" if one.customCode else operator_name(one)) for one in model.operatorCodes
+    ]
     for at, graph in enumerate(model.subgraphs):
-        _require_graph(model, graph, names, f" of graph {at}" if at else "")
+        _require_graph(model, graph, kinds, f" of graph {at}" if at else "")
     for entry in model.metadata or []:
         _require_within([entry.buffer], len(model.buffers), "an entry of its metadata")
     for signature in model.signatureDefs or []:
         _require_signature(signature, model.subgraphs)
+
+
+class _Kind(NamedTuple):
+    """What operators of one name are held to.
+
+    Attributes:
+        name: of the operator.
+        read: how many tensors it reads at least, none of them absent.
+        written: how many it writes at least.
+        options: the name of the class of its options, None where it has none.
+
+    """
+
+    name: str
+    read: int
+    written: int
+    options: str | None
+
+
+@functools.lru_cache(maxsize=256)
+def _kind(name: str) -> _Kind:
+    known = name in _BUILT_IN and not name.startswith("STABLEHLO_")
+    read, written = _OPERANDS_OF.get(name, _OTHER) if known else (0, 0)
+    options = options_class(name)
+    return _Kind(name, read, written, options and f"{options}T")
 
 
 def _parts(model: Any) -> Iterable[tuple[Any, tuple[str, ...]]]:
@@ -146,21 +175,24 @@ def _parts(model: Any) -> Iterable[tuple[Any, tuple[str, ...]]]:
         yield signature, ("inputs", "outputs")
 
 
-def _require_graph(model: Any, graph: Any, names: Sequence[str], of: str) -> None:
+def _require_graph(model: Any, graph: Any, kinds: Sequence[_Kind], of: str) -> None:
     for number, tensor in enumerate(graph.tensors):
         _require_tensor(tensor, f"tensor {number}{of}", len(model.buffers))
     for ends in (graph.inputs, graph.outputs):
         _require_within(ends, len(graph.tensors), f"an input or output{of}")
     for number, one in enumerate(graph.operators):
-        if not 0 <= one.opcodeIndex < len(names):
+        if not 0 <= one.opcodeIndex < len(kinds):
             _refuse(f"operator {number}{of} is none of its table")
-        called = f"{names[one.opcodeIndex]} (operator {number}{of})"
-        _require_operator(one, names[one.opcodeIndex], called, len(graph.tensors))
-        own = options_class(names[one.opcodeIndex])
-        if None not in (one.builtinOptions, own) and type(one.builtinOptions).__name__ != f"{own}T":
+        kind = kinds[one.opcodeIndex]
+        called = f"{kind.name} (operator {number}{of})"
+        _require_operator(one, kind, called, len(graph.tensors))
+        if None not in (one.builtinOptions, kind.options) and (
+            type(one.builtinOptions).__name__ != kind.options
+        ):
             one.builtinOptions, one.builtinOptionsType = None, schema.BuiltinOptions.NONE
         for options in (one.builtinOptions, getattr(one, "builtinOptions2", None)):
-            _require_called(options, called, len(model.subgraphs))
+            if options is not None:
+                _require_called(options, called, len(model.subgraphs))
 
 
 def _require_tensor(tensor: Any, called: str, buffers: int) -> None:
@@ -187,24 +219,32 @@ def _require_tensor(tensor: Any, called: str, buffers: int) -> None:
         _refuse(f"{called} has {scales} scales and {points} zero points")
 
 
-def _require_operator(one: Any, name: str, called: str, tensors: int) -> None:
-    for indexes in (one.inputs, one.outputs, one.intermediates):
-        _require_within([] if indexes is None else indexes, tensors, called, least=_ABSENT)
-    known = name in _NAMES.values() and not name.startswith("STABLEHLO_")
-    read, written = _OPERANDS_OF.get(name, _OTHER) if known else (0, 0)
-    inputs = [*one.inputs[:read]]
-    outputs = len(one.outputs) - np.count_nonzero(np.asarray(one.outputs) == _ABSENT)
-    if len(inputs) < read or _ABSENT in inputs or outputs < written:
+def _require_operator(one: Any, kind: _Kind, called: str, tensors: int) -> None:
+    _require_within(
+        () if one.intermediates is None else one.intermediates, tensors, called, least=_ABSENT
+    )
+    lacking = _require_within(one.inputs, tensors, called, least=_ABSENT) == _ABSENT
+    lacking = lacking and _ABSENT in one.inputs[: kind.read]
+    outputs = len(one.outputs)
+    if _require_within(one.outputs, tensors, called, least=_ABSENT) == _ABSENT:
+        outputs -= int(np.count_nonzero(np.asarray(one.outputs) == _ABSENT))
+    if lacking or len(one.inputs) < kind.read or outputs < kind.written:
         _refuse(
             f"{called} reads {len(one.inputs)} tensors and writes {outputs}, and needs"
-            f" {read} and {written}"
+            f" {kind.read} and {kind.written}"
         )
 
 
+@functools.cache
+def _calls(options: type) -> tuple[str, ...]:
+    """Return what names a graph in options of a class of the schema."""
+    keys = vars(options())
+    return tuple(key for key in (*CALLED, *_CALLED_TOO) if key in keys)
+
+
 def _require_called(options: Any, called: str, graphs: int) -> None:
-    for key in (*CALLED, *_CALLED_TOO):
-        if hasattr(options, key):
-            _require_within([getattr(options, key)], graphs, f"{called} calls a graph")
+    for key in _calls(type(options)):
+        _require_within([getattr(options, key)], graphs, f"{called} calls a graph")
 
 
 def _require_signature(signature: Any, graphs: Sequence[Any]) -> None:
@@ -218,16 +258,18 @@ def _require_signature(signature: Any, graphs: Sequence[Any]) -> None:
 
 def _require_within(
     indexes: Sequence[int] | NDArray[Any], count: int, called: str, least: int = 0
-) -> None:
+) -> int:
+    """Refuse an index that leads nowhere; return the lowest, 0 of none."""
     if not len(indexes):
-        return
+        return 0
     if len(indexes) < _FEW_NUMBERS:
-        indexes = [int(at) for at in indexes]
+        indexes = indexes.tolist() if isinstance(indexes, np.ndarray) else indexes
         lowest, highest = min(indexes), max(indexes)
     else:
         lowest, highest = int(np.min(indexes)), int(np.max(indexes))
     if lowest < least or highest >= count:
         _refuse(f"{called} names number {lowest if lowest < least else highest} of {count}")
+    return lowest
 
 
 def _refuse(why: str) -> NoReturn:
