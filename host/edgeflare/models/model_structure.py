@@ -243,7 +243,8 @@ def _calls(options: type) -> tuple[str, ...]:
 
 
 def _require_called(options: Any, called: str, graphs: int) -> None:
-    for key in _calls(type(options)):
+    kind: Any = type(options)
+    for key in _calls(kind):
         _require_within([getattr(options, key)], graphs, f"{called} calls a graph")
 
 

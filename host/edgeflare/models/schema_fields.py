@@ -2,7 +2,9 @@
 
 The generated classes of the schema know that in their accessors only, and read with it: five
 seconds for a chain of twenty thousand operators. Each accessor is called once here, with a table
-that notes what it is asked, so a field that a later schema adds is known without being named.
+that notes what it is asked, so a field that a later schema adds is known without being named. Left
+absent are those that cannot be known so: a union of classes that no name leads to, and texts in a
+vector.
 """
 
 from __future__ import annotations
@@ -52,7 +54,8 @@ class SchemaField:
 @functools.cache
 def fields_of(name: str) -> tuple[SchemaField, ...]:
     """Return the fields of a class of the schema, such as "Tensor"."""
-    return tuple(_field(name, key) for key in vars(getattr(schema, f"{name}T")()))
+    found = (_field(name, key) for key in vars(getattr(schema, f"{name}T")()))
+    return tuple(one for one in found if one is not None)
 
 
 @functools.cache
@@ -83,7 +86,7 @@ class _Noting:
         self.kind, self.flags = "numbers", flags
 
     def String(self, _: int) -> bytes:  # noqa: N802
-        self.kind = "text"
+        self.kind = "texts" if self.kind == "tables" else "text"
         return b""
 
     def Union(self, _: Any, __: int) -> None:  # noqa: N802
@@ -97,7 +100,8 @@ class _Noting:
         return 0
 
 
-def _field(name: str, key: str) -> SchemaField:
+def _field(name: str, key: str) -> SchemaField | None:
+    """Return a field of a class, None of one that is left absent."""
     table, reader = _Noting(), getattr(schema, name)()
     reader._tab = table
     accessor = key[0].upper() + key[1:]
@@ -109,6 +113,8 @@ def _field(name: str, key: str) -> SchemaField:
     if table.kind == "number":
         flags = table.flags
         return SchemaField(key, table.slot, flags.bytewidth, table.kind, flags.packer_type)
+    if table.kind == "texts" or (table.kind == "union" and key not in _UNIONS):
+        return None
     of: Any = None if table.kind == "text" else type(found).__name__
     if table.kind == "union":
         numbers = vars(getattr(schema, _UNIONS[key])).items()
