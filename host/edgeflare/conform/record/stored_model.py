@@ -52,7 +52,7 @@ def stored_model(directory: RunDirectory, finding: Mapping[str, Any]) -> StoredM
     """
     name = finding["smallest"]["file"]
     files = load_finding(directory, name)
-    source = f"{directory.path / name}"
+    source = str(directory.path / name)
     operators = file_operators(files.model, source)
     graphs = {one.place: _graph(one, source) for one in operators}
     draft = Draft(tuple(_nodes(operators, graphs, source)))
