@@ -451,3 +451,27 @@ def test_a_disk_that_is_full_is_told_with_the_file_s_name(tmp_path: Path) -> Non
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, before)
     assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("meanwhile", ["the content replaced", "the unfinished file removed"])
+def test_a_file_that_is_put_without_a_lock_is_listed_whatever_happens_meanwhile(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, meanwhile: str
+) -> None:
+    begin_list(tmp_path, "run")
+    replace = os.replace
+
+    def disturbed(one: Path, other: Path) -> None:
+        monkeypatch.undo()
+        if meanwhile == "the content replaced":
+            begin_list(tmp_path, "run")
+        else:
+            one.unlink()
+        replace(one, other)
+
+    monkeypatch.setattr(os, "replace", disturbed)
+    write_atomically(tmp_path / "page.html", b"first")
+    write_atomically(tmp_path / "page.html", b"second")
+    contents = read_contents(tmp_path)
+    assert contents is not None
+    assert contents.is_ours(tmp_path, "page.html")
+    assert sorted(one.name for one in tmp_path.iterdir()) == ["contents.jsonl", "page.html"]

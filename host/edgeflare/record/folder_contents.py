@@ -315,7 +315,10 @@ def _write_atomically(path: Path, data: bytes) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     unfinished = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
     folder = None if path.name == LIST else listed_by(path.absolute())
-    if folder is not None:
+    if folder is None:
+        _put(path, data, unfinished)
+    else:
+        listed = _which_list(folder)
         name, digest = path.absolute().relative_to(folder), hashlib.sha256(data).hexdigest()
         contents = _require_ours(folder, path, name.as_posix())
         if contents.changing.get(name.as_posix()) == STATE:
@@ -325,6 +328,17 @@ def _write_atomically(path: Path, data: bytes) -> None:
         else:
             through = name.with_name(unfinished.name).as_posix()
             list_file(folder, name.as_posix(), digest, through)
+        try:
+            _put(path, data, unfinished)
+        except FileNotFoundError:  # another command has removed it as what a killed one left
+            _put(path, data, unfinished)
+        while listed != (listed := _which_list(folder)):  # another has replaced the content
+            if contents.changing.get(name.as_posix()) != STATE:
+                list_file(folder, name.as_posix(), digest)
+
+
+def _put(path: Path, data: bytes, unfinished: Path) -> None:
+    """Write a file under another name first, and give it its own."""
     try:
         with _new_file(unfinished) as file:
             file.write(data)
@@ -332,6 +346,14 @@ def _write_atomically(path: Path, data: bytes) -> None:
     except BaseException:
         unfinished.unlink(missing_ok=True)
         raise
+
+
+def _which_list(folder: Path) -> int | None:
+    """Return which file the list of a folder is; None where it has none."""
+    try:
+        return (folder / LIST).lstat().st_ino
+    except FileNotFoundError:
+        return None
 
 
 def sha256_of(path: Path) -> str:
