@@ -6,6 +6,8 @@ import ast
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
+import pytest
+
 ROOT = Path(__file__).parents[2]
 
 _READERS: Mapping[str, frozenset[str]] = {
@@ -112,6 +114,7 @@ _OF_THE_COMMAND = frozenset(
     {
         "cli/quiet.py",
         "cli/survey.py",
+        "devices/bundle/wheels.py",
         "devices/transports/child_agent.py",
         "devices/transports/ssh.py",
         "fleet/work/unit_attempt.py",
@@ -134,6 +137,31 @@ _OF_THE_HOST = frozenset(
 """What reads a file of the system, or one that is the user's alone, or less than a whole file."""
 
 
+_OF_OPENED_FILES = frozenset(
+    {
+        "array_file.py",  # archives that the reader opened, and bytes
+        "cli/standard_streams.py",
+        "devices/lease.py",  # after a look at its kind
+        "domains/image/image_file.py",  # a file in memory
+        "fleet/work/folder_archive.py",
+        "regular_file.py",  # the reader itself
+    }
+)
+"""What reads a file that was opened or looked at before, or that lies in memory."""
+
+_OF_NO_FILE = frozenset(
+    {
+        "campaign/search_checks.py",
+        "devices/remote/remote_shell.py",
+        "devices/transports/scratch.py",  # folders, to lock them
+        "devices/transports/transport.py",
+        "diagnose/inspect/inspect_pair.py",
+        "record/folder_lock.py",
+    }
+)
+"""What opens a folder or a device, not a file."""
+
+
 def reads_by_itself(module: ast.Module) -> bool:
     """Whether a module reads whole files without a bound, or without a look at their kind."""
     return any(
@@ -143,13 +171,69 @@ def reads_by_itself(module: ast.Module) -> bool:
     )
 
 
+_OPENING = frozenset({"os.fdopen", "io.FileIO", "zipfile.ZipFile"})
+"""What opens a file by its first argument, in the mode that is its second."""
+
+
+_HOW = frozenset({"buffering", "encoding", "errors", "newline"})
+"""Arguments of `path.open`, by their names, that do not say whether it reads."""
+
+
 def _opens(call: ast.Call) -> bool:
-    """Whether a call is `open(…)`, or `path.open("r…")`."""
-    if ast.unparse(call.func) in ("open", "io.open"):
+    """Whether a call opens a file for reading, as `path.open` does where it has no mode."""
+    name = ast.unparse(call.func)
+    if name in ("open", "io.open"):
         return True
-    mode = call.args[0] if call.args else None
-    reading = isinstance(mode, ast.Constant) and str(mode.value).startswith("r")
-    return isinstance(call.func, ast.Attribute) and call.func.attr == "open" and reading
+    if name == "os.open":
+        flags = ast.unparse(call)
+        return "O_DIRECTORY" not in flags and "O_WRONLY" not in flags
+    named = {one.arg: one.value for one in call.keywords}
+    if name in _OPENING:
+        mode = named.get("mode", call.args[1] if len(call.args) > 1 else None)
+        return mode is None or _reads(mode)
+    if not (isinstance(call.func, ast.Attribute) and call.func.attr == "open"):
+        return False
+    mode = named.get("mode", call.args[0] if call.args else None)
+    return set(named) <= _HOW if mode is None else _reads(mode)
+
+
+def _reads(mode: ast.expr) -> bool:
+    return isinstance(mode, ast.Constant) and str(mode.value).startswith("r")
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "path.read_bytes()",
+        "path.open().read()",
+        'path.open(mode="rb")',
+        'path.open("rb")',
+        'path.open(encoding="utf-8")',
+        "open(path)",
+        "os.fdopen(os.open(path, os.O_RDONLY))",
+        "os.open(path, os.O_RDONLY)",
+        'os.fdopen(descriptor, mode="rb")',
+        "io.FileIO(path)",
+        "zipfile.ZipFile(path)",
+    ],
+)
+def test_a_line_that_reads_a_file_is_seen(line: str) -> None:
+    assert reads_by_itself(ast.parse(line))
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        'path.open("wb")',
+        'path.open(mode="x")',
+        "os.open(path, os.O_WRONLY)",
+        'zipfile.ZipFile(path, "w")',
+        "tarfile.open(fileobj=file)",
+        "read_regular(path, 5)",
+    ],
+)
+def test_a_line_that_reads_none_is_not_seen(line: str) -> None:
+    assert not reads_by_itself(ast.parse(line))
 
 
 def test_files_from_outside_are_read_as_regular_files_with_a_bound() -> None:
@@ -159,8 +243,12 @@ def test_files_from_outside_are_read_as_regular_files_with_a_bound() -> None:
     reading = {
         name
         for name, content in files.items()
-        if any(word in content for word in (b"read_bytes", b"read_text", b"open("))
+        if any(
+            word in content
+            for word in (b"read_bytes", b"read_text", b"open(", b"FileIO", b"ZipFile")
+        )
         and f"host/edgeflare/{name}" not in _OF_OURS
         and reads_by_itself(ast.parse(content))
     }
-    assert reading == _OF_THE_PACKAGE | _OF_THE_COMMAND | _OF_THE_HOST
+    own = _OF_THE_PACKAGE | _OF_THE_COMMAND | _OF_THE_HOST
+    assert reading == own | _OF_OPENED_FILES | _OF_NO_FILE
