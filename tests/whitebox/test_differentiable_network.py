@@ -166,13 +166,25 @@ def test_whatever_a_translation_raises_names_the_operator(tmp_path: Path, consta
         DifferentiableNetwork(Graph(path.read_bytes(), "damaged"))
 
 
+def test_an_output_of_another_shape_than_the_file_says_is_refused(tmp_path: Path) -> None:
+    writer = GraphWriter()
+    given = writer.tensor("input", (1, 4), "FLOAT32")
+    made = writer.tensor("made", (1, 0), "FLOAT32")
+    output = writer.tensor("output", (1, 4), "FLOAT32")
+    writer.operator("RELU", [given], [made], None)
+    writer.operator("ADD", [given, made], [output], schema.AddOptionsT())
+    path = writer.save(tmp_path / "damaged.tflite", [given], [output])
+    with pytest.raises(UserError, match=r"operator 0, RELU.* makes \(1, 4\).* is \(1, 0\)"):
+        DifferentiableNetwork(Graph(path.read_bytes(), "damaged"))
+
+
 def test_an_operator_without_a_translation_is_refused_by_name() -> None:
     path = ROOT / "examples" / "face_detection" / "compressed.tflite"
     with pytest.raises(UserError, match="CONCATENATION"):
         DifferentiableNetwork(Graph(path.read_bytes(), "faces"))
 
 
-def test_scores_that_no_operator_makes_are_refused() -> None:
+def test_scores_may_be_the_input_and_an_output_is_made_by_an_operator() -> None:
     def kept(operators: int) -> Graph:
         model = schema.ModelT.InitFromPackedBuf(COMPRESSED.read_bytes())
         graph = model.subgraphs[0]
@@ -184,5 +196,8 @@ def test_scores_that_no_operator_makes_are_refused() -> None:
 
     with pytest.raises(UserError, match="no operator makes its output"):
         DifferentiableNetwork(kept(0))
-    with pytest.raises(UserError, match="its scores are its input"):
-        DifferentiableNetwork(kept(1))
+    softmax = DifferentiableNetwork(kept(1))
+    given = np.arange(10, dtype=np.float32)[None]
+    weights = np.eye(10)[3]
+    assert softmax.evaluate(given)[1].shape == (10,)
+    assert softmax.gradient(given, weights).ravel() == pytest.approx(weights)

@@ -44,8 +44,8 @@ class DifferentiableNetwork:
         """Translate a network.
 
         Raises:
-            UserError: it has several inputs, an operator or a type without a translation, or scores
-                that no operator makes.
+            UserError: it has several inputs, an operator or a type without a translation, or an
+                output that no operator makes.
 
         """
         if len(graph.inputs) != 1:
@@ -57,10 +57,6 @@ class DifferentiableNetwork:
             raise UserError(f"{graph.source}: no operator makes its output: convert it again")
         self.graph = graph
         self.scores = scores_of(graph)
-        if self.scores not in graph.made_by:
-            raise UserError(
-                f"{graph.source}: its scores are its input, and have nothing to differentiate"
-            )
         self.layers = tuple(_needed(graph))
         self._constants = _folded_constants(graph)
         for one in self.layers:
@@ -171,12 +167,16 @@ class DifferentiableNetwork:
         return scales[0] if scales else 1.0
 
     def _values(self, row: Array, shifts: Mapping[int, Array]) -> dict[int, Array]:
-        """Return the raw outputs of all layers; `shifts` are added to outputs, by tensor."""
+        """Return the raw outputs of all layers, and what a last softmax reads, be it the input.
+
+        `shifts` are added to outputs, by tensor.
+        """
         known: dict[int, Array] = {**self._constants, self.graph.inputs[0]: row}
         for one in self.layers:
             made, tensor = _output(self.graph, one, known), one.outputs[0]
             known[tensor] = made + shifts[tensor] if tensor in shifts else made
-        return {one.outputs[0]: known[one.outputs[0]] for one in self.layers}
+        wanted = (*(one.outputs[0] for one in self.layers), self.scores)
+        return {tensor: known[tensor] for tensor in wanted}
 
     def _real_scores(self, values: Mapping[int, Array]) -> Array:
         return self._real(self.scores, values[self.scores]).reshape(-1)
@@ -269,11 +269,14 @@ def _output(graph: Graph, one: GraphOp, known: Mapping[int, Array]) -> Array:
     """Return the raw output of an operator, given the raw values of all tensors that it reads."""
     described = _described(graph, one)
     try:
-        return TRANSLATIONS[one.name](described, [known[tensor] for tensor in _read(one)])
+        made = TRANSLATIONS[one.name](described, [known[tensor] for tensor in _read(one)])
     except UserError:
         raise
     except Exception as error:  # whatever jax raises of shapes, types or options unlike all known
         described.refuse(reason(error))
+    if made.shape != described.output.shape:
+        described.refuse(f"it makes {made.shape}, and its output is {described.output.shape}")
+    return made
 
 
 def _require_translation(graph: Graph, one: GraphOp) -> None:
