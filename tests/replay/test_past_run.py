@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -11,7 +12,9 @@ from edgeflare.replay import past_run
 from edgeflare.replay.past_run import PastRun
 from edgeflare.run.journal import Journal
 from edgeflare.run.plan import Plan
+from edgeflare.run.run_directory import RunDirectory
 from edgeflare.run.run_header import RunHeader
+from image_interfaces import image_interface
 
 ABOUT = RunHeader(
     version="test",
@@ -32,3 +35,25 @@ def test_a_finding_of_a_seed_without_its_label_is_damage(
     monkeypatch.setattr(past_run, "load_document", lambda _: document)
     with pytest.raises(UserError, match=r"run\.db is damaged \(.*out of range"):
         PastRun.open(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("size", "what"), [(2**32 + 1, "has 4,294,967,297 bytes"), (0, "is empty")]
+)
+def test_a_recorded_model_is_no_larger_than_any_that_is_read(
+    tmp_path: Path, size: int, what: str
+) -> None:
+    compressed = tmp_path / "compressed.tflite"
+    with compressed.open("wb") as file:
+        file.truncate(size)
+    said = {
+        "name": "pair",
+        "compressed": str(compressed),
+        "original": None,
+        **image_interface().to_json(),
+    }
+    past = PastRun(
+        RunDirectory(tmp_path), run_document(), replace(ABOUT, pair=said), searched=frozenset()
+    )
+    with pytest.raises(UserError, match=f"{what}.* say where that is with --compressed"):
+        past.pair()

@@ -19,6 +19,7 @@ from edgeflare.devices.profile import Profile
 from edgeflare.devices.profile_lookup import find_profiles, find_run_profiles
 from edgeflare.errors import InfrastructureError, UserError
 from edgeflare.models.agreed_functions import has_changed, is_agreed, keep_agreed
+from edgeflare.models.model_file import check_model_file
 from edgeflare.models.model_inputs import ModelInputs
 from edgeflare.models.pair import Pair
 from edgeflare.models.pair_interface import PairInterface
@@ -34,9 +35,6 @@ from edgeflare.run.run_header import RunHeader
 from edgeflare.run.seeds_that_deviate import seeds_that_deviate
 from edgeflare.run.survey_rows import SURVEY_KEY
 from edgeflare.trust.trust import Trust
-
-MOST_MODEL_BYTES = 2**31
-"""Neither a `.tflite` nor an `.onnx` file is larger: both formats count bytes in 31 bits."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -202,8 +200,11 @@ class PastRun:
                 f"{where} names {source!r} as its {model} model: expected a file that ends in "
                 f"{' or '.join(suffixes)}; say where that is with {option}"
             )
-        if path.is_file() and path.stat().st_size > MOST_MODEL_BYTES:
-            raise UserError(f"{path} is larger than any model: say where that is with {option}")
+        try:
+            if path.is_file():
+                check_model_file(path)
+        except UserError as error:
+            raise UserError(f"{error}, or say where that is with {option}") from None
         return str(source)
 
     def searched_seeds(self, pair: Pair) -> Path | None:
