@@ -20,6 +20,7 @@ from edgeflare.record.folder import (
     FolderKind,
     half_replaced,
     mend,
+    remove_documents,
     remove_files,
     remove_ours,
     require_ours,
@@ -324,11 +325,55 @@ def test_files_are_removed_where_they_are_listed_and_unchanged(tmp_path: Path) -
     assert (tmp_path / "findings" / "000001.png").exists()
 
 
+def test_folders_of_files_that_are_gone_go_too_unless_they_lie_outside(tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    make(out)
+    (tmp_path / "a").mkdir()
+    (out / "a" / "b").mkdir(parents=True)
+    (out / "linked").symlink_to(tmp_path / "a")
+    outside = ("../a/file", f"{tmp_path}/a/file", "linked/file", "a/../../a/file")
+    remove_files(out, "a/b/file", "findings/none", *outside)
+    assert (tmp_path / "a").is_dir()
+    assert (out / "linked").is_symlink()
+    assert not (out / "a").exists()
+    assert (out / "findings").is_dir()
+
+
+@pytest.mark.parametrize("nested", [False, True])
+def test_documents_are_ours_where_the_list_of_their_folder_is_lost(
+    tmp_path: Path, *, nested: bool
+) -> None:
+    out = tmp_path / "inner" if nested else tmp_path
+    if nested:
+        begin_list(tmp_path, "things")
+        list_as(tmp_path, "inner", FOLDER)
+    make(out)
+    (out / "thing.json").write_text("of another moment")
+    remove_documents(out, "thing.json")
+    assert (out / "thing.json").exists()  # the list tells that it is the user's
+    (out / LIST).unlink()
+    (out / "linked").symlink_to("thing.db")
+    write_atomically(out / "findings" / "000001.png", b"another png")
+    require_ours(out, "thing.json")
+    remove_documents(out, "thing.json", "only-before/file", "linked", "../outside", "findings")
+    write_atomically(out / "thing.json", b"after")
+    assert files(out) == ["findings/000001.png", "linked", "thing.db", "thing.json"]
+    remove_ours(tmp_path)
+    assert files(out) == ["findings/000001.png", "linked", "thing.db", "thing.json"]
+
+
 def test_what_others_have_changed_is_not_written_anew(tmp_path: Path, refusal: Refusal) -> None:
     make(tmp_path)
     require_ours(tmp_path, "thing.json", "thing.db", "none")
     (tmp_path / "thing.json").write_bytes(b"")  # as a loss of power leaves it
     require_ours(tmp_path, "thing.json")
+    remove_files(tmp_path, "thing.json")
+    assert not (tmp_path / "thing.json").exists()
+    (tmp_path / "empty").touch()
+    (tmp_path / "thing.json").symlink_to("empty")
+    refusal(require_ours, tmp_path, "thing.json")
+    refusal(write_atomically, tmp_path / "thing.json", b"anew")
+    (tmp_path / "thing.json").unlink()
     (tmp_path / "thing.json").write_text("the user's")
     said = refusal(require_ours, tmp_path, "thing.db", "thing.json")
     assert said.startswith(f"{tmp_path / 'thing.json'} is not as edgeflare left it")

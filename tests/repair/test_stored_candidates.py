@@ -100,6 +100,15 @@ def test_what_is_removed_leaves_nothing_but_what_others_wrote(tmp_path: Path) ->
         assert out.exists() == bool(left)
 
 
+def test_a_folder_of_candidates_that_a_kill_has_left_empty_goes(tmp_path: Path) -> None:
+    with FolderKind("repair").take(tmp_path, lambda: None):
+        stored = StoredCandidates(tmp_path, ABOUT, resume=False)
+        stored.remove()
+        (tmp_path / FOLDER).mkdir()
+        stored.remove()
+        assert not (tmp_path / FOLDER).exists()
+
+
 def repair(out: Path) -> None:
     """Do what a repair does that goes on, and writes its model."""
     with FolderKind("repair").take(out, lambda: None):

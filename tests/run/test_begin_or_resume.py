@@ -8,7 +8,7 @@ from unittest.mock import MagicMock, patch
 import pytest
 
 from edgeflare.errors import UserError
-from edgeflare.record.folder_contents import write_atomically
+from edgeflare.record.folder_contents import FOLDER, LIST, begin_list, list_as, write_atomically
 from edgeflare.run.begin_or_resume import resume_run
 from edgeflare.run.journal import Journal
 from edgeflare.run.run_directory import RunDirectory
@@ -56,3 +56,28 @@ def test_a_document_that_others_have_changed_is_refused_before_the_run_goes_on(
         with patch(f"{module}.note_other_host"), patch(f"{module}.note_other_devices"):
             resume_run(tmp_path, ours, documents=["survey.json"])[1].close()
     assert not directory.document.exists()
+
+
+@pytest.mark.parametrize("nested", [False, True])
+def test_a_run_whose_list_is_lost_is_gone_on_with_without_its_old_document(
+    tmp_path: Path, *, nested: bool
+) -> None:
+    begin_list(tmp_path, "matrix of kernel sets")
+    list_as(tmp_path, "builtin", FOLDER)
+    if not nested:
+        (tmp_path / LIST).unlink()
+    directory, lock = RunDirectory.claim(tmp_path / "builtin", overwrite=False)
+    Journal.create(directory.journal, {"seeds": 1}, lock=lock).close()
+    write_atomically(directory.document, b"{}")
+    (directory.path / LIST).unlink()
+    module = "edgeflare.run.begin_or_resume"
+    with (
+        patch(f"{module}.RunHeader"),
+        patch(f"{module}.require_same"),
+        patch(f"{module}.note_other_host"),
+        patch(f"{module}.note_other_devices"),
+    ):
+        resume_run(directory.path, MagicMock())[1].close()
+    assert not directory.document.exists()
+    for content in (b"{}", b"{ }"):
+        write_atomically(directory.document, content)

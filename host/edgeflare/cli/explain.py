@@ -35,7 +35,7 @@ from edgeflare.diagnose.explain_findings import explain as explain_findings
 from edgeflare.diagnose.explanation_terminal import print_explanations
 from edgeflare.errors import InfrastructureError, UserError
 from edgeflare.models.pair import Pair
-from edgeflare.record.folder import remove_files, written
+from edgeflare.record.folder import remove_documents, written
 from edgeflare.record.folder_contents import write_atomically
 from edgeflare.repair.repair_requirements import can_be_repaired
 from edgeflare.replay.past_run import PastRun, seed_id_of
@@ -267,7 +267,7 @@ def _draw(directory: RunDirectory, one: Explanation, classes: Sequence[str]) -> 
         path = directory.inside(name)
         write_atomically(path, divergence_picture(read, f"seed {seed_id} on {one.device}"))
     else:
-        remove_files(directory.path, name)
+        remove_documents(directory.path, name)
 
 
 def _chosen(past: PastRun, names: Sequence[str]) -> list[Finding]:

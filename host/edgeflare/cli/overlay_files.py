@@ -15,7 +15,7 @@ from edgeflare.models.model_file import read_model_file
 from edgeflare.models.pair import Pair
 from edgeflare.models.shape_folding import fold_shapes
 from edgeflare.models.tflite_graph import Graph
-from edgeflare.record.folder import remove_files
+from edgeflare.record.folder import remove_documents
 from edgeflare.record.folder_contents import write_atomically
 from edgeflare.report.model_explorer_overlay import OVERLAY_FILES, model_explorer_overlay
 from edgeflare.run.run_directory import RunDirectory
@@ -60,7 +60,7 @@ class OverlayFiles:
             if name in contents:
                 write_atomically(path, contents[name])
             else:
-                remove_files(self._directory.path, f"{_FOLDER.format(seed_id)}/{name}")
+                remove_documents(self._directory.path, f"{_FOLDER.format(seed_id)}/{name}")
         if contents:
             self._written.append(seed_id)
         else:

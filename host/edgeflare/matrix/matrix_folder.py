@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Final
 
 from edgeflare.errors import UserError
-from edgeflare.record.folder import FolderKind, remove_files
+from edgeflare.record.folder import FolderKind, remove_documents
 from edgeflare.record.folder_contents import FOLDER, list_as
 from edgeflare.run.run_directory import RUN, RunDirectory
 from edgeflare_protos.kernel_sets import KERNEL_SETS, Kernels
@@ -61,7 +61,7 @@ def claimed_matrix(out: Path, *, resume: bool, overwrite: bool) -> Iterator[None
 
 def remove_tables(out: Path) -> None:
     """Remove what an earlier matrix says, since its runs went on or were replaced."""
-    remove_files(out, MATRIX_DOCUMENT, MATRIX_TABLE)
+    remove_documents(out, MATRIX_DOCUMENT, MATRIX_TABLE)
 
 
 def remove_other_runs(out: Path, ran: Collection[Kernels]) -> None:

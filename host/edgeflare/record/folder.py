@@ -377,7 +377,7 @@ def remove_ours(path: Path) -> None:
 def remove_files(path: Path, *names: str) -> None:
     """Remove files from a folder that are listed and as EdgeFlare left them.
 
-    Folders that this empties go too.
+    Their folders go too, where nothing else is in them.
     """
     contents = read_contents(path)
     if contents is None:
@@ -385,11 +385,28 @@ def remove_files(path: Path, *names: str) -> None:
     ours = [name for name in present(path, names) if contents.is_ours(path, name)]
     for name in ours:
         path_inside(path, name).unlink(missing_ok=True)
-    _remove_emptied(path, ours)
+    _remove_emptied(path, names)
+
+
+def remove_documents(path: Path, *names: str) -> None:
+    """Remove documents that a kind of folder always has by the same names; see `remove_files`.
+
+    Where the list of the folder is lost, all that have such names are taken for ours, as they are
+    where they are written anew.
+    """
+    if read_contents(path) is not None:
+        remove_files(path, *names)
+        return
+    for name in present(path, names):
+        if (path / name).is_file() and not (path / name).is_symlink():
+            path_inside(path, name).unlink(missing_ok=True)
+    _remove_emptied(path, names)
 
 
 def require_ours(path: Path, *names: str) -> None:
     """Refuse to go on with a folder in which others have changed what is written anew.
+
+    Where the list of the folder is lost, nothing tells; see `remove_documents`.
 
     Raises:
         UserError: one of the names is that of a file that is not as EdgeFlare left it.
@@ -399,7 +416,7 @@ def require_ours(path: Path, *names: str) -> None:
     if contents is None:
         return
     for name in present(path, names):
-        if not (contents.is_ours(path, name) or contents.is_emptied(path, name)):
+        if not contents.is_ours(path, name):
             raise _in_the_way(path / name)
 
 
@@ -442,12 +459,12 @@ def _remove_listed(path: Path, *, keep_list: bool) -> None:
         (path / LIST).unlink(missing_ok=True)
 
 
-def _remove_emptied(path: Path, removed: Sequence[str]) -> None:
-    """Remove the folders of files that were removed, as far as nothing else is in them."""
-    emptied = {path / parent for name in removed for parent in list(Path(name).parents)[:-1]}
-    for folder in sorted(emptied, key=lambda one: len(one.parts), reverse=True):
-        with contextlib.suppress(OSError):
-            folder.rmdir()
+def _remove_emptied(path: Path, names: Sequence[str]) -> None:
+    """Remove the folders of files that are gone, as far as nothing else is in them."""
+    parents = {parent.as_posix() for name in names for parent in list(Path(name).parents)[:-1]}
+    for parent in sorted(present(path, parents), key=lambda one: one.count("/"), reverse=True):
+        with contextlib.suppress(OSError, UserError):
+            path_inside(path, parent).rmdir()
 
 
 def _list_all(made: Path) -> None:

@@ -83,7 +83,10 @@ class FolderContents:
         return list(dict.fromkeys(names))
 
     def is_ours(self, folder: Path, name: str) -> bool:
-        """Tell whether what is there under a name is what EdgeFlare put there, unchanged."""
+        """Tell whether what is there under a name is what EdgeFlare put there, unchanged.
+
+        So is a listed file that a loss of power has emptied: nobody misses its content.
+        """
         try:
             path = path_inside(folder, name)
             status = path.lstat()
@@ -97,12 +100,8 @@ class FolderContents:
             return _is_database(path)
         if self.changing.get(name) == STATE or name in self.unfinished or name in self.beside:
             return True
-        return name in self.digests and sha256_of(path) in self.digests[name]
-
-    def is_emptied(self, folder: Path, name: str) -> bool:
-        """Tell whether a loss of power has emptied a listed file: nobody misses its content."""
-        path = folder / name
-        return name in self.digests and path.is_file() and not path.stat().st_size
+        digests = self.digests.get(name)
+        return digests is not None and (not status.st_size or sha256_of(path) in digests)
 
     def knows(self, folder: Path, name: str) -> bool:
         """Tell whether a file is ours; one in a folder with a list of its own tells by that."""
@@ -315,7 +314,7 @@ def _write_atomically(path: Path, data: bytes) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     unfinished = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
     folder = None if path.name == LIST else listed_by(path.absolute())
-    if folder is None:
+    if folder is None or _is_in_folder_without_list(folder, path):
         _put(path, data, unfinished)
     else:
         listed = _which_list(folder)
@@ -400,13 +399,21 @@ def _is_database(path: Path) -> bool:
 def _require_ours(folder: Path, path: Path, name: str) -> FolderContents:
     """Return what the list of a folder says; refuse to replace a file of somebody else's in it."""
     contents = read_contents(folder) or FolderContents("")
-    ours = contents.is_ours(folder, name) or contents.is_emptied(folder, name)
-    if os.path.lexists(path) and not ours:
+    if os.path.lexists(path) and not contents.is_ours(folder, name):
         raise UserError(
             f"{path} would be written over, and is not what edgeflare put there: move it away, and"
             " type the same command again"
         )
     return contents
+
+
+def _is_in_folder_without_list(folder: Path, path: Path) -> bool:
+    """Tell whether the nearest list leaves a file to that of a folder within, which is lost."""
+    contents = read_contents(folder)
+    inner = path.absolute().relative_to(folder).parents
+    return contents is not None and any(
+        contents.changing.get(one.as_posix()) == FOLDER for one in inner
+    )
 
 
 def _is_unchanged(path: Path, sha256: str, known: Collection[str]) -> bool:

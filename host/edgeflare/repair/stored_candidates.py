@@ -91,7 +91,8 @@ class StoredCandidates:
         folder = self._directory.path
         contents = read_contents(folder)
         listed = () if contents is None else contents.names
-        remove_files(folder, *(name for name in listed if name.startswith(f"{FOLDER}/")))
+        stored = (name for name in listed if name.startswith(f"{FOLDER}/"))
+        remove_files(folder, f"{FOLDER}/{ABOUT}", *stored)  # the folder too, with nothing in it
 
     def _path(self, name: str) -> Path:
         """Return the path of a stored file, which is in the folder: it may come from others."""

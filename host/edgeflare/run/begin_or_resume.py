@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from edgeflare.record.folder import remove_files, require_ours
+from edgeflare.record.folder import remove_documents, require_ours
 from edgeflare.run.journal import Journal
 from edgeflare.run.journal_database import reporting_damage
 from edgeflare.run.other_hosts import note_other_devices, note_other_host
@@ -81,5 +81,5 @@ def resume_run(
     journal.note("stopped_by", "killed")
     note_other_host(journal, begun, header)
     note_other_devices(journal, begun, header)
-    remove_files(path, DOCUMENT, *documents)
+    remove_documents(path, DOCUMENT, *documents)
     return directory, journal

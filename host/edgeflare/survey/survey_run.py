@@ -119,6 +119,7 @@ def resume_survey(survey: Survey, path: Path) -> tuple[RunDirectory, Journal]:
         lambda journal: require_same_survey(journal, survey.plan, survey.items),
         documents=[SURVEY_DOCUMENT],
     )
+    # Not always there, so that a user may have one in a folder whose list is lost.
     remove_files(path, *WRITTEN_FROM_IT)
     return directory, journal
 

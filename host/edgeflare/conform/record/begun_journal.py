@@ -8,7 +8,7 @@ from pathlib import Path
 from edgeflare.conform.record.conform_header import ConformHeader
 from edgeflare.conform.record.conform_journal import ConformJournal
 from edgeflare.conform.record.conform_request import ConformRequest
-from edgeflare.record.folder import remove_files, require_ours
+from edgeflare.record.folder import remove_documents, require_ours
 from edgeflare.run.journal_database import reporting_damage
 from edgeflare.run.run_directory import CONFORM_DOCUMENT, CONFORM_JOURNAL, RunDirectory
 
@@ -70,5 +70,5 @@ def resume_journal(path: Path, header: ConformHeader) -> ConformJournal:
     except BaseException:
         journal.close()
         raise
-    remove_files(path, CONFORM_DOCUMENT)
+    remove_documents(path, CONFORM_DOCUMENT)
     return journal
