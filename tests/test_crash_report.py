@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import re
 import threading
 from pathlib import Path
@@ -135,3 +136,28 @@ def test_where_nothing_can_be_written_it_says_so(
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "file"))
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "file" / "temporary"))
     assert keep_traceback(KeyError("x")).startswith("no file, since none can be written")
+
+
+def test_a_full_disk_leaves_no_empty_file(
+    tmp_path: Path, state: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(_: object) -> list[str]:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "temporary"))
+    monkeypatch.setattr("traceback.format_exception", full)
+    said = keep_traceback(KeyError("x"))
+    assert said == "no file, since none can be written (No space left on device)"
+    assert [*state.iterdir(), *(tmp_path / "temporary").iterdir()] == []
+
+
+def test_empty_files_of_whole_names_count_as_old_ones(state: Path) -> None:
+    state.mkdir(parents=True)
+    old = state / "traceback-20200101-000000-abcdef_1.txt"
+    users = state / "traceback-20200101-000000-mine.txt"
+    for path in (old, users):
+        path.touch()
+    for n in range(20):
+        keep_traceback(KeyError(n))
+    assert not old.exists()
+    assert users.exists()

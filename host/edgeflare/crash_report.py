@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import platform
+import re
 import sys
 import tempfile
 import time
@@ -20,6 +21,9 @@ _KEPT = 20
 _PREFIX = "traceback-"
 _FIRST = "edgeflare "
 """What a file begins with: other programs' files may have such names in the temporary folder."""
+
+_NAME = re.compile(_PREFIX + r"\d{8}-\d{6}-[a-z0-9_]{8}\.txt", re.ASCII)
+"""Of a file: the time, and what `mkstemp` puts behind it."""
 
 
 def keep_traceback(error: BaseException) -> str:
@@ -50,16 +54,22 @@ def _written(folder: Path, error: BaseException) -> Path:
     began = time.strftime("%Y%m%d-%H%M%S-")
     # A new file each time, of a name that nobody could have put a link in place of.
     descriptor, name = tempfile.mkstemp(prefix=_PREFIX + began, suffix=".txt", dir=folder)
-    with os.fdopen(descriptor, "w", encoding="utf-8", errors="backslashreplace") as file:
-        file.write(f"{_FIRST}{__version__}, Python {platform.python_version()}\n")
-        file.write(f"{' '.join(map(repr, sys.argv))}\n\n")
-        file.writelines(traceback.format_exception(error))
+    try:
+        with os.fdopen(descriptor, "w", encoding="utf-8", errors="backslashreplace") as file:
+            file.write(f"{_FIRST}{__version__}, Python {platform.python_version()}\n")
+            file.write(f"{' '.join(map(repr, sys.argv))}\n\n")
+            file.writelines(traceback.format_exception(error))
+    except BaseException:
+        Path(name).unlink(missing_ok=True)
+        raise
     return Path(name)
 
 
 def _is_ours(path: Path) -> bool:
     try:
         with open_regular(path) as file:
-            return file.read(len(_FIRST)) == _FIRST.encode()
+            first = file.read(len(_FIRST))
     except (OSError, UserError):
         return False
+    # A kill, or a full disk, has left one empty.
+    return first == _FIRST.encode() or (not first and _NAME.fullmatch(path.name) is not None)
