@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import errno
 import os
 import subprocess
 import sys
@@ -9,7 +10,9 @@ from pathlib import Path
 
 import pytest
 
+from edgeflare.devices.transports import scratch
 from edgeflare.devices.transports.scratch import ScratchFolder
+from edgeflare.record.folder_contents import BEGUN_LIST
 
 
 @pytest.fixture(autouse=True)
@@ -52,7 +55,12 @@ def test_what_a_killed_process_left_is_swept_up_and_nothing_else(temporary: Path
     somebody_elses.mkdir()
     alike = temporary / "edgeflare-scratch-of-mine"
     alike.mkdir()
-    for path in (abandoned, in_use.path, somebody_elses, alike):
+    (alike / "mine").touch()
+    empty, begun = (temporary / f"edgeflare-scratch-{name}" for name in ("empty", "begun"))
+    empty.mkdir()
+    begun.mkdir()
+    (begun / BEGUN_LIST).write_text('{"schema":')
+    for path in (abandoned, in_use.path, somebody_elses, alike, empty, begun):
         age(path)
 
     another = ScratchFolder()
@@ -60,3 +68,17 @@ def test_what_a_killed_process_left_is_swept_up_and_nothing_else(temporary: Path
     assert set(temporary.iterdir()) == {fresh, in_use.path, another.path, somebody_elses, alike}
     for folder in (in_use, another):
         folder.remove()
+
+
+def test_one_that_cannot_be_begun_is_removed_and_unlocked(
+    temporary: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(*_: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(scratch, "begin_list", full)
+    before = len(os.listdir("/proc/self/fd"))
+    with pytest.raises(OSError, match="No space left"):
+        ScratchFolder()
+    assert list(temporary.iterdir()) == []
+    assert len(os.listdir("/proc/self/fd")) == before

@@ -9,6 +9,8 @@ import tempfile
 import time
 from pathlib import Path
 
+from edgeflare.errors import UserError
+from edgeflare.record.folder import is_free
 from edgeflare.record.folder_contents import begin_list, read_contents
 
 _PREFIX = "edgeflare-scratch-"
@@ -22,15 +24,19 @@ class ScratchFolder:
     """A folder that only this user can read, locked for as long as its process lives.
 
     A process that is killed cannot remove its folder; the next one sees that nobody holds the
-    lock, and does. It is known by the list in it.
+    lock, and does. It is known by the list in it, or by that there is nothing in it.
     """
 
     def __init__(self) -> None:
         _sweep()
         self.path = Path(tempfile.mkdtemp(prefix=_PREFIX))
         self._lock = os.open(self.path, os.O_RDONLY)
-        fcntl.flock(self._lock, fcntl.LOCK_EX)
-        begin_list(self.path, _HOLDS)
+        try:
+            fcntl.flock(self._lock, fcntl.LOCK_EX)
+            begin_list(self.path, _HOLDS)
+        except BaseException:
+            self.remove()
+            raise
 
     def remove(self) -> None:
         """Remove the folder and all that is in it."""
@@ -51,9 +57,9 @@ def _sweep() -> None:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
             contents = read_contents(path)
-            if contents is not None and contents.holds == _HOLDS:
+            if is_free(path) or (contents is not None and contents.holds == _HOLDS):
                 shutil.rmtree(path, ignore_errors=True)
-        except BlockingIOError:
-            pass  # its process lives
+        except (BlockingIOError, UserError):
+            pass  # its process lives, or it cannot be read
         finally:
             os.close(lock)
