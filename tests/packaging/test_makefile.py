@@ -6,10 +6,12 @@ import re
 import shutil
 import subprocess
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 ROOT = Path(__file__).parents[2]
+MARKS = r"pytest .* -m (?:'([^']*)'|(\w+))"
 
 pytestmark = pytest.mark.skipif(shutil.which("make") is None, reason="make is absent")
 
@@ -22,17 +24,28 @@ def told(target: str) -> str:
     return done.stdout
 
 
-def test_the_check_lints_and_leaves_out_what_is_slow_or_needs_more() -> None:
+def marks_of(target: str) -> list[str]:
+    return [quoted or one for quoted, one in re.findall(MARKS, told(target))]
+
+
+def test_each_test_is_run_by_one_of_two_commands_and_the_check_is_the_quick_part_of_one() -> None:
+    assert marks_of("test") == ["not system"]
+    assert marks_of("test-all") == ["system"]
+    assert marks_of("check") == ["not (slow or system)"]
     check = told("check")
     for line in told("lint").splitlines():
         assert line in check
-    (marks,) = re.findall(r"-m\s+(?:\\\n\s*)?'not \((.*)\)'", check)
+
+
+def test_each_mark_but_slow_is_one_of_a_capability(request: pytest.FixtureRequest) -> None:
     project = (ROOT / "pyproject.toml").read_text()
     (known,) = re.findall(r"^markers = \[$(.*?)^\]$", project, re.MULTILINE | re.DOTALL)
-    assert set(marks.split(" or ")) == set(re.findall(r'^    "(\w+):', known, re.MULTILINE))
+    shared: Any = request.config.pluginmanager.get_plugin(str(ROOT / "tests" / "conftest.py"))
+    marks = set(re.findall(r'^    "(\w+):', known, re.MULTILINE))
+    assert marks - {"slow", "system"} == shared.CAPABILITY_MARKS
 
 
 def test_the_help_names_every_target() -> None:
     targets = re.findall(r"^\.PHONY: (.*)$", (ROOT / "Makefile").read_text(), re.MULTILINE)
-    named = set(re.findall(r"echo 'make (\w+) ", told("help")))
+    named = set(re.findall(r"echo 'make ([\w-]+) ", told("help")))
     assert named == set(targets[0].split()) - {"help"}
