@@ -45,8 +45,11 @@ _WHOSE: Final = (APPLICATION_ID.to_bytes(4, "big"), bytes(4))
 into it. https://www.sqlite.org/fileformat.html
 """
 
-_MOST_BYTES: Final = 2**27
-"""Of a list: room for 500,000 files."""
+MOST_LIST_BYTES: Final = 2**27
+"""Room for 500,000 files."""
+
+HEADER_BYTES: Final = 4096
+"""At the beginning of a list, which has the line that says whose it is."""
 
 _MARK: Final = 4096
 """Bytes at the end of a list by which it is known again: random names of unfinished files."""
@@ -189,26 +192,32 @@ def _read_on(file: BinaryIO, known: _ReadList | None) -> _ReadList | None:
     """Read what is new in a list; all of it where it is another than the known one."""
     status = os.fstat(file.fileno())
     which = (status.st_dev, status.st_ino)
-    if status.st_size > _MOST_BYTES:
+    if status.st_size > MOST_LIST_BYTES:
         return None
     data, at, begin = b"", 0, 0
     if known is not None and known.file == which:
         file.seek(known.at)
-        data, at, begin = file.read(_MOST_BYTES), known.at, known.last - known.at
+        data, at, begin = file.read(MOST_LIST_BYTES), known.at, known.last - known.at
     if known is not None and known.mark and data.startswith(known.mark):
         contents = known.contents
     else:
         file.seek(0)
-        data, at, begin = file.read(_MOST_BYTES), 0, 0
-        header = _line(data.partition(b"\n")[0])
-        if header.get("schema") != SCHEMA:
+        data, at, begin = file.read(MOST_LIST_BYTES), 0, 0
+        holds = holds_of(data)
+        if holds is None:
             return None
-        contents = FolderContents(str(header.get("holds")))
+        contents = FolderContents(holds)
     for line in data[begin:].split(b"\n"):
         contents.add(_line(line))
     last = data.rfind(b"\n") + 1
     mark = min(last, max(len(data) - _MARK, 0))
     return _ReadList(which, contents, data[mark:], at + mark, at + last)
+
+
+def holds_of(begun: bytes) -> str | None:
+    """Return what a folder is of, by the beginning of its list; None for what is no list."""
+    header = _line(begun.partition(b"\n")[0])
+    return str(header.get("holds")) if header.get("schema") == SCHEMA else None
 
 
 def present(folder: Path, names: Iterable[str]) -> list[str]:
@@ -246,7 +255,7 @@ def begin_list(folder: Path, holds: str) -> None:
     """Begin the list of a folder, which is made, in the place of one that is there."""
     folder.mkdir(parents=True, exist_ok=True)
     new = folder / BEGUN_LIST
-    with _new_file(new) as file:
+    with new_file(new) as file:
         file.write(_header(holds))
     os.replace(new, folder / LIST)
 
@@ -255,7 +264,7 @@ def is_begun_list(file: Path) -> bool:
     """Tell whether a file is a list that a command was killed over as it began it."""
     begun = _header("").partition(b'"holds"')[0]
     try:
-        data = read_regular(file, 4096)
+        data = read_regular(file, HEADER_BYTES)
     except (OSError, UserError):
         return False
     return data.startswith(begun) or begun.startswith(data)
@@ -339,7 +348,7 @@ def _write_atomically(path: Path, data: bytes) -> None:
 def _put(path: Path, data: bytes, unfinished: Path) -> None:
     """Write a file under another name first, and give it its own."""
     try:
-        with _new_file(unfinished) as file:
+        with new_file(unfinished) as file:
             file.write(data)
         os.replace(unfinished, path)
     except BaseException:
@@ -370,8 +379,11 @@ def sha256_of(path: Path) -> str:
     return digest.hexdigest()
 
 
-def _new_file(path: Path) -> BinaryIO:
-    """Make a file that all may read, in the place of one; what a link there leads to stays."""
+def new_file(path: Path) -> BinaryIO:
+    """Make a file that all may read, in the place of one; what a link there leads to stays.
+
+    It is not listed.
+    """
     path.unlink(missing_ok=True)
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
     file = os.fdopen(os.open(path, flags, 0o600), "wb")
@@ -427,8 +439,8 @@ def listed_by(path: Path) -> Path | None:
         file = folder / LIST
         if file.is_file() and not file.is_symlink():
             with file.open("rb") as content:
-                begun = content.read(4096)
-            if _line(begun.partition(b"\n")[0]).get("schema") == SCHEMA:
+                begun = content.read(HEADER_BYTES)
+            if holds_of(begun) is not None:
                 return folder
     return None
 

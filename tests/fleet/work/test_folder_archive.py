@@ -13,10 +13,17 @@ from pathlib import Path
 import pytest
 
 from called_commands import call_here
-from edgeflare.fleet.work.folder_archive import NotARunError, archive_folder, unpack_folder
+from edgeflare.fleet.work import folder_archive
+from edgeflare.fleet.work.folder_archive import (
+    NotARunError,
+    archive_folder,
+    require_run,
+    unpack_folder,
+)
+from edgeflare.record.folder_contents import begin_list
 from edgeflare.run.journal import Journal
 from edgeflare.run.load_document import load_document
-from edgeflare.run.run_directory import INPUT_FOLDERS, JOURNAL, RunDirectory
+from edgeflare.run.run_directory import DOCUMENT, INPUT_FOLDERS, JOURNAL, RunDirectory
 from made_once import made_once
 
 EXAMPLE = Path(__file__).parents[3] / "examples" / "fashion_lenet4"
@@ -34,6 +41,14 @@ def searched(tmp_path_factory: pytest.TempPathFactory) -> Path:
         assert said.code == 0, said.err
 
     return made_once(tmp_path_factory, "archived_run", make) / "run"
+
+
+def packed(files: dict[str, bytes], way: int = zipfile.ZIP_DEFLATED) -> bytes:
+    data = io.BytesIO()
+    with zipfile.ZipFile(data, "w", way) as archive:
+        for name, content in files.items():
+            archive.writestr(name, content)
+    return data.getvalue()
 
 
 def files(run: Path) -> dict[str, bytes]:
@@ -65,6 +80,20 @@ def test_there_is_no_archive_of_what_is_no_run_yet(tmp_path: Path) -> None:
     assert archive_folder(tmp_path) is None
 
 
+@pytest.mark.parametrize("holds", ["run", "bench"])
+def test_there_is_no_archive_of_a_folder_with_only_a_list(holds: str, tmp_path: Path) -> None:
+    begin_list(tmp_path, holds)
+    assert archive_folder(tmp_path) is None
+
+
+def test_a_run_whose_list_is_damaged_is_archived_without_it(tmp_path: Path) -> None:
+    (tmp_path / "contents.jsonl").touch()
+    (tmp_path / DOCUMENT).touch()
+    archived = archive_folder(tmp_path)
+    assert archived is not None
+    require_run(archived)
+
+
 @pytest.mark.parametrize(
     "name",
     [".other", "findings/", "findings/../../x", "/etc/x", "findings/.a/b", "../run.db"],
@@ -72,24 +101,18 @@ def test_there_is_no_archive_of_what_is_no_run_yet(tmp_path: Path) -> None:
 def test_an_archive_that_names_another_file_is_refused(
     name: str, tmp_path: Path, refusal: Callable[..., str]
 ) -> None:
-    data = io.BytesIO()
-    with zipfile.ZipFile(data, "w") as archive:
-        archive.writestr(name, b"x")
     run = tmp_path / "within" / "run"
-    assert name in refusal(unpack_folder, data.getvalue(), run)
-    assert [one for one in tmp_path.rglob("*") if one.is_file()] == []
+    assert name in refusal(unpack_folder, packed({DOCUMENT: b"", name: b"x"}), run)
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_an_archive_that_is_damaged_is_refused_in_a_line(tmp_path: Path) -> None:
-    data = io.BytesIO()
-    with zipfile.ZipFile(data, "w", zipfile.ZIP_DEFLATED) as archive:
-        archive.writestr("run.json", b"x" * 1000)
-    whole = data.getvalue()
-    packed, directory = whole.index(b"run.json") + 8, whole.rindex(b"PK\1\2")
+    whole = packed({DOCUMENT: b"x" * 1000})
+    content, directory = whole.index(b"run.json") + 8, whole.rindex(b"PK\1\2")
     changes = {
         "nothing": b"",
         "no archive": b"no archive",
-        "other content": whole[:packed] + b"\xff" * 9 + whole[packed + 9 :],
+        "other content": whole[:content] + b"\xff" * 9 + whole[content + 9 :],
         "another packing": whole[: directory + 10] + b"\x63" + whole[directory + 11 :],
         "encrypted": whole[: directory + 8] + b"\x01" + whole[directory + 9 :],
         "too large": whole[: directory + 24] + b"\xff\xff\xff\x7f" + whole[directory + 28 :],
@@ -98,6 +121,89 @@ def test_an_archive_that_is_damaged_is_refused_in_a_line(tmp_path: Path) -> None
         with pytest.raises(NotARunError) as refused:
             unpack_folder(changed, tmp_path / "run")
         assert "\n" not in str(refused.value)
+    assert list(tmp_path.iterdir()) == []
+
+
+LISTED = b'{"schema":"edgeflare.folder/v1","holds":"%s"}'
+
+NO_RUNS = {
+    "another file alone": {"hello.txt": b""},
+    "a name that is too long": {DOCUMENT: b"", "x" * 300: b""},
+    "a path that is too long": {DOCUMENT: b"", "x/" * 3000 + "x": b""},
+    "a file as a folder": {DOCUMENT: b"", "a/b": b"", "a": b""},
+    "a list as a folder": {DOCUMENT: b"", "contents.jsonl/a": b""},
+    "a list that is none": {DOCUMENT: b"", "contents.jsonl": b"[]"},
+    "a list within that is none": {DOCUMENT: b"", "cell/contents.jsonl": b""},
+    "a list of something else": {DOCUMENT: b"", "contents.jsonl": LISTED % b"x"},
+    "a run that lies elsewhere": {"cell/run.json": b"", "contents.jsonl": LISTED % b"run"},
+    "a bench of nothing": {"cell/hello.txt": b"", "contents.jsonl": LISTED % b"bench"},
+}
+
+
+@pytest.mark.parametrize("files", NO_RUNS.values(), ids=NO_RUNS)
+def test_an_archive_of_something_else_is_no_run(files: dict[str, bytes], tmp_path: Path) -> None:
+    with pytest.raises(NotARunError):
+        unpack_folder(packed(files), tmp_path / "run")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_an_archive_that_names_a_file_twice_is_no_run() -> None:
+    data = io.BytesIO(packed({DOCUMENT: b"1"}))
+    with zipfile.ZipFile(data, "a") as archive, pytest.warns(UserWarning, match="Duplicate"):
+        archive.writestr(DOCUMENT, b"2")
+    with pytest.raises(NotARunError, match="twice"):
+        require_run(data.getvalue())
+
+
+@pytest.mark.parametrize("way", [zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA])
+def test_an_archive_that_unpacks_without_a_bound_is_no_run(way: int) -> None:
+    with pytest.raises(NotARunError, match="packed in an unknown way"):
+        require_run(packed({DOCUMENT: b"x"}, way))
+
+
+def test_whatever_is_raised_of_a_damaged_archive_it_is_no_run() -> None:
+    """Among it are a name that is no text, and a place before the beginning."""
+    whole = packed({DOCUMENT: b"x" * 100, "findings/ä.png": b"y" * 100})
+    raised = set()
+    for at in range(len(whole)):
+        changed = bytearray(whole)
+        changed[at] ^= 0xFF
+        try:
+            require_run(bytes(changed))
+        except NotARunError as error:
+            raised.add(str(error).partition("(")[2].partition(":")[0])
+    assert {"BadZipFile", "UnicodeDecodeError", "ValueError"} <= raised
+
+
+def test_a_bench_with_a_run_within_is_unpacked(tmp_path: Path) -> None:
+    within = {"cell/run.db": b"1", "cell/contents.jsonl": LISTED % b"run"}
+    unpack_folder(packed({"contents.jsonl": LISTED % b"bench", **within}), tmp_path / "bench")
+    assert (tmp_path / "bench" / "cell" / "run.db").read_bytes() == b"1"
+
+
+@pytest.mark.parametrize(("limit", "most"), [("MOST_BYTES_TOGETHER", 199), ("MOST_MEMBERS", 1)])
+def test_an_archive_of_too_much_is_no_run(
+    limit: str, most: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    data = packed({DOCUMENT: bytes(100), "findings/0.png": bytes(100)})
+    require_run(data)
+    monkeypatch.setattr(folder_archive, limit, most)
+    with pytest.raises(NotARunError, match="more than"):
+        require_run(data)
+
+
+@pytest.mark.parametrize("name", ["run.db", "run.db-wal", "cell/conform.db"])
+def test_a_journal_may_be_larger_than_what_is_read_at_once(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(folder_archive, "MOST_BYTES", 100)
+    monkeypatch.setattr(folder_archive, "MOST_JOURNAL_BYTES", 1000)
+    unpack_folder(packed({DOCUMENT: b"", name: b"x" * 1000}), tmp_path / "run")
+    assert (tmp_path / "run" / name).read_bytes() == b"x" * 1000
+    with pytest.raises(NotARunError, match="larger"):
+        require_run(packed({DOCUMENT: b"", name: b"x" * 1001}))
+    with pytest.raises(NotARunError, match="larger"):
+        require_run(packed({DOCUMENT: bytes(101)}))
 
 
 def test_a_run_is_archived_while_it_is_being_written(tmp_path: Path) -> None:
