@@ -170,7 +170,11 @@ def test_a_device_that_fails_twice_in_a_row_gets_nothing_new(tmp_path: Path) -> 
     ]
 
 
-@pytest.mark.parametrize("name", ["../outside.json", None], ids=["a name that leads out", "no zip"])
+@pytest.mark.parametrize(
+    "name",
+    ["../outside.json", "hello.txt", None],
+    ids=["a name that leads out", "another file", "no zip"],
+)
 def test_a_device_that_sends_no_runs_gets_nothing_new(tmp_path: Path, name: str | None) -> None:
     hostile = PLACES[1]
 
@@ -187,6 +191,45 @@ def test_a_device_that_sends_no_runs_gets_nothing_new(tmp_path: Path, name: str 
     assert {kept(runs, unit.name) for unit in UNITS} == {"good"}
     assert [one.name for one in tmp_path.iterdir()] == ["out.fleet"]
     assert not list(tmp_path.rglob("outside.json"))
+
+
+def test_a_failed_attempt_that_sends_no_run_leaves_nothing_to_go_on_with(tmp_path: Path) -> None:
+    hostile = PLACES[0]
+
+    def outcome(attempt: BegunAttempt) -> AttemptResult:
+        failed = attempt.place == hostile
+        return AttemptResult(3, "", b"no archive", 1.0) if failed else ended(0, attempt)
+
+    engine = EngineInMemory(outcome)
+    runs = units_runs(tmp_path, engine)
+    assert runs.run(UNITS)
+    assert all(one.backup is None for one in engine.begun)
+    assert [bool(one.quarantined) for one in runs.state.places] == [True, False, False, False]
+
+
+def test_a_backup_that_is_no_run_is_its_sender_s_failure(tmp_path: Path) -> None:
+    def told(begun: Sequence[BegunAttempt]) -> list[AttemptReport]:
+        """The first attempt sends one at each look."""
+        return [AttemptReport(begun[0].order.unit, 1, 1, 0, 1.0, b"no archive")] if begun else []
+
+    def outcome(attempt: BegunAttempt) -> AttemptResult | str:
+        first = attempt.order.unit == UNITS[0].name and attempt.order.number == 1
+        return "lost" if first else ended(0, attempt)
+
+    engine = EngineInMemory(outcome, told=told)
+    runs = units_runs(tmp_path, engine)
+    assert runs.run(UNITS)
+    assert all(one.backup is None for one in engine.begun)
+    assert runs.state.places[0].failures
+    assert not any(one.failures for one in runs.state.places[1:])
+
+
+@pytest.mark.parametrize("code", [3, 130])
+def test_ctrl_c_ends_it_though_what_is_sent_is_no_run(code: int, tmp_path: Path) -> None:
+    engine = EngineInMemory(lambda _: AttemptResult(code, "", b"no archive", 1.0))
+    runs = units_runs(tmp_path, engine, lambda: bool(engine.begun))
+    assert not runs.run(UNITS)
+    assert not runs.folder.unit("unit-0000").exists()
 
 
 def test_failures_that_are_not_in_a_row_are_forgiven(tmp_path: Path) -> None:

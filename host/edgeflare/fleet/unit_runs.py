@@ -283,17 +283,25 @@ class UnitRuns:
 
     def _note_result(self, one: _UnderWay, ended: EndedAttempt, result: AttemptResult) -> None:
         """Keep what an attempt has come to; have its unit wait again where it failed."""
-        shown, place = one.of, self._place(one.place)
         one.shown.outcome = f"exit code {result.exit_code}"
         self.folder.keep_log(ended.unit, ended.number, result.said)
+        try:
+            self._keep_result(one, ended, result)
+        except NotARunError as error:
+            one.shown.outcome = f"sent no run ({printable(str(error))})"
+            self._note_failure(one, ended, printable(str(error)))
+
+    def _keep_result(self, one: _UnderWay, ended: EndedAttempt, result: AttemptResult) -> None:
+        """Keep the run of an attempt, as that of its unit or as what the next one goes on with.
+
+        Raises:
+            NotARunError: it has sent none.
+
+        """
+        shown, place = one.of, self._place(one.place)
         if result.exit_code in _DONE and result.run is not None:
             ending = UnitEnding(result.exit_code, result.found, result.printed)
-            try:
-                self.folder.keep_unit(ended.unit, result.run, ending)
-            except NotARunError as error:
-                one.shown.outcome = f"sent no run ({printable(str(error))})"
-                self._note_failure(one, ended, printable(str(error)))
-                return
+            self.folder.keep_unit(ended.unit, result.run, ending)
             shown.status, shown.ended, shown.found = "done", shown.seeds, result.found
             place.units += 1
             place.failures = 0
@@ -346,10 +354,18 @@ class UnitRuns:
                 continue
             if unit.attempts[-1].number != report.number:
                 continue  # of an attempt that was given up
-            self._under_way[report.unit].heard = time.monotonic()
+            one = self._under_way[report.unit]
+            one.heard = time.monotonic()
             unit.ended, unit.found = report.ended, report.found
             if report.backup is not None:
-                self.folder.keep_backup(report.unit, report.backup)
+                self._keep_backup(one, report.backup)
+
+    def _keep_backup(self, one: _UnderWay, backup: bytes) -> None:
+        """Keep what an attempt has so far; one that sends no run goes on, and its device fails."""
+        try:
+            self.folder.keep_backup(one.unit.name, backup)
+        except NotARunError as error:
+            self._count_failure(self._place(one.place), printable(str(error)))
 
     def _show(self, *, at_once: bool = False) -> None:
         now = self._now()

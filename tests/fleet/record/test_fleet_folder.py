@@ -15,7 +15,7 @@ import pytest
 from edgeflare.errors import UserError
 from edgeflare.fleet.record.fleet_folder import FleetFolder, UnitEnding
 from edgeflare.fleet.record.fleet_state import AttemptState, FleetState, PlaceState, UnitState
-from edgeflare.fleet.work.folder_archive import archive_folder
+from edgeflare.fleet.work.folder_archive import NotARunError, archive_folder
 from edgeflare.record import folder as folder_module
 from edgeflare.record.folder import FolderKind
 from edgeflare.record.folder_contents import FOLDER, begin_list, list_as, write_atomically
@@ -214,13 +214,30 @@ def test_whose_work_is_there_is_known(tmp_path: Path) -> None:
 def test_what_a_loss_of_power_has_damaged_is_done_again(tmp_path: Path) -> None:
     folder = FleetFolder(tmp_path)
     folder.keep_unit("unit-0000", archive(run_json=b"1"), ENDING)
-    folder.keep_backup("unit-0001", b"")
-    assert folder.backup("unit-0001") is None
+    folder.keep_backup("unit-0001", archive(run_json=b"1"))
+    backup = tmp_path / "backups" / "unit-0001"
+    for damaged in (b"", backup.read_bytes().replace(b"run.json1", b"run.json2")):
+        backup.write_bytes(damaged)
+        assert folder.backup("unit-0001") is None
     (tmp_path / "done" / "unit-0000.json").write_bytes(b"")
     assert folder.ending("unit-0000") is None
     folder.keep_unit("unit-0000", archive(run_json=b"1"), ENDING)
     shutil.rmtree(folder.unit("unit-0000"))
     assert folder.ending("unit-0000") is None
+
+
+def test_what_is_no_run_is_not_kept(tmp_path: Path) -> None:
+    begin_list(tmp_path, "fleet")
+    folder = FleetFolder(tmp_path)
+    folder.keep_backup("unit-0000", archive(run_json=b"1"))
+    for sent in (b"no archive", archive(hello_txt=b"")):
+        with pytest.raises(NotARunError):
+            folder.keep_backup("unit-0000", sent)
+        with pytest.raises(NotARunError):
+            folder.keep_unit("unit-0000", sent, ENDING)
+    assert folder.backup("unit-0000") == archive(run_json=b"1")
+    assert folder.ending("unit-0000") is None
+    assert not folder.unit("unit-0000").exists()
 
 
 def test_a_root_has_no_folder_beside_it(refusal: Callable[..., str]) -> None:

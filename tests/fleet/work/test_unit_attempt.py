@@ -15,6 +15,7 @@ import pytest
 
 from documents import as_json
 from edgeflare.errors import UserError
+from edgeflare.fleet.plan.unit_command import RESUME
 from edgeflare.fleet.work import unit_attempt
 from edgeflare.fleet.work.folder_archive import unpack_folder
 from edgeflare.fleet.work.unit_attempt import AttemptResult
@@ -70,6 +71,12 @@ def test_a_stopped_attempt_is_gone_on_with_as_if_nothing_had_been(
 def test_a_host_without_the_pair_is_refused(refusal: Callable[..., str]) -> None:
     message = refusal(attempted, replace(attempt_order(), folder="/nowhere/at/all"))
     assert "/nowhere/at/all" in message
+
+
+def test_a_backup_that_is_no_run_is_not_gone_on_with() -> None:
+    """The host is not refused for it: another one has sent it. The command is told of no run."""
+    result, _ = attempted(attempt_order(command=("strategies", RESUME)), b"no archive")
+    assert result.exit_code == 0, result.said
 
 
 def test_what_is_wrong_with_a_command_is_sent_along() -> None:

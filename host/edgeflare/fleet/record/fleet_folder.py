@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
-import io
 import json
 import os
-import zipfile
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -18,7 +16,7 @@ from edgeflare.errors import UserError
 from edgeflare.fleet.record.fleet_output import FleetOutput
 from edgeflare.fleet.record.fleet_page import fleet_page
 from edgeflare.fleet.record.fleet_state import AttemptState, FleetState
-from edgeflare.fleet.work.folder_archive import unpack_folder
+from edgeflare.fleet.work.folder_archive import KINDS, NotARunError, require_run, unpack_folder
 from edgeflare.fleet.work.local_disk import require_local_disk
 from edgeflare.outside_text import json_value
 from edgeflare.record.folder import ClaimedFolder, FolderKind, is_free, remove_files
@@ -36,7 +34,7 @@ from edgeflare.run.run_directory import RunDirectory
 from edgeflare.run.seed_ids import SeedIds
 
 FLEET = FolderKind("fleet")
-UNIT = FolderKind("run", others=("bench", "ranking", "repair"))
+UNIT = FolderKind(KINDS[0], others=KINDS[1:])
 
 STATE = "fleet.json"
 PAGE = "fleet.html"
@@ -221,6 +219,9 @@ class FleetFolder:
             archived: its run.
             ending: how it ended; None where it was stopped before.
 
+        Raises:
+            NotARunError: what is archived is none.
+
         """
         place = self.unit(name)
         list_as(self.path, place.relative_to(self.path).as_posix(), FOLDER)
@@ -233,8 +234,14 @@ class FleetFolder:
             remove_files(self.path, self._name_in("backups", name))
 
     def keep_backup(self, name: str, archived: bytes) -> None:
-        """Keep what an attempt at a unit has so far."""
+        """Keep what an attempt at a unit has so far.
+
+        Raises:
+            NotARunError: that is no archive of a run.
+
+        """
         place = self._of_unit("backups", name)
+        require_run(archived)
         list_as(self.path, place.relative_to(self.path).as_posix(), STATE_FILE)
         write_atomically(place, archived)
 
@@ -242,9 +249,10 @@ class FleetFolder:
         """Return what an attempt at a unit had; None for nothing."""
         try:
             kept = self._read(self._name_in("backups", name))
-        except FileNotFoundError:
+            require_run(kept)
+        except (FileNotFoundError, NotARunError):  # damaged by a loss of power
             return None
-        return kept if zipfile.is_zipfile(io.BytesIO(kept)) else None  # damaged by a loss of power
+        return kept
 
     def attempts_before(self) -> dict[str, list[AttemptState]]:
         """Return the attempts that commands before this one made, by the name of their unit.

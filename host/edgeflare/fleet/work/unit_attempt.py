@@ -20,7 +20,7 @@ from pathlib import Path
 from edgeflare.errors import EdgeFlareError, UserError
 from edgeflare.fleet.plan.unit_command import DEVICE, RUN, filled_command
 from edgeflare.fleet.work import bound_command
-from edgeflare.fleet.work.folder_archive import archive_folder, unpack_folder
+from edgeflare.fleet.work.folder_archive import NotARunError, archive_folder, unpack_folder
 from edgeflare.fleet.work.local_disk import require_local_disk
 from edgeflare.record.database import followed
 from edgeflare.record.folder_lock import is_locked, lock_folder
@@ -154,10 +154,9 @@ def _run_in(
     for at, (word, archived) in enumerate(given.items()):
         words[word] = str(folder / f"given-{at}")
         unpack_folder(archived, folder / f"given-{at}")
-    if backup is not None:
-        unpack_folder(backup, run)
+    resume = backup is not None and _is_unpacked(backup, run)
     command = [sys.executable, "-m", bound_command.__name__, str(os.getpid())]
-    command += filled_command(order.command, words, resume=backup is not None)
+    command += filled_command(order.command, words, resume=resume)
     with open(folder / "stderr.txt", "wb") as said, open(folder / "stdout.txt", "wb") as printed:
         process = subprocess.Popen(
             command,
@@ -183,6 +182,18 @@ def _run_in(
         found=found,
         printed=_text(folder / "stdout.txt", run),
     )
+
+
+def _is_unpacked(backup: bytes, run: Path) -> bool:
+    """Unpack what an earlier attempt had; return False where that is no run to go on with.
+
+    Another attempt has sent it: this host is not to blame for it, and begins anew.
+    """
+    try:
+        unpack_folder(backup, run)
+    except NotARunError:
+        return False
+    return True
 
 
 def _environment(run: Path) -> dict[str, str]:
