@@ -36,7 +36,7 @@ def archive(text: str, name: str = DOCUMENT) -> bytes:
     """Return a run as an archive, told from others by its document alone."""
     data = io.BytesIO()
     with zipfile.ZipFile(data, "w") as written:
-        written.writestr(name, text)
+        written.writestr(zipfile.ZipInfo(name), text)
     return data.getvalue()
 
 

@@ -30,7 +30,7 @@ def archive(**files: bytes) -> bytes:
     data = io.BytesIO()
     with zipfile.ZipFile(data, "w") as written:
         for name, content in files.items():
-            written.writestr(name.replace("_", "."), content)
+            written.writestr(zipfile.ZipInfo(name.replace("_", ".")), content)
     return data.getvalue()
 
 
