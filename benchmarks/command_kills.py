@@ -6,8 +6,9 @@ The user has put files of their own into the folder that a command writes. The c
 with SIGKILL, before one of its renames, writes and removals, which the seed draws, or with a new
 file made and empty. Then it is typed again, the same or with --resume, and changed as each refusal
 says. At fault is a kill after which something of the user's is gone or changed, a command tells of
-a mistake in EdgeFlare or says nothing, the result is not that of a command that is left in peace,
-or a process or a file is left that belongs to no result.
+a mistake in EdgeFlare or says nothing, asks for another folder where the first was EdgeFlare's, the
+result is not that of a command that is left in peace, or a process, a file or a folder is left that
+belongs to no result. A command that ends before its step is judged likewise.
 
 `OUT/right` keeps what commands start from and `OUT/cases.jsonl` each kill, and the same command
 goes on where it was stopped. Of `fleet` the cluster is stood in for: units are done once, and each
@@ -46,8 +47,20 @@ import command_server
 from attempts_in_memory import BegunAttempt
 from attempts_of_this_process import attempts_here, made_attempt
 from edgeflare.fleet.work.unit_attempt import AttemptReport, AttemptResult
+from edgeflare.record.folder_contents import read_contents
 from fleet_hosts import CLASS, ROOT, stood_in_fleet, why_no_hosts
-from killed_commands import ELSEWHERE, OUT, CommandCall, Typed, adopt_orphans, place_of, typed_again
+from killed_commands import (
+    ELSEWHERE,
+    OUT,
+    CommandCall,
+    Typed,
+    adopt_orphans,
+    faults_of,
+    kind_of_temporary,
+    names_below,
+    place_of,
+    typed_again,
+)
 from kills import Kill, put_notes, remove_notes, require_notes
 from processes import children
 from run_content import run_content
@@ -73,6 +86,7 @@ class KilledCommand:
         resumes: whether --resume goes on with it.
         noted: folders within that it writes, into which the user puts files too.
         cluster: on which it runs: "" for none, "here" for one that is stood in for, or "ray".
+        temporary: what a kill may leave in the folder for temporary files, up to what is random.
 
     """
 
@@ -82,6 +96,7 @@ class KilledCommand:
     resumes: bool = False
     noted: tuple[str, ...] = ()
     cluster: str = ""
+    temporary: frozenset[str] = frozenset()
 
 
 def _make_parts(call: CommandCall) -> None:
@@ -185,24 +200,47 @@ def _without(value: Any, keys: frozenset[str] | set[str]) -> Any:
     return [_without(one, keys) for one in value] if isinstance(value, list) else value
 
 
+OF_DEVICES: Final = frozenset({"edgeflare-scratch-", "edgeflare-"})
+"""Folders of agents, which a later agent removes, and of models that this host runs."""
+
+OF_FLEETS: Final = OF_DEVICES | {"edgeflare-journal-"}
+
 KINDS: Final[Mapping[str, KilledCommand]] = {
     "merge": KilledCommand(_make_parts, MERGE, run_content),
     "merge, over a run": KilledCommand(_make_merged, (*MERGE, "--overwrite"), run_content),
-    "matrix": KilledCommand(_make_board, MATRIX, _matrix_content, True, ("builtin",)),
+    "matrix": KilledCommand(
+        _make_board, MATRIX, _matrix_content, True, ("builtin",), temporary=OF_DEVICES
+    ),
     # --resume would leave the runs of kernel sets that only the earlier matrix has.
     "matrix, over one": KilledCommand(
-        _make_matrix, (*MATRIX, "--overwrite"), _matrix_content, noted=("builtin", "micro")
+        _make_matrix,
+        (*MATRIX, "--overwrite"),
+        _matrix_content,
+        noted=("builtin", "micro"),
+        temporary=OF_DEVICES,
     ),
-    "repair": KilledCommand(_make_nothing, REPAIR, _repair_content, True),
+    "repair": KilledCommand(_make_nothing, REPAIR, _repair_content, True, temporary=OF_DEVICES),
     "repair, gone on with": KilledCommand(
-        _make_repair, (*REPAIR, "--resume"), _repair_content, True
+        _make_repair, (*REPAIR, "--resume"), _repair_content, True, temporary=OF_DEVICES
     ),
-    "fleet": KilledCommand(_make_nothing, FLEET, run_content, True, cluster="here"),
+    "fleet": KilledCommand(
+        _make_nothing, FLEET, run_content, True, cluster="here", temporary=OF_FLEETS
+    ),
     "fleet, over a run": KilledCommand(
-        _make_run, (*FLEET, "--overwrite"), run_content, True, cluster="here"
+        _make_run,
+        (*FLEET, "--overwrite"),
+        run_content,
+        True,
+        cluster="here",
+        temporary=OF_FLEETS,
     ),
     "fleet on Ray": KilledCommand(
-        _make_run, (*ON_RAY, "--overwrite"), run_content, True, cluster="ray"
+        _make_run,
+        (*ON_RAY, "--overwrite"),
+        run_content,
+        True,
+        cluster="ray",
+        temporary=OF_FLEETS,
     ),
 }
 
@@ -218,7 +256,7 @@ class Trial:
         words: of the command.
         steps: how many one does that is left in peace.
         expected: what that makes.
-        names: of the files that it leaves.
+        names: of the files and folders that it leaves.
 
     """
 
@@ -253,7 +291,7 @@ class Trial:
         require_notes(*noted)
         remove_notes(*noted)
         self.steps, self.expected = typed.steps, self.kind.content(self.place / OUT)
-        self.names = _names(self.place / OUT)
+        self.names = names_below(self.place / OUT)
 
     def noted(self) -> list[Path]:
         """Return the folders that the user puts files into, as far as they are there."""
@@ -270,50 +308,53 @@ class Trial:
             time.monotonic(),
         )
         killed = self.call.type([*self.words, "--out", OUT], at, watcher=random.random() < 0.5)
-        if killed.steps < at.step:
-            return {"fault": "", "step": at.step, "way": "had ended"}
-        waits, faults = random.random() < 0.5, []
-        gone = self.call.seconds_to_go() if waits else 0.0
-        require_notes(*before)
-        put_notes(*(noted := self.noted()))
-        words = self.words
-        if self.kind.resumes and random.random() < 0.5:
-            words = (*(one for one in words if one != "--overwrite"), "--resume")
-        said = typed_again(self.call, [words, self.words])
-        gone = None if gone is None else self.call.seconds_to_go()
-        faults += [one.fault for one in said if one.fault]
-        if said[-1].code:
-            faults.append(f"stuck: {said[-1].last_line}")
-        else:
+        had_ended = killed.steps < at.step
+        gone = self.call.seconds_to_go() if had_ended or random.random() < 0.5 else 0.0
+        faults = _faults_of_notes(before)
+        noted, said, elsewhere = before, [killed], False
+        if not had_ended:
+            out = self.place / OUT
+            elsewhere = out.is_dir() and read_contents(out) is None  # not EdgeFlare's yet
+            put_notes(*(noted := self.noted()))
+            said = typed_again(self.call, [self._next_words(random), self.words])
+            gone = None if gone is None else self.call.seconds_to_go()
+        faults += faults_of(said, elsewhere=elsewhere)
+        if not said[-1].code:
             faults += self._faults(said[-1], noted)
         if gone is None:
             faults.append("a process stays")
         if _contents(self.place) != others:
             faults.append("something beside it is changed")
-        left = sorted(one.name for one in Path(self.call.environment["TMPDIR"]).iterdir())
+        temporary = Path(self.call.environment["TMPDIR"])
+        left = sorted(kind_of_temporary(one.name) for one in temporary.iterdir())
+        if unknown := {*left} - self.kind.temporary:
+            faults.append(f"left in the folder for temporary files: {sorted(unknown)}")
         return {
             "fault": "; ".join(faults),
             "step": at.step,
             "torn": at.torn,
-            "way": _way(said),
+            "way": "had ended" if had_ended else _way(said),
             "gone": gone,
-            "temporary": [re.sub(r"[^-]+$", "", one) for one in left],
+            "temporary": left,
             "seconds": round(time.monotonic() - began, 1),
             "said": [[" ".join(one.words), one.code, one.said[-300:]] for one in said],
         }
 
+    def _next_words(self, random: Random) -> tuple[str, ...]:
+        """Return what is typed first after a kill: the same, or that with --resume."""
+        if self.kind.resumes and random.random() < 0.5:
+            return (*(one for one in self.words if one != "--overwrite"), "--resume")
+        return self.words
+
     def _faults(self, typed: Typed, noted: list[Path]) -> Iterator[str]:
         """Yield what is not as it should be once the last command has ended well."""
         out = self.place / place_of(typed)
-        try:
-            require_notes(*noted)
-        except (AssertionError, OSError):
-            yield "something of the user's is gone or changed"
+        yield from _faults_of_notes(noted)
         remove_notes(*noted)
         if self.kind.content(out) != self.expected:
             yield "the result differs"
-        if (names := _names(out)) != self.names:
-            yield f"files differ: {sorted(names ^ self.names)}"
+        if (names := names_below(out)) != self.names:
+            yield f"files or folders differ: {sorted(names ^ self.names)}"
         if hidden := [*out.rglob(".*"), *self.place.glob("*.fleet/**/.*")]:
             yield f"left: {[str(one.relative_to(self.place)) for one in hidden]}"
 
@@ -325,17 +366,21 @@ def _way(said: list[Typed]) -> str:
     return "told" if len(said) > 1 else "went on" if "--resume" in said[0].words else "anew"
 
 
-def _names(out: Path) -> frozenset[str]:
-    """Return the names of all files of a result."""
-    return frozenset(one.relative_to(out).as_posix() for one in out.rglob("*") if one.is_file())
+def _faults_of_notes(noted: list[Path]) -> list[str]:
+    """Return what has come of the user's files in folders that is a fault."""
+    try:
+        require_notes(*noted)
+    except (AssertionError, OSError):
+        return ["something of the user's is gone or changed"]
+    return []
 
 
 def _contents(folder: Path) -> dict[str, bytes]:
-    """Return the content of all files of the user's folder that no command has to change."""
+    """Return what no command has to change in the user's folder: of files the content too."""
     return {
-        path.relative_to(folder).as_posix(): path.read_bytes()
-        for path in sorted(folder.rglob("*"))
-        if path.is_file() and path.relative_to(folder).parts[0].partition(".")[0] not in MADE
+        name: b"" if name.endswith("/") else (folder / name).read_bytes()
+        for name in sorted(names_below(folder))
+        if Path(name).parts[0].partition(".")[0] not in MADE
     }
 
 
@@ -475,10 +520,11 @@ def main() -> None:
     ways = ("mended", "told", "went on", "anew")
     table = Table("command", "kills", *ways, "faults", "seconds until all processes are gone")
     for name in wanted:
-        cases = [one for one in run_kind(name, options).values() if one["way"] != "had ended"]
+        all_cases = run_kind(name, options).values()
+        cases = [one for one in all_cases if one["way"] != "had ended"]
         counted = Counter(one["way"] for one in cases)
         gone = max((one["gone"] or 0.0 for one in cases), default=0.0)
-        faults = sum(bool(one["fault"]) for one in cases)
+        faults = sum(bool(one["fault"]) for one in all_cases)
         row = (len(cases), *(counted[way] for way in ways), faults)
         table.add_row(name, *map(str, row), f"{gone:.1f}")
     Console().print(table)

@@ -11,6 +11,7 @@ import contextlib
 import ctypes
 import mmap
 import os
+import re
 import signal
 import sys
 import time
@@ -220,3 +221,32 @@ def typed_again(call: CommandCall, ways: Sequence[Sequence[str]], out: str = OUT
 def place_of(typed: Typed) -> str:
     """Return the folder that a typed command writes."""
     return typed.words[-1]
+
+
+def faults_of(said: Sequence[Typed], *, elsewhere: bool) -> list[str]:
+    """Return what is wrong with how commands ended that were typed after each other.
+
+    Args:
+        said: the commands.
+        elsewhere: whether the last of them may have had to name another folder.
+
+    """
+    faults = [one.fault for one in said if one.fault]
+    if said[-1].code:
+        faults.append(f"stuck: {said[-1].last_line}")
+    elif place_of(said[-1]) == ELSEWHERE and not elsewhere:
+        faults.append("another folder had to be named")
+    return faults
+
+
+def kind_of_temporary(name: str) -> str:
+    """Return the name of a temporary file or folder up to what is random in it."""
+    return re.sub(r"[^-]+$", "", name)
+
+
+def names_below(folder: Path) -> frozenset[str]:
+    """Return the names of all that lies below a folder; those of folders end in a stroke."""
+    return frozenset(
+        f"{path.relative_to(folder).as_posix()}{'/' if path.is_dir() else ''}"
+        for path in folder.rglob("*")
+    )
