@@ -22,6 +22,8 @@ from markdown_it import MarkdownIt
 
 from browsing import started_browser
 from called_commands import call_here
+from edgeflare.fleet.record.fleet_folder import FleetFolder
+from edgeflare.fleet.record.fleet_state import AttemptState, FleetState, PlaceState, UnitState
 from edgeflare.repair import repair_cost
 from made_once import made_once
 from parsed_pages import Parsed
@@ -230,6 +232,19 @@ def write_kernel_sets(folder: Path, made: Path) -> None:
     (folder / "said.json").write_text(json.dumps(said), encoding="utf-8")
 
 
+def write_fleet(folder: Path, _made: Path) -> None:
+    """Show a fleet whose hosts have such names; its state stands in for what hosts have said."""
+    attempt = AttemptState(1, EVIL, EVIL, 0.0, 3.0, EVIL)
+    unit = UnitState(EVIL, EVIL, "0:5", 5, "running", 1, 0, [attempt])
+    place = PlaceState(EVIL, EVIL, EVIL, 1, 30.0, 2, EVIL)
+    run, beside = folder / "out" / "run", folder / "out" / "run.fleet"
+    beside.mkdir(parents=True)
+    FleetFolder(beside).show(FleetState(EVIL, 60.0, [unit], [place], [EVIL]))
+    asked = (("status", run), ("status", run, "--json"), ("drain", run, EVIL))
+    said = said_of(folder, *(("fleet", *one) for one in asked))
+    (folder / "said.json").write_text(json.dumps(said), encoding="utf-8")
+
+
 def said_of(folder: Path, *asked: tuple[str | Path, ...]) -> list[dict[str, str]]:
     """Call commands in a folder, and return what they say."""
     said = []
@@ -246,6 +261,7 @@ MADE_OF_IT: Mapping[str, Callable[[Path, Path], None]] = {
     "inspected": write_inspected,
     "repaired": write_repaired,
     "kernel-sets": write_kernel_sets,
+    "fleet": write_fleet,
 }
 
 
@@ -256,6 +272,7 @@ MADE_OF_IT: Mapping[str, Callable[[Path, Path], None]] = {
         pytest.param("inspected", marks=pytest.mark.whitebox),
         "repaired",
         "kernel-sets",
+        "fleet",
     ],
 )
 def written(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:

@@ -7,7 +7,7 @@ from html.parser import HTMLParser
 
 Attributes = dict[str, str | None]
 
-VOID = {"meta", "link", "img", "input"}
+VOID = {"meta", "link", "img", "input", "br"}
 
 
 @dataclass

@@ -291,7 +291,7 @@ class FleetFolder:
         file = self._drained_file(host)
         if os.path.lexists(file.parent) and not file.parent.is_dir():
             raise UserError(f"{file.parent} is no folder: move it away")
-        write_atomically(file, f"{host}\n".encode())
+        write_atomically(file, json.dumps(host).encode())
 
     def undrain(self, host: str) -> None:
         """Give a host work again, whoever has written that it gets none.
