@@ -22,6 +22,7 @@ EDGEFLARE = {
     "edgeflare.cli.typer_messages",
     "edgeflare.crash_report",
     "edgeflare.errors",
+    "edgeflare.regular_file",
     "edgeflare.untrusted_text",
 }
 TYPER = {"annotated_doc", "click", "shellingham", "typer", "typing_extensions"}

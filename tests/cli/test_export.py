@@ -317,7 +317,7 @@ def test_the_name_of_an_operator_commands_no_terminal(
     monkeypatch.setattr(module, "load_explanations", lambda *_: None)
     made = Reproduction({}, operator)
     monkeypatch.setattr(module, "write_reproduction", lambda *_, **__: made)
-    module.export(tmp_path, "1")
+    module.export(MagicMock(), tmp_path, "1")
     said = capsys.readouterr().out
     assert r"CONV\x1b[2J" in said
     assert "\x1b" not in said

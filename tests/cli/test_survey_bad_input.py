@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from edgeflare.record.folder_contents import write_atomically
 from edgeflare.run.journal import Journal
 
 BAD: dict[str, tuple[str, tuple[str, ...]]] = {
@@ -180,7 +181,7 @@ def test_a_name_of_a_file_has_to_stand_for_what_it_stood_for(
     assert call(*survey, "--out", run).code == 0
     file.write_text(table.format("narrow-band"))
     for name in ("survey.csv", "junit.xml"):
-        (run / name).write_text("of before")
+        write_atomically(run / name, b"of before")
     resumed = call(*survey, "--out", run, "--resume")
     said = "was begun with --conditions cheap (quiet), not cheap (narrow-band)"
     assert (resumed.code, said in resumed.complaint()) == (2, True)

@@ -192,7 +192,7 @@ KNOWN_JOINS: Final[Mapping[str, Mapping[str, str]]] = {
         "_files: name": LISTED,
         "_is_stage: at": OF_OURS,
         "_list_all: name": LISTED,
-        "_remove_emptied: parent": LISTED,
+        "remove_documents: name": OF_OURS,
         "_require_folders: parent": LISTED,
         "_require_room: name": LISTED,
         "_roll_forward: name": LISTED,
@@ -200,7 +200,6 @@ KNOWN_JOINS: Final[Mapping[str, Mapping[str, str]]] = {
         "require_ours: name": LISTED,
     },
     "host/edgeflare/record/folder_contents.py": {
-        "FolderContents.is_emptied: name": LISTED,
         "FolderContents.knows: inner": "held to the folder by `path_inside`",
         "_unfinished_state: f'.{path.name}.new'": OF_A_PATH,
         "_write_atomically: f'.{path.name}.{secrets.token_hex(4)}'": OF_A_PATH,
