@@ -7,10 +7,10 @@ for stands behind its fence:
                          must exist, since CI runs those themselves
     ```bash server       runs beside what follows, until the next server or the end of the page
     ```bash old_board    runs in a test of its own, which needs that environment
-    ```bash gpu          runs where there is a GPU in software, as there is in CI
+    ```bash gpu          its page runs where there is a GPU in software, as there is in CI
     ```bash micro        runs where TensorFlow Lite Micro is installed, as it is in CI
-    ```bash fleet        runs where Ray is installed, of the extra fleet, as it is in CI
-    ```bash whitebox     runs where that extra is installed, as it is in CI
+    ```bash fleet        its page runs where Ray is installed, of the extra fleet, as it is in CI
+    ```bash whitebox     its page runs where that extra is installed, as it is in CI
     ```toml some/file    is written to that file; so is ```python some_file
     ```python            runs
     ```text              is for readers
@@ -30,7 +30,7 @@ import shutil
 import subprocess
 import sys
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib.util import find_spec
@@ -48,6 +48,14 @@ ROOT = Path(__file__).parents[2]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 FENCE = re.compile(r"^```(\w+)?(?: (\S+))?\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 SECONDS = 300
+
+ABSENT: Mapping[str, Callable[[], bool]] = {
+    "fleet": lambda: find_spec("ray") is None,
+    "gpu": lambda: not check_driver().found,
+    "openssl": lambda: shutil.which("openssl") is None,
+    "whitebox": lambda: find_spec("jax") is None,
+}
+"""Whether a capability that pages need is not there; a page that needs one carries its mark."""
 
 
 @dataclass(frozen=True)
@@ -192,21 +200,30 @@ def _runs(block: Block) -> bool:
     return block.language in ("bash", "python") and block.word != "old_board"
 
 
+def needed(page: Path) -> set[str]:
+    """Return the capabilities that some block of a page needs."""
+    told = blocks(page)
+    needs = {block.word for block in told} & ABSENT.keys()
+    if any("openssl " in block.text for block in told):
+        needs.add("openssl")
+    if any("edgeflare inspect " in block.text for block in told):
+        needs.add("whitebox")
+    return needs
+
+
 @pytest.mark.parametrize(
     "page",
-    [page for page in PAGES if any(map(_runs, blocks(page)))],
-    ids=lambda page: page.name,
+    [
+        pytest.param(page, id=page.name, marks=[getattr(pytest.mark, one) for one in needed(page)])
+        for page in PAGES
+        if any(map(_runs, blocks(page)))
+    ],
 )
 def test_what_a_page_says_can_be_done(page: Path, searched: SharedSearches, tmp_path: Path) -> None:
+    if lacks := [one for one in sorted(needed(page)) if ABSENT[one]()]:
+        pytest.skip(f"needs {', '.join(lacks)}: see CONTRIBUTING.md")
     told = blocks(page)
-    if any("openssl " in block.text for block in told) and shutil.which("openssl") is None:
-        pytest.skip("needs the openssl command to make a certificate")
-    if any("edgeflare inspect " in block.text for block in told) and find_spec("jax") is None:
-        pytest.skip("needs the extra whitebox")
-    passed_over = {"old_board"} | ({"whitebox"} if find_spec("jax") is None else set())
-    passed_over |= set() if find_spec("ray") else {"fleet"}
-    passed_over |= set() if check_driver().found else {"gpu"}
-    passed_over |= set() if find_spec("tflite_micro") else {"micro"}
+    passed_over = {"old_board"} | (set() if find_spec("tflite_micro") else {"micro"})
     with stage(tmp_path, searched) as opened:
         for block in told:
             if block.word not in passed_over:

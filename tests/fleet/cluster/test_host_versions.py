@@ -10,6 +10,8 @@ pytest.importorskip("ray", reason="the extra fleet brings it")
 
 from edgeflare.fleet.cluster.host_versions import host_versions, version_difference
 
+pytestmark = pytest.mark.fleet
+
 
 def test_a_host_is_like_itself() -> None:
     assert host_versions()["EdgeFlare"] == edgeflare.__version__
