@@ -19,7 +19,7 @@ from edgeflare.fleet.record.fleet_state import AttemptState, FleetState
 from edgeflare.fleet.work.folder_archive import KINDS, NotARunError, require_run, unpack_folder
 from edgeflare.fleet.work.local_disk import require_local_disk
 from edgeflare.outside_text import json_value
-from edgeflare.record.folder import ClaimedFolder, FolderKind, is_free, remove_files
+from edgeflare.record.folder import ClaimedFolder, FolderKind, is_free, remove_documents
 from edgeflare.record.folder_contents import (
     FOLDER,
     LIST,
@@ -231,7 +231,7 @@ class FleetFolder:
             write_atomically(
                 self._of_unit(DONE, name, ".json"), json.dumps(asdict(ending)).encode()
             )
-            remove_files(self.path, self._name_in("backups", name))
+            remove_documents(self.path, self._name_in("backups", name))
 
     def keep_backup(self, name: str, archived: bytes) -> None:
         """Keep what an attempt at a unit has so far.
