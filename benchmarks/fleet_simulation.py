@@ -38,7 +38,7 @@ from edgeflare.fleet.record.fleet_state import FleetState
 from edgeflare.fleet.unit_runs import UnitRuns
 from edgeflare.fleet.work.folder_archive import archive_folder
 from edgeflare.fleet.work.unit_attempt import AttemptOrder, AttemptReport, AttemptResult
-from edgeflare.record.folder_contents import write_atomically
+from edgeflare.record.atomic_file import write_atomically
 from edgeflare.run.merge.merge_runs import merge_runs
 from multiplied_run import MultipliedRun
 from simulated_fleet import (

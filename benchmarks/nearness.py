@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from edgeflare.core.nearness_measure import PSNR
 from edgeflare.errors import EdgeFlareError
-from edgeflare.record.folder_contents import write_atomically
+from edgeflare.record.atomic_file import write_atomically
 from edgeflare.report.nearness_figure import draw_nearness
 from edgeflare.run.load_document import load_document
 from edgeflare.run.nearness import levels_db, nearness_db, nearness_of

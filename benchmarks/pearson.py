@@ -34,7 +34,7 @@ from edgeflare.core.interrupt import Interrupt
 from edgeflare.errors import EdgeFlareError
 from edgeflare.models.pair import Pair, load_pair
 from edgeflare.rank.model_runs import ModelRuns, read_runs
-from edgeflare.record.folder_contents import write_atomically
+from edgeflare.record.atomic_file import write_atomically
 from edgeflare.run.plan import Plan
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests" / "support"))

@@ -42,7 +42,7 @@ from edgeflare.rank.rank_runs import measure_all, search_all
 from edgeflare.rank.rank_sentences import sentences
 from edgeflare.rank.rank_table import to_markdown
 from edgeflare.rank.ranking import Candidate, Ranking, rank
-from edgeflare.record.folder_contents import write_atomically
+from edgeflare.record.atomic_file import write_atomically
 from edgeflare.run.load_document import load_document
 from edgeflare.run.plan import SHRINK, Plan
 from edgeflare.run.run_directory import RunDirectory

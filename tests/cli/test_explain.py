@@ -20,7 +20,7 @@ import jsonschema
 import pytest
 
 from edgeflare.diagnose import explain_document
-from edgeflare.record.folder_contents import write_atomically
+from edgeflare.record.atomic_file import write_atomically
 from interrupted_commands import started
 
 pytestmark = pytest.mark.slow

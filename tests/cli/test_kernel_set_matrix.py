@@ -16,7 +16,7 @@ import jsonschema
 import pytest
 
 from edgeflare.matrix.matrix_folder import claimed_matrix
-from edgeflare.record.folder_contents import write_atomically
+from edgeflare.record.atomic_file import write_atomically
 from edgeflare.run.run_directory import RunDirectory
 from networks import write_pair
 

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from selenium.webdriver.support.ui import WebDriverWait
 
-from edgeflare.record.folder_contents import write_atomically
+from edgeflare.record.atomic_file import write_atomically
 from graph_writer import GraphWriter
 
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ from typing import Any
 import jsonschema
 import pytest
 
-from edgeflare.record.folder_contents import write_atomically
+from edgeflare.record.atomic_file import write_atomically
 from edgeflare.replay import replay_run
 from edgeflare.replay.past_run import PastRun
 from edgeflare.replay.replay_header import replay_note

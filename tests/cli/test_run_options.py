@@ -9,7 +9,7 @@ import pytest
 
 from edgeflare.cli.run_options import RunFolder
 from edgeflare.errors import UserError
-from edgeflare.record.folder_contents import write_atomically
+from edgeflare.record.atomic_file import write_atomically
 from edgeflare.run.run_directory import RunDirectory
 
 

@@ -19,7 +19,8 @@ from edgeflare.matrix.matrix_folder import (
     remove_other_runs,
     remove_tables,
 )
-from edgeflare.record.folder_contents import FOLDER, list_as, write_atomically
+from edgeflare.record.atomic_file import write_atomically
+from edgeflare.record.folder_contents import FOLDER, list_as
 from edgeflare.run.run_directory import RunDirectory
 from edgeflare_protos.kernel_sets import Kernels
 from kills import Kill, killed_at_each, put_notes, require_notes

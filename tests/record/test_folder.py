@@ -16,6 +16,7 @@ import pytest
 
 from edgeflare.errors import UserError
 from edgeflare.record import folder_contents
+from edgeflare.record.atomic_file import write_atomically
 from edgeflare.record.folder import (
     FolderKind,
     half_replaced,
@@ -36,7 +37,6 @@ from edgeflare.record.folder_contents import (
     list_as,
     read_contents,
     sha256_of,
-    write_atomically,
 )
 from edgeflare.record.folder_lock import lock_folder
 from edgeflare.record.path_inside import path_inside

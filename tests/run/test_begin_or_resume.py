@@ -8,7 +8,8 @@ from unittest.mock import MagicMock, patch
 import pytest
 
 from edgeflare.errors import UserError
-from edgeflare.record.folder_contents import FOLDER, LIST, begin_list, list_as, write_atomically
+from edgeflare.record.atomic_file import write_atomically
+from edgeflare.record.folder_contents import FOLDER, LIST, begin_list, list_as
 from edgeflare.run.begin_or_resume import resume_run
 from edgeflare.run.journal import Journal
 from edgeflare.run.run_directory import RunDirectory

@@ -12,7 +12,7 @@ from hypothesis.extra.numpy import arrays
 
 from edgeflare.domains.image.image_domain import ImageDomain
 from edgeflare.errors import EdgeFlareError, InfrastructureError, UserError
-from edgeflare.record.folder_contents import write_atomically
+from edgeflare.record.atomic_file import write_atomically
 from edgeflare.run.journal import Journal
 from edgeflare.run.run_directory import RunDirectory
 from edgeflare_operators.operator_registry import Image

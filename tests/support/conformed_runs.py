@@ -19,7 +19,7 @@ from edgeflare.conform.rounds.posed_draft import posed
 from edgeflare.conform.specification.settings import Setting
 from edgeflare.conform.verdict.exact_rows import exact_rows
 from edgeflare.conform.verdict.judging import judged
-from edgeflare.record.folder_contents import write_atomically
+from edgeflare.record.atomic_file import write_atomically
 from edgeflare.run.run_directory import CONFORM_DOCUMENT, RunDirectory
 
 WRAPPING: Final[dict[str, Setting]] = {

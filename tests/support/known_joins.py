@@ -187,6 +187,10 @@ KNOWN_JOINS: Final[Mapping[str, Mapping[str, str]]] = {
         "_ahead: f'{path}-wal'": OF_A_PATH,
         "require_regular_files: f'{path}{beside}'": OF_A_PATH,
     },
+    "host/edgeflare/record/atomic_file.py": {
+        "_write_atomically: f'.{path.name}.{secrets.token_hex(4)}'": OF_A_PATH,
+        "_write_atomically: unfinished.name": OF_A_PATH,
+    },
     "host/edgeflare/record/folder.py": {
         "ClaimedFolder.require_unchanged: name": LISTED,
         "_files: name": LISTED,
@@ -201,9 +205,7 @@ KNOWN_JOINS: Final[Mapping[str, Mapping[str, str]]] = {
     },
     "host/edgeflare/record/folder_contents.py": {
         "FolderContents.knows: inner": "held to the folder by `path_inside`",
-        "_unfinished_state: f'.{path.name}.new'": OF_A_PATH,
-        "_write_atomically: f'.{path.name}.{secrets.token_hex(4)}'": OF_A_PATH,
-        "_write_atomically: unfinished.name": OF_A_PATH,
+        "unfinished_state: f'.{path.name}.new'": OF_A_PATH,
         "present.is_there: at": OF_A_PATH,
     },
     "host/edgeflare/record/path_inside.py": {

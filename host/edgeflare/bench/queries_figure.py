@@ -8,7 +8,7 @@ from edgeflare.bench.bench_document import Bench
 from edgeflare.bench.bench_statistics import cumulative
 from edgeflare.bench.strategy_figures import queries_needed
 from edgeflare.errors import UserError
-from edgeflare.record.folder_contents import write_atomically
+from edgeflare.record.atomic_file import write_atomically
 from edgeflare.report.nearness_figure import label_lines
 
 

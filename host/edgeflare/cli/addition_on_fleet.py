@@ -23,7 +23,7 @@ from edgeflare.fleet.plan.unit_command import DEVICE, RUN
 from edgeflare.fleet.plan.work_units import WorkUnit
 from edgeflare.fleet.record.fleet_folder import FleetFolder
 from edgeflare.fleet.unit_runs import UnitRuns
-from edgeflare.record.folder_contents import write_atomically
+from edgeflare.record.atomic_file import write_atomically
 from edgeflare.regular_file import read_regular
 from edgeflare.run.run_directory import DOCUMENT, MOST_BYTES, RunDirectory
 

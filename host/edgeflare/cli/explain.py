@@ -35,8 +35,8 @@ from edgeflare.diagnose.explain_findings import explain as explain_findings
 from edgeflare.diagnose.explanation_terminal import print_explanations
 from edgeflare.errors import InfrastructureError, UserError
 from edgeflare.models.pair import Pair
+from edgeflare.record.atomic_file import write_atomically
 from edgeflare.record.folder import remove_documents, written
-from edgeflare.record.folder_contents import write_atomically
 from edgeflare.repair.repair_requirements import can_be_repaired
 from edgeflare.replay.past_run import PastRun, seed_id_of
 from edgeflare.report.divergence_bars import divergence_bars

@@ -36,8 +36,8 @@ from edgeflare.diagnose.inspect.inspection_terminal import print_inspection
 from edgeflare.diagnose.inspect.kept_inputs import MOST_INPUTS
 from edgeflare.diagnose.inspect.unit_behaviours import BEHAVIOURS
 from edgeflare.errors import UserError
+from edgeflare.record.atomic_file import write_atomically
 from edgeflare.record.folder import written
-from edgeflare.record.folder_contents import write_atomically
 from edgeflare.replay.past_run import PastRun
 from edgeflare.run.plan import Plan
 from edgeflare.suggestion import suggestion

@@ -15,8 +15,8 @@ from edgeflare.models.model_file import read_model_file
 from edgeflare.models.pair import Pair
 from edgeflare.models.shape_folding import fold_shapes
 from edgeflare.models.tflite_graph import Graph
+from edgeflare.record.atomic_file import write_atomically
 from edgeflare.record.folder import remove_documents
-from edgeflare.record.folder_contents import write_atomically
 from edgeflare.report.model_explorer_overlay import OVERLAY_FILES, model_explorer_overlay
 from edgeflare.run.run_directory import RunDirectory
 

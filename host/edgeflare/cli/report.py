@@ -15,8 +15,8 @@ from edgeflare.cli.reported import Reported, extra_needed
 from edgeflare.cli.warning import unless_damaged
 from edgeflare.conform.record.conform_file import holds_conformance
 from edgeflare.errors import InfrastructureError, UserError
+from edgeflare.record.atomic_file import write_atomically
 from edgeflare.record.folder import written
-from edgeflare.record.folder_contents import write_atomically
 from edgeflare.repair.repair_file import holds_repair
 from edgeflare.report.csv_table import csv_table
 from edgeflare.report.junit_xml import junit_xml

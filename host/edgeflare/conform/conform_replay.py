@@ -23,7 +23,7 @@ from edgeflare.conform.specification.exact_answer import ExactAnswer
 from edgeflare.conform.verdict.exact_rows import exact_rows
 from edgeflare.errors import UserError
 from edgeflare.models.host_description import describe_host
-from edgeflare.record.folder_contents import write_atomically
+from edgeflare.record.atomic_file import write_atomically
 from edgeflare.run.json_file import json_bytes
 from edgeflare.run.run_directory import CONFORM_DOCUMENT, RunDirectory
 

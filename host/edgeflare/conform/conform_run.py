@@ -24,7 +24,7 @@ from edgeflare.conform.rounds.draft_sources import draft_sources
 from edgeflare.conform.rounds.model_figures import with_tried
 from edgeflare.conform.rounds.smallest_models import ShrinkObserver, found_findings
 from edgeflare.core.interrupt import InterruptedBy
-from edgeflare.record.folder_contents import write_atomically
+from edgeflare.record.atomic_file import write_atomically
 from edgeflare.run.json_file import json_bytes
 from edgeflare.run.run_directory import CONFORM_DOCUMENT, RunDirectory
 

@@ -20,7 +20,7 @@ from edgeflare.conform.verdict.judging import ruler
 from edgeflare.conform.verdict.kernel_judgement import BESIDE_OTHERS
 from edgeflare.conform.verdict.mean_error import MeanLimits, MeanSide
 from edgeflare.errors import UserError
-from edgeflare.record.folder_contents import write_atomically
+from edgeflare.record.atomic_file import write_atomically
 from edgeflare.replay.failing_operator import saved_together
 from edgeflare.replay.reproduction_archive import SCRIPT, SCRIPTS, zipped
 from edgeflare.run.json_file import json_bytes

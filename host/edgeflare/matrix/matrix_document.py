@@ -14,7 +14,7 @@ from edgeflare.matrix.conform_matrix import ConformMatrix
 from edgeflare.matrix.matrix import KernelSetFigures, Matrix
 from edgeflare.matrix.matrix_folder import MATRIX_DOCUMENT, MATRIX_TABLE
 from edgeflare.matrix.retry_matrix import RetryMatrix
-from edgeflare.record.folder_contents import write_atomically
+from edgeflare.record.atomic_file import write_atomically
 from edgeflare.run.json_file import json_bytes
 
 SCHEMA: Final = "edgeflare.matrix/v1"

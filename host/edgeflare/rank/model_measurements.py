@@ -22,7 +22,8 @@ from edgeflare.models.model_inputs import ModelInputs
 from edgeflare.models.pair import Pair
 from edgeflare.models.tflite import open_tflite
 from edgeflare.rank.model_runs import CorrectCounts, count_right
-from edgeflare.record.folder_contents import sha256_of, write_atomically
+from edgeflare.record.atomic_file import write_atomically
+from edgeflare.record.folder_contents import sha256_of
 from edgeflare.run.json_file import compiled, load_json
 from edgeflare.run.plan import Plan
 from edgeflare.trust.trust import KEPT_ONLY, Trust

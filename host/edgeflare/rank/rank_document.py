@@ -15,7 +15,7 @@ from edgeflare.bench.grid import Grid
 from edgeflare.rank.rank_statistics import ModelComparison
 from edgeflare.rank.rank_table import to_markdown
 from edgeflare.rank.ranking import Ranked, Ranking
-from edgeflare.record.folder_contents import write_atomically
+from edgeflare.record.atomic_file import write_atomically
 from edgeflare.run.json_file import json_bytes
 
 SCHEMA = "edgeflare.rank/v1"

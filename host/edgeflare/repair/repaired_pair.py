@@ -9,7 +9,7 @@ from typing import Any
 
 from edgeflare.models.pair import Pair
 from edgeflare.models.pair_file import FILE, is_callable_module
-from edgeflare.record.folder_contents import write_atomically
+from edgeflare.record.atomic_file import write_atomically
 from edgeflare.record.path_inside import path_inside
 from edgeflare.repair.repair_candidate import RepairCandidate
 from edgeflare.repair.repair_file import DOCUMENT

@@ -18,8 +18,9 @@ import msgspec
 
 from edgeflare.errors import UserError
 from edgeflare.outside_text import json_value
+from edgeflare.record.atomic_file import write_atomically
 from edgeflare.record.folder import is_free, remove_files
-from edgeflare.record.folder_contents import read_contents, write_atomically
+from edgeflare.record.folder_contents import read_contents
 from edgeflare.repair.fitting.float_model import Recipe
 from edgeflare.repair.repair_candidate import RepairCandidate
 from edgeflare.repair.repair_outcome import TriedCandidate

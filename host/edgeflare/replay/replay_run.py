@@ -18,7 +18,7 @@ from edgeflare.core.seeds import Seeds
 from edgeflare.devices.profile import Profile
 from edgeflare.errors import UserError
 from edgeflare.models.pair import Pair
-from edgeflare.record.folder_contents import write_atomically
+from edgeflare.record.atomic_file import write_atomically
 from edgeflare.replay.past_run import PastRun
 from edgeflare.replay.replay_header import replay_note, require_same_replay
 from edgeflare.run.begin_or_resume import resume_run

@@ -32,7 +32,7 @@ from edgeflare.models.pair_interface import PairInterface
 from edgeflare.models.tflite import open_tflite
 from edgeflare.outside_text import json_value
 from edgeflare.python_callable import is_callable
-from edgeflare.record.folder_contents import write_atomically
+from edgeflare.record.atomic_file import write_atomically
 from edgeflare.replay.failing_operator import cut_out, saved, saved_together, where_it_begins
 from edgeflare.replay.past_run import PastRun
 from edgeflare.report.arm_lines import PLACES

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from edgeflare.record.folder_contents import write_atomically
+from edgeflare.record.atomic_file import write_atomically
 from edgeflare.run.coverage_figures import noted_coverage
 from edgeflare.run.duplicates import duplicates_of
 from edgeflare.run.equal_arms import equal_arms

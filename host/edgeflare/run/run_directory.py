@@ -17,8 +17,9 @@ from edgeflare.core.domain import Domain
 from edgeflare.core.input import Input
 from edgeflare.domains.domain_registry import decoder_of_file
 from edgeflare.errors import InfrastructureError, UserError
+from edgeflare.record.atomic_file import write_atomically
 from edgeflare.record.folder import FolderKind
-from edgeflare.record.folder_contents import BESIDE, DATABASE, list_as, write_atomically
+from edgeflare.record.folder_contents import BESIDE, DATABASE, list_as
 from edgeflare.record.path_inside import path_inside
 from edgeflare.regular_file import read_regular
 

@@ -14,8 +14,8 @@ from edgeflare.core.interrupt import Interrupt
 from edgeflare.core.seed_choice import ALL_SEEDS, SeedChoice
 from edgeflare.errors import UserError
 from edgeflare.models.pair import Pair
+from edgeflare.record.atomic_file import write_atomically
 from edgeflare.record.folder import remove_files
-from edgeflare.record.folder_contents import write_atomically
 from edgeflare.run.begin_or_resume import begin_run, resume_run
 from edgeflare.run.journal import Journal
 from edgeflare.run.journal_database import reporting_damage

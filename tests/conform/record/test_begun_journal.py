@@ -11,7 +11,7 @@ from conforming import a_header
 from edgeflare.conform.record.begun_journal import begin_journal, resume_journal
 from edgeflare.conform.record.conform_header import ConformHeader
 from edgeflare.errors import UserError
-from edgeflare.record.folder_contents import write_atomically
+from edgeflare.record.atomic_file import write_atomically
 
 
 def _lasting(seconds: float) -> ConformHeader:

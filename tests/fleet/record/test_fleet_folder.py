@@ -17,8 +17,9 @@ from edgeflare.fleet.record.fleet_folder import FleetFolder, UnitEnding
 from edgeflare.fleet.record.fleet_state import AttemptState, FleetState, PlaceState, UnitState
 from edgeflare.fleet.work.folder_archive import NotARunError, archive_folder
 from edgeflare.record import folder as folder_module
+from edgeflare.record.atomic_file import write_atomically
 from edgeflare.record.folder import FolderKind
-from edgeflare.record.folder_contents import FOLDER, begin_list, list_as, write_atomically
+from edgeflare.record.folder_contents import FOLDER, begin_list, list_as
 from edgeflare.run.run_directory import DOCUMENT, RUN
 from edgeflare.run.seed_ids import SeedIds
 from kills import Kill, killed_at_each, put_notes, require_notes

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from edgeflare.fleet.record.fleet_output import FleetOutput
-from edgeflare.record.folder_contents import write_atomically
+from edgeflare.record.atomic_file import write_atomically
 from edgeflare.run.run_directory import DOCUMENT, JOURNAL, RUN, RunDirectory
 
 Refusal = Callable[..., str]

@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from edgeflare.record.folder_contents import begin_list, write_atomically
+from edgeflare.record.atomic_file import write_atomically
+from edgeflare.record.folder_contents import begin_list
 from edgeflare.run.merge.merge_runs import merge_runs
 from kills import Kill, killed_at_each, put_notes, require_notes
 from merged_parts import MergedParts, change_journal, copied, merged

@@ -11,7 +11,7 @@ from edgeflare.conform.graphs.graph_file import graph_file
 from edgeflare.conform.graphs.operator_graph import Values
 from edgeflare.conform.specification.exact_answer import ExactAnswer
 from edgeflare.errors import UserError
-from edgeflare.record.folder_contents import write_atomically
+from edgeflare.record.atomic_file import write_atomically
 from edgeflare.run.run_directory import RunDirectory
 
 FOLDER = "findings"

@@ -19,14 +19,9 @@ from edgeflare.fleet.record.fleet_state import AttemptState, FleetState
 from edgeflare.fleet.work.folder_archive import KINDS, NotARunError, require_run, unpack_folder
 from edgeflare.fleet.work.local_disk import require_local_disk
 from edgeflare.outside_text import json_value
+from edgeflare.record.atomic_file import write_atomically
 from edgeflare.record.folder import ClaimedFolder, FolderKind, is_free, remove_documents
-from edgeflare.record.folder_contents import (
-    FOLDER,
-    LIST,
-    list_as,
-    read_contents,
-    write_atomically,
-)
+from edgeflare.record.folder_contents import FOLDER, LIST, list_as, read_contents
 from edgeflare.record.folder_contents import STATE as STATE_FILE
 from edgeflare.record.path_inside import path_inside
 from edgeflare.run.json_file import load_json, packaged_schema

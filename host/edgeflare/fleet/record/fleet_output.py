@@ -19,8 +19,8 @@ import msgspec
 
 from edgeflare.errors import UserError
 from edgeflare.outside_text import json_value
+from edgeflare.record.atomic_file import write_atomically
 from edgeflare.record.folder import ClaimedFolder
-from edgeflare.record.folder_contents import write_atomically
 from edgeflare.regular_file import open_regular
 from edgeflare.run.run_directory import (
     CONFORM_DOCUMENT,

@@ -17,6 +17,7 @@ from tempfile import TemporaryDirectory
 from typing import IO, Final
 
 from edgeflare.errors import EdgeFlareError, UserError
+from edgeflare.record.atomic_file import write_atomically
 from edgeflare.record.database import store_copy
 from edgeflare.record.folder_contents import (
     HEADER_BYTES,
@@ -25,7 +26,6 @@ from edgeflare.record.folder_contents import (
     holds_of,
     new_file,
     read_contents,
-    write_atomically,
 )
 from edgeflare.record.path_inside import path_inside
 from edgeflare.regular_file import read_regular

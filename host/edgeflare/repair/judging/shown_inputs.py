@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from edgeflare.core.answer import Answer
 from edgeflare.models.pair import Pair
-from edgeflare.record.folder_contents import write_atomically
+from edgeflare.record.atomic_file import write_atomically
 from edgeflare.repair.judging.judged_inputs import FRESH, JudgedSet
 from edgeflare.run.run_directory import RunDirectory
 

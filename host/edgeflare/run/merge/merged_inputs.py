@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 
-from edgeflare.record.folder_contents import write_atomically
+from edgeflare.record.atomic_file import write_atomically
 from edgeflare.run.journal_database import reporting_damage
 from edgeflare.run.merge.run_part import RunPart
 from edgeflare.run.merge.seed_owners import SeedOwners

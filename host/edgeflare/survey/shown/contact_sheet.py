@@ -22,7 +22,7 @@ from edgeflare.core.input_view import (
     SoundView,
     ValuesView,
 )
-from edgeflare.record.folder_contents import write_atomically
+from edgeflare.record.atomic_file import write_atomically
 from edgeflare.report.html.comparison_plot import ComparisonPlot, comparison_plot
 from edgeflare.report.html.page_allowance import PageAllowance, allowance
 from edgeflare.report.html.page_template import packaged, page_environment
