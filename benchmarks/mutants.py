@@ -1,16 +1,17 @@
 """Change the source in one place at a time, and see whether a test fails.
 
-    python benchmarks/mutants.py lines --out runs/mutants
+    python benchmarks/mutants.py probe --out runs/mutants --seed 17 --mutants 150
     python benchmarks/mutants.py run --out runs/mutants --seed 17 --mutants 150
 
-`lines` runs each file of tests under coverage.py once, and keeps which tests execute which lines;
-what only a process that a test starts executes counts for all tests of the file. `run` draws
-mutants by the seed, as many from each room, and runs against each the tests that execute its line,
-the quickest first: what took half a minute under coverage.py, and for a minute at most. Both go on
-where they were stopped. The table has the mutants that survive by room; `OUT/mutants-SEED.jsonl`
-has each one with its place and text.
+Both draw the same mutants by the seed, as many from each room. `probe` runs the tests, with a
+probe in the place of each mutant, and adds to what it kept which tests pass there, in whatever
+process. `run` makes one mutant after the other and runs against each the tests that pass there, the
+quickest first: what took half a minute, and for a minute at most. It goes on where it was stopped,
+and `--part 1/2` does each second one, for two clones at the same time. The table has the mutants
+that survive by room; `OUT/mutants-SEED.jsonl` has each one with its place and text.
 
-It changes files where they lie: run it in a clone of its own. Needs coverage.py and pytest-cov.
+It changes files where they lie: run it in a clone of its own. Words after `--` go to the pytest of
+`probe`, such as files or `-m 'not system'`.
 """
 
 from __future__ import annotations
@@ -21,11 +22,9 @@ import copy
 import hashlib
 import json
 import os
-import re
 import signal
 import subprocess
 import sys
-import tempfile
 import time
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
@@ -34,7 +33,6 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from coverage import CoverageData
 from rich.console import Console
 from rich.table import Table
 
@@ -47,16 +45,14 @@ SOURCES = {
 LONGEST = 60.0
 """Seconds that the tests of a mutant may take together."""
 
-_COVERAGE = """
-[run]
-branch = false
-parallel = true
-concurrency = multiprocessing, thread
-patch = subprocess, fork, _exit
-source = {sources}
-disable_warnings = no-data-collected, module-not-measured, module-not-imported
-"""
-_DURATION = re.compile(r"^ *([\d.]+)s (?:setup|call|teardown) +(\S.*)$", re.MULTILINE)
+MIRRORED = {"host": "tests", "agent": "tests/agent", "operators": "tests/operators"}
+"""Where the tests of a source are, for what is executed before the first test."""
+
+_PROBE = "getattr(__import__('builtins'), 'probe_of_mutants', int)"
+"""What tells of a place; where nobody listens, as on a board, it is harmless."""
+
+_PROBES = Path(__file__).with_name("mutant_probes")
+"""Modules that listen: one for each interpreter that tests start, and one for pytest."""
 
 _SWAPPED: dict[type[ast.AST], type[ast.AST]] = {
     ast.Lt: ast.LtE,
@@ -110,85 +106,104 @@ class Mutant:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     steps = parser.add_subparsers(dest="step", required=True)
-    lines = steps.add_parser("lines", help="find which tests execute which lines")
-    lines.add_argument("files", nargs="*", help="files of tests; all unless named")
-    lines.add_argument("--marked", default="", help="pytest's -m: which tests of them")
-    run = steps.add_parser("run", help="draw mutants, and run tests against them")
-    run.add_argument("--seed", default="0", help="decides which mutants are drawn (default: 0)")
-    run.add_argument("--mutants", type=int, default=150, help="how many (default: 150)")
-    for one in (lines, run):
-        one.add_argument("--out", type=Path, required=True, help="folder of what was found")
+    probe = steps.add_parser("probe", help="find which tests pass at which mutants")
+    probe.add_argument("words", nargs="*", help="what pytest is given")
+    run = steps.add_parser("run", help="run tests against mutants")
+    run.add_argument("--part", default="1/1", help="which of how many parts (default: 1/1)")
+    for step in (probe, run):
+        step.add_argument("--seed", default="0", help="decides which mutants are drawn")
+        step.add_argument("--mutants", type=int, default=150, help="how many (default: 150)")
+        step.add_argument("--room", help="draw only from this one")
+        step.add_argument("--out", type=Path, required=True, help="folder of what was found")
     options = parser.parse_args()
     options.out.mkdir(parents=True, exist_ok=True)
-    if options.step == "lines":
-        _find_lines(options.out, options.files, options.marked)
-    else:
-        _run(options.out, options.seed, options.mutants)
-
-
-def _find_lines(out: Path, files: Sequence[str], marked: str) -> None:
-    """Run each file of tests under coverage.py, unless that was done."""
-    listed = files or sorted(
-        str(path.relative_to(ROOT)) for path in (ROOT / "tests").rglob("test_*.py")
-    )
-    config = (out / "coverage.ini").resolve()
-    config.write_text(_COVERAGE.format(sources=", ".join(map(str, SOURCES.values()))), "utf-8")
-    for number, file in enumerate(listed, 1):
-        kept = _kept(out, file)
-        if kept.with_suffix(".json").exists():
-            continue
-        print(f"{number}/{len(listed)} {file}", flush=True)
-        with tempfile.TemporaryDirectory(dir=out) as folder:
-            data = Path(folder).resolve() / "coverage"
-            words = ["--cov", f"--cov-config={config}", "--cov-context=test", "--cov-report="]
-            words += ["--durations=0", "--durations-min=0", "-p", "no:cacheprovider", "-q"]
-            words += ["-m", marked] if marked else []
-            ended = subprocess.run(
-                [sys.executable, "-m", "pytest", *words, file],
-                cwd=ROOT,
-                env={**os.environ, "COVERAGE_FILE": str(data)},
-                stdout=subprocess.PIPE,
-                text=True,
-                check=False,
-            )
-            if data.exists():
-                os.replace(data, kept)
-        seconds: dict[str, float] = defaultdict(float)
-        for spent, test in _DURATION.findall(ended.stdout):
-            seconds[test] += float(spent)
-        found = {"file": file, "code": ended.returncode, "seconds": seconds}
-        kept.with_suffix(".json").write_text(json.dumps(found), "utf-8")
-
-
-def _kept(out: Path, file: str) -> Path:
-    """Return where the lines of a file of tests are kept."""
-    folder = out / "lines"
-    folder.mkdir(exist_ok=True)
-    return folder / file.replace("/", "+")
-
-
-def _run(out: Path, seed: str, count: int) -> None:
     _check_clean()
+    drawn = _drawn(options.seed, options.mutants, options.room)
+    if options.step == "probe":
+        _probe(options.out.resolve(), drawn, options.words)
+    else:
+        part, parts = map(int, options.part.split("/"))
+        _run(options.out, options.seed, drawn[part - 1 :: parts])
+
+
+def _probe(out: Path, drawn: Sequence[Mutant], words: Sequence[str]) -> None:
+    """Run the tests with a probe in the place of each mutant."""
+    found = out / "probes"
+    found.mkdir(exist_ok=True)
+    files: dict[Path, list[tuple[int, Mutant]]] = defaultdict(list)
+    for number, mutant in enumerate(drawn):
+        files[ROOT / mutant.file].append((number, mutant))
+    kept = {path: path.read_bytes() for path in files}
+    try:
+        for path, mutants in files.items():
+            path.write_bytes(_with_probes(kept[path], mutants))
+        subprocess.run(
+            [sys.executable, "-m", "pytest", "-p", "pytest_probes", *words],
+            cwd=ROOT,
+            env={**os.environ, "PYTHONPATH": str(_PROBES), "PROBES_OF_MUTANTS": str(found)},
+            check=False,
+        )
+    finally:
+        for path, content in kept.items():
+            path.write_bytes(content)
+    names = [mutant.name for mutant in drawn]
+    seconds = dict(_lines_of(found / "seconds"))
+    passed = {
+        number: {test for place, test in _lines_of(found / "passed") if place == number}
+        for number in range(len(names))
+    }
+    tests = {name: sorted(passed[number]) for number, name in enumerate(names)}
+    (out / "tests.json").write_text(json.dumps({"tests": tests, "seconds": seconds}), "utf-8")
+
+
+def _lines_of(path: Path) -> list[Any]:
+    if not path.exists():
+        return []
+    return [json.loads(line) for line in path.read_text("utf-8").splitlines()]
+
+
+def _with_probes(content: bytes, mutants: Sequence[tuple[int, Mutant]]) -> bytes:
+    """Return a file that tells of each mutant's place: around an expression, before a statement."""
+    inserted: list[tuple[int, int, int, str]] = []
+    for number, mutant in mutants:
+        begin, end = _span(content, mutant)
+        if mutant.after == "pass":
+            inserted.append((begin, 1, -end, f"{_PROBE}({number}); "))
+        else:
+            inserted.append((begin, 1, -end, f"[{_PROBE}({number}), ("))
+            inserted.append((end, 0, -begin, ")][1]"))
+    parts = []
+    done = 0
+    for place, _, _, text in sorted(inserted):
+        parts += [content[done:place], text.encode()]
+        done = place
+    return b"".join([*parts, content[done:]])
+
+
+def _span(content: bytes, mutant: Mutant) -> tuple[int, int]:
+    """Return where what a mutant replaces begins and ends, as bytes from the file's begin."""
+    lines = content.splitlines(keepends=True)
+    begin, end = (sum(map(len, lines[: line - 1])) + at for line, at in (mutant.begin, mutant.end))
+    return begin, end
+
+
+def _run(out: Path, seed: str, drawn: Sequence[Mutant]) -> None:
     record = out / f"mutants-{seed}.jsonl"
-    known = {}
-    if record.exists():
-        known = {
-            one["name"]: one for one in map(json.loads, record.read_text("utf-8").splitlines())
-        }
-    drawn = _drawn(seed, count)
+    known = {found["name"]: found for found in _lines_of(record)}
+    executed = json.loads((out / "tests.json").read_text("utf-8"))
     for number, mutant in enumerate(drawn, 1):
         if mutant.name in known:
             continue
-        tests, left_out = _tests_of(out, mutant)
+        tests, left_out = _tests_of(mutant, executed)
         with _changed(mutant):
             verdict, seconds = _verdict(tests)
-        found = {"name": mutant.name, "verdict": verdict, "tests": len(tests)}
-        found |= {"left_out": left_out, "seconds": round(seconds, 1), **asdict(mutant)}
+        found = {"name": mutant.name, **asdict(mutant), "verdict": verdict, "tests": tests[:9]}
+        found |= {"left_out": left_out, "seconds": round(seconds, 1)}
         with record.open("a", encoding="utf-8") as file:
             file.write(json.dumps(found) + "\n")
         known[mutant.name] = found
-        print(f"{number}/{count} {verdict}: {mutant.name}", flush=True)
-    _print_table([known[one.name] for one in drawn])
+        print(f"{number}/{len(drawn)} {verdict}: {mutant.name}", flush=True)
+    _print_table([known[mutant.name] for mutant in drawn])
 
 
 def _check_clean() -> None:
@@ -197,21 +212,24 @@ def _check_clean() -> None:
         sys.exit(f"the files of the project are changed; commit them, or `git restore`:\n{said}")
 
 
-def _drawn(seed: str, count: int) -> list[Mutant]:
+def _drawn(seed: str, count: int, room: str | None) -> list[Mutant]:
     """Return mutants in turns from each room, each room's in an order that the seed decides."""
     rooms: dict[str, list[Mutant]] = defaultdict(list)
     for mutant in _all_mutants():
-        rooms[mutant.room].append(mutant)
+        if room in (None, mutant.room):
+            rooms[mutant.room].append(mutant)
+    if not rooms:
+        sys.exit(f"{room} is no room")
 
     def place(text: str) -> bytes:
         return hashlib.sha256(f"{seed} {text}".encode()).digest()
 
     for some in rooms.values():
         some.sort(key=lambda one: place(one.name), reverse=True)
-    order = sorted(rooms, key=place)
+    order = [rooms[name] for name in sorted(rooms, key=place)]
     drawn: list[Mutant] = []
-    while len(drawn) < count and any(rooms.values()):
-        drawn += [rooms[room].pop() for room in order if rooms[room]]
+    while len(drawn) < count and any(order):
+        drawn += [some.pop() for some in order if some]
     return drawn[:count]
 
 
@@ -242,10 +260,19 @@ def _changes(function: ast.AST) -> Iterator[tuple[Any, str]]:
     while waiting:
         node = waiting.pop()
         if isinstance(
-            node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef | ast.JoinedStr | ast.Raise
+            node,
+            ast.FunctionDef
+            | ast.AsyncFunctionDef
+            | ast.ClassDef
+            | ast.JoinedStr
+            | ast.Raise
+            | ast.pattern,
         ):
-            continue  # of its own, without a place before Python 3.12, or words
-        waiting += ast.iter_child_nodes(node)
+            continue  # of its own, without a place before Python 3.12, words, or no expression
+        if isinstance(node, ast.AnnAssign):
+            waiting += [node.value] if node.value else []  # an annotation is never evaluated
+        else:
+            waiting += ast.iter_child_nodes(node)
         called = isinstance(node, ast.Expr) and isinstance(node.value, ast.Call)
         if called or isinstance(node, ast.AugAssign):
             yield node, "pass"
@@ -283,35 +310,46 @@ def _is_text(node: ast.AST) -> bool:
     )
 
 
-def _tests_of(out: Path, mutant: Mutant) -> tuple[list[str], int]:
-    """Return the tests that execute the line of a mutant, the quickest first, as time allows.
+def _tests_of(mutant: Mutant, executed: Mapping[str, Any]) -> tuple[list[str], int]:
+    """Return the tests that pass at a mutant, the quickest first, as time allows.
+
+    Args:
+        mutant: one of those that were probed.
+        executed: what `probe` wrote: by the mutant's name tests, or files of tests for what a
+            fixture that they share executes; and the seconds of tests.
 
     Returns:
         The tests; and how many others there are.
 
     """
-    path = str(ROOT / mutant.file)
-    found: dict[str, float] = {}
-    for told in sorted((out / "lines").glob("*.json")):
-        data = told.with_suffix("")
-        if not data.exists():
-            continue
-        seconds = json.loads(told.read_text("utf-8"))["seconds"]
-        coverage = CoverageData(str(data))
-        coverage.read()
-        contexts = coverage.contexts_by_lineno(path).get(mutant.begin[0], [])
-        tests = {one.rsplit("|", 1)[0] for one in contexts if one}
-        if not tests and "" in contexts:
-            tests = set(seconds)
-        found |= {one: seconds.get(one, 0.0) for one in tests}
+    if mutant.name not in executed["tests"]:
+        sys.exit("the source has changed since `probe`: run it again")
+    seconds: dict[str, float] = executed["seconds"]
+    tests = set(executed["tests"][mutant.name])
+    if tests == {""}:
+        tests = _mirrored_tests(mutant)
+    of_files: dict[str, float] = defaultdict(float)
+    for test, spent in seconds.items():
+        of_files[test.partition("::")[0]] += spent
+    lasting = {test: seconds.get(test, of_files[test]) for test in tests if test}
     chosen: list[str] = []
     spent = 0.0
-    for test in sorted(found, key=lambda one: (found[one], one)):
-        spent += found[test]
+    for test in sorted(lasting, key=lambda one: (lasting[one], one)):
+        spent += lasting[test]
         if spent > LONGEST / 2 and chosen:
             break
         chosen.append(test)
-    return chosen, len(found) - len(chosen)
+    return chosen, len(lasting) - len(chosen)
+
+
+def _mirrored_tests(mutant: Mutant) -> set[str]:
+    """Return the file of tests for a file that is executed before the first test, if it has one."""
+    for source, package in SOURCES.items():
+        if (path := ROOT / mutant.file).is_relative_to(package):
+            within = path.relative_to(package)
+            tests = ROOT / MIRRORED[source] / within.with_name(f"test_{within.name}")
+            return {str(tests.relative_to(ROOT))} if tests.exists() else set()
+    return set()
 
 
 @contextmanager
@@ -319,8 +357,7 @@ def _changed(mutant: Mutant) -> Iterator[None]:
     """Have a mutant in its file."""
     path = ROOT / mutant.file
     content = path.read_bytes()
-    lines = content.splitlines(keepends=True)
-    begin, end = (sum(map(len, lines[: line - 1])) + at for line, at in (mutant.begin, mutant.end))
+    begin, end = _span(content, mutant)
     try:
         path.write_bytes(content[:begin] + mutant.after.encode() + content[end:])
         yield
