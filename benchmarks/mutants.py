@@ -215,9 +215,8 @@ def _check_clean() -> None:
 def _drawn(seed: str, count: int, room: str | None) -> list[Mutant]:
     """Return mutants in turns from each room, each room's in an order that the seed decides."""
     rooms: dict[str, list[Mutant]] = defaultdict(list)
-    for mutant in _all_mutants():
-        if room in (None, mutant.room):
-            rooms[mutant.room].append(mutant)
+    for mutant in _all_mutants(room):
+        rooms[mutant.room].append(mutant)
     if not rooms:
         sys.exit(f"{room} is no room")
 
@@ -233,12 +232,14 @@ def _drawn(seed: str, count: int, room: str | None) -> list[Mutant]:
     return drawn[:count]
 
 
-def _all_mutants() -> Iterator[Mutant]:
+def _all_mutants(wanted: str | None) -> Iterator[Mutant]:
+    """Yield the mutants of a room, or of all."""
     for source, package in SOURCES.items():
         for path in sorted(package.rglob("*.py")):
             within = path.relative_to(package).parts
             room = within[0] if source == "host" and len(within) > 1 else source
-            yield from _mutants_of(room, path)
+            if wanted in (None, room):
+                yield from _mutants_of(room, path)
 
 
 def _mutants_of(room: str, path: Path) -> Iterator[Mutant]:
