@@ -3,12 +3,12 @@
     python benchmarks/conform_faults.py SEED --out runs/kernel-faults.json
     python benchmarks/conform_faults.py SEED --list
 
-The kinds of faults are those of tests/support/kernel_fault_kinds.py, two of each group at least.
-Their operators, types and conditions over parameters are drawn from SEED, which should be one that
-was not used while the command was worked at. The device is a real agent whose workers run a broken
-runtime. A fault is found if anything that counts is found (or is undefined, for NaN that is
-swallowed); operator and type are right if that is said of them; the condition is right if it agrees
-with the planted one on 95 % of a thousand fresh models.
+The kinds of faults are those of benchmarks/support/kernel_fault_kinds.py, two of each group at
+least. Their operators, types and conditions over parameters are drawn from SEED, which should be
+one that was not used while the command was worked at. The device is a real agent whose workers run
+a broken runtime. A fault is found if anything that counts is found (or is undefined, for NaN that
+is swallowed); operator and type are right if that is said of them; the condition is right if it
+agrees with the planted one on 95 % of a thousand fresh models.
 """
 
 from __future__ import annotations
@@ -26,6 +26,7 @@ from rich.console import Console
 from rich.table import Table
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests" / "support"))
+sys.path.insert(0, str(Path(__file__).resolve().parent / "support"))
 
 from kernel_fault_catalogue import drawn_faults
 from kernel_fault_kinds import GROUPS

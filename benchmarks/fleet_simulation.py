@@ -3,7 +3,7 @@
     python benchmarks/fleet_simulation.py
     python benchmarks/fleet_simulation.py --measure PAIR
 
-The model is tests/support/simulated_fleet.py. `--measure` prints what its steps take on this
+The model is benchmarks/support/simulated_fleet.py. `--measure` prints what its steps take on this
 machine: passes of `UnitRuns` over an engine that does nothing, archives and a merge of findings of
 PAIR, and, where Ray is installed, attempts, reports and nodes of a cluster of this host. Where it
 is the processor that decides, its time counts, so that other work on the machine does not.
@@ -27,7 +27,7 @@ from typing import Annotated, Any
 
 import typer
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests" / "support"))
+sys.path.insert(0, str(Path(__file__).resolve().parent / "support"))
 
 from edgeflare.fleet.cluster.attempt_engine import EndedAttempt
 from edgeflare.fleet.cluster.ray_cluster import LOCAL, cluster

@@ -25,7 +25,7 @@ from typing import Annotated
 
 import typer
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests" / "support"))
+sys.path.insert(0, str(Path(__file__).resolve().parent / "support"))
 
 from edgeflare.run.journal import Journal
 from edgeflare.run.merge.merge_runs import merge_runs, opened_parts

@@ -48,6 +48,7 @@ from edgeflare.run.plan import SHRINK, Plan
 from edgeflare.run.run_directory import RunDirectory
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests" / "support"))
+sys.path.insert(0, str(Path(__file__).resolve().parent / "support"))
 
 from calibration import recalibrated
 from tflite_weights import Weights, pruned

@@ -18,7 +18,7 @@ from time import monotonic
 
 import numpy as np
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests" / "support"))
+sys.path.insert(0, str(Path(__file__).resolve().parent / "support"))
 
 from edgeflare.campaign.opened_pair import OpenedPair
 from edgeflare.devices.profile_lookup import find_profile

@@ -17,7 +17,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, MaxNLocator, NullLocator, PercentFormatter
 
 ROOT = Path(__file__).parents[2]
-sys.path[:0] = [str(ROOT / "benchmarks"), str(ROOT / "tests" / "support")]
+sys.path[:0] = [str(ROOT / "benchmarks"), str(ROOT / "benchmarks" / "support")]
 
 from fleet_simulation import SIZES, UNIT_MINUTES, fleets, scenario  # noqa: E402
 

@@ -87,7 +87,7 @@ def test_a_class_name_is_used_once() -> None:
 def test_a_module_name_is_used_once() -> None:
     """Benchmarks are named as what they measure, and tests as what they test."""
     places = defaultdict(list)
-    for path in parsed(*SOURCES, "tests/support"):
+    for path in parsed(*SOURCES, "tests/support", "benchmarks/support"):
         if path.stem not in NAMED_BY_PYTHON:
             places[path.stem].append(str(path))
     assert twice(places) == {}

@@ -66,18 +66,6 @@ def test_one_device_needs_the_time_of_its_units_and_of_their_starts() -> None:
     assert found.seconds == pytest.approx(kept + 20 * 15.0, abs=20 * asked.wait_seconds)
 
 
-@pytest.mark.parametrize(
-    "step", ["begin", "keep_finding", "collector", "nodes", "start_seed", "visit_unit"]
-)
-def test_a_slower_step_leaves_devices_idle(step: str) -> None:
-    asked = calm(100, unit_seconds=60.0)
-    times = ServiceTimes()
-    factor = 3000 if step == "nodes" else 30  # which ten hosts ask little of
-    slower = replace(times, **{step: factor * getattr(times, step)})
-    before, after = (SimulatedFleet(asked, one).run() for one in (times, slower))
-    assert after.busy < before.busy
-
-
 def test_a_saturated_head_does_what_it_can() -> None:
     """A result takes it two seconds, so that it has no use for more than thirty units a minute."""
     found = SimulatedFleet(calm(300, unit_seconds=60.0), replace(ServiceTimes(), keep=2.0)).run()
@@ -114,20 +102,6 @@ def test_the_screening_is_shared_out_and_merged() -> None:
     evaluated = found.screening - found.screening_merge
     assert evaluated == pytest.approx(4.0 + 100.0, abs=2 * asked.wait_seconds)
     assert found.merge == pytest.approx((10 + 200 + 3) * 2.0)  # in three groups, and these again
-
-
-def test_few_seeds_are_evaluated_by_one_device_and_not_merged() -> None:
-    asked = calm(10, unit_seconds=60.0, units_of_a_device=10, screening_seconds=1.0)
-    found = SimulatedFleet(asked, replace(INSTANT, merge_part=2.0)).run()
-    assert found.screening_merge == 0.0
-    assert found.screening == pytest.approx(100.0, abs=2 * asked.wait_seconds)
-
-
-def test_all_is_drawn_from_the_seed() -> None:
-    asked = replace(FleetScenario(30), host_hours=3.0)
-    once, again = (SimulatedFleet(asked, ServiceTimes()).run() for _ in range(2))
-    other = SimulatedFleet(replace(asked, seed=1), ServiceTimes()).run()
-    assert once == again != other
 
 
 @given(asking=st.integers(1, 2000), think=st.floats(0.1, 60), service=st.floats(1e-5, 0.5))

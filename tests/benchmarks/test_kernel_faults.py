@@ -1,4 +1,4 @@
-"""A planted fault changes the answers of the models that its condition holds of, and no others."""
+"""A planted fault of a kernel changes the models that its condition holds of, and no others."""
 
 from __future__ import annotations
 
@@ -14,13 +14,11 @@ import pytest
 import kernel_faults
 from edgeflare.conform.graphs.graph_file import graph_file
 from edgeflare.conform.graphs.operator_graph import (
-    GraphValue,
     OperatorGraph,
     Values,
     side_by_side,
 )
 from edgeflare.conform.operators.known_operators import known_operators
-from edgeflare.conform.specification.operand_values import operand_values
 from edgeflare.conform.specification.settings import Setting
 from edgeflare.core.tensor_rows import pack_rows, unpack_rows
 from edgeflare.models.tflite import open_tflite
@@ -94,52 +92,3 @@ def test_faults_change_the_models_of_their_conditions_alone(tmp_path: Path) -> N
 
 def fault_cell(fault: KernelFault) -> tuple[str, str]:
     return fault.operator, fault.type
-
-
-def test_what_reads_a_faulty_result_reads_it_as_it_is(tmp_path: Path) -> None:
-    value = GraphValue("float32", (9,))
-    first = OperatorGraph.of_operator("RELU", [value], [value])
-    second = OperatorGraph.of_operator("ABS", [value], [value])
-    nodes = (first.nodes[0], second.nodes[0].__class__("ABS", (1,), (2,)))
-    joined = OperatorGraph((value,) * 3, nodes, (0,), (2,))
-    fault = KernelFault("tail", "4", "RELU", "float32", ("size % 4 ≠ 0",))
-    given = operand_values(GraphValue("float32", (2, 9)), "uniform", np.random.default_rng(0))
-    given[:, 8] = 5
-    (sound,) = answers(tmp_path, joined, [given])
-    (faulty,) = answers(tmp_path, joined, [given], fault)
-    np.testing.assert_array_equal(sound[:, :8], faulty[:, :8])
-    np.testing.assert_array_equal(sound[:, 8], [5, 5])
-    np.testing.assert_array_equal(faulty[:, 8], [0, 0])
-
-
-def test_the_answer_to_the_row_before_is_stale(tmp_path: Path) -> None:
-    value = GraphValue("float32", (3,))
-    graph = OperatorGraph.of_operator("RELU", [value], [value])
-    fault = KernelFault("stale output", "of the row before", "RELU", "float32", ())
-    given = np.arange(9, dtype=np.float32).reshape(3, 3)
-    (faulty,) = answers(tmp_path, graph, [given], fault)
-    np.testing.assert_array_equal(faulty, given[[0, 0, 1]])
-
-
-def test_a_kernel_that_crashes_on_size_zero(tmp_path: Path) -> None:
-    model = tmp_path / "model.tflite"
-    empty, full = GraphValue("float32", (0, 3)), GraphValue("float32", (2, 3))
-    graphs = [OperatorGraph.of_operator("RELU", [one], [one]) for one in (empty, full)]
-    model.write_bytes(graph_file(side_by_side(graphs)))
-    fault = KernelFault("crash on size zero", "SIGSEGV", "RELU", "float32", ("size = 0",))
-    loaded = open_tflite(model, "builtin", launcher=planted(tmp_path, [fault]))
-    try:
-        signature = loaded.signature
-        operands = [np.zeros((1, *one.shape), np.float32) for one in signature.inputs]
-        batch = loaded.submit(pack_rows(signature.inputs, operands)).result()
-        assert batch.failures == {0: "crash"}
-    finally:
-        loaded.close()
-
-
-def test_faults_are_drawn_by_a_seed_alone() -> None:
-    some = ["truncation", "wrong axis", "tail"]
-    drawn = list(drawn_faults(11, some))
-    assert drawn == list(drawn_faults(11, some))
-    assert [one.group for one in drawn] == [one for one in some for _ in range(2)]
-    assert drawn != list(drawn_faults(12, some))

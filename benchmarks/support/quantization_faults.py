@@ -85,6 +85,7 @@ class Network:
         self.layers = [one for one in layers if has_integer_bias(self.graph, one)]
 
     def drawn_layer(self, rng: np.random.Generator) -> MatchedLayer:
+        """Return one of the layers."""
         return self.layers[int(rng.integers(len(self.layers)))]
 
 

@@ -1,4 +1,4 @@
-"""Planted faults of quantization: tests/support/quantization_faults.py."""
+"""A planted fault of quantization is where it says, and as large."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ import pytest
 
 from edgeflare.models.tflite_graph import Graph
 from fitted_networks import judged, structure
-from quantization_faults import FAULTS, QuantizationFault, drawn_fault, harmful_fault
+from quantization_faults import FAULTS, drawn_fault
 
 NETWORK = judged("resnet")
 CONTENT, ORIGINAL = NETWORK.network.content, NETWORK.network.original
 
 
 @pytest.mark.parametrize("kind", FAULTS)
-def test_a_fault_is_drawn_by_the_seed_and_keeps_the_structure(kind: str) -> None:
+def test_a_fault_is_drawn_by_the_seed_and_is_in_one_operator(kind: str) -> None:
     fault, again, other = (
         drawn_fault(CONTENT, ORIGINAL, kind, np.random.default_rng(seed)) for seed in (1, 1, 2)
     )
@@ -22,11 +22,6 @@ def test_a_fault_is_drawn_by_the_seed_and_keeps_the_structure(kind: str) -> None
     assert fault.content not in (CONTENT, other.content)
     assert len(fault.content) == len(CONTENT)
     assert structure(fault.content) == structure(CONTENT)
-
-
-@pytest.mark.parametrize("kind", ["scale", "bias", "channel"])
-def test_a_fault_in_constants_is_in_its_operator_alone(kind: str) -> None:
-    fault = drawn_fault(CONTENT, ORIGINAL, kind, np.random.default_rng(3))
     before, after = Graph(CONTENT), Graph(fault.content)
     changed = {
         old.index
@@ -35,7 +30,7 @@ def test_a_fault_in_constants_is_in_its_operator_alone(kind: str) -> None:
         or (old.constant and (before.values(old.index) != after.values(old.index)).any())
     }
     assert changed
-    assert changed <= set(before.operators[fault.operator].inputs)
+    assert kind == "ranges" or changed <= set(before.operators[fault.operator].inputs)
 
 
 def test_a_clipped_range_keeps_real_biases() -> None:
@@ -49,10 +44,3 @@ def test_a_clipped_range_keeps_real_biases() -> None:
             step = max(new.scales)
             real = old.real(before.values(old.index)) - new.real(after.values(new.index))
             assert np.abs(real).max() <= 0.51 * step + 1e-6
-
-
-def test_a_harmful_fault_is_the_first_with_enough_deviations() -> None:
-    faults = [QuantizationFault("bias", at, 0.0, bytes([at])) for at in (20, 29, 30, 40)]
-    drawn = iter(faults)
-    found, count = harmful_fault(lambda: next(drawn), lambda content: content[0], healthy=20)
-    assert (found, count) == (faults[2], 30)

@@ -61,6 +61,7 @@ class Typed:
 
     @property
     def last_line(self) -> str:
+        """What it wrote to stderr last."""
         lines = self.said.strip().splitlines()
         return lines[-1] if lines else ""
 
