@@ -1,4 +1,4 @@
-"""What every domain says of distances unless it says otherwise."""
+"""What every domain says of distances and views unless it says otherwise."""
 
 from __future__ import annotations
 
@@ -12,6 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from edgeflare.core.domain import Domain
+from edgeflare.core.input_space import InputSpace
+from edgeflare.core.input_view import CurvesView, ValuesView, view_by_shape
 from edgeflare.core.nearness_measure import PSNR, SNR
 from edgeflare.domains.array.array_domain import ArrayDomain
 from edgeflare.domains.audio.audio_domain import AudioDomain, signal_to_noise_db
@@ -94,3 +96,28 @@ def test_distances_are_in_levels_and_cells(
     told = asdict(domain.distances(np.array(one, dtype), seed.astype(dtype)))
     expected = {"l2": l2, "linf": linf, "mean_abs": mean_abs, "changed": changed}
     assert told == pytest.approx(expected)
+
+
+SPACE = InputSpace("float32", -2.0, 3.0, cell_axes=1)
+
+
+@pytest.mark.parametrize("shape", [(4,), (), (1,)])
+def test_a_single_axis_is_values(shape: tuple[int, ...]) -> None:
+    one = np.full(shape, 1.5, np.float32)
+    view = view_by_shape(one, SPACE)
+    assert isinstance(view, ValuesView)
+    assert view.values.tolist() == one.ravel().tolist()
+    assert (view.lowest, view.highest) == (-2.0, 3.0)
+
+
+@pytest.mark.parametrize(
+    ("shape", "curves"), [((5, 2), (5, 2)), ((5, 2, 3), (5, 6)), ((0, 2), (0, 2))]
+)
+def test_several_axes_are_curves_along_the_first(
+    shape: tuple[int, ...], curves: tuple[int, ...]
+) -> None:
+    one = np.arange(np.prod(shape), dtype=np.float32).reshape(shape)
+    view = view_by_shape(one, SPACE)
+    assert isinstance(view, CurvesView)
+    assert view.values.shape == curves
+    assert view.values.ravel().tolist() == one.ravel().tolist()

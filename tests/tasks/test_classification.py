@@ -1,6 +1,9 @@
+"""The task classification: its outputs, heads, and what looks wrong on seeds."""
+
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import get_args
 
 import numpy as np
@@ -10,11 +13,16 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from numpy.typing import NDArray
 
-from edgeflare.core import answer
-from edgeflare.core.answer import Failure
+from edgeflare.core.answer import Answer
 from edgeflare.core.answer_view import ClassesView
+from edgeflare.core.task import ModelOutputs
 from edgeflare.core.tensor import RawBatch, Tensor
 from edgeflare.core.tensor_rows import pack_rows
+from edgeflare.domains.image.image_seeds import load_image_seeds
+from edgeflare.domains.image.preprocess import ImageEncoder, Preprocess
+from edgeflare.errors import UserError
+from edgeflare.models.pair import load_pair
+from edgeflare.models.tflite import open_tflite
 from edgeflare.tasks.classification import (
     ClassDecoder,
     Classification,
@@ -22,7 +30,9 @@ from edgeflare.tasks.classification import (
     detect_outputs,
     softmax,
 )
+from edgeflare.tasks.classification_warnings import classification_warnings
 from edgeflare.tasks.heads_decoder import HeadsDecoder
+from image_interfaces import preprocess_of
 
 FLOAT = Tensor("out", (1, 4), "float32")
 SOFTMAX8 = Tensor("out", (1, 4), "int8", 1 / 256, -128)
@@ -89,34 +99,29 @@ def test_failures_of_every_kind(shape: tuple[int, ...]) -> None:
 
 
 def test_outputs_of_another_shape_are_invalid() -> None:
+    assert not len(ClassDecoder(FLOAT, "logits").decode(RawBatch(np.zeros((0, 4)))).labels)
     decoded = ClassDecoder(FLOAT, "logits").decode(
         RawBatch(np.ones((2, 7), np.float32), {0: "crash"})
     )
     assert decoded.failures == ("crash", "invalid-output")
 
 
-def test_an_empty_batch() -> None:
-    assert (
-        len(ClassDecoder(FLOAT, "logits").decode(RawBatch(np.zeros((0, 4), np.float32))).labels)
-        == 0
-    )
-
-
-def test_kinds_of_failure_are_those_of_the_search() -> None:
-    assert set(get_args(Failure)) == set(get_args(answer.Failure))
-
-
-def test_detection_by_operators() -> None:
-    assert detect_outputs(FLOAT, ("CONV_2D", "SOFTMAX")) == "probabilities"
-    assert detect_outputs(FLOAT, ("SOFTMAX", "DEQUANTIZE")) == "probabilities"
-    assert detect_outputs(FLOAT, ("SOFTMAX", "FULLY_CONNECTED")) == "logits"
-
-
-def test_detection_by_quantization() -> None:
-    assert detect_outputs(SOFTMAX8) == "probabilities"
-    assert detect_outputs(Tensor("out", (1, 4), "uint8", 1 / 256, 0)) == "probabilities"
-    assert detect_outputs(LOGITS8) == "logits"
-    assert detect_outputs(Tensor("out", (1, 4), "int8", 1 / 256, 0)) == "logits"
+@pytest.mark.parametrize(
+    ("tensor", "operators", "outputs"),
+    [
+        (FLOAT, ("CONV_2D", "SOFTMAX"), "probabilities"),
+        (FLOAT, ("SOFTMAX", "DEQUANTIZE"), "probabilities"),
+        (FLOAT, ("SOFTMAX", "FULLY_CONNECTED"), "logits"),
+        (SOFTMAX8, (), "probabilities"),
+        (Tensor("out", (1, 4), "uint8", 1 / 256, 0), (), "probabilities"),
+        (LOGITS8, (), "logits"),
+        (Tensor("out", (1, 4), "int8", 1 / 256, 0), (), "logits"),
+    ],
+)
+def test_detection_by_operators_and_quantization(
+    tensor: Tensor, operators: tuple[str, ...], outputs: Outputs
+) -> None:
+    assert detect_outputs(tensor, operators) == outputs
 
 
 @given(floats)
@@ -160,3 +165,160 @@ def test_each_head_is_shown_under_the_name_of_its_output() -> None:
         {"original": 0, "device": 1},
         {"original": 2, "device": 2},
     ]
+
+
+TWO = ClassDecoder(Tensor("out", (1, 2), "float32"), "logits")
+THREE = ClassDecoder(Tensor("out", (1, 3), "int8", 0.5, 0), "logits")
+
+
+def test_models_of_as_many_classes_and_names_are_a_pair() -> None:
+    Classification().require_pair(TWO, TWO, ())
+    Classification().require_pair(None, THREE, ("a", "b", "c"))
+    said = "the original tells 2 classes apart and the compressed model 3: they are no pair"
+    with pytest.raises(UserError, match=said):
+        Classification().require_pair(TWO, THREE, ())
+    with pytest.raises(UserError, match="classes has 2 names, but the compressed model tells 3"):
+        Classification().require_pair(None, THREE, ("a", "b"))
+
+
+COLOR, SIZE = Tensor("color", (1, 3), "int8", 0.5, 1), Tensor("size", (1, 2), "float32")
+ROW = (SIZE, COLOR)
+HEADS = Classification(outputs="logits", heads=("color", "StatefulPartitionedCall:1|1x2"))
+
+
+def heads_outputs(*outputs: Tensor) -> ModelOutputs:
+    return ModelOutputs(
+        "multi.tflite", outputs, frozenset(), 0, (), lambda _: RawBatch(np.empty(0))
+    )
+
+
+@given(arrays(np.int8, (4, 3)), arrays(np.float32, (4, 2), elements=st.floats(-9, 9, width=32)))
+def test_the_decision_is_the_class_of_every_head(
+    color: NDArray[np.int8], size: NDArray[np.float32]
+) -> None:
+    decoder = HEADS.decoder(heads_outputs(*ROW))
+    again = Classification.decoder_from_json(decoder.to_json())
+    assert again.to_json() == decoder.to_json()
+    assert (decoder.choices, decoder.tensor, decoder.outputs) == (6, COLOR, ROW)
+    batch = RawBatch(pack_rows(ROW, [size, color]))
+    for one, other, c, s in zip(
+        decoder.read(batch), again.read(batch), color.argmax(1), size.argmax(1), strict=True
+    ):
+        assert one.decision == other.decision == 2 * c + s
+        assert decoder.describe(int(2 * c + s)) == f"{c}, {s}"
+
+
+def test_too_many_joint_decisions_are_refused() -> None:
+    wide = [Tensor(name, (1, 200), "float32") for name in "ab"]
+    with pytest.raises(UserError, match="heads have 200 × 200 decisions together; at most 10000"):
+        Classification(outputs="logits", heads=("a", "b")).decoder(heads_outputs(*wide))
+    with pytest.raises(UserError, match='write output = "a"'):
+        Classification(heads=("a",))
+    with pytest.raises(UserError, match="output and heads are both given"):
+        Classification(output="a", heads=("a", "b"))
+
+
+def test_a_target_has_the_class_of_each_head() -> None:
+    decoder = HEADS.decoder(heads_outputs(*ROW))
+    truth = decoder.target(np.array([2, 1]))
+    assert truth is not None
+    assert truth == decoder.labelled(truth.decision or 0)
+    assert decoder.target(np.array([2, 2])) is None
+    with pytest.raises(UserError, match=r"\(3,\), expected an integer for each of 2 parts"):
+        decoder.target(np.zeros(3, int))
+
+
+EXAMPLE = Path(__file__).parents[2] / "examples" / "fashion_lenet4"
+DECODER = ClassDecoder(Tensor("out", (1, 4), "float32"), "logits")
+
+
+def decoded(logits: NDArray[np.float64]) -> list[Answer]:
+    return list(DECODER.read(RawBatch(logits.astype(np.float32))))
+
+
+def warn(logits: NDArray[np.float64], labels: list[int] | None = None) -> list[str]:
+    """What is said of an original, beside a compressed model that works."""
+    given = None if labels is None else np.array(labels, np.int64)
+    return classification_warnings(decoded(logits), decoded(right_logits(len(logits))), given)
+
+
+def right_logits(count: int, classes: int = 4) -> NDArray[np.float64]:
+    logits: NDArray[np.float64] = np.eye(classes)[np.arange(count) % classes] * 5
+    return logits
+
+
+def test_a_model_that_works_is_not_complained_of() -> None:
+    assert warn(right_logits(40)) == []
+    assert warn(right_logits(40), [i % 4 for i in range(40)]) == []
+
+
+def test_outputs_that_hardly_vary() -> None:
+    constant = 1 + np.random.default_rng(0).normal(scale=0.01, size=(40, 4))
+    (line,) = warn(constant)
+    assert "the original's outputs hardly vary" in line
+    assert "scale" in line
+
+
+def test_a_flat_softmax_that_is_right_by_the_labels_is_not_complained_of() -> None:
+    labels = np.arange(40, dtype=np.int64) % 4
+    flat, constant = decoded(right_logits(40) / 50), decoded(np.ones((40, 4)))
+    assert classification_warnings(flat, flat, labels) == []
+    assert len(classification_warnings(flat, flat, None)) == 2
+    # A compressed model that answers one class is blamed, and the data for calibration with it.
+    (line,) = classification_warnings(flat, constant, labels)
+    assert "calibration" in line
+    # One class for all is right on seeds of that class, which shows nothing.
+    assert len(classification_warnings(constant, constant, np.zeros(40, np.int64))) == 2
+
+
+def test_outputs_of_the_compressed_model_that_hardly_vary() -> None:
+    constant = decoded(np.ones((40, 4)))
+    (line,) = classification_warnings(decoded(right_logits(40)), constant, None)
+    assert "the compressed model's outputs hardly vary" in line
+    assert "calibration" in line
+    # Where there is no original, or it is constant too, nothing speaks against preprocessing.
+    (line,) = classification_warnings(None, constant, None)
+    assert "scale" in line
+    assert len(classification_warnings(constant, constant, None)) == 2
+
+
+def test_accuracy_near_chance() -> None:
+    (line,) = warn(right_logits(40), [(i + i // 4) % 4 for i in range(40)])
+    assert "40 labelled seeds" in line
+    assert "chance is 25%" in line
+
+
+def test_labels_outside_the_classes_mean_unlabelled() -> None:
+    assert warn(right_logits(40), [-1] * 20 + [4] * 20) == []
+
+
+def test_too_few_seeds_tell_nothing() -> None:
+    assert warn(np.ones((3, 4)), [1, 2, 3]) == []
+
+
+def test_failed_seeds_are_left_out() -> None:
+    logits = right_logits(40)
+    logits[::2] = np.nan
+    assert warn(logits, [i % 4 for i in range(40)]) == []
+    assert warn(logits * np.nan, [0] * 40) == []
+
+
+@pytest.mark.parametrize(
+    ("preprocess", "complains"), [(None, False), (Preprocess(scale=65025.0), True)]
+)
+def test_wrong_preprocessing_of_a_real_model_is_noticed(
+    preprocess: Preprocess | None, complains: bool
+) -> None:
+    pair = load_pair(EXAMPLE)
+    assert pair.original is not None
+    seeds = load_image_seeds(pair.seeds, (28, 28, 1))
+    model = open_tflite(Path(pair.original))
+    try:
+        encoder = ImageEncoder(preprocess or preprocess_of(pair), model.signature.input)
+        raw = model.submit(encoder.encode(seeds.inputs)).result()
+        outputs = detect_outputs(model.signature.output, model.operators, raw.outputs)
+        answers = list(ClassDecoder(model.signature.output, outputs).read(raw))
+    finally:
+        model.close()
+    assert bool(classification_warnings(answers, answers, None)) is complains
+    assert bool(classification_warnings(answers, answers, seeds.labels)) is complains

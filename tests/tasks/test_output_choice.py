@@ -1,16 +1,31 @@
+"""Which output a task reads, what is in it, and which tasks there are."""
+
 from __future__ import annotations
 
 import re
+import subprocess
+import sys
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+from numpy.typing import NDArray
 
+from edgeflare.core.output_decoders import batch_from_bytes
 from edgeflare.core.task import ModelOutputs, OutputMaker
 from edgeflare.core.tensor import RawBatch, Tensor
+from edgeflare.core.tensor_rows import pack_rows
 from edgeflare.errors import UserError
-from edgeflare.tasks.classification import Classification
+from edgeflare.tasks.classification import ClassDecoder, Classification
 from edgeflare.tasks.output_choice import chosen_output
+from edgeflare.tasks.output_values import output_values
+from edgeflare.tasks.regression import Regression
+from edgeflare.tasks.task_registry import TASKS, find_task
+from plugin_package import install_plugin
 
 AREA = Tensor("Identity", (1, 1), "float32")
 LOGITS = Tensor("Identity_1", (1, 2), "float32")
@@ -94,3 +109,135 @@ def test_a_classifier_of_several_outputs_detects_what_its_scores_are() -> None:
     again = Classification.decoder_from_json(decoder.to_json())
     assert again.to_json() == decoder.to_json()
     assert [one.decision for one in again.read(sample(32))] == [1, 0]
+
+
+COLOR, SIZE = Tensor("color", (1, 3), "int8", 0.5, 1), Tensor("size", (1, 2), "float32")
+
+
+@pytest.mark.parametrize("output", ["color", "1x3", "(1, 3)", "[1, 3]", "other|color", "3x3|1x3"])
+def test_an_output_is_chosen_by_name_or_shape(output: str) -> None:
+    assert chosen_output(Classification, model(SIZE, COLOR), output) == 1
+
+
+def test_an_output_that_is_not_there_or_does_not_fit_says_what_to_write() -> None:
+    said = "no output 'hue': its outputs are 'size' (1, 2), 'color' (1, 3); where the two models"
+    with pytest.raises(UserError, match=re.escape(said)) as refused:
+        chosen_output(Classification, model(SIZE, COLOR), "hue")
+    assert str(refused.value).endswith('such as output = "1x2"')
+    with pytest.raises(UserError, match=re.escape("2 outputs are 1x2: 'size' (1, 2), 'again'")):
+        chosen_output(Regression, model(SIZE, Tensor("again", (1, 2), "int8")), "1x2")
+    area = Tensor("area", (1, 1), "float32")
+    with pytest.raises(UserError, match=re.escape("'area' (1, 1) (fits regression or threshold)")):
+        chosen_output(Classification, model(area, SIZE), "area")
+
+
+SCORES8 = Tensor("scores", (1, 4), "int8", 0.1, 5)
+AREA_VALUE = Tensor("area", (1, 1), "float32")
+STATE_VALUES = Tensor("state", (1, 3), "float32")
+
+
+@given(arrays(np.int8, (5, 4)), st.permutations([AREA_VALUE, SCORES8, STATE_VALUES]))
+def test_one_output_is_read_alike_alone_and_among_others(
+    raw: NDArray[np.int8], row: list[Tensor]
+) -> None:
+    others = {
+        one: np.full((5, *one.shape), np.nan, np.float32) for one in (AREA_VALUE, STATE_VALUES)
+    }
+    packed = pack_rows(row, [raw if one == SCORES8 else others[one] for one in row])
+    alone = ClassDecoder(SCORES8, "logits")
+    among = ClassDecoder(SCORES8, "logits", tuple(row))
+    blobs = [one.tobytes() for one in packed]
+    for batch in (RawBatch(packed), batch_from_bytes(among, blobs, {})):
+        for one, other in zip(alone.read(RawBatch(raw)), among.read(batch), strict=True):
+            assert (one.decision, one.tied) == (other.decision, other.tied)
+            np.testing.assert_array_equal(one.scores, other.scores)
+
+
+@pytest.mark.parametrize("outputs", [(SCORES8,), (AREA_VALUE, SCORES8)])
+def test_rows_of_another_size_are_invalid(outputs: tuple[Tensor, ...]) -> None:
+    values = output_values(RawBatch(np.ones((2, 7), np.int8), {1: "hang"}), outputs, -1)
+    assert values.failures == {0: "invalid-output", 1: "hang"}
+    assert values.real.shape == (2, 1, 4)
+
+
+def test_values_that_are_not_finite_are_invalid_and_zero() -> None:
+    raw = np.array([[0.5], [np.nan], [np.inf]], np.float32)
+    values = output_values(RawBatch(raw, {2: "crash"}), (AREA_VALUE,), 0)
+    assert values.failures == {1: "invalid-output", 2: "crash"}
+    assert values.real.ravel().tolist() == [0.5, 0.0, 0.0]
+
+
+def test_tasks_are_found_by_name() -> None:
+    assert TASKS.names() == (
+        *("classification", "detection", "regression", "segmentation", "threshold", "transcript"),
+    )
+    for name in TASKS.names():
+        assert TASKS.find(name).name == name
+    assert find_task("classification").name == "classification"
+
+
+def test_a_task_is_constructed_with_its_keys() -> None:
+    assert isinstance(find_task("regression", {"tolerance": 0.5}), Regression)
+    with pytest.raises(UserError, match=r"tolerance is 0\.0; expected"):
+        find_task("regression", {"tolerance": 0})
+
+
+SOURCE = Path(__file__).parent / "night_light.py"
+ENTRY_POINTS = {"edgeflare.tasks": {"night-light": "night_light:NightLight"}}
+
+USE = """
+import numpy as np
+from edgeflare.core.arm import Arm
+from edgeflare.core.goal import Goal
+from edgeflare.core.outcome import Outcome
+from edgeflare.core.task import ModelOutputs
+from edgeflare.core.tensor import RawBatch, Tensor
+from edgeflare.tasks.task_registry import TASKS, find_task
+
+print(*TASKS.names())
+task = find_task("night-light", {"dusk": 0.25})
+lux = Tensor("lux", (1, 1), "int8", 0.125, 0)
+other = Tensor("heat", (1, 3), "float32")
+model = ModelOutputs("lamp.tflite", (lux,), frozenset(), 0, (), lambda seeds: RawBatch(lux))
+decoder = task.decoder(model)
+decoder = TASKS.find("night-light").decoder_from_json(decoder.to_json())
+answers = list(decoder.read(RawBatch(np.array([[0], [2], [16]], np.int8), {})))
+print(*(decoder.describe(one.decision) for one in answers))
+print(*(one.tied for one in answers))
+dark, _, light = answers
+outcome = Outcome({Arm.ORIGINAL: dark, Arm.DEVICE: light})
+print(Goal().met(outcome), Goal().strength(outcome))
+try:
+    task.decoder(ModelOutputs("m", (other,), frozenset(), 0, (), lambda seeds: None))
+except Exception as error:
+    print(type(error).__name__, error)
+"""
+
+
+@pytest.fixture(scope="module")
+def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return install_plugin(
+        tmp_path_factory.mktemp("task_package"), "night_light", SOURCE.read_text(), ENTRY_POINTS
+    )
+
+
+@pytest.mark.slow
+def test_it_is_found_decides_and_is_named_where_another_does_not_fit(installed: Path) -> None:
+    told = subprocess.run(
+        [sys.executable, "-c", USE],
+        env={"PYTHONPATH": str(installed)},
+        capture_output=True,
+        text=True,
+        timeout=100,
+        check=True,
+    ).stdout.splitlines()
+    ours = "classification detection regression segmentation threshold transcript"
+    assert told[0] == f"{ours} night-light"
+    assert told[1] == "on off off"
+    assert told[2] == "False True False"
+    assert told[3] == "deviation 0.25"
+    assert told[4] == (
+        "UserError m: the task night-light reads the brightness, (1, 1), which fits none of the "
+        "outputs: 'heat' (1, 3) (fits classification or regression); name another task under "
+        "[task], or convert the model so"
+    )

@@ -124,21 +124,21 @@ def test_reconstruction_is_the_mean_squared_difference_from_the_input() -> None:
         task.decoder(model(given_, replace(made, shape=(1, 5)), inputs=1))
 
 
-def test_values_out_of_their_range_are_refused() -> None:
-    with pytest.raises(UserError, match="threshold is nan; expected a finite number"):
-        Threshold(threshold=float("nan"))
-    with pytest.raises(UserError, match="are both 'hit'"):
-        Threshold(threshold=0.5, above="hit", below="hit")
-    with pytest.raises(UserError, match=r"spread is -1\.0"):
-        Threshold(threshold=0.5, spread=-1.0)
-    with pytest.raises(UserError, match="against is 'floats'; expected 'features' or"):
-        Threshold(threshold=0.5, score="reconstruction", against="floats")  # type: ignore[arg-type]
-    with pytest.raises(UserError, match="but nothing is reconstructed: say score"):
-        Threshold(threshold=0.5, against="dequantized")
-    with pytest.raises(UserError, match="give a threshold above 0"):
-        Threshold(threshold=-0.5, score="reconstruction")
-    with pytest.raises(UserError, match=r"threshold is 20, but output 'score' gives -12.3 to 13.2"):
-        Threshold(threshold=20, spread=1.0).decoder(model(INT8))
+@pytest.mark.parametrize(
+    ("keys", "said"),
+    [
+        ({"threshold": float("nan")}, "threshold is nan; expected a finite number"),
+        ({"above": "hit", "below": "hit"}, "are both 'hit'"),
+        ({"spread": -1.0}, r"spread is -1\.0"),
+        ({"score": "reconstruction", "against": "floats"}, "against is 'floats'; expected 'featu"),
+        ({"against": "dequantized"}, "but nothing is reconstructed: say score"),
+        ({"threshold": -0.5, "score": "reconstruction"}, "give a threshold above 0"),
+        ({"threshold": 20, "spread": 1.0}, "threshold is 20, but output 'score' gives -12.3 to 13"),
+    ],
+)
+def test_values_out_of_their_range_are_refused(keys: dict[str, Any], said: str) -> None:
+    with pytest.raises(UserError, match=said):
+        Threshold(**{"threshold": 0.5, **keys}).decoder(model(INT8))
 
 
 def test_a_model_that_always_decides_the_same_is_warned_of() -> None:

@@ -1,5 +1,10 @@
+"""Texts of ids, and the space that a search moves in."""
+
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import replace
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -10,31 +15,22 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from numpy.typing import NDArray
 
+from driving import SearchCase
+from edgeflare.core.arm import Arm
+from edgeflare.core.bounds import Bounds
+from edgeflare.core.goal import Goal
+from edgeflare.core.input import Input
 from edgeflare.core.tensor import Tensor
-from edgeflare.domains.domain_registry import decoder_of_file, find_domain
+from edgeflare.domains.domain_registry import find_domain
 from edgeflare.domains.tokens.token_seeds import load_token_seeds
+from edgeflare.domains.tokens.token_space import REPLACEMENT, TokenSpace
 from edgeflare.domains.tokens.tokens_domain import TokensDomain
 from edgeflare.errors import UserError
+from edgeflare.search.boundary import Boundary
+from edgeflare.search.strategy import SearchGenerator, Start
 from edgeflare_operators import MutationOperator, operators
 
 Ids = NDArray[np.int32]
-
-
-@given(one=st.integers(0, 30).flatmap(lambda length: arrays(np.int32, length)))
-def test_a_file_keeps_ids(one: Ids) -> None:
-    data = TokensDomain.encode_file(one)
-    kept = TokensDomain.decode_file(data)
-    assert kept is not None
-    assert kept.dtype == np.int32
-    assert np.array_equal(kept, one)
-
-
-@pytest.mark.parametrize(
-    "data",
-    [b"", b"[1, 2", b"{}", b"3", b"[1.5]", b"[true]", b'["a"]', b"[2147483648]", b"[" * 99_999],
-)
-def test_a_file_of_something_else_is_none(data: bytes) -> None:
-    assert TokensDomain.decode_file(data) is None
 
 
 def test_a_file_of_a_seed_is_bounded_before_it_is_read(tmp_path: Path) -> None:
@@ -45,13 +41,6 @@ def test_a_file_of_a_seed_is_bounded_before_it_is_read(tmp_path: Path) -> None:
         endless.truncate(2**30)
     with pytest.raises(UserError, match="is larger than 128 MiB"):
         load_token_seeds(tmp_path, 3, 2)
-
-
-def test_a_stored_file_is_read_without_its_pair() -> None:
-    kept = decoder_of_file("findings/000001.tokens.json")(b"[7, 0, 100000]")
-    assert kept is not None
-    assert kept.tolist() == [7, 0, 100_000]
-    assert TokensDomain.count_near([TokensDomain.fingerprint(kept)]) == 0
 
 
 @pytest.mark.parametrize(
@@ -134,3 +123,145 @@ def test_ids_reach_the_model_to_the_last_digit() -> None:
     ids = np.array([[20_000_001, 3]], np.int32)
     encoder = TokensDomain(vocabulary=2**31 - 1).encoder(Tensor("ids", (1, 2), "int32"))
     assert encoder.encode(ids).tolist() == ids.tolist()
+
+
+VOCABULARY = 7
+SPACE = TokenSpace.of_vocabulary(VOCABULARY)
+
+
+ids = arrays(np.int32, 12, elements=st.integers(0, VOCABULARY - 1))
+shares = st.floats(0.0, 1.0)
+
+
+def line(begin: Ids, end: Ids, share: float) -> NDArray[np.float64]:
+    """Return the point of a line that a search asks the space about."""
+    origin = SPACE.levels(begin)
+    return origin + share * (SPACE.levels(end) - origin)
+
+
+@given(one=ids, other=ids)
+def test_levels_are_as_far_apart_as_the_ids(one: Ids, other: Ids) -> None:
+    apart = np.linalg.norm(SPACE.levels(one) - SPACE.levels(other))
+    differing = np.count_nonzero(one != other)
+    assert SPACE.distance(one, other) == pytest.approx(apart)
+    assert SPACE.distance(one, other) == pytest.approx(REPLACEMENT * np.sqrt(differing))
+
+
+@given(one=ids, seed=st.integers(0, 1000))
+def test_levels_of_an_input_are_that_input(one: Ids, seed: int) -> None:
+    levels = SPACE.levels(one)
+    assert np.array_equal(SPACE.nearest(levels), one)
+    assert np.array_equal(SPACE.dithered(levels, np.random.default_rng(seed)), one)
+    falls, rises = SPACE.limits(one)
+    assert np.array_equal(rises - falls, np.full_like(levels, levels.max()))
+    assert np.array_equal(levels + falls, np.zeros_like(levels))
+
+
+@given(begin=ids, end=ids, share=shares)
+def test_every_id_between_two_inputs_is_of_either(begin: Ids, end: Ids, share: float) -> None:
+    middle = SPACE.between(begin, end, share)
+    assert middle.dtype == np.int32
+    assert ((middle == begin) | (middle == end)).all()
+    assert np.array_equal(SPACE.between(begin, end, 0.0), begin)
+    assert np.array_equal(SPACE.between(begin, end, 1.0), end)
+
+
+@given(begin=ids, end=ids, places=st.lists(shares, min_size=2, max_size=2))
+def test_a_position_that_was_replaced_stays_so_further_on(
+    begin: Ids, end: Ids, places: list[float]
+) -> None:
+    early, late = (SPACE.between(begin, end, share) for share in sorted(places))
+    assert (late[early != begin] == end[early != begin]).all()
+
+
+@given(begin=ids, end=ids)
+def test_a_line_is_a_path_of_single_replacements(begin: Ids, end: Ids) -> None:
+    path = [SPACE.between(begin, end, share) for share in np.linspace(0.0, 1.0, 2001)]
+    steps = [np.count_nonzero(a != b) for a, b in pairwise(path)]
+    assert max(steps) <= 1
+    assert sum(steps) == np.count_nonzero(begin != end)
+
+
+@given(begin=ids, end=ids, share=shares)
+def test_what_is_nearest_to_a_point_of_a_line_lies_on_the_path(
+    begin: Ids, end: Ids, share: float
+) -> None:
+    nearest = SPACE.nearest(line(begin, end, share))
+    around = [SPACE.between(begin, end, s) for s in (share - 1e-9, share, share + 1e-9)]
+    assert any(np.array_equal(nearest, one) for one in around)
+
+
+def test_bisection_down_to_a_level_tells_256_replacements_apart() -> None:
+    space = TokenSpace.of_vocabulary(2)
+    begin, end = np.zeros(256, np.int32), np.ones(256, np.int32)
+    a_level = 1.0 / space.distance(begin, end)
+    places = np.arange(0.0, 1.0, a_level).tolist()
+    path = [space.between(begin, end, share) for share in places]
+    steps = [np.count_nonzero(a != b) for a, b in pairwise(path)]
+    assert max(steps) <= 2
+    assert np.mean(steps) <= 1.0
+
+
+def test_dithering_takes_each_id_as_often_as_its_weight_says() -> None:
+    begin, end = np.zeros(2000, np.int32), np.full(2000, 5, np.int32)
+    drawn = SPACE.dithered(line(begin, end, 0.3), np.random.default_rng(0))
+    assert np.mean(drawn == 5) == pytest.approx(0.3, abs=0.03)
+    assert set(drawn.tolist()) == {0, 5}
+
+
+def test_weights_below_zero_count_as_none() -> None:
+    levels = SPACE.levels(np.array([1, 2], np.int32)) - 20.0
+    assert SPACE.nearest(levels).tolist() == [1, 2]
+    assert SPACE.nearest(np.stack([levels, -levels])).shape == (2, 2)
+    assert SPACE.nearest(line(np.array([1]), np.array([4]), 1.5)).tolist() == [4]
+
+
+def test_a_cell_is_a_position() -> None:
+    assert SPACE.cells((12,)) == (12,)
+    assert SPACE.cells(SPACE.levels(np.zeros(12, np.int32)).shape) == (12,)
+    assert SPACE.cell_mask((12,)) == (12,)
+
+
+class Anywhere(Bounds):
+    """No bounds at all; those that there are compute with gray levels."""
+
+    def project(self, image: Input, _seed: Input) -> Input:
+        return image
+
+
+def test_the_boundary_search_finds_triggers_among_tokens() -> None:
+    begin, length = 1, 16
+    domain = TokensDomain(vocabulary=40, padding=0, reserved=[begin])
+    pool = tuple(map(domain.bound, operators("tokens")))
+    rng = np.random.default_rng(0)
+    weights = rng.normal(size=(256, 4))
+    places = rng.uniform(0.5, 1.5, (length, 1))
+
+    def bag_of_words(step: float) -> Callable[[Input], NDArray[np.float64]]:
+        rounded = np.rint(weights / step) * step if step else weights
+
+        def model(ids: Input) -> NDArray[np.float64]:
+            powers = np.exp((rounded[ids] * places).sum(axis=0))
+            return np.asarray(powers / powers.sum())
+
+        return model
+
+    def search(start: Start) -> SearchGenerator:
+        return Boundary().search(replace(start, space=domain.space, operators=pool))
+
+    coarse = bag_of_words(0.2)
+    models = {Arm.ORIGINAL: bag_of_words(0.0), Arm.TWIN: coarse, Arm.DEVICE: coarse}
+    found = 0
+    for number in range(10):
+        seed = rng.integers(2, 40, length).astype(np.int32)
+        seed[0] = begin
+        case = SearchCase(seed, models, bounds=Anywhere())
+        if Goal().met(case.evaluate(seed, tuple(models))):
+            continue
+        drive = case.drive(search, Goal(), number, steps=500)
+        found += drive.finding is not None
+        for query in drive.queries:
+            assert (query.input.shape, query.input.dtype) == (seed.shape, seed.dtype)
+            assert query.input[0] == begin
+            assert set(query.input[1:].tolist()) <= {0, *range(2, 40)}
+    assert found >= 6

@@ -1,3 +1,5 @@
+"""Objects that a model detects: how two answers are compared and shown."""
+
 from __future__ import annotations
 
 from itertools import pairwise
@@ -6,9 +8,11 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec import UNSET
 
 from detectors import ROWS, Row, answer_of, batch, detector_outputs_of, log_odds, objects_decoder
 from edgeflare.core.answer import Answer
+from edgeflare.core.answer_view import DetectionView
 from edgeflare.core.tensor import RawBatch, Tensor
 from edgeflare.errors import UserError
 from edgeflare.tasks.detection.detected import DetectionRule, detected
@@ -309,3 +313,49 @@ def test_two_objects_of_a_target_may_overlap() -> None:
 def test_a_target_that_is_no_objects_is_refused(target: list[list[float]], said: str) -> None:
     with pytest.raises(UserError, match=said):
         DECODER.target(np.array(target))
+
+
+FACE = (0.1, 0.1, 0.3, 0.3, 0.9, 0.0)
+FAINT = (0.1, 0.1, 0.3, 0.3, 0.4, 0.0)
+BIRD = (0.6, 0.6, 0.9, 0.9, 0.75, 1.0)
+
+
+def test_views_mark_what_differs_among_the_compared_arms() -> None:
+    decoder = objects_decoder()
+    answers = {
+        "original": answer_of(decoder, FACE, BIRD),
+        "twin": answer_of(decoder, FACE, BIRD),
+        "device": answer_of(decoder, FAINT, BIRD),
+    }
+    (view,) = decoder.views(answers, ("original", "device"))
+    assert isinstance(view, DetectionView)
+    shown = {
+        arm: [(one.label, one.difference) for one in boxes or ()]
+        for arm, boxes in view.boxes.items()
+    }
+    assert shown == {
+        "original": [(0, "object-vanished"), (1, "")],
+        "twin": [(0, ""), (1, "")],
+        "device": [(1, "")],
+    }
+    first = (view.boxes["original"] or ())[0]
+    assert (first.box, first.score) == ((0.1, 0.1, 0.3, 0.3), 0.9)
+    assert [one.there for boxes in view.boxes.values() for one in boxes or ()] == [
+        *(0.4, UNSET),
+        *(UNSET, UNSET),
+        UNSET,
+    ]
+    (other,) = decoder.views(
+        {**answers, "device": answer_of(decoder, BIRD)}, ("original", "device")
+    )
+    assert [one.there for one in other.boxes["original"] or ()] == [0.0, UNSET]
+    assert (view.threshold, view.overlap, view.classes) == (0.5, 0.5, ())
+
+
+def test_an_answer_is_described_by_number_classes_and_scores() -> None:
+    decoder = objects_decoder()
+    several = answer_of(decoder, BIRD, FACE)
+    assert decoder.describe_answer(several) == "2 objects: .90, .75"
+    assert decoder.describe_answer(several, ("face", "bird")) == "2 objects: face .90, bird .75"
+    assert decoder.describe_answer(answer_of(decoder, FACE)) == "1 object: .90"
+    assert decoder.describe_answer(answer_of(decoder, FAINT)) == "no object"

@@ -1,10 +1,15 @@
+"""Masks: how two are compared, how far they overlap, and the runs that show them."""
+
 from __future__ import annotations
+
+from dataclasses import replace
+from itertools import pairwise
 
 import numpy as np
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
-from hypothesis.extra.numpy import arrays
+from hypothesis.extra.numpy import array_shapes, arrays
 from numpy.typing import NDArray
 
 from edgeflare.core.tensor import Tensor
@@ -19,7 +24,14 @@ from edgeflare.tasks.segmentation.mask_answer import (
     is_tied,
 )
 from edgeflare.tasks.segmentation.mask_decoder import MaskDecoder
-from edgeflare.tasks.segmentation.mask_overlap import Mask, largest_region, mean_iou
+from edgeflare.tasks.segmentation.mask_overlap import (
+    Margins,
+    Mask,
+    largest_region,
+    mean_iou,
+    softened_iou,
+)
+from edgeflare.tasks.segmentation.mask_runs import MOST_RUNS, mask_runs, runs_to_show
 
 SHAPE = (6, 8)
 ROWS, COLUMNS = SHAPE
@@ -41,17 +53,7 @@ def answer(
     return MaskAnswer(0, tied, NOTHING, NOTHING, mask=mask, margins=kept, classes=3, rule=rule)
 
 
-FAILED = MaskAnswer(
-    None,
-    False,
-    NOTHING,
-    NOTHING,
-    "hang",
-    mask=np.zeros(SHAPE, np.uint8),
-    margins=np.zeros(SHAPE, np.float16),
-    classes=3,
-    rule=STRICT_IOU,
-)
+FAILED = replace(answer(np.zeros(SHAPE, np.uint8)), decision=None, tied=False, failure="hang")
 
 
 def half(**changed: slice) -> Mask:
@@ -88,6 +90,11 @@ def test_two_masks_deviate_as_the_rule_says(
     assert (one.margin(other) < 0.0) <= one.differs(other)
     assert not one.differs(one)
     assert one.equals(one)
+    assert (one.chooses, one.counted, one.decision) == (True, False, 0)
+    assert not one.scores.size
+    assert not one.probabilities.size
+    assert one.distance(other) == pytest.approx(other.distance(one))
+    assert 0.0 <= one.distance(other) <= 1.0
 
 
 @given(masks, masks, rules)
@@ -148,13 +155,6 @@ def test_the_distance_increases_before_a_pixel_changes() -> None:
     assert 0.0 < apart < answer(mask).distance(answer(half(changed=slice(0, 8))))
 
 
-@given(masks, masks)
-def test_distances_are_symmetric(first: Mask, second: Mask) -> None:
-    one, other = answer(first), answer(second, STRICT_IOU, 0.5)
-    assert one.distance(other) == pytest.approx(other.distance(one))
-    assert 0.0 <= one.distance(other) <= 1.0
-
-
 def test_a_mask_is_tied_where_its_tied_pixels_could_deviate() -> None:
     tied = np.ones(SHAPE, np.float16)
     tied[0, :3] = 0.0
@@ -173,16 +173,7 @@ def test_a_state_is_short_and_says_where_the_classes_are() -> None:
     assert state.shape == (4 * 4 * 3,)
     assert state.reshape(4, 4, 3)[0, :, 1].tolist() == [1.0] * 4
     assert state.sum() == pytest.approx(16.0)
-    many = MaskAnswer(
-        0,
-        False,
-        NOTHING,
-        NOTHING,
-        mask=large,
-        margins=np.ones_like(large, np.float16),
-        classes=256,
-        rule=BOTH,
-    )
+    many = replace(answer(large, BOTH), classes=256)
     assert many.state().shape == (256,)
     assert many.state()[:3].tolist() == [0.75, 0.25, 0.0]
 
@@ -211,14 +202,6 @@ def test_failures_differ_from_masks_and_not_from_each_other() -> None:
     assert not good.equals(FAILED)
 
 
-def test_a_mask_takes_three_bytes_for_a_pixel() -> None:
-    large = answer(np.zeros((256, 256), np.uint8), BOTH, np.ones((256, 256), np.float16))
-    assert large.mask.nbytes + large.margins.nbytes == 3 * 256 * 256
-    assert not large.scores.size
-    assert not large.probabilities.size
-    assert (large.chooses, large.counted, large.decision) == (True, False, 0)
-
-
 def test_pixels_of_a_target_that_have_no_class_do_not_count() -> None:
     tensor = Tensor("mask", (1, ROWS, COLUMNS, 3), "float32")
     decoder = MaskDecoder((tensor,), 0, "scores", 0.5, BOTH, ClipFrames())
@@ -235,3 +218,113 @@ def test_pixels_of_a_target_that_have_no_class_do_not_count() -> None:
     assert decoder.target(np.full(SHAPE, -1)) is None
     with pytest.raises(UserError, match="expected a class for each of 6 x 8 pixels"):
         decoder.target(np.zeros((8, 6), int))
+
+
+overlapping = arrays(np.uint8, (5, 6), elements=st.integers(0, 3))
+overlap_margins = arrays(np.float32, (5, 6), elements=st.floats(0.125, 8, width=32))
+
+
+def by_hand(first: Mask, second: Mask) -> float:
+    """Return the mean IoU, class by class."""
+    each = []
+    for one in range(4):
+        a, b = first == one, second == one
+        if (a | b).any():
+            each.append((a & b).sum() / (a | b).sum())
+    return float(np.mean(each))
+
+
+@given(overlapping, overlapping)
+def test_the_mean_iou_is_over_the_classes_that_either_mask_has(first: Mask, second: Mask) -> None:
+    assert mean_iou(first, second) == pytest.approx(by_hand(first, second))
+    assert mean_iou(first, second) == mean_iou(second, first)
+    assert mean_iou(first, first) == 1.0
+
+
+@given(overlapping, overlapping, overlap_margins, overlap_margins)
+def test_a_softened_iou_is_never_above_that_of_the_masks(
+    first: Mask, second: Mask, one: Margins, other: Margins
+) -> None:
+    soft = softened_iou(first, second, (one, other), 2)
+    assert soft <= mean_iou(first, second) + 1e-6
+    assert soft == pytest.approx(softened_iou(second, first, (other, one), 2))
+    assert softened_iou(first, second, (one, one), 2) == pytest.approx(mean_iou(first, second))
+
+
+def test_a_softened_iou_decreases_before_a_class_changes() -> None:
+    mask = np.zeros((64, 64), np.uint8)
+    mask[:32] = 1
+    changed = mask.copy()
+    changed[0] = 0
+    sure, unsure = np.ones(mask.shape, np.float32), np.ones(mask.shape, np.float32)
+    assert softened_iou(mask, mask, (sure, unsure), 2) == 1.0
+    unsure[0] = 1e-6
+    before = 1.0 - softened_iou(mask, mask, (sure, unsure), 2)
+    after = 1.0 - softened_iou(mask, changed, (sure, unsure), 2)
+    assert 0.5 * after < before < after
+    assert after == pytest.approx(1.0 - mean_iou(mask, changed))
+
+
+@given(arrays(np.bool_, (5, 6)))
+def test_pixels_that_touch_by_a_corner_are_one_region(differing: NDArray[np.bool_]) -> None:
+    region = largest_region(differing)
+    assert region.size == region.pixels.sum() == max(map(len, regions(differing)), default=0)
+    assert not (region.pixels & ~differing).any()
+
+
+def regions(differing: NDArray[np.bool_]) -> list[set[tuple[int, int]]]:
+    """Return the connected regions, pixel by pixel."""
+    left = {(int(row), int(column)) for row, column in np.argwhere(differing)}
+    found = []
+    while left:
+        region, border = set(), [left.pop()]
+        while border:
+            row, column = border.pop()
+            region.add((row, column))
+            near = {(row + i, column + j) for i in (-1, 0, 1) for j in (-1, 0, 1)} & left
+            left -= near
+            border.extend(near)
+        found.append(region)
+    return found
+
+
+masks_of_any_size = arrays(
+    np.uint8, array_shapes(min_dims=2, max_dims=2, max_side=9), elements=st.integers(0, 3)
+)
+
+
+def numbers(runs: str) -> list[int]:
+    return list(map(int, runs.split()))
+
+
+def from_runs(runs: str, rows: int, columns: int) -> Mask:
+    known = numbers(runs)
+    return np.repeat(np.array(known[::2], np.uint8), known[1::2]).reshape(rows, columns)
+
+
+@given(masks_of_any_size)
+def test_small_masks_are_shown_as_they_are(mask: Mask) -> None:
+    rows, columns, runs = runs_to_show(mask.shape, {"twin": mask})
+    assert (rows, columns) == mask.shape
+    assert np.array_equal(from_runs(runs["twin"], rows, columns), mask)
+    values = numbers(runs["twin"])[::2]
+    assert all(one != other for one, other in pairwise(values))
+
+
+def test_large_masks_are_shown_by_the_nearest_of_their_pixels() -> None:
+    mask = np.zeros((512, 256), np.uint8)
+    mask[:256, 64:] = 3
+    rows, columns, runs = runs_to_show((512, 256), {"device": mask})
+    assert (rows, columns) == (128, 64)
+    assert np.array_equal(from_runs(runs["device"], rows, columns), mask[2::4, 2::4])
+
+
+def test_masks_of_many_runs_are_shown_with_fewer_pixels() -> None:
+    noise = np.random.default_rng(3).integers(0, 2, (3, 256, 256)).astype(np.uint8)
+    arms = dict(zip(("original", "twin", "device"), noise, strict=True))
+    rows, columns, runs = runs_to_show((256, 256), arms)
+    assert (rows, columns) == (16, 16)
+    known = [numbers(one) for one in runs.values()]
+    assert sum(map(len, known)) <= 2 * MOST_RUNS
+    assert all(sum(one[1::2]) == rows * columns for one in known)
+    assert len(mask_runs(noise[0])) > 60_000

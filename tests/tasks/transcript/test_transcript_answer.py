@@ -1,4 +1,9 @@
+"""Texts that a model reads: how two are compared, and what each needs of the outputs."""
+
 from __future__ import annotations
+
+from itertools import product
+from math import inf
 
 import numpy as np
 import pytest
@@ -11,6 +16,7 @@ from edgeflare.core.answer import Answer
 from edgeflare.core.tensor import RawBatch, Tensor
 from edgeflare.errors import UserError
 from edgeflare.tasks.classification import softmax
+from edgeflare.tasks.transcript.text_lattice import TextLattice
 from edgeflare.tasks.transcript.transcript_answer import TranscriptAnswer
 from edgeflare.tasks.transcript.transcript_decoder import TranscriptDecoder
 from edgeflare.tasks.transcript.transcript_symbols import TranscriptSymbols
@@ -21,6 +27,7 @@ CTC = TranscriptSymbols(("a", "b", "_"), "", 2)
 ARGMAX = TranscriptSymbols(("a", "b", "c"), "", None)
 
 logits = arrays(np.float32, (4, 3), elements=st.floats(-4, 4, width=16))
+wider = arrays(np.float32, (6, 3), elements=st.floats(-4, 4, width=16))
 
 
 def answer(outputs: Array, symbols: TranscriptSymbols = CTC) -> TranscriptAnswer:
@@ -36,12 +43,15 @@ def path(text: str, symbols: str = "ab_") -> Array:
     return np.array([[5.0 * (one == symbol) for symbol in symbols] for one in text], np.float32)
 
 
-@given(logits, logits)
-def test_texts_differ_where_a_word_does(first: Array, second: Array) -> None:
-    one, other = answer(first), answer(second)
+@given(wider, wider, st.sampled_from([CTC, ARGMAX]))
+def test_texts_differ_where_a_word_does(
+    first: Array, second: Array, symbols: TranscriptSymbols
+) -> None:
+    one, other = answer(first, symbols), answer(second, symbols)
     assert one.differs(other) == (one.words != other.words)
     strength = one.strength_against(other)
     assert strength is not None
+    assert strength == pytest.approx(other.strength_against(one))
     assert 0.0 <= strength <= float(one.differs(other))
     if one.differs(other):
         assert one.kind_against(other) in {"word-substituted", "word-deleted", "word-inserted"}
@@ -73,17 +83,6 @@ def test_a_deviation_in_one_step_is_as_strong_as_among_classes(first: Array, sec
     p, q = (softmax(rows[:1].astype(np.float64))[0] for rows in (first, second))
     a, b = int(p.argmax()), int(q.argmax())
     assert one.strength_against(other) == pytest.approx(min(p[a] - p[b], q[b] - q[a]), abs=1e-9)
-
-
-wider = arrays(np.float32, (6, 3), elements=st.floats(-4, 4, width=16))
-
-
-@given(wider, wider, st.sampled_from([CTC, ARGMAX]))
-def test_a_strength_is_the_same_from_either_side(
-    first: Array, second: Array, symbols: TranscriptSymbols
-) -> None:
-    one, other = answer(first, symbols), answer(second, symbols)
-    assert one.strength_against(other) == pytest.approx(other.strength_against(one))
 
 
 @pytest.mark.parametrize(
@@ -170,3 +169,69 @@ def test_the_text_of_a_target_is_right_word_for_word() -> None:
     assert read.against_truth(truth) == pytest.approx(1 / 3)
     with pytest.raises(UserError, match="expected a text for each seed"):
         decoder.target(np.array([1, 2]))
+
+
+SYMBOLS = {
+    "ctc, each symbol a word": TranscriptSymbols(("a", "b", ""), "", 2),
+    "ctc, words of symbols": TranscriptSymbols(("", "a", " "), " ", 0),
+    "argmax, each symbol a word": TranscriptSymbols(("a", "b", "c"), "", None),
+    "argmax, words of symbols": TranscriptSymbols(("a", " ", "b"), " ", None),
+}
+decodings = pytest.mark.parametrize("symbols", SYMBOLS.values(), ids=SYMBOLS)
+lattice_outputs = arrays(
+    np.int64, st.tuples(st.integers(1, 4), st.just(3)), elements=st.integers(0, 4)
+)
+
+
+def deficits_of(lattice_outputs: NDArray[np.int64]) -> NDArray[np.float64]:
+    return np.asarray(lattice_outputs.max(axis=1, keepdims=True) - lattice_outputs, np.float64)
+
+
+def needs(
+    deficits: NDArray[np.float64], symbols: TranscriptSymbols
+) -> dict[tuple[str, ...], float]:
+    """Return what each text needs that any path spells, by trying them all."""
+    least: dict[tuple[str, ...], float] = {}
+    for path in product(range(deficits.shape[1]), repeat=len(deficits)):
+        words = symbols.words(symbols.spelling(np.array(path)))
+        need = max(deficits[step, symbol] for step, symbol in enumerate(path))
+        least[words] = min(need, least.get(words, inf))
+    return least
+
+
+def lattice_of(path: NDArray[np.int64], symbols: TranscriptSymbols) -> TextLattice:
+    return TextLattice(symbols.written(symbols.spelling(path)), symbols)
+
+
+@decodings
+@given(lattice_outputs, lattice_outputs)
+def test_what_a_text_needs_is_that_of_its_best_path(
+    symbols: TranscriptSymbols, lattice_outputs: NDArray[np.int64], text: NDArray[np.int64]
+) -> None:
+    deficits, path = deficits_of(lattice_outputs), text.argmax(axis=1)
+    words = symbols.words(symbols.spelling(path))
+    wanted = needs(deficits, symbols).get(words, inf)
+    assert lattice_of(path, symbols).need(deficits) == wanted
+
+
+@decodings
+@given(lattice_outputs)
+def test_the_nearest_other_text_is_that_of_all_which_needs_least(
+    symbols: TranscriptSymbols, lattice_outputs: NDArray[np.int64]
+) -> None:
+    deficits, path = deficits_of(lattice_outputs), lattice_outputs.argmax(axis=1)
+    read = symbols.words(symbols.spelling(path))
+    others = [need for words, need in needs(deficits, symbols).items() if words != read]
+    lattice = lattice_of(path, symbols)
+    assert lattice.need(deficits) == 0.0
+    assert lattice.need_of_another(deficits) == min(others, default=inf)
+
+
+def test_a_long_text_of_many_symbols_is_read() -> None:
+    lattice_outputs = np.random.default_rng(0).normal(size=(400, 1000))
+    symbols = TranscriptSymbols((*map(str, range(999)), ""), "", 999)
+    deficits = lattice_outputs.max(axis=1, keepdims=True) - lattice_outputs
+    lattice = lattice_of(lattice_outputs.argmax(axis=1), symbols)
+    assert lattice.need(deficits) == 0.0
+    second = np.sort(lattice_outputs, axis=1)[:, -2:]
+    assert lattice.need_of_another(deficits) >= (second[:, 1] - second[:, 0]).min()

@@ -23,7 +23,7 @@ def model(*outputs: Tensor, sample: NDArray[Any] | None = None) -> ModelOutputs:
     return ModelOutputs("compressed.tflite", outputs, frozenset(), 0, (), of_seeds)
 
 
-def logits(*paths: str, symbols: str = "ab_") -> RawBatch:
+def logits_of(*paths: str, symbols: str = "ab_") -> RawBatch:
     """Return logits that are 5 for the symbol of each step, and 0 for the others."""
     at = [[symbols.index(symbol) for symbol in path] for path in paths]
     return RawBatch((5 * np.eye(len(symbols), dtype=np.float32))[np.array(at)])
@@ -32,7 +32,9 @@ def logits(*paths: str, symbols: str = "ab_") -> RawBatch:
 def described(task: Transcript, *paths: str, symbols: str = "ab_") -> list[str]:
     written = task.decoder(model(STEPS)).to_json()
     decoder = TASKS.find("transcript").decoder_from_json(written)
-    return [decoder.describe_answer(one) for one in decoder.read(logits(*paths, symbols=symbols))]
+    return [
+        decoder.describe_answer(one) for one in decoder.read(logits_of(*paths, symbols=symbols))
+    ]
 
 
 def test_ctc_merges_repeated_symbols_and_drops_blanks() -> None:
@@ -53,7 +55,7 @@ def test_argmax_writes_a_symbol_for_each_step() -> None:
 def test_words_are_what_the_separator_stands_between() -> None:
     task = Transcript(vocabulary=("a", " ", "bc"), decoding="argmax", separator=" ")
     decoder = task.decoder(model(STEPS))
-    first, second = decoder.read(logits("ab a", "a  b", symbols="a b"))
+    first, second = decoder.read(logits_of("ab a", "a  b", symbols="a b"))
     assert decoder.describe_answer(first) == '"abc a"'
     assert decoder.describe_answer(second) == '"a bc"'
     (view,) = decoder.views({"original": first, "device": second}, ("original", "device"))
@@ -77,7 +79,7 @@ def test_probabilities_are_told_from_logits() -> None:
 
 def test_outputs_that_are_no_numbers_are_invalid() -> None:
     decoder = Transcript(vocabulary=("a", "b")).decoder(model(STEPS))
-    whole, broken = logits("a_b_", "a_b_").outputs.copy(), logits("a_b_").outputs.copy()
+    whole, broken = logits_of("a_b_", "a_b_").outputs.copy(), logits_of("a_b_").outputs.copy()
     broken[0, 2, 1] = np.nan
     first, _, failed = decoder.read(RawBatch(np.concatenate([whole, broken])))
     assert failed.failure == "invalid-output"
@@ -93,9 +95,9 @@ def test_outputs_that_are_no_numbers_are_invalid() -> None:
 def test_one_text_of_all_seeds_is_warned_of() -> None:
     task = Transcript(vocabulary=("a", "b"))
     decoder = task.decoder(model(STEPS))
-    silent = list(decoder.read(logits(*["____"] * 8)))
-    alike = list(decoder.read(logits(*["a___"] * 8)))
-    various = list(decoder.read(logits(*["a___"] * 7, "b___")))
+    silent = list(decoder.read(logits_of(*["____"] * 8)))
+    alike = list(decoder.read(logits_of(*["a___"] * 8)))
+    various = list(decoder.read(logits_of(*["a___"] * 7, "b___")))
     empty, same = task.warnings(silent, alike, None)
     assert empty.startswith("the original reads no word in all 8 seeds: check vocabulary, blank")
     assert same.startswith('the compressed model reads "a" in all 8 seeds: check vocabulary')
