@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-import flatbuffers  # type: ignore[import-untyped]
 import numpy as np
 from ai_edge_litert import schema_py_generated as schema
+
+from edgeflare.models.tflite_writer import written
 
 # The first versions of the operators that take such weights.
 _VERSIONS = {schema.BuiltinOperator.CONV_2D: 5, schema.BuiltinOperator.FULLY_CONNECTED: 3}
@@ -22,9 +23,7 @@ def quantize_weights(content: bytes) -> bytes:
             _quantize(weights, model.buffers[weights.buffer], per_channel=per_channel)
     for code in model.operatorCodes:
         code.version = _VERSIONS.get(code.builtinCode, code.version)
-    builder = flatbuffers.Builder(1024)
-    builder.Finish(model.Pack(builder), file_identifier=b"TFL3")
-    return bytes(builder.Output())
+    return written(model)
 
 
 def _quantize(tensor: schema.TensorT, buffer: schema.BufferT, *, per_channel: bool) -> None:

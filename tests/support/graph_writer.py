@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import flatbuffers  # type: ignore[import-untyped]
 import numpy as np
 from ai_edge_litert import schema_py_generated as schema
 from numpy.typing import NDArray
+
+from edgeflare.models.tflite_writer import written
 
 
 def write_state_model(path: Path, dtype: str) -> Path:
@@ -16,12 +17,13 @@ def write_state_model(path: Path, dtype: str) -> Path:
     Inputs and outputs are not in the order of a frame and its state. The int8 state has another
     quantization going in than coming out.
     """
+    steps = {"state": (0.05, -3), "x": (0.02, 7), "next": (0.06, 4), "y": (1 / 256, -128)}
     quantized = dtype == "INT8"
     graph = GraphWriter()
-    state = graph.tensor("state", (1, 3), dtype, (0.05, -3) if quantized else None)
-    x = graph.tensor("x", (1, 3), dtype, (0.02, 7) if quantized else None)
-    following = graph.tensor("next", (1, 3), dtype, (0.06, 4) if quantized else None)
-    y = graph.tensor("y", (1, 3), dtype, (1 / 256, -128) if quantized else None)
+    state, x, following, y = (
+        graph.tensor(name, (1, 3), dtype, known if quantized else None)
+        for name, known in steps.items()
+    )
     version = 2 if quantized else 1
     graph.operator("ADD", [x, state], [following], schema.AddOptionsT(), version)
     graph.operator("LOGISTIC", [following], [y], None, version)
@@ -29,16 +31,13 @@ def write_state_model(path: Path, dtype: str) -> Path:
 
 
 class GraphWriter:
-    """A model under construction: tensors and operators in order, then `save`."""
+    """A model under construction: tensors and operators in order, then `save` or `content`."""
 
     def __init__(self) -> None:
-        self.model = schema.ModelT()
-        self.model.version = 3
-        self.model.buffers = [schema.BufferT()]
-        self.model.operatorCodes = []
-        self.graph = schema.SubGraphT()
-        self.graph.tensors, self.graph.operators = [], []
-        self.model.subgraphs = [self.graph]
+        self.graph = schema.SubGraphT(tensors=[], operators=[])
+        self.model = schema.ModelT(
+            version=3, buffers=[schema.BufferT()], operatorCodes=[], subgraphs=[self.graph]
+        )
 
     def tensor(
         self,
@@ -48,20 +47,26 @@ class GraphWriter:
         quantization: tuple[float, int] | None = None,
         data: NDArray[np.generic] | None = None,
     ) -> int:
-        tensor = schema.TensorT()
-        tensor.name, tensor.shape = name, list(shape)
-        tensor.type = getattr(schema.TensorType, dtype)
+        kind = getattr(schema.TensorType, dtype)
+        tensor = schema.TensorT(name=name, shape=list(shape), type=kind)
         if quantization is not None:
-            tensor.quantization = schema.QuantizationParametersT()
-            tensor.quantization.scale = [quantization[0]]
-            tensor.quantization.zeroPoint = [quantization[1]]
+            scale, point = quantization
+            tensor.quantization = schema.QuantizationParametersT(scale=[scale], zeroPoint=[point])
         if data is not None:
-            buffer = schema.BufferT()
-            buffer.data = np.frombuffer(data.tobytes(), np.uint8)
             tensor.buffer = len(self.model.buffers)
-            self.model.buffers.append(buffer)
+            raw = np.frombuffer(data.tobytes(), np.uint8)
+            self.model.buffers.append(schema.BufferT(data=raw))
         self.graph.tensors.append(tensor)
         return len(self.graph.tensors) - 1
+
+    def constant(
+        self,
+        name: str,
+        values: NDArray[np.generic],
+        quantization: tuple[float, int] | None = None,
+    ) -> int:
+        """Add a tensor that holds values, of their shape and type."""
+        return self.tensor(name, values.shape, values.dtype.name.upper(), quantization, values)
 
     def operator(
         self,
@@ -71,24 +76,20 @@ class GraphWriter:
         options: object | None = None,
         version: int = 1,
     ) -> None:
-        code = schema.OperatorCodeT()
-        code.builtinCode = getattr(schema.BuiltinOperator, name)
-        code.deprecatedBuiltinCode = min(code.builtinCode, 127)
-        code.version = version
-        operator = schema.OperatorT()
-        operator.opcodeIndex = len(self.model.operatorCodes)
-        operator.inputs, operator.outputs = inputs, outputs
+        number = getattr(schema.BuiltinOperator, name)
+        operator = schema.OperatorT(len(self.model.operatorCodes), inputs, outputs)
         if options is not None:
             kind = type(options).__name__.removesuffix("T")
             operator.builtinOptionsType = getattr(schema.BuiltinOptions, kind)
             operator.builtinOptions = options
-        self.model.operatorCodes.append(code)
+        self.model.operatorCodes.append(
+            schema.OperatorCodeT(min(number, 127), None, version, number)
+        )
         self.graph.operators.append(operator)
 
     def second(self) -> None:
         """Go on with a further graph of the same model."""
-        self.graph = schema.SubGraphT()
-        self.graph.tensors, self.graph.operators = [], []
+        self.graph = schema.SubGraphT(tensors=[], operators=[])
         self.model.subgraphs.append(self.graph)
 
     def first(self, inputs: list[int], outputs: list[int]) -> None:
@@ -99,23 +100,18 @@ class GraphWriter:
     def signature(
         self, key: str, subgraph: int, inputs: dict[str, int], outputs: dict[str, int]
     ) -> None:
-        signature = schema.SignatureDefT()
-        signature.signatureKey, signature.subgraphIndex = key, subgraph
-        signature.inputs, signature.outputs = _named(inputs), _named(outputs)
-        self.model.signatureDefs = [*(self.model.signatureDefs or []), signature]
+        given, made = (
+            [schema.TensorMapT(name, tensor) for name, tensor in tensors.items()]
+            for tensors in (inputs, outputs)
+        )
+        known = self.model.signatureDefs or []
+        self.model.signatureDefs = [*known, schema.SignatureDefT(given, made, key, subgraph)]
+
+    def content(self, inputs: list[int], outputs: list[int]) -> bytes:
+        """Return the file with these inputs and outputs."""
+        self.graph.inputs, self.graph.outputs = inputs, outputs
+        return written(self.model)
 
     def save(self, path: Path, inputs: list[int], outputs: list[int]) -> Path:
-        self.graph.inputs, self.graph.outputs = inputs, outputs
-        builder = flatbuffers.Builder(1024)
-        builder.Finish(self.model.Pack(builder), b"TFL3")
-        path.write_bytes(builder.Output())
+        path.write_bytes(self.content(inputs, outputs))
         return path
-
-
-def _named(tensors: dict[str, int]) -> list[schema.TensorMapT]:
-    maps = []
-    for name, tensor in tensors.items():
-        one = schema.TensorMapT()
-        one.name, one.tensorIndex = name, tensor
-        maps.append(one)
-    return maps

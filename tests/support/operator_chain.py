@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from math import prod
 from typing import Any
 
 import numpy as np
 from ai_edge_litert import schema_py_generated as schema
 from numpy.typing import NDArray
+
+from graph_writer import GraphWriter
 
 Floats = NDArray[np.float32]
 
@@ -65,126 +66,66 @@ def write_tflite(
         ranges: the least and the largest value of each tensor, for int8; None for float.
 
     """
-    return _File(ranges).written(steps, shape)
+    chain = _Chain(ranges)
+    given = chain.activation("image", shape)
+    for step in steps:
+        chain.add(step)
+    return chain.content([given], [chain.named[steps[-1].name]])
 
 
-class _File:
-    """A `.tflite` file as it is put together: int8 where ranges are known, else float."""
+class _Chain(GraphWriter):
+    """A chain as it is put together: int8 where ranges are known, else float."""
 
     def __init__(self, ranges: Mapping[str, tuple[float, float]] | None) -> None:
+        super().__init__()
         self._ranges = ranges
-        self._graph = schema.SubGraphT()
-        self._graph.tensors, self._graph.operators = [], []
-        self._model = schema.ModelT()
-        self._model.version = 3
-        self._model.buffers = [schema.BufferT()]
-        self._model.operatorCodes = []
-        self._model.subgraphs = [self._graph]
-        self._codes: dict[str, int] = {}
-        self._named: dict[str, int] = {}
+        self.named: dict[str, int] = {}
 
-    def written(self, steps: Sequence[Step], shape: tuple[int, ...]) -> bytes:
-        self._activation("image", shape)
-        for step in steps:
-            self._add(step)
-        self._graph.inputs = [self._named["image"]]
-        self._graph.outputs = [self._named[steps[-1].name]]
-        builder = schema.flatbuffers.Builder(1024)
-        builder.Finish(self._model.Pack(builder), file_identifier=b"TFL3")
-        return bytes(builder.Output())
+    def activation(self, name: str, shape: tuple[int, ...]) -> int:
+        dtype = "FLOAT32" if self._ranges is None else "INT8"
+        self.named[name] = self.tensor(name, shape, dtype, self._quantization(name))
+        return self.named[name]
 
-    def _add(self, step: Step) -> None:
-        inputs = [self._named[source] for source in step.sources]
+    def add(self, step: Step) -> None:
+        inputs = [self.named[source] for source in step.sources]
         if step.operator == "MEAN":
-            axes = np.array([1, 2], np.int32)
-            inputs.append(self._constant(f"{step.name}/axes", axes, "INT32"))
+            inputs.append(self.constant(f"{step.name}/axes", np.array([1, 2], np.int32)))
         if step.weights is not None and step.bias is not None:
             inputs += self._weights(step, step.weights, step.bias)
-        operator = schema.OperatorT()
-        operator.opcodeIndex = self._code(step.operator)
-        operator.inputs = inputs
-        operator.outputs = [self._activation(step.name, step.shape)]
-        name = _OPTIONS[step.operator] + "Options"
-        operator.builtinOptionsType = getattr(schema.BuiltinOptions, name)
-        operator.builtinOptions = _options(name, step)
-        self._graph.operators.append(operator)
+        version = 1 if self._ranges is None else _VERSIONS.get(step.operator, 2)
+        made = self.activation(step.name, step.shape)
+        self.operator(step.operator, inputs, [made], _options(step), version)
 
-    def _code(self, operator: str) -> int:
-        if operator not in self._codes:
-            code = schema.OperatorCodeT()
-            code.builtinCode = code.deprecatedBuiltinCode = getattr(
-                schema.BuiltinOperator, operator
-            )
-            code.version = 1 if self._ranges is None else _VERSIONS.get(operator, 2)
-            self._codes[operator] = len(self._model.operatorCodes)
-            self._model.operatorCodes.append(code)
-        return self._codes[operator]
-
-    def _activation(self, name: str, shape: tuple[int, ...]) -> int:
+    def _quantization(self, name: str) -> tuple[float, int] | None:
         if self._ranges is None:
-            return self._tensor(name, shape, "FLOAT32")
-        scale, zero_point = self._quantization(name)
-        return self._tensor(name, shape, "INT8", scales=[scale], zero_point=zero_point)
-
-    def _quantization(self, name: str) -> tuple[float, int]:
-        assert self._ranges is not None
+            return None
         least, largest = self._ranges[name]
         scale = float(np.float32((largest - least) / 255))
         return scale, round(-128 - least / scale)
 
     def _weights(self, step: Step, weights: Floats, bias: Floats) -> list[int]:
-        if self._ranges is None:
-            return [
-                self._constant(f"{step.name}/weights", weights, "FLOAT32"),
-                self._constant(f"{step.name}/bias", bias, "FLOAT32"),
-            ]
+        names = f"{step.name}/weights", f"{step.name}/bias"
+        given = self._quantization(step.sources[0])
+        if given is None:
+            return [self.constant(*both) for both in zip(names, (weights, bias), strict=True)]
         axis = {"CONV_2D": 0, "DEPTHWISE_CONV_2D": 3}.get(step.operator)
         others = tuple(at for at in range(weights.ndim) if at != axis)
         scales = (np.abs(weights).max(axis=others, keepdims=True) / 127).astype(np.float32)
         flat = scales.ravel()
-        rounded = np.round(weights / scales).astype(np.int8)
-        steps = flat.astype(np.float64) * self._quantization(step.sources[0])[0]
-        whole = np.round(bias / steps).astype(np.int32)
-        more = {"scales": flat, "axis": axis or 0}
-        return [
-            self._constant(f"{step.name}/weights", rounded, "INT8", **more),
-            self._constant(f"{step.name}/bias", whole, "INT32", scales=steps.astype(np.float32)),
-        ]
-
-    def _constant(self, name: str, values: NDArray[Any], dtype: str, **more: Any) -> int:
-        buffer = schema.BufferT()
-        buffer.data = np.frombuffer(np.ascontiguousarray(values).tobytes(), np.uint8)
-        self._model.buffers.append(buffer)
-        at = len(self._model.buffers) - 1
-        return self._tensor(name, values.shape, dtype, buffer=at, **more)
-
-    def _tensor(
-        self,
-        name: str,
-        shape: tuple[int, ...],
-        dtype: str,
-        *,
-        buffer: int = 0,
-        scales: Sequence[float] | Floats = (),
-        zero_point: int = 0,
-        axis: int = 0,
-    ) -> int:
-        assert prod(shape) > 0
-        tensor = schema.TensorT()
-        tensor.name, tensor.shape, tensor.buffer = name, list(shape), buffer
-        tensor.type = getattr(schema.TensorType, dtype)
-        if len(scales):
-            tensor.quantization = schema.QuantizationParametersT()
-            tensor.quantization.scale = np.asarray(scales, np.float32)
-            tensor.quantization.zeroPoint = np.full(len(scales), zero_point, np.int64)
-            tensor.quantization.quantizedDimension = axis
-        self._named[name] = len(self._graph.tensors)
-        self._graph.tensors.append(tensor)
-        return self._named[name]
+        steps = flat.astype(np.float64) * given[0]
+        rounded = self.constant(names[0], np.round(weights / scales).astype(np.int8))
+        whole = self.constant(names[1], np.round(bias / steps).astype(np.int32))
+        for tensor, known, along in ((rounded, flat, axis or 0), (whole, steps, 0)):
+            self.graph.tensors[tensor].quantization = schema.QuantizationParametersT(
+                scale=known.astype(np.float32),
+                zeroPoint=np.zeros(known.size, np.int64),
+                quantizedDimension=along,
+            )
+        return [rounded, whole]
 
 
-def _options(name: str, step: Step) -> Any:
-    options = getattr(schema, f"{name}T")()
+def _options(step: Step) -> Any:
+    options = getattr(schema, f"{_OPTIONS[step.operator]}OptionsT")()
     if hasattr(options, "fusedActivationFunction"):
         known = schema.ActivationFunctionType
         options.fusedActivationFunction = getattr(known, step.activation)

@@ -6,9 +6,9 @@ from collections.abc import Collection
 from typing import Any
 
 import numpy as np
-from ai_edge_litert import schema_py_generated as schema
 
 from edgeflare.models.tflite_file import read_model
+from edgeflare.models.tflite_writer import written
 
 _ALIGNMENT = 16
 
@@ -40,6 +40,4 @@ def _packed(model: Any, places: dict[int, int], moved: dict[int, bytes]) -> byte
     for index, place in places.items():
         buffer = model.buffers[index]
         buffer.data, buffer.offset, buffer.size = None, place, len(moved[index])
-    builder = schema.flatbuffers.Builder(1024)
-    builder.Finish(model.Pack(builder), file_identifier=b"TFL3")
-    return bytes(builder.Output())
+    return written(model)

@@ -19,8 +19,10 @@ from edgeflare.models.model_probe import Values
 from edgeflare.models.pair_interface import PairInterface
 from edgeflare.models.tflite_file import read_model
 from edgeflare.models.tflite_graph import Graph
+from edgeflare.models.tflite_writer import written
 from edgeflare.tasks.classification import ClassDecoder, detect_outputs
 from edgeflare_protos.kernel_sets import Kernels
+from graph_writer import GraphWriter
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "fashion_lenet4"
 COMPRESSED = EXAMPLE / "compressed.tflite"
@@ -39,9 +41,7 @@ def edited(content: bytes, change: Callable[[Any], None]) -> bytes:
     """A model, changed as its object."""
     model = read_model(content)
     change(model)
-    builder = schema.flatbuffers.Builder(1024)
-    builder.Finish(model.Pack(builder), file_identifier=b"TFL3")
-    return bytes(builder.Output())
+    return written(model)
 
 
 def with_constant(content: bytes, name: str, change: Change) -> bytes:
@@ -137,34 +137,13 @@ def original_input(seed: int = 0) -> Values:
 
 def residual_model() -> bytes:
     """A float graph with two connections that skip: a = -x, b = |a|, c = a + b, y = c + x."""
-    model = schema.ModelT()
-    model.version = 3
-    model.buffers = [schema.BufferT()]
-    model.operatorCodes = []
-    graph = schema.SubGraphT()
-    graph.tensors, graph.operators = [], []
-    for name in ("x", "a", "b", "c", "y"):
-        tensor = schema.TensorT()
-        tensor.name, tensor.shape, tensor.type = name, [1, 4], schema.TensorType.FLOAT32
-        graph.tensors.append(tensor)
-    for number, (name, inputs) in enumerate(
-        (("NEG", [0]), ("ABS", [1]), ("ADD", [1, 2]), ("ADD", [3, 0]))
-    ):
-        code = schema.OperatorCodeT()
-        code.builtinCode = code.deprecatedBuiltinCode = getattr(schema.BuiltinOperator, name)
-        code.version = 1
-        operator = schema.OperatorT()
-        operator.opcodeIndex, operator.inputs, operator.outputs = number, inputs, [number + 1]
-        if name == "ADD":
-            operator.builtinOptionsType = schema.BuiltinOptions.AddOptions
-            operator.builtinOptions = schema.AddOptionsT()
-        model.operatorCodes.append(code)
-        graph.operators.append(operator)
-    graph.inputs, graph.outputs = [0], [4]
-    model.subgraphs = [graph]
-    builder = schema.flatbuffers.Builder(1024)
-    builder.Finish(model.Pack(builder), file_identifier=b"TFL3")
-    return bytes(builder.Output())
+    graph = GraphWriter()
+    x, a, b, c, y = (graph.tensor(name, (1, 4), "FLOAT32") for name in "xabcy")
+    graph.operator("NEG", [x], [a])
+    graph.operator("ABS", [a], [b])
+    graph.operator("ADD", [a, b], [c], schema.AddOptionsT())
+    graph.operator("ADD", [c, x], [y], schema.AddOptionsT())
+    return graph.content([x], [y])
 
 
 def signature_of(content: bytes) -> Signature:

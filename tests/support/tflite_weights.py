@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-import flatbuffers  # type: ignore[import-untyped]
 import numpy as np
 from ai_edge_litert import schema_py_generated as schema
 from numpy.typing import NDArray
 
 from edgeflare.errors import UserError
 from edgeflare.models.tflite_graph import Graph
+from edgeflare.models.tflite_writer import written
 
 _WEIGHTED = ("CONV_2D", "DEPTHWISE_CONV_2D", "FULLY_CONNECTED")
 
@@ -52,9 +52,7 @@ class Weights:
         model = schema.ModelT.InitFromPackedBuf(self._content, 0)
         for tensor, changed in values.items():
             write_constant(model, tensor, changed.astype(np.float32))
-        builder = flatbuffers.Builder(1024)
-        builder.Finish(model.Pack(builder), file_identifier=b"TFL3")
-        return bytes(builder.Output())
+        return written(model)
 
 
 def write_constant(model: Any, tensor: int, values: NDArray[np.generic]) -> None:
