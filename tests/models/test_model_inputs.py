@@ -1,20 +1,34 @@
+"""Rows of models: inputs made of seeds, and outputs beside what they were made of."""
+
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from ai_edge_litert import schema_py_generated as schema
+from numpy.typing import NDArray
 
 from edgeflare.core.encoder import DifferentiableEncoder
 from edgeflare.core.seed_choice import SeedChoice
 from edgeflare.core.seeds import Seeds
 from edgeflare.core.tensor import Tensor, dequantize
-from edgeflare.core.tensor_rows import unpack_rows
+from edgeflare.core.tensor_rows import GivenRows, pack_rows, unpack_rows
+from edgeflare.models.decoder_rows import as_read_by, submit
+from edgeflare.models.detection_rows import batch_with_unused_rows_zeroed, with_unused_rows_zeroed
+from edgeflare.models.evaluator import Signature
+from edgeflare.models.in_process import InProcessModel
 from edgeflare.models.model_inputs import ModelInputs, model_rows
 from edgeflare.models.pair_input import PairInput
 from edgeflare.models.pair_interface import PairInterface
+from edgeflare.models.tflite import open_tflite
+from edgeflare.models.tflite_graph import Graph
+from graph_writer import GraphWriter
+from public_cases import CASES
 
 Refusal = Callable[..., str]
 
@@ -26,6 +40,7 @@ LEFT = PairInterface((MEANS, PairInput("worst", "array", BOUNDS, search=False)))
 COMPRESSED = (Tensor("worst", (1, 3), "int8", 0.5), Tensor("means", (1, 2), "float32"))
 ORIGINAL = (Tensor("x0", (1, 2), "float32"), Tensor("x1", (1, 3), "float32"))
 SOUND = {"sample_rate": 8_000}
+REGRESSION = PairInterface((MEANS, WORST), task="regression", task_settings={"tolerance": 1.0})
 
 
 @pytest.fixture
@@ -67,67 +82,53 @@ def test_an_input_that_is_not_searched_is_that_of_the_seed(seeds: Path) -> None:
     np.testing.assert_array_equal(again, rows[:1])
 
 
-@pytest.mark.parametrize("task", ["classification", "transcript"])
-def test_several_labels_for_each_seed_are_judged_by_the_task(
-    task: str, seeds: Path, refusal: Refusal
-) -> None:
-    settings = {"vocabulary": ["a"]} if task == "transcript" else {}
-    interface = PairInterface((MEANS, WORST), task=task, task_settings=settings)
-    inputs = ModelInputs(interface, COMPRESSED, "q.tflite")
-    arrays = dict(np.load(seeds))
-    np.savez(seeds, **arrays | {"labels": np.full((4, 6), 3)})
-    if task == "classification":
-        said = refusal(inputs.load, seeds)
-        assert "labels are 6 integers for each seed, expected one integer" in said
-    else:
-        loaded = inputs.load(seeds)
-        assert loaded.labels is None
-        (note,) = loaded.notes
-        assert note == "labels are 6 integers for each seed: the task transcript ignores them"
+def test_several_labels_for_each_seed_are_judged_by_the_task(seeds: Path, refusal: Refusal) -> None:
+    np.savez(seeds, **dict(np.load(seeds)) | {"labels": np.full((4, 6), 3)})
+    said = refusal(ModelInputs(BOTH, COMPRESSED, "q.tflite").load, seeds)
+    assert "labels are 6 integers for each seed, expected one integer" in said
+    words = PairInterface((MEANS, WORST), task="transcript", task_settings={"vocabulary": ["a"]})
+    loaded = ModelInputs(words, COMPRESSED, "q.tflite").load(seeds)
+    assert loaded.labels is None
+    (note,) = loaded.notes
+    assert note == "labels are 6 integers for each seed: the task transcript ignores them"
 
 
 def test_targets_are_read_for_each_seed(seeds: Path, refusal: Refusal) -> None:
-    inputs = ModelInputs(
-        PairInterface((MEANS, WORST), task="regression", task_settings={"tolerance": 1.0}),
-        COMPRESSED,
-        "q.tflite",
-    )
+    inputs = ModelInputs(REGRESSION, COMPRESSED, "q.tflite")
     arrays = dict(np.load(seeds))
     values = np.arange(8.0).reshape(4, 2)
     np.savez(seeds, **arrays | {"targets": values})
     assert "have both labels and targets" in refusal(inputs.load, seeds)
     del arrays["labels"]
     np.savez(seeds, **arrays | {"targets": values})
-    loaded = inputs.load(seeds, SeedChoice(first=3))
-    np.testing.assert_array_equal(loaded.targets, values[:3])
-    np.savez(seeds, **arrays | {"targets": values[:2]})
-    assert "there are 2 targets, expected one for each of 4 seeds" in refusal(inputs.load, seeds)
-    np.savez(seeds, **arrays | {"targets": np.array([[1.0], None, [], 2], object)})
-    assert "targets cannot be read (it holds Python objects)" in refusal(inputs.load, seeds)
+    np.testing.assert_array_equal(inputs.load(seeds, SeedChoice(first=3)).targets, values[:3])
+    spread = inputs.load(seeds, SeedChoice(limit=2))
+    assert spread.targets is not None
+    assert spread.targets[:, 0].tolist() == [2.0 * one for one in spread.seed_ids] != [0.0, 2.0]
+    for targets, said in (
+        (values[:2], "there are 2 targets, expected one for each of 4 seeds"),
+        (np.array([[1.0], None, [], 2], object), "cannot be read (it holds Python objects)"),
+    ):
+        np.savez(seeds, **arrays | {"targets": targets})
+        assert said in refusal(inputs.load, seeds)
 
 
 def test_what_a_limit_takes_keeps_all_that_belongs_to_it(seeds: Path) -> None:
     inputs = ModelInputs(LEFT, COMPRESSED, "q.tflite")
-    arrays = dict(np.load(seeds))
-    sorted_labels = {"labels": np.array([0, 0, 1, 1])}
-    np.savez(seeds, **arrays | sorted_labels)
-    some = inputs.load(seeds, SeedChoice(limit=2))
+    arrays = dict(np.load(seeds)) | {"labels": np.array([0, 0, 1, 1])}
+    np.savez(seeds, **arrays)
+    every, some = inputs.load(seeds), inputs.load(seeds, SeedChoice(limit=2))
     assert (some.ids, some.names) == ((0, 2), ("0", "2"))
     assert some.labels is not None
     assert some.labels.tolist() == [0, 1]
     np.testing.assert_array_equal(some.input_of(2), arrays["means"][2])
-    every = inputs.load(seeds)
     rows = [
         model_rows(inputs.encoder(), inputs.fixed(one), one.input_of(2)[None], [2])
         for one in (some, every)
     ]
     np.testing.assert_array_equal(rows[0], rows[1])
-    interface = PairInterface((MEANS, WORST), task="regression", task_settings={"tolerance": 1.0})
-    del arrays["labels"]
-    np.savez(seeds, **arrays | {"targets": np.arange(8.0).reshape(4, 2)})
-    spread = ModelInputs(interface, COMPRESSED, "q.tflite").load(seeds, SeedChoice(limit=2))
-    assert spread.targets is not None
-    assert spread.targets[:, 0].tolist() == [2.0 * one for one in spread.seed_ids] != [0.0, 2.0]
+    first = inputs.load(seeds, SeedChoice(first=2))
+    assert (len(first), len(first.fixed["worst"]), first.names) == (2, 2, ("0", "1"))
 
 
 def test_inputs_of_other_names_are_found_by_their_shapes(seeds: Path) -> None:
@@ -151,50 +152,53 @@ def test_an_image_of_another_name_is_found_with_its_channels_first() -> None:
     assert found.tensors == {"image": original[0], "means": original[1]}
 
 
-def test_what_does_not_match_is_one_line(refusal: Refusal, seeds: Path, tmp_path: Path) -> None:
-    def match(interface: PairInterface, *tensors: Tensor) -> str:
-        return refusal(ModelInputs, interface, tensors, "q.tflite")
-
-    assert "q.tflite has 2 inputs ('worst' (1, 3), 'means' (1, 2)), and the pair describes one" in (
-        match(PairInterface(), *COMPRESSED)
-    )
-    assert "of which means is not given: write an [inputs.NAME]" in match(
-        PairInterface((WORST,)), *COMPRESSED
-    )
-    assert "has no input 'means'" in match(BOTH, *ORIGINAL)
-    assert 'tensor = "…" under [inputs.means]' in match(BOTH, *ORIGINAL)
-    assert "they are one .npz file" in refusal(
-        ModelInputs(BOTH, COMPRESSED, "q.tflite").load, tmp_path
-    )
-    assert "which are 490 values, but a sound has 8000: check samples" in match(
-        PairInterface((PairInput("s", "audio", {**SOUND, "samples": 8_000}),)),
-        Tensor("s", (1, 49, 10), "int8"),
-    )
-    uneven = tmp_path / "uneven.npz"
-    np.savez(uneven, means=np.zeros((4, 2), "f4"), worst=np.zeros((3, 3), "f4"))
-    message = refusal(ModelInputs(BOTH, COMPRESSED, "q.tflite").load, uneven)
-    assert "different numbers of seeds, 3, 4" in message
+def test_what_does_not_match_is_one_line(refusal: Refusal) -> None:
+    sound = PairInterface((PairInput("s", "audio", {**SOUND, "samples": 8_000}),))
+    for interface, tensors, said in (
+        (
+            PairInterface(),
+            COMPRESSED,
+            "q.tflite has 2 inputs ('worst' (1, 3), 'means' (1, 2)), and the pair describes one",
+        ),
+        (
+            PairInterface((WORST,)),
+            COMPRESSED,
+            "of which means is not given: write an [inputs.NAME]",
+        ),
+        (BOTH, ORIGINAL, "has no input 'means'"),
+        (BOTH, ORIGINAL, 'tensor = "…" under [inputs.means]'),
+        (
+            sound,
+            (Tensor("s", (1, 49, 10), "int8"),),
+            "which are 490 values, but a sound has 8000: check samples",
+        ),
+    ):
+        assert said in refusal(ModelInputs, interface, tensors, "q.tflite")
 
 
 def test_what_cannot_be_searched_together_is_refused(refusal: Refusal) -> None:
-    sound = PairInput("sound", "audio", SOUND)
-    assert "cannot be searched together" in refusal(PairInterface, (MEANS, sound))
-    other = PairInput("worst", "array", {"lowest": -1.0, "highest": 5.0})
-    assert "need the same dtype, lowest, highest and level" in refusal(
-        PairInterface, (MEANS, other)
-    )
-    none = PairInput("means", "array", BOUNDS, search=False)
-    assert "search is false for every input" in refusal(PairInterface, (none,))
+    for inputs, said in (
+        ((MEANS, PairInput("sound", "audio", SOUND)), "cannot be searched together"),
+        (
+            (MEANS, PairInput("worst", "array", {"lowest": -1.0, "highest": 5.0})),
+            "need the same dtype, lowest, highest and level",
+        ),
+        (
+            (PairInput("means", "array", BOUNDS, search=False),),
+            "search is false for every input",
+        ),
+    ):
+        assert said in refusal(PairInterface, inputs)
 
 
-def test_a_limit_hides_no_missing_seeds(refusal: Refusal, seeds: Path, tmp_path: Path) -> None:
-    inputs = ModelInputs(LEFT, COMPRESSED, "q.tflite")
-    some = inputs.load(seeds, SeedChoice(first=2))
-    assert (len(some), len(some.fixed["worst"]), some.names) == (2, 2, ("0", "1"))
-    np.savez(tmp_path / "uneven.npz", means=np.zeros((4, 2), "f4"), worst=np.zeros((3, 3), "f4"))
-    assert "different numbers of seeds" in refusal(
-        inputs.load, tmp_path / "uneven.npz", SeedChoice(first=2)
-    )
+def test_seeds_are_one_file_with_as_many_of_each_input(refusal: Refusal, tmp_path: Path) -> None:
+    """A limit hides none that are missing."""
+    load = ModelInputs(BOTH, COMPRESSED, "q.tflite").load
+    assert "they are one .npz file" in refusal(load, tmp_path)
+    uneven = tmp_path / "uneven.npz"
+    np.savez(uneven, means=np.zeros((4, 2), "f4"), worst=np.zeros((3, 3), "f4"))
+    for choice in (SeedChoice(), SeedChoice(first=2)):
+        assert "different numbers of seeds, 3, 4" in refusal(load, uneven, choice)
 
 
 SCALED = {"mean": [1.0, 2.0, 3.0], "std": [1.0, 2.0, 4.0]}
@@ -265,3 +269,96 @@ def test_pictures_are_found_in_any_layout_and_domain() -> None:
     assert ModelInputs(clip, tensors, "m").picture_sizes == ((5, 6), (8, 9))
     row = [Tensor("line", (1, 6), "float32")]
     assert ModelInputs(PairInterface((PairInput("line", "array"),)), row, "m").picture_sizes == ()
+
+
+# Rows beside what they were made of.
+
+SIGNATURE = Signature((Tensor("x", (1, 3), "int8", 0.5),), (Tensor("y", (1, 2), "float32"),))
+
+
+def least_and_most(one: NDArray[np.generic]) -> NDArray[np.generic]:
+    if (one == 9).all():
+        raise ValueError("nines")
+    return np.array([[one.min(), one.max()]], np.float32)
+
+
+def reconstruction(against: str) -> PairInterface:
+    settings = {"threshold": 0.5, "score": "reconstruction", "against": against}
+    return PairInterface(task="threshold", task_settings=settings)
+
+
+def test_each_row_has_what_the_model_was_given() -> None:
+    model = as_read_by(reconstruction("dequantized"), InProcessModel(SIGNATURE, least_and_most))
+    with closing(model):
+        inputs = np.array([[1, 2, 3], [9, 9, 9], [-4, 0, 4]], np.int8)
+        batch = model.submit(inputs).result()
+        given, made = unpack_rows(model.signature.outputs, batch.outputs)
+    np.testing.assert_array_equal(given.reshape(3, 3), inputs)
+    np.testing.assert_array_equal(made.reshape(3, 2), [[1, 3], [0, 0], [-4, 4]])
+    assert batch.failures == {1: "error"}
+
+
+def test_a_row_may_have_what_the_input_was_before_it_was_quantized() -> None:
+    """Of an input that is known as the model takes it only, that is what it stands for."""
+    model = as_read_by(reconstruction("features"), InProcessModel(SIGNATURE, least_and_most))
+    features = np.array([[0.6, 1.1, 1.4]], np.float32)
+    with closing(model):
+        inputs = np.array([[1, 2, 3]], np.int8)
+        known = submit(model, GivenRows(inputs, features)).result()
+        unknown = model.submit(inputs).result()
+        tensors = model.signature.outputs
+    assert [tensor.dtype for tensor in tensors] == ["float32", "float32"]
+    for batch, expected in ((known, features), (unknown, np.array([[0.5, 1.0, 1.5]], np.float32))):
+        given, made = unpack_rows(tensors, batch.outputs)
+        np.testing.assert_array_equal(given.reshape(1, 3), expected)
+        np.testing.assert_array_equal(made.reshape(1, 2), [[1, 3]])
+
+
+@pytest.mark.slow
+def test_outputs_are_equal_whatever_was_in_the_memory_of_unused_rows() -> None:
+    """Rows that a detector's own post-processing leaves unwritten count for nothing."""
+    folder = CASES / "detection_postprocess"
+    with np.load(folder / "seeds.npz") as seeds:
+        images = seeds["images"][:12]
+    with closing(open_tflite(folder / "compressed.tflite", "builtin")) as model:
+        given, outputs, makers = model.signature.input, model.signature.outputs, model.makers()
+        real = images.reshape(12, *given.shape[1:]) / (255 * given.scale) + given.zero_point
+        batch = model.submit(np.round(real).clip(-128, 127).astype(given.dtype)).result()
+    assert not batch.failures
+    at = {one.at: place for place, one in enumerate(makers) if one is not None}
+    arrays = list(unpack_rows(outputs, batch.outputs))
+    counts = arrays[at[3]].astype(int).ravel()
+    assert len(set(counts)) > 1
+    other = [array.copy() for array in arrays]
+    for place in (at[0], at[1], at[2]):
+        for row, count in enumerate(counts):
+            other[place][row, 0, count:] = np.nan
+    kept, again = (
+        batch_with_unused_rows_zeroed(
+            outputs, makers, replace(batch, outputs=pack_rows(outputs, one))
+        )
+        for one in (arrays, other)
+    )
+    assert kept.outputs.tobytes() == again.outputs.tobytes()
+    found = unpack_rows(outputs, kept.outputs)[at[2]]
+    for row, count in enumerate(counts):
+        assert found[row, 0, :count].tolist() == arrays[at[2]][row, 0, :count].tolist()
+        assert not found[row, 0, count:].any()
+
+
+@pytest.mark.parametrize("count", [0.0, 2.0, 3.0, np.nan])
+def test_unused_rows_are_told_behind_a_reshape_too(count: float) -> None:
+    graph = GraphWriter()
+    shapes = {"x": (1, 3, 4), "boxes": (1, 3, 4), "classes": (1, 3), "scores": (1, 3), "n": (1,)}
+    x, *made = (graph.tensor(name, shape, "FLOAT32") for name, shape in shapes.items())
+    flat = graph.tensor("flat", (12,), "FLOAT32")
+    graph.operator("CUSTOM", [x], made)
+    graph.model.operatorCodes[0].customCode = "TFLite_Detection_PostProcess"
+    graph.operator("RESHAPE", [made[0]], [flat], schema.ReshapeOptionsT())
+    known = Graph(graph.content([x], [flat, *made[1:]]))
+    values = {flat: np.ones(12), made[2]: np.ones((1, 3)), made[3]: np.array([count])}
+    used = 0 if np.isnan(count) else int(count)
+    found = with_unused_rows_zeroed(known, {x: np.ones((1, 3, 4)), **values})
+    assert found[x].all()
+    assert found[flat].tolist() == [1] * 4 * used + [0] * 4 * (3 - used)
+    assert found[made[2]].tolist() == [[1] * used + [0] * (3 - used)]

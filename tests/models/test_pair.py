@@ -1,28 +1,29 @@
+"""What a pair says of itself: its file, its interface, and the device's own stages."""
+
 from __future__ import annotations
 
 import json
 import shutil
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
 
-from edgeflare.core.seeds import Seeds
-from edgeflare.domains.image.preprocess import PRESETS, ImageEncoder, Preprocess
+from edgeflare.domains.image.preprocess import PRESETS, Preprocess
 from edgeflare.errors import UserError
-from edgeflare.models.evaluator import HostModel
-from edgeflare.models.model_inputs import ModelInputs
-from edgeflare.models.original import open_original
+from edgeflare.models.interface_settings import merged_tables
+from edgeflare.models.invocation import Invocation
 from edgeflare.models.pair import Pair, load_pair
 from edgeflare.models.pair_file import Settings, read_settings
-from edgeflare.models.tflite import open_tflite
-from edgeflare.tasks.classification import ClassDecoder, detect_outputs
+from edgeflare.models.pair_input import PairInput
+from edgeflare.models.pair_interface import PairInterface
 from image_interfaces import image_interface, preprocess_of
+from tampering import EXAMPLE
 
 Refusal = Callable[..., str]
+Written = Callable[[str], Path]
 
 BASE = """
 name = "cats"
@@ -36,9 +37,6 @@ scale = 255
 mean = [0.5]
 std = 0.25
 """
-
-numbers = st.floats(0.01, 300)
-names = st.text(st.characters(codec="utf-8", exclude_categories=["C"]), min_size=1, max_size=8)
 
 
 @pytest.fixture
@@ -65,40 +63,17 @@ def test_a_pair_folder(folder: Path) -> None:
     assert load_pair(folder / "pair.toml") == pair
 
 
-@pytest.mark.slow
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=30)
-@given(
-    scale=numbers,
-    mean=st.lists(st.floats(-300, 300), min_size=1, max_size=4),
-    std=st.lists(numbers, min_size=1, max_size=4),
-    resize=st.sampled_from(["none", "stretch", "center-crop"]),
-    channels=st.sampled_from(["rgb", "bgr"]),
-    classes=st.lists(names, max_size=3),
-    at_top=st.booleans(),
-)
-def test_what_is_written_is_what_is_read(
-    folder: Path,
-    scale: float,
-    mean: list[float],
-    std: list[float],
-    resize: str,
-    channels: str,
-    classes: list[str],
-    at_top: bool,
-) -> None:
-    say = {
-        key: json.dumps(value, ensure_ascii=False)
-        for key, value in locals().items()
-        if key not in ("folder", "at_top")
-    }
-    images = f"resize = {say['resize']}\nchannels = {say['channels']}\n"
+@pytest.mark.parametrize("at_top", [True, False])
+@pytest.mark.parametrize("classes", [[], ["näme 服", 'a "quoted" \\ one', "#"]])
+def test_what_is_written_is_what_is_read(folder: Path, classes: list[str], at_top: bool) -> None:
+    images = 'resize = "center-crop"\nchannels = "bgr"\n'
     write(
         folder,
-        f"{BASE}classes = {say['classes']}\n{images if at_top else ''}[preprocess]\n"
-        f"scale = {scale!r}\nmean = {mean!r}\nstd = {std!r}\n{'' if at_top else images}",
+        f"{BASE}classes = {json.dumps(classes, ensure_ascii=False)}\n{images if at_top else ''}"
+        f"[preprocess]\nscale = 0.1\nmean = [-3.7, 12]\nstd = [1, 2]\n{'' if at_top else images}",
     )
     pair = load_pair(folder)
-    expected = Preprocess(scale, tuple(mean), tuple(std), resize, channels)  # type: ignore[arg-type]
+    expected = Preprocess(0.1, (-3.7, 12.0), (1.0, 2.0), "center-crop", "bgr")
     assert preprocess_of(pair) == expected
     assert pair.classes == tuple(classes)
 
@@ -203,10 +178,8 @@ def test_refuses_folders_that_hold_no_pair(folder: Path, refusal: Refusal) -> No
     assert "resize is 'fit'" in refusal(Settings, resize="fit")
 
 
-def test_the_fingerprint_follows_what_decides_the_answers(
-    folder: Path, tmp_path: Path, example: Path
-) -> None:
-    shutil.copytree(example, folder, dirs_exist_ok=True)
+def test_the_fingerprint_follows_what_decides_the_answers(folder: Path, tmp_path: Path) -> None:
+    shutil.copytree(EXAMPLE, folder, dirs_exist_ok=True)
     first = load_pair(folder).fingerprint()
     moved = folder.rename(tmp_path / "moved")
     assert load_pair(moved).fingerprint() == first
@@ -239,30 +212,188 @@ def test_a_fingerprint_of_files_that_are_gone(folder: Path, refusal: Refusal) ->
     assert "original.tflite" in refusal(pair.fingerprint)
 
 
-def test_the_shipped_pair_agrees_with_itself_on_its_seeds(example: Path) -> None:
-    pair = load_pair(example)
-    assert pair.original is not None
-    twin = open_tflite(pair.compressed)
-    inputs = ModelInputs(pair.interface, twin.signature.inputs, str(pair.compressed))
-    original = open_original(pair, inputs)
-    try:
-        seeds = inputs.load(pair.seeds)
-        ours, theirs = (labels_and_ties(model, pair, seeds) for model in (twin, original))
-    finally:
-        twin.close()
-        original.close()
-    deviating = (ours[0] != theirs[0]) & ~ours[1] & ~theirs[1]
-    assert deviating.mean() < 0.02
-    assert seeds.labels is not None
-    assert (theirs[0] == seeds.labels).mean() > 0.8
+SETTINGS: dict[str, Any] = {
+    "sample_rate": 8_000,
+    "samples": 8_000,
+    "front_end": {"name": "spectrum", "frame_length": 256, "frame_step": 128},
+}
+SPEECH = PairInput("sound", "audio", SETTINGS)
+STATE = Invocation(state={"state": "next"}, frames=61, shapes={"x": (1, 2)})
 
 
-def labels_and_ties(
-    model: HostModel, pair: Pair, seeds: Seeds
-) -> tuple[np.ndarray[tuple[int], np.dtype[np.int64]], np.ndarray[tuple[int], np.dtype[np.bool_]]]:
-    encoder = ImageEncoder(preprocess_of(pair), model.signature.input)
-    raw = model.submit(encoder.encode(seeds.inputs)).result()
-    outputs = detect_outputs(model.signature.output, model.operators, raw.outputs)
-    assert outputs == "probabilities"
-    decoded = ClassDecoder(model.signature.output, outputs).decode(raw)
-    return decoded.labels, decoded.tied
+@pytest.mark.parametrize(
+    "interface",
+    [
+        image_interface(Preprocess(layout="NCHW", rounding="truncate")).with_outputs("logits"),
+        PairInterface((PairInput("", "array"),)),
+        PairInterface((SPEECH,), invocation=STATE),
+        PairInterface((SPEECH, PairInput("speaker", "array", {"lowest": 0.0}, search=False))),
+    ],
+)
+def test_what_an_interface_says_of_itself_is_read_again(interface: PairInterface) -> None:
+    told = json.loads(json.dumps(interface.to_json()))
+    again = PairInterface.from_json(told)
+    assert json.loads(json.dumps(again.to_json())) == told
+    assert again.domain_name == interface.domain_name
+    assert again.invocation == interface.invocation
+
+
+def test_a_pair_of_images_is_described_as_it_always_was() -> None:
+    told = image_interface().to_json()
+    assert set(told) == {"outputs", "preprocess"}
+    assert None not in told["preprocess"].values()  # TOML has no null
+
+
+def test_settings_that_are_none_are_one_line(refusal: Refusal) -> None:
+    for settings, said in (
+        ({"smaple_rate": 1}, "unknown key smaple_rate (did you mean 'sample_rate'?)"),
+        ({"sample_rate": "x"}, "[inputs.sound]: sample_rate is 'x': expected `int`, got `str`"),
+        ({"sample_rate": 0}, "sample_rate has to be a number of Hz"),
+        ({"front_end": {"name": "log-mel"}}, "samples is missing"),
+        ({"front_end": "mfcc"}, "front_end is 'mfcc': expected `table`, got `str`"),
+        ({"samples": 1, "front_end": {"name": "mfc"}}, "did you mean 'mfcc'"),
+        (
+            {"samples": 1, "front_end": {**SETTINGS["front_end"], "frame_length": "256"}},
+            "frame_length is '256'",
+        ),
+    ):
+        assert said in refusal(PairInput, "sound", "audio", settings)
+    assert "unknown domain 'imge'" in refusal(PairInput, "x", "imge")
+    assert "unknown task 'clasification'" in refusal(PairInterface, task="clasification")
+    assert "unknown key thres" in refusal(PairInterface, task_settings={"thres": 1})
+
+
+# The device's own stages.
+
+SOUND = """
+[task]
+name = "threshold"
+threshold = 0.5
+
+[inputs.sound]
+domain = "audio"
+sample_rate = 8000
+samples = 8000
+
+[inputs.sound.front_end]
+name = "spectrum"
+frame_length = 200
+frame_step = 80
+"""
+IMAGES = """
+[preprocess]
+scale = 255.0
+mean = [0.5]
+std = [1.0]
+"""
+
+
+@pytest.fixture
+def written(tmp_path: Path) -> Written:
+    np.savez(tmp_path / "seeds.npz", images=np.zeros((1, 2, 2), np.uint8))
+    (tmp_path / "compressed.tflite").write_bytes(b"")
+    (tmp_path / "own.py").write_text("raise SystemExit")
+
+    def write(text: str) -> Path:
+        first = 'compressed = "compressed.tflite"\nseeds = "seeds.npz"\n'
+        (tmp_path / "pair.toml").write_text(first + text)
+        return tmp_path
+
+    return write
+
+
+def test_a_device_has_the_keys_that_it_says_and_else_those_of_the_pair(
+    written: Written,
+) -> None:
+    own = """
+    [device.task]
+    threshold = 0.55
+    [device.inputs.sound]
+    front_end.frame_length = 100
+    """
+    interface = load_pair(written(SOUND + own)).interface
+    device = interface.device
+    assert device is not None
+    assert interface.on_device is device
+    assert (interface.task_settings, device.task_settings) == (
+        {"threshold": 0.5},
+        {"threshold": 0.55},
+    )
+    (ours,), (theirs,) = interface.inputs, device.inputs
+    assert ours.settings["front_end"]["frame_length"] == 200
+    assert theirs.settings == {
+        "sample_rate": 8000,
+        "samples": 8000,
+        "front_end": {"name": "spectrum", "frame_length": 100, "frame_step": 80},
+    }
+    described = json.loads(json.dumps(interface.to_json()))
+    assert PairInterface.from_json(described) == interface
+
+
+def test_stages_of_the_device_count_in_the_fingerprint(written: Written) -> None:
+    own = (SOUND, *(f"{SOUND}[device.task]\nthreshold = {one}\n" for one in (0.55, 0.6)))
+    assert len({load_pair(written(text)).fingerprint() for text in own}) == 3
+
+
+def test_preprocessing_of_images_is_the_devices_own_too(written: Written) -> None:
+    """Options win over the file, and keep what it says of the device."""
+    interface = load_pair(written(IMAGES)).interface
+    assert interface.device is None
+    assert interface.on_device is interface
+    assert "device" not in interface.to_json()
+    folder = written(IMAGES + "[device.preprocess]\nmean = [0.0]\n")
+    for options, scale in ((Settings(), 255.0), (Settings(scale=1.0), 1.0)):
+        interface = load_pair(folder, options).interface
+        ours, theirs = (one.inputs[0].settings for one in (interface, interface.on_device))
+        assert (float(np.ravel(ours["mean"])[0]), ours["scale"]) == (0.5, scale)
+        assert (float(np.ravel(theirs["mean"])[0]), theirs["scale"]) == (0.0, scale)
+
+
+@pytest.mark.parametrize(
+    ("own", "said"),
+    [
+        ("[device.task]\nname = 'regression'\ntolerance = 1.0\n", "the task is 'threshold'"),
+        (
+            "[device.task]\nthreshhold = 0.5\n",
+            "with what [device] says: [task]: unknown key threshhold",
+        ),
+        ("[device.inputs.sound]\ndomain = 'array'\n", "domain is what all arms have in common"),
+        ("[device.inputs.sound]\nsearch = false\n", "search is what all arms have in common"),
+        ("[device.inputs.sound]\ntensor = 'x'\n", "tensor is what all arms have in common"),
+        ("[device.inputs.noise]\nsamples = 8000\n", "there is no input noise; inputs are sound"),
+        ("[device.inputs]\n", "expected a table [device.inputs.NAME]"),
+        ("[device]\nkernels = 'own'\n", "unknown key device.kernels"),
+        ("[device]\n", "device is {}; expected a table [device.task]"),
+        ("[device.preprocess]\nscale = 2.0\n", "scale is preprocessing of images"),
+    ],
+)
+def test_what_a_device_cannot_have_of_its_own_is_refused(
+    written: Written, refusal: Refusal, own: str, said: str
+) -> None:
+    line = refusal(load_pair, written(SOUND + own))
+    assert said in line
+    assert "pair.toml" in line
+
+
+def test_a_front_end_of_the_device_is_a_function_that_needs_trust(
+    written: Written, refusal: Refusal
+) -> None:
+    folder = written(SOUND + "[device.inputs.sound.front_end]\nname = 'own.py:features'\n")
+    named = f"{folder / 'own.py'}:features"
+    assert f"names the Python function {named}" in refusal(load_pair, folder)
+    pair = load_pair(folder, trust=True)
+    assert pair.interface.functions == (named,)
+    assert len(pair.function_hashes()) == 1
+    before = pair.fingerprint()
+    (folder / "own.py").write_text("# changed")
+    assert pair.fingerprint() != before
+
+
+def test_a_table_with_another_name_replaces_the_whole_table() -> None:
+    base = {"front_end": {"name": "mfcc", "bands": 40}, "samples": 8}
+    for own, merged in (
+        ({"bands": 20}, {"name": "mfcc", "bands": 20}),
+        ({"name": "own.py:f"}, {"name": "own.py:f"}),
+    ):
+        assert merged_tables(base, {"front_end": own}) == {"front_end": merged, "samples": 8}
+    assert base["front_end"] == {"name": "mfcc", "bands": 40}
