@@ -82,6 +82,15 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     items.sort(key=lambda item: places.get(item.path, len(places)))
 
 
+def pytest_sessionstart(session: pytest.Session) -> None:
+    """Have the devices that tests open in this process share their agents."""
+    if not hasattr(session.config, "workerinput") and session.config.getoption("numprocesses", 0):
+        return  # it runs no tests
+    from shared_agents import SHARED_AGENTS  # noqa: PLC0415 - what imports numpy
+
+    SHARED_AGENTS.share()
+
+
 @pytest.hookimpl(wrapper=True)
 def pytest_collection() -> Generator[None, object, object]:
     """Look for no garbage among what is imported: it stays, and a third of the time goes there."""
@@ -109,6 +118,15 @@ def old_litert_python() -> Path:
     if not python.exists():
         pytest.skip(f"{python} is absent: .ci/run makes it from constraints-old-litert.txt")
     return python
+
+
+@pytest.fixture
+def own_agents() -> Iterator[None]:
+    """Have each device start an agent of its own, and end it, as users' do."""
+    from shared_agents import SHARED_AGENTS  # noqa: PLC0415 - what imports numpy
+
+    with SHARED_AGENTS.paused():
+        yield
 
 
 @pytest.fixture

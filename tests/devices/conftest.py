@@ -48,6 +48,11 @@ class AgentProcess:
         self.process.stdout.close()
 
 
+@pytest.fixture(autouse=True)
+def _agents_are_not_shared(own_agents: None) -> None:
+    """What starts, loses and ends agents is what is tested here."""
+
+
 @pytest.fixture
 def start_agent(tmp_path: Path) -> Iterator[Callable[..., AgentProcess]]:
     with ExitStack() as stack:

@@ -1,0 +1,108 @@
+"""Agents of emulated devices that the tests of a worker use one after the other.
+
+To start an agent and its fork server takes a third of a second of processor time, several hundred
+times in a run of the tests. What starts here, in the process of the tests, goes on when its device
+is closed, for the next device of the same name, command and environment. A command in a process of
+its own starts and ends agents as always.
+"""
+
+from __future__ import annotations
+
+import atexit
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from edgeflare.devices.transports.child_agent import ChildAgent, ChildTransport
+from edgeflare.devices.transports.delegate import allow_delegate
+from edgeflare.devices.transports.emulated import EmulatedTransport
+from edgeflare.devices.transports.transport import Endpoint
+
+_MOST_IDLE = 3
+
+_Key = tuple[object, ...]
+"""All that agents of one device may differ in: its name, their command, their environment."""
+
+
+class SharedAgents:
+    """Starts, keeps and ends the agents that are shared.
+
+    Attributes:
+        idle: agents that nobody uses, the one that was used last at the end, and where they listen.
+
+    """
+
+    def __init__(self) -> None:
+        self.idle: list[tuple[_Key, ChildAgent, Endpoint]] = []
+        self._started: dict[ChildAgent, tuple[_Key, Endpoint]] = {}
+        self._open, self._close = EmulatedTransport.open, EmulatedTransport.close
+        self._paused = False
+
+    def share(self) -> None:
+        """Have emulated devices of this process share agents from here on."""
+        atexit.register(self.end)
+
+        def opened(transport: ChildTransport) -> Endpoint:
+            return self._opened(transport)
+
+        def closed(transport: ChildTransport) -> None:
+            self._closed(transport)
+
+        EmulatedTransport.open = opened  # type: ignore[assignment, method-assign]
+        EmulatedTransport.close = closed  # type: ignore[assignment, method-assign]
+
+    @contextmanager
+    def paused(self) -> Iterator[None]:
+        """End what nobody uses, and have each device start and end an agent of its own."""
+        self.end()
+        before, self._paused = self._paused, True
+        try:
+            yield
+        finally:
+            self._paused = before
+
+    def end(self) -> None:
+        """End what nobody uses."""
+        while self.idle:
+            self._end(self.idle.pop()[1])
+
+    def _opened(self, transport: ChildTransport) -> Endpoint:
+        if self._paused:
+            return self._open(transport)
+        key = _key(transport)
+        for place in reversed(range(len(self.idle))):
+            if self.idle[place][0] == key:
+                _, agent, endpoint = self.idle.pop(place)
+                if not agent.failure_reason():
+                    transport._agent, transport._failure_reason = agent, ""
+                    return endpoint
+                self._end(agent)
+        endpoint = self._open(transport)
+        assert transport._agent is not None
+        self._started[transport._agent] = key, endpoint
+        return endpoint
+
+    def _closed(self, transport: ChildTransport) -> None:
+        agent = transport._agent
+        if agent not in self._started or self._paused or agent.failure_reason():
+            self._started.pop(agent, None)  # type: ignore[arg-type]
+            self._close(transport)
+            return
+        transport._agent = None
+        self.idle.append((self._started[agent][0], agent, self._started[agent][1]))
+        if len(self.idle) > _MOST_IDLE:
+            self._end(self.idle.pop(0)[1])
+
+    def _end(self, agent: ChildAgent) -> None:
+        self._started.pop(agent, None)
+        agent.end()
+
+
+def _key(transport: ChildTransport) -> _Key:
+    profile = transport.profile
+    environment = {**os.environ, "PYTEST_CURRENT_TEST": ""}
+    command = (profile.python, *allow_delegate(profile))
+    return profile.name, command, frozenset(environment.items())
+
+
+SHARED_AGENTS = SharedAgents()
