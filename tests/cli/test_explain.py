@@ -311,7 +311,7 @@ def test_the_same_command_goes_on_with_what_is_left(complete: Path, call: Call) 
 def test_a_device_that_is_lost_leaves_what_was_explained(run: Path, tmp_path: Path) -> None:
     with slowly(run, tmp_path) as process:
         await_the_first(run)
-        for agent in _children(process.pid, "edgeflare_agent"):
+        for agent in _children(os.getpid(), "edgeflare_agent"):
             with suppress(ProcessLookupError):  # its fork server ends with it
                 os.kill(agent, signal.SIGKILL)
         _, err = process.communicate(timeout=DEADLINE_SECONDS)

@@ -2,7 +2,8 @@
 
 A connection brings arguments, folder, environment and the descriptors of stdin, stdout and stderr.
 Back go the process id of the command and, when it has ended, its exit code or minus the signal, as
-integers of 32 bits. The process ends with its own stdin.
+integers of 32 bits. A command is killed where its connection ends before it. The process ends with
+its own stdin.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ import io
 import json
 import os
 import select
+import signal
 import socket
 import sys
 from importlib import import_module
@@ -83,9 +85,13 @@ def _supervise(connection: socket.socket) -> None:
         asked = json.loads(words)
         _become(asked, descriptors)
         call(*asked["arguments"])
-    connection.sendall(NUMBER.pack(pid))
-    code = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
-    connection.sendall(NUMBER.pack(code))
+    with contextlib.suppress(OSError):
+        connection.sendall(NUMBER.pack(pid))
+        ended = os.pidfd_open(pid)
+        ready = select.select([ended, connection.fileno()], [], [])[0]
+        if ended not in ready:
+            os.kill(pid, signal.SIGKILL)  # as its program was, which sends nothing more
+        connection.sendall(NUMBER.pack(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])))
     os._exit(0)
 
 

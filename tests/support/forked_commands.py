@@ -2,7 +2,7 @@
 
 A start of `edgeflare` takes more than a second of CPU, nearly all of it for imports. The program
 here asks a process that has imported them for a fork, which has the arguments, folder, environment
-and descriptors of the program, and answers to its signals. Where PYTHONPATH has packages beside
+and descriptors of the program, and ends by its signals. Where PYTHONPATH has packages beside
 EdgeFlare, which the other process knows nothing of, it starts the command itself.
 """
 
@@ -23,7 +23,8 @@ if any(map(os.path.isdir, filter(None, beside))):
     os.execv({command!r}, sys.argv)
 server = socket.socket(socket.AF_UNIX)
 server.connect({path!r})
-asked = dict(arguments=sys.argv, folder=os.getcwd(), environment=dict(os.environ))
+words = [sys.argv[0], *sys.argv[{begin} :]]
+asked = dict(arguments=words, folder=os.getcwd(), environment=dict(os.environ))
 words = json.dumps(asked).encode()
 socket.send_fds(server, [len(words).to_bytes(4, "little")], [0, 1, 2])
 server.sendall(words)
@@ -58,12 +59,27 @@ def forked_edgeflare() -> Path:
     assert server.stdout.readline() == b"ready\n"
     program = Path(folder.name, "bin", "edgeflare")
     program.parent.mkdir()
-    command = str(Path(sys.executable).with_name("edgeflare"))
-    program.write_text(
-        _PROGRAM.format(python=sys.executable, command=command, path=str(socket)), encoding="utf-8"
-    )
-    program.chmod(0o755)
+    _write(program, socket, "edgeflare", 1)
+    _write(program.with_name("bound"), socket, "python", 4)
     return program
+
+
+def forked_bound_command() -> Path:
+    """Return a program to start units with in the place of Python: `bound -m MODULE PARENT ...`.
+
+    The module is `edgeflare.fleet.work.bound_command`. The command ends with this program in the
+    place of its parent.
+    """
+    return forked_edgeflare().with_name("bound")
+
+
+def _write(program: Path, socket: Path, started: str, begin: int) -> None:
+    command = Path(sys.executable).with_name(started)
+    text = _PROGRAM.format(
+        python=sys.executable, command=str(command), path=str(socket), begin=begin
+    )
+    program.write_text(text, encoding="utf-8")
+    program.chmod(0o755)
 
 
 def _end(server: subprocess.Popen[bytes], folder: tempfile.TemporaryDirectory[str]) -> None:
