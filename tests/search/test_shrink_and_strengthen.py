@@ -1,4 +1,4 @@
-"""Shrinking on linear models, where the least distance of any deviation is known."""
+"""Findings made nearer and stronger, on linear models whose borders are known."""
 
 from __future__ import annotations
 
@@ -14,11 +14,14 @@ from driving import SearchCase, linear_model
 from edgeflare.core.arm import Arm
 from edgeflare.core.bounds import Bounds
 from edgeflare.core.goal import Find, Goal
-from edgeflare.core.trigger import Trigger
+from edgeflare.core.input import Input
 from edgeflare.search.shrink import shrink
+from edgeflare.search.strengthen import strengthen
+from edgeflare.search.surrogates.surrogate import compared
 from refinement_loop import (
     SEEDS,
     WEIGHTS,
+    Refine,
     bench,
     contradicted,
     distance,
@@ -27,7 +30,8 @@ from refinement_loop import (
     refined,
 )
 
-GOALS = st.builds(Goal, st.sampled_from(list(Find)), st.just(False), st.just(0.0))
+BOTH = pytest.mark.parametrize("refine", [shrink, strengthen])
+KERNEL = Goal(Find.KERNEL)
 
 
 def to_border(of: SearchCase) -> float:
@@ -39,22 +43,41 @@ def to_border(of: SearchCase) -> float:
     return float(((scores[home] - scores[others]) / slopes).min())
 
 
+def strength(of: SearchCase, image: Input, goal: Goal = Goal()) -> float:  # noqa: B008
+    return goal.strength(everyone(of, image)) or 0.0
+
+
+def labels(of: SearchCase, goal: Goal, image: Input) -> list[int | None]:
+    return [answer.decision for answer in compared(goal, everyone(of, image))]
+
+
+def with_member(of: SearchCase) -> SearchCase:
+    """The same with a member of the ensemble that is like the device."""
+    return replace(of, members={"builtin": of.models[Arm.DEVICE]})
+
+
 @pytest.mark.slow
+@BOTH
 @settings(max_examples=15, deadline=None)
-@given(st.sampled_from(SEEDS), GOALS, st.integers(1, 300), st.booleans())
-def test_what_is_shrunk_is_a_finding_and_never_farther(
-    seed: np.ndarray, goal: Goal, budget: int, with_member: bool
+@given(st.sampled_from(SEEDS), st.sampled_from(list(Find)), st.integers(1, 300), st.booleans())
+def test_what_is_refined_stays_a_finding_and_is_never_farther_or_weaker(
+    refine: Refine, seed: np.ndarray, find: Find, budget: int, has_member: bool
 ) -> None:
-    of = replace(bench(seed), bounds=Bounds(200.0, 1500.0))
-    if with_member:
-        of = replace(of, members={"builtin": of.models[Arm.DEVICE]})
+    goal, of = Goal(find), replace(bench(seed), bounds=Bounds(200.0, 1500.0))
+    of = with_member(of) if has_member else of
 
-    one = refined(shrink, of, goal, budget)
+    one = refined(refine, of, goal, budget)
 
-    assert goal.met(everyone(of, one.after.input)) == "deviation"
-    assert distance(of, one.after.input) <= distance(of, one.before.input)
+    before, after = one.before.input, one.after.input
+    assert goal.met(everyone(of, after)) == "deviation"
     assert one.inputs <= budget
+    assert of.bounds.holds(after, of.seed)
     assert one.after.operators == one.before.operators
+    if refine is shrink:
+        assert distance(of, after) <= distance(of, before)
+    else:
+        assert labels(of, goal, after) == labels(of, goal, before)
+        assert strength(of, after, goal) >= strength(of, before, goal)
 
 
 @pytest.mark.slow
@@ -72,6 +95,18 @@ def test_it_comes_close_to_the_border_and_the_device_is_seldom_asked(find: Find)
     assert min(near) > 0.9  # nearer than the border nothing deviates, but for rounding
 
 
+@pytest.mark.slow
+def test_it_makes_deviations_twice_as_strong_and_asks_the_device_seldom() -> None:
+    weak, strong = [], []
+    for seed in SEEDS:
+        of = like_the_twin(bench(seed))
+        one = refined(strengthen, of, Goal(), 300)
+        weak.append(strength(of, one.before.input))
+        strong.append(strength(of, one.after.input))
+        assert one.device_queries < one.inputs / 5
+    assert min(strong) > 2 * median(weak)
+
+
 def test_more_budget_never_ends_farther() -> None:
     of = like_the_twin(bench())
     distances = [distance(of, refined(shrink, of, Goal(), n).after.input) for n in (10, 100, 800)]
@@ -81,44 +116,47 @@ def test_more_budget_never_ends_farther() -> None:
 
 def test_without_a_member_kernels_are_judged_by_the_device_alone() -> None:
     of = bench()
-    one = refined(shrink, of, Goal(Find.KERNEL), 200)
-    assert one.device_queries == one.inputs > 100
-    assert distance(of, one.after.input) < 0.9 * distance(of, one.before.input)
+    nearer, stronger = (refined(refine, of, KERNEL, 200) for refine in (shrink, strengthen))
+    for one in (nearer, stronger):
+        assert one.device_queries == one.inputs > 100
+    assert distance(of, nearer.after.input) < 0.9 * distance(of, nearer.before.input)
+    before, after = (strength(of, one.input, KERNEL) for one in (stronger.before, stronger.after))
+    assert after > before
 
 
 def test_a_member_like_the_device_stands_in_for_it() -> None:
-    of = bench()
-    of = replace(of, members={"builtin": of.models[Arm.DEVICE]})
-    one = refined(shrink, of, Goal(Find.KERNEL), 200)
+    of = with_member(bench())
+    one = refined(shrink, of, KERNEL, 200)
     assert one.device_queries < one.inputs / 5
     assert {query.kernels for query in one.queries} == {("builtin",), ()}
     assert distance(of, one.after.input) < 0.9 * distance(of, one.before.input)
 
 
-def test_what_the_device_contradicts_is_not_kept() -> None:
-    of = contradicted(bench())
-    one = refined(shrink, of, Goal(), 1000)
+@BOTH
+def test_what_the_device_contradicts_is_not_kept_and_it_is_asked_itself(refine: Refine) -> None:
+    one = refined(refine, contradicted(bench()), Goal(), 1000)
+
     assert np.array_equal(one.after.input, one.before.input)
-    assert 0 < one.device_queries < 20
+    if refine is shrink:
+        assert 0 < one.device_queries < 20
+    else:
+        arms = [query.arms for query in one.queries]
+        first = arms.index((Arm.ORIGINAL, Arm.DEVICE))
+        assert (Arm.ORIGINAL, Arm.TWIN) in arms[:first]
+        assert set(arms[first:]) == {(Arm.ORIGINAL, Arm.DEVICE)}
 
 
 def test_the_least_strength_is_kept() -> None:
     of = replace(like_the_twin(bench()), seed=SEEDS[1])
-    weak = Goal(min_strength=0.0)
-    strong = Goal(min_strength=0.002)
-    one = refined(shrink, of, strong, 400)
-    other = refined(shrink, of, weak, 400)
-    answers = everyone(of, one.after.input)
-    confidence = answers[Arm.ORIGINAL].strength_against(answers[Arm.DEVICE])
-    assert confidence is not None
-    assert confidence >= 0.002
+    one = refined(shrink, of, Goal(min_strength=0.002), 400)
+    assert strength(of, one.after.input) >= 0.002
     assert distance(of, one.after.input) < distance(of, one.before.input)
-    assert distance(of, other.after.input) < distance(of, other.before.input)
 
 
-def test_the_same_generator_shrinks_alike() -> None:
+@BOTH
+def test_the_same_generator_refines_alike(refine: Refine) -> None:
     def images(rng_seed: int) -> list[bytes]:
-        one = refined(shrink, bench(), Goal(), 150, rng_seed)
+        one = refined(refine, bench(), Goal(), 120, rng_seed)
         return [query.input.tobytes() for query in one.queries]
 
     assert images(1) == images(1)
@@ -134,7 +172,7 @@ def test_pixels_that_do_nothing_are_those_of_the_seed() -> None:
     half = linear_model(bent, 0.01)
     of = SearchCase(SEEDS[2], {Arm.ORIGINAL: linear_model(seen), Arm.TWIN: half, Arm.DEVICE: half})
 
-    one: Trigger = refined(shrink, of, Goal(), 1500).after
+    one = refined(shrink, of, Goal(), 1500).after
 
     assert np.array_equal(one.input[:, 6:], of.seed[:, 6:])
     assert not np.array_equal(one.input[:, :6], of.seed[:, :6])
