@@ -16,7 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.console import Console
 
-from documents import Document, as_json
+from documents import REPLAY, Document, as_json
 from edgeflare.core.arm import Arm
 from edgeflare.domains.image import image_fingerprint
 from edgeflare.domains.image.image_domain import ImageDomain
@@ -27,11 +27,10 @@ from edgeflare.report.run_terminal import print_run
 from edgeflare.run.derive_document import derive_document
 from edgeflare.run.duplicates import count_duplicates
 from edgeflare.run.journal import Journal
-from edgeflare.run.load_document import load_document
 from edgeflare.run.run_directory import RunDirectory
 from edgeflare.run.run_document import from_json
 from edgeflare_operators.operator_registry import Image
-from laboratory import CLASSES, SIDE, Laboratory, linear, untimed
+from laboratory import CLASSES, SIDE, Laboratory, linear
 
 pytestmark = pytest.mark.slow
 
@@ -110,19 +109,10 @@ def test_each_is_compared_with_every_other_however_many_at_once(
         assert count(some)["near"] == len({place for pair in pairs for place in pair})
 
 
-def test_images_of_other_shapes_are_not_equal() -> None:
-    wide = np.arange(32, dtype=np.uint8).reshape(4, 8, 1)
-    assert count([wide, wide.reshape(8, 4, 1)])["exact"] == 0
-
-
 @pytest.fixture(scope="module")
 def seeds() -> Image:
     with np.load(EXAMPLE / "seeds.npz") as file:
         return np.asarray(file["images"][:200])
-
-
-def test_different_seeds_are_not_near(seeds: Image) -> None:
-    assert count(list(seeds))["near"] == 0
 
 
 NOISE = np.random.default_rng(0).integers(-1, 2, (200, 28, 28, 1))
@@ -134,6 +124,7 @@ SCRATCH = 3 * np.eye(28, dtype=int)[:, :, np.newaxis]
 )
 def test_a_seed_that_hardly_changed_is_near(seeds: Image, change: Any) -> None:
     variants = changed(seeds, change)
+    assert count(list(seeds))["near"] == 0
     assert not any((a == b).all() for a, b in zip(seeds, variants, strict=True))
     assert count([*seeds, *variants]) == {
         "triggers": 400, "distinct": 400, "exact": 0, "near": 400,
@@ -163,6 +154,8 @@ def test_colours_are_told_apart_where_gray_is_the_same() -> None:
 @pytest.mark.parametrize("channels", [1, 3, 4])
 @pytest.mark.parametrize(("height", "width"), [(1, 1), (6, 6), (224, 100)])
 def test_images_of_any_size_can_be_compared(height: int, width: int, channels: int) -> None:
+    wide = np.arange(32, dtype=np.uint8).reshape(4, 8, 1)
+    assert count([wide, wide.reshape(8, 4, 1)])["exact"] == 0
     image = np.random.default_rng(0).integers(1, 255, (height, width, channels), dtype=np.uint8)
     assert count([image, image.copy(), changed(image, 1)]) == {
         "triggers": 3, "distinct": 2, "exact": 2, "near": 3,
@@ -218,21 +211,6 @@ def test_seeds_that_are_the_same_are_told(tmp_path: Path) -> None:
     assert document["totals"]["duplicates"]["distinct_seeds"] == len(different)
 
 
-def test_a_run_that_was_stopped_and_gone_on_with_tells_the_same(tmp_path: Path) -> None:
-    seeds = np.random.default_rng(3).integers(0, 256, (16, SIDE, SIDE, 1), dtype=np.uint8)
-    lab = laboratory(tmp_path, seeds)
-    whole = lab.run("whole")
-    part = lab.run("run", chains=2, stop_after=10)
-    assert part["stopped_by"]
-    assert part["totals"]["duplicates"]["triggers"] < whole["totals"]["duplicates"]["triggers"]
-    resumed = lab.run("run", resume=True)
-    assert untimed(resumed) == untimed(whole)
-    RunDirectory(tmp_path / "run").document.unlink()  # as of a run that was killed
-    derived = as_json(load_document(RunDirectory(tmp_path / "run")))
-    assert derived["totals"]["duplicates"] == whole["totals"]["duplicates"]
-
-
-COUNTS = {"triggers": 500, "distinct": 498, "exact": 3, "near": 7, "distinct_seeds": 499}
 LINE = "3 exact, 7 with near ones; 498 distinct, of 499 seeds"
 
 
@@ -244,41 +222,25 @@ def shown(document: Document, folder: Path) -> dict[str, str]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("edgeflare.report.html.page.charts_of", lambda _: ())
         page = render_page(from_json(document), RunDirectory(folder), {})
-    pages = {
-        "terminal": capture.get(),
-        "summary": summary(from_json(document)),
-        "page": page,
-    }
+    pages = {"terminal": capture.get(), "summary": summary(from_json(document)), "page": page}
     return {name: " ".join(text.split()) for name, text in pages.items()}
 
 
-def test_reports_tell_it(run: Any) -> None:
+@pytest.mark.parametrize("replayed", [False, True])
+def test_reports_tell_it_where_something_was_counted(run: Any, replayed: bool) -> None:
     document = deepcopy(run.document)
-    document["totals"]["duplicates"] = COUNTS
+    counts = {"triggers": 500, "distinct": 498, "exact": 3, "near": 7, "distinct_seeds": 499}
+    document["totals"]["duplicates"] = counts
     document["devices"][0]["provenance"] |= {"delegated_nodes": 3, "total_nodes": 11}
+    if replayed:
+        document |= {"replay": REPLAY, "pair": {"name": "a", "compressed": "c"}}
     texts = shown(document, run.folder)
     assert f"duplicates {LINE}" in texts["terminal"]
     assert f"| duplicates | {LINE} |" in texts["summary"]
-    assert "<dd>498</dd>" in texts["page"]
-    assert "duplicates: 3 exact, 7 with near ones" in texts["page"]
-    replay: Document = {
-        "of": {"run": "a", "devices": ["b"], "compressed": "c"}, "baseline": None,
-        "mended": [], "deviating_seeds": [], "new": [], "changed_kind": [],
-    }  # fmt: skip
-    document |= {"replay": replay, "pair": {"name": "a", "compressed": "c"}}
-    texts = shown(document, run.folder)
-    assert f"duplicates {LINE}" in texts["terminal"]
-    assert f"| duplicates | {LINE} |" in texts["summary"]
-
-
-@pytest.mark.parametrize("old", [True, False], ids=["from before", "nothing found"])
-def test_where_nothing_was_counted_nothing_is_said(run: Any, tmp_path: Path, old: bool) -> None:
-    document = deepcopy(run.document)
-    document["devices"][0]["provenance"] |= {"delegated_nodes": 3, "total_nodes": 11}
-    if old:
-        del document["totals"]["duplicates"]
-    else:
-        document["totals"]["duplicates"] = dict.fromkeys(COUNTS, 0)
+    if not replayed:
+        assert "<dd>498</dd>" in texts["page"]
+        assert "duplicates: 3 exact, 7 with near ones" in texts["page"]
+    document["totals"]["duplicates"] = dict.fromkeys(counts, 0)
     assert duplicate_lines(from_json(document).totals) == []
-    for text in shown(document, run.folder).values():
-        assert "near ones" not in text
+    del document["totals"]["duplicates"]  # as of older runs
+    assert not any("near ones" in text for text in shown(document, run.folder).values())

@@ -1,20 +1,26 @@
+"""What a run's journal keeps, of a search and of a survey, and what it refuses to read."""
+
 from __future__ import annotations
 
+import json
 import os
 import sqlite3
 import struct
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import closing
 from dataclasses import replace
 from math import inf
 from pathlib import Path
+from typing import Any
 
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from edgeflare.errors import UserError
 from edgeflare.record.folder_lock import lock_folder
+from edgeflare.run.coverage_figures import noted_coverage
 from edgeflare.run.journal import Journal
 from edgeflare.run.journal_rows import (
     AnswerRow,
@@ -24,8 +30,11 @@ from edgeflare.run.journal_rows import (
     TriggerRow,
     white_box_spent,
 )
+from edgeflare.run.screening_rows import screening_sha256
+from edgeflare.run.survey_rows import DeviceRow, HostRow
 
 blobs = st.none() | st.binary(min_size=1, max_size=12)
+
 answers = st.builds(
     AnswerRow,
     role=st.sampled_from(["seed", "step", "verify"]),
@@ -56,20 +65,6 @@ def test_what_is_written_is_read_in_order(
         )
         assert [row for part in read.values() for row in part] == expected
     journal.close()
-
-
-def test_a_transaction_that_fails_leaves_nothing(tmp_path: Path) -> None:
-    journal = Journal.create(tmp_path / "run.db", {})
-    row = AnswerRow("step", 1, 1, 0, b"a", None, None, None, {}, 0.0)
-
-    def fail() -> None:
-        with journal.transaction():
-            journal.write_answers([row])
-            raise RuntimeError
-
-    with pytest.raises(RuntimeError):
-        fail()
-    assert journal.steps("step", 1) == []
 
 
 def test_the_end_of_a_chain_replaces_its_steps(tmp_path: Path) -> None:
@@ -144,12 +139,6 @@ def test_a_folder_without_a_journal_is_no_run(tmp_path: Path) -> None:
         Journal.open(tmp_path / "run.db")
 
 
-def test_a_file_that_is_no_database_is_refused(tmp_path: Path) -> None:
-    (tmp_path / "run.db").write_text("hello, this is text and nothing else" * 50)
-    with pytest.raises(UserError, match=r"run\.db is damaged \(file is not a database\)"):
-        Journal.open(tmp_path / "run.db")
-
-
 def test_another_version_of_the_journal_is_refused(tmp_path: Path) -> None:
     sqlite3.connect(tmp_path / "run.db").execute("PRAGMA user_version = 99").connection.close()
     (tmp_path / "run.db").touch()
@@ -186,7 +175,6 @@ def rollback_journal(of: Path, above: Path) -> bytes:
     [
         "DROP TABLE about; CREATE VIEW about AS WITH RECURSIVE n(i) AS "
         "(SELECT 1 UNION ALL SELECT i FROM n) SELECT i AS key, i AS value FROM n",
-        "CREATE VIEW other AS SELECT 1",
         "CREATE TRIGGER other AFTER INSERT ON about BEGIN DELETE FROM chains; END",
     ],
 )
@@ -311,3 +299,122 @@ def test_a_journal_that_cannot_be_begun_leaves_its_folder_to_others(tmp_path: Pa
     with pytest.raises(TypeError):
         Journal.create(tmp_path / "a.db", {"seeds": object()})
     os.close(lock_folder(tmp_path))
+
+
+_numbers = st.floats(allow_nan=False, width=32)
+_whole = st.integers(-1, 2**31)
+_items = st.integers(0, 2**31)
+_seconds = st.floats(0, allow_infinity=False, width=32)
+_distances = st.none() | _numbers
+
+hosts = st.builds(
+    HostRow, item=_items, input_crc32=_whole, margin=_numbers, seconds=_seconds,
+    original_decision=_whole, twin_decision=_whole, twin_distance=_distances,
+    original_truth_distance=_distances, twin_truth_distance=_distances,
+)  # fmt: skip
+
+devices = st.builds(
+    DeviceRow, item=_items, kind=st.none() | st.sampled_from(["deviation", "crash"]),
+    strength=_distances, device_decision=_whole, device_distance=_distances, seconds=_seconds,
+    device_truth_distance=_distances,
+)  # fmt: skip
+
+
+@given(
+    st.lists(hosts, unique_by=lambda row: row.item, max_size=5),
+    st.lists(devices, unique_by=lambda row: row.item, max_size=5),
+)
+def test_rows_of_a_survey_are_read_as_they_were_written(
+    tmp_path_factory: pytest.TempPathFactory, host: list[HostRow], device: list[DeviceRow]
+) -> None:
+    folder = tmp_path_factory.mktemp("rows")
+    journal = Journal.create(folder / "run.db", {})
+    with journal.transaction():
+        journal.survey.write_host(host)
+        journal.survey.write_device(device)
+    journal.close()
+    again = Journal.open(folder / "run.db")
+    assert again.survey.host() == sorted(host, key=lambda row: row.item)
+    assert again.survey.device() == sorted(device, key=lambda row: row.item)
+    assert again.survey.host_items() == {row.item for row in host}
+    assert again.survey.device_items() == {row.item for row in device}
+    assert again.survey.checksums() == {row.item: row.input_crc32 for row in host}
+    assert (again.survey.host_count(), again.survey.device_count()) == (len(host), len(device))
+    again.close()
+    again = Journal.reopen(folder / "run.db")
+    again.survey.drop_device([*(row.item for row in device[:2]), 2**31 + 1])
+    assert again.survey.device_items() == {row.item for row in device[2:]}
+    again.close()
+
+
+def test_a_journal_without_a_survey_has_no_rows(tmp_path: Path) -> None:
+    with closing(Journal.create(tmp_path / "run.db", {})) as journal:
+        assert not journal.survey.host()
+        assert not journal.survey.device_items()
+        assert journal.survey.host_count() == journal.survey.device_count() == 0
+
+
+ROW = AnswerRow(
+    role="seed", seed_id=0, n=0, image_crc32=7, original=b"one", twin=b"two", device=b"three",
+    members=None, failures={}, seconds=0.5,
+)  # fmt: skip
+
+
+def screened(count: int = 3) -> dict[int, AnswerRow]:
+    return {seed_id: replace(ROW, seed_id=seed_id) for seed_id in range(count)}
+
+
+@given(order=st.permutations(range(5)), seconds=st.floats(0, 1e6))
+def test_neither_order_nor_time_changes_what_identifies_a_screening(
+    order: list[int], seconds: float
+) -> None:
+    rows = screened(5)
+    other = {seed_id: replace(rows[seed_id], seconds=seconds) for seed_id in order}
+    assert screening_sha256(other) == screening_sha256(rows)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"image_crc32": 8},
+        {"original": b"onf"},
+        {"twin": None},
+        {"twin": b""},
+        {"device": b"thref"},
+        {"members": b"four"},
+        {"failures": {"device": "timeout"}},
+        # The same bytes, shared out otherwise.
+        {"original": b"onet", "twin": b"wo"},
+        {"original": b"onetwo", "twin": b""},
+    ],
+)
+def test_any_other_answer_changes_it(change: dict[str, Any]) -> None:
+    rows = screened()
+    assert screening_sha256({**rows, 1: replace(rows[1], **change)}) != screening_sha256(rows)
+
+
+def test_answers_to_more_or_fewer_or_other_seeds_change_it() -> None:
+    rows = screened(2)
+    swapped = {0: rows[0], 2: replace(rows[1], seed_id=2)}
+    told = [*map(screened, range(4)), swapped]
+    assert len(set(map(screening_sha256, told))) == 5
+
+
+def test_coverage_is_read_as_it_was_noted_or_refused(refusal: Callable[..., str]) -> None:
+    arm = {
+        "arm": "twin",
+        "neurons": 4,
+        "seeds": [0.5],
+        "with_findings": [0.75],
+        "with_others": None,
+    }
+    noted = {
+        "thresholds": [0.5], "seeds": 2, "findings": 2, "others": 0, "device_queries": 4,
+        "arms": [arm], "notes": ["the pair has 0 other seeds, fewer than the 2 findings"],
+    }  # fmt: skip
+    assert json.loads(msgspec.json.encode(noted_coverage({"coverage": noted}))) == noted
+    for about in ({}, {"coverage": None}):  # of older runs, and of those that were stopped
+        assert noted_coverage(about) is None
+    damages: list[object] = [[], {}, {**noted, "arms": 1}]
+    for damaged in damages:
+        assert "run.db is damaged" in refusal(noted_coverage, {"coverage": damaged})

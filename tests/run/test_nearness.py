@@ -5,7 +5,7 @@ from math import inf
 import cv2
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from documents import finding, run_document
@@ -48,10 +48,7 @@ def test_the_psnr_is_that_of_opencv(rng_seed: int, channels: int) -> None:
     seed, image = rng.integers(0, 256, (2, 7, 5, channels), dtype=np.uint8)
     l2 = float(np.linalg.norm(image.astype(float) - seed))
     assert psnr(l2, seed.size) == pytest.approx(cv2.PSNR(seed, image), abs=1e-6)
-
-
-def test_no_change_is_infinitely_near() -> None:
-    assert psnr(0.0, 100) == inf
+    assert psnr(0.0, seed.size) == inf
 
 
 @given(DISTANCES, st.integers(0, 20))
@@ -73,22 +70,20 @@ def test_shares_are_of_all_seeds_and_grow_with_the_distance(rms: list[float], un
 
 
 @pytest.mark.slow
+@settings(max_examples=10)
 @given(DISTANCES, st.integers(0, 20))
 def test_the_area_is_that_under_the_curve(rms: list[float], unfound: int) -> None:
     seeds = len(rms) + unfound
     known = [psnr(10.0 * one, 100) for one in rms]
-    grid = np.linspace(*PSNR.curve, 20_001)
+    grid = np.linspace(*PSNR.curve, 5_001)
     shares = [sum(one >= level for one in known) / max(1, seeds) for level in grid]
-    assert area(known, seeds) == pytest.approx(float(np.mean(shares)), abs=1e-3)
+    assert area(known, seeds) == pytest.approx(float(np.mean(shares)), abs=4e-3)
 
 
-def test_seeds_that_deviate_themselves_lie_at_no_distance() -> None:
+def test_seeds_that_deviate_themselves_lie_at_no_distance_and_those_without_never_rise() -> None:
     near = nearness_of([entry(0.0), entry(0.0)], 4)
     assert {one.share for one in near.db} == {one.share for one in near.linf} == {0.5}
     assert near.area == 0.5
-
-
-def test_seeds_without_a_finding_never_rise() -> None:
     assert nearness_of([], 4).area == 0.0
     assert db_steps(document([], 4)) == ([], [])
 

@@ -43,9 +43,7 @@ def test_a_seed_that_deviated_in_the_survey_does_not_deviate_only_now() -> None:
     told = {**noted(["seed-1"]), "deviated": [1]}
     part = replay_outcome(told, KINDS, [], [entry(1, "a"), entry(2, "b")], [1, 2])
     assert (part.deviating_seeds, part.new) == ((2,), (2,))
-
-
-def test_without_a_baseline_each_seed_that_deviates_counts() -> None:
+    # Without a baseline each seed that deviates counts.
     part = replay_outcome({**noted(None), "deviated": [1]}, KINDS, [], [entry(1, "a")], [1])
     assert (part.deviating_seeds, part.new) == ((), (1,))
     assert regressed(run_document(replay=part))

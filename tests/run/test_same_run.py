@@ -1,51 +1,212 @@
-"""What makes a run another run, which may not be gone on with."""
+"""What a run was asked and where it ran: kept, compared with another run, and held to on resume."""
 
 from __future__ import annotations
 
+import json
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
 import pytest
 
-from edgeflare.core.goal import Goal
+from edgeflare.core.bounds import Bounds
+from edgeflare.core.domain import Domain
+from edgeflare.core.goal import Find, Goal
+from edgeflare.core.input_space import EIGHT_BIT
+from edgeflare.domains.array.array_domain import ArrayDomain
+from edgeflare.domains.audio.audio_domain import AudioDomain
+from edgeflare.domains.image.image_domain import ImageDomain
 from edgeflare.errors import UserError
 from edgeflare.run.plan import Plan
+from edgeflare.run.run_differences import RunDifference, differences, plan_options
 from edgeflare.run.run_header import RunHeader
 from edgeflare.run.same_run import OtherHostError, require_same
+from edgeflare.run.seed_ids import SeedIds
+from edgeflare.search.operator_pool import pool_names
 
-PROVENANCE: dict[str, Any] = {
-    "machine": "aarch64",
-    "soc": "",
-    "cpu_features": ["asimd", "fp"],
-    "runtime": "ai-edge-litert",
-    "runtime_version": "2.1.0",
-    "kernels": "xnnpack",
-    "threads": 1,
-    "delegate": "libvendor.so",
+PLAN = Plan("boundary", Goal(), ("board",))
+DEVICE: dict[str, Any] = {
+    "machine": "aarch64", "soc": "", "cpu_features": ["asimd", "fp"], "runtime": "ai-edge-litert",
+    "runtime_version": "2.1.0", "kernels": "xnnpack", "threads": 1, "delegate": "libvendor.so",
     "delegated_nodes": 11,
-}
+}  # fmt: skip
+HOST: dict[str, Any] = {
+    "machine": "x86_64", "cpu_features": ["avx", "avx2"], "runtime": "ai-edge-litert",
+    "runtime_version": "2.1.0", "original_runtime": None,
+    "libraries": {"numpy": "2.2.0", "opencv": "4.11.0"}, "cores": 2,
+}  # fmt: skip
+RUN = RunHeader(
+    version="test",
+    pair={"name": "pair", "fingerprint": "0"},
+    plan=PLAN,
+    devices=({"name": "board", "provenance": DEVICE},),
+    arms={},
+    classes=(),
+    labels=None,
+    host=HOST,
+    all_seeds=SeedIds.first(10),
+)
 
 
-def about(provenance: dict[str, Any]) -> RunHeader:
-    return RunHeader(
-        version="test",
-        pair={"name": "pair", "fingerprint": "0"},
-        plan=Plan("boundary", Goal(), ("board",)),
-        devices=({"name": "board", "provenance": provenance},),
-        arms={},
-        classes=(),
-        labels=None,
+def with_plan(**fields: Any) -> RunHeader:
+    return replace(RUN, plan=replace(PLAN, **fields))
+
+
+def on_device(**fields: Any) -> RunHeader:
+    return replace(RUN, devices=({"name": "board", "provenance": {**DEVICE, **fields}},))
+
+
+def on_host(**fields: Any) -> RunHeader:
+    return replace(RUN, host={**HOST, **fields})
+
+
+def again(plan: Plan) -> Plan:
+    """The plan as it is read from what is written."""
+    return Plan.from_json(json.loads(json.dumps(plan.to_json())))
+
+
+def test_a_plan_keeps_the_operators_of_its_search_and_an_older_one_has_the_built_in() -> None:
+    plan = replace(PLAN, operators=("invert", "pixel-change"))
+    assert again(plan) == plan
+    told = PLAN.to_json()
+    del told["operators"]
+    assert Plan.from_json(told).operators == (
+        *("average-blur", "gaussian-blur", "gaussian-noise", "median-blur"),
+        *("multiplicative-noise", "pixel-change", "salt-and-pepper"),
     )
+    assert Plan.from_json(told).operators == pool_names("image")  # as long as it is these
+
+
+@pytest.mark.parametrize(
+    ("domain", "linf", "rms", "within"),
+    [
+        (ImageDomain(), 250.0, 90.0, 30.0),
+        (AudioDomain(), AudioDomain().default_linf, AudioDomain().default_rms, 20.0),
+        (ArrayDomain(lowest=0.0, highest=1.0), None, ArrayDomain.default_rms, 30.0),
+        (ArrayDomain(), None, ArrayDomain.default_rms, 20.0),
+    ],
+)
+def test_each_domain_has_its_own_defaults(
+    domain: Domain, linf: float | None, rms: float, within: float
+) -> None:
+    assert (PLAN.max_linf, PLAN.max_l2) == ("default", "default")
+    plan = replace(PLAN, within="default").settled(("xnnpack",), 784, ("gain",), domain)
+    assert (plan.max_linf, plan.within) == (domain.default_linf if linf is None else linf, within)
+    assert plan.max_l2 == rms * 28
+    assert plan.bounds(domain.space) == Bounds(domain.default_linf, rms * 28, domain.space)
+    assert again(plan) == plan
+
+
+def test_what_was_asked_is_no_default_and_a_domain_may_have_no_bounds() -> None:
+    asked = replace(PLAN, max_linf=7.0, max_l2=None, within=None)
+    plan = asked.settled(("xnnpack",), 784, ("gain",), AudioDomain())
+    assert (plan.max_linf, plan.max_l2, plan.within) == (7.0, None, None)
+
+    class Unbounded(ArrayDomain):
+        default_linf = None
+        default_rms = None
+
+    plan = PLAN.settled(("xnnpack",), 784, ("gain",), Unbounded())
+    assert (plan.max_linf, plan.max_l2) == (None, None)
+    with pytest.raises(ValueError, match="not settled"):
+        PLAN.bounds(EIGHT_BIT)
+
+
+@pytest.mark.parametrize("within", [-1.0, float("nan"), "near"])
+def test_a_nearness_that_is_none_is_refused(within: float) -> None:
+    with pytest.raises(UserError, match=r"within=.*expected a PSNR in dB.*--within"):
+        replace(PLAN, within=within)
+
+
+def test_a_header_is_read_as_it_was_written_and_older_journals_know_less() -> None:
+    some = with_plan(seed_ids=SeedIds.read("2:4,7"), parameters={"max_steps": 20})
+    for run in (RUN, some):
+        assert RunHeader.from_json(run.to_json()) == run
+    assert (str(RUN.seed_ids), some.to_json()["plan"]["seed_ids"]) == ("0:10", "2:4,7")
+    told = RUN.to_json()
+    assert not {"seed_ids", "parameters"} & told["plan"].keys()
+    del told["host"]
+    assert RunHeader.from_json(told).host == {}
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [
+        ("pair", {"name": 1}),
+        ("plan", {"strategy": "random"}),
+        ("devices", [{"name": "phone"}]),
+        ("devices", [{"name": "phone", "provenance": {"kernels": []}}]),
+        ("classes", [1]),
+        ("labels", ["one"]),
+        ("names", "one"),
+        ("arms", []),
+        ("host", {"machine": 1}),
+        ("version", None),
+    ],
+)
+def test_what_no_run_says_of_itself_is_damage(
+    key: str, value: object, refusal: Callable[..., str]
+) -> None:
+    assert "is damaged" in refusal(RunHeader.from_json, {**RUN.to_json(), key: value})
+
+
+PLANS: list[tuple[dict[str, Any], tuple[str, str, str]]] = [
+    ({"strategy": "random"}, ("--strategy", "boundary", "random")),
+    ({"rng_seed": 3}, ("--rng-seed", "0", "3")),
+    ({"goal": Goal(Find.KERNEL)}, ("--find", "any", "kernel")),
+    ({"goal": Goal(ties=True)}, ("--ties", "exclude", "include")),
+    ({"max_queries": 7}, ("--max-queries", str(PLAN.max_queries), "7")),
+    ({"limit": 5}, ("--limit", "none", "5")),
+    ({"first": 5}, ("--first", "none", "5")),
+    ({"shrink": 7}, ("--shrink", str(PLAN.shrink), "7")),
+    ({"strengthen": 7}, ("--strengthen", str(PLAN.strengthen), "7")),
+    ({"ensemble": ("xnnpack", "builtin")}, ("--ensemble", "", "xnnpack,builtin")),
+    ({"operators": ("blur",)}, ("--operators", "built-in", "blur")),
+    ({"coverage": (0.25, 0.5)}, ("--coverage", "none", "0.25,0.5")),
+    ({"parameters": {"b": 2, "a": 1}}, ("--set", "none", "a=1 --set b=2")),
+    ({"seed_ids": SeedIds.read("0:3,7")}, ("--seed-ids", "none", "0:3,7")),
+]
+
+
+@pytest.mark.parametrize(("fields", "said"), PLANS)
+def test_what_was_asked_is_named_as_the_option_that_sets_it(
+    fields: dict[str, Any], said: tuple[str, str, str]
+) -> None:
+    name, one, other = said
+    assert list(differences(RUN, RUN)) == []
+    assert list(differences(RUN, with_plan(**fields))) == [
+        RunDifference("option", name, one, other)
+    ]
+    with pytest.raises(UserError, match=f"begun with {name} {other}, not {one}: repeat"):
+        require_same(with_plan(**fields), RUN, "runs/one")
+
+
+def test_options_that_may_differ_are_ignored_and_a_long_value_is_cut() -> None:
+    other = with_plan(seed_ids=SeedIds.of(range(0, 2000, 2)), rng_seed=1)
+    (left,) = differences(RUN, other, ignored=("seed_ids",))
+    assert left.name == "--rng-seed"
+    assert list(differences(RUN, other, plan_options(PLAN.to_json()).keys())) == []
+    (left,) = differences(RUN, other, ignored=("rng_seed",))
+    assert left.other == f"{str(other.plan.seed_ids)[:60]}…"
+
+
+def test_what_differs_comes_in_the_order_pair_option_device_host() -> None:
+    other = replace(
+        with_plan(rng_seed=1),
+        pair={"name": "another", "fingerprint": "1", "folded_shapes": {"sha256": "2"}},
+        devices=on_device(kernels="builtin").devices,
+        host={**HOST, "machine": "aarch64"},
+    )
+    assert [found.of for found in differences(RUN, other)] == [
+        *("pair", "folding", "option", "device", "host"),
+    ]
 
 
 @pytest.mark.parametrize("began", ["survey", "replay", "boundary"])
 @pytest.mark.parametrize("goes_on", ["survey", "replay", "boundary"])
 def test_a_run_of_another_command_is_told_as_such(began: str, goes_on: str) -> None:
-    run = about(PROVENANCE)
     one, other = (
-        replace(
-            run, plan=replace(run.plan, strategy=strategy, goal=Goal(ties=strategy == "survey"))
-        )
+        with_plan(strategy=strategy, goal=Goal(ties=strategy == "survey"))
         for strategy in (began, goes_on)
     )
     if began == goes_on:
@@ -57,111 +218,67 @@ def test_a_run_of_another_command_is_told_as_such(began: str, goes_on: str) -> N
 
 
 @pytest.mark.parametrize(
-    ("key", "value"),
+    ("changed", "said"),
     [
-        ("kernels", "builtin"),
-        ("delegate", None),
-        ("delegate", "libother.so"),
-        ("delegated_nodes", 0),
-    ],
-)
-def test_a_device_that_would_answer_otherwise_is_another_run(key: str, value: object) -> None:
-    run = about(PROVENANCE)
-    require_same(run, about(dict(PROVENANCE)), "runs/one")
-    now = about({**PROVENANCE, key: value})
-    with pytest.raises(UserError, match=f"runs/one was begun on a device with {key} .* {value}: "):
-        require_same(run, now, "runs/one")
-
-
-@pytest.mark.parametrize(
-    ("features", "said"),
-    [
-        (["asimd", "asimddp", "fp"], "no others there and asimddp on the one of now"),
-        (["fp", "sve"], "asimd there and sve on the one of now"),
-    ],
-)
-def test_a_device_whose_processor_has_other_features_is_another_run(
-    features: list[str], said: str
-) -> None:
-    """Servers of one architecture need not tell what they are otherwise."""
-    run, now = about(PROVENANCE), about({**PROVENANCE, "cpu_features": features})
-    words = f"runs/one was begun on a device with other cpu_features, {said}: start a new run"
-    with pytest.raises(UserError, match=words):
-        require_same(run, now, "runs/one")
-    older = about({key: value for key, value in PROVENANCE.items() if key != "cpu_features"})
-    require_same(older, now, "runs/one")
-
-
-HOST: dict[str, Any] = {
-    "machine": "x86_64",
-    "cpu_features": ["avx", "avx2"],
-    "runtime": "ai-edge-litert",
-    "runtime_version": "2.1.0",
-    "original_runtime": None,
-    "libraries": {"numpy": "2.2.0", "opencv": "4.11.0"},
-    "cores": 2,
-}
-
-
-@pytest.mark.parametrize(
-    ("key", "value", "said"),
-    [
-        ("runtime_version", "2.3.0", "with runtime_version 2.1.0 there and 2.3.0 here"),
+        ({"kernels": "builtin"}, "with kernels .* builtin: "),
+        ({"delegate": None}, "with delegate .* None: "),
+        ({"delegated_nodes": 0}, "with delegated_nodes .* 0: "),
         (
-            "cpu_features",
-            ["avx", "amx_int8"],
-            "with cpu_features avx2 there and amx_int8 here",
+            {"cpu_features": ["asimd", "asimddp", "fp"]},
+            "with other cpu_features, no others there and asimddp on the one of now: start a new",
         ),
-        ("cpu_features", ["avx"], "with cpu_features avx2 there and no others here"),
         (
-            "libraries",
-            {"numpy": "2.3.0", "opencv": "4.11.0"},
+            {"cpu_features": ["fp", "sve"]},
+            "with other cpu_features, asimd there and sve on the one of now: start a new run",
+        ),
+    ],
+)
+def test_a_device_that_would_answer_otherwise_is_another_run(
+    changed: dict[str, Any], said: str
+) -> None:
+    """Servers of one architecture need not tell what they are but by their features."""
+    require_same(RUN, on_device(), "runs/one")
+    with pytest.raises(UserError, match=f"runs/one was begun on a device {said}"):
+        require_same(RUN, on_device(**changed), "runs/one")
+    known = {key: value for key, value in DEVICE.items() if key not in changed}
+    older = replace(RUN, devices=({"name": "board", "provenance": known},))
+    require_same(older, on_device(**changed), "runs/one")
+
+
+@pytest.mark.parametrize(
+    ("changed", "said"),
+    [
+        ({"runtime_version": "2.3.0"}, "runtime_version 2.1.0 there and 2.3.0 here"),
+        ({"cpu_features": ["avx", "amx_int8"]}, "cpu_features avx2 there and amx_int8 here"),
+        ({"cpu_features": ["avx"]}, "cpu_features avx2 there and no others here"),
+        (
+            {"libraries": {"numpy": "2.3.0", "opencv": "4.11.0"}},
             "numpy 2.2.0, opencv 4.11.0 there and numpy 2.3.0, opencv 4.11.0 here",
         ),
     ],
 )
 def test_a_host_that_may_answer_otherwise_is_refused_unless_it_is_allowed(
-    key: str, value: object, said: str
+    changed: dict[str, Any], said: str
 ) -> None:
-    run = replace(about(PROVENANCE), host=HOST)
-    now = replace(run, host={**HOST, key: value})
     with pytest.raises(OtherHostError, match=f"begun on another host, .*{said}"):
-        require_same(run, now, "runs/one")
-    require_same(run, now, "runs/one", allow_other_host=True)
+        require_same(RUN, on_host(**changed), "runs/one")
+    require_same(RUN, on_host(**changed), "runs/one", allow_other_host=True)
 
 
-def test_a_host_with_more_cores_is_the_same_and_older_journals_know_no_host() -> None:
-    run = replace(about(PROVENANCE), host=HOST)
-    require_same(run, replace(run, host={**HOST, "cores": 64}), "runs/one")
-    require_same(replace(run, host={}), run, "runs/one")
-
-
-def test_a_run_of_before_delegates_were_noted_can_be_gone_on_with() -> None:
-    old = {k: v for k, v in PROVENANCE.items() if k not in ("delegate", "delegated_nodes")}
-    run = about(old)
-    require_same(run, about(PROVENANCE), "runs/one")
-
-
-def test_the_parameters_that_are_set_make_another_run_and_older_journals_have_none() -> None:
-    run = about(PROVENANCE)
-    assert "parameters" not in run.to_json()["plan"]
-    other = replace(run, plan=replace(run.plan, parameters={"max_steps": 20, "first_leap": 4}))
-    assert RunHeader.from_json(other.to_json()) == other
-    said = "begun with --set first_leap=4 --set max_steps=20, not none: repeat"
-    with pytest.raises(UserError, match=said):
-        require_same(other, run, "runs/one")
-    with pytest.raises(UserError, match="begun with --set none, not first_leap=4 --set max_steps"):
-        require_same(run, other, "runs/one")
+def test_a_host_is_the_same_that_differs_in_what_decides_no_answer_or_is_not_known() -> None:
+    features = [*HOST["cpu_features"], "md_clear"]  # which kernels do not ask for
+    require_same(RUN, on_host(cores=64, cpu="another", cpu_features=features), "runs/one")
+    require_same(replace(RUN, host={}), RUN, "runs/one")
 
 
 def test_a_run_is_gone_on_with_only_if_shapes_are_folded_alike() -> None:
-    run = about(PROVENANCE)
-    folded = replace(run, pair={**run.pair, "folded_shapes": {"sha256": "1"}})
-    otherwise = replace(run, pair={**run.pair, "folded_shapes": {"sha256": "2"}})
+    folded = replace(RUN, pair={**RUN.pair, "folded_shapes": {"sha256": "1"}})
+    otherwise = replace(RUN, pair={**RUN.pair, "folded_shapes": {"sha256": "2"}})
     require_same(folded, folded, "runs/one")
-    with pytest.raises(UserError, match="begun with --fold-shapes, not without: repeat"):
-        require_same(folded, run, "runs/one")
-    with pytest.raises(UserError, match="begun without --fold-shapes, not with: repeat"):
-        require_same(run, folded, "runs/one")
-    with pytest.raises(UserError, match="folds the model's shapes otherwise: start a new run"):
-        require_same(folded, otherwise, "runs/one")
+    for one, other, said in (
+        (folded, RUN, "begun with --fold-shapes, not without: repeat"),
+        (RUN, folded, "begun without --fold-shapes, not with: repeat"),
+        (folded, otherwise, "folds the model's shapes otherwise: start a new run"),
+    ):
+        with pytest.raises(UserError, match=said):
+            require_same(one, other, "runs/one")

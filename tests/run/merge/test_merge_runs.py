@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from concurrent.futures import Future
+from dataclasses import replace
 from itertools import count
 from pathlib import Path
 from typing import Any
@@ -13,10 +14,16 @@ from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
+from called_commands import call_here
 from edgeflare.campaign.campaign import run_screening
+from edgeflare.core.goal import Find, Goal
 from edgeflare.core.tensor import RawBatch
 from edgeflare.errors import InfrastructureError
+from edgeflare.run.merge import merge_groups
+from edgeflare.run.merge.merge_groups import merge_in_groups
 from edgeflare.run.seed_ids import SeedIds
+from edgeflare.search.strategy import SearchGenerator, Start
+from edgeflare.search.strategy_registry import strategies
 from laboratory import CLASSES, SIDE, Laboratory, linear
 from merged_parts import (
     PLAN,
@@ -227,3 +234,76 @@ def test_parts_of_a_search_on_two_devices_are_the_whole(fresh: Laboratory) -> No
     run = merged([fresh.folder / name for name in ("rest", "last", "even")], fresh.folder / "m")
     assert content_differences(run_content(run), run_content(fresh.folder / "whole")) == []
     assert len(about_of(run)["health"]["devices"]) == 2
+
+
+@pytest.mark.parametrize("group", [2, 3, 100])
+def test_groups_of_any_size_are_the_whole(
+    parts: MergedParts, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, group: int
+) -> None:
+    monkeypatch.setattr(merge_groups, "GROUP", group)
+    out = tmp_path / "new" / "merged"
+    merge_in_groups([*parts.singles, *parts.stopped[:1]], out, overwrite=False)
+    assert content_differences(run_content(out), parts.whole) == []
+    assert list(out.parent.iterdir()) == [out]
+
+
+EXAMPLE = Path(__file__).parents[3] / "examples" / "fashion_lenet4"
+BUILT_IN = {name: one.strategy for name, one in strategies().items()}
+BLACK_BOX = sorted(name for name, one in BUILT_IN.items() if not one.needs_gradients)
+
+
+@pytest.fixture
+def few_seeds(tmp_path: Path) -> Laboratory:
+    """A laboratory of four seeds."""
+    laboratory = small_laboratory(tmp_path, seeds=4)
+    laboratory.plan = replace(laboratory.plan, max_queries=20, shrink=5)
+    return laboratory
+
+
+@pytest.mark.parametrize(
+    ("strategy", "find"),
+    [*((name, Find.ANY) for name in BLACK_BOX), ("boundary", Find.KERNEL), ("donor", Find.KERNEL)],
+)
+def test_parts_are_the_whole_and_other_seeds_are_handed_to_those_that_say_so(
+    few_seeds: Laboratory, monkeypatch: pytest.MonkeyPatch, strategy: str, find: Find
+) -> None:
+    handed: set[int] = set()
+    searches = BUILT_IN[strategy]
+    search = searches.search
+
+    def watched(self: Any, start: Start) -> SearchGenerator:
+        handed.add(len(start.donors))
+        return search(self, start)
+
+    monkeypatch.setattr(searches, "search", watched)
+    folder = few_seeds.folder
+    asked: dict[str, Any] = {"strategy": strategy, "goal": Goal(find)}
+    totals = few_seeds.run("whole", **asked)["totals"]
+    assert totals["searched"] > 2
+    reads = find in searches.reads_other_seeds
+    assert handed == ({totals["searched"]} if reads else {0})
+
+    if reads:
+        few_seeds.run("screening", phases=run_screening, **asked)
+    for name, ids in (("one", [0, 3]), ("other", [1, 2])):
+        if reads:
+            search_part(few_seeds, name, ids, folder / "screening", **asked)
+        else:
+            few_seeds.run(name, seed_ids=SeedIds.of(ids), **asked)
+    assert len(handed) == 1
+    run = merged([folder / "one", folder / "other"], folder / "merged")
+    assert content_differences(run_content(run), run_content(folder / "whole")) == []
+
+
+@pytest.mark.whitebox
+def test_parts_of_a_search_by_gradients_are_the_whole(tmp_path: Path) -> None:
+    pytest.importorskip("jax", reason="needs the extra whitebox")
+    command = ("search", EXAMPLE, "--strategy", "gradient", "--first", "2", "--fail-on", "none")
+    asked = {"whole": (), "one": ("--seed-ids", "0"), "other": ("--seed-ids", "1")}
+    for name, ids in asked.items():
+        said = call_here(*command, "--shrink", "5", *ids, "--out", tmp_path / name)
+        assert said.code == 0, said.err
+    run = merged([tmp_path / "one", tmp_path / "other"], tmp_path / "merged")
+    whole = run_content(tmp_path / "whole")
+    assert whole["white_box"]
+    assert content_differences(run_content(run), whole) == []

@@ -1,14 +1,18 @@
-"""What a merged run says of itself: how it ended, what looks wrong, and where it comes from."""
+"""What a merged run says of itself: its end, warnings, parts, and the health of devices."""
 
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 from edgeflare.core.arm import Arm
 from edgeflare.run.merge.merge_runs import merge_runs
+from edgeflare.run.merge.merged_health import merged_health
 from edgeflare.run.seed_ids import SeedIds
 from laboratory import CLASSES, SIDE, linear
 from merged_parts import (
@@ -23,9 +27,8 @@ from merged_parts import (
 )
 from run_content import content_differences, run_content
 
-pytestmark = pytest.mark.slow
 
-
+@pytest.mark.slow
 def test_signs_of_wrong_preprocessing_are_those_of_all_seeds(tmp_path: Path) -> None:
     """The compressed model answers all seeds alike, which parts of five seeds cannot tell."""
     laboratory = small_laboratory(tmp_path)
@@ -40,12 +43,14 @@ def test_signs_of_wrong_preprocessing_are_those_of_all_seeds(tmp_path: Path) -> 
     assert content_differences(run_content(run), whole) == []
 
 
+@pytest.mark.slow
 def test_a_part_with_a_screening_warns_of_all_seeds_already(parts: MergedParts) -> None:
     noted = about_of(parts.single(0))
     assert noted["warnings"] == about_of(parts.screening)["warnings"]
     assert noted["screening"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("stopped_by", ["interrupt", "total-time", "infrastructure", "killed"])
 def test_it_is_stopped_by_what_stopped_a_part_that_no_other_finished(
     parts: MergedParts, tmp_path: Path, stopped_by: str
@@ -61,6 +66,7 @@ def test_it_is_stopped_by_what_stopped_a_part_that_no_other_finished(
     assert content_differences(run_content(again), parts.whole) == []
 
 
+@pytest.mark.slow
 def test_what_belongs_to_no_seed_is_left_to_be_done(parts: MergedParts, tmp_path: Path) -> None:
     runs = []
     for seed_id, single in enumerate(parts.singles):
@@ -75,6 +81,7 @@ def test_what_belongs_to_no_seed_is_left_to_be_done(parts: MergedParts, tmp_path
     assert again.stopped_by == "merge"
 
 
+@pytest.mark.slow
 def test_it_says_where_its_seeds_were_searched(parts: MergedParts, tmp_path: Path) -> None:
     first = merged(parts.singles[:2], tmp_path / "first")
     run = merged([first, *parts.singles[2:]], tmp_path / "merged")
@@ -85,6 +92,7 @@ def test_it_says_where_its_seeds_were_searched(parts: MergedParts, tmp_path: Pat
     assert all(part["devices"] and part["stopped_by"] is None for part in noted)
 
 
+@pytest.mark.slow
 def test_times_are_those_of_all_parts(parts: MergedParts, tmp_path: Path) -> None:
     paths = parts.singles
     document = merge_runs(paths, tmp_path / "merged", overwrite=False)
@@ -94,3 +102,74 @@ def test_times_are_those_of_all_parts(parts: MergedParts, tmp_path: Path) -> Non
         spent = [getattr(totals, key) or 0 for totals in alone]  # some have nothing to refine
         assert getattr(document.totals, key) == pytest.approx(sum(spent))
         assert sum(spent) > 0
+
+
+Seen = dict[str, Any]
+celsius = st.integers(-20, 120).map(float)
+
+
+@st.composite
+def ranges(draw: st.DrawFn) -> dict[str, float]:
+    seen = draw(st.lists(celsius, min_size=1, max_size=4))
+    return {"first": seen[0], "min": min(seen), "max": max(seen), "last": seen[-1]}
+
+
+readings = st.fixed_dictionaries(
+    {
+        "temperatures": st.dictionaries(st.sampled_from(["cpu", "skin"]), ranges()),
+        "frequencies": st.dictionaries(st.sampled_from(["cpu0"]), ranges()),
+        "canaries": st.dictionaries(
+            st.sampled_from(["same", "varied", "changed"]), st.integers(1, 9)
+        ),
+        "pauses": st.integers(0, 9),
+        "paused_seconds": st.integers(0, 99).map(float),
+        "failed": st.booleans(),
+    }
+)
+
+quick = settings(max_examples=20, suppress_health_check=[HealthCheck.too_slow])
+
+noted = st.fixed_dictionaries(
+    {
+        "devices": st.lists(readings, min_size=2, max_size=2),
+        "warnings": st.lists(st.sampled_from(["hot", "varied"]), unique=True),
+    }
+)
+
+
+@quick
+@given(runs=st.lists(noted, min_size=1, max_size=4))
+def test_counts_add_up_and_extremes_are_those_of_all(runs: list[Seen]) -> None:
+    found = merged_health(runs)
+    for at, device in enumerate(found["devices"]):
+        seen = [run["devices"][at] for run in runs]
+        for key in ("pauses", "paused_seconds"):
+            assert device[key] == sum(one[key] for one in seen)
+        for result in ("same", "varied", "changed"):
+            counted = sum(one["canaries"].get(result, 0) for one in seen)
+            assert device["canaries"].get(result, 0) == counted
+        assert device["failed"] == any(one["failed"] for one in seen)
+        for zone, range_ in device["temperatures"].items():
+            all_ = [one["temperatures"][zone] for one in seen if zone in one["temperatures"]]
+            assert range_ == {
+                "first": all_[0]["first"],
+                "min": min(one["min"] for one in all_),
+                "max": max(one["max"] for one in all_),
+                "last": all_[-1]["last"],
+            }
+        assert set(device["temperatures"]) == {z for one in seen for z in one["temperatures"]}
+    assert set(found["warnings"]) == {line for run in runs for line in run["warnings"]}
+    assert len(set(found["warnings"])) == len(found["warnings"])
+
+
+@quick
+@given(runs=st.lists(noted, min_size=2, max_size=4), at=st.integers(1, 3))
+def test_merging_what_was_merged_is_merging_all(runs: list[Seen], at: int) -> None:
+    parts = [merged_health(runs[:at]), merged_health(runs[at:])]
+    assert merged_health(parts) == merged_health(runs)
+
+
+@quick
+@given(run=noted)
+def test_a_run_of_which_nothing_was_seen_adds_nothing(run: Seen) -> None:
+    assert merged_health([{}, run]) == merged_health([run]) == run
