@@ -79,6 +79,30 @@ def constructed_facts(
     )
 
 
+def facts_of(cells: Sequence[Cell], inputs: int, **given: Any) -> SurveyFacts:
+    """Return facts of inputs in cells; all that is not given is as if nothing deviated.
+
+    What is given has (items,) each, or is a plain value.
+    """
+    items = len(cells) * inputs
+    no = np.zeros(items, dtype=bool)
+    made: dict[str, Any] = {
+        "cells": tuple(cells),
+        "inputs": inputs,
+        "has_original": True,
+        "classes": np.full(items, -1),
+        "groups": np.full(items, -1),
+        "group_names": (),
+        "margin": np.ones(items),
+        "strength": np.full(items, np.nan),
+    }
+    flags = (
+        "compression", "compression_tied", "original_right", "twin_right", "doubtful", "asked",
+        "deviates", "deviates_tied", "kernel", "kernel_tied", "device_right", "failed", "labelled",
+    )  # fmt: skip
+    return SurveyFacts(**{**dict.fromkeys(flags, no), **made, **given})
+
+
 def whole_sample(facts: SurveyFacts) -> Sample:
     """Return the sample of all items, in two strata."""
     return Sample((facts.margin > 0.3).astype(np.int64), np.ones(facts.items, bool))

@@ -5,9 +5,10 @@ from __future__ import annotations
 import json
 import sqlite3
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from contextlib import closing
+from math import inf
 from types import SimpleNamespace
 
 import numpy as np
@@ -62,11 +63,7 @@ def test_the_device_asked_about_all_says_what_the_models_do(survey: LaboratorySu
     assert len(found) == 5
     assert not document["flaky"]
     assert len({one["seed_id"] for one in found}) == 5
-
-
-def test_findings_come_from_the_items_that_their_operators_name(survey: LaboratorySurvey) -> None:
-    document = survey.run("run")
-    cells = {f"{cell.condition}:{cell.severity}" for cell in survey.items.cells[1:]}
+    cells = {f"{cell.condition}:{cell.severity}" for cell in items.cells[1:]}
     assert document["findings"]
     for one in document["findings"]:
         (name,) = one["operators"]
@@ -96,25 +93,16 @@ def test_what_fails_unexpectedly_is_noted(
     _assert_same(survey, whole, survey.run("cut", resume=True))
 
 
-@pytest.mark.parametrize("host", [1, 300, 719])
-def test_a_stop_during_the_hosts_part_changes_nothing(host: int, survey: LaboratorySurvey) -> None:
+@pytest.mark.parametrize(
+    ("host", "device"), [(1, inf), (719, inf), (inf, 1), (inf, 250), (inf, 300)]
+)
+def test_a_stop_changes_nothing(host: float, device: float, survey: LaboratorySurvey) -> None:
+    """While the host answers, and within either of the rounds that the device is asked in."""
     survey.plan = {"device_queries": 400}
     whole = survey.run("whole")
-    stopped = survey.run("cut", StoppingObserver(host=host))
+    stopped = survey.run("cut", StoppingObserver(host, device))
     assert stopped["stopped_by"] == "interrupt"
-    assert not survey.device("cut")
-    _assert_same(survey, whole, survey.run("cut", resume=True))
-
-
-@pytest.mark.parametrize("device", [1, 250, 300])
-def test_a_stop_during_the_devices_part_changes_nothing(
-    device: int, survey: LaboratorySurvey
-) -> None:
-    survey.plan = {"device_queries": 400}
-    whole = survey.run("whole")
-    stopped = survey.run("cut", StoppingObserver(device=device))
-    assert stopped["stopped_by"] == "interrupt"
-    assert 0 < len(survey.device("cut")) < 400
+    assert (0 < len(survey.device("cut")) < 400) == (device < inf)
     assert not stopped["findings"]
     _assert_same(survey, whole, survey.run("cut", resume=True))
 
@@ -122,29 +110,13 @@ def test_a_stop_during_the_devices_part_changes_nothing(
 def test_a_lost_device_costs_time_only(survey: LaboratorySurvey) -> None:
     survey.plan = {"device_queries": 300}
     whole = survey.run("whole")
-
-    def lose(inner: Evaluator) -> Evaluator:
-        return WrappedEvaluator(inner, {2, 5})
-
-    _assert_same(survey, whole, survey.run("cut", wrap_device=lose))
+    again = survey.run("cut", wrap_device=lambda inner: WrappedEvaluator(inner, {2, 5}))
+    _assert_same(survey, whole, again)
     assert survey.laboratory.recovered
-
-
-def test_a_device_lost_for_good_leaves_a_survey_to_go_on_with(survey: LaboratorySurvey) -> None:
-    survey.plan = {"device_queries": 300}
-    whole = survey.run("whole")
-
-    def lose(inner: Evaluator) -> Evaluator:
-        return WrappedEvaluator(inner, {6})
-
-    def gone() -> None:
-        raise InfrastructureError("it is gone")
-
-    survey.laboratory.bring_back = gone
-    with pytest.raises(InfrastructureError, match="it is gone"):
-        survey.run("cut", wrap_device=lose)
-    assert 0 < len(survey.device("cut")) < 300
-    _assert_same(survey, whole, survey.run("cut", resume=True))
+    del survey.laboratory.recovered[:]
+    run_until_it_is_gone(survey, lambda inner: WrappedEvaluator(inner, {6}), "gone")
+    assert 0 < len(survey.device("gone")) < 300
+    _assert_same(survey, whole, survey.run("gone", resume=True), "gone")
 
 
 def test_several_devices_share_the_inputs(survey: LaboratorySurvey) -> None:
@@ -160,8 +132,7 @@ def test_several_devices_share_the_inputs(survey: LaboratorySurvey) -> None:
 def test_a_survey_ends_at_its_precision(survey: LaboratorySurvey) -> None:
     survey.plan = {"precision": 0.06}
     survey.run("run")
-    asked = len(survey.device("run"))
-    assert 256 <= asked < survey.items.inputs.shape[0] * 6
+    assert 256 <= len(survey.device("run")) < 720
 
 
 def test_a_survey_ends_when_its_gates_are_decided(survey: LaboratorySurvey) -> None:
@@ -274,8 +245,9 @@ def test_members_of_the_ensemble_say_what_is_doubtful(survey: LaboratorySurvey) 
     survey.laboratory.members = {"reference": survey.laboratory.models[Arm.DEVICE]}
     survey.run("run")
     facts = survey.facts("run")
-    assert np.array_equal(facts.doubtful, facts.kernel | (facts.doubtful & ~facts.kernel))
-    assert (facts.doubtful & facts.kernel).sum() == facts.kernel.sum() < facts.items
+    assert facts.kernel.any()
+    assert facts.doubtful[facts.kernel].all()
+    assert not facts.kernel.all()
 
 
 def test_a_device_whose_answers_change_is_asked_again(survey: LaboratorySurvey) -> None:
@@ -302,13 +274,7 @@ def test_a_device_that_was_reset_does_not_vouch_for_what_it_said_before(
     survey.plan = {"device_queries": 400}
     survey.laboratory.monitored = (scripted_device(canary_every=100),)
     whole = survey.run("whole")
-
-    def gone() -> None:
-        raise InfrastructureError("it is gone")
-
-    survey.laboratory.bring_back = gone
-    with pytest.raises(InfrastructureError, match="it is gone"):
-        survey.run("cut", wrap_device=lambda inner: TurningAndLost(inner, lost_after))
+    run_until_it_is_gone(survey, lambda inner: TurningAndLost(inner, lost_after))
     assert len(survey.device("cut")) == (400 if lost_after == 402 else pytest.approx(348, abs=8))
     assert not set(survey.device("cut")) <= set(survey.device("whole"))
     _assert_same(survey, whole, survey.run("cut", resume=True))
@@ -319,11 +285,7 @@ def test_what_was_vouched_for_is_not_asked_again(survey: LaboratorySurvey) -> No
     survey.plan = {"device_queries": 400, "findings": 0}
     survey.laboratory.monitored = (scripted_device(canary_every=100),)
     devices: list[CountingEvaluator] = []
-
-    def count(inner: Evaluator) -> Evaluator:
-        devices.append(CountingEvaluator(inner))
-        return devices[-1]
-
+    count = counting(devices)
     survey.run("cut", StoppingObserver(device=300), wrap_device=count)
     first = len(survey.device("cut"))
     assert 300 <= first < 400
@@ -337,22 +299,11 @@ def test_of_a_device_that_was_lost_a_few_answers_are_asked_for_again(
 ) -> None:
     survey.plan = {"device_queries": 400, "findings": 0}
     survey.laboratory.monitored = (scripted_device(canary_every=100),)
-
-    def gone() -> None:
-        raise InfrastructureError("it is gone")
-
-    survey.laboratory.bring_back = gone
-    with pytest.raises(InfrastructureError, match="it is gone"):
-        survey.run("cut", wrap_device=lambda inner: WrappedEvaluator(inner, {9}))
+    run_until_it_is_gone(survey, lambda inner: WrappedEvaluator(inner, {9}))
     kept = len(survey.device("cut"))
     assert 0 < kept < 400
     devices: list[CountingEvaluator] = []
-
-    def count(inner: Evaluator) -> Evaluator:
-        devices.append(CountingEvaluator(inner))
-        return devices[-1]
-
-    survey.run("cut", resume=True, wrap_device=count)
+    survey.run("cut", resume=True, wrap_device=counting(devices))
     again, vouching = 8, 2 if kept < 256 else 1  # after each round
     assert [one.inputs for one in devices] == [400 - kept + again + vouching]
 
@@ -469,9 +420,34 @@ class TurningAndLost(Turning):
         return lost
 
 
-def _assert_same(survey: LaboratorySurvey, whole: Document, resumed: Document) -> None:
+def counting(devices: list[CountingEvaluator]) -> Callable[[Evaluator], CountingEvaluator]:
+    """Return what wraps a device in one that counts, and keeps it in a list."""
+
+    def wrap(inner: Evaluator) -> CountingEvaluator:
+        devices.append(CountingEvaluator(inner))
+        return devices[-1]
+
+    return wrap
+
+
+def run_until_it_is_gone(
+    survey: LaboratorySurvey, wrap_device: Callable[[Evaluator], Evaluator], name: str = "cut"
+) -> None:
+    """Run a survey whose device is lost, and does not come back."""
+
+    def gone() -> None:
+        raise InfrastructureError("it is gone")
+
+    survey.laboratory.bring_back = gone
+    with pytest.raises(InfrastructureError, match="it is gone"):
+        survey.run(name, wrap_device=wrap_device)
+
+
+def _assert_same(
+    survey: LaboratorySurvey, whole: Document, resumed: Document, name: str = "cut"
+) -> None:
     """Assert that a survey that was gone on with says what one that nothing stopped says."""
-    assert survey.host("whole") == survey.host("cut")
-    assert survey.device("whole") == survey.device("cut")
+    assert survey.host("whole") == survey.host(name)
+    assert survey.device("whole") == survey.device(name)
     assert resumed["stopped_by"] is None
     assert untimed(whole) == untimed(resumed)

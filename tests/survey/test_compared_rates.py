@@ -1,0 +1,286 @@
+"""Rates side by side: against a baseline of the same items, and of groups among each other."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, replace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from constructed_surveys import (
+    CLASSES,
+    about_survey,
+    as_asked,
+    constructed_baseline,
+    constructed_document,
+    constructed_facts,
+    drawn_sample,
+    facts_of,
+    whole_sample,
+    with_distances,
+    without_original,
+)
+from edgeflare.errors import UserError
+from edgeflare.run.sign_test import sign_test
+from edgeflare.survey.estimate.rate import Sample
+from edgeflare.survey.estimate.sampling_design import SamplingDesign
+from edgeflare.survey.items.survey_facts import Cell, Numbers, SurveyFacts
+from edgeflare.survey.rates.baseline import (
+    BaselineSurvey,
+    SurveyComparison,
+    compare,
+    require_same_items,
+)
+from edgeflare.survey.rates.group_differences import (
+    COMPARED_GROUPS,
+    GroupDifferences,
+    group_differences,
+)
+from edgeflare.survey.rates.overall_rate import overall_rate
+
+
+@pytest.fixture(scope="module")
+def before() -> SurveyFacts:
+    return constructed_facts()
+
+
+@pytest.fixture(scope="module")
+def after(before: SurveyFacts) -> SurveyFacts:
+    """A build that deviates under fog wherever the one before did, and on each seventh item."""
+    fog = np.isin(before.cell, [1, 2, 3])
+    worse = before.deviates | (fog & (np.arange(before.items) % 7 == 0))
+    tied = before.deviates_tied & (worse == before.deviates)
+    return replace(before, deviates=worse, deviates_tied=tied)
+
+
+def only_now(before: SurveyFacts, after: SurveyFacts) -> np.ndarray:
+    """The items on which only the later of two builds deviates by no tie."""
+    old, new = (one.deviates & ~one.deviates_tied for one in (before, after))
+    return new & ~old & (before.cell > 0)
+
+
+def compared(
+    after: SurveyFacts,
+    before: SurveyFacts,
+    drawn: Sample | None = None,
+    drawn_before: Sample | None = None,
+) -> SurveyComparison:
+    known = after if drawn is None else as_asked(after, drawn)
+    document = constructed_document(after, drawn)
+    return compare(known, document, constructed_baseline(before, drawn_before))
+
+
+def test_changes_are_counted_over_all_and_by_condition(
+    before: SurveyFacts, after: SurveyFacts
+) -> None:
+    found = compared(after, before)
+    count = int(only_now(before, after).sum())
+    assert found.run == "before"
+    assert found.overall.both == before.items - before.inputs
+    assert (found.overall.only_now, found.overall.only_before) == (count, 0)
+    assert found.overall.test == "mcnemar"
+    assert found.overall.p == found.overall.p_corrected == sign_test(0, count) < 1e-6
+    assert found.overall.difference.estimate == pytest.approx(count / found.overall.both)
+    fog, dark = found.by_condition
+    assert (fog.condition, fog.only_now, fog.p_corrected) == ("fog", count, 2 * fog.p)
+    assert (dark.condition, dark.only_now, dark.p, dark.p_corrected) == ("dark", 0, 1.0, 1.0)
+    assert fog.difference.estimate == pytest.approx(count / fog.both)
+
+
+def test_only_items_asked_in_both_are_pairs(before: SurveyFacts, after: SurveyFacts) -> None:
+    one, other = drawn_sample(before, 0.3, 1), drawn_sample(before, 0.3, 2)
+    found = compared(after, before, one, other)
+    both = one.asked & other.asked & (before.cell > 0)
+    assert found.overall.both == int(both.sum()) == sum(row.both for row in found.by_condition)
+    assert found.overall.only_now == int((only_now(before, after) & both).sum()) > 0
+    assert found.overall.difference.low < found.overall.difference.estimate
+
+
+def sampled(inputs: int, queries: int, rng: np.random.Generator, seed: int) -> Any:
+    """Facts of a build whose kernels deviate at small margins, and the sample that was drawn."""
+    margin = rng.exponential(1.0, inputs)
+    kernel = rng.random(inputs) < 0.5 * np.exp(-8.0 * margin)
+    no = np.zeros(inputs, bool)
+    design = SamplingDesign(margin, no, no, np.random.default_rng(seed))
+    while len(design.draws.items) < queries:
+        items = design.draw(min(design.round_size, queries - len(design.draws.items)))
+        design.tell(items, kernel[items])
+    asked = no.copy()
+    asked[design.draws.items] = True
+    seen = kernel & asked
+    cells = (Cell("unchanged", 0),)
+    facts = facts_of(cells, inputs, margin=margin, asked=asked, kernel=seen, deviates=seen)
+    return facts, design.sample_of(asked)
+
+
+def overall_alone(facts: SurveyFacts, sample: Sample) -> dict[str, Any]:
+    """What of a survey's document a comparison over all looks at."""
+    return {
+        "plan": about_survey()["plan"],
+        "confidence": 0.95,
+        "overall": {"deviation": asdict(overall_rate(facts, sample, 0.95))},
+        "by_condition": {"confidence": 0.95, "slices": []},
+    }
+
+
+def test_builds_that_deviate_as_often_differ_in_nothing_however_often_each_was_asked() -> None:
+    """The pairs alone would say that the one that was asked more is worse."""
+    small = 0
+    for seed in range(20):
+        rng = np.random.default_rng(seed)
+        (before, sample), (after, drawn) = (sampled(4000, n, rng, seed) for n in (1600, 400))
+        baseline = BaselineSurvey("before", overall_alone(before, sample), before)
+        small += compare(after, overall_alone(after, drawn), baseline).overall.p < 0.05
+    assert small <= 4
+
+
+def test_the_same_survey_twice_differs_in_nothing(before: SurveyFacts) -> None:
+    found = compared(before, before)
+    for row in (found.overall, *found.by_condition):
+        assert (row.only_now, row.only_before, row.p) == (0, 0, 1.0)
+        assert row.difference.estimate == 0.0
+
+
+def test_without_an_original_kernels_are_compared(before: SurveyFacts) -> None:
+    alone = without_original(before)
+    other = replace(alone, kernel=alone.kernel & (alone.cell != 2))
+    found = compared(alone, other)
+    assert found.overall.only_now == int((alone.kernel & (alone.cell == 2)).sum()) > 0
+
+
+@pytest.mark.parametrize(
+    ("plan", "left_out", "more", "has_original", "says"),
+    [
+        ({"inputs": {"path": None, "sha256": 64 * "b", "count": 60}}, 0, (), True, "other inputs"),
+        ({"rng_seed": 5}, 0, (), True, "give --rng-seed 0"),
+        ({"confidence": 0.9}, 0, (), True, "give --confidence 0.95"),
+        ({}, 0, (Cell("rain", 1),), True, "rain 1 is not in it"),
+        ({}, 1, (), True, "dark 5 is only in it"),
+        ({}, 0, (), False, "has an original, and the pair has none"),
+    ],
+)
+def test_a_survey_of_other_items_is_refused(
+    before: SurveyFacts,
+    plan: dict[str, Any],
+    left_out: int,
+    more: tuple[Cell, ...],
+    has_original: bool,
+    says: str,
+) -> None:
+    own, baseline = about_survey()["plan"], constructed_baseline(before)
+    require_same_items(own, before.cells, has_original=True, baseline=baseline)
+    cells = [*before.cells[: len(before.cells) - left_out], *more]
+    with pytest.raises(UserError, match=says):
+        require_same_items(own | plan, cells, has_original=has_original, baseline=baseline)
+
+
+@pytest.fixture(scope="module")
+def facts() -> SurveyFacts:
+    return constructed_facts(groups=("a", "b", "c"))
+
+
+def differences(facts: SurveyFacts, sample: Sample | None = None) -> GroupDifferences:
+    """Return the differences between groups where all items were asked, or a sample."""
+    known = facts if sample is None else as_asked(facts, sample)
+    found = group_differences(known, sample or whole_sample(facts), 0.95)
+    assert found is not None
+    return found
+
+
+def apart(decisions: Numbers, label: int, *groups: np.ndarray) -> float:
+    """How far apart two groups are in how often a class is decided."""
+    one, other = (float((decisions[group] == label).mean()) for group in groups)
+    return abs(one - other)
+
+
+def test_where_all_were_asked_differences_are_exact(facts: SurveyFacts) -> None:
+    found = differences(facts)
+    assert [(pair.one, pair.other) for pair in found.pairs] == [("a", "b"), ("a", "c"), ("b", "c")]
+    assert found.confidence**3 == pytest.approx(0.95)
+    arms = (facts.original_decision, facts.twin_decision, facts.device_decision)
+    for pair in found.pairs:
+        groups = (facts.group_names.index(name) for name in (pair.one, pair.other))
+        sides = [(facts.cell > 0) & (facts.groups == group) for group in groups]
+        a, b = (float(facts.deviates[side].mean()) for side in sides)
+        assert pair.deviation.estimate == pytest.approx(a - b)
+        assert pair.deviation.low == pytest.approx(pair.deviation.high)
+        drops = [
+            float(facts.original_right[known].mean() - facts.device_right[known].mean())
+            for known in (side & facts.labelled for side in sides)
+        ]
+        assert pair.accuracy_drop is not None
+        assert pair.accuracy_drop.estimate == pytest.approx(drops[0] - drops[1])
+        assert pair.parity is not None
+        assert pair.odds is not None
+        for arm, decisions in zip(("original", "twin", "device"), arms, strict=True):
+            assert decisions is not None
+            parity, odds = pair.parity[arm], pair.odds[arm]
+            gaps = [apart(decisions, label, *sides) for label in range(CLASSES)]
+            assert parity.estimate == pytest.approx(max(gaps))
+            assert parity.low == pytest.approx(parity.high)
+            of_labels = [
+                apart(decisions, label, *(side & facts.labelled & among for side in sides))
+                for label in range(CLASSES)
+                for among in (facts.classes == label, facts.classes != label)
+            ]
+            assert odds.estimate == pytest.approx(max(of_labels))
+
+
+def test_equal_odds_are_of_false_positives_too(facts: SurveyFacts) -> None:
+    """Where each label is met as often in all groups, and missed for another class in one."""
+    first = facts.groups == facts.group_names.index("a")
+    decisions = np.where(facts.classes == 2, np.where(first, 0, 1), facts.classes)
+    among = facts.labelled & (facts.cell > 0)
+    for pair in differences(replace(facts, original_decision=decisions)).pairs[:2]:
+        other = facts.groups == facts.group_names.index(pair.other)
+        falsely = [
+            float((facts.classes[among & group & (facts.classes != label)] == 2).mean())
+            for group, label in ((first, 0), (other, 1))
+        ]
+        assert pair.odds is not None
+        assert pair.odds["original"].estimate == pytest.approx(max(falsely))
+        assert pair.odds["original"].label == falsely.index(max(falsely))
+
+
+def test_a_sample_gives_intervals_around_the_truth(facts: SurveyFacts) -> None:
+    found = differences(facts, drawn_sample(facts, 0.3))
+    for pair, exact in zip(found.pairs, differences(facts).pairs, strict=True):
+        assert pair.deviation.low <= exact.deviation.estimate <= pair.deviation.high
+        assert pair.accuracy_drop is not None
+        assert exact.accuracy_drop is not None
+        assert pair.accuracy_drop.low <= exact.accuracy_drop.estimate <= pair.accuracy_drop.high
+        for gaps, exactly in ((pair.parity, exact.parity), (pair.odds, exact.odds)):
+            assert gaps is not None
+            assert exactly is not None
+            assert gaps["original"] == exactly["original"]
+            device = gaps["device"]
+            assert 0.0 <= device.low <= exactly["device"].estimate <= device.high <= 1.0
+            assert device.low < device.high
+
+
+def test_groups_beyond_ten_are_left_out_the_smallest_first() -> None:
+    facts = constructed_facts(groups=tuple("abcdefghijkl"))
+    few = np.where(facts.groups == 3, 4, facts.groups)
+    few[facts.input == 3] = 3
+    found = differences(replace(facts, groups=few))
+    assert found.left_out == 2
+    assert len(found.pairs) == COMPARED_GROUPS * (COMPARED_GROUPS - 1) // 2
+    assert not any("d" in (pair.one, pair.other) for pair in found.pairs)
+
+
+@pytest.mark.parametrize("groups", [(), ("all",)])
+def test_one_group_or_none_has_no_differences(groups: tuple[str, ...]) -> None:
+    facts = constructed_facts(groups=groups)
+    assert group_differences(facts, whole_sample(facts), 0.95) is None
+
+
+def test_what_cannot_be_computed_is_none(facts: SurveyFacts) -> None:
+    for pair in differences(with_distances(facts)).pairs:
+        assert (pair.parity, pair.odds, pair.accuracy_drop) == (None, None, None)
+    unlabelled = replace(facts, labelled=np.zeros(facts.items, bool))
+    assert all(pair.odds is None and pair.parity for pair in differences(unlabelled).pairs)
+    for pair in differences(without_original(facts)).pairs:
+        assert pair.accuracy_drop is None
+        assert pair.parity is not None
+        assert set(pair.parity) == {"twin", "device"}

@@ -1,0 +1,420 @@
+"""The page of a survey: all of it is shown, as text, and as a browser draws it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree
+
+import pytest
+from matplotlib.figure import Figure
+from selenium.webdriver.common.by import By
+
+from constructed_surveys import (
+    CONDITIONS,
+    SEVERITIES,
+    about_survey,
+    as_asked,
+    constructed_baseline,
+    constructed_document,
+    constructed_facts,
+    drawn_sample,
+    gate_entry,
+    with_distances,
+    without_original,
+)
+from edgeflare.report.html.chart import Chart, finish
+from edgeflare.report.html.pictures import Picture
+from edgeflare.run.load_document import load_document
+from edgeflare.run.run_directory import RunDirectory
+from edgeflare.run.run_document import RunDocument
+from edgeflare.survey.rates.rate_words import bounds, estimated, interval, percent
+from edgeflare.survey.record.survey_file import read_survey
+from edgeflare.survey.shown.page.heat_map import heat_map
+from edgeflare.survey.shown.page.severity_charts import severity_charts
+from edgeflare.survey.shown.page.survey_page import CLASSES, render_survey
+from edgeflare.survey.shown.page.worst_examples import (
+    CONDITIONS as MOST_CONDITIONS,
+)
+from edgeflare.survey.shown.page.worst_examples import (
+    EXAMPLES,
+    worst_conditions,
+)
+from edgeflare.survey.shown.survey_tables import worst_first
+from edgeflare.survey.shown.survey_words import field_sentence, headline
+from edgeflare.survey.survey_document import survey_document
+from parsed_pages import Parsed, asks_for_nothing, well_formed
+from surveyed_runs import FINDINGS, surveyed_run
+
+HOSTILE = "<script>alert('x')</script>\"><img src=http://localhost/x>\x1b[31m"
+READABLE = 4.5
+"""The contrast of text that WCAG asks for, level AA."""
+
+
+@pytest.fixture
+def directory(tmp_path: Path) -> RunDirectory:
+    return surveyed_run(tmp_path / "run")
+
+
+@pytest.fixture
+def document(directory: RunDirectory) -> dict[str, Any]:
+    return read_survey(directory)
+
+
+@pytest.fixture
+def run(directory: RunDirectory) -> RunDocument:
+    return load_document(directory)
+
+
+@pytest.fixture
+def sampled() -> dict[str, Any]:
+    """A survey without a run, whose rates have intervals."""
+    facts = constructed_facts()
+    return constructed_document(facts, drawn_sample(facts, 0.3))
+
+
+def rendered(
+    document: dict[str, Any], directory: RunDirectory | Path, run: RunDocument | None = None
+) -> Parsed:
+    """The page of a survey, perhaps without a run, once it is well formed and asks for nothing."""
+    where = RunDirectory(directory) if isinstance(directory, Path) else directory
+    parsed = well_formed(render_survey(document, where, run))
+    asks_for_nothing(parsed)
+    return parsed
+
+
+def test_all_parts_are_in_it(
+    document: dict[str, Any], directory: RunDirectory, run: RunDocument
+) -> None:
+    parsed = rendered(document, directory, run)
+    for part in (
+        "EdgeFlare survey on board",
+        f"It {headline(document)}",
+        field_sentence(document),
+        "✖ rate<0.01 is not held. the rate is above 1 %",
+        "the pair's seeds are surveyed",
+        document["sentence"],
+        "It ended when the precision asked for was reached.",
+        "machine aarch64",
+        "inputs sha256",
+        *(f"{name} " for name in document["classes"]),
+    ):
+        assert part in parsed.text
+    for table in ("by_condition", "by_severity", "by_group"):
+        for one in document[table]["slices"]:
+            assert f"{one['name']} {interval(one['deviation'])}" in parsed.text
+    titles = [str(one["title"]) for one in parsed.all("td") if one.get("class") == "heat"]
+    cells = document["by_cell"]["slices"]
+    assert len(titles) == len(cells) == 7
+    for one, title in zip(cells, titles, strict=True):
+        rate = one["deviation"]
+        assert title.startswith(f"{one['name']}: {percent(rate['estimate'])}, interval")
+        assert f"{percent(rate['estimate'])} {bounds(rate)}" in parsed.text
+
+
+def test_the_stored_inputs_of_the_worst_conditions_are_drawn(
+    document: dict[str, Any], directory: RunDirectory, run: RunDocument
+) -> None:
+    parsed = rendered(document, directory, run)
+    drawn = [one for one in parsed.all("img") if str(one["src"]).startswith("data:image/")]
+    assert len(drawn) == 3 * 3 + 1
+    assert len(parsed.all("article")) == len(FINDINGS)
+    assert "severity 5" in parsed.text
+    assert "yes → no" in parsed.text
+    (directory.path / run.findings[0].image).unlink()
+    assert rendered(document, directory, run).text.count("its file is gone or damaged") == 1
+
+
+def test_a_baseline_is_a_part_of_its_own(tmp_path: Path) -> None:
+    facts = constructed_facts()
+    sample = drawn_sample(facts, 0.3)
+    baseline = constructed_baseline(constructed_facts(rng_seed=1))
+    document = survey_document(as_asked(facts, sample), sample, about_survey(), baseline)
+    parsed = rendered(document, tmp_path)
+    assert "Against before" in parsed.text
+    part = {"id": "baseline", "aria-labelledby": "baseline-title", "tabindex": "-1"}
+    assert part in parsed.all("section")
+
+
+def test_a_survey_of_little_has_the_parts_that_it_can_have(tmp_path: Path) -> None:
+    facts = without_original(constructed_facts(conditions=(), groups=()))
+    document = constructed_document(facts, gates=[], warnings=[], stopped_by="interrupt")
+    parsed = rendered(document, tmp_path)
+    sections = [one["id"] for one in parsed.all("section")]
+    assert sections == ["rates", "classes", "method", "ran"]
+    assert not parsed.all("svg")
+    assert "This is not the whole survey: it was stopped by Ctrl-C" in parsed.text
+    assert heat_map(document) is None
+    assert severity_charts(document) == ()
+
+
+def test_a_task_without_classes_shows_distances(tmp_path: Path) -> None:
+    parsed = rendered(constructed_document(with_distances(constructed_facts())), tmp_path)
+    assert "mean IoU to the device" in parsed.text
+    assert "classes" not in [one["id"] for one in parsed.all("section")]
+
+
+def test_of_many_classes_the_worst_are_listed(tmp_path: Path) -> None:
+    document = constructed_document()
+    one = document["by_class"]["slices"][0]
+    document["by_class"]["slices"] = [{**one, "label": n} for n in range(CLASSES + 5)]
+    parsed = rendered(document, tmp_path)
+    assert f"The worst {CLASSES} of {CLASSES + 5}; survey.csv has all of them." in parsed.text
+
+
+def test_hostile_names_stay_text_and_no_folder_of_this_machine_is_in_it(tmp_path: Path) -> None:
+    facts = constructed_facts(conditions=(HOSTILE,), groups=(HOSTILE, "b"))
+    document = constructed_document(
+        facts,
+        gates=[gate_entry("rate<0.1", "held", HOSTILE) | {"gate": HOSTILE}],
+        warnings=[HOSTILE],
+        classes=4 * [HOSTILE],
+        pair={"name": HOSTILE, "fingerprint": HOSTILE},
+        devices=[{"name": HOSTILE, "provenance": {HOSTILE: HOSTILE}}],
+        stopped_by=HOSTILE,
+    )
+    document["plan"]["inputs"]["path"] = "/secret/place/images.npz"
+    parsed = rendered(document, tmp_path)
+    assert parsed.all("script") == parsed.all("img") == []
+    assert "\x1b" not in parsed.page
+    assert "secret" not in parsed.page
+    assert "images.npz" in parsed.text
+
+
+def test_each_cell_of_the_map_has_its_rate_and_interval_in_its_place(
+    sampled: dict[str, Any],
+) -> None:
+    found = heat_map(sampled)
+    assert found is not None
+    assert list(found.severities) == list(SEVERITIES)
+    assert list(found.rows) == list(CONDITIONS)
+    slices = {(one["condition"], one["severity"]): one for one in sampled["by_cell"]["slices"]}
+    shades = [found.unchanged.shade]
+    for name, row in found.rows.items():
+        for severity, cell in zip(found.severities, row, strict=True):
+            rate = slices[name, severity]["deviation"]
+            assert cell is not None
+            assert (cell.rate, cell.interval) == (estimated(rate), bounds(rate))
+            assert f"{name} {severity}: " in cell.title
+            assert f"{rate['seen']:,} of these deviate" in cell.title
+            shades.append(cell.shade)
+    assert max(shades) == 100.0
+    assert min(shades) >= 0.0
+
+
+def test_a_cell_of_the_map_is_exact_empty_or_not_shaded() -> None:
+    """Where all was asked, where it was not surveyed, and where nothing deviates."""
+    document = constructed_document()
+    exact = percent(document["unchanged"]["deviation"]["estimate"])
+    for one in document["by_cell"]["slices"][1:]:
+        one["deviation"] |= {"estimate": 0.0, "low": 0.0}
+    del document["by_cell"]["slices"][2]
+    found = heat_map(document)
+    assert found is not None
+    assert (found.unchanged.rate, found.unchanged.interval) == (exact, "exact")
+    assert f"{exact}, exact; 60 of 60 asked" in found.unchanged.title
+    assert [cell is None for cell in found.rows["fog"]] == [False, True, False]
+    assert {cell.shade for row in found.rows.values() for cell in row if cell} == {0.0}
+
+
+def texts(chart: Chart) -> set[str]:
+    root = ElementTree.fromstring(chart.svg)  # noqa: S314 - ours
+    return {"".join(one.itertext()).strip() for one in root.iter() if one.tag.endswith("text")}
+
+
+def test_labelled_inputs_have_rates_and_accuracy_of_each_arm_by_severity() -> None:
+    rates, accuracy = severity_charts(constructed_document())
+    assert {"device", "by compression", "by kernels", "0", "1", "3", "5"} <= texts(rates)
+    assert {"original", "twin", "device", "right"} <= texts(accuracy)
+    for chart in (rates, accuracy):
+        assert [row[0] for row in chart.rows] == [
+            "unchanged", "severity 1", "severity 3", "severity 5",
+        ]  # fmt: skip
+
+
+def test_a_task_with_distances_has_these_in_place_of_accuracy_by_severity() -> None:
+    document = constructed_document(with_distances(constructed_facts()))
+    document["distance"] = "<script>\x1b</script>"
+    _, far = severity_charts(document)
+    assert far.title == "Distance against severity"
+    assert {"twin", "device"} <= texts(far)
+    assert "compression" not in far.words
+    assert "<script" not in far.svg
+    assert "\x1b" not in far.svg
+
+
+def test_without_an_original_only_kernels_are_drawn() -> None:
+    rates, _ = severity_charts(constructed_document(without_original(constructed_facts())))
+    assert "by kernels" in texts(rates)
+    assert not {"device", "by compression"} & texts(rates)
+
+
+def test_no_axis_goes_beyond_all(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where the device is right about all, or deviates on all."""
+    figures: list[Figure] = []
+
+    def kept(title: str, figure: Figure, *rest: Any) -> Chart:
+        figures.append(figure)
+        return finish(title, figure, *rest)
+
+    monkeypatch.setattr("edgeflare.survey.shown.page.severity_charts.finish", kept)
+    document = constructed_document()
+    for one in (document["unchanged"], *document["by_severity"]["slices"]):
+        one["deviation"] |= {"estimate": 1.0, "low": 0.9, "high": 1.0}
+        one["accuracy"]["device"] |= {"estimate": 1.0, "low": 1.0, "high": 1.0}
+    severity_charts(document)
+    limits = [figure.axes[0].get_ylim() for figure in figures]
+    assert [high for _, high in limits] == [1.0, 1.0]
+    assert all(low >= 0.0 for low, _ in limits)
+
+
+def test_the_worst_conditions_come_first_with_their_strongest_inputs(
+    document: dict[str, Any], directory: RunDirectory, run: RunDocument
+) -> None:
+    found = worst_conditions(document, run, directory)
+    ordered = worst_first(document, document["by_condition"]["slices"])
+    assert [one.name for one in found] == [*(one["condition"] for one in ordered), "unchanged"]
+    shown = {
+        one.name: [(example.severity, example.card.entry.seed_id) for example in one.examples]
+        for one in found
+    }
+    assert shown == {"fog": [(5, 0), (1, 1)], "dark": [(3, 2)], "unchanged": [(0, 3)]}
+    for one in found:
+        for example in one.examples:
+            (group,) = example.card.shots
+            kinds = [shot.what for shot in group.shots if isinstance(shot, Picture) and shot.uri]
+            changed = ["seed", "trigger", "difference"]
+            assert kinds == (["seed"] if one.name == "unchanged" else changed)
+
+
+def test_only_some_examples_of_many_are_shown(
+    document: dict[str, Any], directory: RunDirectory, run: RunDocument
+) -> None:
+    names = [f"condition {n}" for n in range(MOST_CONDITIONS + 2)]
+    slices = document["by_condition"]["slices"]
+    document["by_condition"]["slices"] = [
+        {**slices[0], "condition": name, "name": name} for name in names
+    ]
+    document["findings"] = [
+        {"seed_id": n % 3, "condition": name, "severity": 1, "strength": n / 10}
+        for name in names
+        for n in range(EXAMPLES + 2)
+    ]
+    found = worst_conditions(document, run, directory)
+    assert [len(one.examples) for one in found] == MOST_CONDITIONS * [EXAMPLES]
+
+
+def test_a_condition_that_a_gate_names_is_shown_without_examples_too(
+    document: dict[str, Any], directory: RunDirectory, run: RunDocument
+) -> None:
+    document["findings"] = [one for one in document["findings"] if one["condition"] == "dark"]
+    found = worst_conditions(document, run, directory)
+    assert {one.name: len(one.examples) for one in found} == {"dark": 1, "fog": 0}
+    page = render_survey(document, directory, run)
+    assert page.count("none of them is under this condition") == 1
+    document["gates"] = []
+    assert [one.name for one in worst_conditions(document, run, directory)] == ["dark"]
+
+
+def test_what_the_run_does_not_have_is_no_example(
+    document: dict[str, Any], directory: RunDirectory, run: RunDocument
+) -> None:
+    assert worst_conditions(document, None, directory) == []
+    document["findings"] = [{"seed_id": 99, "condition": "fog", "severity": 1, "strength": None}]
+    assert worst_conditions(document, run, directory) == []
+
+
+@pytest.fixture(scope="module")
+def page(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    directory = surveyed_run(tmp_path_factory.mktemp("survey") / "run")
+    text = render_survey(read_survey(directory), directory, load_document(directory))
+    file = directory.path / "survey.html"
+    file.write_text(text, encoding="utf-8")
+    return file
+
+
+@pytest.mark.browser
+@pytest.mark.parametrize(("width", "dark"), [(1280, False), (360, True)], ids=["light", "dark"])
+def test_a_browser_can_read_it_and_it_asks_for_nothing(
+    browser: Any, page: Path, width: int, dark: bool
+) -> None:
+    browser.open(page, width=width, dark=dark)
+    browser.run("scrollTo({top: document.body.scrollHeight, behavior: 'instant'})")
+    assert browser.logged("browser") == []
+    assert browser.requested() == {page.as_uri()}
+    assert browser.run("return document.documentElement.scrollWidth <= innerWidth")
+    assert {kind: one for kind, one in browser.contrasts().items() if one < READABLE} == {}
+
+
+@pytest.mark.browser
+def test_inputs_charts_and_shades_are_drawn(browser: Any, page: Path) -> None:
+    browser.open(page)
+    drawn = browser.drawn_images()
+    assert len(drawn) == 3 * 3 + 1
+    assert all(opaque == 1.0 and colours > 5 for _, opaque, colours in drawn)
+    charts = browser.driver.find_elements(By.CSS_SELECTOR, ".chart svg")
+    assert len(charts) == 2
+    for chart in charts:
+        assert chart.size["width"] > 300
+        assert "device" in {one.text for one in chart.find_elements(By.TAG_NAME, "text")}
+    shaded = browser.run(
+        "return [...document.querySelectorAll('td.heat')].map((cell) =>"
+        " [parseFloat(cell.innerText), getComputedStyle(cell).backgroundColor])"
+    )
+    by_rate = [float(colour.rpartition("/")[2].rstrip(") ")) for _, colour in sorted(shaded)]
+    assert by_rate == sorted(by_rate)
+    assert by_rate[-1] > by_rate[0]
+
+
+@pytest.mark.browser
+def test_a_legend_lies_over_no_line(browser: Any, page: Path) -> None:
+    """Its texts stand above the highest mark and its limits, in all charts."""
+    browser.open(page)
+    places = browser.run(
+        "return [...document.querySelectorAll('.chart svg')].map((svg) => {"
+        " const names = /^(device|twin|original|by .*)$/;"
+        " const texts = [...svg.querySelectorAll('text')]"
+        ".filter((one) => names.test(one.textContent.trim()));"
+        " const grid = [...svg.querySelectorAll('text')]"
+        ".filter((one) => /%$/.test(one.textContent.trim()));"
+        " const edge = (some, side) => some.map((one) => one.getBoundingClientRect()[side]);"
+        " return [Math.max(...edge(texts, 'bottom')), Math.min(...edge(grid, 'top')), texts.length]"
+        "})"
+    )
+    assert [count for _, _, count in places] == [3, 3]
+    for bottom, highest_label, _ in places:
+        assert bottom < highest_label
+
+
+@pytest.mark.browser
+def test_the_unchanged_inputs_stand_under_no_severity(browser: Any, page: Path) -> None:
+    browser.open(page)
+    found = browser.run(
+        "const row = [...document.querySelectorAll('#heat tr')];"
+        "return row.map((one) => [one.children[0].innerText,"
+        " one.getBoundingClientRect().top, one.querySelectorAll('td.heat').length])"
+    )
+    names = [name for name, _, _ in sorted(found, key=lambda one: one[1])]
+    assert names == ["unchanged inputs", "condition", "fog", "dark"]
+    assert [count for _, _, count in found] == [1, 0, 3, 3]
+
+
+@pytest.mark.browser
+def test_tables_fit_into_a_small_screen_or_are_scrolled_by_keys(
+    browser: Any, sampled: dict[str, Any], page: Path, tmp_path: Path
+) -> None:
+    """With intervals, failures, accuracy of each arm and harm, and differences between groups."""
+    file = tmp_path / "survey.html"
+    file.write_text(render_survey(sampled, RunDirectory(tmp_path), None), encoding="utf-8")
+    browser.open(file, width=1200)
+    wide = browser.run(
+        "return [...document.querySelectorAll('div.wide')].map((one) =>"
+        " [one.ariaLabel, one.scrollWidth - one.clientWidth])"
+    )
+    assert len(wide) == 8
+    assert [name for name, beyond in wide if beyond > 0] == []
+    browser.open(page, width=360)
+    table = browser.driver.find_element(By.CSS_SELECTOR, "#heat div.wide")
+    browser.run("arguments[0].focus()", table)
+    assert browser.driver.switch_to.active_element == table
+    assert browser.run("return arguments[0].scrollWidth > arguments[0].clientWidth", table)

@@ -1,0 +1,490 @@
+"""A survey as tables, in the terminal, as Markdown, CSV and JUnit XML."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree
+
+import pytest
+import xmlschema
+from rich.console import Console
+
+from constructed_surveys import (
+    CONDITIONS,
+    about_survey,
+    as_asked,
+    constructed_baseline,
+    constructed_document,
+    constructed_facts,
+    drawn_sample,
+    gate_entry,
+    rare_entry,
+    with_distances,
+    with_targets,
+    without_original,
+)
+from edgeflare.run.run_directory import RunDirectory
+from edgeflare.survey.rates.rate_words import bounds, interval, percent, points
+from edgeflare.survey.shown.page.survey_page import render_survey
+from edgeflare.survey.shown.survey_csv import COLUMNS, survey_csv
+from edgeflare.survey.shown.survey_junit import survey_junit
+from edgeflare.survey.shown.survey_summary import survey_summary
+from edgeflare.survey.shown.survey_tables import (
+    baseline_table,
+    group_tables,
+    slice_table,
+    truth_columns,
+    worst_first,
+)
+from edgeflare.survey.shown.survey_terminal import (
+    WORST,
+    WORST_CLASSES,
+    print_survey,
+    short_tables,
+)
+from edgeflare.survey.shown.survey_words import (
+    accuracy_sentence,
+    field_sentence,
+    headline,
+    release_sentence,
+)
+from edgeflare.survey.survey_document import survey_document
+
+
+@pytest.fixture
+def document() -> dict[str, Any]:
+    """A survey whose device was asked about all items."""
+    return constructed_document()
+
+
+@pytest.fixture
+def sampled() -> dict[str, Any]:
+    """A survey whose rates have intervals."""
+    facts = constructed_facts()
+    return constructed_document(facts, drawn_sample(facts, 0.3))
+
+
+def test_a_slice_has_its_rates_in_its_row(document: dict[str, Any]) -> None:
+    one = document["overall"]
+    table = slice_table(document, "All", [one])
+    assert dict(zip(table.header, table.rows[0], strict=True)) == {
+        "": "over all",
+        "deviates": interval(one["deviation"]),
+        "without ties": interval(one["deviation_strict"]),
+        "by kernels": interval(one["kernel"]),
+        "by compression": percent(one["compression"]["share"]),
+        "failed": interval(one["failed"]),
+        "original right": percent(one["accuracy"]["original"]["share"]),
+        "twin right": percent(one["accuracy"]["twin"]["share"]),
+        "device right": interval(one["accuracy"]["device"]),
+        "drop, points": points(one["accuracy"]["drop"]),
+        "harmed": interval(one["accuracy"]["harmed"]),
+        "helped": interval(one["accuracy"]["helped"]),
+        "items": "360",
+        "asked": "360",
+    }
+
+
+def test_each_table_and_each_report_says_with_what_confidence_intervals_hold(
+    document: dict[str, Any], sampled: dict[str, Any], tmp_path: Path
+) -> None:
+    alone = "Confidence of intervals: 95 %"
+    notes = ["Confidence of intervals: 95 % for all together, 97.47 % for each", alone, alone]
+    for said, expected in ((sampled, notes), (document, ["", "", ""])):
+        conditions = said["by_condition"]
+        table = slice_table(said, "", conditions["slices"], each=conditions["confidence"])
+        groups = group_tables(said)
+        assert [one.note for one in (table, *groups)] == expected
+        exact = [one.title.endswith(", exact of these inputs alone") for one in groups]
+        assert exact == 2 * [expected[0] == ""]
+    page = render_survey(sampled, RunDirectory(tmp_path), None)
+    for report in (printed(sampled), survey_summary(sampled), page):
+        assert "Confidence of intervals: 95 % for all together, 98.3 % for each" in report
+    assert "Confidence of intervals: 95 % for all together, 99.27 % for each." in page, "the map"
+
+
+def test_columns_that_say_nothing_are_left_out() -> None:
+    document = constructed_document(with_distances(without_original(constructed_facts())))
+    one = document["overall"]
+    one["failed"]["seen"] = 0
+    table = slice_table(document, "All", [one], left_out=("items",))
+    assert tuple(table.header) == (
+        "", "without ties", "by kernels", "mean IoU to the device", "asked",
+    )  # fmt: skip
+    assert slice_table(document, "None", []).rows == []
+
+
+def test_how_far_arms_are_from_targets_has_columns_of_its_own(document: dict[str, Any]) -> None:
+    measured = constructed_document(with_targets(constructed_facts()))
+    table = slice_table(measured, "All", [measured["overall"]])
+    row = dict(zip(table.header, table.rows[0], strict=True))
+    far = measured["overall"]["accuracy"]["distance"]
+    assert row["mean IoU, original"] == f"{far['original']:.4g}"
+    assert row["mean IoU, device"] == f"{far['device']['estimate']:.4g}"
+    assert not set(truth_columns(measured)) - set(row)
+    assert not truth_columns(document)
+
+
+def test_the_worst_slices_come_first_and_of_equal_rates_by_limits_and_counts(
+    document: dict[str, Any],
+) -> None:
+    rate = document["overall"]["deviation"]
+    figures = [(0.1, 0.3, 1), (0.2, 0.3, 1), (0.1, 0.3, 2), (0.1, 0.4, 0), (0.1, 0.3, 2)]
+    slices = [
+        {"name": str(at), "deviation": {**rate, "estimate": one, "high": high, "seen": seen}}
+        for at, (one, high, seen) in enumerate(figures)
+    ]
+    assert [one["name"] for one in worst_first(document, slices)] == ["1", "3", "2", "4", "0"]
+
+
+def test_groups_are_compared_by_rates_and_by_decisions() -> None:
+    facts = constructed_facts(groups=("a", "b", "c", "d"))
+    document = constructed_document(facts, drawn_sample(facts, 0.3))
+    rates, decisions = group_tables(document)
+    assert len(rates.rows) == len(decisions.rows) == 6
+    pairs = {f"{one['one']} − {one['other']}": one for one in document["groups"]["pairs"]}
+    for name, deviation, drop in rates.rows:
+        assert deviation == points(pairs[name]["deviation"])
+        assert drop == points(pairs[name]["accuracy_drop"])
+    for row in decisions.rows:
+        cells = dict(zip(decisions.header, row, strict=True))
+        gap = pairs[row[0]]["odds"]["device"]
+        named = document["classes"][gap["label"]]
+        assert cells["equal odds, device"] == f"{interval(gap)} of {named}"
+        exact = pairs[row[0]]["parity"]["twin"]
+        assert cells["parity, twin"].startswith(f"{percent(exact['estimate'])} of ")
+    short, _ = group_tables(document, 2)
+    assert short.title == "Differences between groups, the largest 2 of 6"
+    assert [list(row) for row in short.rows] == [list(row) for row in rates.rows[:2]]
+
+
+def test_groups_and_baseline_are_absent_where_nothing_was_asked() -> None:
+    document = constructed_document(constructed_facts(groups=()))
+    assert group_tables(document) == baseline_table(document) == []
+
+
+def test_a_baseline_has_a_row_over_all_and_one_for_each_condition() -> None:
+    facts = constructed_facts()
+    sample = drawn_sample(facts, 0.3)
+    baseline = constructed_baseline(constructed_facts(rng_seed=1))
+    document = survey_document(as_asked(facts, sample), sample, about_survey(), baseline)
+    document["baseline"]["run"] = "/secret/place/before"
+    (table,) = baseline_table(document)
+    assert table.title == "Against before"
+    assert [row[0] for row in table.rows] == ["over all", "fog", "dark"]
+    found = document["baseline"]["overall"]
+    counts = (f"{found[key]:,}" for key in ("both", "only_now", "only_before"))
+    assert tuple(table.rows[0][1:5]) == (points(found["difference"]), *counts)
+
+
+def printed(document: dict[str, Any], width: int = 200) -> str:
+    text = io.StringIO()
+    print_survey(Console(file=text, width=width), document, "runs/survey")
+    return text.getvalue()
+
+
+def test_the_terminal_has_the_headline_first_gates_again_at_its_end_and_all_between(
+    document: dict[str, Any],
+) -> None:
+    lines = [line.rstrip() for line in printed(document).splitlines()]
+    gates = [
+        "✖ gate rate<0.01 is not held: the rate is above 1 %",
+        "✔ gate rate<0.9 under fog is held: the rate is below 90 %",
+    ]
+    assert lines[:7] == [
+        f"sneakers {headline(document)}",
+        accuracy_sentence(document),
+        field_sentence(document),
+        "Ended: the precision asked for was reached.",
+        *gates,
+        "warning: the pair's seeds are surveyed",
+    ]
+    assert lines[-3:-1] == gates
+    assert lines[-1].startswith("Everything is in")
+    said = " ".join(" ".join(lines).split())
+    for name in ("Inputs", "unchanged", *CONDITIONS, "severity 3", "young", "old − young", "bee"):
+        assert name in said
+    assert release_sentence(document) in said
+    assert "edgeflare report runs/survey --html" in said
+
+
+def short_table(document: dict[str, Any], title: str) -> Any:
+    (table,) = [one for one in short_tables(document) if one.title.startswith(title)]
+    return table
+
+
+def test_of_many_conditions_the_worst_are_listed_and_those_of_gates() -> None:
+    """One row alone is not cut off."""
+    names = tuple(f"condition-{n}" for n in range(14))
+    facts = constructed_facts(conditions=names, severities=(2,))
+    document = constructed_document(facts, gates=[])
+    ordered = [one["name"] for one in worst_first(document, document["by_condition"]["slices"])]
+    table = short_table(document, "Conditions")
+    assert table.title == "Conditions, the worst 10 of 14"
+    assert [row[0] for row in table.rows] == ordered[:WORST]
+    named = gate_entry(f"rate<0.9 under {ordered[-1]}", "held", "it is")
+    of_a_set = gate_entry("rate<0.9 under weather", "held", "it is", names)
+    gated = short_table(constructed_document(facts, gates=[named, of_a_set]), "Conditions")
+    assert gated.title == "Conditions, the worst 10 of 14 and those of gates"
+    assert [row[0] for row in gated.rows] == [*ordered[:WORST], ordered[-1]]
+    facts = constructed_facts(conditions=names[:11], severities=(2,))
+    table = short_table(constructed_document(facts), "Conditions")
+    assert (table.title, len(table.rows)) == ("Conditions", 11)
+
+
+def test_of_many_classes_the_worst_are_listed() -> None:
+    document = constructed_document(classes=[f"class {n}" for n in range(12)])
+    one = document["by_class"]["slices"][0]
+    document["by_class"]["slices"] = [
+        {**one, "label": n, "deviation": {**one["deviation"], "estimate": n % 4 / 10}}
+        for n in range(12)
+    ]
+    table = short_table(document, "Classes")
+    assert table.title == f"Classes, the worst {WORST_CLASSES} of 12"
+    assert [row[0] for row in table.rows] == [f"class {n}" for n in (3, 7, 11, 2, 6)]
+
+
+def test_nothing_but_unchanged_inputs_is_one_row() -> None:
+    document = constructed_document(constructed_facts(conditions=(), groups=()), gates=[])
+    titles = [one.title for one in short_tables(document) if one.rows]
+    assert titles == ["Inputs", "Classes"]
+    assert "over all" not in printed(document)
+
+
+def against(run: str) -> dict[str, Any]:
+    """What a document says of a baseline from which nothing differs."""
+    overall = {
+        "condition": None, "test": "rates", "both": 449, "only_now": 0, "only_before": 0, "p": 1.0,
+        "p_corrected": 1.0, "difference": {"estimate": 0.0, "low": -0.0029, "high": 0.0029},
+    }  # fmt: skip
+    return {"run": run, "overall": overall, "by_condition": []}
+
+
+def test_names_from_outside_obey_nobody() -> None:
+    hostile = "[red]x[/red]\x1b[31m"
+    document = constructed_document(constructed_facts(conditions=(hostile,), groups=(hostile, "b")))
+    document["pair"]["name"] = document["warnings"][0] = hostile
+    said = printed(document | {"baseline": against(hostile)}, 300)
+    assert "\x1b" not in said
+    assert said.count("[red]x[/red]\\x1b[31m") >= 5
+
+
+def test_names_and_intervals_are_whole_in_a_narrow_terminal(sampled: dict[str, Any]) -> None:
+    """elastic-transform is the longest name of ours."""
+    sampled["baseline"] = against("runs/before")
+    slices = sampled["by_condition"]["slices"]
+    for one in slices:
+        one["failed"]["seen"] = 0  # no column of it
+        one["name"] = f"{one['name']}-{'x' * (len('elastic-transform') - len(one['name']) - 1)}"
+    lines = [line.strip() for line in printed(sampled, width=80).splitlines()]
+    for one in slices:
+        (row,) = (at for at, line in enumerate(lines) if line.startswith(one["name"]))
+        assert f"({bounds(one['deviation'])})" in lines[row + 1]
+        assert points(one["accuracy"]["drop"]).partition(" ")[2] in lines[row + 1]
+    (row,) = (at for at, line in enumerate(lines) if line.split()[:3] == ["over", "all", "+0.00"])
+    assert "(-0.29 to 0.29)" in lines[row + 1]
+    assert all(len(line) <= 80 for line in lines)
+
+
+@pytest.mark.parametrize("width", [60, 80])
+def test_a_column_is_left_out_before_a_word_is_broken(sampled: dict[str, Any], width: int) -> None:
+    sampled["classes"] = ["automobile", "an elastic transform", "Ankle boot", "T-shirt/top"]
+    sampled["overall"]["failed"]["seen"] = 1
+    lines = [line.strip() for line in printed(sampled, width).splitlines()]
+    start = next(at for at, line in enumerate(lines) if line.startswith("Classes"))
+    table = lines[start : lines.index("For the release notes:")]
+    for name in sampled["classes"]:
+        (row,) = (line for line in table if line.startswith(name))
+        assert row.removeprefix(name).split()[1] == "%"
+    assert "asked" not in " ".join(table).split()
+    assert max(map(len, lines)) <= width
+    wide = printed(sampled, 200)
+    assert wide.count("by kernels") == wide.count("  asked") == wide.count("  failed")
+
+
+def test_the_summary_has_the_headline_the_gates_the_tables_and_the_sentence(
+    document: dict[str, Any],
+) -> None:
+    said = survey_summary(document)
+    assert said.startswith("## EdgeFlare survey: sneakers\n\nsneakers **deviates on ")
+    assert "❌ Gate rate\\<0.01 is not held: the rate is above 1 %" in said
+    assert "✅ Gate rate\\<0.9 under fog is held" in said
+    assert "> [!WARNING]\n> the pair's seeds are surveyed" in said
+    fog = next(one for one in document["by_condition"]["slices"] if one["name"] == "fog")
+    assert f"| fog | {interval(fog['deviation'])} |" in said
+    assert said.rstrip().endswith(document["sentence"])
+
+
+def test_the_summary_marks_what_is_undecided_or_cut_off_and_names_break_out_of_no_table() -> None:
+    gates = [gate_entry("rate<0.1", "undecided", "too few were asked")]
+    facts = constructed_facts(conditions=("a|b\n<c>",))
+    said = survey_summary(constructed_document(facts, gates=gates, stopped_by="interrupt"))
+    assert "⚠️ Gate rate\\<0.1 is undecided: too few were asked" in said
+    assert "This is not the whole survey: it was stopped by Ctrl-C before its end." in said
+    assert "| a\\|b \\<c\\> |" in said
+
+
+def csv_rows(document: dict[str, Any]) -> list[dict[str, str]]:
+    return list(csv.DictReader(io.StringIO(survey_csv(document))))
+
+
+def test_each_slice_is_a_row_of_csv_with_its_figures(sampled: dict[str, Any]) -> None:
+    rows = csv_rows(sampled)
+    assert len(rows) == 2 + 2 + 3 + 7 + 4 + 2
+    assert tuple(rows[0]) == COLUMNS
+    overall = sampled["overall"]
+    assert rows[0]["table"] == "overall"
+    assert float(rows[0]["deviation"]) == overall["deviation"]["estimate"]
+    assert float(rows[0]["kernel_high"]) == overall["kernel"]["high"]
+    assert int(rows[0]["failed_seen"]) == overall["failed"]["seen"]
+    assert float(rows[0]["accuracy_drop_low"]) == overall["accuracy"]["drop"]["low"]
+    assert float(rows[0]["compression"]) == overall["compression"]["share"]
+    cells = [row for row in rows if row["table"] == "by_cell"]
+    assert [(row["condition"], row["severity"]) for row in cells[:3]] == [
+        ("unchanged", "0"), ("fog", "1"), ("fog", "3"),
+    ]  # fmt: skip
+    assert {float(row["confidence"]) for row in cells} == {sampled["by_cell"]["confidence"]}
+    assert [row["class"] for row in rows if row["table"] == "by_class"] == sampled["classes"]
+
+
+def test_what_is_null_stays_empty_in_csv() -> None:
+    facts = with_distances(without_original(constructed_facts()))
+    first = csv_rows(constructed_document(facts))[0]
+    empty = ("deviation", "deviation_low", "deviation_seen", "compression", "labelled")
+    assert {first[name] for name in (*empty, "device_accuracy", "twin_distance")} == {""}
+    assert float(first["device_distance"]) > 0
+
+
+def test_how_far_arms_are_from_targets_is_beside_their_accuracy_in_csv() -> None:
+    facts = with_targets(constructed_facts())
+    document = constructed_document(facts, drawn_sample(facts, 0.3))
+    first, accuracy = csv_rows(document)[0], document["overall"]["accuracy"]
+    assert float(first["accuracy_drop"]) == accuracy["drop"]["estimate"]
+    far = accuracy["distance"]
+    for name in ("original", "twin"):
+        assert float(first[f"{name}_truth_distance"]) == far[name]
+    assert float(first["device_truth_distance_high"]) == far["device"]["high"]
+
+
+def test_no_name_is_a_formula() -> None:
+    names = ("=cmd()", "+1")
+    document = constructed_document(constructed_facts(conditions=names, groups=names))
+    cells = [cell for row in csv.reader(io.StringIO(survey_csv(document))) for cell in row]
+    assert {f"'{name}" for name in names} <= set(cells)
+    assert not any(cell.startswith(("=", "+")) for cell in cells)
+
+
+def test_rare_events_are_the_last_row_of_csv() -> None:
+    *slices, last = csv_rows(constructed_document(rare=rare_entry()))
+    assert (last["table"], last["name"], last["confidence"]) == ("rare", "rare events", "0.95")
+    figures = [last[f"deviation{end}"] for end in ("", "_low", "_high")]
+    assert figures == ["0.00015", "0.0001", "0.000225"]
+    assert (last["ceiling"], last["unseen_share"], last["asked"]) == ("0.0021", "0.9", "2011")
+    assert {row["ceiling"] for row in slices} == {""}
+    plain = constructed_document(without_original(constructed_facts()), rare=rare_entry())
+    *_, last = csv_rows(plain)
+    assert (last["deviation"], last["kernel"]) == ("", "0.00015")
+
+
+SCHEMAS = [
+    xmlschema.XMLSchema(Path(__file__).parents[1] / "report" / name)
+    for name in ("junit-10.xsd", "junit.xsd")
+]
+
+
+def suite_of(document: dict[str, Any]) -> ElementTree.Element:
+    """The one suite of JUnit's XML, once the whole is valid."""
+    data = survey_junit(document)
+    for schema in SCHEMAS:
+        schema.validate(data.decode())
+    suite = ElementTree.fromstring(data).find("testsuite")  # noqa: S314 - ours
+    assert suite is not None
+    return suite
+
+
+def failures(suite: ElementTree.Element) -> dict[str, str]:
+    return {
+        case.attrib["name"]: failure.attrib["message"]
+        for case in suite.iter("testcase")
+        if (failure := case.find("failure")) is not None
+    }
+
+
+def properties(document: dict[str, Any]) -> dict[str, str]:
+    return {one.attrib["name"]: one.attrib["value"] for one in suite_of(document).iter("property")}
+
+
+def gate(text: str, state: str, conditions: Sequence[str] | None = None) -> dict[str, Any]:
+    return gate_entry(text, state, f"it is {state}", conditions)
+
+
+def test_each_gate_and_each_condition_is_a_case_of_junit(document: dict[str, Any]) -> None:
+    suite = suite_of(document)
+    assert [case.attrib["name"] for case in suite.iter("testcase")] == [
+        "gate rate<0.01", "gate rate<0.9 under fog",
+        "condition unchanged", "condition fog", "condition dark",
+    ]  # fmt: skip
+    assert failures(suite) == {
+        "gate rate<0.01": "gate rate<0.01 is not held: the rate is above 1 %"
+    }
+    assert (suite.attrib["tests"], suite.attrib["failures"]) == ("5", "1")
+    assert suite.attrib["time"] == "12.500"
+    ungated = suite_of({**document, "gates": []})
+    assert (failures(ungated), ungated.attrib["tests"]) == ({}, "3")
+
+
+GOES_ON = "; the same command with --out RUN --resume and a smaller --precision goes on"
+
+
+@pytest.mark.parametrize(
+    ("one", "state", "then", "fails"),
+    [
+        (gate("accuracy-drop<0.1 under fog at severity 3", "not held"), "not held", "", {"fog"}),
+        (gate("rate<0.1 under fog", "undecided"), "undecided", GOES_ON, {"fog"}),
+        (
+            gate("rate<0.1 under weather", "not held", ("dark", "fog")),
+            "not held",
+            "",
+            {"fog", "dark"},
+        ),
+        (gate("rate<0.1 for group seen under fog", "not held"), "not held", "", set()),
+    ],
+    ids=["a severity", "undecided", "a set", "the name of a group is no condition"],
+)
+def test_conditions_fail_with_a_gate_about_them(
+    one: dict[str, Any], state: str, then: str, fails: set[str]
+) -> None:
+    suite = suite_of(constructed_document(gates=[gate("rate<0.9 under fog", "held"), one]))
+    message = f"gate {one['gate']} is {state}: it is {state}{then}"
+    names = {f"gate {one['gate']}", *(f"condition {name}" for name in fails)}
+    assert failures(suite) == dict.fromkeys(names, message)
+    assert suite.attrib["failures"] == str(len(names))
+
+
+def test_the_rates_and_the_sentence_are_properties_of_junit(document: dict[str, Any]) -> None:
+    document["plan"]["inputs"]["path"] = "/secret/place/images.npz"
+    said = properties(document)
+    assert said["plan inputs path"] == "images.npz"
+    assert said["sentence"] == document["sentence"]
+    assert set(said) >= {"rate unchanged", "rate fog", "rate dark", "device board machine"}
+    assert not [name for name in said if name.startswith("rare")]
+
+
+def test_rare_events_are_properties_of_junit() -> None:
+    said = properties(constructed_document(rare=rare_entry()))
+    assert "the device deviates on 0.015 % (0.010–0.022) of images" in said["rare events found"]
+    assert said["rare events estimate"] == "0.00015"
+    assert said["rare events ceiling"] == "0.0021"
+    assert said["rare events device queries"] == "2,011"
+    assert not [name for name in said if "repetitions" in name]
+
+
+def test_hostile_names_stay_text_in_junit() -> None:
+    name = "<b>&\x00\x1b]]>\ufffe"
+    document = constructed_document(constructed_facts(conditions=(name,)))
+    document["pair"]["name"] = name
+    assert "<b>&" in suite_of(document).attrib["name"]
