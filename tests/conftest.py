@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import os
+import random
 import signal
 import sys
 from collections.abc import Callable, Iterator
@@ -65,13 +66,20 @@ def pytest_xdist_auto_num_workers() -> Generator[None, int, int]:
     return (yield) + 1
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Take a seed that decides another order, in which no test may fail either."""
+    parser.addoption(
+        "--random-order", metavar="SEED", help="shuffle the files, and the tests of each file"
+    )
+
+
 def pytest_configure(config: pytest.Config) -> None:
     """Let workers take files in the order of the items; xdist's begins with those of most tests."""
     config.option.loadscopereorder = False
     config.pluginmanager.register(ProcessorTimes())
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Mark tests by their fixtures and capabilities, and put the longest files first."""
     for item in items:
         if CAPABILITY_MARKS.intersection(mark.name for mark in item.iter_markers()):
@@ -79,7 +87,14 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         if SLOW_FIXTURES.intersection(getattr(item, "fixturenames", ())):
             item.add_marker(pytest.mark.slow)
     places = {ROOT / "tests" / name: place for place, name in enumerate(LONGEST_FILES)}
-    items.sort(key=lambda item: places.get(item.path, len(places)))
+    if (seed := config.getoption("random_order")) is None:
+        items.sort(key=lambda item: places.get(item.path, len(places)))
+        return
+    generator = random.Random(seed)  # noqa: S311 - an order, and no secret
+    generator.shuffle(items)
+    shuffled = dict.fromkeys(item.path for item in items)
+    places = {path: place for place, path in enumerate(shuffled)}
+    items.sort(key=lambda item: places[item.path])
 
 
 def pytest_sessionstart(session: pytest.Session) -> None:
