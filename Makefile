@@ -4,6 +4,8 @@
 PYTHON ?= python3
 PYTEST = .venv/bin/python -m pytest --numprocesses auto --dist loadfile
 
+EXTRAS = .[audio,detection,dev,micro,onnx,plots,repair,report,survey]
+
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .PHONY: help env demo test test-all check lint protos clean
@@ -50,6 +52,14 @@ clean:
 	rm -rf .venv .venv-old-board .venv-old-litert .venv-labgrid build dist
 	rm -rf .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
 
+# Packages for an environment; where they do not come, one line, and a file with all that pip said.
+define install
+@$(1)/bin/python -m pip install --quiet $(2) 2>$(1)/pip.log || { \
+    echo "pip could not fill $(1): $$(sed -n 's/^ERROR: //p' $(1)/pip.log | head -n 1)" \
+        "(is there a network? $(1)/pip.log has the rest)" >&2; \
+    exit 1; }
+endef
+
 # The build back end goes in first, so that the editable install builds with the pinned one.
 .venv/.complete: pyproject.toml constraints.txt
 	@$(PYTHON) -c 'import sys; sys.exit(not (3, 10) <= sys.version_info < (3, 14))' || { \
@@ -60,9 +70,8 @@ clean:
 	    exit 1; }
 	@echo 'making .venv from constraints.txt'
 	@$(PYTHON) -m venv .venv
-	@.venv/bin/python -m pip install --quiet --constraint constraints.txt hatchling
-	@.venv/bin/python -m pip install --quiet --constraint constraints.txt \
-	    --no-build-isolation --editable '.[audio,detection,dev,micro,onnx,plots,repair,report,survey]'
+	$(call install,.venv,--constraint constraints.txt hatchling)
+	$(call install,.venv,--constraint constraints.txt --no-build-isolation --editable '$(EXTRAS)')
 	@touch $@
 
 # Without a Python that tflite-runtime has wheels for, nothing is made and the line comes each time.

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import re
 import shutil
 import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -49,3 +51,26 @@ def test_the_help_names_every_target() -> None:
     targets = re.findall(r"^\.PHONY: (.*)$", (ROOT / "Makefile").read_text(), re.MULTILINE)
     named = set(re.findall(r"echo 'make ([\w-]+) ", told("help")))
     assert named == set(targets[0].split()) - {"help"}
+
+
+@pytest.mark.slow
+def test_without_a_network_one_line_says_what_is_wrong(tmp_path: Path) -> None:
+    for name in ("Makefile", "constraints.txt", "pyproject.toml"):
+        shutil.copy(ROOT / name, tmp_path)
+    command = ["make", "--no-print-directory", "--quiet", ".venv/.complete"]
+    command.append(f"PYTHON={sys.executable}")
+    done = subprocess.run(
+        command,
+        cwd=tmp_path,
+        env={**os.environ, "PIP_NO_INDEX": "1"},
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=300,
+    )
+    assert done.returncode == 2
+    said, of_make = done.stderr.splitlines()
+    assert said.startswith("pip could not fill .venv: ")
+    assert said.endswith("(is there a network? .venv/pip.log has the rest)")
+    assert of_make.startswith("make: ***")
+    assert not (tmp_path / ".venv" / ".complete").exists()
