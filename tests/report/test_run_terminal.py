@@ -1,66 +1,91 @@
-"""A run as tables: readable in 80 columns, whatever the run holds."""
+"""A run as tables, in a terminal of 80 columns and as the summary of a CI job."""
 
 from __future__ import annotations
 
 import io
 import re
-from copy import deepcopy
 from typing import Any
 
 import pytest
+from markdown_it import MarkdownIt
 from rich.cells import cell_len
 from rich.console import Console
 
-from documents import Document
-from edgeflare.report.markdown_summary import summary
-from edgeflare.report.run_terminal import ROWS, print_run
+from documents import REPLAY, Document
+from edgeflare.report import markdown_summary, run_terminal
 from edgeflare.run.run_document import from_json
 
 
 def printed(document: Document, width: int = 80) -> str:
     """What is printed, each line of it within the width."""
     file = io.StringIO()
-    print_run(Console(file=file, width=width), from_json(document), "runs/laboratory")
+    console = Console(file=file, width=width)
+    run_terminal.print_run(console, from_json(document), "runs/laboratory")
     text = file.getvalue()
     assert all(cell_len(line) <= width for line in text.splitlines())
     return text
 
 
-@pytest.fixture
-def document(run: Any) -> Document:
-    """The run's document, for the test to change."""
-    copy: Document = deepcopy(run.document)
-    copy["devices"][0]["provenance"] |= {"delegated_nodes": 3, "total_nodes": 11}
-    return copy
+def summary(document: Document) -> str:
+    return markdown_summary.summary(from_json(document))
 
 
-@pytest.mark.slow
-def test_it_says_what_was_found_and_where(document: Document) -> None:
-    text = printed(document)
+def html(document: Document) -> str:
+    """The summary as GitHub's flavour of Markdown is read."""
+    return str(MarkdownIt("commonmark").enable("table").render(summary(document)))
+
+
+def both(document: Document) -> tuple[str, str]:
+    """What terminal and summary say, with single spaces between the cells of a row."""
+    texts = (printed(document, 120), summary(document).replace("| ", ""))
+    terminal, told = (
+        "\n".join(" ".join(one.split()) for one in text.splitlines()) for text in texts
+    )
+    return terminal, told
+
+
+def rows(text: str) -> list[list[str]]:
+    """The words of the rows of entries, whose first is a seed id."""
+    words = (line.split() for line in text.splitlines())
+    return [one for one in words if one and one[0].isdigit()]
+
+
+def test_both_say_what_was_found_and_where(document: Document) -> None:
     totals = document["totals"]
-    assert f"{totals['seeds']}, of which {totals['deviating_seeds']} already deviate" in text
     searched = totals["seeds"] - totals["deviating_seeds"]
+    text = printed(document)
+    assert f"{totals['seeds']}, of which {totals['deviating_seeds']} already deviate" in text
     assert f"{totals['findings']} of {searched}" in text
     assert "Everything is in runs/laboratory." in text
     assert "warning" not in text
     assert "stopped" not in text
+    told = summary(document)
+    assert f"**{totals['findings']} of {searched} seeds**" in told
+    assert f"{totals['deviating_seeds']} deviate as they are" in told
+    assert document["devices"][0]["provenance"]["runtime_version"] in told
+    for one in (text, told):
+        assert one.index("Seeds that already deviate") < one.index("Findings, the strongest first")
 
 
-def test_seeds_that_already_deviate_come_first(document: Document) -> None:
-    text = printed(document)
-    assert text.index("Seeds that already deviate") < text.index("Findings, the strongest first")
+def test_the_tables_of_the_summary_are_tables(document: Document) -> None:
+    page = html(document)
+    entries = len(document["findings"]) + len(document["deviating_seeds"])
+    assert page.count("<table>") == 4
+    assert page.count("<tr>") == 4 + 10 + entries + 3
+    assert "|" not in page
 
 
-def test_the_strongest_finding_comes_first_and_the_rest_is_counted(document: Document) -> None:
-    (entry, *_) = document["findings"]
-    entries = [{**entry, "seed_id": 900 + n, "strength": n / 100} for n in range(ROWS + 5)]
-    text = printed({**document, "findings": entries})
-    assert "and 5 more" in text
-    shown = [f"{900 + n}" for n in reversed(range(5, ROWS + 5))]
-    assert [word for line in text.splitlines() for word in line.split()[:1] if word in shown] == (
-        shown
-    )
-    assert " 904 " not in text
+def test_the_strongest_come_first_and_the_rest_is_counted(document: Document) -> None:
+    (first, *_) = document["findings"]
+    most = (run_terminal.ROWS, markdown_summary.ROWS)
+    for at in range(2):
+        document["findings"] = [
+            {**first, "seed_id": 900 + n, "strength": n / 100} for n in range(most[at] + 5)
+        ]
+        text = both(document)[at]
+        shown = [int(row[0]) for row in rows(text) if int(row[0]) >= 900]
+        assert shown == [900 + n for n in reversed(range(5, most[at] + 5))]
+        assert "and 5 more" in text
 
 
 def test_classes_without_names_are_numbers(document: Document) -> None:
@@ -87,8 +112,27 @@ def test_long_class_names_stay_within_the_terminal(
 
 
 @pytest.mark.parametrize("name", ["[/b]", "[bold]dog", "cat [/]", ":dog:"])
-def test_class_names_are_shown_as_they_are(document: Document, name: str) -> None:
+def test_class_names_are_shown_in_the_terminal_as_they_are(document: Document, name: str) -> None:
     assert name in printed({**document, "classes": [name] * 3}, 120)
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["a|b", "*a*", "`a`", "<script>a</script>", "[a](http://b)", "a\nb", "a_b_c", "\\", "&lt;"],
+)
+def test_names_are_not_read_as_markup_in_the_summary(document: Document, name: str) -> None:
+    document["classes"] = ["x"] * 3
+    plain = html(document)
+    document["classes"] = [name] * 3
+    document["pair"]["name"] = name
+    document["warnings"] = [name]
+    page = html(document)
+    assert page.count("<td>") == plain.count("<td>")
+    for tag in ("<em>", "<code>", "<script", "<a "):
+        assert tag not in page
+    shown = " ".join(name.split()).replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+    assert f"EdgeFlare: {shown}</h2>" in page
+    assert f"<td>{shown}</td>" in page
 
 
 def test_common_words_are_not_cut_in_80_columns(document: Document) -> None:
@@ -111,32 +155,23 @@ def test_of_several_devices_each_entry_says_its_own(document: Document) -> None:
     assert "2 a board: " in text
     head, *lines = text[text.index("  on  ") :].splitlines()
     assert head.split()[0] == "on"
-    rows = [line.split() for line in lines if line.split()[:1] and line.split()[0].isdigit()]
-    at = [row[-5] for row in rows]  # before cause, strength, queries and L2
+    at = [row[-5] for row in rows("\n".join(lines))]  # before cause, strength, queries and L2
     assert at == ["2", "1"]
 
 
-def test_a_crash_has_no_label_and_no_strength(document: Document) -> None:
-    (entry, *_) = document["findings"]
-    entry |= {"kind": "crash", "cause": None, "strength": None}
-    entry["labels"]["device"] = None
-    text = printed({**document, "findings": [entry]})
-    assert "1 crash" in text
-    (row,) = [line.split() for line in text.splitlines() if line.split()[4:5] == ["crash"]]
-    assert row[3:6] == ["crash", "crash", str(entry["queries"])]
-
-
-def test_a_crash_comes_first_and_is_called_one_whatever_its_cause(document: Document) -> None:
-    crash, *others = document["findings"]
+def test_a_crash_comes_first_without_label_and_strength_whatever_its_cause(
+    document: Document,
+) -> None:
+    *others, crash = document["findings"]
     crash |= {"kind": "crash", "cause": "kernel", "strength": None}
     crash["labels"]["device"] = None
-    shown = {**document, "deviating_seeds": [], "findings": [*others, crash]}
-    text = printed(shown)
-    assert "1 crash" in text
-    table = text[text.index("Findings, the strongest first") :].splitlines()
-    (first, *_) = [words for line in table if (words := line.split()) and words[0].isdigit()]
-    assert first[0] == str(crash["seed_id"])
-    assert "crash" in first
+    document |= {"findings": [*others, crash], "deviating_seeds": []}
+    for text in both(document):
+        assert "1 crash" in text
+        first = rows(text)[0]
+        assert first[0] == str(crash["seed_id"])
+        assert first[3:5] == ["crash", "crash"]
+    assert "| crash | crash | – |" in summary(document)
 
 
 def test_what_is_flaky_or_not_verified_has_a_table_of_its_own(document: Document) -> None:
@@ -151,53 +186,80 @@ def test_what_is_flaky_or_not_verified_has_a_table_of_its_own(document: Document
 
 
 def test_a_run_that_found_nothing(document: Document) -> None:
-    totals = document["totals"]
-    totals |= {"findings": 0, "deviating_seeds": 0, "success_rate": 0.0, "wall_seconds": 0.0}
-    totals |= {"mean_queries": None, "median_queries": None, "mean_device_queries": None}
-    text = printed({**document, "findings": [], "deviating_seeds": []})
+    """The summary has a check mark unless the run was stopped."""
+    found, *_ = document["findings"]
+    document["totals"] |= {
+        "findings": 0, "deviating_seeds": 0, "success_rate": 0.0, "wall_seconds": 0.0,
+        "mean_queries": None, "median_queries": None, "mean_device_queries": None,
+    }  # fmt: skip
+    document |= {"findings": [], "deviating_seeds": []}
+    text = printed(document)
     assert "– mean, – median" in text
     assert "Findings" not in text
+    told = summary(document)
+    assert "✅ No input was found on which original and device decide differently." in told
+    assert "–" in told
+    told = summary({**document, "unverified": [found], "stopped_by": "error"})
+    assert "⚠️ No input was found" in told
+    assert "### Not verified yet" in told
 
 
 def test_searching_and_refining_are_apart(document: Document) -> None:
     """The figures of a run of a keyword model that searched for seconds and shrank for minutes."""
     document["totals"] |= {
-        "queries": 597,
-        "device_queries": 150,
-        "wall_seconds": 8.0,
-        "refine_seconds": 198.0,
-        "refined": 40,
-        "refine_queries": 24200,
-        "refine_device_queries": 420,
-        "shrink_queries": 24160,
-        "shrink_device_queries": 380,
-        "shrink_seconds": 198.0,
-    }
-    said = {
-        "searching": "597 queries, 150 on the device, 8.0 s",
-        "refining": "24,200 queries, 420 on the device, 198.0 s: shrinking 24,160 in 198.0 s",
-    }
-    text = printed(document, 120)
-    written = summary(from_json(document))
-    for name, line in said.items():
-        assert re.search(rf"^{name} +{re.escape(line)} *$", text, re.MULTILINE)
-        assert f"| {name} | {line} |" in written
+        "queries": 597, "device_queries": 150, "wall_seconds": 8.0, "refine_seconds": 198.0,
+        "refined": 40, "refine_queries": 24200, "refine_device_queries": 420,
+        "shrink_queries": 24160, "shrink_device_queries": 380, "shrink_seconds": 198.0,
+    }  # fmt: skip
+    searching = "searching 597 queries, 150 on the device, 8.0 s"
+    refining = "refining 24,200 queries, 420 on the device, 198.0 s: shrinking 24,160 in 198.0 s"
+    for text in both(document):
+        for line in (searching, refining):
+            assert re.search(rf"^{re.escape(line)}( \|)?$", text, re.MULTILINE)
 
 
 def test_gradients_are_counted_where_there_are_any(document: Document) -> None:
-    assert "white box" not in printed(document)
+    line = "white box 1,234 host gradients, 5,678 translated evaluations"
+    assert not any("white box" in text for text in both(document))
     document["totals"] |= {"host_gradients": 1234, "translated_evaluations": 5678}
-    line = next(one for one in printed(document).splitlines() if one.startswith("white box"))
-    assert "1,234 host gradients, 5,678 translated evaluations" in line
+    assert all(line in text for text in both(document))
 
 
-def test_it_names_the_folder_that_stays_on_a_device(document: Document) -> None:
+def test_the_terminal_names_the_folder_that_stays_on_a_device(document: Document) -> None:
     line = "agent and models stay on laboratory 0 in ~/.cache/edgeflare/device"
     assert line not in printed(document)
     document["devices"][0]["provenance"]["cache"] = "~/.cache/edgeflare/device"
     assert line in printed(document)
 
 
-def test_warnings_are_shown(document: Document) -> None:
-    lines = ["the original's [outputs] hardly vary: check scale, mean and std"]
-    assert f"warning: {lines[0]}" in printed({**document, "warnings": lines})
+def test_a_stopped_run_and_its_warnings_are_said(document: Document) -> None:
+    line = "the original's [outputs] hardly vary: check scale, mean and std"
+    document |= {"stopped_by": "interrupt", "warnings": [line]}
+    assert f"warning: {line}" in printed(document)
+    assert "it was stopped before its end (interrupt)" in summary(document)
+    assert "> [!WARNING]\n> the original's \\[outputs\\] hardly vary" in summary(document)
+
+
+def test_the_order_says_that_what_is_as_near_as_asked_for_comes_first(document: Document) -> None:
+    assert "### Findings, the strongest first" in summary(document)
+    document["findings"][0]["within"] = False
+    asked = "### Findings, those as near and strong as asked for first, then the strongest\n"
+    assert asked in summary(document)
+
+
+def test_a_replay_says_what_became_of_its_inputs(document: Document) -> None:
+    mended, *still = document["findings"]
+    replay: dict[str, Any] = {**REPLAY, "mended": [mended]}
+    document |= {"findings": still, "flaky": [], "unverified": [], "replay": replay}
+    count = len(still) + len(document["deviating_seeds"])
+    text = summary(document)
+    assert f"❌ **{count}** of" in text
+    assert "| mended | 1 |" in text
+    for word in ("led to an input", "queries", "already deviate"):
+        assert word not in text
+    replay |= {"baseline": "runs/before", "new": []}
+    assert f"✅ **{count}** of" in summary(document)
+    replay["new"] = [still[0]["seed_id"]]
+    assert "**1** are new." in summary(document)
+    assert html(document).count("<table>") == 4
+    assert "still" not in summary(document)
