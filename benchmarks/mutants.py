@@ -5,10 +5,11 @@
 
 Both draw the same mutants by the seed, as many from each room. `probe` runs the tests, with a
 probe in the place of each mutant, and adds to what it kept which tests pass there, in whatever
-process. `run` makes one mutant after the other and runs against each the tests that pass there, the
-quickest first: what took half a minute, and for a minute at most. It goes on where it was stopped,
-and `--part 1/2` does each second one, for two clones at the same time. The table has the mutants
-that survive by room; `OUT/mutants-SEED.jsonl` has each one with its place and text.
+process. `run` makes one mutant after the other and runs against each the tests that pass there,
+those of its room and the quickest first: what took half a minute, and for a minute at most. It goes
+on where it was stopped, and `--part 1/2` does each second one, for two clones at the same time. The
+table has the mutants that survive by room; `OUT/mutants-SEED.jsonl` has each one with its place and
+text.
 
 It changes files where they lie: run it in a clone of its own. Words after `--` go to the pytest of
 `probe`, such as files or `-m 'not system'`.
@@ -312,7 +313,7 @@ def _is_text(node: ast.AST) -> bool:
 
 
 def _tests_of(mutant: Mutant, executed: Mapping[str, Any]) -> tuple[list[str], int]:
-    """Return the tests that pass at a mutant, the quickest first, as time allows.
+    """Return the tests that pass at a mutant, as time allows: the room's own, the quickest first.
 
     Args:
         mutant: one of those that were probed.
@@ -335,12 +336,18 @@ def _tests_of(mutant: Mutant, executed: Mapping[str, Any]) -> tuple[list[str], i
     lasting = {test: seconds.get(test, of_files[test]) for test in tests if test}
     chosen: list[str] = []
     spent = 0.0
-    for test in sorted(lasting, key=lambda one: (lasting[one], one)):
+    own = _tests_of_room(mutant)
+    for test in sorted(lasting, key=lambda one: (not one.startswith(own), lasting[one], one)):
         spent += lasting[test]
         if spent > LONGEST / 2 and chosen:
             break
         chosen.append(test)
     return chosen, len(lasting) - len(chosen)
+
+
+def _tests_of_room(mutant: Mutant) -> str:
+    """Return the folder of the tests of a mutant's room."""
+    return f"{MIRRORED.get(mutant.room, f'tests/{mutant.room}')}/"
 
 
 def _mirrored_tests(mutant: Mutant) -> set[str]:
