@@ -32,7 +32,7 @@ CAPABILITY_MARKS = frozenset(
 )
 ROOT = Path(__file__).parents[1]
 
-SLOW_FIXTURES = frozenset({"crafted", "finished", "laboratory", "start_agent"})
+SLOW_FIXTURES = frozenset({"crafted", "finished", "laboratory", "shared_agent", "start_agent"})
 """Fixtures that search or start an agent."""
 
 # Every core has a worker already; and the hundreds of interpreters that tests start need not

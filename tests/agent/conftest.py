@@ -11,7 +11,7 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +21,7 @@ import pytest
 from ai_edge_litert import schema_py_generated as schema
 from numpy.typing import NDArray
 
+from agent_calls import PATIENT_SECONDS, batch, opening
 from edgeflare_protos import agent_pb2
 from edgeflare_protos.agent_pb2_grpc import AgentStub
 from edgeflare_protos.kernel_sets import Kernels
@@ -382,6 +383,7 @@ class Client:
     """The shortest client: what tests need again and again."""
 
     stub: AgentStub
+    opened: list[str] = field(default_factory=list)
 
     def upload(self, content: bytes, sha256: str | None = None, size: int | None = None) -> Any:
         header = agent_pb2.UploadModelRequest.Header(
@@ -392,27 +394,34 @@ class Client:
         chunks = (content[start : start + CHUNK_BYTES] for start in starts)
         parts = (agent_pb2.UploadModelRequest(chunk=chunk) for chunk in chunks)
         return self.stub.UploadModel(
-            iter([agent_pb2.UploadModelRequest(header=header), *parts]), timeout=200
+            iter([agent_pb2.UploadModelRequest(header=header), *parts]), timeout=PATIENT_SECONDS
         )
 
-    def open(
-        self,
-        model: Path,
-        kernels: agent_pb2.Kernels = agent_pb2.KERNELS_BUILTIN,
-        timeout: float = 10.0,
-    ) -> agent_pb2.OpenSessionReply:
-        content = model.read_bytes()
-        self.upload(content)
+    def open(self, model: Path, **fields: Any) -> agent_pb2.OpenSessionReply:
+        self.upload(model.read_bytes())
         reply: agent_pb2.OpenSessionReply = self.stub.OpenSession(
-            agent_pb2.OpenSessionRequest(
-                model_sha256=hashlib.sha256(content).hexdigest(),
-                kernels=kernels,
-                threads=1,
-                input_timeout_seconds=timeout,
-            ),
-            timeout=200,
+            opening(model, **fields), timeout=PATIENT_SECONDS
+        )
+        self.opened.append(reply.session_id)
+        return reply
+
+    def infer(self, session_id: str, inputs: Any, number: int = 1) -> agent_pb2.InferReply:
+        reply: agent_pb2.InferReply = self.stub.Infer(
+            batch(session_id, inputs, number), timeout=PATIENT_SECONDS
         )
         return reply
+
+    def telemetry(self, session_id: str = "") -> agent_pb2.TelemetryReply:
+        request = agent_pb2.TelemetryRequest(session_id=session_id)
+        reply: agent_pb2.TelemetryReply = self.stub.Telemetry(request, timeout=PATIENT_SECONDS)
+        return reply
+
+    def workers(self) -> int:
+        return len(self.telemetry().worker_rss_bytes)
+
+    def close(self, session_id: str) -> None:
+        request = agent_pb2.CloseSessionRequest(session_id=session_id)
+        self.stub.CloseSession(request, timeout=PATIENT_SECONDS)
 
 
 @pytest.fixture
@@ -423,3 +432,21 @@ def connect() -> Iterator[Callable[[RunningAgent], Client]]:
             return Client(AgentStub(stack.enter_context(agent.channel())))
 
         yield client
+
+
+@pytest.fixture(scope="module")
+def shared_agent(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningAgent]:
+    """An agent for all tests of a file that leave it as they found it."""
+    with contextlib.ExitStack() as stack:
+        yield _start(stack, ["--store", str(tmp_path_factory.mktemp("agent") / "store")])
+
+
+@pytest.fixture
+def client(
+    shared_agent: RunningAgent, connect: Callable[[RunningAgent], Client]
+) -> Iterator[Client]:
+    """A client of that agent, whose sessions are closed behind each test."""
+    client = connect(shared_agent)
+    yield client
+    for session_id in client.opened:
+        client.close(session_id)

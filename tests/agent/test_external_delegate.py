@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import shutil
 import subprocess
 from pathlib import Path
@@ -54,26 +53,11 @@ def test_what_it_took_is_told_apart_from_what_xnnpack_took(
     assert mark.exists()
 
 
-def test_without_one_nothing_is_external(float_model: Path) -> None:
-    with IsolatedModel.open(float_model, Options("xnnpack")) as model:
-        assert (model.external_nodes, model.delegated_nodes) == (0, 2)
-
-
 def test_the_host_is_told(
     start_agent: Any, connect: Any, library: str, float_model: Path, tmp_path: Path
 ) -> None:
     client = connect(start_agent("--allow-delegate", library))
-    content = float_model.read_bytes()
-    client.upload(content)
     options = {"take": "1", "mark": str(tmp_path / "loaded")}
-    opened = client.stub.OpenSession(
-        agent_pb2.OpenSessionRequest(
-            model_sha256=hashlib.sha256(content).hexdigest(),
-            kernels="KERNELS_XNNPACK",
-            threads=1,
-            delegate=agent_pb2.ExternalDelegate(library=library, options=options),
-            input_timeout_seconds=10,
-        ),
-        timeout=200,
-    )
+    delegate = agent_pb2.ExternalDelegate(library=library, options=options)
+    opened = client.open(float_model, kernels="KERNELS_XNNPACK", delegate=delegate)
     assert (opened.external_nodes, opened.delegated_nodes, opened.total_nodes) == (1, 2, 2)

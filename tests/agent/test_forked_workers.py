@@ -1,21 +1,29 @@
+"""How workers begin: their fork servers, rehearsals, the time that they may take, their files."""
+
 from __future__ import annotations
 
 import os
 import signal
 import stat
+import subprocess
 import sys
-import time
-from collections.abc import Callable
 from pathlib import Path
+from typing import Any, cast
 
 import pytest
 
-from edgeflare_agent.runtime import IsolatedModel, Options, WorkerLost
+from agent_calls import wait_until
+from edgeflare.conform.graphs.graph_file import graph_file
+from edgeflare.devices import connection
+from edgeflare_agent.runtime import IsolatedModel, Options, WorkerLost, loading
 from edgeflare_agent.runtime.forked_workers import end_fork_servers
+from edgeflare_agent.runtime.nameless_file import nameless_file
+from edgeflare_agent.runtime.tflite.rehearsal import MODEL
+from edgeflare_agent.runtime.worker_process import WorkerProcess
+from posed_models import unary
 from processes import alive, fork_servers, workers
 
 OPTIONS = Options("builtin")
-DEADLINE_SECONDS = 200
 
 
 def own_servers() -> set[int]:
@@ -24,13 +32,6 @@ def own_servers() -> set[int]:
 
 def answer(model: IsolatedModel) -> bytes:
     return model.run(bytes(8), 1).outputs
-
-
-def wait_until(holds: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + DEADLINE_SECONDS
-    while not holds():
-        assert time.monotonic() < deadline
-        time.sleep(0.01)
 
 
 def parent(pid: int) -> int:
@@ -79,7 +80,7 @@ def test_workers_have_the_environment_and_the_folder_of_the_moment(
         assert parent(old.worker_pid or 0) in before
         answer(old)
     # What nobody asks any more ends with its last worker.
-    wait_until(lambda: not any(map(alive, before)))
+    assert wait_until(lambda: not any(map(alive, before)))
 
 
 def test_a_worker_starts_in_a_folder_that_was_removed(
@@ -133,3 +134,113 @@ def script(path: Path, content: str) -> str:
     path.write_text(f"#!/bin/sh\n{content}")
     path.chmod(path.stat().st_mode | stat.S_IXUSR)
     return str(path)
+
+
+_SECONDS = 60
+"""A thread that has ended is among those of its process for a moment."""
+
+_REHEARSAL = f"""
+import os, time
+from edgeflare_agent.runtime.tflite.rehearsal import rehearse
+from edgeflare_agent.runtime.tflite.packages import interpreter_module
+interpreter_module()
+before = os.listdir("/proc/self/task")
+rehearse()
+deadline = time.monotonic() + {_SECONDS}
+while os.listdir("/proc/self/task") != before:
+    assert time.monotonic() < deadline
+    time.sleep(0.01)
+"""
+
+
+def noted(folder: Path) -> set[int]:
+    """Return the processes that ran a model."""
+    return {int(line) for line in (folder / "noted").read_text().split()}
+
+
+def noting_launcher(folder: Path, rehearsal: str = "getpid") -> list[str]:
+    """Return a launcher whose processes note that they run a model; rehearsals do a call of os."""
+    script = folder / "launcher.py"
+    script.write_text(f"""
+import os, sys
+from edgeflare_agent.runtime.tflite.interpreter import LoadedModel
+invoke = LoadedModel.invoke
+def noting(*arguments):
+    with open({str(folder / "noted")!r}, "a") as file:
+        print(os.getpid(), file=file)
+    if os.getpid() == started and "fork_server" in module:
+        os.{rehearsal}()
+    invoke(*arguments)
+started = os.getpid()
+LoadedModel.invoke = noting
+_, _, code, module, *rest = sys.argv
+sys.argv = ["-c", module, *rest]
+exec(code)
+""")
+    return [sys.executable, str(script)]
+
+
+def test_the_small_model_is_one_operator_as_it_is_written_elsewhere() -> None:
+    assert graph_file(unary("ABS", (1,))) == MODEL
+
+
+def test_a_rehearsal_leaves_no_thread_behind_since_its_process_forks() -> None:
+    subprocess.run([sys.executable, "-c", _REHEARSAL], check=True)
+
+
+def test_a_fork_server_runs_a_model_before_it_forks(int8_model: Path, tmp_path: Path) -> None:
+    with IsolatedModel.open(int8_model, Options("builtin"), noting_launcher(tmp_path)) as model:
+        (server,) = set(fork_servers(os.getpid())) & noted(tmp_path)
+        assert server != model.worker_pid
+
+
+def test_models_open_where_the_small_one_kills_the_fork_server(
+    int8_model: Path, tmp_path: Path
+) -> None:
+    with IsolatedModel.open(
+        int8_model, Options("builtin"), noting_launcher(tmp_path, "abort")
+    ) as model:
+        model.run(bytes(8), 1)
+        assert len(noted(tmp_path)) == 2
+
+
+class SlowWorker:
+    """A worker that imports its runtime and then takes longer than anybody waits."""
+
+    def __init__(self) -> None:
+        self.waited: list[float] = []
+
+    def send(self, message: dict[str, Any]) -> None:
+        del message
+
+    def receive(self, seconds: float) -> dict[str, Any] | None:
+        self.waited.append(seconds)
+        return {"runtime": "ai-edge-litert 2"} if len(self.waited) == 1 else None
+
+
+def test_a_worker_that_warms_up_has_time_for_it() -> None:
+    worker = SlowWorker()
+    order = {"options": {"warmup": 30, "input_timeout_seconds": 10.0}}
+    with pytest.raises(WorkerLost, match="did not get ready within 480 s"):
+        loading.load(cast("WorkerProcess", worker), order)
+    assert worker.waited == [180, 480]
+
+
+def test_the_host_waits_longer_than_the_agent() -> None:
+    """So that the agent says what went wrong, and its host is not gone by then."""
+    assert connection.LOAD_SECONDS > loading._LOAD_SECONDS
+
+
+@pytest.mark.parametrize("in_memory", [True, False])
+def test_it_is_empty_and_keeps_what_is_written(
+    monkeypatch: pytest.MonkeyPatch, in_memory: bool
+) -> None:
+    if not in_memory:
+        monkeypatch.delattr(os, "memfd_create", raising=False)
+    file = nameless_file("edgeflare-test")
+    try:
+        assert os.fstat(file).st_size == os.fstat(file).st_nlink == 0
+        assert os.write(file, b"some") == 4
+        assert os.pread(file, 9, 0) == b"some"
+    finally:
+        os.close(file)

@@ -13,9 +13,10 @@ import grpc
 import numpy as np
 import pytest
 
-from edgeflare_protos import PROTOCOL_MAJOR, PROTOCOL_MINOR, agent_pb2, crc32
+from agent_calls import DESCRIBE, batch, opening
+from edgeflare_protos import PROTOCOL_MAJOR, agent_pb2, crc32
 
-MESSAGES = 2_000
+MESSAGES = 1_000
 MODELS = 200
 AT_ONCE = 4
 
@@ -28,10 +29,6 @@ CLEAR = {
     grpc.StatusCode.RESOURCE_EXHAUSTED,  # larger than what the agent has room for
 }
 """What agent.proto promises; UNKNOWN would be an exception that nobody thought of."""
-
-DESCRIBE = agent_pb2.DescribeRequest(
-    protocol=agent_pb2.ProtocolVersion(major=PROTOCOL_MAJOR, minor=PROTOCOL_MINOR)
-)
 
 
 def mutated(data: bytes, rng: np.random.Generator) -> bytes:
@@ -100,15 +97,8 @@ def test_damaged_messages(
     client = connect(agent)
     session = client.open(int8_model)
     inputs = harmless_inputs(4)
-    payload = inputs.tobytes()
-    sha256 = hashlib.sha256(int8_model.read_bytes()).hexdigest()
-    infer = agent_pb2.InferRequest(
-        session_id=session.session_id,
-        request_id=1,
-        count=len(inputs),
-        payload=payload,
-        payload_crc32=crc32(payload),
-    )
+    sha256 = opening(int8_model).model_sha256
+    infer = batch(session.session_id, inputs)
     messages = {
         "Describe": DESCRIBE,
         "FindModel": agent_pb2.FindModelRequest(sha256=sha256),
@@ -116,9 +106,7 @@ def test_damaged_messages(
             header=agent_pb2.UploadModelRequest.Header(sha256=sha256, size_bytes=1000)
         ),
         # Of a model that is not there, so that the few that are whole enough start no worker.
-        "OpenSession": agent_pb2.OpenSessionRequest(
-            model_sha256="0" * 64, kernels="KERNELS_BUILTIN", threads=1, input_timeout_seconds=5
-        ),
+        "OpenSession": opening(int8_model, model_sha256="0" * 64),
         "Infer": infer,
         "InferStream": infer,
         "Capture": agent_pb2.CaptureRequest(
@@ -152,6 +140,7 @@ def test_damaged_models(
     float_model: Path,
     harmless_inputs: Any,
     reference: Any,
+    tmp_path: Path,
 ) -> None:
     """A damaged model is refused, or runs, or its inputs fail; nothing else happens."""
     agent = start_agent("--store-limit-mb", "2")
@@ -161,20 +150,13 @@ def test_damaged_models(
     wholes = (int8_model.read_bytes(), float_model.read_bytes())
     models = [mutated_model(wholes[number % 2], rng) for number in range(MODELS)]
     with ThreadPoolExecutor(AT_ONCE) as pool:
-        answered = Counter(pool.map(lambda model: try_model(client, model), models))
+        answered = Counter(pool.map(lambda model: try_model(client, tmp_path, model), models))
     assert set(answered) == {grpc.StatusCode.OK, grpc.StatusCode.INVALID_ARGUMENT}
     assert min(answered.values()) > MODELS / 40
     inputs = harmless_inputs(4)
-    payload = inputs.tobytes()
-    infer = agent_pb2.InferRequest(
-        session_id=session.session_id,
-        count=len(inputs),
-        payload=payload,
-        payload_crc32=crc32(payload),
-    )
+    infer = batch(session.session_id, inputs)
     still_right(client, agent, infer, reference(int8_model, "builtin", inputs))
-    state = client.stub.Telemetry(agent_pb2.TelemetryRequest(), timeout=200)
-    assert len(state.worker_rss_bytes) == 1  # no worker of a damaged model is left
+    assert client.workers() == 1  # no worker of a damaged model is left
 
 
 def mutated_model(whole: bytes, rng: np.random.Generator) -> bytes:
@@ -187,35 +169,21 @@ def mutated_model(whole: bytes, rng: np.random.Generator) -> bytes:
     return bytes(changed)
 
 
-def try_model(client: Any, content: bytes) -> grpc.StatusCode:
+def try_model(client: Any, folder: Path, content: bytes) -> grpc.StatusCode:
     """Upload and open a model, and run an input of zeros if it opens."""
-    client.upload(content)
-    request = agent_pb2.OpenSessionRequest(
-        model_sha256=hashlib.sha256(content).hexdigest(),
-        kernels="KERNELS_BUILTIN",
-        threads=1,
-        input_timeout_seconds=1,
-    )
-    opened: Any = None
-    refused: Any = None
+    path = folder / hashlib.sha256(content).hexdigest()
+    path.write_bytes(content)
     try:
-        opened = client.stub.OpenSession(request, timeout=200)
+        opened = client.open(path, input_timeout_seconds=1)
     except grpc.RpcError as error:
-        refused = error
-    if opened is None:
-        words = refused.details()
-        assert len(words) > 20  # says what is wrong
+        refused: Any = error
+        assert len(refused.details()) > 20  # says what is wrong
         code: grpc.StatusCode = refused.code()
         return code
     size = sum(int(np.prod(spec.shape)) * np.dtype(spec.dtype).itemsize for spec in opened.inputs)
-    payload = bytes(size)
-    infer = agent_pb2.InferRequest(
-        session_id=opened.session_id, count=1, payload=payload, payload_crc32=crc32(payload)
-    )
+    infer = batch(opened.session_id, bytes(size))
     assert status_of(lambda: client.stub.Infer(infer, timeout=200)) in CLEAR
-    client.stub.CloseSession(
-        agent_pb2.CloseSessionRequest(session_id=opened.session_id), timeout=200
-    )
+    client.close(opened.session_id)
     return grpc.StatusCode.OK
 
 

@@ -9,6 +9,7 @@ import grpc
 import pytest
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 
+from agent_calls import batch
 from edgeflare_protos import agent_pb2, crc32
 
 pytestmark = pytest.mark.slow
@@ -17,13 +18,9 @@ SECONDS = 3
 """The limit of these agents; an agent that is wrongly idle, or wrongly busy, shows well beyond."""
 
 
-def ask(client: Any) -> None:
-    client.stub.Telemetry(agent_pb2.TelemetryRequest(), timeout=200)
-
-
 def test_an_agent_that_nobody_asks_anything_ends_cleanly(start_agent: Any, connect: Any) -> None:
     agent = start_agent("--exit-when-idle", str(SECONDS))
-    ask(connect(agent))
+    connect(agent).telemetry()
     assert agent.process.poll() is None
     assert agent.process.wait(SECONDS * 100) == 0
 
@@ -33,7 +30,7 @@ def test_an_agent_stays_as_long_as_it_is_asked(start_agent: Any, connect: Any) -
     client = connect(agent)
     until = time.monotonic() + 2.5 * SECONDS
     while time.monotonic() < until:
-        ask(client)
+        client.telemetry()
         time.sleep(SECONDS / 10)
     assert agent.process.poll() is None
 
@@ -44,12 +41,9 @@ def test_an_agent_stays_while_a_batch_runs(
     launcher = " ".join(faulty_launcher)
     agent = start_agent("--exit-when-idle", str(SECONDS), "--launcher", launcher)
     client = connect(agent)
-    session = client.open(int8_model, timeout=1.5 * SECONDS)
+    session = client.open(int8_model, input_timeout_seconds=1.5 * SECONDS)
     hang = bytes([102]) + bytes(7)  # runs until its time is over, and once more
-    request = agent_pb2.InferRequest(
-        session_id=session.session_id, count=1, payload=hang, payload_crc32=crc32(hang)
-    )
-    reply = client.stub.Infer(request, timeout=200)
+    reply = client.infer(session.session_id, hang)
     assert reply.failures[0].kind == agent_pb2.InputFailure.KIND_HANG
 
 
@@ -63,9 +57,7 @@ def test_a_stream_that_says_nothing_keeps_no_agent(
     payload = bytes(8)
 
     def requests() -> Any:
-        yield agent_pb2.InferRequest(
-            session_id=session.session_id, count=1, payload=payload, payload_crc32=crc32(payload)
-        )
+        yield batch(session.session_id, payload)
         silence.wait()
 
     replies = client.stub.InferStream(requests())
@@ -74,9 +66,8 @@ def test_a_stream_that_says_nothing_keeps_no_agent(
     silence.set()
 
 
-def test_who_is_no_host_keeps_no_agent(start_agent: Any, tmp_path: Path) -> None:
-    (tmp_path / "token").write_text("secret")
-    agent = start_agent("--exit-when-idle", str(SECONDS), "--token-file", str(tmp_path / "token"))
+def test_who_is_no_host_keeps_no_agent(start_agent: Any, token_file: Path) -> None:
+    agent = start_agent("--exit-when-idle", str(SECONDS), "--token-file", str(token_file))
     with grpc.insecure_channel(f"127.0.0.1:{agent.port}") as channel:
         health = health_pb2_grpc.HealthStub(channel)
         until = time.monotonic() + 20 * SECONDS

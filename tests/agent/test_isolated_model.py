@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import contextlib
 import os
 import random
 import signal
@@ -29,7 +28,7 @@ from graph_writer import GraphWriter
 Inputs = Callable[..., NDArray[np.int8]]
 Reference = Callable[[Path, Kernels, NDArray[np.generic]], bytes]
 
-SEGFAULT, HANG, ERROR, EXIT, KILLED, FIRST_TIME = 101, 102, 103, 104, 105, 106
+SEGFAULT, HANG, ERROR, EXIT, FIRST_TIME = 101, 102, 103, 104, 106
 OUTPUT = 4
 
 
@@ -116,7 +115,6 @@ def test_a_runtimes_error_is_an_answer(refusing_model: Path) -> None:
     [
         (SEGFAULT, "crash", "SIGSEGV"),
         (EXIT, "crash", "exit code 7; it last said: kernel: arena overflow"),
-        (KILLED, "crash", "SIGKILL"),
         (HANG, "hang", "no answer within 0.3 s"),
     ],
 )
@@ -185,7 +183,7 @@ def test_a_crash_that_does_not_repeat_is_no_finding(
 
 
 @pytest.mark.slow
-@settings(max_examples=4, deadline=None)
+@settings(max_examples=3, deadline=None)
 @given(st.lists(st.sampled_from([0, 0, 0, SEGFAULT, ERROR]), min_size=1, max_size=6))
 def test_any_mixture_of_faults_leaves_the_others_right(
     int8_model: Path,
@@ -302,41 +300,22 @@ def test_why_a_runtime_refuses_a_model_is_said_in_words_apart(tmp_path: Path) ->
     assert "failed to delegate" not in refusals[1]
 
 
-@pytest.mark.slow
-def test_damaged_models_never_hurt_the_parent(int8_model: Path, tmp_path: Path) -> None:
-    content = bytearray(int8_model.read_bytes())
-    rng = np.random.default_rng(3)
-    for number in range(6):
-        damaged = bytearray(content)
-        for at in rng.integers(8, len(content), 6):
-            damaged[at] = rng.integers(0, 256)
-        path = tmp_path / f"{number}.tflite"
-        path.write_bytes(damaged)
-        with (
-            contextlib.suppress(ModelRejected),
-            IsolatedModel.open(path, Options("builtin", input_timeout_seconds=2)) as model,
-        ):
-            answer = model.run(bytes(model.input_bytes), 1)
-            assert len(answer.outputs) == model.output_bytes
-
-
-def test_a_delegate_that_is_not_there_is_named(int8_model: Path) -> None:
-    options = Options("builtin", delegate=Delegate("libnowhere.so", {"a": "1"}))
-    with pytest.raises(ModelRejected, match="libnowhere"):
+@pytest.mark.parametrize(
+    ("library", "said"), [("libnowhere.so", "libnowhere"), ("libc.so.6", "delegate")]
+)
+def test_a_library_that_is_no_delegate_is_refused(
+    int8_model: Path, library: str, said: str
+) -> None:
+    options = Options("builtin", delegate=Delegate(library, {"a": "1"}))
+    with pytest.raises(ModelRejected, match=said):
         IsolatedModel.open(int8_model, options)
-
-
-@pytest.mark.parametrize("launcher", [["/nowhere/python"], ["false"]])
-def test_a_worker_that_cannot_start_is_said_at_once(int8_model: Path, launcher: list[str]) -> None:
-    with pytest.raises(WorkerLost, match=r"cannot start /nowhere/python|does not start: exit code"):
-        IsolatedModel.open(int8_model, Options("builtin"), launcher)
 
 
 def test_the_launcher_comes_from_the_environment(
     int8_model: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("EDGEFLARE_AGENT_LAUNCHER", "'/no where/python' -X dev")
-    with pytest.raises(WorkerLost, match="/no where/python"):
+    with pytest.raises(WorkerLost, match="cannot start /no where/python"):
         IsolatedModel.open(int8_model, Options("builtin"))
 
 

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
 import queue
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 from unittest import mock
@@ -14,16 +13,16 @@ from unittest import mock
 import grpc
 import pytest
 
+from agent_calls import DESCRIBE, PATIENT_SECONDS, batch, opening, refused
 from edgeflare_agent.device_lease import DeviceLease
 from edgeflare_agent.device_lock import DeviceLock
 from edgeflare_agent.model_store import ModelStore
 from edgeflare_agent.server import UNLEASED_SECONDS, AgentService
 from edgeflare_agent.sessions import Sessions
-from edgeflare_protos import PROTOCOL_MAJOR, agent_pb2, crc32, seal_holds, set_seal
+from edgeflare_protos import agent_pb2, seal_holds, set_seal
 from edgeflare_protos.lease_words import LEASE, holder_words, lease_token
 from edgeflare_protos.limits import MOST_HOLDER_CHARACTERS
 
-PATIENT_SECONDS = 200
 ANA, BEN = "a" * 22, "b" * 22
 REFUSED = grpc.StatusCode.FAILED_PRECONDITION
 
@@ -45,82 +44,46 @@ def carried(number: int, secret: str) -> tuple[tuple[str, str]]:
     return ((LEASE, lease_token(number, secret)),)
 
 
-def refusal(call: Callable[..., Any], *arguments: Any, **options: Any) -> grpc.RpcError:
-    with pytest.raises(grpc.RpcError) as caught:
-        call(*arguments, timeout=PATIENT_SECONDS, **options)
-    return caught.value
-
-
-def infer(session_id: str, inputs: Any, request_id: int = 1) -> agent_pb2.InferRequest:
-    payload = inputs.tobytes()
-    return agent_pb2.InferRequest(
-        session_id=session_id,
-        request_id=request_id,
-        count=len(inputs),
-        payload=payload,
-        payload_crc32=crc32(payload),
-    )
-
-
-def opening(model: Path) -> agent_pb2.OpenSessionRequest:
-    return agent_pb2.OpenSessionRequest(
-        model_sha256=hashlib.sha256(model.read_bytes()).hexdigest(),
-        kernels="KERNELS_BUILTIN",
-        threads=1,
-        input_timeout_seconds=10,
-    )
-
-
-def workers(client: Any) -> int:
-    reply = client.stub.Telemetry(agent_pb2.TelemetryRequest(), timeout=PATIENT_SECONDS)
-    return len(reply.worker_rss_bytes)
-
-
 def test_a_host_without_leases_is_served_until_somebody_has_one(
     start_agent: Any, connect: Any, int8_model: Path, harmless_inputs: Any
 ) -> None:
     client = connect(start_agent())
     session_id = client.open(int8_model).session_id
-    batch = infer(session_id, harmless_inputs(3))
-    assert client.stub.Infer(batch, timeout=PATIENT_SECONDS).lease_number == 0
+    request = batch(session_id, harmless_inputs(3))
+    assert client.stub.Infer(request, timeout=PATIENT_SECONDS).lease_number == 0
 
-    refused = acquire(client, ANA)
-    assert not refused.number
-    assert holder_words(refused.in_use_by) == "a host whose EdgeFlare is too old for leases"
-    assert 0 < refused.seconds <= UNLEASED_SECONDS
-    assert workers(client) == 1
-    client.stub.CloseSession(
-        agent_pb2.CloseSessionRequest(session_id=session_id), timeout=PATIENT_SECONDS
-    )
+    taken = acquire(client, ANA)
+    assert not taken.number
+    assert holder_words(taken.in_use_by) == "a host whose EdgeFlare is too old for leases"
+    assert 0 < taken.seconds <= UNLEASED_SECONDS
+    assert client.workers() == 1
+    client.close(session_id)
 
     number = acquire(client, ANA).number
     session = client.stub.OpenSession(
         opening(int8_model), metadata=carried(number, ANA), timeout=PATIENT_SECONDS
     )
-    batch.session_id = session.session_id
+    request.session_id = session.session_id
     capture = agent_pb2.CaptureRequest(session_id=session.session_id)
-    for call, request in (
+    for call, asks in (
         (client.stub.FindModel, agent_pb2.FindModelRequest(sha256="0" * 64)),
         (client.stub.UploadModel, iter([agent_pb2.UploadModelRequest()])),
         (client.stub.OpenSession, opening(int8_model)),
-        (client.stub.Infer, batch),
-        (lambda *given, **how: list(client.stub.InferStream(*given, **how)), iter([batch])),
+        (client.stub.Infer, request),
+        (lambda *given, **how: list(client.stub.InferStream(*given, **how)), iter([request])),
         (lambda *given, **how: list(client.stub.Capture(*given, **how)), capture),
         (client.stub.RenewLease, agent_pb2.RenewLeaseRequest()),
     ):
-        error = refusal(call, request)
-        assert error.code() is REFUSED
-        assert "the device is in use by ana@bench3 (process 812, edgeflare search) for" in (
-            error.details() or ""
-        )
-    assert workers(client) == 1
-    hello = agent_pb2.DescribeRequest(protocol=agent_pb2.ProtocolVersion(major=PROTOCOL_MAJOR))
-    assert client.stub.Describe(hello, timeout=PATIENT_SECONDS).machine
+        code, words = refused(call, asks)
+        assert code is REFUSED
+        assert "the device is in use by ana@bench3 (process 812, edgeflare search) for" in words
+    assert client.workers() == 1
+    assert client.stub.Describe(DESCRIBE, timeout=PATIENT_SECONDS).machine
 
     client.stub.ReleaseLease(
         agent_pb2.ReleaseLeaseRequest(), metadata=carried(number, ANA), timeout=PATIENT_SECONDS
     )
-    assert client.stub.Infer(batch, timeout=PATIENT_SECONDS).lease_number == 0
+    assert client.stub.Infer(request, timeout=PATIENT_SECONDS).lease_number == 0
 
 
 def test_a_stream_that_outlives_its_lease_is_refused_before_its_batch_is_run(
@@ -136,7 +99,7 @@ def test_a_stream_that_outlives_its_lease_is_refused_before_its_batch_is_run(
     replies = client.stub.InferStream(
         iter(batches.get, None), metadata=carried(first.number, ANA), timeout=PATIENT_SECONDS
     )
-    batches.put(infer(session.session_id, harmless_inputs(3)))
+    batches.put(batch(session.session_id, harmless_inputs(3)))
     reply = next(replies)
     assert reply.lease_number == first.number
     assert seal_holds(reply)
@@ -146,15 +109,15 @@ def test_a_stream_that_outlives_its_lease_is_refused_before_its_batch_is_run(
         assert 0 < second.seconds <= 5
         time.sleep(0.1)
     assert second.number == first.number + 1
-    assert workers(client) == 0
+    assert client.workers() == 0
     # Even to a session of the new holder's.
     theirs = client.stub.OpenSession(
         opening(int8_model), metadata=carried(second.number, BEN), timeout=PATIENT_SECONDS
     )
-    batches.put(infer(theirs.session_id, harmless_inputs(3)))
-    error = refusal(lambda **_: next(replies))
-    assert error.code() is REFUSED
-    assert (error.details() or "").startswith("the lease of this call has ended, and the device")
+    batches.put(batch(theirs.session_id, harmless_inputs(3)))
+    code, words = refused(lambda: next(replies))
+    assert code is REFUSED
+    assert words.startswith("the lease of this call has ended, and the device")
 
 
 def test_a_host_keeps_what_it_has_open_under_its_secret_and_another_ends_it(
@@ -167,11 +130,11 @@ def test_a_host_keeps_what_it_has_open_under_its_secret_and_another_ends_it(
         opening(int8_model), metadata=carried(first.number, ANA), timeout=PATIENT_SECONDS
     )
     assert acquire(client, ANA).number == first.number  # as if the first answer had been lost
-    assert workers(client) == 1
+    assert client.workers() == 1
     assert not acquire(client, BEN, "c" * 22).number
     taken_over = acquire(client, BEN, ANA)
     assert taken_over.number == first.number + 1
-    assert workers(client) == 0
+    assert client.workers() == 0
     assert not acquire(client, ANA).number
 
 
@@ -180,7 +143,7 @@ def test_an_upload_is_held_to_its_lease_to_the_end(
 ) -> None:
     client = connect(start_agent())
     content = int8_model.read_bytes()
-    sha256 = hashlib.sha256(content).hexdigest()
+    sha256 = opening(int8_model).model_sha256
     number = acquire(client, ANA).number
 
     def parts() -> Iterator[agent_pb2.UploadModelRequest]:
@@ -189,8 +152,8 @@ def test_an_upload_is_held_to_its_lease_to_the_end(
         assert acquire(client, BEN, ANA).number == number + 1
         yield agent_pb2.UploadModelRequest(chunk=content)
 
-    error = refusal(client.stub.UploadModel, parts(), metadata=carried(number, ANA))
-    assert error.code() is REFUSED
+    code, _ = refused(client.stub.UploadModel, parts(), metadata=carried(number, ANA))
+    assert code is REFUSED
     find = agent_pb2.FindModelRequest(sha256=sha256)
     found = client.stub.FindModel(find, metadata=carried(number + 1, BEN), timeout=PATIENT_SECONDS)
     assert not found.present
@@ -202,17 +165,18 @@ def test_a_request_that_is_damaged_or_beyond_its_bounds_gets_no_lease(
     client = connect(start_agent())
     damaged = asked(ANA)
     damaged.secret = BEN
-    for request, code in (
-        (damaged, grpc.StatusCode.DATA_LOSS),
-        (asked("short"), grpc.StatusCode.INVALID_ARGUMENT),
-        (asked("a" * 129), grpc.StatusCode.INVALID_ARGUMENT),
-        (asked("ä" * 22), grpc.StatusCode.INVALID_ARGUMENT),
-        (asked(ANA, "b" * 129), grpc.StatusCode.INVALID_ARGUMENT),
-        (asked(ANA, user="\x1b[2J"), grpc.StatusCode.INVALID_ARGUMENT),
-        (asked(ANA, user="x" * (MOST_HOLDER_CHARACTERS + 1)), grpc.StatusCode.INVALID_ARGUMENT),
+    assert refused(client.stub.AcquireLease, damaged)[0] is grpc.StatusCode.DATA_LOSS
+    for request in (
+        asked("short"),
+        asked("a" * 129),
+        asked("ä" * 22),
+        asked(ANA, "b" * 129),
+        asked(ANA, user="\x1b[2J"),
+        asked(ANA, user="x" * (MOST_HOLDER_CHARACTERS + 1)),
     ):
-        assert refusal(client.stub.AcquireLease, request).code() is code
-    assert refusal(client.stub.RenewLease, agent_pb2.RenewLeaseRequest()).code() is REFUSED
+        code, _ = refused(client.stub.AcquireLease, request)
+        assert code is grpc.StatusCode.INVALID_ARGUMENT
+    assert refused(client.stub.RenewLease, agent_pb2.RenewLeaseRequest())[0] is REFUSED
     assert acquire(client, BEN).number == 1
 
 
@@ -224,12 +188,12 @@ def test_agents_of_one_device_share_its_lease_and_those_of_two_do_not(
         for name in ("left", "left", "right")
     )
     number = acquire(one, ANA).number
-    refused = acquire(same, BEN)
-    assert not refused.number
-    assert refused.in_use_by.user == "ana@bench3"
-    assert refused.told_by.uid == os.getuid()
-    assert refused.told_by.pid not in (0, os.getpid())
-    assert 0 < refused.seconds <= 3
+    taken = acquire(same, BEN)
+    assert not taken.number
+    assert taken.in_use_by.user == "ana@bench3"
+    assert taken.told_by.uid == os.getuid()
+    assert taken.told_by.pid not in (0, os.getpid())
+    assert 0 < taken.seconds <= 3
     assert not acquire(one, BEN).HasField("told_by")
     assert acquire(other, BEN).number
 
@@ -237,12 +201,8 @@ def test_agents_of_one_device_share_its_lease_and_those_of_two_do_not(
     while not (granted := acquire(same, BEN)).number:
         time.sleep(0.1)
     assert not acquire(one, ANA).number
-    assert (
-        refusal(
-            one.stub.RenewLease, agent_pb2.RenewLeaseRequest(), metadata=carried(number, ANA)
-        ).code()
-        is REFUSED
-    )
+    renewal = agent_pb2.RenewLeaseRequest()
+    assert refused(one.stub.RenewLease, renewal, metadata=carried(number, ANA))[0] is REFUSED
     same.stub.ReleaseLease(
         agent_pb2.ReleaseLeaseRequest(),
         metadata=carried(granted.number, BEN),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
 from collections.abc import Callable
 from pathlib import Path
@@ -15,7 +14,8 @@ from numpy.typing import NDArray
 
 import edgeflare_agent
 import edgeflare_protos
-from edgeflare_protos import PROTOCOL_MAJOR, agent_pb2, crc32
+from agent_calls import DESCRIBE, refused
+from edgeflare_protos import agent_pb2
 
 pytestmark = pytest.mark.old_board
 
@@ -30,8 +30,7 @@ def client(start_agent: Any, connect: Any, old_board_python: str) -> Any:
 
 
 def test_it_says_which_runtime_it_is(client: Any) -> None:
-    version = agent_pb2.ProtocolVersion(major=PROTOCOL_MAJOR)
-    reply = client.stub.Describe(agent_pb2.DescribeRequest(protocol=version), timeout=200)
+    reply = client.stub.Describe(DESCRIBE, timeout=200)
     assert (reply.runtime.name, reply.runtime.version) == ("tflite-runtime", "2.14.0")
 
 
@@ -47,16 +46,10 @@ def test_it_classifies_as_the_new_runtime_does_within_its_rounding(
     reference: Callable[..., bytes],
 ) -> None:
     inputs = harmless_inputs(200)
-    session = client.open(int8_model, kernels)
+    session = client.open(int8_model, kernels=kernels)
     # This runtime does not hand int8 operators to XNNPACK.
     assert (session.delegated_nodes, session.total_nodes) == (0, 2)
-    payload = inputs.tobytes()
-    reply = client.stub.Infer(
-        agent_pb2.InferRequest(
-            session_id=session.session_id, count=200, payload=payload, payload_crc32=crc32(payload)
-        ),
-        timeout=200,
-    )
+    reply = client.infer(session.session_id, inputs)
     outputs = np.frombuffer(reply.outputs, np.int8).reshape(200, 4).astype(int)
     right = np.frombuffer(reference(int8_model, "builtin", inputs), np.int8).reshape(200, 4)
     assert np.abs(outputs - right).max() <= 8
@@ -64,7 +57,7 @@ def test_it_classifies_as_the_new_runtime_does_within_its_rounding(
 
 
 def test_it_counts_delegated_nodes_of_a_float_model(client: Any, float_model: Path) -> None:
-    session = client.open(float_model, agent_pb2.KERNELS_XNNPACK)
+    session = client.open(float_model, kernels=agent_pb2.KERNELS_XNNPACK)
     assert (session.delegated_nodes, session.total_nodes) == (2, 2)
 
 
@@ -76,10 +69,9 @@ def test_a_truncated_model_crashes_the_worker_only(
     half.write_bytes(content[: len(content) // 2])
     wrong = {half: "tflite-runtime 2.14.0", future_model: "FULLY_CONNECTED version 99"}
     for path, why in wrong.items():
-        with pytest.raises(grpc.RpcError) as caught:
-            client.open(path)
-        assert caught.value.code() == grpc.StatusCode.INVALID_ARGUMENT
-        assert why in (caught.value.details() or "")
+        code, words = refused(lambda p=path: client.open(p))
+        assert code == grpc.StatusCode.INVALID_ARGUMENT
+        assert why in words
     assert client.open(int8_model).session_id
 
 
@@ -87,49 +79,18 @@ def test_variables_are_reset_before_each_clip(
     client: Any, variable_model: Path, resource_model: Path
 ) -> None:
     for path, size, sums in ((variable_model, 2, [1, 1.5]), (resource_model, 1, [1, 2])):
-        content = path.read_bytes()
-        client.upload(content)
-        session = client.stub.OpenSession(
-            agent_pb2.OpenSessionRequest(
-                model_sha256=hashlib.sha256(content).hexdigest(),
-                kernels=agent_pb2.KERNELS_BUILTIN,
-                threads=1,
-                input_timeout_seconds=10.0,
-                invocation=agent_pb2.Invocation(frames=2),
-            ),
-            timeout=200,
-        )
-        payload = np.ones((3, 2, size), np.float32).tobytes()
-        request = agent_pb2.InferRequest(
-            session_id=session.session_id, count=3, payload=payload, payload_crc32=crc32(payload)
-        )
-        reply = client.stub.Infer(request, timeout=200)
+        session = client.open(path, invocation=agent_pb2.Invocation(frames=2))
+        reply = client.infer(session.session_id, np.ones((3, 2, size), np.float32))
         outputs = np.frombuffer(reply.outputs, np.float32).reshape(3, 2, size)
         assert outputs[:, :, 0].tolist() == [sums] * 3
 
 
 def test_a_clip_is_run_with_its_state(client: Any, state_model: Callable[[str], Path]) -> None:
-    content = state_model("FLOAT32").read_bytes()
-    client.upload(content)
     link = agent_pb2.Invocation.StateLink(input="state", output="next")
-    session = client.stub.OpenSession(
-        agent_pb2.OpenSessionRequest(
-            model_sha256=hashlib.sha256(content).hexdigest(),
-            kernels=agent_pb2.KERNELS_BUILTIN,
-            threads=1,
-            input_timeout_seconds=10.0,
-            invocation=agent_pb2.Invocation(state=[link], frames=4),
-        ),
-        timeout=200,
-    )
+    invocation = agent_pb2.Invocation(state=[link], frames=4)
+    session = client.open(state_model("FLOAT32"), invocation=invocation)
     clips = np.random.default_rng(1).normal(size=(5, 4, 1, 3)).astype(np.float32)
-    payload = clips.tobytes()
-    reply = client.stub.Infer(
-        agent_pb2.InferRequest(
-            session_id=session.session_id, count=5, payload=payload, payload_crc32=crc32(payload)
-        ),
-        timeout=200,
-    )
+    reply = client.infer(session.session_id, clips)
     assert [tuple(spec.shape) for spec in session.outputs] == [(4, 1, 3)] * 2
     states = np.frombuffer(reply.outputs, np.float32).reshape(5, 2, 4, 3)[:, 0]
     assert np.array_equal(states, np.cumsum(clips[:, :, 0], axis=1))

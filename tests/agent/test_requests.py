@@ -82,6 +82,13 @@ def test_what_would_be_kept_without_bounds_is_refused() -> None:
         session_options(opening(delegate=delegate), ["lib.so"])
 
 
+@pytest.mark.parametrize("library", ["/tmp/evil.so", "/opt/../opt/libgood.so", "libgood.so"])  # noqa: S108
+def test_a_delegate_that_was_not_allowed_is_refused(library: str) -> None:
+    delegate = agent_pb2.ExternalDelegate(library=library)
+    with pytest.raises(ValueError, match="was not told to allow the delegate"):
+        session_options(opening(delegate=delegate), ["/opt/libgood.so"])
+
+
 @pytest.mark.parametrize("kernels", ["COMPILED_CPU", "GPU", "NPU", "MICRO"])
 def test_a_delegate_is_for_the_kernels_of_the_interpreter(kernels: str) -> None:
     delegate = agent_pb2.ExternalDelegate(library="lib.so")

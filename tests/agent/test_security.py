@@ -1,6 +1,7 @@
+"""Who gets in: addresses, tokens, certificates, and names that reach no file."""
+
 from __future__ import annotations
 
-import hashlib
 import subprocess
 import sys
 from collections.abc import Callable
@@ -10,15 +11,17 @@ from typing import Any
 import grpc
 import pytest
 from grpc_health.v1 import health_pb2, health_pb2_grpc
+from hypothesis import given
+from hypothesis import strategies as st
 
+from agent_calls import DESCRIBE, opening, refused
 from edgeflare.devices.device import connect as connect_device
 from edgeflare.devices.profile import Profile
 from edgeflare.errors import InfrastructureError
 from edgeflare_agent.security import Refused, is_loopback, read_security
-from edgeflare_protos import PROTOCOL_MAJOR, agent_pb2
+from edgeflare_agent.wrong_tokens import BURST, PER_SECOND, WrongTokens
+from edgeflare_protos import agent_pb2
 from edgeflare_protos.agent_pb2_grpc import AgentStub
-
-DESCRIBE = agent_pb2.DescribeRequest(protocol=agent_pb2.ProtocolVersion(major=PROTOCOL_MAJOR))
 
 
 def test_loopback_is_known() -> None:
@@ -30,21 +33,15 @@ def test_loopback_is_known() -> None:
         is_loopback("raspberrypi.local")
 
 
-@pytest.mark.openssl
-@pytest.mark.parametrize("given", ["nothing", "token", "tls"])
-def test_other_addresses_need_tls_and_a_token(
-    given: str, token_file: Path, certificate: tuple[Path, Path]
-) -> None:
-    flags = {
-        "nothing": [],
-        "token": ["--token-file", str(token_file)],
-        "tls": ["--tls-cert", str(certificate[0]), "--tls-key", str(certificate[1])],
-    }[given]
-    command = [sys.executable, "-m", "edgeflare_agent", "--host", "0.0.0.0", *flags]  # noqa: S104
+def test_other_addresses_need_tls_and_a_token(tmp_path: Path, token_file: Path) -> None:
+    tls = tmp_path / "tls"
+    tls.touch()
+    for files in ((None, None, None), (None, None, token_file), (tls, tls, None)):
+        with pytest.raises(Refused, match="needs --tls-cert, --tls-key and --token-file"):
+            read_security("0.0.0.0", *files)  # noqa: S104
+    command = [sys.executable, "-m", "edgeflare_agent", "--host", "0.0.0.0"]  # noqa: S104
     ended = subprocess.run(command, capture_output=True, text=True, timeout=200, check=False)
-    assert ended.returncode == 2
-    assert ended.stdout == ""
-    assert ended.stderr.count("\n") == 1
+    assert (ended.returncode, ended.stdout, ended.stderr.count("\n")) == (2, "", 1)
     assert "needs --tls-cert, --tls-key and --token-file" in ended.stderr
 
 
@@ -58,38 +55,28 @@ def test_files_that_do_not_serve_are_named(tmp_path: Path, token_file: Path) -> 
         read_security("127.0.0.1", None, None, token_file)
 
 
-@pytest.mark.parametrize(
-    "metadata", [[], [("authorization", "Bearer wrong")], [("authorization", "sesame")]]
-)
-def test_without_the_token_only_health_answers(
-    metadata: list[tuple[str, str]], start_agent: Callable[..., object], token_file: Path
-) -> None:
+def test_without_the_token_only_health_answers(start_agent: Any, token_file: Path) -> None:
     agent = start_agent("--token-file", str(token_file))
-    with agent.channel() as channel:  # type: ignore[attr-defined]
+    with agent.channel() as channel:
         stub = AgentStub(channel)
-        calls: list[Callable[[], object]] = [
-            lambda: stub.Describe(DESCRIBE, metadata=metadata, timeout=200),
-            lambda: stub.UploadModel(iter([]), metadata=metadata, timeout=200),
-            lambda: list(stub.InferStream(iter([]), metadata=metadata, timeout=200)),
-            lambda: list(stub.Capture(agent_pb2.CaptureRequest(), metadata=metadata, timeout=200)),
+        calls: list[tuple[Callable[..., Any], Any]] = [
+            (stub.Describe, DESCRIBE),
+            (stub.UploadModel, iter([])),
+            (lambda *request, **how: list(stub.InferStream(*request, **how)), iter([])),
+            (lambda *asked, **how: list(stub.Capture(*asked, **how)), agent_pb2.CaptureRequest()),
         ]
-        for call in calls:
-            with pytest.raises(grpc.RpcError) as caught:
-                call()
-            assert caught.value.code() == grpc.StatusCode.UNAUTHENTICATED
-        health = health_pb2_grpc.HealthStub(channel)
-        alive = health.Check(
-            health_pb2.HealthCheckRequest(service="edgeflare.v1.Agent"), timeout=200
-        )
+        for shown in ([], [("authorization", "Bearer wrong")], [("authorization", "sesame")]):
+            for call, request in calls:
+                code, _ = refused(call, request, metadata=shown)
+                assert code == grpc.StatusCode.UNAUTHENTICATED
+        asked = health_pb2.HealthCheckRequest(service="edgeflare.v1.Agent")
+        alive = health_pb2_grpc.HealthStub(channel).Check(asked, timeout=200)
         assert alive.status == health_pb2.HealthCheckResponse.SERVING
 
 
-def test_those_who_watch_its_health_keep_nobody_from_asking(
-    start_agent: Callable[..., Any],
-) -> None:
-    agent = start_agent()
+def test_those_who_watch_its_health_keep_nobody_from_asking(shared_agent: Any) -> None:
     everything = health_pb2.HealthCheckRequest()
-    with agent.channel() as channel:
+    with shared_agent.channel() as channel:
         health = health_pb2_grpc.HealthStub(channel)
         watchers = [health.Watch(everything, timeout=200) for _ in range(6)]
         for watcher in watchers:
@@ -116,9 +103,7 @@ def test_guessing_is_slowed_down_and_the_host_gets_in_all_the_same(
         codes = []
         for number in range(200):
             wrong = [("authorization", f"Bearer {number}")]
-            with pytest.raises(grpc.RpcError) as caught:
-                AgentStub(guesser).Describe(DESCRIBE, metadata=wrong, timeout=200)
-            codes.append(caught.value.code())
+            codes.append(refused(AgentStub(guesser).Describe, DESCRIBE, metadata=wrong)[0])
             if number % 20 == 19:  # undisturbed by the guesser, streams too
                 AgentStub(host).Describe(DESCRIBE, metadata=right, timeout=200)
                 list(AgentStub(host).InferStream(iter([]), metadata=right, timeout=200))
@@ -128,25 +113,6 @@ def test_guessing_is_slowed_down_and_the_host_gets_in_all_the_same(
         }
         profile = Profile(name="board", transport="address", address=address, token_file=token_file)
         connect_device(profile).close()
-
-
-@pytest.mark.openssl
-def test_tls_and_token_open_the_door(
-    start_agent: Callable[..., object], token_file: Path, certificate: tuple[Path, Path]
-) -> None:
-    cert, key = certificate
-    flags = ["--tls-cert", str(cert), "--tls-key", str(key), "--token-file", str(token_file)]
-    agent = start_agent("--host", "0.0.0.0", *flags)  # noqa: S104
-    address = f"127.0.0.1:{agent.port}"  # type: ignore[attr-defined]
-    trusted = grpc.ssl_channel_credentials(cert.read_bytes())
-    with grpc.secure_channel(address, trusted) as channel:
-        reply = AgentStub(channel).Describe(
-            DESCRIBE, metadata=[("authorization", "Bearer sesame")], timeout=200
-        )
-        assert reply.protocol.major == PROTOCOL_MAJOR
-    with grpc.insecure_channel(address) as channel, pytest.raises(grpc.RpcError) as caught:
-        AgentStub(channel).Describe(DESCRIBE, timeout=200)
-    assert caught.value.code() == grpc.StatusCode.UNAVAILABLE
 
 
 @pytest.mark.openssl
@@ -193,7 +159,8 @@ def test_an_expired_certificate_is_not_trusted(
     for validity, trusted in ((("-days", "2"), True), (("-days", "-1"), False)):
         cert, key = make_certificate(tmp_path / str(trusted), *validity)
         agent = start_agent(
-            *("--tls-cert", str(cert), "--tls-key", str(key), "--token-file", str(token_file))
+            *("--host", "0.0.0.0", "--token-file", str(token_file)),  # noqa: S104
+            *("--tls-cert", str(cert), "--tls-key", str(key)),
         )
         profile = Profile(
             name="board",
@@ -210,90 +177,91 @@ def test_an_expired_certificate_is_not_trusted(
 
 
 NO_SHA256 = (
-    "",
-    ".",
-    "..",
-    "../../../../etc/passwd",
-    "/etc/passwd",
-    "a" * 63,
-    "A" * 64,
-    "a" * 64 + "\n",
-    "a" * 64 + "\0",
-    "../" + "a" * 61,
-    "a" * 64 + "/../x",
+    *("", ".", "..", "../../../../etc/passwd", "/etc/passwd", "a" * 63, "A" * 64, "a" * 64 + "\n"),
+    *("a" * 64 + "\0", "../" + "a" * 61, "a" * 64 + "/../x", ".upload-x", "%2e%2e%2f" + "a" * 55),
     "\N{FULLWIDTH LATIN SMALL LETTER A}" * 64,
-    ".upload-x",
-    "%2e%2e%2f" + "a" * 55,
 )
 
 
-def calls_with(client: Any, name: str) -> list[Callable[[], object]]:
-    """All calls that name a model."""
-    return [
-        lambda: client.stub.FindModel(agent_pb2.FindModelRequest(sha256=name), timeout=200),
-        lambda: client.upload(b"content", sha256=name),
-        lambda: client.stub.OpenSession(
-            agent_pb2.OpenSessionRequest(
-                model_sha256=name, kernels="KERNELS_BUILTIN", threads=1, input_timeout_seconds=5
-            ),
-            timeout=200,
-        ),
-    ]
-
-
 def test_names_that_are_no_sha256_reach_no_file(
-    start_agent: Callable[..., Any], connect: Callable[..., Any], tmp_path: Path
+    start_agent: Any, connect: Any, tmp_path: Path, int8_model: Path
 ) -> None:
     client = connect(start_agent())
     before = sorted(tmp_path.rglob("*"))
     for name in NO_SHA256:
-        for call in calls_with(client, name):
-            with pytest.raises(grpc.RpcError) as caught:
-                call()
-            assert caught.value.code() == grpc.StatusCode.INVALID_ARGUMENT, name
-            assert "64 lower-case hexadecimal digits" in (caught.value.details() or "")
+        calls = (
+            (client.stub.FindModel, agent_pb2.FindModelRequest(sha256=name)),
+            (lambda *_, n=name, **__: client.upload(b"content", sha256=n), None),
+            (client.stub.OpenSession, opening(int8_model, model_sha256=name)),
+        )
+        for call, request in calls:
+            code, words = refused(call, request)
+            assert code == grpc.StatusCode.INVALID_ARGUMENT, name
+            assert "64 lower-case hexadecimal digits" in words
             assert sorted(tmp_path.rglob("*")) == before, name
 
 
-@pytest.mark.parametrize("promised", [2 * 2**20, 2**63, 2**64 - 1, 100])
-def test_a_model_over_the_bound_is_refused_and_leaves_nothing(
-    promised: int, start_agent: Callable[..., Any], connect: Callable[..., Any], tmp_path: Path
-) -> None:
-    """Whoever promises too much is refused at once, and whoever sends more than promised then."""
-    client = connect(start_agent("--store-limit-mb", "1"))
-    content = bytes(2 * 2**20)
-    with pytest.raises(grpc.RpcError) as caught:
-        client.upload(content, size=promised)
-    assert caught.value.code() == (
-        grpc.StatusCode.DATA_LOSS if promised == 100 else grpc.StatusCode.RESOURCE_EXHAUSTED
-    )
-    assert list((tmp_path / "store").iterdir()) == []
+class Clock:
+    """A clock that goes on when it is told to."""
+
+    def __init__(self) -> None:
+        self.now = 0.0
+
+    def __call__(self) -> float:
+        return self.now
 
 
-def test_a_delegate_that_was_not_allowed_is_not_loaded(
-    start_agent: Callable[..., Any], connect: Callable[..., Any], int8_model: Path
-) -> None:
-    client = connect(start_agent("--allow-delegate", "/opt/libgood.so"))
-    client.upload(int8_model.read_bytes())
-    request = agent_pb2.OpenSessionRequest(
-        model_sha256=hashlib.sha256(int8_model.read_bytes()).hexdigest(),
-        kernels="KERNELS_BUILTIN",
-        threads=1,
-        input_timeout_seconds=5,
-    )
-    for library in ("/tmp/evil.so", "/opt/../opt/libgood.so", "libgood.so"):  # noqa: S108
-        request.delegate.library = library
-        with pytest.raises(grpc.RpcError) as caught:
-            client.stub.OpenSession(request, timeout=200)
-        assert caught.value.code() == grpc.StatusCode.INVALID_ARGUMENT
-        assert "was not told to allow the delegate" in (caught.value.details() or "")
+def exhausted(clock: Clock) -> WrongTokens:
+    attempts = WrongTokens(clock)
+    for number in range(BURST):
+        assert attempts.admits(f"ipv4:127.0.0.1:{number}", right=False) is False
+    return attempts
 
 
-@pytest.mark.parametrize("port", ["99999", "-1", "http"])
-def test_a_port_that_is_none_is_refused_in_one_line(port: str) -> None:
-    command = [sys.executable, "-m", "edgeflare_agent", "--port", port]
-    ended = subprocess.run(command, capture_output=True, text=True, timeout=200, check=False)
-    assert ended.returncode == 2
-    assert ended.stdout == ""
-    assert ended.stderr.count("\n") == 1
-    assert "--port" in ended.stderr
+def test_wrong_tokens_are_not_looked_at_without_end_nor_are_right_ones() -> None:
+    """Else the answer would tell a guesser that he was right."""
+    attempts = exhausted(Clock())
+    assert attempts.admits("new", right=False) is None
+    assert attempts.admits("new", right=True) is None
+
+
+def test_the_right_host_is_let_in_a_fifth_of_a_second_later() -> None:
+    clock = Clock()
+    attempts = exhausted(clock)
+    clock.now += 1 / PER_SECOND
+    assert attempts.admits("new", right=True) is True
+
+
+def test_a_connection_that_has_shown_the_right_token_goes_on() -> None:
+    clock = Clock()
+    attempts = WrongTokens(clock)
+    assert attempts.admits("host", right=True) is True
+    for number in range(10 * BURST):
+        attempts.admits(str(number), right=False)
+    assert attempts.admits("host", right=True) is True
+
+
+def test_a_known_connection_cannot_guess_on() -> None:
+    attempts = WrongTokens(Clock())
+    attempts.admits("host", right=True)
+    looked_at = [attempts.admits("host", right=False) for _ in range(100)].count(False)
+    assert looked_at == BURST
+
+
+@given(st.lists(st.tuples(st.floats(0, 0.5), st.booleans(), st.integers(0, 9)), max_size=300))
+def test_no_more_are_looked_at_than_the_limit(calls: list[tuple[float, bool, int]]) -> None:
+    clock = Clock()
+    attempts = WrongTokens(clock)
+    refused = 0
+    for pause, right, connection in calls:
+        clock.now += pause
+        refused += attempts.admits(str(connection), right=right) is False
+        assert refused <= BURST + clock.now * PER_SECOND + 1
+
+
+def test_what_is_kept_does_not_grow() -> None:
+    attempts = WrongTokens(Clock())
+    for number in range(5000):
+        attempts.admits(str(number), right=True)
+    assert len(attempts.known()) == 1024
+    assert attempts.knows("4999")

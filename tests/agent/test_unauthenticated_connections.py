@@ -12,7 +12,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -20,6 +20,7 @@ from typing import Any
 import grpc
 import pytest
 
+from agent_calls import DESCRIBE, batch, wait_until
 from edgeflare_agent.unauthenticated_connections import (
     MOST_CONNECTIONS,
     MOST_UNAUTHENTICATED,
@@ -28,7 +29,7 @@ from edgeflare_agent.unauthenticated_connections import (
     UnauthenticatedConnections,
 )
 from edgeflare_agent.wrong_tokens import WrongTokens
-from edgeflare_protos import PROTOCOL_MAJOR, TOO_MANY_WRONG_TOKENS, agent_pb2, crc32, set_seal
+from edgeflare_protos import TOO_MANY_WRONG_TOKENS, agent_pb2, set_seal
 from edgeflare_protos.agent_pb2_grpc import AgentStub
 from edgeflare_protos.lease_words import LEASE, lease_token
 
@@ -37,8 +38,6 @@ FLOOD = 2000
 TOKEN = ("authorization", "Bearer sesame")
 OTHERS = 60
 """What an agent with one session has open besides."""
-DESCRIBE = agent_pb2.DescribeRequest(protocol=agent_pb2.ProtocolVersion(major=PROTOCOL_MAJOR))
-
 PREFACE = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
 
 
@@ -215,24 +214,13 @@ class HostAtWork:
         self._thread.join()
 
     def _work(self) -> None:
-        payload = bytes(8)
-        request = agent_pb2.InferRequest(
-            session_id=self._session, count=1, payload=payload, payload_crc32=crc32(payload)
-        )
+        request = batch(self._session, bytes(8))
         while not self._stop.wait(0.01):
             try:
                 self._stub.Infer(request, timeout=50)
                 self.answered += 1
             except grpc.RpcError as error:
                 self.failures.append(str(error))
-
-
-def wait_until(condition: Callable[[], bool]) -> bool:
-    for _ in range(2000):
-        if condition():
-            return True
-        time.sleep(0.05)
-    return False
 
 
 def descriptors(pid: int) -> int:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
@@ -22,6 +22,7 @@ def labelled() -> st.SearchStrategy[NDArray[np.int64]]:
 
 
 @given(labelled())
+@settings(max_examples=15)
 def test_each_label_has_its_share_and_a_larger_number_takes_what_a_smaller_one_does(
     labels: NDArray[np.int64],
 ) -> None:

@@ -154,7 +154,7 @@ DECODERS: tuple[Callable[[], tuple[Decoder, tuple[Tensor, ...]]], ...] = (
 
 
 @pytest.mark.parametrize("make", DECODERS, ids=["detector", "background", "masks", "values"])
-@settings(max_examples=40)
+@settings(max_examples=15)
 @given(seed=st.integers(0, 2**32 - 1))
 def test_a_kept_row_is_read_as_the_row_is(
     make: Callable[[], tuple[Decoder, tuple[Tensor, ...]]], seed: int

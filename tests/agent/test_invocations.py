@@ -1,3 +1,5 @@
+"""How a model is invoked: types, signatures, shapes, states and the frames of clips."""
+
 from __future__ import annotations
 
 from collections.abc import Callable
@@ -16,21 +18,115 @@ from numpy.typing import NDArray
 from edgeflare_agent.runtime import Invocation, IsolatedModel, ModelRejected, Options
 from edgeflare_agent.runtime.answers import TensorSpec
 from edgeflare_agent.runtime.clip import handed_over
+from edgeflare_agent.runtime.tflite.model_tensors import tensor_spec
 from edgeflare_protos.kernel_sets import Kernels
 from graph_writer import GraphWriter
 
+TYPES = (
+    *("bool", "int8", "uint8", "int16", "uint16", "int32", "uint32", "int64"),
+    *("float16", "float32", "float64", "complex64"),
+)
+"""What numpy calls a type; TFLite writes them in capitals."""
+
+
+def opened(path: Path, invocation: Invocation | None = None) -> IsolatedModel:
+    return IsolatedModel.open(path, Options("builtin", invocation=invocation or Invocation()))
+
+
+def refusal(path: Path, invocation: Invocation | None = None) -> str:
+    with pytest.raises(ModelRejected) as caught:
+        opened(path, invocation)
+    assert "\n" not in str(caught.value)
+    return str(caught.value)
+
+
+@pytest.mark.parametrize("dtype", TYPES)
+def test_numbers_of_any_type_go_in_and_come_out(
+    dtype: str, cast_model: Callable[[str, str], Path]
+) -> None:
+    values = np.array([[0, 1, 1, 0]])
+    for taken, made in ((dtype, "float32"), ("float32", dtype)):
+        with opened(cast_model(taken.upper(), made.upper())) as model:
+            assert [spec.dtype for spec in model.inputs] == [taken]
+            assert [spec.dtype for spec in model.outputs] == [made]
+            batch = model.run(values.astype(taken).tobytes(), 1)
+        assert batch.failures == ()
+        assert batch.outputs == values.astype(made).tobytes()
+
+
+@pytest.mark.parametrize(
+    ("dtype", "words"),
+    [
+        ("STRING", "tensor other holds strings, which are not supported"),
+        ("RESOURCE", "tensor other holds a resource or variant, which are not supported"),
+        ("VARIANT", "tensor other holds a resource or variant, which are not supported"),
+    ],
+)
+def test_what_is_no_number_is_refused(
+    dtype: str, words: str, textual_model: Callable[[str], Path]
+) -> None:
+    assert words in refusal(textual_model(dtype))
+
+
+@pytest.mark.parametrize(("signature", "size", "factor"), [("negate", 2, -1), ("double", 3, 2)])
+def test_a_signature_by_name(
+    signature: str, size: int, factor: int, two_signature_model: Path
+) -> None:
+    inputs = np.random.default_rng(1).normal(size=(5, size)).astype(np.float32)
+    with opened(two_signature_model, Invocation(signature)) as model:
+        assert [(spec.name, spec.shape) for spec in model.inputs] == [("v", (1, size))]
+        assert [(spec.name, spec.shape) for spec in model.outputs] == [("w", (1, size))]
+        batch = model.run(inputs.tobytes(), 5)
+    assert batch.failures == ()
+    assert batch.outputs == (factor * inputs).tobytes()
+
+
+def test_an_unknown_signature_is_refused(two_signature_model: Path, float_model: Path) -> None:
+    words = refusal(two_signature_model, Invocation("neglect"))
+    assert words == "there is no signature 'neglect': its signatures are double, negate"
+    assert "it has no signatures" in refusal(float_model, Invocation("negate"))
+
+
+@pytest.mark.parametrize("rows", [1, 4, 100])
+def test_dynamic_dimensions_are_given_a_size(rows: int, dynamic_model: Path) -> None:
+    inputs = np.random.default_rng(rows).normal(size=(3, rows, 3)).astype(np.float32)
+    with opened(dynamic_model, Invocation(shapes={"x": (rows, 3)})) as model:
+        assert [spec.shape for spec in (*model.inputs, *model.outputs)] == [(rows, 3)] * 3
+        batch = model.run(inputs.tobytes(), 3)
+    assert batch.failures == ()
+    sevens = np.full((rows, 3), 7, np.float32).tobytes()
+    assert batch.outputs == b"".join((2 * one).tobytes() + sevens for one in inputs)
+
+
+def test_a_shape_that_does_not_fit_is_refused(dynamic_model: Path) -> None:
+    for shape in ((4, 5), (4,), (4, 3, 1)):
+        words = refusal(dynamic_model, Invocation(shapes={"x": shape}))
+        assert f"input 'x' has shape (-1, 3), which {shape} does not fit" in words
+    assert "there is no input 'z': its inputs are x" in refusal(
+        dynamic_model, Invocation(shapes={"z": (4, 3)})
+    )
+
+
+@pytest.mark.parametrize("shape", [(1 << 30, 1 << 30), (3, -7), (0, 1 << 30, 1 << 30, 1 << 30)])
+def test_a_shape_that_no_tensor_has_is_refused(shape: tuple[int, ...]) -> None:
+    """Kernels compute such shapes from memory that nothing wrote; no file has them by itself."""
+    details = {"dtype": np.float32, "shape": np.array(shape), "quantization": (0.0, 0), "index": 1}
+    with pytest.raises(ModelRejected, match=r"tensor y has shape .* which no memory holds"):
+        tensor_spec("y", details)
+
+
 KERNELS: tuple[Kernels, ...] = ("xnnpack", "builtin", "reference")
-RESOLVERS = {
-    "xnnpack": OpResolverType.AUTO,
-    "builtin": OpResolverType.BUILTIN_WITHOUT_DEFAULT_DELEGATES,
-    "reference": OpResolverType.BUILTIN_REF,
-}
 FRAMES = 6
 CLIP = Invocation(state={"state": "next"}, frames=FRAMES)
 
 
 def plain(path: Path, kernels: Kernels) -> Any:
-    interpreter = Interpreter(str(path), experimental_op_resolver_type=RESOLVERS[kernels])
+    resolvers = {
+        "xnnpack": OpResolverType.AUTO,
+        "builtin": OpResolverType.BUILTIN_WITHOUT_DEFAULT_DELEGATES,
+        "reference": OpResolverType.BUILTIN_REF,
+    }
+    interpreter = Interpreter(str(path), experimental_op_resolver_type=resolvers[kernels])
     interpreter.allocate_tensors()
     return interpreter
 
@@ -196,11 +292,7 @@ def _count(graph: GraphWriter, x: int, y: int) -> None:
 def test_a_state_that_is_not_there_is_refused(
     state: dict[str, str], words: str, state_model: Callable[[str], Path]
 ) -> None:
-    options = Options("builtin", invocation=Invocation(state=state, frames=2))
-    with pytest.raises(ModelRejected) as caught:
-        IsolatedModel.open(state_model("FLOAT32"), options)
-    assert words in str(caught.value)
-    assert "\n" not in str(caught.value)
+    assert words in refusal(state_model("FLOAT32"), Invocation(state=state, frames=2))
 
 
 def test_a_state_that_does_not_fit_is_refused(
@@ -210,10 +302,7 @@ def test_a_state_that_does_not_fit_is_refused(
         (two_input_model, {"b": "sums"}, "does not fit the input 'b' of shape (1, 2)"),
         (cast_model("FLOAT32", "INT32"), {"x": "y"}, "is int32, which does not fit"),
     ):
-        options = Options("builtin", invocation=Invocation(state=state, frames=2))
-        with pytest.raises(ModelRejected) as caught:
-            IsolatedModel.open(path, options)
-        assert words in str(caught.value)
+        assert words in refusal(path, Invocation(state=state, frames=2))
 
 
 QUANTIZED = st.builds(
