@@ -14,7 +14,6 @@ from itertools import repeat
 from pathlib import Path
 from typing import Any
 
-import flatbuffers  # type: ignore[import-untyped]
 import grpc
 import numpy as np
 import pytest
@@ -26,6 +25,7 @@ from edgeflare.devices.profile import Profile
 from edgeflare_protos import agent_pb2 as wire
 from edgeflare_protos import set_seal
 from edgeflare_protos.agent_pb2_grpc import AgentServicer, add_AgentServicer_to_server
+from graph_writer import GraphWriter
 
 CLASSES, SIDE = 3, 4
 
@@ -63,6 +63,14 @@ def start_agent(tmp_path: Path) -> Iterator[Callable[..., AgentProcess]]:
             return agent
 
         yield start
+
+
+@pytest.fixture(scope="module")
+def shared_agent(tmp_path_factory: pytest.TempPathFactory) -> Iterator[AgentProcess]:
+    """An agent for all tests of a file that leave it as they found it."""
+    agent = AgentProcess("--store", str(tmp_path_factory.mktemp("agent") / "agent-store"))
+    yield agent
+    agent.kill()
 
 
 class FakeAgent(AgentServicer):
@@ -175,48 +183,24 @@ def serve() -> Iterator[Callable[..., Profile]]:
 @pytest.fixture(scope="session")
 def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A float classifier of one fully connected layer, (1, 4, 4, 1) to (1, 3)."""
-    path = tmp_path_factory.mktemp("models") / "tiny.tflite"
-    path.write_bytes(tiny_model())
-    return path
+    return tiny_model(tmp_path_factory.mktemp("models") / "tiny.tflite")
 
 
 @pytest.fixture(scope="session")
 def two_input_model(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    path = tmp_path_factory.mktemp("models") / "two.tflite"
-    path.write_bytes(tiny_model(inputs=2))
-    return path
+    return tiny_model(tmp_path_factory.mktemp("models") / "two.tflite", inputs=2)
 
 
-def tiny_model(inputs: int = 1) -> bytes:
-    """The classifier; with more inputs than one, the others are not used."""
+def tiny_model(path: Path, inputs: int = 1) -> Path:
+    """Write the classifier; with more inputs than one, the others are not used."""
     weights = np.random.default_rng(7).normal(size=(CLASSES, SIDE * SIDE)).astype(np.float32)
-    graph = schema.SubGraphT()
-    graph.tensors = [_tensor(f"image{i}", (1, SIDE, SIDE, 1)) for i in range(inputs)]
-    graph.tensors += [_tensor("weights", weights.shape, buffer=1), _tensor("out", (1, CLASSES))]
-    graph.inputs, graph.outputs = list(range(inputs)), [inputs + 1]
-    dense = schema.OperatorT()
-    dense.inputs, dense.outputs = [0, inputs, -1], [inputs + 1]
-    dense.builtinOptionsType = schema.BuiltinOptions.FullyConnectedOptions
-    dense.builtinOptions = schema.FullyConnectedOptionsT()
-    graph.operators = [dense]
-    code = schema.OperatorCodeT()
-    code.builtinCode = code.deprecatedBuiltinCode = schema.BuiltinOperator.FULLY_CONNECTED
-    code.version = 1
-    filled = schema.BufferT()
-    filled.data = np.frombuffer(weights.tobytes(), np.uint8)
-    whole = schema.ModelT()
-    whole.version, whole.subgraphs, whole.operatorCodes = 3, [graph], [code]
-    whole.buffers = [schema.BufferT(), filled]
-    builder = flatbuffers.Builder(1024)
-    builder.Finish(whole.Pack(builder), file_identifier=b"TFL3")
-    return bytes(builder.Output())
-
-
-def _tensor(name: str, shape: tuple[int, ...], buffer: int = 0) -> schema.TensorT:
-    tensor = schema.TensorT()
-    tensor.name, tensor.shape, tensor.buffer = name, list(shape), buffer
-    tensor.type = schema.TensorType.FLOAT32
-    return tensor
+    graph = GraphWriter()
+    images = [graph.tensor(f"image{i}", (1, SIDE, SIDE, 1), "FLOAT32") for i in range(inputs)]
+    w = graph.tensor("weights", weights.shape, "FLOAT32", data=weights)
+    out = graph.tensor("out", (1, CLASSES), "FLOAT32")
+    options = schema.FullyConnectedOptionsT()
+    graph.operator("FULLY_CONNECTED", [images[0], w, -1], [out], options)
+    return graph.save(path, images, [out])
 
 
 @pytest.fixture(scope="session")

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from edgeflare.devices import device as device_module
 from edgeflare.devices.connection import DeviceLost
-from edgeflare.devices.device import Device, connect
+from edgeflare.devices.device import connect
 from edgeflare.devices.profile import Profile
 from edgeflare.devices.profile_lookup import find_profile
 from edgeflare.errors import InfrastructureError
@@ -34,12 +34,21 @@ def agent_of_this_process() -> int:
     raise AssertionError("no agent is running")
 
 
-def test_provenance_is_plain_json(model: Path) -> None:
+def test_provenance_is_plain_json_and_telemetry_counts(model: Path) -> None:
     with connect(find_profile("emulated-builtin-slow")) as device:
         before = device.provenance
-        device.open(model)
+        session = device.open(model)
         after = json.loads(json.dumps(device.provenance.to_json()))
+        state = device.telemetry()
+    for _ in range(2):  # which is no error
+        device.close()
+        session.close()
 
+    assert state.agent_rss_bytes > 1_000_000
+    assert len(state.worker_rss_bytes) == 1
+    assert state.store_bytes >= model.stat().st_size
+    assert state.uptime_seconds > 0
+    assert (state.worker_restarts, state.quarantined_inputs) == (0, 0)
     assert (before.delegated_nodes, before.total_nodes) == (None, None)
     assert after["name"] == "emulated-builtin-slow"
     assert (after["transport"], after["link_delay_ms"]) == ("emulated", 20.0)
@@ -52,18 +61,6 @@ def test_provenance_is_plain_json(model: Path) -> None:
     assert after["protocol"] == f"{PROTOCOL_MAJOR}.{PROTOCOL_MINOR}"
     assert after["cores"] >= 1
     assert after["python"].count(".") == 2
-
-
-def test_telemetry(model: Path) -> None:
-    with connect(find_profile("emulated-builtin")) as device:
-        device.open(model)
-        state = device.telemetry()
-
-    assert state.agent_rss_bytes > 1_000_000
-    assert len(state.worker_rss_bytes) == 1
-    assert state.store_bytes >= model.stat().st_size
-    assert state.uptime_seconds > 0
-    assert (state.worker_restarts, state.quarantined_inputs) == (0, 0)
 
 
 def test_round_trips_over_a_slow_link_overlap(model: Path, images: NDArray[np.float32]) -> None:
@@ -227,11 +224,3 @@ def test_a_device_that_comes_back_as_another(serve: Callable[..., Profile], mode
     assert str(caught.value) == (
         "fake: came back as another device (delegated_nodes 5 is now 4); start a new run"
     )
-
-
-def test_closing_twice_is_no_error(model: Path) -> None:
-    device: Device = connect(find_profile("emulated-builtin"))
-    session = device.open(model)
-    for _ in range(2):
-        device.close()
-        session.close()

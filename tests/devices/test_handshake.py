@@ -1,4 +1,6 @@
-"""Whoever may be at an address: nobody, another server, another version, a stranger."""
+"""Whoever may be at an address: nobody, another server, another version, a stranger, the slow."""
+
+# ruff: noqa: ARG002, N802 - the names and arguments of methods are those of the wire
 
 from __future__ import annotations
 
@@ -14,14 +16,16 @@ import grpc
 import pytest
 
 from edgeflare.devices import connection
-from edgeflare.devices.connection import DeviceLost
+from edgeflare.devices.connection import Connection, DeviceLost
 from edgeflare.devices.device import connect
 from edgeflare.devices.handshake import shake_hands
 from edgeflare.devices.profile import Profile
 from edgeflare.devices.profile_lookup import find_profile
+from edgeflare.devices.transports.transport import Endpoint
 from edgeflare.errors import InfrastructureError
 from edgeflare_protos import PROTOCOL_MAJOR, PROTOCOL_MINOR, TOO_MANY_WRONG_TOKENS
 from edgeflare_protos import agent_pb2 as wire
+from edgeflare_protos.agent_pb2_grpc import AgentServicer, add_AgentServicer_to_server
 
 
 def refusal(address: str, kind: type[InfrastructureError] = InfrastructureError) -> str:
@@ -169,3 +173,47 @@ def test_a_host_whose_token_was_not_looked_at_tries_again(
         with pytest.raises(InfrastructureError, match=TOO_MANY_WRONG_TOKENS):
             shake_hands(busy)
     assert len(pauses) == 4
+
+
+class SilentAgent(AgentServicer):
+    """An agent that has no model, and does not answer to an upload in time."""
+
+    def __init__(self) -> None:
+        self.ended = threading.Event()
+
+    def FindModel(
+        self, request: wire.FindModelRequest, context: grpc.ServicerContext
+    ) -> wire.FindModelReply:
+        return wire.FindModelReply(present=False)
+
+    def UploadModel(
+        self, request_iterator: Iterator[wire.UploadModelRequest], context: grpc.ServicerContext
+    ) -> wire.UploadModelReply:
+        self.ended.wait(60)
+        return wire.UploadModelReply()
+
+
+@pytest.mark.slow
+def test_a_profile_says_how_long_an_upload_may_take(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(connection, "SHORT_CALL_SECONDS", 3600.0)
+    agent, server = SilentAgent(), grpc.server(ThreadPoolExecutor(4))
+    add_AgentServicer_to_server(agent, server)
+    port = server.add_insecure_port("127.0.0.1:0")
+    server.start()
+    slow = Connection("board", Endpoint(f"127.0.0.1:{port}"), upload_seconds=1)
+    with pytest.raises(DeviceLost, match="the agent did not answer in time"):
+        slow.upload("0" * 64, b"model")
+    slow.close()
+    agent.ended.set()
+    server.stop(None).wait()
+
+
+@pytest.mark.slow
+def test_a_profile_says_how_long_connecting_may_take(
+    listener: socket.socket, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(connection, "SHORT_CALL_SECONDS", 3600.0)
+    address = address_of(listener)
+    board = Profile(name="board", transport="address", address=address, connect_timeout_seconds=1)
+    with pytest.raises(DeviceLost, match="no answer in time"):
+        connect(board)

@@ -1,9 +1,9 @@
-"""Searches and sessions over a link that harms what it carries."""
+"""Searches, their coverage, and sessions over a link that harms what it carries."""
 
 from __future__ import annotations
 
 import hashlib
-import json
+import math
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -11,13 +11,13 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
-import jsonschema
 import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-import edgeflare.run
 from documents import Document, as_json
+from edgeflare.campaign.campaign import run_campaign
+from edgeflare.campaign.coverage_phase import search_and_cover
 from edgeflare.campaign.opened_pair import open_pair
 from edgeflare.campaign.recorded_campaign import run_recorded_campaign
 from edgeflare.campaign.run_description import describe_run
@@ -34,15 +34,18 @@ from edgeflare.devices.transports.address import AddressTransport
 from edgeflare.errors import InfrastructureError
 from edgeflare.models.pair import load_pair
 from edgeflare.run.begin_or_resume import begin_run, resume_run
+from edgeflare.run.load_document import load_document
 from edgeflare.run.plan import Plan
+from edgeflare.run.run_directory import RunDirectory
 from edgeflare_protos import agent_pb2 as wire
 from edgeflare_protos import message_crc32, set_seal
 from laboratory import Watched, untimed
 from proxy import FaultyProxy
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "fashion_lenet4"
-FAULTS = 250
-SEEDS = 16
+FAULTS = 150
+PLAN = Plan("random", Goal(Find.ANY), ("board",), first=16, max_queries=150)
+COVERING = Plan("boundary", Goal(), ("board",), first=4, max_queries=60, coverage=(0.0, 0.5))
 
 
 def be_impatient(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -59,93 +62,156 @@ def board(address: str) -> Profile:
     return Profile(name="board", transport="address", address=address, kernels="builtin")
 
 
+class Saboteur(Watched):
+    """An observer that does something once so many queries are through, or most is covered."""
+
+    def __init__(
+        self,
+        deed: Callable[[], None] = lambda: None,
+        after: float = math.inf,
+        *,
+        interrupts: bool = False,
+    ) -> None:
+        self.interrupt = Interrupt()
+        super().__init__(self.interrupt)
+        self._deed, self._after = self.interrupt.ask if interrupts else deed, after
+
+    def searched(self, progress: Any) -> None:
+        if progress.queries >= self._after:
+            self._after = math.inf
+            self._deed()
+
+    def covered(self, done: int, total: int) -> None:
+        if done == total - 2:
+            self._deed()
+
+
 def search(
     address: str,
     out: Path,
-    opened: Callable[[], None] = lambda: None,
+    observer: Saboteur | None = None,
     *,
-    seeds: int = SEEDS,
-    observer: Watched | None = None,
+    plan: Plan = PLAN,
+    opened: Callable[[], None] = lambda: None,
     resume: bool = False,
 ) -> Document:
     """Search the example pair on the agent at an address; `opened` is called before it begins."""
-    plan = Plan("random", Goal(Find.ANY), ("board",), first=seeds, max_queries=150)
+    observer = observer or Saboteur()
     with ExitStack() as stack:
-        pair = load_pair(EXAMPLE)
-        pair_opened = open_pair(pair, plan, [board(address)], stack)
-        header = describe_run(pair_opened, plan)
-        _, journal = (
-            resume_run(out, header)
-            if resume
-            else begin_run(out, header, len(pair_opened.seeds), overwrite=False)
-        )
+        pair = open_pair(load_pair(EXAMPLE), plan, [board(address)], stack)
+        header = describe_run(pair, plan)
+        if resume:
+            _, journal = resume_run(out, header)
+        else:
+            _, journal = begin_run(out, header, len(pair.seeds), overwrite=False)
         stack.callback(journal.close)
         opened()
-        interrupt = Interrupt()
         return as_json(
             run_recorded_campaign(
-                pair_opened,
+                pair,
                 header.plan,
                 journal,
-                observer=observer or Watched(interrupt),
-                interrupt=interrupt,
+                observer=observer,
+                interrupt=observer.interrupt,
                 chains=16,
+                phases=search_and_cover(pair) if plan.coverage else run_campaign,
             )
         )
 
 
+Calm = Callable[[Plan], Document]
+
+
+@pytest.fixture(scope="module")
+def calm(shared_agent: Any, tmp_path_factory: pytest.TempPathFactory) -> Calm:
+    """What a search finds where nothing happens to the link."""
+
+    known: dict[str, Document] = {}
+
+    def searched(plan: Plan) -> Document:
+        if plan.strategy not in known:
+            out = tmp_path_factory.mktemp("calm") / "run"
+            known[plan.strategy] = search(shared_agent.address, out, plan=plan)
+        return known[plan.strategy]
+
+    return searched
+
+
 @pytest.mark.slow
 def test_hundreds_of_faults_change_nothing(
-    start_agent: Callable[..., Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    start_agent: Callable[..., Any], calm: Calm, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    agent = start_agent()
-    calm = search(agent.address, tmp_path / "calm")
-    assert calm["totals"]["findings"] > 2
-    with FaultyProxy(agent.address, seed=0) as proxy:
+    assert calm(PLAN)["totals"]["findings"] > 2
+    with FaultyProxy(start_agent().address, seed=0) as proxy:
 
         def opened() -> None:
             be_impatient(monkeypatch)
             proxy.harm(rate=0.15, most=FAULTS)
 
-        rough = search(proxy.address, tmp_path / "rough", opened)
+        rough = search(proxy.address, tmp_path / "rough", opened=opened)
         assert proxy.faults.total() == FAULTS
         assert min(proxy.faults.values()) > FAULTS / 10  # of each kind many
     assert rough["stopped_by"] is None
-    assert untimed(rough) == untimed(calm)
-
-
-class Saboteur(Watched):
-    """An observer that does something to the device once so many queries are through."""
-
-    def __init__(self, after: int, deed: Callable[[], None]) -> None:
-        super().__init__(Interrupt())
-        self._after, self._deed = after, deed
-
-    def searched(self, progress: Any) -> None:
-        if progress.queries >= self._after:
-            self._after = 10**9
-            self._deed()
+    assert untimed(rough) == untimed(calm(PLAN))
 
 
 @pytest.mark.slow
+def test_a_device_that_comes_back_while_coverage_is_measured_changes_nothing(
+    start_agent: Callable[..., Any], calm: Calm, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(device_module, "REOPEN_PAUSES_SECONDS", (0.0, *[0.05] * 100))
+    covered = calm(COVERING)["coverage"]["arms"]
+    assert [one["arm"] for one in covered] == ["original", "twin", "device"]
+    accepted = []
+    with FaultyProxy(start_agent().address, seed=0) as proxy:
+
+        def cut_all() -> None:
+            accepted.append(proxy.accepted)
+            proxy.cut_all()
+
+        cut = search(proxy.address, tmp_path / "cut", Saboteur(cut_all), plan=COVERING)
+        assert 0 < accepted[0] < proxy.accepted
+    assert untimed(cut) == untimed(calm(COVERING))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("plan", "after"), [(PLAN, 500), (COVERING, math.inf)], ids=["searching", "covering"]
+)
 def test_a_device_that_is_gone_for_good_leaves_a_run_that_can_be_gone_on_with(
-    start_agent: Callable[..., Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    plan: Plan,
+    after: float,
+    start_agent: Callable[..., Any],
+    calm: Calm,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(device_module, "REOPEN_PAUSES_SECONDS", (0.0, 0.05))
-    agent = start_agent()
-    whole = search(agent.address, tmp_path / "whole", seeds=10)
+    agent, run = start_agent(), tmp_path / "run"
     with FaultyProxy(agent.address, seed=0) as proxy:
-        gone = Saboteur(500, proxy.close)
+        gone = Saboteur(proxy.close, after)
         with pytest.raises(InfrastructureError, match="board: lost, and not back after 2 attempts"):
-            search(proxy.address, tmp_path / "run", seeds=10, observer=gone)
-    document = json.loads((tmp_path / "run" / "run.json").read_bytes())
-    schema = Path(edgeflare.run.__file__).with_name("run.schema.json")
-    jsonschema.validate(document, json.loads(schema.read_bytes()))
-    assert document["stopped_by"] == "infrastructure"
-    assert 0 < document["totals"]["queries"] < whole["totals"]["queries"]
+            search(proxy.address, run, gone, plan=plan)
+    stopped = load_document(RunDirectory(run))  # holds it to the schema
+    assert stopped.stopped_by == "infrastructure"
+    assert stopped.coverage is None
+    assert stopped.totals.queries > 0
+    assert (stopped.totals.queries < calm(plan)["totals"]["queries"]) == (plan is PLAN)
     agent.kill()  # by another address it would wait for the lease to end
-    resumed = search(start_agent().address, tmp_path / "run", seeds=10, resume=True)
-    assert untimed(resumed) == untimed(whole)
+    resumed = search(start_agent().address, run, plan=plan, resume=True)
+    assert untimed(resumed) == untimed(calm(plan))
+
+
+@pytest.mark.slow
+def test_ctrl_c_ends_the_coverage_and_the_run_goes_on_with_it_later(
+    start_agent: Callable[..., Any], calm: Calm, tmp_path: Path
+) -> None:
+    agent, run = start_agent(), tmp_path / "run"
+    stopped = search(agent.address, run, Saboteur(interrupts=True), plan=COVERING)
+    assert stopped["stopped_by"] == "interrupt"
+    assert "coverage" not in stopped
+    resumed = search(agent.address, run, plan=COVERING, resume=True)
+    assert untimed(resumed) == untimed(calm(COVERING))
 
 
 @pytest.fixture
@@ -183,13 +249,13 @@ def test_a_slow_uplink_is_no_silent_one(link: FaultyProxy, monkeypatch: pytest.M
     """gRPC's question whether the agent is there waits behind what fills the sockets' buffers."""
     monkeypatch.setattr(connection, "SILENCE_SECONDS", 0.5)
     link.throttle(256 * 1024)
-    content = np.random.default_rng(0).bytes(4 << 20)
+    content = np.random.default_rng(0).bytes(2 << 20)
     with AddressTransport(board(link.address)) as endpoint:
         slow = connection.Connection("board", endpoint)
         shake_hands(slow)
         began = time.monotonic()
         slow.upload(hashlib.sha256(content).hexdigest(), content)
-        assert time.monotonic() - began > 10
+        assert time.monotonic() - began > 5
         slow.close()
 
 

@@ -5,7 +5,7 @@ import os
 import signal
 from collections.abc import Callable, Iterator
 from contextlib import closing
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -131,67 +131,63 @@ def test_two_sessions_at_once(
     second.close()
 
 
-def test_a_known_model_is_not_sent_again(
-    start_agent: Callable[..., Any], model: Path, tmp_path: Path
+@dataclass(frozen=True)
+class Store:
+    """Where an agent keeps the model of these tests, and who asks that agent."""
+
+    agent: Any
+    stored: Path
+    profile: Profile
+
+    def damage(self) -> None:
+        content = bytearray(self.stored.read_bytes())
+        content[-60:-20] = bytes(value ^ 0x55 for value in content[-60:-20])
+        self.stored.write_bytes(content)
+
+
+@pytest.fixture
+def store(start_agent: Callable[..., Any], model: Path, tmp_path: Path) -> Store:
+    agent = start_agent()
+    name = f"{hashlib.sha256(model.read_bytes()).hexdigest()}.tflite"
+    profile = replace(find_profile(f"grpc://{agent.address}"), kernels="builtin")
+    return Store(agent, tmp_path / "agent-store" / name, profile)
+
+
+Expected = Callable[[str], NDArray[np.float32]]
+
+
+def test_a_known_model_is_not_sent_again_and_a_damaged_one_is(
+    store: Store, model: Path, images: NDArray[np.float32], expected: Expected
 ) -> None:
-    address = start_agent().address
-    stored = tmp_path / "agent-store" / hashlib.sha256(model.read_bytes()).hexdigest()
     for _ in range(2):
-        with connect(find_profile(f"grpc://{address}")) as board:
-            board.open(model)
-            written = [path for path in stored.parent.rglob("*") if stored.name in path.name]
-            assert len(written) == 1
-            inode = written[0].stat().st_ino
-    assert written[0].stat().st_ino == inode
-
-
-def damage(path: Path) -> None:
-    content = bytearray(path.read_bytes())
-    content[-60:-20] = bytes(value ^ 0x55 for value in content[-60:-20])
-    path.write_bytes(content)
-
-
-def test_a_model_damaged_in_the_store_is_sent_again(
-    start_agent: Callable[..., Any],
-    model: Path,
-    tmp_path: Path,
-    images: NDArray[np.float32],
-    expected: Callable[[str], NDArray[np.float32]],
-) -> None:
-    """Whether before the agent looks at it, or just before a worker loads it."""
-    address = start_agent().address
-    stored = tmp_path / "agent-store" / f"{hashlib.sha256(model.read_bytes()).hexdigest()}.tflite"
-    with connect(replace(find_profile(f"grpc://{address}"), kernels="builtin")) as board:
+        with connect(store.profile) as board:
+            board.open(model).close()
+            inode = store.stored.stat().st_ino
+    with connect(store.profile) as board:
         board.open(model).close()
-        damage(stored)
+        assert store.stored.stat().st_ino == inode
+        store.damage()
         again = board.open(model)
         assert np.array_equal(again.submit(images).result(200).outputs, expected("builtin"))
-        assert stored.read_bytes() == model.read_bytes()
+    assert store.stored.read_bytes() == model.read_bytes()
 
 
 def test_another_model_under_its_name_is_replaced(
-    start_agent: Callable[..., Any],
+    store: Store,
     model: Path,
     two_input_model: Path,
-    tmp_path: Path,
     images: NDArray[np.float32],
-    expected: Callable[[str], NDArray[np.float32]],
+    expected: Expected,
 ) -> None:
-    store = tmp_path / "agent-store"
-    store.mkdir(mode=0o700)
-    stored = store / f"{hashlib.sha256(model.read_bytes()).hexdigest()}.tflite"
-    stored.write_bytes(two_input_model.read_bytes())
-    profile = replace(find_profile(f"grpc://{start_agent().address}"), kernels="builtin")
-    with connect(profile) as board, closing(board.open(model)) as session:
+    store.stored.write_bytes(two_input_model.read_bytes())
+    with connect(store.profile) as board, closing(board.open(model)) as session:
         assert np.array_equal(session.submit(images).result(200).outputs, expected("builtin"))
-    assert stored.read_bytes() == model.read_bytes()
+    assert store.stored.read_bytes() == model.read_bytes()
 
 
 def test_a_model_lost_between_looking_and_opening_is_sent_again(
-    start_agent: Callable[..., Any], model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    store: Store, model: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    address = start_agent().address
-    stored = tmp_path / "agent-store" / f"{hashlib.sha256(model.read_bytes()).hexdigest()}.tflite"
     upload = Connection.upload
     uploads = []
 
@@ -199,36 +195,29 @@ def test_a_model_lost_between_looking_and_opening_is_sent_again(
         upload(connection, sha256, content)
         uploads.append(sha256)
         if len(uploads) == 1:
-            damage(stored)
+            store.damage()
 
     monkeypatch.setattr(Connection, "upload", upload_and_damage)
-    with connect(find_profile(f"grpc://{address}")) as board:
+    with connect(store.profile) as board:
         board.open(model).close()
     assert len(uploads) == 2
 
 
 def test_a_model_damaged_while_it_is_open_costs_a_reopening(
-    start_agent: Callable[..., Any],
-    model: Path,
-    tmp_path: Path,
-    images: NDArray[np.float32],
-    expected: Callable[[str], NDArray[np.float32]],
+    store: Store, model: Path, images: NDArray[np.float32], expected: Expected
 ) -> None:
     """A worker that is started anew loads nothing but the model; size and time tell nothing."""
-    agent = start_agent()
-    stored = tmp_path / "agent-store" / f"{hashlib.sha256(model.read_bytes()).hexdigest()}.tflite"
-    profile = replace(find_profile(f"grpc://{agent.address}"), kernels="builtin")
-    with connect(profile) as board, closing(board.open(model)) as session:
-        before = stored.stat()
-        damage(stored)
-        os.utime(stored, ns=(before.st_atime_ns, before.st_mtime_ns))
-        for pid in workers(agent.process.pid):
+    with connect(store.profile) as board, closing(board.open(model)) as session:
+        before = store.stored.stat()
+        store.damage()
+        os.utime(store.stored, ns=(before.st_atime_ns, before.st_mtime_ns))
+        for pid in workers(store.agent.process.pid):
             os.kill(pid, signal.SIGKILL)
         with pytest.raises(DeviceLost, match="damaged in the store"):
             session.submit(images).result(200)
         board.reopen()
         assert np.array_equal(session.submit(images).result(200).outputs, expected("builtin"))
-    assert stored.read_bytes() == model.read_bytes()
+    assert store.stored.read_bytes() == model.read_bytes()
 
 
 def test_large_models_travel_in_chunks(device: Device, model: Path, tmp_path: Path) -> None:

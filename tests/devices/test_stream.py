@@ -35,18 +35,23 @@ def honest(request: wire.InferRequest) -> wire.InferReply:
     )
 
 
+def after(gate: threading.Event, seconds: float = 200.0) -> Callable[..., wire.InferReply]:
+    """Answer honestly, once a gate is open or so many seconds are over."""
+
+    def answer(request: wire.InferRequest) -> wire.InferReply:
+        gate.wait(seconds)
+        return honest(request)
+
+    return answer
+
+
 def batch(count: int, seed: int = 0) -> NDArray[np.int8]:
     return np.random.default_rng(seed).integers(-128, 128, (count, ROW_BYTES)).astype(np.int8)
 
 
 def test_many_batches_under_way_are_answered_each_with_its_own(serve: Serve, model: Path) -> None:
     gate = threading.Event()
-
-    def answer(request: wire.InferRequest) -> wire.InferReply:
-        gate.wait(200)
-        return honest(request)
-
-    with connect(serve(answer=answer)) as device:
+    with connect(serve(answer=after(gate))) as device:
         session = device.open(model)
         batches = [batch(1 + seed % 10, seed) for seed in range(300)]
         order: list[Future[RawBatch]] = []
@@ -151,12 +156,7 @@ def test_a_device_that_does_not_answer_in_time_is_lost(
     monkeypatch.setattr(stream, "SLACK_SECONDS", -59.9)  # 3 inputs of 10 s, tried twice
     monkeypatch.setattr(stream, "WATCH_SECONDS", 0.01)
     gate = threading.Event()
-
-    def answer(request: wire.InferRequest) -> wire.InferReply:
-        gate.wait(200)
-        return honest(request)
-
-    with connect(serve(answer=answer)) as device:
+    with connect(serve(answer=after(gate))) as device:
         session = device.open(model)
         try:
             with pytest.raises(DeviceLost, match="fake: no answer to 3 inputs within 0 s"):
@@ -180,12 +180,7 @@ def test_a_device_that_rested_has_not_lost_what_is_on_its_way(
     monkeypatch.setattr(stream, "WATCH_SECONDS", 0.01)
     monkeypatch.setattr(stream, "UPLOAD_BYTES_PER_SECOND", bytes_per_second)
     gate = threading.Event()
-
-    def answer(request: wire.InferRequest) -> wire.InferReply:
-        gate.wait(1.0)
-        return honest(request)
-
-    with connect(serve(answer=answer, idle_seconds=1000.0)) as device:
+    with connect(serve(answer=after(gate, 1.0), idle_seconds=1000.0)) as device:
         future = device.open(model).submit(batch(8))  # 8 s, or next to none
         try:
             if lost:
@@ -199,12 +194,7 @@ def test_a_device_that_rested_has_not_lost_what_is_on_its_way(
 
 def test_closing_fails_what_is_under_way_and_ends_the_threads(serve: Serve, model: Path) -> None:
     gate = threading.Event()
-
-    def answer(request: wire.InferRequest) -> wire.InferReply:
-        gate.wait(200)
-        return honest(request)
-
-    with connect(serve(answer=answer)) as device:
+    with connect(serve(answer=after(gate))) as device:
         session = device.open(model)
         future = session.submit(batch(2))
         session.close()

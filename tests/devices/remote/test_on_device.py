@@ -21,6 +21,7 @@ from edgeflare.devices.remote import on_device
 from edgeflare.devices.remote.remote_shell import RemoteCommandFailed
 from edgeflare.errors import InfrastructureError, UserError
 from loopback_remote import LoopbackRemote
+from processes import alive
 
 SHELLS = {"sh": ["sh"], "bash": ["bash", "--posix"], "busybox": ["busybox", "sh"], "mksh": ["mksh"]}
 
@@ -68,6 +69,12 @@ def deploy(
     (cache / "incoming" / name).write_bytes(content)
     on_device.unpack(here, str(cache), sha256, name)
     return sha256
+
+
+def started(here: LoopbackRemote, cache: Path, script: str = READY) -> int:
+    """Send an agent and launch it; return its process."""
+    on_device.launch(here, str(cache), deploy(here, cache, script), "host-1-1-a", [])
+    return int((cache / "runs/host-1-1-a/pid").read_text())
 
 
 def test_an_untouched_device_is_left_untouched_by_a_look(here: LoopbackRemote, cache: Path) -> None:
@@ -134,8 +141,7 @@ def test_a_system_of_32_bits_on_a_kernel_of_64_is_told(
 
 
 def test_what_nobody_will_come_back_for_is_removed(here: LoopbackRemote, cache: Path) -> None:
-    sha256 = deploy(here, cache, READY)
-    on_device.launch(here, str(cache), sha256, "host-1-1-a", [])
+    started(here, cache)
     for folder in ("runs/gone-1-1-a", "runs/new-1-1-a"):
         (cache / folder).mkdir()
     for file in ("incoming/old-1-1-a", "incoming/new-1-1-a"):
@@ -221,9 +227,7 @@ def test_tokens_differ(here: LoopbackRemote, cache: Path) -> None:
 
 
 def test_how_an_agent_ended_is_told(here: LoopbackRemote, cache: Path) -> None:
-    sha256 = deploy(here, cache, f"echo 'out of memory' >&2; echo >&2\n{READY}")
-    on_device.launch(here, str(cache), sha256, "host-1-1-a", [])
-    pid = int((cache / "runs/host-1-1-a/pid").read_text())
+    pid = started(here, cache, f"echo 'out of memory' >&2; echo >&2\n{READY}")
     os.kill(pid, 9)
     while alive(pid):
         time.sleep(0.01)
@@ -235,9 +239,7 @@ def test_an_agent_that_does_not_heed_is_killed(
     here: LoopbackRemote, cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """After five seconds, by a clock that is there when it is looked at again."""
-    sha256 = deploy(here, cache, f"trap '' TERM\n{READY}")
-    on_device.launch(here, str(cache), sha256, "host-1-1-a", [])
-    pid = int((cache / "runs/host-1-1-a/pid").read_text())
+    pid = started(here, cache, f"trap '' TERM\n{READY}")
     later = tmp_path / "later"
     clock = f'date() {{ if [ -e "{later}" ]; then echo 5; else echo 0; fi; touch "{later}"; }}\n'
     run = here.run
@@ -250,9 +252,7 @@ def test_an_agent_that_cannot_be_killed_is_told(
     here: LoopbackRemote, cache: Path, tmp_path: Path
 ) -> None:
     """As one that waits for ever for a disk that is broken; with a clock that hurries."""
-    sha256 = deploy(here, cache, READY)
-    on_device.launch(here, str(cache), sha256, "host-1-1-a", [])
-    pid = int((cache / "runs/host-1-1-a/pid").read_text())
+    pid = started(here, cache)
     deaf = (
         "kill() { :; }\n"
         f'date() {{ echo >> "{tmp_path}/ticks"; echo $((7 * $(wc -l < "{tmp_path}/ticks"))); }}\n'
@@ -272,10 +272,7 @@ def test_an_agent_that_cannot_be_killed_is_told(
 def test_a_process_that_has_got_an_agents_number_is_left_alone(
     here: LoopbackRemote, cache: Path
 ) -> None:
-    sha256 = deploy(here, cache, READY)
-    on_device.launch(here, str(cache), sha256, "host-1-1-a", [])
-    number = cache / "runs/host-1-1-a/pid"
-    agent = int(number.read_text())
+    agent, number = started(here, cache), cache / "runs/host-1-1-a/pid"
     with subprocess.Popen(["sleep", "60"]) as other:
         number.write_text(f"{other.pid}\n")
         assert on_device.running(here, str(cache)) == []
@@ -415,11 +412,3 @@ def test_the_script_fits_where_adb_is_old() -> None:
     script = on_device._functions()
     assert len(script) < 4000
     assert not [line for line in script.splitlines() if line.startswith("#")]
-
-
-def alive(pid: int) -> bool:
-    try:
-        state = Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0]
-    except FileNotFoundError:
-        return False
-    return state != "Z"

