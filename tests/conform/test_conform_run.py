@@ -1,4 +1,4 @@
-"""A conformance run that is killed again and again, and comes to what it would have come to."""
+"""What ends a conformance run: on arms that compute exactly, and when the command is killed."""
 
 from __future__ import annotations
 
@@ -6,17 +6,152 @@ import os
 import signal
 import sqlite3
 import time
+from collections.abc import Callable, Sequence
 from contextlib import closing
+from dataclasses import dataclass, replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pytest
 
+from conforming import ADD, CLAMPED, HUNG, SUM, SeenProgress, a_header, faulty_arms
+from edgeflare.conform.conform_run import ConformanceRun, run_conformance
+from edgeflare.conform.drafts.cells import Cell
+from edgeflare.conform.record.begun_journal import begin_journal, resume_journal
 from edgeflare.conform.record.conform_file import read_conformance
 from edgeflare.conform.record.finding_files import load_finding
+from edgeflare.conform.rounds import conform_clock
+from edgeflare.core.interrupt import InterruptedBy
+from edgeflare.errors import InfrastructureError
 from edgeflare.run.run_directory import RunDirectory
+from exact_arm import ExactArm, PlantedFault
 from interrupted_commands import started
+
+pytestmark = pytest.mark.slow
+
+
+def ended(
+    folder: Path,
+    arms: Sequence[ExactArm],
+    cells: Sequence[Cell] = (ADD,),
+    interrupted: Callable[[], InterruptedBy | None] = lambda: None,
+    observer: SeenProgress | None = None,
+    **asked: Any,
+) -> dict[str, Any]:
+    """Begin a run, or go on with that of the folder; return its document, as it was written."""
+    header = a_header(cells)
+    header = replace(header, request=replace(header.request, **asked))
+    begun = (folder / "conform.db").exists()
+    journal = (
+        resume_journal(folder, header) if begun else begin_journal(folder, header, overwrite=False)
+    )
+    try:
+        run = ConformanceRun(header, RunDirectory(folder), journal, None, None, ())
+        run_conformance(run, arms, observer or SeenProgress(), interrupted)
+    finally:
+        journal.close()
+    return read_conformance(RunDirectory(folder))
+
+
+def untimed(document: dict[str, Any]) -> dict[str, Any]:
+    """Return a document without how long the run took."""
+    return {key: value for key, value in document.items() if key != "seconds"}
+
+
+def test_ctrl_c_while_findings_are_shrunk_ends_the_run(tmp_path: Path) -> None:
+    seen = SeenProgress()
+    cut = ended(
+        *(tmp_path / "run", faulty_arms(CLAMPED)),
+        interrupted=lambda: "sigterm" if seen.shrinking else None,
+        observer=seen,
+        models=48,
+    )
+    assert cut["stopped_by"] == "sigterm"
+    resumed = ended(tmp_path / "run", faulty_arms(CLAMPED), models=48)
+    whole = ended(tmp_path / "whole", faulty_arms(CLAMPED), models=48)
+    assert untimed(resumed) == untimed(whole)
+    assert whole["stopped_by"] == "models"
+    (unshrunk,), (shrunk,) = cut["findings"], whole["findings"]
+    assert unshrunk["smallest"]["device_runs"] < shrunk["smallest"]["device_runs"]
+
+
+def test_ctrl_c_after_the_last_trial_changes_nothing(tmp_path: Path) -> None:
+    seen = SeenProgress()
+    document = ended(
+        *(tmp_path, faulty_arms(CLAMPED)),
+        interrupted=lambda: "interrupt" if seen.shrinking[-1:] == [(1, 1)] else None,
+        observer=seen,
+        models=48,
+    )
+    assert seen.shrinking[-1] == (1, 1)
+    assert document["stopped_by"] == "models"
+
+
+def test_a_run_of_which_all_models_hang_ends_when_nothing_else_is_left(tmp_path: Path) -> None:
+    hanging = PlantedFault("SUM", failure="hang")
+    arms = faulty_arms(hanging)
+    document = ended(tmp_path / "run", arms, (SUM,), models=None, seconds=3600.0)
+    assert document["stopped_by"] == "nothing left"
+    assert document["models"] == document["cells"][0]["verdicts"]["hang"]
+    again = ended(tmp_path / "run", faulty_arms(hanging), (SUM,), models=None, seconds=3600.0)
+    assert untimed(again) == untimed(document)
+
+
+def test_cells_beside_one_that_hangs_are_run_to_the_end(tmp_path: Path) -> None:
+    document = ended(
+        *(tmp_path / "run", faulty_arms(PlantedFault("SUM", failure="hang")), (ADD, SUM)),
+        models=600,
+    )
+    assert (document["stopped_by"], document["models"]) == ("models", 600)
+    by_cell = {one["operator"]: sum(one["verdicts"].values()) for one in document["cells"]}
+    assert by_cell["SUM"] < 200
+    assert by_cell["ADD"] == 600 - by_cell["SUM"]
+    few = ended(tmp_path / "few", faulty_arms(HUNG), (SUM,), models=257)
+    assert few["stopped_by"] == "models"
+
+
+@dataclass
+class KilledWhileShrinking(SeenProgress):
+    """An observer of a slow device: shrinking takes 400 seconds each time, and is cut off once.
+
+    Attributes:
+        passed: seconds.
+        lives: whether it is not cut off.
+
+    """
+
+    passed: float = 0.0
+    lives: bool = False
+
+    def shrunk(self, done: int, total: int) -> None:
+        """Let time pass."""
+        super().shrunk(done, total)
+        self.passed += 400.0
+        if not self.lives and len(self.shrinking) == 3:
+            raise InfrastructureError("the device is gone")
+
+
+def test_shrinking_that_was_cut_off_is_added_up_and_has_its_time_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seen = KilledWhileShrinking()
+    clock = SimpleNamespace(monotonic=lambda: time.monotonic() + seen.passed)
+    monkeypatch.setattr(conform_clock, "time", clock)
+    asked: dict[str, Any] = {"models": 48, "seconds": 1400.0}
+    with pytest.raises(InfrastructureError, match="gone"):
+        ended(tmp_path / "run", faulty_arms(CLAMPED), observer=seen, **asked)
+    cut_off_at, seen.lives, seen.shrinking = seen.passed, True, []
+    resumed = ended(tmp_path / "run", faulty_arms(CLAMPED), observer=seen, **asked)
+    taken = seen.passed
+    # The time that passed when the device was lost is noted nowhere.
+    assert taken - 400 < resumed["seconds"] < taken
+    seen.shrinking = []
+    whole = ended(tmp_path / "whole", faulty_arms(CLAMPED), observer=seen, **asked)
+    assert untimed(resumed) == untimed(whole)
+    assert whole["seconds"] < taken - cut_off_at + 400
+
 
 RUN = ("conform", "--ops", "TANH", "--dtype", "int16x8", "--models", "264")
 """Two rounds, of an operator that all kernels get wrong. What they make of a sum of no values would

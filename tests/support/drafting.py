@@ -7,13 +7,14 @@ from collections.abc import Sequence
 import numpy as np
 
 from edgeflare.conform.drafts.cell_pairs import allowed_pairs
-from edgeflare.conform.drafts.cells import Cell, chosen_cells
+from edgeflare.conform.drafts.cells import Cell, chosen_cells, drawn_configuration
 from edgeflare.conform.drafts.coverage import Coverage
 from edgeflare.conform.drafts.draft import FRESH, Draft, DraftNode, drafted
 from edgeflare.conform.drafts.draft_mutation import MutationContext
 from edgeflare.conform.drafts.draft_source import DraftOutcome
 from edgeflare.conform.drafts.node_graphs import NodeGraphs
 from edgeflare.conform.operators.known_operators import known_operators
+from edgeflare.conform.specification.settings import Configuration, Setting
 
 OPERATORS = ("ABS", "ADD", "CONCATENATION", "MEAN", "RELU", "RESHAPE", "SUM", "TRANSPOSE")
 
@@ -65,3 +66,32 @@ def relu_chain(shapes: Sequence[tuple[int, ...]]) -> Draft:
 def relu(shape: tuple[int, ...], source: int = FRESH) -> DraftNode:
     """Return a float RELU of a shape."""
     return DraftNode("RELU", "float32", {"shape": shape}, 0, (source,))
+
+
+def chain(*operators: str, shape: tuple[int, ...] = (2, 3)) -> Draft:
+    """Return float operators of one operand, each fed by the one before."""
+    return Draft(
+        tuple(
+            DraftNode(operator, "float32", {"shape": shape}, at, (at - 1 if at else FRESH,))
+            for at, operator in enumerate(operators)
+        )
+    )
+
+
+def binary(operator: str, *sources: int, shape: tuple[int, ...] = (2, 3)) -> DraftNode:
+    """Return a float operator of two operands of a shape, such as ADD."""
+    settings: dict[str, Setting] = {
+        "shape": shape,
+        "first_broadcast": "none",
+        "second_broadcast": "none",
+        "constant": "none",
+        "activation": "NONE",
+    }
+    return DraftNode(operator, "float32", settings, 0, sources)
+
+
+def fresh(cell: Cell, rng: np.random.Generator) -> Configuration:
+    """Return a valid configuration at random."""
+    while True:
+        if (drawn := drawn_configuration(cell, rng)) is not None:
+            return drawn

@@ -11,7 +11,8 @@ from math import prod
 
 import numpy as np
 
-from edgeflare.conform.drafts.cells import Cell, cell_parameters, drawn_configuration
+from drafting import fresh
+from edgeflare.conform.drafts.cells import Cell, cell_parameters
 from edgeflare.conform.findings.grouping import FindingGroup, grouped
 from edgeflare.conform.findings.observation import Observation
 from edgeflare.conform.findings.refining import proposals
@@ -69,13 +70,6 @@ def all_settings(cell: Cell, configuration: Configuration) -> Mapping[str, Setti
     """Return a configuration and the facts that follow from it."""
     facts = known_operators()[cell[0]].facts(cell[1], configuration)
     return {**configuration, **facts}
-
-
-def fresh(cell: Cell, rng: np.random.Generator) -> Configuration:
-    """Return a valid configuration at random."""
-    while True:
-        if (drawn := drawn_configuration(cell, rng)) is not None:
-            return drawn
 
 
 def refined(

@@ -11,7 +11,6 @@ from edgeflare.conform.drafts import memo_drawing
 from edgeflare.conform.drafts.draft import Draft
 from edgeflare.conform.drafts.draft_mutation import MutationContext
 from edgeflare.conform.drafts.memo_drawing import (
-    MUTATIONS,
     MemoDrawing,
     SeedSelection,
     metropolis_hastings,
@@ -24,30 +23,22 @@ from edgeflare.conform.drafts.uniform_drawing import drawn_node
 FITNESS: NDArray[np.float64] = np.linspace(40, 1, 40)
 
 
-def test_there_are_the_seven_mutations_of_the_paper() -> None:
-    assert set(MUTATIONS) == {"NLA", "LResh", "LMerg", "LConn", "CMode", "CShape", "NaN"}
+@pytest.mark.parametrize(
+    ("select", "last", "odds"),
+    [(metropolis_hastings, 0, 0.95), (metropolis_hastings, 39, 1.0), (unguided, 0, 1.0)],
+)
+def test_seeds_are_selected_as_equation_4_says(
+    select: SeedSelection, last: int, odds: float
+) -> None:
+    """From the fittest, one k places behind is accepted (1 - p)^k times as often as itself.
 
-
-def test_seeds_are_selected_as_equation_4_says() -> None:
-    """From the fittest, one k places behind is accepted (1 - p)^k times as often as itself."""
+    From the least fit, and without guidance, whatever is proposed is taken.
+    """
     rng = np.random.default_rng(0)
-    selected = [metropolis_hastings(FITNESS, 0, rng) for _ in range(20_000)]
+    selected = [select(FITNESS, last, rng) for _ in range(20_000)]
+    expected = odds ** np.arange(40)
     shares = np.bincount(selected, minlength=40) / len(selected)
-    expected = 0.95 ** np.arange(40)
     assert shares == pytest.approx(expected / expected.sum(), abs=0.006)
-
-
-def test_fitter_seeds_are_always_accepted() -> None:
-    """From the least fit, whatever is proposed is taken: all are as likely."""
-    rng = np.random.default_rng(0)
-    selected = [metropolis_hastings(FITNESS, 39, rng) for _ in range(20_000)]
-    assert np.bincount(selected, minlength=40) / len(selected) == pytest.approx(1 / 40, abs=0.006)
-
-
-def test_without_guidance_all_seeds_are_as_likely() -> None:
-    rng = np.random.default_rng(0)
-    selected = [unguided(FITNESS, 0, rng) for _ in range(20_000)]
-    assert np.bincount(selected, minlength=40) / len(selected) == pytest.approx(1 / 40, abs=0.006)
 
 
 def test_models_come_first_and_then_sound_mutants() -> None:

@@ -1,4 +1,4 @@
-"""The operators of a file that a user names."""
+"""The operators of a file that a user names, and what each computes."""
 
 from __future__ import annotations
 
@@ -10,18 +10,21 @@ from ai_edge_litert import schema_py_generated as schema
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from drafting import relu_chain
-from edgeflare.conform.drafts.cells import chosen_cells, drawn_configuration
+from drafting import fresh, relu_chain
+from edgeflare.conform.drafts.cells import chosen_cells
 from edgeflare.conform.drafts.draft import FRESH, DraftNode, drafted
-from edgeflare.conform.drafts.model_reading import ModelReading, read_operators
+from edgeflare.conform.drafts.model_reading import read_operators
 from edgeflare.conform.drafts.node_graphs import NodeGraphs
+from edgeflare.conform.drafts.operator_arithmetic import operator_arithmetic
 from edgeflare.conform.graphs.graph_file import graph_file
 from edgeflare.conform.graphs.operator_graph import OperatorGraph, side_by_side
 from edgeflare.errors import UserError
 from edgeflare.models.tflite_file import read_model
+from edgeflare.models.tflite_graph import Graph
 from edgeflare.models.tflite_writer import written
 from graph_writer import GraphWriter
 from outside_buffers import with_buffers_outside
+from public_cases import CASES
 
 EXAMPLES = Path(__file__).parents[3] / "examples"
 
@@ -63,7 +66,7 @@ def test_equal_operators_are_one() -> None:
 def test_the_examples_are_read() -> None:
     for name in ("face_detection", "fashion_lenet4", "spoken_words"):
         for file in sorted((EXAMPLES / name).glob("*.tflite")):
-            reading = _read(file)
+            reading = read_operators(file.read_bytes(), str(file))
             drafted(reading.draft, reading.given)
             assert all(one.reason for one in reading.unknown)
 
@@ -77,7 +80,7 @@ def test_halves_are_constants_of_what_reads_them() -> None:
 
 
 def test_a_shape_that_a_model_computes_is_known() -> None:
-    reading = _read(EXAMPLES / "fashion_lenet4" / "compressed.tflite")
+    reading = read_operators((EXAMPLES / "fashion_lenet4" / "compressed.tflite").read_bytes())
     reshaping = next(one for one in reading.known if one.operator == "RESHAPE")
     assert len(reshaping.graph.inputs) == 1
 
@@ -105,24 +108,19 @@ def test_unknown_operators_are_listed_with_the_reason() -> None:
     assert reading.draft.nodes[0].sources == (FRESH,)
 
 
-@pytest.mark.parametrize(
-    ("content", "words"),
-    [
-        (b"", "cannot be read"),
-        (b"PK" * 400, "cannot be read"),
-        (graph_file(drafted(relu_chain([(2, 3)])).graph)[:150], "cannot be read"),
-    ],
-)
-def test_a_damaged_file_is_refused_in_one_line(content: bytes, words: str) -> None:
-    with pytest.raises(UserError, match=words) as raised:
-        read_operators(content, "model.tflite")
-    assert str(raised.value).startswith("model.tflite: ")
+def test_a_file_that_is_damaged_or_of_nothing_known_is_refused_in_one_line() -> None:
+    whole = graph_file(drafted(relu_chain([(2, 3)])).graph)
+    with pytest.raises(UserError, match=r"^model\.tflite: .*cannot be read") as raised:
+        read_operators(whole[:150], "model.tflite")
     assert "\n" not in str(raised.value)
-
-
-def test_a_file_without_its_weights_is_refused() -> None:
+    model = read_model(whole)
+    code = schema.BuiltinOperator.LSH_PROJECTION
+    model.operatorCodes[0].builtinCode = model.operatorCodes[0].deprecatedBuiltinCode = code
+    with pytest.raises(UserError, match=r"none of its operators is known \(it has LSH_PROJECTION"):
+        read_operators(written(model))
     content = _with_constant()
     model = read_model(content)
+    # Without weights.
     for tensor in model.subgraphs[0].tensors:
         if tensor.buffer:
             tensor.buffer = 0
@@ -133,23 +131,8 @@ def test_a_file_without_its_weights_is_refused() -> None:
         read_operators(cut[:-8])
 
 
-def test_a_file_of_unknown_operators_is_refused() -> None:
-    model = read_model(graph_file(drafted(relu_chain([(2, 3)])).graph))
-    code = schema.BuiltinOperator.LSH_PROJECTION
-    model.operatorCodes[0].builtinCode = model.operatorCodes[0].deprecatedBuiltinCode = code
-    with pytest.raises(UserError, match=r"none of its operators is known \(it has LSH_PROJECTION"):
-        read_operators(written(model))
-
-
-def _read(file: Path) -> ModelReading:
-    return read_operators(file.read_bytes(), str(file))
-
-
 def _drawn(cell: tuple[str, str], seed: int) -> tuple[OperatorGraph, DraftNode]:
-    rng = np.random.default_rng(seed)
-    configuration = drawn_configuration(cell, rng)
-    assert configuration is not None
-    node = DraftNode(*cell, configuration, seed, ())
+    node = DraftNode(*cell, fresh(cell, np.random.default_rng(seed)), seed, ())
     return NodeGraphs().graph(node), node
 
 
@@ -177,3 +160,63 @@ def _with_halves(weights: np.ndarray[tuple[int], np.dtype[np.float16]]) -> bytes
 def _content(graph: GraphWriter, x: int, y: int) -> bytes:
     graph.graph.inputs, graph.graph.outputs = [x], [y]
     return written(graph.model)
+
+
+Shape = tuple[int, ...]
+
+
+COUNTED: list[tuple[str, list[Shape], Shape, object, int]] = [
+    ("CONV_2D", [(1, 8, 8, 3), (16, 3, 3, 3)], (1, 4, 4, 16), None, 4 * 4 * 16 * 27),
+    ("CONV_2D", [(1, 8, 8, 6), (16, 3, 3, 2)], (1, 4, 4, 16), None, 4 * 4 * 16 * 18),
+    ("DEPTHWISE_CONV_2D", [(1, 8, 8, 6), (1, 3, 5, 6)], (1, 4, 4, 6), None, 4 * 4 * 6 * 15),
+    ("TRANSPOSE_CONV", [(4,), (8, 3, 3, 2), (1, 4, 4, 2)], (1, 8, 8, 8), None, 4 * 4 * 2 * 72),
+    ("CONV_3D", [(1, 4, 4, 4, 2), (2, 2, 2, 2, 5)], (1, 3, 3, 3, 5), None, 27 * 5 * 16),
+    ("FULLY_CONNECTED", [(2, 7, 64), (10, 64), (10,)], (2, 7, 10), None, 14 * 10 * 64),
+    ("BATCH_MATMUL", [(2, 3, 4), (2, 4, 5)], (2, 3, 5), schema.BatchMatMulOptionsT(), 30 * 4),
+    (
+        "BATCH_MATMUL",
+        [(2, 4, 3), (2, 4, 5)],
+        (2, 3, 5),
+        schema.BatchMatMulOptionsT(adjX=True),
+        30 * 4,
+    ),
+    ("MEAN", [(1, 8, 8, 3), (2,)], (1, 3), None, 192),
+    ("ADD", [(1, 8, 8, 3), (3,)], (1, 8, 8, 3), schema.AddOptionsT(), 192),
+    ("SPLIT", [(), (1, 8)], (1, 4), None, 0),
+    ("RESHAPE", [(1, 8)], (8,), None, 0),
+]
+
+
+@pytest.mark.parametrize(("name", "read", "made", "options", "count"), COUNTED)
+def test_an_operator_is_counted_by_its_products_or_the_values_it_computes(
+    name: str, read: list[Shape], made: Shape, options: object, count: int, tmp_path: Path
+) -> None:
+    writer = GraphWriter()
+    inputs = [writer.tensor(f"in {at}", shape, "FLOAT32") for at, shape in enumerate(read)]
+    output = writer.tensor("out", made, "FLOAT32")
+    writer.operator(name, inputs, [output], options)
+    content = writer.save(tmp_path / "model.tflite", inputs, [output]).read_bytes()
+    assert operator_arithmetic(Graph(content)) == (count,)
+
+
+def test_recurrent_operators_are_counted_at_each_step_and_loops_by_what_they_run_once() -> None:
+    lstm = _counted("lstm_state")
+    assert lstm["UNIDIRECTIONAL_SEQUENCE_LSTM"] == 20 * (4 * 24 * 6 + 4 * 24 * 24)
+    assert _counted("gru_dynamic")["WHILE"] > 16 * 3 * 16
+    assert _counted("composite_op")["STABLEHLO_COMPOSITE"] == 10
+
+
+def test_preparing_a_constant_is_no_arithmetic(tmp_path: Path) -> None:
+    writer = GraphWriter()
+    stored = writer.tensor("stored", (3,), "INT8", (0.5, 0), np.ones(3, np.int8))
+    x, weights, y = (writer.tensor(name, (1, 3), "FLOAT32") for name in ("x", "weights", "y"))
+    writer.operator("DEQUANTIZE", [stored], [weights])
+    writer.operator("ADD", [x, weights], [y], schema.AddOptionsT())
+    content = writer.save(tmp_path / "model.tflite", [x], [y]).read_bytes()
+    assert operator_arithmetic(Graph(content)) == (0, 3)
+
+
+def _counted(case: str) -> dict[str, int]:
+    graph = Graph((CASES / case / "compressed.tflite").read_bytes())
+    counts = operator_arithmetic(graph)
+    return {one.name: count for one, count in zip(graph.operators, counts, strict=True)}

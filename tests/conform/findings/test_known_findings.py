@@ -6,7 +6,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from edgeflare.conform.findings.fault_condition import FaultCondition
@@ -36,11 +36,7 @@ def written(folder: Path, text: str) -> Path:
     return path
 
 
-def test_the_table_that_a_report_offers_names_the_finding(tmp_path: Path) -> None:
-    known = read_known(written(tmp_path, TABLE))
-    assert known_reason(KEY, FAILING, known) == "tensorflow 61815"
-
-
+@settings(max_examples=20)
 @given(reason=st.text(st.characters(codec="utf-8", exclude_characters="\x00")))
 def test_any_reason_is_read_as_it_was_given(reason: str) -> None:
     with TemporaryDirectory() as folder:
@@ -64,6 +60,7 @@ def test_another_operator_type_verdict_or_symptom_is_new(tmp_path: Path, key: Fi
 
 def test_a_finding_with_failing_models_outside_of_the_condition_is_new(tmp_path: Path) -> None:
     known = read_known(written(tmp_path, TABLE))
+    assert known_reason(KEY, FAILING, known) == "tensorflow 61815"
     outside: Mapping[str, Setting] = {"padding": "VALID", "stride_w": 3, "kernel_w": 2}
     assert known_reason(KEY, [*FAILING, outside], known) is None
     assert known_reason(KEY, [*FAILING * 9, outside], known) is None
@@ -72,6 +69,10 @@ def test_a_finding_with_failing_models_outside_of_the_condition_is_new(tmp_path:
         beside = known_table(KEY, FaultCondition.parsed([other]), "another")
         both = read_known(written(tmp_path, f"{TABLE}\n{beside}"))
         assert known_reason(KEY, [*FAILING, outside], both) == reason
+    lines = [one for one in TABLE.splitlines() if not one.startswith("condition")]
+    always = read_known(written(tmp_path, "\n".join(lines)))
+    assert known_reason(KEY, [*FAILING, outside], always) == "tensorflow 61815"
+    assert read_known(written(tmp_path, "")) == ()
 
 
 def test_a_bias_is_written_without_its_condition(tmp_path: Path) -> None:
@@ -100,7 +101,6 @@ def test_operators_that_fail_joined_are_named_in_their_order(tmp_path: Path) -> 
     ("operator", "condition", "said"),
     [
         ("RELU then NGE", (), r"^operator is 'NGE', which is not known \(did you mean 'NEG'\?\)"),
-        ("RELU then ", (), "^operator is '', which is not known"),
         ("RELU then NEG", ("rank(shape) = 1",), "^condition is .*: operators that fail joined"),
     ],
 )
@@ -109,16 +109,6 @@ def test_what_names_no_joined_operators_is_refused(
 ) -> None:
     with pytest.raises(UserError, match=said):
         KnownFinding(operator, "float32", "device", "wrong values", "why", condition)
-
-
-def test_an_entry_without_condition_names_all_models(tmp_path: Path) -> None:
-    lines = [one for one in TABLE.splitlines() if not one.startswith("condition")]
-    (known,) = read_known(written(tmp_path, "\n".join(lines)))
-    assert known_reason(KEY, [*FAILING, {"padding": "VALID"}], [known]) == known.reason
-
-
-def test_a_file_without_tables_names_nothing(tmp_path: Path) -> None:
-    assert read_known(written(tmp_path, "")) == ()
 
 
 @pytest.mark.parametrize(
@@ -130,7 +120,6 @@ def test_a_file_without_tables_names_nothing(tmp_path: Path) -> None:
         ("CONV_2D", "CONV2D", "table 1: operator is 'CONV2D', which is not known (did you mean"),
         ("float32", "float64", "table 1: type is 'float64': write one that CONV_2D has: float32"),
         ("wrong values", "wrong", "table 1: symptom is 'wrong': expected 'wrong values' or"),
-        ('"device"', '"phone"', "table 1: verdict is 'phone': expected 'right' or"),
         ("stride_w >", "stride_w over", "table 1: condition: 'stride_w over kernel_w' is no pred"),
         ("stride_w >", "strde_w >", "table 1: condition: 'strde_w' in 'strde_w > kernel_w' is no "),
         (
@@ -164,8 +153,3 @@ def test_a_file_that_does_not_exist_is_named(tmp_path: Path) -> None:
     written(tmp_path, TABLE)
     with pytest.raises(UserError, match=r"cannot be read: .* \(did you mean '.*known.toml'\?\)"):
         read_known(tmp_path / "knwon.toml")
-
-
-def test_an_entry_can_be_made_without_a_file() -> None:
-    with pytest.raises(UserError, match="no predicate"):
-        KnownFinding("ADD", "int8", "device", "biased", "why", ("nothing",))

@@ -1,15 +1,32 @@
-"""Tests of edgeflare.conform.record.conform_file: documents read back, and damaged ones."""
+"""Documents and the files of findings: read back as they were, and damaged ones refused."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from math import inf, nan
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
-from conformed_runs import conformed_run, constructed_conformance, finding_entry
+from conformed_runs import addition, conformed_run, constructed_conformance, finding_entry
+from drafting import chain
+from edgeflare.conform.drafts.cells import chosen_cells
+from edgeflare.conform.drafts.coverage import Coverage
+from edgeflare.conform.drafts.draft import Draft
+from edgeflare.conform.drafts.draft_json import draft_to_json
+from edgeflare.conform.drafts.uniform_drawing import UniformDrawing
+from edgeflare.conform.execution.kernel_arm import ModelAnswer, RunFailure
+from edgeflare.conform.graphs.graph_file import graph_file
+from edgeflare.conform.graphs.operator_graph import Values
+from edgeflare.conform.operators.known_operators import known_operators
 from edgeflare.conform.record.conform_file import holds_conformance, read_conformance
+from edgeflare.conform.record.conform_finding import kept_error
+from edgeflare.conform.record.finding_files import load_finding, store_finding
+from edgeflare.conform.record.stored_model import StoredModel, stored_model
+from edgeflare.conform.rounds.posed_draft import PosedDraft, posed
+from edgeflare.conform.specification.exact_answer import steps
 from edgeflare.run.run_directory import RunDirectory
 
 
@@ -33,8 +50,6 @@ def test_a_run_that_was_cut_off_says_how_to_go_on(
     ("changed", "said"),
     [
         ({"findings": [finding_entry(verdict="right")]}, "findings[0].verdict"),
-        ({"findings": [finding_entry(failing=0)]}, "findings[0].failing"),
-        ({"models": -1}, "models"),
         ({"stopped_by": "boredom"}, "stopped_by"),
         ({"more": 1}, "unknown key"),
         ({"schema": "edgeflare.run/v1"}, "is not of the schema edgeflare.conform/v1"),
@@ -45,3 +60,124 @@ def test_what_does_not_keep_to_the_schema_is_refused(
 ) -> None:
     directory = conformed_run(tmp_path, constructed_conformance(**changed))
     assert said in refusal(read_conformance, directory)
+
+
+@pytest.mark.parametrize(
+    ("error", "kept"),
+    [(1.5, 1.5), (2.0**53 - 1, 2.0**53 - 1), (7e46, None), (inf, None), (nan, None)],
+)
+def test_the_largest_error_is_one_that_readers_of_json_keep(
+    error: float, kept: float | None
+) -> None:
+    assert kept_error(error) == kept
+
+
+def test_all_arrays_come_back_as_they_were_and_the_same_are_the_same_bytes(tmp_path: Path) -> None:
+    model = posed(Draft((addition(),)), {}).whole
+    outputs: tuple[Values, ...] = (
+        np.arange(4, dtype=np.uint8),
+        np.array([[np.nan, -0.0]], np.float32),
+    )
+    answers = {
+        "device": ModelAnswer(outputs),
+        "xnnpack": ModelAnswer(failure=RunFailure("crash", "SIGSEGV")),
+    }
+    directory = RunDirectory(tmp_path)
+    name = store_finding(directory, 12, model, answers, [steps(np.linspace(0, 1, 4))])
+    assert name == "findings/000012.tflite"
+    back = load_finding(directory, name)
+    assert back.model == (tmp_path / name).read_bytes()
+    assert [one.tobytes() for one in back.operands] == [one.tobytes() for one in model.operands]
+    for one, other in zip(back.answers("device"), outputs, strict=True):
+        assert (one.dtype, one.shape, one.tobytes()) == (other.dtype, other.shape, other.tobytes())
+    assert back.answers("xnnpack") == ()
+    assert back.answers("exact")[0].tolist() == np.linspace(0, 1, 4).tolist()
+    for folder in ("one", "other"):
+        store_finding(RunDirectory(tmp_path / folder), 1, model, {}, ())
+    for suffix in ("tflite", "npz"):
+        files = (tmp_path / folder / f"findings/000001.{suffix}" for folder in ("one", "other"))
+        assert len({file.read_bytes() for file in files}) == 1
+
+
+def stored_again(draft: Draft, folder: Path) -> StoredModel:
+    whole = posed(draft, {}).whole
+    directory = RunDirectory(folder)
+    name = store_finding(directory, 1, whole, {}, ())
+    smallest = {"file": name, "rows": whole.rows, "operators": draft_to_json(draft)}
+    return stored_model(directory, {"smallest": smallest})
+
+
+@pytest.mark.slow
+def test_a_model_of_each_operator_and_type_is_read_back_as_it_was(tmp_path: Path) -> None:
+    cells = chosen_cells((), ())
+    drawing = UniformDrawing(Coverage(cells), np.random.default_rng(7))
+    seen = set()
+    for draft in drawing.ask(len(cells)):
+        back, one_posed = stored_again(draft, tmp_path), posed(draft, {})
+        (node,), (was,) = back.draft.nodes, draft.nodes
+        (graph,) = back.model.alone
+        assert (node.operator, node.type) == (was.operator, was.type)
+        before = known_operators()[was.operator].read(one_posed.model.graph)
+        assert node.configuration == before.configuration
+        for one, other in zip(graph.values, one_posed.model.graph.values, strict=True):
+            assert (one.dtype, one.shape) == (other.dtype, other.shape)
+            assert (one.values is None) == (other.values is None)
+        given = zip(back.operands[0], one_posed.operands[0], strict=True)
+        assert all(one.tobytes() == other.tobytes() for one, other in given)
+        seen.add(node.cell)
+    assert len(seen) > len(cells) * 0.9
+
+
+def test_several_operators_are_read_back_with_who_feeds_whom(tmp_path: Path) -> None:
+    back = stored_again(chain("RELU", "NEG"), tmp_path)
+    assert [node.sources for node in back.draft.nodes] == [(-1,), (0,)]
+    assert graph_file(back.model.graph) == back.files.model
+    whole = PosedDraft(back.draft, back.model, back.operands).whole
+    assert [one.tobytes() for one in whole.operands] == [
+        one.tobytes() for one in back.files.operands
+    ]
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> RunDirectory:
+    """A run with the files of one finding."""
+    directory = RunDirectory(tmp_path)
+    store_finding(directory, 1, posed(Draft((addition(),)), {}).whole, {}, ())
+    return directory
+
+
+def test_another_model_than_the_document_says_is_refused(
+    run: RunDirectory, refusal: Callable[..., str]
+) -> None:
+    finding = finding_entry()
+    assert stored_model(run, finding).draft.nodes[0].cell == ("ADD", "uint8")
+    finding["smallest"]["rows"] = 3
+    assert "is not what the arrays beside it were stored for" in refusal(stored_model, run, finding)
+    other = finding_entry()
+    other["smallest"]["operators"][0]["operator"] = "MUL"
+    assert "000001.tflite is not what" in refusal(stored_model, run, other)
+
+
+@pytest.mark.parametrize(
+    ("harm", "said"),
+    [
+        (lambda path: path.unlink(), "are gone or damaged: run `edgeflare conform` again"),
+        (lambda path: path.write_bytes(path.read_bytes()[:40]), "000001.tflite"),
+        (lambda path: path.with_suffix(".npz").write_bytes(b"PK"), "gone or damaged"),
+    ],
+    ids=["no model", "half a model", "no arrays in it"],
+)
+def test_damaged_files_are_one_line(
+    run: RunDirectory, refusal: Callable[..., str], harm: Callable[[Path], Any], said: str
+) -> None:
+    harm(run.path / "findings" / "000001.tflite")
+    assert said in refusal(stored_model, run, finding_entry())
+
+
+@pytest.mark.parametrize("file", ["../one.tflite", "/etc/passwd"])
+def test_no_file_outside_of_the_run_is_read(
+    run: RunDirectory, refusal: Callable[..., str], file: str
+) -> None:
+    finding = finding_entry()
+    finding["smallest"]["file"] = file
+    assert "outside of it" in refusal(stored_model, run, finding)

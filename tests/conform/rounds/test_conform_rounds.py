@@ -1,25 +1,31 @@
-"""Rounds of a conformance run: what the journal has is not run again, and what is dear neither."""
+"""Rounds of a conformance run: what they have seen, and what is not run again."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
-from conforming import ADD, CLAMPED, HUNG, SUM, SeenProgress, conforming, faulty_arms
+from conforming import ADD, CLAMPED, HUNG, SUM, SeenProgress, an_addition, conforming, faulty_arms
+from drafting import relu_chain
 from edgeflare.conform.drafts.cells import Cell
 from edgeflare.conform.drafts.coverage import node_buckets
 from edgeflare.conform.drafts.draft import Draft
 from edgeflare.conform.execution.kernel_arm import ModelAnswer, PosedModel
 from edgeflare.conform.findings.grouping import FindingGroup
+from edgeflare.conform.record.conform_journal import ConformJournal
 from edgeflare.conform.rounds import conform_clock, conform_rounds
+from edgeflare.conform.rounds.conform_clock import ConformClock
 from edgeflare.conform.rounds.conform_rounds import ConformRounds
+from edgeflare.conform.rounds.conformance import Conformance, settings_of
 from edgeflare.conform.rounds.judged_draft import JudgedDraft
 from edgeflare.conform.rounds.judged_json import drafts_digest, judged_from_json
+from edgeflare.conform.verdict.kernel_judgement import KernelJudgement
 from edgeflare.errors import InfrastructureError, UserError
 from exact_arm import ExactArm, PlantedFault
 
@@ -46,7 +52,7 @@ def _run(
 ) -> ConformRounds:
     with conforming(folder, arms, cells) as (rounds, source):
         for _ in range(turns):
-            rounds.draw(source, COUNT)
+            rounds.draw(source, 32)
             rounds.refine()
         rounds.regroup()
     return rounds
@@ -64,7 +70,7 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, ConformRounds
 
 
 @pytest.mark.slow
-def test_planted_faults_are_found(whole: tuple[Path, ConformRounds]) -> None:
+def test_planted_faults_are_found_and_progress_is_shown(whole: tuple[Path, ConformRounds]) -> None:
     _, rounds = whole
     found = {
         (group.key.operator, group.key.verdict): str(group.condition) for group in rounds.groups
@@ -76,11 +82,6 @@ def test_planted_faults_are_found(whole: tuple[Path, ConformRounds]) -> None:
         observed = rounds.state.observations[group.key.operator, group.key.type]
         assert all(observed[at].judgement.verdict == group.key.verdict for at in group.failing)
         assert group.key.counted
-
-
-@pytest.mark.slow
-def test_progress_is_shown(whole: tuple[Path, ConformRounds]) -> None:
-    _, rounds = whole
     assert isinstance(rounds.observer, SeenProgress)
     models = [seen[0] for seen in rounds.observer.rounds]
     assert models == sorted(models)
@@ -193,3 +194,94 @@ def test_a_source_without_models_ends(tmp_path: Path) -> None:
         assert rounds.draw(source, COUNT) == 0
         assert rounds.refine() == 0
         assert not rounds.kept
+
+
+RIGHT = KernelJudgement("right")
+
+
+def _add(state: Conformance, *said: KernelJudgement) -> None:
+    for one in said:
+        state.add(JudgedDraft(Draft((an_addition(),)), (one,)))
+
+
+def test_the_largest_rounding_and_all_refusals_are_kept() -> None:
+    state = Conformance()
+    _add(
+        state,
+        RIGHT,
+        *(KernelJudgement("rounding", worst=one, unit="steps") for one in (1.0, 2.0, 0.5)),
+    )
+    _add(
+        state,
+        *(KernelJudgement("refused", "refused", detail=one) for one in ("no op", "size", "size")),
+    )
+    figures = state.cells[ADD]
+    assert figures.verdicts == {"right": 1, "rounding": 3, "refused": 3}
+    assert figures.rounding == (2.0, "steps")
+    assert figures.refused == {"no op": 1, "size": 2}
+    assert state.models == len(state.observations[ADD]) == len(state.nodes[ADD]) == 7
+
+
+def test_a_model_is_observed_with_what_follows_from_its_settings() -> None:
+    state = Conformance()
+    _add(state, RIGHT)
+    (observed,) = state.observations[ADD]
+    assert observed.settings == settings_of(an_addition())
+    assert observed.settings.items() >= an_addition().configuration.items()
+    assert len(observed.settings) > len(an_addition().configuration)
+
+
+def test_an_operator_that_was_not_run_is_not_observed() -> None:
+    state = Conformance()
+    state.add(JudgedDraft(relu_chain([(2,), (2,)]), (KernelJudgement("crash", "crash"), None)))
+    assert state.cells["RELU", "float32"].verdicts == {"crash": 1}
+    assert (state.models, state.joined) == (1, [])
+
+
+def test_operators_of_a_model_were_run_as_they_stand_where_they_were_judged() -> None:
+    state = Conformance()
+    nodes = tuple(replace(one, given=at) for at, one in enumerate(relu_chain([(2,), (2,)]).nodes))
+    state.add(JudgedDraft(Draft(nodes), (KernelJudgement("crash", "crash"), None)))
+    _add(state, RIGHT)
+    assert state.given([("RELU", "float32"), ADD, ("SUM", "int8")]) == {0}
+    assert state.given([ADD]) == state.refused([("RELU", "float32")]) == set()
+    state.add(JudgedDraft(Draft(nodes[1:]), (KernelJudgement("refused", "refused"),)))
+    assert state.given([("RELU", "float32")]) == {0}
+    assert state.refused([("RELU", "float32"), ADD]) == {1}
+
+
+def test_only_joined_operators_that_fail_are_kept() -> None:
+    state, draft = Conformance(), relu_chain([(2,), (2,)])
+    wrong = KernelJudgement("device", "wrong values", counted=True)
+    for whole in (RIGHT, KernelJudgement("rounding"), KernelJudgement("refused"), wrong):
+        state.add(JudgedDraft(draft, (RIGHT, RIGHT), whole))
+    assert [one.whole for one in state.joined] == [wrong]
+
+
+@pytest.fixture
+def wait(monkeypatch: pytest.MonkeyPatch) -> Callable[[float], None]:
+    """Let time pass, which stands still otherwise."""
+    now = [50.0]
+    monkeypatch.setattr(conform_clock, "time", SimpleNamespace(monotonic=lambda: now[0]))
+
+    def later(seconds: float) -> None:
+        now[0] += seconds
+
+    return later
+
+
+def test_all_processes_are_added_up(tmp_path: Path, wait: Callable[[float], None]) -> None:
+    journal = ConformJournal.create(tmp_path / "conform.db", {})
+    first = ConformClock(journal)
+    wait(30)
+    journal.keep(0, "", [], first.spent)
+    wait(12)  # for shrinking, say
+    first.note()
+    wait(5)  # which is lost where the process is killed
+    second = ConformClock(journal)
+    wait(8)
+    assert (first.total, second.total) == (55, 50)
+    second.leave_out()  # what was done again
+    wait(4)
+    assert (second.spent, second.total) == (34, 54)
+    journal.close()

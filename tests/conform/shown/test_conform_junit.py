@@ -60,25 +60,18 @@ def test_what_was_not_tried_of_a_model_is_skipped_with_the_reason() -> None:
     said = "Mfcc × 2 (52 % of the arithmetic, the operator is not known)"
     assert outcomes(suite)["kws.tflite Mfcc 0, 2"] == said
     assert [suite.attrib[name] for name in ("tests", "skipped")] == ["4", "2"]
-
-
-def test_several_findings_of_a_cell_are_one_failure() -> None:
-    suite = suite_of(constructed_conformance([finding_entry(), finding_entry(2, condition=[])]))
-    assert outcomes(suite)["ADD uint8"].endswith(", and 1 more")
-    text = suite.findtext("testcase/failure") or ""
-    assert "2. ADD uint8: wrong values always" in text
-
-
-def test_a_finding_of_joined_operators_has_a_case_of_its_own() -> None:
-    joined = finding_entry(operator="CONV_2D, ADD", type="float32", condition=[])
-    suite = suite_of(constructed_conformance([joined]))
-    assert outcomes(suite)["CONV_2D, ADD float32"] == "CONV_2D, ADD float32: wrong values always"
-    assert suite.attrib["tests"] == "4"
-
-
-def test_what_was_not_tried_is_skipped() -> None:
     suite = suite_of(constructed_conformance([], cells=[]))
     assert set(outcomes(suite).values()) == {"no model was tried"}
+
+
+def test_several_findings_of_a_cell_are_one_failure_and_joined_operators_have_their_own() -> None:
+    joined = finding_entry(3, operator="CONV_2D, ADD", type="float32", condition=[])
+    several = [finding_entry(), finding_entry(2, condition=[]), joined]
+    suite = suite_of(constructed_conformance(several))
+    assert outcomes(suite)["ADD uint8"].endswith(", and 1 more")
+    assert "2. ADD uint8: wrong values always" in (suite.findtext("testcase/failure") or "")
+    assert outcomes(suite)["CONV_2D, ADD float32"] == "CONV_2D, ADD float32: wrong values always"
+    assert suite.attrib["tests"] == "4"
 
 
 def test_hostile_names_stay_text() -> None:

@@ -81,8 +81,6 @@ def test_each_verdict_has_a_sentence(verdict: str) -> None:
         ({"worst": 0.0004, "unit": ""}, "less than 1 % of the values"),
         ({"worst": None}, "not finite"),
         ({"symptom": "crash"}, ""),
-        ({"symptom": "hang"}, ""),
-        ({"symptom": "corrupts"}, ""),
         ({"symptom": "neighbours"}, ""),
     ],
 )
@@ -130,29 +128,13 @@ def test_what_was_tried_of_a_model_is_told_of() -> None:
 @pytest.mark.parametrize(
     ("tried", "of", "said"),
     [
-        (0, 1000, "nothing that computes in kws.tflite was tried (3 of 4 operators); no fault in"),
-        (1, 1000, "less than 1 % of the arithmetic of kws.tflite was tried (3 of 4 operators); no"),
-        (
-            499,
-            1000,
-            "50 % of the arithmetic of kws.tflite was tried (3 of 4 operators); no fault i",
-        ),
-        (
-            500,
-            1000,
-            "50 % of the arithmetic of kws.tflite was tried (3 of 4 operators); no fault, ",
-        ),
-        (
-            999,
-            1000,
-            "more than 99 % of the arithmetic of kws.tflite was tried (3 of 4 operators); ",
-        ),
-        (
-            1000,
-            1000,
-            "all of the arithmetic of kws.tflite was tried (3 of 4 operators); no fault, ",
-        ),
-        (0, 0, "kws.tflite was tried (3 of 4 operators); no fault, in 96 models"),
+        (0, 1000, "nothing that computes in {}; no fault in"),
+        (1, 1000, "less than 1 % of the arithmetic of {}; no fault in"),
+        (499, 1000, "50 % of the arithmetic of {}; no fault in"),
+        (500, 1000, "50 % of the arithmetic of {}; no fault, "),
+        (999, 1000, "more than 99 % of the arithmetic of {}; no fault, "),
+        (1000, 1000, "all of the arithmetic of {}; no fault, "),
+        (0, 0, "{}; no fault, in 96 models"),
     ],
 )
 def test_the_headline_says_first_how_much_of_a_model_was_tried(
@@ -160,4 +142,5 @@ def test_the_headline_says_first_how_much_of_a_model_was_tried(
 ) -> None:
     model = {**HALF_TRIED, "arithmetic": of, "arithmetic_tried": tried}
     line = headline(constructed_conformance([], model=model))
-    assert line.startswith(f"board (tflite-runtime 2.14.0, builtin): {said}")
+    told = said.format("kws.tflite was tried (3 of 4 operators)")
+    assert line.startswith(f"board (tflite-runtime 2.14.0, builtin): {told}")

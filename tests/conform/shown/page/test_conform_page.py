@@ -1,7 +1,8 @@
-"""Tests of edgeflare.conform.shown.page.conform_page: all of the run is shown, and as text."""
+"""The page of a conformance run: all of it is shown, as text, and readable in a browser."""
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -74,18 +75,12 @@ def test_each_kind_of_finding_has_its_section() -> None:
     assert named == ["new", "known", "shared", "undefined", "host", "map", "refused", "ran"]
     assert "Known: a vendor's" in page.text
     assert "worst error not finite" in page.text
-
-
-def test_a_run_without_anything_is_a_page_too() -> None:
-    nothing = constructed_conformance([], cells=[], refused=[], stopped_by="interrupt")
+    nothing = constructed_conformance(
+        [], cells=[], refused=[], stopped_by="interrupt", model=HALF_TRIED
+    )
     page = rendered(nothing)
     assert [one["id"] for one in page.all("section")] == ["map", "ran"]
     assert set(marks(page).values()) == {"untried"}
-
-
-def test_the_model_that_was_named_is_told_of() -> None:
-    page = rendered(constructed_conformance([], model=HALF_TRIED))
-    assert "48 % of the arithmetic of kws.tflite was tried (3 of 4 operators)" in page.text
     assert "Mfcc × 2 (52 % of the arithmetic, the operator is not known)" in page.text
 
 
@@ -99,3 +94,66 @@ def test_hostile_names_stay_text() -> None:
     asks_for_nothing(well_formed(text))
     assert "<script" not in text
     assert "\x1b" not in text
+
+
+READABLE = 4.5
+"""The contrast of text that WCAG asks for, level AA."""
+
+TYPES = ("float32", "int8", "uint8", "int16x8", "dynamic", "int32", "int64", "bool", "float16")
+
+
+@pytest.fixture(scope="module")
+def page(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A page with all marks, long conditions, and more types than a telephone is wide."""
+    several = [
+        finding_entry(condition=["a_very_long_name_of_a_setting > another_very_long_name_of_one"]),
+        finding_entry(2, operator="EXP", type="int8", known="a vendor's"),
+        finding_entry(3, operator="MUL", type="int8", verdict="shared", counted=False),
+        finding_entry(4, operator="DIV", type="int8", verdict="host", counted=False),
+    ]
+    document = constructed_conformance(several, warnings=["take care"])
+    operators = ("ADD", "EXP", "MUL", "DIV", "SIGN", "RESIZE_NEAREST_NEIGHBOR")
+    document["request"]["cells"] = [[one, type_] for one in operators for type_ in TYPES]
+    for one in document["findings"]:
+        shape = list(range(1000, 1030))
+        one["smallest"]["operators"][0]["settings"] |= {"long" * 20: "x" * 200, "shape": shape}
+    document["refused"][0]["message"] = "unbroken_message_" * 20
+    document["cells"] += [
+        {"operator": one, "type": "int8", "verdicts": {"right": 1234}, "rounding": None,
+         "rounding_unit": ""}
+        for one in ("MUL", "DIV")
+    ]  # fmt: skip
+    file = tmp_path_factory.mktemp("conform") / "conform.html"
+    file.write_text(render_conformance(document), encoding="utf-8")
+    return file
+
+
+@pytest.mark.parametrize(
+    ("width", "dark"),
+    [(1280, False), (1280, True), (360, False), (360, True)],
+    ids=["wide light", "wide dark", "narrow light", "narrow dark"],
+)
+@pytest.mark.browser
+@pytest.mark.slow
+def test_it_is_readable_and_asks_for_nothing(
+    browser: Any, page: Path, width: int, dark: bool
+) -> None:
+    browser.open(page, width=width, dark=dark)
+    browser.run("document.querySelectorAll('details').forEach((one) => one.open = true)")
+    browser.run("scrollTo({top: document.body.scrollHeight, behavior: 'instant'})")
+    assert browser.logged("browser") == []
+    assert browser.requested() == {page.as_uri()}
+    assert browser.run("return document.documentElement.scrollWidth <= innerWidth")
+    assert {kind: one for kind, one in browser.contrasts().items() if one < READABLE} == {}
+
+
+@pytest.mark.browser
+@pytest.mark.slow
+def test_the_map_can_be_moved_by_the_keyboard(browser: Any, page: Path) -> None:
+    browser.open(page, width=360)
+    script = """
+    const map = document.querySelector("#map .wide");
+    map.focus();
+    return [document.activeElement === map, map.scrollWidth > map.clientWidth];
+    """
+    assert browser.run(script) == [True, True]

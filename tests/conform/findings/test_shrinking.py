@@ -1,3 +1,5 @@
+"""The smallest model that still fails, and the fewest operators."""
+
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
@@ -10,9 +12,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
+from drafting import chain, fresh
 from edgeflare.conform.drafts.cells import Cell, drawn_seed
 from edgeflare.conform.drafts.draft import FRESH, Draft, DraftNode, drafted
 from edgeflare.conform.drafts.node_graphs import NodeGraphs
+from edgeflare.conform.findings.fewest_operators import (
+    fewest_operators,
+    joined_runs,
+    parts_of_cells,
+)
 from edgeflare.conform.findings.model_shrinking import MOST_RUNS, shrinking
 from edgeflare.conform.findings.shrink_candidate import (
     ShrinkCandidate,
@@ -22,7 +30,7 @@ from edgeflare.conform.findings.shrink_candidate import (
 from edgeflare.conform.graphs.operator_graph import OperatorGraph
 from edgeflare.conform.operators.known_operators import known_operators
 from edgeflare.conform.specification.settings import number
-from simulated_faults import SimulatedFault, drawn_fault, fresh
+from simulated_faults import SimulatedFault, drawn_fault
 
 CELLS: list[Cell] = [
     ("CONV_2D", "int8"),
@@ -108,9 +116,9 @@ def shrunk_fault(
 @pytest.mark.slow
 def test_what_is_found_is_small_and_still_fails_within_the_runs_that_are_allowed() -> None:
     elements = []
-    for seed in range(24):
+    for seed in range(len(CELLS)):
         rng = np.random.default_rng(seed)
-        fault = drawn_fault(CELLS[seed % len(CELLS)], rng)
+        fault = drawn_fault(CELLS[seed], rng)
         start, small, device = shrunk_fault(fault, rng)
         assert device.fails(small)
         assert device.runs <= MOST_RUNS
@@ -135,6 +143,13 @@ def test_all_that_the_fault_does_not_need_becomes_default() -> None:
     assert (small.rows, small.elements) == (1, 2)
 
 
+def test_no_more_models_are_run_than_are_allowed() -> None:
+    start, context = first_model(chain("ABS", "NEG", "RELU").nodes, {})
+    device = Device(lambda _: True)
+    shrunk(device, start, context, most_runs=17)
+    assert device.runs <= 17
+
+
 def test_shrinking_follows_from_the_generator() -> None:
     first, second = (shrunk_fault(wide_stride(), np.random.default_rng(3))[1] for _ in range(2))
     assert first.draft == second.draft
@@ -142,40 +157,12 @@ def test_shrinking_follows_from_the_generator() -> None:
         np.testing.assert_array_equal(one, other)
 
 
-def test_no_more_models_are_run_than_are_allowed() -> None:
-    start, context = first_model(
-        [DraftNode("ADD", "int8", fresh(("ADD", "int8"), np.random.default_rng(1)), 1, ())], {}
-    )
-    device = Device(lambda _: True)
-    shrunk(device, start, context, most_runs=17)
-    assert device.runs <= 17
-
-
-def test_a_fault_of_one_operator_of_several_needs_that_one_only() -> None:
-    shape = {"shape": (2, 3)}
-    nodes = [
-        DraftNode("ABS", "float32", shape, 1, (FRESH,)),
-        DraftNode("NEG", "float32", shape, 1, (0,)),
-        DraftNode("RELU", "float32", shape, 1, (1,)),
-    ]
-    start, context = first_model(nodes, {})
-    device = Device(lambda one: any(node.operator == "NEG" for node in one.draft.nodes))
+@pytest.mark.parametrize("needed", [["NEG"], ["NEG", "RELU"]])
+def test_the_operators_that_a_fault_needs_are_kept_and_still_fit(needed: list[str]) -> None:
+    start, context = first_model(chain("ABS", "NEG", "RELU").nodes, {})
+    device = Device(lambda one: any(names(one)[at:][: len(needed)] == needed for at in range(3)))
     small = shrunk(device, start, context)
-    assert [node.operator for node in small.draft.nodes] == ["NEG"]
-
-
-def test_a_fault_of_two_operators_together_keeps_both_and_they_still_fit() -> None:
-    shape = {"shape": (2, 3)}
-    nodes = [
-        DraftNode("ABS", "float32", shape, 1, (FRESH,)),
-        DraftNode("NEG", "float32", shape, 1, (0,)),
-        DraftNode("RELU", "float32", shape, 1, (1,)),
-    ]
-    start, context = first_model(nodes, {})
-    device = Device(lambda one: [node.operator for node in one.draft.nodes][-2:] == ["NEG", "RELU"])
-    small = shrunk(device, start, context)
-    assert [node.operator for node in small.draft.nodes] == ["NEG", "RELU"]
-    assert small.elements == 1
+    assert (names(small), small.elements) == (needed, 1)
 
 
 def given_convolution() -> tuple[DraftNode, dict[int, OperatorGraph]]:
@@ -213,3 +200,73 @@ def test_fitted_values_are_those_that_were_there(
             assert set(row.ravel().tolist()) <= set(before.ravel().tolist())
     if old == new:
         np.testing.assert_array_equal(fitted, values)
+
+
+NAMES = ("ABS", "NEG", "RELU", "ABS", "NEG", "TANH", "RELU", "NEG")
+
+
+def candidate(*operators: str) -> tuple[ShrinkCandidate, ShrinkContext]:
+    """Return operators each fed by the one before, with two rows of values."""
+    values = np.arange(12, dtype=np.float32).reshape(2, 2, 3)
+    context = ShrinkContext({}, np.random.default_rng(0), NodeGraphs())
+    return ShrinkCandidate(chain(*operators), (values,), 2), context
+
+
+def names(one: ShrinkCandidate) -> list[str]:
+    return [node.operator for node in one.draft.nodes]
+
+
+def fewest(
+    fails: Callable[[list[str]], bool], *operators: str, most_runs: int = 150
+) -> tuple[list[str], int]:
+    """Return what is left of operators, and how many models the device ran."""
+    asking, runs = fewest_operators(*candidate(*operators), most_runs), 0
+    told: list[bool] | None = None
+    while True:
+        try:
+            tried = next(asking) if told is None else asking.send(told)
+        except StopIteration as end:
+            return names(end.value), runs
+        assert tried
+        for one in tried:
+            drafted(one.draft)
+            assert len(one.draft.nodes) > 1
+        runs += sum(map(joined_runs, tried))
+        told = [fails(names(one)) for one in tried]
+
+
+def test_a_pair_of_which_one_feeds_the_other_is_found_at_once() -> None:
+    left, runs = fewest(lambda some: some == ["NEG", "TANH"], *NAMES)
+    assert left == ["NEG", "TANH"]
+    assert runs == 3 * 7
+
+
+@pytest.mark.parametrize("needed", [["ABS", "TANH"], ["NEG", "RELU", "TANH"]])
+def test_operators_that_no_pair_shows_are_left_out_one_by_one(needed: list[str]) -> None:
+    def fails(some: list[str]) -> bool:
+        rest = iter(some)
+        return len(some) > 2 and all(one in rest for one in needed)
+
+    left, runs = fewest(fails, "ABS", "NEG", "RELU", "TANH")
+    assert len(left) == 3
+    assert set(needed) <= set(left)
+    assert runs <= 150
+
+
+def test_two_operators_are_left_as_they_are() -> None:
+    assert fewest(lambda _: True, "RELU", "NEG") == (["RELU", "NEG"], 0)
+
+
+@pytest.mark.parametrize("most", [0, 2, 20, 100])
+def test_the_device_runs_no_more_models_than_are_allowed(most: int) -> None:
+    _, runs = fewest(lambda some: len(some) > 2, *NAMES, most_runs=most)
+    assert runs <= most
+
+
+def test_parts_of_operators_that_feed_each_other_come_first() -> None:
+    one, context = candidate("NEG", "RELU", "ABS", "RELU", "NEG")
+    cells = [("RELU", "float32"), ("NEG", "float32")]
+    first, second = parts_of_cells(one, cells, context)
+    assert names(first) == names(second) == ["RELU", "NEG"]
+    assert [part.draft.nodes[1].sources for part in (first, second)] == [(0,), (FRESH,)]
+    assert parts_of_cells(one, cells[::-1] * 2, context) == []

@@ -1,0 +1,382 @@
+"""The findings of a run: numbered, shrunk, named by the user or not, stored, and tried again."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from math import prod
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from conforming import ADD, CLAMPED, HUNG, SUM, SeenProgress, a_header, conforming, faulty_arms
+from drafting import chain
+from edgeflare.conform.drafts.cell_pairs import allowed_pairs
+from edgeflare.conform.drafts.cells import Cell
+from edgeflare.conform.drafts.coverage import Coverage
+from edgeflare.conform.drafts.draft import Draft, drafted
+from edgeflare.conform.drafts.pair_drawing import PairDrawing
+from edgeflare.conform.execution.kernel_arm import ModelAnswer, PosedModel, RunFailureKind
+from edgeflare.conform.findings.known_findings import KnownFinding, known_text, read_known
+from edgeflare.conform.graphs.operator_graph import Values
+from edgeflare.conform.record.conform_finding import ConformFinding
+from edgeflare.conform.record.finding_files import load_finding
+from edgeflare.conform.record.stored_model import stored_model
+from edgeflare.conform.retried_findings import retried_findings
+from edgeflare.conform.rounds.conform_rounds import ConformRounds
+from edgeflare.conform.rounds.judged_draft import judge_drafts
+from edgeflare.conform.rounds.judged_operators import judge_packed
+from edgeflare.conform.rounds.smallest_models import found_findings
+from edgeflare.conform.specification.settings import Configuration, dimensions
+from edgeflare.run.run_directory import RunDirectory
+from exact_arm import ExactArm, PlantedFault
+
+KNOWN = (KnownFinding(*ADD, "device", "wrong values", "a fused clamp", ("activation is RELU6",)),)
+
+
+def _found(
+    rounds: ConformRounds,
+    folder: Path,
+    observer: SeenProgress | None = None,
+    *,
+    known: Sequence[KnownFinding] = (),
+    over: bool = False,
+) -> list[ConformFinding]:
+    seen = observer or SeenProgress()
+    return found_findings(rounds, RunDirectory(folder), known, seen, lambda: over)
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, ConformRounds]:
+    """A run that has ended, with an ADD that is wrong and a SUM that hangs."""
+    folder = tmp_path_factory.mktemp("run")
+    with conforming(folder, faulty_arms(CLAMPED, HUNG), (ADD, SUM)) as (rounds, source):
+        rounds.draw(source, 64)
+    return folder, rounds
+
+
+@pytest.mark.slow
+def test_findings_are_shrunk_and_stored(run: tuple[Path, ConformRounds]) -> None:
+    folder, rounds = run
+    observer = SeenProgress()
+    found = _found(rounds, folder, observer)
+    assert [(one.number, one.operator, one.counts) for one in found] == [
+        (1, "ADD", True),
+        (2, "SUM", True),
+    ]
+    assert max(observer.shrinking) == (2, 2)
+    for one, group, most in zip(found, rounds.groups, (300, 12), strict=True):
+        assert one.failing == len(group.failing)
+        assert one.condition == group.condition
+        assert one.smallest.device_runs <= most
+        (node,) = one.smallest.draft.nodes
+        model = load_finding(RunDirectory(folder), one.smallest.file)
+        graph = drafted(one.smallest.draft).graph
+        ((said, _),) = judge_packed([node], [PosedModel(graph, model.operands)], rounds.arms)
+        assert said == one.smallest.judgement
+        assert (said.verdict, said.symptom) == (one.judgement.verdict, one.judgement.symptom)
+    assert found[0].smallest.draft.nodes[0].configuration["activation"] == "RELU6"
+    assert found[0].smallest.elements <= 4
+
+
+@pytest.mark.slow
+def test_the_files_have_all_answers(run: tuple[Path, ConformRounds]) -> None:
+    folder, rounds = run
+    first, second = (
+        load_finding(RunDirectory(folder), one.smallest.file) for one in _found(rounds, folder)
+    )
+    (device,), (twin,) = first.answers("device"), first.answers("xnnpack")
+    assert np.array_equal(device, ~twin)
+    assert first.answers("exact")[0].shape == twin.shape
+    assert second.answers("device") == ()
+    assert len(second.answers("xnnpack")) == 1
+
+
+def test_without_time_the_models_stay_as_they_were_drawn(
+    run: tuple[Path, ConformRounds], tmp_path: Path
+) -> None:
+    _, rounds = run
+    found = _found(rounds, tmp_path, over=True)
+    assert [one.smallest.device_runs for one in found] == [0, 0]
+    for one, group in zip(found, rounds.groups, strict=True):
+        drawn = [rounds.state.nodes[group.key.operator, group.key.type][at] for at in group.failing]
+        assert one.smallest.draft.nodes[0] in drawn
+
+
+def test_a_finding_that_the_user_knows_does_not_count(
+    run: tuple[Path, ConformRounds], tmp_path: Path
+) -> None:
+    _, rounds = run
+    known, other = _found(rounds, tmp_path, known=KNOWN, over=True)
+    assert (known.known, known.counts, known.judgement.counted) == ("a fused clamp", False, True)
+    assert (other.known, other.counts) == (None, True)
+    unlike = replace(KNOWN[0], condition=("activation is RELU",))
+    assert _found(rounds, tmp_path, known=[unlike], over=True)[0].counts
+
+
+@pytest.mark.slow
+def test_crashes_that_the_twin_shares_are_another_finding(tmp_path: Path) -> None:
+    def clamps(settings: Configuration) -> bool:
+        return settings["activation"] == "RELU6"
+
+    def is_small(settings: Configuration) -> bool:
+        return clamps(settings) and prod(dimensions(settings, "shape")) <= 8
+
+    device = ExactArm("device", (PlantedFault("ADD", clamps, failure="crash"),))
+    twin = ExactArm("xnnpack", (PlantedFault("ADD", is_small, failure="crash"),))
+    with conforming(tmp_path, (device, twin)) as (rounds, source):
+        rounds.draw(source, 64)
+        own, shared = _found(rounds, tmp_path)
+    assert (own.counts, shared.counts) == (True, False)
+    assert own.smallest.judgement.wrong == ("device",)
+    assert own.smallest.elements > 8
+    assert shared.smallest.judgement.wrong == ("device", "xnnpack")
+
+
+class BesideOthers(ExactArm):
+    """A device whose ADD is wrong beside other models, and right alone."""
+
+    def run_alone(
+        self, models: Sequence[PosedModel], packed: Sequence[ModelAnswer]
+    ) -> list[ModelAnswer]:
+        sound = [ExactArm().run([one])[0] for one in models]
+        return [
+            replace(one, neighbours=one.outputs[0].tobytes() != other.outputs[0].tobytes())
+            for one, other in zip(sound, packed, strict=True)
+        ]
+
+
+@pytest.mark.slow
+def test_what_depends_on_neighbours_is_one_finding_and_shrunk(tmp_path: Path) -> None:
+    arms = (BesideOthers("device", (PlantedFault("ADD"),)), ExactArm("xnnpack"))
+    with conforming(tmp_path, arms) as (rounds, source):
+        rounds.draw(source, 24)
+        (one,) = _found(rounds, tmp_path)
+    assert (one.judgement.symptom, one.counts) == ("neighbours", True)
+    assert one.failing == sum(seen.judgement.is_finding for seen in rounds.state.observations[ADD])
+    assert one.failing > 20
+    assert one.smallest.judgement.symptom == "neighbours"
+    assert one.smallest.elements <= 4
+
+
+class UnsteadyDevice(ExactArm):
+    """A device whose ADD of one row is wrong until it has settled."""
+
+    settled = False
+
+    def run(self, models: Sequence[PosedModel]) -> list[ModelAnswer]:
+        answers = super().run(models)
+        sound = ExactArm().run(models)
+        small = [model.rows == 1 for model in models]
+        return [
+            right if self.settled and few else wrong
+            for wrong, right, few in zip(answers, sound, small, strict=True)
+        ]
+
+    def run_alone(
+        self,
+        models: Sequence[PosedModel],  # noqa: ARG002
+        packed: Sequence[ModelAnswer],
+    ) -> list[ModelAnswer]:
+        return list(packed)
+
+
+@pytest.mark.slow
+def test_a_model_that_does_not_fail_again_gives_place_to_one_that_does(tmp_path: Path) -> None:
+    device = UnsteadyDevice("device", (PlantedFault("ADD"),))
+    with conforming(tmp_path, (device, ExactArm("xnnpack"))) as (rounds, source):
+        rounds.draw(source, 64)
+
+        class Settling(SeenProgress):
+            """Lets the device change when all is shrunk."""
+
+            def shrunk(self, done: int, total: int) -> None:
+                device.settled = done == total
+
+        (one,) = _found(rounds, tmp_path, Settling())
+    assert one.smallest.repeats
+    assert one.smallest.judgement.symptom == "wrong values"
+    assert one.smallest.rows > 1
+
+
+@pytest.mark.slow
+def test_a_finding_that_does_not_fail_again_is_said_to_be_so(tmp_path: Path) -> None:
+    device = ExactArm("device", (CLAMPED,))
+    with conforming(tmp_path, (device, ExactArm("xnnpack"))) as (rounds, source):
+        rounds.draw(source, 32)
+        device.faults = ()
+        (one,) = _found(rounds, tmp_path)
+    assert not one.smallest.repeats
+    assert one.judgement.symptom == "wrong values"
+
+
+CELLS: tuple[Cell, ...] = (("ABS", "float32"), ("NEG", "float32"), ("RELU", "float32"))
+
+
+def _wrong(values: Values) -> Values:
+    """Return other values, which ABS and NEG do not make the same again."""
+    return np.asarray(3 * values - 1, values.dtype)
+
+
+FUSED = PlantedFault("NEG", change=_wrong, joined=True, after="RELU")
+"""A kernel that runs RELU and NEG at once, and is wrong."""
+
+OTHER = PlantedFault("ABS", change=_wrong, joined=True, after="NEG")
+"""Likewise of NEG and ABS."""
+
+DIES = PlantedFault("NEG", failure="crash", joined=True, after="RELU")
+Arms = tuple[ExactArm, ExactArm]
+
+
+def _arms(*faults: PlantedFault, twin: Sequence[PlantedFault] = ()) -> Arms:
+    return ExactArm("device", faults), ExactArm("xnnpack", twin)
+
+
+def _run(
+    folder: Path, arms: Arms, known: Sequence[KnownFinding] = (), *, over: bool = False
+) -> list[ConformFinding]:
+    """Return the findings of a run of 24 models of up to four operators, or of its journal."""
+    with conforming(folder, arms, CELLS) as (rounds, _):
+        rounds.coverage = Coverage(CELLS, allowed_pairs(CELLS))
+        rounds.draw(PairDrawing(rounds.coverage, np.random.default_rng(1)), 24)
+        return _found(rounds, folder, known=known, over=over)
+
+
+def _of_drafts(folder: Path, arms: Arms, *drafts: Draft) -> list[ConformFinding]:
+    """Return the findings of some drafts."""
+    with conforming(folder, arms) as (rounds, _):
+        for one in judge_drafts(drafts, arms, {}):
+            rounds.state.add(one)
+        return _found(rounds, folder)
+
+
+def _names(found: Sequence[ConformFinding]) -> list[tuple[str, int]]:
+    return [(one.operator, one.failing) for one in found]
+
+
+def test_one_fault_in_many_models_is_one_small_finding(tmp_path: Path) -> None:
+    (found,) = _run(tmp_path, _arms(FUSED))
+    assert (found.number, found.operator, found.type) == (1, "RELU then NEG", "float32")
+    assert (found.judgement.verdict, found.judgement.symptom) == ("device", "wrong values")
+    assert found.counts
+    assert found.failing == 4
+    small = found.smallest
+    assert [node.operator for node in small.draft.nodes] == ["RELU", "NEG"]
+    assert small.draft.nodes[1].sources == (0,)
+    assert small.elements == 1
+    assert 1 < small.device_runs <= 300
+    assert (small.judgement.verdict, small.judgement.symptom) == ("device", "wrong values")
+    files = load_finding(RunDirectory(tmp_path), small.file)
+    assert small.elements == sum(one.size for one in files.operands)
+    assert not np.array_equal(files.answers("device")[0], files.answers("xnnpack")[0])
+
+
+def test_what_the_twin_joins_alike_is_listed_and_does_not_count(tmp_path: Path) -> None:
+    (found,) = _run(tmp_path, _arms(FUSED, twin=[FUSED]))
+    assert (found.operator, found.judgement.verdict) == ("RELU then NEG", "shared")
+    assert not found.counts
+    assert found.smallest.device_runs <= 100
+
+
+def test_a_run_that_is_resumed_comes_to_the_same(tmp_path: Path) -> None:
+    first, again = _arms(FUSED), _arms(FUSED)
+    found = [one.to_json() for one in _run(tmp_path, first)]
+    assert [one.to_json() for one in _run(tmp_path, again)] == found
+    assert len(again[0].models) < len(first[0].models)
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    assert [one.to_json() for one in _run(elsewhere, _arms(FUSED))] == found
+
+
+def test_without_time_models_of_the_same_operators_are_one_finding(tmp_path: Path) -> None:
+    found = _run(tmp_path, _arms(FUSED), over=True)
+    assert len({one.operator for one in found}) == len(found)
+    assert {one.smallest.device_runs for one in found} == {0}
+    assert sum(one.failing for one in found) == _run(tmp_path, _arms(FUSED))[0].failing
+
+
+def test_a_model_with_the_operators_of_a_finding_may_fail_by_others(tmp_path: Path) -> None:
+    pair, longer = chain("RELU", "NEG"), chain("RELU", "NEG", "ABS")
+    assert _names(_of_drafts(tmp_path, _arms(FUSED), pair, longer)) == [("RELU then NEG", 2)]
+    apart = tmp_path / "apart"
+    apart.mkdir()
+    # Its NEG is no longer the one that RELU feeds.
+    other = chain("RELU", "ABS", "NEG", "ABS")
+    found = _of_drafts(apart, _arms(FUSED, OTHER), pair, longer, other)
+    assert _names(found) == [("NEG then ABS", 1), ("RELU then NEG", 2)]
+
+
+@pytest.mark.parametrize("operators", [["ABS", "RELU", "NEG"], ["RELU", "NEG", "ABS", "RELU"]])
+def test_operators_that_the_fault_does_not_need_are_left_out(
+    tmp_path: Path, operators: list[str]
+) -> None:
+    (found,) = _of_drafts(tmp_path, _arms(FUSED), chain(*operators, shape=(4, 5)))
+    assert found.operator == "RELU then NEG"
+    assert found.smallest.elements == 1
+
+
+def test_a_fault_of_three_operators_keeps_three(tmp_path: Path) -> None:
+    between = PlantedFault("NEG", change=_wrong, joined=True, after="RELU", least_operators=3)
+    (found,) = _of_drafts(tmp_path, _arms(between), chain("ABS", "RELU", "NEG", "ABS", "RELU"))
+    assert len(found.smallest.draft.nodes) == 3
+    assert "RELU then NEG" in found.operator
+
+
+@pytest.mark.parametrize(("failure", "most"), [("crash", 120), ("hang", 36)])
+def test_what_takes_processes_or_time_is_shrunk_with_few_models(
+    tmp_path: Path, failure: RunFailureKind, most: int
+) -> None:
+    longer = chain("ABS", "RELU", "NEG", shape=(3, 4))
+    device, twin = _arms(replace(DIES, failure=failure))
+    (found,) = _of_drafts(tmp_path, (device, twin), chain("RELU", "NEG"), longer, longer)
+    assert (found.operator, found.failing, found.counts) == ("RELU then NEG", 3, True)
+    assert found.judgement.symptom == failure
+    assert found.smallest.device_runs <= most
+    failing = [one for one in device.models if len(one.graph.nodes) > 1]
+    # Three were drawn, two compared, and the smallest is run once more for its answers.
+    assert len(failing) <= 3 + 2 + most // 3 + 2
+
+
+def test_what_counts_is_numbered_before_what_does_not(tmp_path: Path) -> None:
+    wrong = PlantedFault("ABS", change=_wrong)
+    arms = _arms(wrong, FUSED, twin=[wrong])
+    found = _of_drafts(tmp_path, arms, chain("ABS"), chain("RELU", "NEG"))
+    assert [(one.number, one.operator, one.counts) for one in found] == [
+        (1, "RELU then NEG", True),
+        (2, "ABS", False),
+    ]
+    assert [one.smallest.file for one in found] == [
+        "findings/000001.tflite",
+        "findings/000002.tflite",
+    ]
+
+
+def test_what_report_writes_is_known_in_the_next_run(tmp_path: Path) -> None:
+    (found,) = _run(tmp_path, _arms(FUSED))
+    device = a_header().device
+    path = tmp_path / "known.toml"
+    path.write_text(known_text({"device": device, "findings": [found.to_json()]}))
+    known = read_known(path)
+    (again,) = _run(tmp_path, _arms(FUSED), known)
+    assert (again.operator, again.counts) == ("RELU then NEG", False)
+    assert again.known is not None
+    other = tmp_path / "other"
+    other.mkdir()
+    assert [(one.operator, one.counts) for one in _run(other, _arms(OTHER), known)] == [
+        ("NEG then ABS", True)
+    ]
+
+
+@pytest.mark.parametrize("fault", [FUSED, DIES])
+def test_a_finding_that_is_tried_again_is_what_it_was(tmp_path: Path, fault: PlantedFault) -> None:
+    (found,) = _run(tmp_path, _arms(fault))
+    stored = stored_model(RunDirectory(tmp_path), found.to_json())
+    (still,) = retried_findings([stored], _arms(fault))
+    assert (still.outcome, still.counts) == ("still", True)
+    assert {*still.answers} == {"device", "xnnpack"}
+    (mended,) = retried_findings([stored], _arms())
+    assert (mended.outcome, mended.counts) == ("mended", False)
+    (both,) = retried_findings([stored], _arms(fault, twin=[fault]))
+    assert not both.counts
+    assert both.judgement.wrong == ("device", "xnnpack")
