@@ -7,8 +7,8 @@
 Each fault is searched for and one of its findings explained. A fault in the file has to be called
 compression, one of the device alone kernel (or unstable, or a suspect input, where it is that), and
 a fault that sits in a layer has to be found in that layer. The device is a real agent whose workers
-run a broken runtime; the faults are in fault_injection.py, what is planted where in
-fault_catalogue.py, both in tests/support.
+run a broken runtime; the faults are in tests/support/fault_injection.py, what is planted where in
+benchmarks/support/drawn_faults.py.
 
 To the pairs comes a MobileNetV2-like network of tests/support/networks.py. The faults are those
 that the diagnosis was made with; with --held-out they are drawn, over mobile and residual networks
@@ -34,9 +34,11 @@ from rich.console import Console
 from rich.table import Table
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests" / "support"))
+sys.path.insert(0, str(Path(__file__).resolve().parent / "support"))
 
+from drawn_faults import held_out, tuned
 from edgeflare.models.pair import load_pair
-from fault_catalogue import OTHER_RUNTIME, Fault, held_out, tuned
+from fault_catalogue import OTHER_RUNTIME, Fault
 from fault_trial import OLD_BOARD, Healthy, Judged, JudgedHealthy, judge, judge_healthy
 from networks import Kind, write_pair
 from requantizing import CONVERTERS, requantized

@@ -3,9 +3,9 @@
     python benchmarks/runtime_faults.py SEED --out runs/runtime-faults.json
     python benchmarks/runtime_faults.py SEED --healthy
 
-Twelve faults of tests/support/runtime_fault_catalogue.py, in small networks whose weights, and the
-layers that the faults are in, are drawn with the seed. Each is searched for on a real agent whose
-workers run the broken runtime, and the strongest finding is explained: the verdict has to be
+Twelve faults of benchmarks/support/runtime_fault_catalogue.py, in small networks whose weights, and
+the layers that the faults are in, are drawn with the seed. Each is searched for on a real agent
+whose workers run the broken runtime, and the strongest finding is explained: the verdict has to be
 kernel, and `which` what the catalogue says. With --healthy nothing is planted, and neither float16
 nor the fallback may be blamed. GPUs need a Vulkan driver; `edgeflare doctor` says whether there is
 one.
@@ -29,6 +29,7 @@ from rich.console import Console
 from rich.table import Table
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests" / "support"))
+sys.path.insert(0, str(Path(__file__).resolve().parent / "support"))
 
 from edgeflare.devices.transports.vulkan_driver import driver_variables
 from fault_catalogue import OTHER_RUNTIME

@@ -5,26 +5,29 @@ from __future__ import annotations
 import json
 import shutil
 from pathlib import Path
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, get_args
 
 import jsonschema
 import pytest
 
 from called_commands import Said, call_here
+from edgeflare.core.goal import Goal
+from edgeflare.devices.provenance import Provenance
 from edgeflare.diagnose import explain_document
+from edgeflare.diagnose.explain_document import Explanations, left_over, load_explanations
+from edgeflare.diagnose.explain_findings import is_the_runs_own
+from edgeflare.diagnose.verdict import Which
+from edgeflare.errors import UserError
+from edgeflare.run.plan import Plan
+from edgeflare.run.run_directory import RunDirectory
+from edgeflare_protos.kernel_sets import KERNEL_SETS
 from tampering import EXAMPLE, constant_of, weighted, with_constant
-
-pytestmark = pytest.mark.slow
 
 MOST_DEVICE_QUERIES = 30
 
 
-@pytest.fixture(scope="session")
-def schema() -> jsonschema.Draft202012Validator:
-    text = Path(explain_document.__file__).with_name("explain.schema.json").read_bytes()
-    contents = json.loads(text)
-    jsonschema.Draft202012Validator.check_schema(contents)
-    return jsonschema.Draft202012Validator(contents)
+SCHEMA = json.loads(Path(explain_document.__file__).with_name("explain.schema.json").read_bytes())
 
 
 def edgeflare(*arguments: str | Path, code: int = 0) -> Said:
@@ -54,12 +57,11 @@ def run(pair: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def test_findings_are_explained_and_written(
-    run: Path, pair: Path, schema: jsonschema.Draft202012Validator
-) -> None:
+@pytest.mark.slow
+def test_findings_are_explained_and_written(run: Path, pair: Path) -> None:
     said = edgeflare("explain", run).out
     written = json.loads((run / "explain.json").read_bytes())
-    schema.validate(written)
+    jsonschema.validate(written, SCHEMA)
     document = json.loads((run / "run.json").read_bytes())
     found = [*document["findings"], *document["deviating_seeds"], *document["flaky"]]
     assert len(found) >= 2
@@ -89,6 +91,7 @@ def test_findings_are_explained_and_written(
         assert entry["device_and_twin"]["method"] == "capture"
 
 
+@pytest.mark.slow
 def test_one_finding_is_shown_with_its_evidence_and_the_others_stay(run: Path) -> None:
     before = json.loads((run / "explain.json").read_bytes())
     chosen = sorted(before["findings"], key=int)[0]
@@ -100,6 +103,7 @@ def test_one_finding_is_shown_with_its_evidence_and_the_others_stay(run: Path) -
     assert set(after["findings"]) == set(before["findings"])
 
 
+@pytest.mark.slow
 def test_another_device_is_asked_in_place_of_the_runs_own(run: Path) -> None:
     known = json.loads((run / "explain.json").read_bytes())["findings"]
     chosen = sorted(known, key=int)[0]
@@ -112,26 +116,24 @@ def test_another_device_is_asked_in_place_of_the_runs_own(run: Path) -> None:
     assert set(written["devices"]) == {one["device"] for one in written["findings"].values()}
 
 
-def test_a_finding_that_is_not_there_is_refused(run: Path) -> None:
-    said = edgeflare("explain", run, "999", code=2).err
-    assert len(said.splitlines()) == 1
-    assert "999 is no finding" in said
-
-
-def test_a_folder_that_is_no_run_is_refused(tmp_path: Path) -> None:
-    assert len(edgeflare("explain", tmp_path, code=2).err.splitlines()) == 1
-
-
-def test_a_model_that_changed_is_refused(run: Path, pair: Path) -> None:
+@pytest.mark.slow
+def test_what_cannot_be_explained_is_one_line(run: Path, pair: Path, tmp_path: Path) -> None:
+    """A finding that is not there, a folder that is no run, and a model that changed."""
     compressed = pair / "compressed.tflite"
     content = compressed.read_bytes()
-    try:
-        compressed.write_bytes((EXAMPLE / "compressed.tflite").read_bytes())
-        said = edgeflare("explain", run, code=2).err
-    finally:
-        compressed.write_bytes(content)
-    assert len(said.splitlines()) == 1
-    assert "compressed.tflite" in said
+    for arguments, said in (
+        ((run, "999"), "999 is no finding"),
+        ((tmp_path,), str(tmp_path)),
+        ((run,), "compressed.tflite"),
+    ):
+        try:
+            if arguments == (run,):
+                compressed.write_bytes((EXAMPLE / "compressed.tflite").read_bytes())
+            refused = edgeflare("explain", *arguments, code=2).err
+        finally:
+            compressed.write_bytes(content)
+        assert len(refused.splitlines()) == 1
+        assert said in refused
 
 
 @pytest.fixture(autouse=True)
@@ -141,3 +143,96 @@ def _explained(request: pytest.FixtureRequest) -> Any:
         folder: Path = request.getfixturevalue("run")
         if not (folder / "explain.json").exists():
             edgeflare("explain", folder)
+
+
+# The file of the explanations while they are made: valid at any time, and what is left over.
+
+ABOUT: Any = SimpleNamespace(pair={"name": "pair", "fingerprint": "f" * 64})
+
+
+@pytest.fixture
+def directory(tmp_path: Path) -> RunDirectory:
+    return RunDirectory(tmp_path)
+
+
+def loaded(directory: RunDirectory) -> dict[str, Any]:
+    written = load_explanations(directory, ABOUT.pair["fingerprint"])
+    assert written is not None
+    jsonschema.validate(written, SCHEMA)
+    return written
+
+
+def test_there_is_none_before_and_a_valid_one_from_the_beginning(directory: RunDirectory) -> None:
+    assert load_explanations(directory, "f" * 64) is None
+    Explanations(directory, ABOUT, None, [3, 1], None)
+    assert loaded(directory)["findings"] == {}
+    assert left_over(loaded(directory), None) == [3, 1]
+
+
+def test_what_is_left_over_is_of_the_device_that_was_named(directory: RunDirectory) -> None:
+    """A file of before there was such a key has nothing left over."""
+    Explanations(directory, ABOUT, None, [3], "a phone")
+    assert left_over(loaded(directory), None) == left_over(None, None) == []
+    assert left_over(loaded(directory), "a phone") == [3]
+    old = loaded(directory)
+    del old["pending"]
+    (directory.path / "explain.json").write_text(json.dumps(old))
+    assert left_over(loaded(directory), "a phone") == []
+
+
+def test_explanations_of_another_pair_are_none_of_ours(directory: RunDirectory) -> None:
+    Explanations(directory, ABOUT, None, [3], None)
+    assert load_explanations(directory, "0" * 64) is None
+
+
+@pytest.mark.parametrize("content", [b"", b"\xff", b"[]", b"{}", b'{"schema": 1}'])
+def test_a_damaged_one_says_what_makes_it_again(directory: RunDirectory, content: bytes) -> None:
+    (directory.path / "explain.json").write_bytes(content)
+    with pytest.raises(UserError) as refused:
+        load_explanations(directory, "f" * 64)
+    assert str(refused.value).startswith(f"{directory.path / 'explain.json'} is ")
+    assert str(refused.value).endswith(f"; make it again with `edgeflare explain {directory.path}`")
+
+
+def test_one_that_cannot_be_read_says_so(directory: RunDirectory) -> None:
+    (directory.path / "explain.json").mkdir()
+    with pytest.raises(UserError, match=r"explain\.json is not a regular file"):
+        load_explanations(directory, "f" * 64)
+
+
+def test_the_schema_knows_all_kernels_and_all_that_a_verdict_names() -> None:
+    known = SCHEMA["$defs"]
+    assert known["vote"]["properties"]["kernels"]["enum"] == [*KERNEL_SETS, None]
+    assert known["verdict"]["properties"]["which"]["enum"] == [*get_args(Which), None]
+
+
+# Whether the device that explains findings is the one that made them.
+
+BOARD: dict[str, Any] = {
+    "name": "board", "transport": "ssh", "machine": "aarch64", "soc": "", "os": "Linux",
+    "cpu_features": ("asimd", "fp"), "cores": 4, "governor": "", "python": "3.11",
+    "runtime": "ai-edge-litert", "runtime_version": "2.3.0", "kernels": "xnnpack",
+    "threads": 1, "link_delay_ms": 0.0, "agent_version": "0.1.0", "protocol": "1.5",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("unknown", "changed", "is_same"),
+    [
+        ("", {}, True),
+        ("", {"cpu_features": ("asimd", "asimddp", "fp")}, False),
+        ("", {"threads": 4}, False),
+        ("", {"cores": 2, "delegated_nodes": 3}, True),
+        ("cpu_features", {}, True),
+    ],
+    ids=["itself", "other features", "other threads", "fewer cores", "an older journal"],
+)
+def test_a_device_that_may_answer_otherwise_is_not_the_runs_own(
+    unknown: str, changed: dict[str, Any], is_same: bool
+) -> None:
+    noted = {key: one for key, one in Provenance(**BOARD).to_json().items() if key != unknown}
+    plan = Plan("boundary", Goal(), ("board",))
+    header: Any = SimpleNamespace(plan=plan, devices=({"name": "board", "provenance": noted},))
+    now = Provenance(**BOARD | changed)
+    device: Any = SimpleNamespace(profile=SimpleNamespace(name="board"), provenance=now)
+    assert is_the_runs_own(header, device) == is_same

@@ -38,27 +38,19 @@ def apart(units: float | None, real: float) -> Difference:
     return Difference(units, real, 1.0, 30.0, real / 2, parted=bool(real))
 
 
-def printed(
-    *totals: Difference, compression_error: CompressionError | None = None, verdict: str = "kernel"
-) -> list[str]:
+def explanation(
+    error: CompressionError | None = None, verdict: str = "compression", *totals: Difference
+) -> Explanation:
+    error = error or CompressionError()
     layers = tuple(
         LayerDifference(LayerName(n, "CONV_2D", f"tensor_{n}"), total, None)
         for n, total in enumerate(totals)
     )
-    return shown(explanation(layers, compression_error or CompressionError(), verdict))
-
-
-def explanation(
-    layers: tuple[LayerDifference, ...], compression_error: CompressionError, verdict: str
-) -> Explanation:
+    grade = error.grade if verdict == "compression" else None
     return Explanation(
         finding=finding(seed_id=3, cause="kernel"),
         device="laboratory",
-        verdict=Verdict(
-            verdict,  # type: ignore[arg-type]
-            "so it is",
-            compression_error.grade if verdict == "compression" else None,
-        ),
+        verdict=Verdict(verdict, "so it is", grade),  # type: ignore[arg-type]
         evidence=Evidence(
             original=None,
             twin=Vote(ExecutionMode(Arm.TWIN, "xnnpack"), (0,), (1,)),
@@ -66,7 +58,7 @@ def explanation(
             device=Vote(ExecutionMode(Arm.DEVICE, "builtin"), (1, 1, 1), (2, 2, 2)),
         ),
         kernel_onset=KernelOnset("capture", layers=layers),
-        compression_error=compression_error,
+        compression_error=error,
         device_queries=3,
     )
 
@@ -80,15 +72,21 @@ def shown(*explanations: Explanation) -> list[str]:
     return file.getvalue().splitlines()
 
 
+def words(*explanations: Explanation) -> str:
+    return " ".join(" ".join(shown(*explanations)).split())
+
+
+def printed(*totals: Difference) -> list[str]:
+    return shown(explanation(None, "kernel", *totals))
+
+
 def test_the_reason_why_layers_are_not_seen_is_printed_once_with_how_many_findings_it_is_of() -> (
     None
 ):
-    unseen = CompressionError(note="tensor 'state' cannot be read")
-    several = shown(*[explanation((), unseen, "compression")] * 2)
-    assert [line for line in several if line.startswith("note:")] == [
-        "note: tensor 'state' cannot be read (2 findings)"
-    ]
-    assert "note: tensor 'state' cannot be read" in shown(explanation((), unseen, "compression"))
+    unseen = explanation(CompressionError(note="tensor 'state' cannot be read"))
+    notes = [line for line in shown(unseen, unseen) if line.startswith("note:")]
+    assert notes == ["note: tensor 'state' cannot be read (2 findings)"]
+    assert "note: tensor 'state' cannot be read" in shown(unseen)
 
 
 def row(lines: list[str], layer: str) -> list[str]:
@@ -102,6 +100,8 @@ def test_units_where_there_are_some_and_what_has_none_is_called_real() -> None:
     assert row(lines, "0 CONV_2D") == ["3"]
     assert row(lines, "1 CONV_2D") == ["0"]
     assert row(lines, "2 CONV_2D") == ["0.25", "real"]
+    assert lines[-1] == "Everything is in explain.json."
+    assert "bars here" in lines
 
 
 @pytest.mark.parametrize("real", [0.0, 0.5])
@@ -125,39 +125,33 @@ def test_the_figures_that_put_a_layer_beyond_are_shown_and_its_share_of_the_marg
     padded = lost(2, residual=3.0, options=(padding,), margin_share=-0.03)
     layers = (slight, zeroed, padded, lost(3))
     error = CompressionError(slight.layer, zeroed.layer, 0.8, layers)
-    lines = printed(*[apart(0, 0.0)] * 4, compression_error=error, verdict="compression")
+    lines = shown(explanation(error, "compression", *[apart(0, 0.0)] * 4))
     assert " ".join(row(lines, "0 CONV_2D")).endswith("constant 0.502 > 0.501 0%")
     assert " ".join(row(lines, "1 CONV_2D")).startswith("0 7.5 1.0 new here 7.5 > 1, constant 98")
     assert row(lines, "1 CONV_2D")[-1] == "96%"
-    said = " ".join(row(lines, "2 CONV_2D"))
-    assert said.endswith("new here 3 > 1, padding SAME, -3%")
+    assert " ".join(row(lines, "2 CONV_2D")).endswith("new here 3 > 1, padding SAME, -3%")
     assert row(lines, "3 CONV_2D")[-2:] == ["0.5", "1.0"]
     assert any("CONV_2D (operator 1)" in line for line in lines)
     assert not any("CONV_2D (operator 0)" in line for line in lines)
-
-
-def test_layers_that_took_hardly_any_of_the_margin_are_shown_and_not_named() -> None:
-    slight = lost(0, constants=ConstantError(0.6, 0.5), margin_share=0.004)
-    lines = printed(
-        apart(0, 0.0),
-        compression_error=CompressionError(slight.layer, None, 0.8, (slight,)),
-        verdict="compression",
-    )
+    hardly = CompressionError(slight.layer, None, 0.8, (slight,))
+    lines = shown(explanation(hardly, "compression", apart(0, 0.0)))
     assert any("no single layer" in line for line in lines)
-    assert "constant 0.6 > 0.5" in " ".join(row(lines, "0 CONV_2D"))
+    assert "constant 0.502 > 0.501" in " ".join(row(lines, "0 CONV_2D"))
+
+
+def cut_off(of: LayerCompressionError, why: str, kind: str = "output") -> CompressionError:
+    coarse = CoarseLayer(of.layer, kind, "saturated", why, 0.7)  # type: ignore[arg-type]
+    return CompressionError(layers=(of,), coarse=(coarse,))
 
 
 def test_what_compression_is_to_blame_for_is_said_once_for_all_findings() -> None:
     why = "its weights are cut off, 2 to 1"
-    coarse = CoarseLayer(lost(0).layer, "weights", "saturated", why, 0.7)
-    held = lost(0, cut_off=(0.0, 0.25))
-    error = CompressionError(layers=(held,), coarse=(coarse,))
-    one = printed(apart(0, 0.0), compression_error=error, verdict="compression")
+    error = cut_off(lost(0, cut_off=(0.0, 0.25)), why, "weights")
+    one = shown(explanation(error, "compression", apart(0, 0.0)))
     assert any("CONV_2D (operator 0): saturated" in line for line in one)
     assert row(one, "0 CONV_2D")[-2:] == ["25.0%", "above"]
     rounding = CompressionError(layers=(lost(1),), spread=((lost(1).layer, 0.6),))
-    several = [explanation((), of, "compression") for of in (rounding, error, error)]
-    said = " ".join(" ".join(shown(*several)).split())
+    said = words(*map(explanation, (rounding, error, error)))
     assert said.count(why) == 1
     assert said.index("Compression of 2 findings, coarse: CONV_2D (operator 0)") < said.index(
         "Compression of 1 finding, spread: ordinary rounding in many layers, which is what healthy"
@@ -166,41 +160,33 @@ def test_what_compression_is_to_blame_for_is_said_once_for_all_findings() -> Non
 
 
 def test_ordinary_rounding_of_several_findings_is_said_once_with_the_layers_that_recur() -> None:
-    shares = (((0, 0.5), (1, 0.2)), ((1, 0.4),))
     errors = [
         CompressionError(layers=(lost(1),), spread=tuple((lost(at).layer, of) for at, of in one))
-        for one in shares
+        for one in (((0, 0.5), (1, 0.2)), ((1, 0.4),))
     ]
-    lines = shown(*(explanation((), error, "compression") for error in errors))
     assert (
         "Compression of 2 findings, spread: ordinary rounding in many layers, which is what healthy"
         " files have; among the 3 largest shares most often: CONV_2D (operator 1) in 2, CONV_2D"
-        " (operator 0) in 1." in " ".join(" ".join(lines).split())
-    )
+        " (operator 0) in 1."
+    ) in words(*map(explanation, errors))
 
 
 def test_figures_alone_make_no_cause_of_their_own() -> None:
-    errors = [
-        CompressionError(
-            layers=(lost(0),),
-            coarse=(CoarseLayer(lost(0).layer, "output", "saturated", f"{cut} is cut off", 0.7),),
-        )
-        for cut in ("71%", "73%")
-    ]
-    said = " ".join(shown(*(explanation((), error, "compression") for error in errors)))
+    errors = [cut_off(lost(0), f"{cut} is cut off") for cut in ("71%", "73%")]
+    said = words(*map(explanation, errors))
     assert said.count("Compression of ") == 1
     assert "Compression of 2 findings" in said
     assert "71% is cut off" in said
-    assert "(figures of seed 3)" in " ".join(said.split())
+    assert "(figures of seed 3)" in said
 
 
 def test_constants_that_differ_in_all_layers_are_no_fault_of_one_layer() -> None:
     other = ConstantError(98.25, 0.5)
-    layers = (lost(0, constants=other), lost(1, constants=other), lost(2, constants=other), lost(3))
+    layers = (*(lost(at, constants=other) for at in range(3)), lost(3))
     errors = [CompressionError(layers[0].layer, named.layer, 0.8, layers) for named in layers[:2]]
-    said = " ".join(shown(*(explanation((), error, "compression") for error in errors)))
+    said = words(*map(explanation, errors))
     assert said.count("Compression of ") == 1
-    assert "the constants of all 3 layers that have any differ" in " ".join(said.split())
+    assert "the constants of all 3 layers that have any differ" in said
     kept = (*layers[:2], lost(2, constants=ConstantError(0.1, 0.5)))
     alone = CompressionError(kept[0].layer, kept[0].layer, 0.8, kept)
     assert (
@@ -208,27 +194,19 @@ def test_constants_that_differ_in_all_layers_are_no_fault_of_one_layer() -> None
     )
 
 
-def test_where_everything_is_comes_last() -> None:
-    lines = printed(apart(3, 0.1))
-    assert lines[-1] == "Everything is in explain.json."
-    assert "bars here" in lines
-
-
 def test_of_several_findings_verdicts_are_counted_at_the_end() -> None:
     verdicts = ("kernel", "compression", "several", "compression")
-    several = [explanation((), CompressionError(), verdict) for verdict in verdicts]
-    lines = shown(*several)
-    assert "4 findings: 2 compression, 1 kernel, 1 several." in lines
-    assert not any(" findings: " in line for line in shown(several[0]))
+    several = [explanation(None, verdict) for verdict in verdicts]
+    assert "4 findings: 2 compression, 1 kernel, 1 several." in shown(*several)
+    assert " findings: " not in words(several[0])
 
 
 def test_findings_of_which_the_same_is_said_share_a_row_and_a_sentence_with_a_next_step() -> None:
-    alike = [explanation((), CompressionError(), "kernel")] * 7
-    lines = shown(*alike, explanation((), CompressionError(), "unstable"))
-    rows = [line.split() for line in lines if "so it is" in line]
+    found = [*[explanation(None, "kernel")] * 7, explanation(None, "unstable")]
+    rows = [line.split() for line in shown(*found) if "so it is" in line]
     assert [row[0] for row in rows] == ["3", "3,"]
-    assert "3, 3, 3, 3, 3 and 2 more" in " ".join(lines)
-    said = " ".join(" ".join(lines).split())
+    said = words(*found)
+    assert "3, 3, 3, 3, 3 and 2 more" in said
     assert said.count("device and twin compute the same file differently") == 1
     assert said.index("Kernels of 7 findings: ") < said.index("An unstable device of 1 finding: ")
     assert said.count(" Next: ") == 2
@@ -237,9 +215,7 @@ def test_findings_of_which_the_same_is_said_share_a_row_and_a_sentence_with_a_ne
 LAYER = lost(0)
 CHANGED = tuple(lost(at, constants=ConstantError(98.25, 0.5)) for at in range(3))
 FAULTY = CompressionError(most=LAYER.layer, layers=(LAYER,))
-COARSE = CompressionError(
-    layers=(LAYER,), coarse=(CoarseLayer(LAYER.layer, "output", "saturated", "cut", 0.7),)
-)
+COARSE = cut_off(LAYER, "cut")
 SPREAD = CompressionError(layers=(LAYER,))
 OTHER = CompressionError(most=LAYER.layer, layers=CHANGED)
 NOT_FINITE = CompressionError(
@@ -280,14 +256,14 @@ STEPS: list[tuple[Name, Which | None, CompressionError, bool, str]] = [
 def test_terminal_and_page_say_the_same_to_do_next(
     name: Name, which: Which | None, error: CompressionError, repairable: bool, step: str
 ) -> None:
-    one = explanation((), error, name)
+    one = explanation(error, name)
     if name == "compression":
         assert error.grade == which
     one = replace(one, verdict=replace(one.verdict, which=which), repairable=repairable)
     on_page = read_explanation(one.to_json(), ("ant", "bee")).next_step
     assert on_page.startswith(step)
     assert bool(on_page) == bool(step)
-    said = " ".join(" ".join(shown(one)).split())
+    said = words(one)
     assert said.count(" Next: ") == bool(step)
     assert not step or f". Next: {on_page}. " in said
     assert ("edgeflare repair" in on_page) == ("edgeflare repair" in step)
@@ -298,15 +274,13 @@ def test_each_verdict_has_a_next_step_in_the_table() -> None:
 
 
 def test_findings_that_differ_only_in_their_figures_share_a_row() -> None:
-    whys = ["the original gives ant, 0.1234 apart", "the original gives bee, 0.1234 apart"]
-    whys += ["the original gives ant, 0.4321 apart"]
-    ones = [explanation((), FAULTY, "compression") for _ in whys]
+    one = explanation(FAULTY)
     ones = [
-        replace(one, verdict=replace(one.verdict, why=why))
-        for one, why in zip(ones, whys, strict=True)
+        replace(one, verdict=replace(one.verdict, why=f"the original gives {who} apart"))
+        for who in ("ant, 0.1234", "bee, 0.1234", "ant, 0.4321")
     ]
     elsewhere = replace(ones[0], compression_error=replace(FAULTY, most=lost(1).layer))
-    said = " ".join(" ".join(shown(*ones, elsewhere)).split())
+    said = words(*ones, elsewhere)
     assert said.count("compression: faulty") == 2
     assert "0.4321" not in said
     assert "of 3" in said
@@ -322,5 +296,5 @@ def test_a_file_that_differs_on_most_seeds_is_not_called_healthy() -> None:
 def test_an_unknown_margin_is_said_where_compression_may_be_to_blame() -> None:
     error = replace(SPREAD, judged=False, note=UNJUDGED)
     for verdict, times in (("compression", 1), ("several", 1), ("kernel", 0)):
-        assert shown(explanation((), error, verdict)).count(f"note: {UNJUDGED}") == times
-    assert any("not judged" in line for line in shown(explanation((), error, "compression")))
+        assert shown(explanation(error, verdict)).count(f"note: {UNJUDGED}") == times
+    assert "not judged" in words(explanation(error))

@@ -21,8 +21,6 @@ import pytest
 from ai_edge_litert import schema_py_generated as schema
 
 from edgeflare.cli import main
-from edgeflare.diagnose.compression_error import CompressionError
-from edgeflare.diagnose.compression_localization import CompressionLocalizer
 from edgeflare.diagnose.kernel_localization import KernelLocalizer, KernelOnset
 from edgeflare.models.graph_parts import Part, extract
 from edgeflare.models.model_probe import Probe, ProbeRefused, Values
@@ -31,13 +29,10 @@ from networks import Kind, pair_of, write_pair
 from tampering import (
     EXAMPLE,
     InterpreterProbe,
-    class_reader,
     constant_of,
     edited,
     example_input,
-    original_input,
     run,
-    whole,
     with_constant,
 )
 
@@ -58,7 +53,6 @@ def faults(kind: Kind) -> list[tuple[Kind, int]]:
 
 
 FAULTS = [fault for kind in KINDS for fault in faults(kind)]
-DEPTHWISE = operators("mobilenet", "DEPTHWISE_CONV_2D")
 
 
 def fault_in(kind: Kind, operator: int) -> Change:
@@ -113,88 +107,20 @@ def find(content: bytes, device: Opens) -> KernelOnset:
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("kind", "operator"), FAULTS)
-def test_a_fault_in_any_layer_is_found_by_capture(kind: Kind, operator: int) -> None:
-    content, change = pair_of(kind)[1], fault_in(kind, operator)
-    found = find(content, lambda part, capture: InterpreterProbe(change(part), capture=capture))
-    assert (found.method, found.first, found.perturbation) == ("capture", True, None)
-    assert found.onset is not None
-    assert found.onset.operator == operator
-    own = {layer.layer.operator for layer in found.layers if layer.own and layer.own.parted}
-    assert own == {operator}
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(("kind", "operator"), FAULTS)
-def test_a_fault_in_any_layer_is_found_by_bisection(kind: Kind, operator: int) -> None:
-    content = pair_of(kind)[1]
-    device = Delegate(content, fault_in(kind, operator))
-    found = find(content, device)
-    assert (found.method, found.first) == ("prefix", True)
-    assert found.onset is not None
-    assert found.onset.operator == operator
-    assert device.runs <= ceil(log2(len(Graph(content).layers))) + 2
-
-
-@pytest.mark.parametrize("kind", KINDS)
-def test_a_residual_connection_crosses_the_cut(kind: Kind) -> None:
-    content = pair_of(kind)[1]
-    graph = Graph(content)
-    state = whole(graph, example_input(), "xnnpack", content)
-    crossed = 0
-    for add in operators(kind, "ADD"):
-        early = min(graph.made_by[tensor] for tensor in graph.operators[add].inputs)
-        for last in range(early + 1, add):
-            part = extract(graph, 0, last)
-            made = {graph.made_by[tensor] for tensor in part.outputs}
-            assert {early, last} <= made
-            rest = extract(graph, last + 1, len(graph.operators) - 1)
-            assert set(rest.inputs) == set(part.outputs)
-            for half in (part, rest):
-                got = run(half.content, [state[tensor] for tensor in half.inputs])
-                for tensor, values in zip(half.outputs, got, strict=True):
-                    np.testing.assert_array_equal(values, state[tensor])
-            crossed += 1
-    assert crossed >= 4
-
-
-def loss(original: bytes, compressed: bytes, seed: int = 0) -> CompressionError:
-    graph = Graph(compressed)
-
-    def opens(part: bytes, capture: bool) -> Probe:
-        return InterpreterProbe(part, capture=capture)
-
-    reader = class_reader(original)
-    with closing(CompressionLocalizer(graph, Graph(original), original, opens, reader)) as finder:
-        twin = whole(graph, example_input(seed), "xnnpack", compressed)
-        return finder.find(twin, original_input(seed))
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("seed", range(2))
-@pytest.mark.parametrize("kind", KINDS)
-def test_quantization_explains_what_it_did(kind: Kind, seed: int) -> None:
-    """Also of networks of other weights, on images of other classes."""
-    found = loss(*pair_of(kind, seed), seed=50 * seed)
-    assert (found.first, found.note, found.unmatched) == (None, "", ())
-    assert len(found.layers) == len(Graph(pair_of(kind, seed)[1]).layers)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("operator", DEPTHWISE)
-@pytest.mark.parametrize(
-    "change",
-    [lambda weights: np.roll(weights, 1, axis=3), lambda weights: weights // 2 * 2],
-    ids=["channels in another order", "every second step"],
-)
-def test_a_fault_in_a_depthwise_layer_of_the_file_is_found(
-    operator: int, change: Callable[[Any], Any]
+def test_a_fault_in_any_layer_is_found_by_capture_and_by_bisection(
+    kind: Kind, operator: int
 ) -> None:
-    original, compressed = pair_of("mobilenet")
-    broken = with_constant(compressed, constant_of(compressed, operator), change)
-    found = loss(original, broken)
-    assert found.first is not None
-    assert found.first.operator == operator
-    assert [layer.layer.operator for layer in found.layers if layer.beyond] == [operator]
+    content, change = pair_of(kind)[1], fault_in(kind, operator)
+    device = Delegate(content, change)
+    captured = find(content, lambda part, capture: InterpreterProbe(change(part), capture=capture))
+    bisected = find(content, device)
+    for found, method in ((captured, "capture"), (bisected, "prefix")):
+        assert (found.method, found.first) == (method, True)
+        assert found.onset is not None
+        assert found.onset.operator == operator
+    own = {layer.layer.operator for layer in captured.layers if layer.own and layer.own.parted}
+    assert (own, captured.perturbation) == ({operator}, None)
+    assert device.runs <= ceil(log2(len(Graph(content).layers))) + 2
 
 
 # Findings of real searches.

@@ -29,7 +29,6 @@ LONGEST_FILES = (
     "diagnose/inspect/test_inspect_pair.py",
     "diagnose/test_explain.py",
     "diagnose/test_planted_faults.py",
-    "diagnose/test_runtime_faults.py",
     "diagnose/test_localization.py",
     "report/html/test_structured_pages.py",
     "cli/test_replay.py",

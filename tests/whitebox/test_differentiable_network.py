@@ -1,6 +1,8 @@
+"""A .tflite file as a function with gradients: what the runtime computes, checked before use."""
+
 from __future__ import annotations
 
-from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -11,18 +13,19 @@ pytest.importorskip("jax", reason="needs the extra whitebox")
 
 from edgeflare.core.tensor import Tensor, quantize
 from edgeflare.errors import UserError
+from edgeflare.models.in_place_edit import InPlaceEdit
 from edgeflare.models.model_probe import HostProbe
 from edgeflare.models.tflite_graph import Graph
+from edgeflare.whitebox import translation_check
 from edgeflare.whitebox.captured_neurons import CapturedNeurons
 from edgeflare.whitebox.differentiable_network import DifferentiableNetwork
+from edgeflare.whitebox.translation_check import excess, require_equal
 from graph_writer import GraphWriter
-from tampering import COMPRESSED
-
-ROOT = Path(__file__).parents[2]
+from tampering import EXAMPLE, edited
 
 pytestmark = [pytest.mark.whitebox, pytest.mark.slow]
 
-EXAMPLE = ROOT / "examples" / "fashion_lenet4"
+
 MODELS = ("original", "compressed")
 
 
@@ -128,76 +131,104 @@ def test_neurons_are_the_channels_of_layers(images: NDArray[np.uint8]) -> None:
     assert made.gradient(row, nothing, {0: 1.0}).any()
 
 
-def test_operators_without_values_of_their_own_have_no_neurons(tmp_path: Path) -> None:
+def test_operators_without_values_of_their_own_have_no_neurons() -> None:
     """As where a runtime captures them: a model has the same neurons for both."""
     writer = GraphWriter()
-    given = writer.tensor("input", (1, 4, 4, 3), "FLOAT32")
-    quantized = writer.tensor("quantized", (1, 4, 4, 3), "INT8", (0.05, 3))
-    padded = writer.tensor("padded", (1, 6, 6, 3), "INT8", (0.05, 3))
-    kept = writer.tensor("kept", (1, 6, 6, 3), "INT8", (0.05, 3))
-    output = writer.tensor("output", (1, 6, 6, 3), "FLOAT32")
+    given, output = (
+        writer.tensor(name, (1, size, size, 3), "FLOAT32") for name, size in (("x", 4), ("y", 6))
+    )
+    quantized, padded, kept = (
+        writer.tensor(name, (1, size, size, 3), "INT8", (0.05, 3))
+        for name, size in (("quantized", 4), ("padded", 6), ("kept", 6))
+    )
     edges = np.array([[0, 0], [1, 1], [1, 1], [0, 0]], np.int32)
-    widths = writer.tensor("widths", (4, 2), "INT32", data=edges)
+    widths = writer.constant("widths", edges)
     writer.operator("QUANTIZE", [given], [quantized], schema.QuantizeOptionsT())
     writer.operator("PAD", [quantized, widths], [padded], schema.PadOptionsT(), 2)
     writer.operator("RELU", [padded], [kept], None, 2)
     writer.operator("DEQUANTIZE", [kept], [output], schema.DequantizeOptionsT(), 2)
-    path = writer.save(tmp_path / "padded.tflite", [given], [output])
-    made = DifferentiableNetwork(Graph(path.read_bytes()))
+    padding = writer.content([given], [output])
+    made = DifferentiableNetwork(Graph(padding))
     assert made.neurons == {2: 3}
-    with HostProbe(path.read_bytes(), "xnnpack", capture=True) as probe:
+    with HostProbe(padding, "xnnpack", capture=True) as probe:
         assert CapturedNeurons(made.graph, probe, [0.0]).count == 3
 
 
 @pytest.mark.parametrize("constant", [False, True])
-def test_whatever_a_translation_raises_names_the_operator(tmp_path: Path, constant: bool) -> None:
+def test_whatever_a_translation_raises_names_the_operator(constant: bool) -> None:
     """MAX_POOL_2D with a padding that is not one of the two, of the input or of a constant."""
     writer, shape = GraphWriter(), (1, 4, 4, 1)
-    ones = np.ones(shape, np.float32)
-    given = writer.tensor("input", shape, "FLOAT32")
-    taken = writer.tensor("ones", shape, "FLOAT32", data=ones) if constant else given
-    made = writer.tensor("made", shape, "FLOAT32")
-    output = writer.tensor("output", shape, "FLOAT32")
+    given, made, output = (writer.tensor(name, shape, "FLOAT32") for name in ("x", "made", "y"))
+    taken = writer.constant("ones", np.ones(shape, np.float32)) if constant else given
     window = schema.Pool2DOptionsT(padding=2, strideH=1, strideW=1, filterHeight=1, filterWidth=1)
     writer.operator("MAX_POOL_2D", [taken], [made], window)
     writer.operator("ADD", [given, made], [output], schema.AddOptionsT())
-    path = writer.save(tmp_path / "damaged.tflite", [given], [output])
+    graph = Graph(writer.content([given], [output]), "damaged")
     with pytest.raises(UserError, match="damaged: operator 0, MAX_POOL_2D: IndexError: tuple"):
-        DifferentiableNetwork(Graph(path.read_bytes(), "damaged"))
+        DifferentiableNetwork(graph)
 
 
-def test_an_output_of_another_shape_than_the_file_says_is_refused(tmp_path: Path) -> None:
+def test_an_output_of_another_shape_than_the_file_says_is_refused() -> None:
     writer = GraphWriter()
-    given = writer.tensor("input", (1, 4), "FLOAT32")
-    made = writer.tensor("made", (1, 0), "FLOAT32")
-    output = writer.tensor("output", (1, 4), "FLOAT32")
-    writer.operator("RELU", [given], [made], None)
+    given, made, output = (
+        writer.tensor(name, (1, size), "FLOAT32")
+        for name, size in (("x", 4), ("made", 0), ("y", 4))
+    )
+    writer.operator("RELU", [given], [made])
     writer.operator("ADD", [given, made], [output], schema.AddOptionsT())
-    path = writer.save(tmp_path / "damaged.tflite", [given], [output])
     with pytest.raises(UserError, match=r"operator 0, RELU.* makes \(1, 4\).* is \(1, 0\)"):
-        DifferentiableNetwork(Graph(path.read_bytes(), "damaged"))
+        DifferentiableNetwork(Graph(writer.content([given], [output]), "damaged"))
 
 
 def test_an_operator_without_a_translation_is_refused_by_name() -> None:
-    path = ROOT / "examples" / "face_detection" / "compressed.tflite"
+    path = EXAMPLE.parent / "face_detection" / "compressed.tflite"
     with pytest.raises(UserError, match="CONCATENATION"):
         DifferentiableNetwork(Graph(path.read_bytes(), "faces"))
 
 
 def test_scores_may_be_the_input_and_an_output_is_made_by_an_operator() -> None:
     def kept(operators: int) -> Graph:
-        model = schema.ModelT.InitFromPackedBuf(COMPRESSED.read_bytes())
-        graph = model.subgraphs[0]
-        graph.operators = graph.operators[len(graph.operators) - operators :]
-        graph.inputs = graph.operators[0].inputs[:1] if operators else graph.inputs
-        builder = schema.flatbuffers.Builder(1024)
-        builder.Finish(model.Pack(builder), file_identifier=b"TFL3")
-        return Graph(bytes(builder.Output()), "theirs.tflite")
+        def change(model: Any) -> None:
+            graph = model.subgraphs[0]
+            graph.operators = graph.operators[len(graph.operators) - operators :]
+            graph.inputs = graph.operators[0].inputs[:1] if operators else graph.inputs
+
+        return Graph(edited(content("compressed"), change), "theirs.tflite")
 
     with pytest.raises(UserError, match="no operator makes its output"):
         DifferentiableNetwork(kept(0))
     softmax = DifferentiableNetwork(kept(1))
-    given = np.arange(10, dtype=np.float32)[None]
-    weights = np.eye(10)[3]
+    given, weights = np.arange(10, dtype=np.float32)[None], np.eye(10)[3]
     assert softmax.evaluate(given)[1].shape == (10,)
     assert softmax.gradient(given, weights).ravel() == pytest.approx(weights)
+
+
+# The check before a translation is used.
+
+
+def test_another_model_is_refused_with_the_layer_where_it_begins(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The runtime is given other weights in the second convolution than the translation has."""
+    known, made = content("compressed"), network("compressed")
+    drawn = np.random.default_rng(0).integers(-128, 128, (3, 1, 28, 28, 1)).astype(np.int8)
+    require_equal(made, known, "xnnpack", list(drawn))
+    second = [one for one in made.graph.layers if one.name == "CONV_2D"][1]
+    edit = InPlaceEdit(known)
+    weights = made.graph.values(second.inputs[1])
+    edit.set_values(second.inputs[1], np.ascontiguousarray(-np.maximum(weights, -127)))
+    with pytest.raises(UserError, match=f"operator {second.index}, CONV_2D"):
+        require_equal(made, edit.content(), "xnnpack", list(drawn))
+    monkeypatch.setattr(translation_check, "excess", lambda *_: 1.0)
+    require_equal(made, edit.content(), "xnnpack", list(drawn))
+
+
+def test_one_unit_is_allowed_and_a_ten_thousandth() -> None:
+    int8, real = (
+        one.tensors[one.outputs[0]] for one in (Graph(content(model)) for model in MODELS[::-1])
+    )
+    zeros = np.zeros(int8.shape, np.int8)
+    assert excess(int8, zeros + 1, zeros) == 1.0
+    assert excess(int8, zeros + 2, zeros) == 2.0
+    assert excess(real, zeros + 1e-4, zeros.astype(np.float32)) == pytest.approx(1.0)
+    assert excess(real, zeros + np.nan, zeros.astype(np.float32)) == np.inf

@@ -1,6 +1,8 @@
-"""The definition of neuron coverage, held to DeepXplore's words and to its laws."""
+"""Neuron coverage, held to DeepXplore's words and to its laws, and by what a runtime captures."""
 
 from __future__ import annotations
+
+from collections.abc import Sequence
 
 import numpy as np
 import pytest
@@ -9,7 +11,16 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import array_shapes, arrays
 from numpy.typing import NDArray
 
-from edgeflare.whitebox.neuron_coverage import covered_at, covered_neurons, scaled_means
+from edgeflare.models.model_probe import HostProbe, ProbeRefused, Values
+from edgeflare.models.tflite_graph import Graph
+from edgeflare.whitebox.captured_neurons import CapturedNeurons
+from edgeflare.whitebox.neuron_coverage import (
+    WITHOUT_NEURONS,
+    covered_at,
+    covered_neurons,
+    scaled_means,
+)
+from tampering import EXAMPLE
 
 LAYERS = st.lists(
     arrays(np.int16, array_shapes(min_dims=1, max_dims=4, max_side=4)), min_size=1, max_size=3
@@ -64,3 +75,47 @@ def test_each_layer_that_is_not_flat_covers_some_neuron_at_zero(
 ) -> None:
     for one in layers:
         assert covered_neurons([one], 0.0).any() == (one.min() != one.max())
+
+
+# As a runtime captures them.
+
+
+class Blind:
+    """A probe of an agent that is too old to capture: it returns the outputs alone."""
+
+    given: tuple[int, ...] = (0,)
+    captures = False
+
+    def __init__(self, graph: Graph) -> None:
+        self.made = graph.outputs
+
+    def run(self, inputs: Sequence[Values]) -> tuple[Values, ...]:
+        raise AssertionError(f"nothing is to be run, and {inputs} was")
+
+    def close(self) -> None:
+        pass
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["original", "compressed"])
+def test_the_neurons_are_the_channels_of_layers_with_values_of_their_own(name: str) -> None:
+    content = (EXAMPLE / f"{name}.tflite").read_bytes()
+    graph = Graph(content)
+    given = graph.tensors[graph.inputs[0]]
+    row = np.random.default_rng(0).integers(0, 100, given.shape).astype(given.dtype)
+    with HostProbe(content, "builtin", capture=True) as probe:
+        neurons = CapturedNeurons(graph, probe, (0.0, 0.5))
+        found = neurons.covered([row])
+        made = dict(zip(probe.made, probe.run([row]), strict=True))
+    layers = [one for one in graph.layers if one.name not in WITHOUT_NEURONS]
+    assert {one.name for one in layers} >= {"CONV_2D", "FULLY_CONNECTED", "SOFTMAX"}
+    assert neurons.count == sum(made[one.outputs[0]].shape[-1] for one in layers)
+    assert found.shape == (2, neurons.count)
+    assert (found == covered_at([made[one.outputs[0]] for one in layers], (0.0, 0.5))).all()
+    assert 0.0 < found[1].mean() < found[0].mean() < 1.0
+
+
+def test_a_runtime_that_captures_nothing_is_refused() -> None:
+    graph = Graph((EXAMPLE / "compressed.tflite").read_bytes())
+    with pytest.raises(ProbeRefused, match="captures no tensor"):
+        CapturedNeurons(graph, Blind(graph), (0.0, 0.5))

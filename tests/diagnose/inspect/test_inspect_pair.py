@@ -2,38 +2,44 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 
 pytest.importorskip("jax", reason="needs the extra whitebox")
 
 from edgeflare.campaign.opened_pair import open_pair
 from edgeflare.core.goal import Goal
 from edgeflare.devices.profile_lookup import find_profile
+from edgeflare.diagnose.inspect.behaviour_block import UnitLayer
 from edgeflare.diagnose.inspect.device_tensors import device_tensors
 from edgeflare.diagnose.inspect.inspect_pair import BLOCK, InspectionRequest, inspect_pair
 from edgeflare.diagnose.inspect.inspected_inputs import Found
 from edgeflare.diagnose.inspect.inspection_result import InspectionResult
+from edgeflare.diagnose.inspect.unit_behaviours import BEHAVIOURS, UnitBehaviours
 from edgeflare.errors import UserError
 from edgeflare.models.in_place_edit import InPlaceEdit
+from edgeflare.models.model_probe import HostProbe
 from edgeflare.models.pair import Pair, load_pair
 from edgeflare.models.tflite_graph import Graph
 from edgeflare.run.plan import Plan
+from edgeflare.whitebox.differentiable_network import DifferentiableNetwork
+from tampering import COMPRESSED, EXAMPLE, ORIGINAL, example_input, original_input
 
 pytestmark = [pytest.mark.whitebox, pytest.mark.slow]
 
-ROOT = Path(__file__).parents[3]
 DEVICE = "emulated-xnnpack"
 REQUEST = InspectionRequest(("error-gradient",), (), 0.1, 400, permutations=200)
 
 
 @pytest.fixture(scope="module")
 def pair() -> Pair:
-    return load_pair(ROOT / "examples" / "fashion_lenet4")
+    return load_pair(EXAMPLE)
 
 
 def inspected(
@@ -110,3 +116,127 @@ def test_the_seed_decides_and_a_device_with_the_same_kernels_gives_the_same(pair
 def test_too_few_seeds_are_refused(pair: Pair) -> None:
     with pytest.raises(UserError, match="search a pair with 100 seeds or more"):
         inspected(pair, limit=3)
+
+
+SEEDS = range(8)
+
+Rows = tuple[NDArray[np.generic], NDArray[np.generic]]
+
+
+def network(path: Path) -> DifferentiableNetwork:
+    return DifferentiableNetwork(Graph(path.read_bytes(), path.name))
+
+
+@pytest.fixture(scope="module")
+def original() -> DifferentiableNetwork:
+    return network(ORIGINAL)
+
+
+@pytest.fixture(scope="module")
+def compressed() -> DifferentiableNetwork:
+    return network(COMPRESSED)
+
+
+@pytest.fixture(scope="module")
+def units(original: DifferentiableNetwork, compressed: DifferentiableNetwork) -> UnitBehaviours:
+    return UnitBehaviours(original, compressed, BEHAVIOURS, compressed.tensors)
+
+
+def rows(seed: int) -> Rows:
+    return original_input(seed)[0], example_input(seed)[0]
+
+
+def parts(values: NDArray[np.float32], layers: Sequence[UnitLayer]) -> list[NDArray[np.float32]]:
+    """Divide the values of all units among their layers."""
+    return np.split(values, np.cumsum([layer.channels for layer in layers])[:-1])
+
+
+def test_layers_come_in_execution_order_without_that_of_the_scores(
+    units: UnitBehaviours, compressed: DifferentiableNetwork
+) -> None:
+    operators = [layer.operator for layer in units.layers]
+    assert operators == sorted(set(operators))
+    graph = compressed.graph
+    outputs = {graph.operators[operator].outputs[0] for operator in operators}
+    assert outputs.isdisjoint({compressed.scores, graph.outputs[0]})
+    for layer in units.layers:
+        (tensor,) = graph.operators[layer.operator].outputs
+        assert layer.channels == graph.tensors[tensor].shape[-1]
+
+
+@pytest.mark.parametrize("seed", SEEDS[:2])
+def test_activations_and_errors_are_means_of_what_the_runtime_computes(
+    units: UnitBehaviours, compressed: DifferentiableNetwork, seed: int
+) -> None:
+    captured = []
+    for path, row in zip((ORIGINAL, COMPRESSED), rows(seed), strict=True):
+        with HostProbe(path.read_bytes(), "xnnpack", capture=True) as probe:
+            captured.append(dict(zip(probe.made, probe.run([row[None]]), strict=True)))
+    theirs = Graph(ORIGINAL.read_bytes())
+    found = units.of(*rows(seed))
+    activations, errors = (parts(found.values[name], units.layers) for name in BEHAVIOURS[:2])
+    names = [one.name for one in compressed.graph.operators]
+    for number, layer in enumerate(units.layers):
+        (tensor,) = compressed.graph.operators[layer.operator].outputs
+        got = compressed.graph.tensors[tensor].real(captured[1][tensor])
+        wanted = got.reshape(-1, layer.channels).mean(axis=0)
+        assert activations[number] == pytest.approx(wanted, abs=1e-5)
+        nth = names[: layer.operator].count(layer.name)
+        same = [one for one in theirs.operators if one.name == layer.name][nth]
+        exact = captured[0][same.outputs[0]].reshape(-1, layer.channels).mean(axis=0)
+        assert errors[number] == pytest.approx(exact - wanted, abs=1e-4)
+
+
+def test_contributions_of_the_last_layer_add_up_to_the_error_of_the_margin(
+    units: UnitBehaviours, compressed: DifferentiableNetwork
+) -> None:
+    """The layer of the scores is linear: what is missing is what its own rounding adds."""
+    (step,) = compressed.graph.tensors[compressed.scores].scales
+    found = [units.of(*rows(seed)) for seed in SEEDS]
+    errors = np.array([one.margin_error for one in found])
+    sums = np.array([parts(one.values["error-gradient"], units.layers)[-1].sum() for one in found])
+    assert np.abs(sums - errors).max() < 1.5 * step
+    assert np.abs(sums).max() > 0.2 * step
+
+
+def test_the_margin_error_is_that_of_the_scores(
+    units: UnitBehaviours, original: DifferentiableNetwork, compressed: DifferentiableNetwork
+) -> None:
+    for seed in SEEDS:
+        one, other = rows(seed)
+        exact, got = original.evaluate(one)[1], compressed.evaluate(other)[1]
+        best, second = np.argsort(-got)[:2]
+        right = int(exact.argmax())
+        wrong = int(second if best == right else best)
+        expected = (exact[right] - exact[wrong]) - (got[right] - got[wrong])
+        assert units.of(one, other).margin_error == pytest.approx(expected, abs=1e-4)
+
+
+def test_a_model_without_error_has_none_in_any_unit(original: DifferentiableNetwork) -> None:
+    itself = UnitBehaviours(original, original, BEHAVIOURS, original.tensors)
+    row = rows(0)[0]
+    found = itself.of(row, row)
+    assert found.margin_error == 0.0
+    assert not found.values["error"].any()
+    assert not found.values["error-gradient"].any()
+    assert found.values["activation"].any()
+
+
+def test_only_what_is_wanted_is_computed(
+    original: DifferentiableNetwork,
+    compressed: DifferentiableNetwork,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.delattr(DifferentiableNetwork, "tensor_gradients")
+    some = UnitBehaviours(original, compressed, ("error",), compressed.tensors)
+    assert list(some.of(*rows(0)).values) == ["error"]
+
+
+def test_models_without_a_layer_in_common_are_refused(
+    original: DifferentiableNetwork,
+    compressed: DifferentiableNetwork,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("edgeflare.diagnose.inspect.unit_behaviours.match_layers", lambda *_: {})
+    with pytest.raises(UserError, match="there are no units to inspect"):
+        UnitBehaviours(original, compressed, BEHAVIOURS, compressed.tensors)

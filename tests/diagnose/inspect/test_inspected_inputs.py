@@ -1,4 +1,4 @@
-"""The inputs of an inspection lie on both sides of the boundary, and those of a line together."""
+"""Inputs of an inspection lie on both sides of the boundary, and those of a line together."""
 
 from __future__ import annotations
 
@@ -6,9 +6,12 @@ from collections.abc import Sequence
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from edgeflare.diagnose.inspect.behaviour_block import CHOOSING, HELD_OUT
+from edgeflare.diagnose.inspect.behaviour_block import CHOOSING, HELD_OUT, BehaviourBlock, UnitLayer
+from edgeflare.diagnose.inspect.group_permutations import group_permutations
 from edgeflare.diagnose.inspect.inspected_inputs import (
     AT_ONCE,
     LEAST_LINES,
@@ -17,8 +20,15 @@ from edgeflare.diagnose.inspect.inspected_inputs import (
     InspectedInputs,
     inspected_inputs,
 )
-from edgeflare.diagnose.inspect.seed_halves import seed_halves
+from edgeflare.diagnose.inspect.inspection import Inspection
+from edgeflare.diagnose.inspect.seed_halves import (
+    MOST_CHOOSING,
+    SeedHalves,
+    disjoint_lines,
+    seed_halves,
+)
 from edgeflare.errors import UserError
+from edgeflare.hypothesis import UnitHypothesis
 
 WEIGHTS = np.random.default_rng(0).normal(size=(6, 3))
 WEIGHTS -= WEIGHTS.mean(axis=0)  # each class is the largest somewhere
@@ -126,3 +136,87 @@ def test_too_few_lines_are_refused() -> None:
         made(seeds=SEEDS[:40])
     with pytest.raises(UserError, match="0 lines"):
         made(seeds=np.repeat(SEEDS[:1], 300, axis=0))
+
+
+UNITS = 100
+
+
+@given(st.lists(st.integers(0, 4), max_size=60))
+def test_each_position_is_in_one_pair_and_what_is_left_over_has_one_label(said: list[int]) -> None:
+    labels = np.array(said, np.int64)
+    pairs = disjoint_lines(labels)
+    used = pairs.reshape(-1).tolist()
+    assert len(set(used)) == len(used)
+    assert (labels[pairs[:, 0]] != labels[pairs[:, 1]]).all()
+    assert len({label for at, label in enumerate(said) if at not in used}) <= 1
+
+
+@given(st.integers(0, 10_000), st.integers(0, 200), st.integers(1, 5), st.integers(0, 150))
+def test_no_seed_is_in_both_halves(number: int, seeds: int, classes: int, most: int) -> None:
+    rng = np.random.default_rng(number)
+    labels = rng.integers(classes, size=seeds)
+    drawn = seed_halves(labels, most, rng)
+    chosen, held_out = drawn.choosing.reshape(-1).tolist(), drawn.held_out.reshape(-1).tolist()
+    assert not set(chosen) & set(held_out)
+    assert len(set(held_out)) == len(held_out)
+    assert len(drawn.choosing) + len(drawn.held_out) <= most
+    assert len(drawn.choosing) <= max(MOST_CHOOSING * len(drawn.held_out), most % 2)
+    for half in (drawn.choosing, drawn.held_out):
+        assert (labels[half[:, 0]] != labels[half[:, 1]]).all()
+
+
+def mixed(drawn: SeedHalves, seeds: int, rng: np.random.Generator) -> BehaviourBlock:
+    """Units and a hypothesis that are independent features of seeds, mixed along their lines."""
+    ends = np.concatenate([drawn.held_out, drawn.choosing])
+    share = rng.random(len(ends))[:, None]
+
+    def along(features: NDArray[np.float64]) -> NDArray[np.float64]:
+        on_lines = features[ends[:, 0]] * share + features[ends[:, 1]] * (1 - share)
+        twice = np.repeat(on_lines, 2, axis=0)
+        return np.asarray(twice + 0.1 * rng.normal(size=twice.shape))
+
+    groups = np.arange(2 * len(ends)) // 2
+    return BehaviourBlock(
+        {"activation": along(rng.normal(size=(seeds, UNITS))).astype(np.float32)},
+        along(rng.normal(size=(seeds, 1))),
+        np.zeros(len(groups)),
+        groups,
+        np.where(groups < len(drawn.held_out), HELD_OUT, CHOOSING).astype(np.int8),
+        np.zeros(len(groups), np.int64),
+    )
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seeds", [90, 200])
+@pytest.mark.parametrize("number", range(2))
+def test_features_of_seeds_that_have_nothing_in_common_are_nothing(seeds: int, number: int) -> None:
+    rng = np.random.default_rng(number)
+    drawn = seed_halves(rng.integers(10, size=seeds), 800, rng)
+    hypothesis = UnitHypothesis("brightness", lambda _: 0.0, built_in=True)
+    layers = (UnitLayer("CONV_2D", 0, UNITS),)
+    inspection = Inspection(layers, (hypothesis,), 0.001, rng)
+    inspection.add(mixed(drawn, seeds, rng))
+    assert [one.measure for one in inspection.result().best if one.beyond] == []
+
+
+@given(st.lists(st.tuples(st.integers(0, 6), st.integers(0, 2)), min_size=1, max_size=30))
+def test_groups_stay_together_and_strata_are_kept(pairs: list[tuple[int, int]]) -> None:
+    groups, strata = np.array(pairs, np.int64).T
+    for order in group_permutations(groups, strata, 5, np.random.default_rng(0)):
+        assert sorted(order) == list(range(len(pairs)))
+        assert (strata[order] == strata).all()
+        for group in np.unique(groups):
+            assert len(np.unique(groups[order][groups == group])) == 1
+
+
+def test_pairs_change_places_and_their_inputs_too() -> None:
+    groups, strata = np.repeat(np.arange(5), 2), np.zeros(10, np.int64)
+    orders = group_permutations(groups, strata, 400, np.random.default_rng(0))
+    assert set(orders[:, 0]) == set(range(10))
+    assert np.bincount(orders[:, 0]).min() > 15
+
+
+def test_single_inputs_are_permuted_evenly_within_strata() -> None:
+    strata = np.repeat([0, 1], 4)
+    orders = group_permutations(np.arange(8), strata, 4000, np.random.default_rng(0))
+    assert len(np.unique(orders, axis=0)) > 570  # of 4! × 4! = 576

@@ -1,16 +1,36 @@
-"""The measures of units against hypotheses, held to plain definitions and to laws."""
+"""Hypotheses, and the measures of units against them, held to plain definitions and to laws."""
 
 from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from edgeflare.diagnose.inspect.built_in_hypotheses import (
+    BUILT_IN_NAMES,
+    built_in_hypotheses,
+    commonest_pair,
+    high_frequencies,
+    top_pair,
+)
+from edgeflare.diagnose.inspect.hypothesis_loading import load_hypotheses
 from edgeflare.diagnose.inspect.hypothesis_targets import (
     doubled_ranks,
     hypothesis_targets,
     standardized,
+)
+from edgeflare.diagnose.inspect.hypothesis_values import hypothesis_values, telling
+from edgeflare.diagnose.inspect.score_interval import (
+    INFLUENCES,
+    half_width,
+    limits,
+    share_influence,
 )
 from edgeflare.diagnose.inspect.unit_measures import (
     CENTRES,
@@ -19,6 +39,8 @@ from edgeflare.diagnose.inspect.unit_measures import (
     as_they_are,
     unit_forms,
 )
+from edgeflare.errors import UserError
+from edgeflare.hypothesis import InspectedInput, UnitHypothesis
 
 seeds = st.integers(0, 2**32 - 1)
 
@@ -123,3 +145,171 @@ def test_a_hypothesis_with_most_values_at_its_median_is_split_all_the_same() -> 
     said = np.array([[0.0], [5.0], [5.0], [5.0]])
     assert hypothesis_targets(said).split[:, 0].tolist() == [False, True, True, True]
     assert standardized(np.full((3, 1), 0.1)).tolist() == [[0.0]] * 3
+
+
+# Intervals of scores.
+
+TRIALS = 300
+
+
+def score(measure: str, unit: np.ndarray, said: np.ndarray) -> tuple[float, np.ndarray]:
+    targets = hypothesis_targets(said[:, None])
+    forms = unit_forms(unit[:, None].astype(np.float32))
+    column: Any = {"correlation": targets.standard, "mutual information": targets.bins}
+    chosen = column.get(measure, targets.split)[:, 0].astype(np.float64)
+    value = MEASURES[measure](forms, targets, as_they_are(len(unit)))[0, 0, 0]
+    return float(value), INFLUENCES[measure](unit, chosen)
+
+
+def related(rng: np.random.Generator, n: int) -> tuple[np.ndarray, np.ndarray]:
+    unit = rng.normal(size=n)
+    return unit, (unit + 1.5 * rng.normal(size=n) > 0).astype(np.float64)
+
+
+@pytest.mark.parametrize("measure", list(INFLUENCES))
+@pytest.mark.parametrize("times", [1, 4], ids=["single inputs", "groups of four copies"])
+def test_intervals_cover(measure: str, times: int) -> None:
+    rng = np.random.default_rng(0)
+    truth = score(measure, *related(rng, 200_000))[0]
+    held = 0
+    for _ in range(TRIALS):
+        unit, said = (np.repeat(one, times) for one in related(rng, 200))
+        groups = np.repeat(np.arange(200), times)
+        value, influence = score(measure, unit, said)
+        assert influence.mean() == pytest.approx(0.0, abs=1e-9)
+        held += abs(value - truth) <= half_width(influence, groups)
+    assert held / TRIALS >= 0.9
+
+
+def test_limits_stay_within_what_a_measure_can_be() -> None:
+    assert limits("auc", 0.98, 0.05) == (0.98 - 0.05, 1.0)
+    assert limits("mutual information", 0.01, 0.02) == (0.0, 0.03)
+    assert limits("mean difference", -3.0, 1.0) == (-4.0, -2.0)
+
+
+def test_the_interval_of_a_share_covers_it() -> None:
+    rng, held = np.random.default_rng(1), 0
+    for _ in range(TRIALS):
+        own = rng.normal(0, np.sqrt(0.31), 200)
+        errors = own + rng.normal(0, np.sqrt(0.69), 200)
+        share = np.cov(own, errors)[0, 1] / errors.var(ddof=1)
+        held += abs(share - 0.31) <= half_width(share_influence(own, errors), np.arange(200))
+    assert held / TRIALS >= 0.92
+
+
+# The built-in hypotheses, on inputs of which the answer is known.
+
+
+def test_each_says_what_its_name_says() -> None:
+    image = np.array([[0, 255], [255, 0]], np.uint8)[:, :, None].repeat(2, 0).repeat(2, 1)
+    one = InspectedInput(image, np.array([0.1, 0.5, 0.4]), np.array([0.1, 0.4, 0.5]), 1, 2, True)
+    said = {made.name: made(one) for made in built_in_hypotheses((1, 2))}
+    assert tuple(said) == BUILT_IN_NAMES
+    assert said["deviates"] is True
+    assert said["class pair"] is True
+    tied = replace(one, deviates=False)  # as by a tie, where labels differ too
+    assert built_in_hypotheses((1, 2))[0](tied) is False
+    assert said["brightness"] == said["contrast"] == 127.5
+    assert said["high frequencies"] == pytest.approx(2 / 3)  # of three neighbours one differs
+
+
+def test_the_commonest_pair_has_no_order_and_ties_go_to_the_least() -> None:
+    scores = [np.array(one) for one in ([3, 2, 1], [2, 3, 1], [1, 2, 3], [0, 2, 1])]
+    assert top_pair(scores[1].astype(float)) == (0, 1)
+    assert commonest_pair(scores) == (0, 1)
+    assert top_pair(np.zeros(3)) == (0, 1)
+
+
+@given(st.integers(0, 2**32), st.floats(0.1, 10), st.floats(-5, 5))
+def test_high_frequencies_order_inputs_by_roughness(seed: int, by: float, add: float) -> None:
+    """Brightness and contrast leave them."""
+    rng = np.random.default_rng(seed)
+    assert high_frequencies(np.linspace(0, 1, 400)) < 0.01
+    assert high_frequencies(rng.normal(size=4000)) == pytest.approx(1.0, abs=0.15)
+    assert high_frequencies(np.tile([0, 1], 200)) == pytest.approx(2.0, abs=0.02)
+    assert high_frequencies(np.ones((8, 8, 3), np.uint8)) == 0.0
+    assert high_frequencies(np.float32(3.0)) == 0.0
+    image = rng.random((6, 5, 3))
+    assert high_frequencies(image * by + add) == pytest.approx(high_frequencies(image))
+
+
+ONE = InspectedInput(
+    np.zeros((2, 2, 1), np.uint8), np.array([1.0, 0.0]), np.array([0.0, 1.0]), 0, 1, True
+)
+
+
+def saying(value: Any, *, built_in: bool = False) -> UnitHypothesis:
+    return UnitHypothesis("mine", lambda _: value, built_in)
+
+
+def test_numbers_and_bools_are_rows_of_numbers() -> None:
+    said = [saying(value) for value in (True, 2, np.float32(0.5), np.bool_(False))]
+    assert hypothesis_values(said, [ONE, ONE]).tolist() == [[1.0, 2.0, 0.5, 0.0]] * 2
+
+
+@pytest.mark.parametrize("value", [None, "1", float("nan"), float("inf"), 1j, np.ones(2)])
+def test_what_is_no_finite_number_is_one_line(value: Any) -> None:
+    with pytest.raises(UserError, match=r"hypothesis 'mine' returned .*a finite number or a bool"):
+        hypothesis_values([saying(value)], [ONE])
+
+
+@pytest.mark.parametrize("raising", [lambda _: 1 // 0, lambda _: 10**400])
+def test_one_that_raises_is_one_line(raising: Any) -> None:
+    with pytest.raises(UserError, match=r"hypothesis 'mine' failed: .*Error: "):
+        hypothesis_values([UnitHypothesis("mine", raising)], [ONE])
+
+
+def test_a_constant_one_is_refused_if_the_user_asked_for_it() -> None:
+    halves = [np.array([[0.0, 1.0], [1.0, 1.0]]), np.array([[0.0, 0.0], [1.0, 1.0]])]
+    mixed = [saying(0), saying(0, built_in=True)]
+    assert telling(mixed, halves).tolist() == [True, False]
+    with pytest.raises(UserError, match="'mine' is constant over 2 inputs"):
+        telling([saying(0), saying(0)], halves)
+
+
+HEAD = "from edgeflare.hypothesis import hypothesis\n"
+
+
+def written(folder: Path, code: str, name: str = "mine.py") -> str:
+    (folder / name).write_text(HEAD + code)
+    return str(folder / name)
+
+
+def declared(name: str, function: str = "f") -> str:
+    return f'@hypothesis("{name}")\ndef {function}(one):\n    return 1.0\n'
+
+
+def test_hypotheses_come_in_their_order_and_an_alias_counts_once(tmp_path: Path) -> None:
+    source = written(tmp_path, declared("one") + declared("two", "g") + "alias = f\n")
+    assert [one.name for one in load_hypotheses([source])] == ["one", "two"]
+
+
+def test_a_module_of_the_working_directory_is_found(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    written(tmp_path, declared("one"), "inspected_things.py")
+    assert [one.name for one in load_hypotheses(["inspected_things"])] == ["one"]
+
+
+@pytest.mark.parametrize(
+    ("codes", "said"),
+    [
+        (["def f(one):\n    return 1\n"], "has no hypothesis: decorate"),
+        ([declared("a") + declared("a", "g")], "two hypotheses are named 'a'"),
+        ([declared("a"), declared("a")], "two hypotheses are named 'a'"),
+        ([declared("brightness")], "'brightness' is the name of a built-in"),
+        ([declared(" ")], "a hypothesis is named ' '"),
+        (["1 / 0\n"], "ZeroDivisionError"),
+        ([None], "there is no Python file"),
+    ],
+)
+def test_what_cannot_be_used_is_one_line(
+    tmp_path: Path, codes: list[str | None], said: str, refusal: Callable[..., str]
+) -> None:
+    sources = [
+        str(tmp_path / "none.py") if code is None else written(tmp_path, code, f"file{at}.py")
+        for at, code in enumerate(codes)
+    ]
+    assert said in refusal(load_hypotheses, sources)

@@ -13,17 +13,10 @@ from typing import Final
 import numpy as np
 
 from edgeflare.models.tflite_graph import Graph, GraphOp
-from fault_catalogue import (
-    OTHER_RUNTIME,
-    WEIGHTED,
-    Fault,
-    base,
-    changes_decisions,
-    named_layer,
-)
+from fault_catalogue import OTHER_RUNTIME, Fault, accelerated, base, drawn_in_layer, gpu
 from fault_injection import Planted
 from networks import write_float_pair, write_pair
-from runtime_fault_injection import Nodes, falls_back
+from runtime_fault_injection import falls_back
 from tampering import weighted
 
 STEEP: Final = 1 << 14
@@ -31,8 +24,6 @@ STEEP: Final = 1 << 14
 
 BLAMED_WRONGLY: Final = ("accelerator precision", "CPU fallback")
 """What a verdict on an accelerator without a fault must not name."""
-
-_KINDS: Final = ("weights negated", "filters in another order", "one bias")
 
 
 @dataclass(frozen=True)
@@ -89,16 +80,6 @@ def healthy_devices(pairs: AcceleratedPairs) -> Iterator[Fault]:
             yield Fault(pair, "device", Planted(""), "", settings=gpu(precision, fallback=fallback))
 
 
-def gpu(precision: str, *, fallback: bool) -> str:
-    """Return the lines of a profile that has a GPU."""
-    return _settings("gpu", precision, fallback=fallback)
-
-
-def _settings(kernels: str, precision: str, *, fallback: bool) -> str:
-    allowed = str(fallback).lower()
-    return f'kernels = "{kernels}"\nprecision = "{precision}"\nfallback = {allowed}'
-
-
 def _by_runtime(pairs: AcceleratedPairs, rng: np.random.Generator) -> Iterator[Fault]:
     whole, which = gpu("fp32", fallback=False), "GPU accelerator"
     yield drawn_in_layer(pairs.mobile, "gpu", whole, which, rng, kinds=("one bias",))
@@ -131,38 +112,13 @@ def _by_fallback(pairs: AcceleratedPairs, rng: np.random.Generator) -> Iterator[
     on_gpu = "GPU accelerator"
     yield drawn_in_layer(pairs.normalized, "gpu", part, on_gpu, rng, _accelerated)
     # There is no NPU, so that the CPU runs all nodes.
-    npu = _settings("npu", "fp16", fallback=True)
+    npu = accelerated("npu", "fp16", fallback=True)
     yield drawn_in_layer(pairs.float_mobile, "compiled cpu", npu, which, rng)
     yield drawn_in_layer(pairs.mobile, "silent fallback", part, which, rng)
 
 
 def _accelerated(graph: Graph, one: GraphOp) -> bool:
     return not falls_back(graph, one)
-
-
-def drawn_in_layer(
-    pair: Path,
-    place: str,
-    settings: str,
-    which: str,
-    rng: np.random.Generator,
-    nodes: Nodes | None = None,
-    kinds: tuple[str, ...] = _KINDS,
-) -> Fault:
-    """Draw a layer with weights, and what is wrong in it.
-
-    A fault that decides none of the first seeds otherwise is drawn again.
-    """
-    graph = Graph(base(pair, "device", ""))
-    layers = [
-        one for one in graph.layers if one.name in WEIGHTED and (nodes is None or nodes(graph, one))
-    ]
-    while True:
-        one = layers[int(rng.integers(len(layers)))]
-        kind, seed = kinds[int(rng.integers(len(kinds)))], int(rng.integers(1 << 31))
-        planted = Planted(kind, named_layer(graph, one), seed=seed, place=place)
-        if changes_decisions(pair, planted):
-            return Fault(pair, "device", planted, "kernel", one.index, which, settings)
 
 
 def _first_strided_point(pair: Path) -> int:
