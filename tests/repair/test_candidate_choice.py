@@ -1,28 +1,283 @@
-"""Tests of edgeflare.repair.candidate_choice: what is tried, set aside, and what surely gains."""
+"""Candidates of a repair: which are planned, what they cost, and which is chosen."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, cast, get_args
 
+import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from edgeflare.campaign.opened_pair import OpenedPair
 from edgeflare.devices.device import Device
 from edgeflare.errors import UserError
-from edgeflare.repair import candidate_choice
+from edgeflare.repair import candidate_choice, repair_cost
 from edgeflare.repair.candidate_choice import CandidateChoice, surely_gains
-from edgeflare.repair.cost_limits import DEFAULT
+from edgeflare.repair.candidate_plans import allows_shifts, candidate_plans
+from edgeflare.repair.cost_limits import DEFAULT, CostLimit, latency_limit, least_limit, size_limit
 from edgeflare.repair.judging.judged_inputs import JudgedSet
-from edgeflare.repair.repair_candidate import CandidateMaker, Method, NoCandidate, RepairCandidate
-from edgeflare.repair.repair_cost import Cost
+from edgeflare.repair.pareto_front import pareto_front
+from edgeflare.repair.repair_candidate import (
+    CandidateMaker,
+    Method,
+    NoCandidate,
+    RepairCandidate,
+    Target,
+)
+from edgeflare.repair.repair_cost import (
+    LEAST_SECONDS,
+    LEAST_TURNS,
+    MOST_SECONDS,
+    MOST_TURNS,
+    Cost,
+    measure,
+)
 from edgeflare.repair.repair_progress import StepProgress
 from edgeflare.repair.repair_request import RepairRequest
 from edgeflare.repair.stored_candidates import StoredCandidates
 from fitted_networks import judged
 from judgements import judgement
 from tampering import COMPRESSED
+
+Read = Callable[[str], CostLimit | None]
+Choose = Callable[..., CandidateChoice]
+
+
+def test_auto_tries_all_that_a_target_allows() -> None:
+    every = candidate_plans("auto", "float", in_place=False)
+    assert len({one.name for one in every}) == len(every)
+    integers = candidate_plans("auto", "int8-only", in_place=False)
+    assert {one.name for one in integers} < {one.name for one in every}
+    assert all(one.integers for one in integers)
+    in_place = candidate_plans("auto", "float", in_place=True)
+    assert all(one.in_place for one in in_place)
+    assert {one.method for one in in_place} == {"bias", "ranges", "rounding"}
+
+
+@pytest.mark.parametrize(
+    ("method", "target", "searches"),
+    [
+        ("auto", "float", ["weights-only"]),
+        ("precision", "float", [None]),
+        ("auto", "int8-only", []),
+    ],
+)
+def test_auto_searches_precision_only_in_the_place_of_weights_only(
+    method: Method, target: Target, searches: list[Method | None]
+) -> None:
+    plans = candidate_plans(method, target, in_place=False)
+    assert [one.instead_of for one in plans if one.name == "precision-search"] == searches
+
+
+def test_each_method_has_candidates() -> None:
+    for method in set(get_args(Method)) - {"auto", "shifts"}:
+        plans = candidate_plans(method, "float", in_place=False)
+        assert {one.method for one in plans} == {method}
+
+
+@pytest.mark.parametrize(
+    ("target", "in_place", "says"),
+    [
+        ("float", True, "rewrites the model: leave --in-place away"),
+        ("int8-only", False, "computes in float, which --target int8-only cannot"),
+    ],
+)
+@pytest.mark.parametrize("method", ["precision", "shifts"])
+def test_limits_that_exclude_everything_say_the_nearest(
+    method: Method, target: Target, in_place: bool, says: str
+) -> None:
+    with pytest.raises(UserError, match=f"^--method {method} {says}"):
+        candidate_plans(method, target, in_place=in_place)
+    assert not allows_shifts(method, target, in_place=in_place)
+
+
+def test_shifts_are_allowed_where_operators_in_float_may_be_appended() -> None:
+    assert candidate_plans("shifts", "float", in_place=False) == []
+    for method in ("auto", "shifts"):
+        assert allows_shifts(method, "float", in_place=False)
+    assert not allows_shifts("ranges", "float", in_place=False)
+    assert not allows_shifts("auto", "int8-only", in_place=False)
+    assert not allows_shifts("auto", "float", in_place=True)
+
+
+# Limits.
+
+
+@pytest.mark.parametrize("read", [size_limit, latency_limit])
+def test_a_limit_is_a_percentage_and_five_unless_none_lifts_it(read: Read) -> None:
+    for text in ("+1%", "1%", " + 1 % ", "1.0%"):
+        assert read(text) == CostLimit(share=0.01)
+    assert read(DEFAULT) == CostLimit(share=0.05)
+    assert read("none") is read(" None ") is None
+
+
+@pytest.mark.parametrize(
+    ("read", "text", "extra"),
+    [
+        *((size_limit, *one) for one in (("+2KiB", 2048), ("2 kib", 2048), ("0B", 0))),
+        (size_limit, "+.5MiB", 2**19),
+        *((latency_limit, *one) for one in (("+20us", 2e-5), ("20µs", 2e-5), ("1.5ms", 1.5e-3))),
+    ],
+)
+def test_it_may_be_in_bytes_or_seconds(read: Read, text: str, extra: float) -> None:
+    limit = read(text)
+    assert limit is not None
+    assert limit.allows(1000, 1000 + 0.999 * extra)
+    assert not limit.allows(1000, 1000 + 1.001 * extra + 1e-9)
+
+
+SIZE = r"--max-size .* is no limit: .* B, KiB, MiB, .* \+2KiB, or none"
+LATENCY = r"--max-latency .* is no limit: .* us, µs, ms, s, .*20us, or none"
+
+
+@pytest.mark.parametrize(
+    ("read", "text", "said"),
+    [
+        *((size_limit, text, SIZE) for text in ("", "%", "-1%", "1", "+1e3%", "1 ms", "two")),
+        *((size_limit, text, SIZE) for text in ("+1%%", "9" * 400 + "%")),
+        *((latency_limit, text, LATENCY) for text in ("2KiB", "+5", "nan%", "inf us")),
+    ],
+)
+def test_what_is_no_limit_is_refused(read: Read, text: str, said: str) -> None:
+    with pytest.raises(UserError, match=said):
+        read(text)
+
+
+@given(st.floats(1e-6, 1e9), st.floats(0.5, 3.0))
+def test_the_least_limit_allows_the_candidate_and_a_lower_one_does_not(
+    before: float, factor: float
+) -> None:
+    assert (least_limit(100, 90), least_limit(43_800, 44_100)) == ("+0%", "+0.7%")
+    after = before * factor
+    text = least_limit(before, after)
+    lower = f"{float(text[1:-1]) - 0.2:.1f}%"
+    least, less = size_limit(text), None if lower.startswith("-") else size_limit(lower)
+    assert least is not None
+    assert least.allows(before, after)
+    assert less is None or not less.allows(before, after)
+
+
+# What a candidate costs.
+
+
+class TimedDevice:
+    """A device on which batches take what a test says, and no other time passes.
+
+    Attributes:
+        before: seconds of a batch of the first model that is opened, by its number.
+        factor: of the second model, over the first.
+        opened: models that are open, and `batches` what each was asked.
+
+    """
+
+    profile = SimpleNamespace(name="timed", kernels="builtin", threads=1)
+
+    def __init__(self, before: Callable[[int], float], factor: Callable[[int], float]) -> None:
+        self.before, self.factor = before, factor
+        self.opened, self.batches, self.now = 0, list[int](), 0.0
+
+    def open_as(self, *_: object) -> Any:
+        model, self.opened = self.opened, self.opened + 1
+        return SimpleNamespace(submit=partial(self.submit, model), close=lambda: None)
+
+    def submit(self, model: int, _rows: object) -> Any:
+        number = len(self.batches)
+        seconds = self.before(number) * (self.factor(number) if model else 1.0)
+        self.batches.append(model)
+        self.now += seconds
+        return SimpleNamespace(result=lambda: SimpleNamespace(busy_seconds=seconds))
+
+
+@pytest.fixture
+def cost_of(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Cost]:
+    file = tmp_path / "model.tflite"
+    file.write_bytes(b"")
+
+    def measured(device: TimedDevice, limit: str = "none") -> Cost:
+        monkeypatch.setattr(repair_cost, "monotonic", lambda: device.now)
+        rows = np.zeros((1, 2), np.int8)
+        return measure(cast("Device", device), file, file, rows, limit=latency_limit(limit))
+
+    return measured
+
+
+@pytest.mark.parametrize(
+    ("seconds", "turns"), [(0.002, round(LEAST_SECONDS / 0.004)), (0.5, LEAST_TURNS)]
+)
+def test_short_batches_take_more_turns(
+    seconds: float, turns: int, cost_of: Callable[..., Cost]
+) -> None:
+    cost = cost_of(TimedDevice(lambda _: seconds, lambda _: 1.0))
+    assert cost.turns == pytest.approx(turns, abs=1)
+    assert (cost.ratio_low, cost.ratio, cost.ratio_high) == (1.0, 1.0, 1.0)
+
+
+def test_drift_of_the_device_cancels(cost_of: Callable[..., Cost]) -> None:
+    """It slows down by 4 % a batch: whichever model came second each time would seem slower."""
+    device = TimedDevice(lambda number: 0.1 * 1.04**number, lambda _: 1.0)
+    cost = cost_of(device, "+3%")
+    assert cost.ratio == pytest.approx(1.0, abs=0.002)
+    assert {tuple(device.batches[turn : turn + 2]) for turn in range(0, 20, 2)} == {(0, 1), (1, 0)}
+
+
+def noisy(median: float, spread: float) -> Callable[[int], float]:
+    """A ratio about its median, half of the time above it."""
+    rng = np.random.default_rng(0)
+    return lambda _: float(median * np.exp(rng.normal(0.0, spread)))
+
+
+@pytest.mark.parametrize(
+    ("median", "spread", "exceeds"),
+    [(2.9, 0.1, True), (1.08, 0.01, True), (1.08, 0.5, False), (1.0, 0.5, False)],
+)
+def test_a_limit_is_exceeded_where_the_whole_interval_lies_above(
+    median: float, spread: float, *, exceeds: bool, cost_of: Callable[..., Cost]
+) -> None:
+    limit = latency_limit(DEFAULT)
+    assert limit is not None
+    cost = cost_of(TimedDevice(lambda _: 0.05, noisy(median, spread)), DEFAULT)
+    assert cost.exceeds(limit) is exceeds
+    assert cost.ratio_low <= cost.ratio <= cost.ratio_high
+    assert cost.turns >= LEAST_TURNS
+    undecided = cost.ratio_low < 1.05 < cost.ratio_high
+    assert (cost.turns * 0.1 * (1.0 + median) / 2.0 > 0.8 * MOST_SECONDS) is undecided
+
+
+def test_a_slow_model_is_measured_in_more_turns_where_they_do_not_decide(
+    cost_of: Callable[..., Cost],
+) -> None:
+    slow = [cost_of(TimedDevice(lambda _: 1.0, noisy(ratio, 0.2)), DEFAULT) for ratio in (1.0, 2.9)]
+    assert [one.turns for one in slow] == [MOST_TURNS, LEAST_TURNS]
+
+
+VALUES = st.tuples(*[st.integers(0, 4).map(float)] * 3)
+
+
+def betters(one: tuple[float, ...], other: tuple[float, ...]) -> bool:
+    return one != other and all(a <= b for a, b in zip(one, other, strict=True))
+
+
+@given(st.lists(VALUES, max_size=12))
+def test_a_point_is_on_the_front_where_no_other_one_betters_it(
+    values: list[tuple[float, ...]],
+) -> None:
+    """Each one beside it is bettered by one on it."""
+    points = {str(at): one for at, one in enumerate(values)}
+    front = pareto_front(points)
+    for name, one in points.items():
+        bettered = any(betters(other, one) for other in values)
+        assert (name in front) is not bettered
+        assert not bettered or any(betters(points[on], one) for on in front)
+    assert [points[name] for name in front] == sorted(points[name] for name in front)
+
+
+# The choice.
 
 REQUEST = RepairRequest("auto", "float", False, "none", "none", None)
 
@@ -39,35 +294,31 @@ def nothing(_progress: StepProgress) -> Sequence[RepairCandidate]:
     raise NoCandidate("no shift gains anything", {"shifts": {"folds": 5}})
 
 
-def choice(
-    opened: OpenedPair,
-    sets: Mapping[str, JudgedSet],
-    folder: Path,
-    max_size: str = "none",
-    max_latency: str = "none",
-) -> CandidateChoice:
-    request = replace(REQUEST, max_size=max_size, max_latency=max_latency)
-    stored = StoredCandidates(folder, {}, resume=False)
-    return CandidateChoice(opened, request, sets, stored, lambda _name, _done, _total: None)
+@pytest.fixture
+def choice(opened: OpenedPair, sets: Mapping[str, JudgedSet], tmp_path: Path) -> Choose:
+    def made(
+        opened: OpenedPair = opened, *, resume: bool = False, **limits: str
+    ) -> CandidateChoice:
+        stored = StoredCandidates(tmp_path, {}, resume=resume)
+        request = replace(REQUEST, **limits)  # type: ignore[arg-type]
+        return CandidateChoice(opened, request, sets, stored, lambda _name, _done, _total: None)
+
+    return made
 
 
 def test_a_gain_is_sure_where_chance_does_not_explain_it() -> None:
-    assert surely_gains(judgement(20, 5))
-    assert not surely_gains(judgement(4, 3))
-    assert not surely_gains(judgement(5, 20))
-    assert not surely_gains(judgement(0, 0))
+    counts = ((20, 5), (4, 3), (5, 20), (0, 0))
+    assert [surely_gains(judgement(*one)) for one in counts] == [True, False, False, False]
 
 
 @pytest.mark.slow
-def test_what_cannot_be_made_is_set_aside_beside_others(
-    opened: OpenedPair, sets: Mapping[str, JudgedSet], tmp_path: Path
-) -> None:
+def test_what_cannot_be_made_is_set_aside_beside_others(choice: Choose) -> None:
     makers = [
         CandidateMaker("same", "bias", same),
         CandidateMaker("refused", "ranges", refused),
         CandidateMaker("shifts", "shifts", nothing),
     ]
-    made = choice(opened, sets, tmp_path).best(makers)
+    made = choice().best(makers)
     tried = made.tried
     assert made.chosen is None
     assert [one.name for one in tried] == ["same", "refused", "shifts"]
@@ -81,13 +332,11 @@ def test_what_cannot_be_made_is_set_aside_beside_others(
 
 
 @pytest.mark.slow
-def test_where_nothing_can_be_made_the_first_reason_is_an_error(
-    opened: OpenedPair, sets: Mapping[str, JudgedSet], tmp_path: Path
-) -> None:
+def test_where_nothing_can_be_made_the_first_reason_is_an_error(choice: Choose) -> None:
     makers = [CandidateMaker(name, "shifts", refused) for name in ("one", "two")]
     with pytest.raises(UserError, match=r"^the run has 3 triggering inputs$"):
-        choice(opened, sets, tmp_path).best(makers)
-    made = choice(opened, sets, tmp_path).best([CandidateMaker("shifts", "shifts", nothing)])
+        choice().best(makers)
+    made = choice().best([CandidateMaker("shifts", "shifts", nothing)])
     assert made.tried[0].set_aside == "no shift gains anything"
 
 
@@ -103,12 +352,10 @@ def made(
 
 
 @pytest.mark.slow
-def test_all_candidates_of_a_plan_are_judged_with_their_cost(
-    opened: OpenedPair, sets: Mapping[str, JudgedSet], tmp_path: Path
-) -> None:
+def test_all_candidates_of_a_plan_are_judged_with_their_cost(choice: Choose) -> None:
     network = judged("example").network
     same, original = ("same", network.content), ("original", network.original)
-    found = choice(opened, sets, tmp_path, "+200%").best(
+    found = choice(max_size="+200%").best(
         [
             made([same, original], "precision"),
             made([("needless", network.content)], "bias", instead_of="precision"),
@@ -126,15 +373,11 @@ def test_all_candidates_of_a_plan_are_judged_with_their_cost(
 
 
 @pytest.mark.slow
-def test_what_was_tried_is_not_tried_again(
-    opened: OpenedPair, sets: Mapping[str, JudgedSet], tmp_path: Path
-) -> None:
+def test_what_was_tried_is_not_tried_again(choice: Choose) -> None:
     content = judged("example").network.content
-    before = choice(opened, sets, tmp_path).best([made([("same", content)], "bias")]).tried
-    stored = StoredCandidates(tmp_path, {}, resume=True)
-    again = CandidateChoice(opened, REQUEST, sets, stored, lambda _name, _done, _total: None)
+    before = choice().best([made([("same", content)], "bias")]).tried
     makers = [CandidateMaker("same", "bias", refused), made([("other", content)], "ranges")]
-    after = again.best(makers).tried
+    after = choice(resume=True).best(makers).tried
     assert after[:1] == before
     assert [one.name for one in after] == ["same", "other"]
 
@@ -152,10 +395,7 @@ def timed(*ratios: tuple[float, float]) -> Callable[..., Cost]:
 
 @pytest.mark.slow
 def test_a_candidate_is_refused_where_the_whole_interval_is_above_and_alike_on_resuming(
-    opened: OpenedPair,
-    sets: Mapping[str, JudgedSet],
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
+    choice: Choose, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A file with the operators of the model before is not even measured."""
     network = judged("example").network
@@ -165,10 +405,9 @@ def test_a_candidate_is_refused_where_the_whole_interval_is_above_and_alike_on_r
         made([("rough", network.original)], "precision", instead_of="weights-only"),
     ]
     monkeypatch.setattr(candidate_choice, "cost_on", timed((1.25, 3.0), (1.0, 3.0)))
-    first = choice(opened, sets, tmp_path, max_latency=DEFAULT).best(plans)
+    first = choice(max_latency=DEFAULT).best(plans)
     monkeypatch.setattr(candidate_choice, "cost_on", timed())  # a call would raise StopIteration
-    stored = StoredCandidates(tmp_path, {}, resume=True)
-    again = replace(choice(opened, sets, tmp_path / "other", max_latency=DEFAULT), stored=stored)
+    again = choice(resume=True, max_latency=DEFAULT)
     for found in (first, again.best(plans)):
         assert [(one.name, one.ratio, one.needs) for one in found.tried] == [
             ("same", 1.0, {}),
@@ -184,14 +423,11 @@ def test_a_candidate_is_refused_where_the_whole_interval_is_above_and_alike_on_r
 
 @pytest.mark.slow
 def test_every_device_holds_to_the_limit_of_time(
-    opened: OpenedPair,
-    sets: Mapping[str, JudgedSet],
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
+    choice: Choose, opened: OpenedPair, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     both = replace(opened, devices=opened.devices * 2)
     monkeypatch.setattr(candidate_choice, "cost_on", timed((0.5, 0.75), (1.25, 1.5)))
-    limited = choice(both, sets, tmp_path, max_latency=DEFAULT)
+    limited = choice(both, max_latency=DEFAULT)
     found = limited.best([made([("original", judged("example").network.original)], "precision")])
     assert [one.ratio for one in found.tried[0].costs] == [0.625, 1.375]
     assert (found.chosen, found.tried[0].needs) == (None, {"--max-latency": "+37.5%"})

@@ -22,10 +22,10 @@ from edgeflare.models.tflite import open_tflite
 from edgeflare.models.tflite_graph import Graph
 from edgeflare.repair.fitting import candidate_check
 from edgeflare.repair.fitting.candidate_check import candidate_fault
-from edgeflare.repair.fitting.quantized_network import QuantizedNetwork
 from edgeflare.repair.fitting.quantizer import float_operators, int16_operators, weights_only
 from edgeflare_protos.kernel_sets import Kernels
-from tampering import COMPRESSED, EXAMPLE, ORIGINAL, edited
+from fitted_networks import judged
+from tampering import COMPRESSED, EXAMPLE, ORIGINAL, constant_of, edited, with_constant
 from tflite_weights import write_constant
 
 Candidate = Callable[[bytes], Pair]
@@ -49,19 +49,9 @@ def candidate(tmp_path: Path) -> Candidate:
     return with_file
 
 
-def network() -> QuantizedNetwork:
-    images = seeds().inputs.reshape(-1, 28, 28, 1)
-    return QuantizedNetwork(
-        COMPRESSED.read_bytes(),
-        ORIGINAL.read_bytes(),
-        (images.astype(np.int16) - 128).astype(np.int8),
-        images.astype(np.float32) / np.float32(255),
-    )
-
-
 @pytest.mark.slow
 def test_whole_files_have_no_fault(candidate: Candidate) -> None:
-    known = network()
+    known = judged("example").network
     made = [weights_only(known), float_operators(known, [9]), int16_operators(known, [9])]
     files = [known.content, *(one.content for one in made)]
     assert [candidate_fault(candidate(content), seeds()) for content in files] == [None] * 4
@@ -69,10 +59,11 @@ def test_whole_files_have_no_fault(candidate: Candidate) -> None:
 
 def written_by_gptq() -> bytes:
     """What litert-quantizer writes, where its GPTQ meets static ranges behind a RESHAPE."""
-    rule = float_operators(network(), []).recipe[0]
+    network = judged("example").network
+    rule = float_operators(network, []).recipe[0]
     recipe = [dict(rule), {**rule, "operation": "FULLY_CONNECTED", "algorithm_key": "GPTQ"}]
     quantizer = Quantizer(bytearray(ORIGINAL.read_bytes()), recipe)
-    rows = [{"keras_tensor": row[None]} for row in network().original_rows[:4]]
+    rows = [{"keras_tensor": row[None]} for row in network.original_rows[:4]]
     ranges = quantizer.calibrate({"serving_default": rows}, num_threads=1)
     made = quantizer.quantize(ranges, enable_progress_bar=False, enable_progress_report=False)
     assert made.quantized_model is not None
@@ -111,11 +102,9 @@ def test_a_file_that_a_kernel_set_does_not_load_is_refused_in_words(
 
 
 def test_answers_that_are_not_finite_are_a_fault(candidate: Candidate) -> None:
-    def change(model: Any) -> None:
-        bias = Graph(ORIGINAL.read_bytes()).operators[9].inputs[2]
-        write_constant(model, bias, np.full(10, np.nan, np.float32))
-
-    said = candidate_fault(candidate(edited(ORIGINAL.read_bytes(), change)), seeds())
+    content = ORIGINAL.read_bytes()
+    spoilt = with_constant(content, constant_of(content, 9, 2), lambda bias: bias + np.nan)
+    said = candidate_fault(candidate(spoilt), seeds())
     assert said == "the XNNPACK delegate: no answer on 32 of 32 seeds (invalid-output)"
 
 
@@ -123,19 +112,16 @@ def test_answers_that_are_not_finite_are_a_fault(candidate: Candidate) -> None:
 def test_kernel_sets_that_decide_differently_are_a_fault(
     candidate: Candidate, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    def shifted(model: Any) -> None:
-        bias = Graph(COMPRESSED.read_bytes()).operators[9].inputs[2]
-        write_constant(model, bias, np.roll(np.arange(10, dtype=np.int32) * 9000, 3))
-
-    other = tmp_path / "other.tflite"
-    other.write_bytes(edited(COMPRESSED.read_bytes(), shifted))
+    content, other = COMPRESSED.read_bytes(), tmp_path / "other.tflite"
+    bias = np.roll(np.arange(10, dtype=np.int32) * 9000, 3)
+    other.write_bytes(with_constant(content, constant_of(content, 9, 2), lambda _: bias))
 
     def opened(pair: Pair, kernels: Kernels) -> CompressedModel:
         """Kernels of the reference set that compute something else."""
         return open_tflite(other if kernels == "reference" else pair.compressed, kernels)
 
     monkeypatch.setattr(candidate_check, "open_compressed", opened)
-    said = candidate_fault(candidate(COMPRESSED.read_bytes()), seeds())
+    said = candidate_fault(candidate(content), seeds())
     assert said is not None
     assert said.startswith("the reference kernels: other decisions than with the XNNPACK delegate")
     assert said.endswith(" of 32 seeds")

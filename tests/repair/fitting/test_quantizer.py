@@ -20,9 +20,8 @@ from edgeflare.core.tensor import Tensor
 from edgeflare.errors import UserError
 from edgeflare.models.in_place_edit import InPlaceEdit
 from edgeflare.models.other_runtime import open_in_other_runtime
-from edgeflare.models.tflite_file import read_model
 from edgeflare.models.tflite_graph import Graph, GraphOp
-from edgeflare.models.tflite_writer import Writer, written
+from edgeflare.models.tflite_writer import Writer
 from edgeflare.repair.fitting.float_model import FloatModel, RewritingFailed
 from edgeflare.repair.fitting.quantized_network import QuantizedNetwork
 from edgeflare.repair.fitting.quantizer import (
@@ -104,20 +103,26 @@ def activations(graph: Graph) -> set[str]:
     return {graph.tensors[tensor].dtype for tensor in written_by(graph)} - {"int32"}
 
 
-def numbered_in_the_old_way(content: bytes) -> bytes:
-    """The model with its operators in the old field alone, as converters before 2020 wrote it."""
-    model = read_model(content)
+def in_the_old_way(model: Any) -> None:
+    """Number operators in the old field alone, as converters before 2020 wrote it."""
     for code in model.operatorCodes:
         code.builtinCode = 0
-    return written(model)
 
 
-def test_an_original_of_an_old_converter_is_rewritten_as_any() -> None:
-    old = numbered_in_the_old_way(ORIGINAL.read_bytes())
-    network = QuantizedNetwork(COMPRESSED.read_bytes(), old, as_int8(), as_float())
-    for rewriting, rewrite in REWRITINGS.items():
-        made = rewrite(network).content
-        np.testing.assert_array_equal(outputs(made), outputs(rewritten(rewriting)), rewriting)
+def nameless(model: Any) -> None:
+    for tensor in model.subgraphs[0].tensors:
+        tensor.name = b"same"
+
+
+@pytest.mark.parametrize("change", [in_the_old_way, nameless])
+@pytest.mark.parametrize("rewriting", REWRITINGS)
+def test_an_original_of_another_converter_is_rewritten_as_any(
+    rewriting: str, change: Callable[[Any], None]
+) -> None:
+    original = edited(ORIGINAL.read_bytes(), change)
+    network = QuantizedNetwork(COMPRESSED.read_bytes(), original, as_int8(), as_float())
+    made = REWRITINGS[rewriting](network).content
+    np.testing.assert_array_equal(outputs(made), outputs(rewritten(rewriting)))
 
 
 @pytest.mark.parametrize("rewriting", REWRITINGS)
@@ -216,13 +221,12 @@ def test_what_is_not_named_keeps_weights_biases_and_ranges_that_were_fitted(kind
 
 def test_a_named_operator_and_the_softmax_behind_it_are_float_with_the_originals_weights() -> None:
     network = example().with_content(fitted(example().content))
+    original = network.original_graph
     graph = Graph(float_operators(network, [head(network.graph).index]).content)
     last, softmax = head(graph), graph.operators[-1]
-    assert [graph.tensors[tensor].dtype for tensor in (*last.inputs, *last.outputs)] == [
-        "float32"
-    ] * 4
-    assert (softmax.name, graph.tensors[softmax.outputs[0]].dtype) == ("SOFTMAX", "float32")
-    original = network.original_graph
+    ends = (*last.inputs, *last.outputs, *softmax.outputs)
+    assert {graph.tensors[tensor].dtype for tensor in ends} == {"float32"}
+    assert softmax.name == "SOFTMAX"
     np.testing.assert_array_equal(
         graph.values(last.inputs[2]), original.values(head(original).inputs[2])
     )
@@ -232,6 +236,18 @@ def test_a_named_operator_and_the_softmax_behind_it_are_float_with_the_originals
     assert (np.abs(graph.tensors[stored].real(graph.values(stored)) - exact) <= step * 0.501).all()
     assert graph.tensors[graph.inputs[0]].dtype == "int8"
     assert steps(graph) == steps(network.graph)[:-2]
+
+
+def test_a_named_operator_and_the_softmax_behind_it_have_int16_activations() -> None:
+    network = example().with_content(fitted(example().content))
+    graph = Graph(int16_operators(network, [head(network.graph).index]).content)
+    last, softmax = head(graph), graph.operators[-1]
+    ends = (last.inputs[0], *last.outputs, *softmax.outputs)
+    assert {graph.tensors[tensor].dtype for tensor in ends} == {"int16"}
+    np.testing.assert_array_equal(
+        graph.values(last.inputs[1]), network.graph.values(head(network.graph).inputs[1])
+    )
+    assert steps(graph)[:-3] == steps(network.graph)[:-2]
 
 
 @pytest.mark.slow
@@ -254,21 +270,6 @@ def test_any_operators_are_computed_in_float_and_no_others(data: Any, kind: str)
     wanted = outputs(network.original)
     before = np.abs(outputs(network.content) - wanted).mean()
     assert np.abs(outputs(content, "builtin") - wanted).mean() < 2 * before
-
-
-def test_a_named_operator_and_the_softmax_behind_it_have_int16_activations() -> None:
-    network = example().with_content(fitted(example().content))
-    content = int16_operators(network, [head(network.graph).index]).content
-    graph = Graph(content)
-    last, softmax = head(graph), graph.operators[-1]
-    assert [graph.tensors[tensor].dtype for tensor in (last.inputs[0], *last.outputs)] == [
-        "int16"
-    ] * 2
-    assert graph.tensors[softmax.outputs[0]].dtype == "int16"
-    np.testing.assert_array_equal(
-        graph.values(last.inputs[1]), network.graph.values(head(network.graph).inputs[1])
-    )
-    assert steps(graph)[:-3] == steps(network.graph)[:-2]
 
 
 def test_inputs_are_float_where_only_float_operators_read_them() -> None:
@@ -348,20 +349,6 @@ def test_the_recipe_is_what_the_library_takes() -> None:
     mine, theirs = Graph(rewritten.content), Graph(bytes(made.quantized_model))
     for tensor, other in zip(weights_of(mine), weights_of(theirs), strict=True):
         np.testing.assert_array_equal(mine.values(tensor), theirs.values(other))
-
-
-def test_tensors_without_names_of_their_own_are_told_apart() -> None:
-    def change(model: Any) -> None:
-        for tensor in model.subgraphs[0].tensors:
-            tensor.name = b"same"
-
-    nameless = edited(ORIGINAL.read_bytes(), change)
-    network = QuantizedNetwork(COMPRESSED.read_bytes(), nameless, as_int8(), as_float())
-    last = head(network.graph).index
-    content = float_operators(network, [last]).content
-    np.testing.assert_array_equal(
-        outputs(content), outputs(float_operators(example(), [last]).content)
-    )
 
 
 @cache

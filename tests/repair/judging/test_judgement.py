@@ -1,8 +1,9 @@
-"""Tests of edgeflare.repair.judging.judgement and edgeflare.repair.judging.candidate_model."""
+"""What a candidate mends and breaks, on the host and on a device."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import re
+from collections.abc import Callable, Mapping
 
 import numpy as np
 import pytest
@@ -13,6 +14,7 @@ from dynamic_range import quantize_weights
 from edgeflare.campaign.opened_pair import OpenedPair
 from edgeflare.core.answer import Answer, Failure
 from edgeflare.errors import InfrastructureError
+from edgeflare.repair.device_judgement import cost_on, judged_on, refusal_by
 from edgeflare.repair.judging.judged_inputs import SEEDS, TIGHT, WIDE, JudgedSet
 from edgeflare.repair.judging.judgement import (
     Change,
@@ -27,7 +29,7 @@ from edgeflare.repair.judging.judgement import (
 )
 from edgeflare_agent.runtime.launcher import LAUNCHER_VARIABLE
 from operator_chain import Step, write_tflite
-from tampering import EXAMPLE
+from tampering import COMPRESSED, EXAMPLE, ORIGINAL
 from tflite_weights import Weights, mutated
 
 
@@ -86,116 +88,149 @@ def counts(deviating: int, big: int) -> Figures:
     return Figures(1600, deviating, big, 0, 0, None, 0)
 
 
-def test_the_score_is_the_mean_of_the_ratios_of_the_sets() -> None:
-    before = {"tight": counts(600, 200), "wide": counts(100, 60), "sampled": counts(50, 30)}
-    after = {"tight": counts(500, 100), "wide": counts(40, 40), "sampled": counts(30, 10)}
-    assert score(before, after) == pytest.approx((600 / 800 + 80 / 160 + 40 / 80) / 3)
-    assert score(before, before) == 1.0
+@pytest.mark.parametrize(
+    ("before", "after", "expected"),
+    [
+        (
+            {"tight": (600, 200), "wide": (100, 60), "sampled": (50, 30)},
+            {"tight": (500, 100), "wide": (40, 40), "sampled": (30, 10)},
+            (600 / 800 + 80 / 160 + 40 / 80) / 3,
+        ),
+        # Sets of few deviations are pooled.
+        (
+            {"tight": (100, 100), "wide": (19, 11), "sampled": (10, 0)},
+            {"tight": (50, 50), "wide": (0, 0), "sampled": (20, 10)},
+            (100 / 200 + 30 / 40) / 2,
+        ),
+        (
+            {"tight": (100, 100), "wide": (40, 0), "sampled": (10, 0)},
+            {"tight": (50, 50), "wide": (0, 0), "sampled": (20, 10)},
+            (100 / 200 + 30 / 50) / 2,
+        ),
+        # Seeds do not count, and nothing deviating is no change.
+        ({}, {}, 1.0),
+        ({}, {"seeds": (5, 5)}, 1.0),
+        ({}, {"wide": (2, 1)}, 4.0),
+    ],
+)
+def test_the_score_is_the_mean_of_the_ratios_of_the_sets(
+    before: dict[str, tuple[int, int]], after: dict[str, tuple[int, int]], expected: float
+) -> None:
+    nothing = dict.fromkeys(("seeds", "tight", "wide", "sampled"), (0, 0))
+    one, other = (
+        {name: counts(*both) for name, both in (nothing | known).items()}
+        for known in (before, after)
+    )
+    assert score(one, other) == pytest.approx(expected)
+    assert score(one, one) == 1.0
 
 
-def test_sets_of_few_deviations_are_pooled() -> None:
-    before = {"tight": counts(100, 100), "wide": counts(19, 11), "sampled": counts(10, 0)}
-    after = {"tight": counts(50, 50), "wide": counts(0, 0), "sampled": counts(20, 10)}
-    assert score(before, after) == pytest.approx((100 / 200 + 30 / 40) / 2)
-    alone = {**before, "wide": counts(40, 0)}
-    assert score(alone, after) == pytest.approx((100 / 200 + 30 / 50) / 2)
+Judge = Callable[[bytes], Judgement | SetAside]
 
 
-def test_seeds_do_not_count_for_the_score_and_nothing_deviating_is_no_change() -> None:
-    sets = ("seeds", "tight", "wide", "sampled")
-    none = dict.fromkeys(sets, counts(0, 0))
-    assert score(none, none) == 1.0
-    assert score(none, {**none, "seeds": counts(5, 5)}) == 1.0
-    assert score(none, {**none, "wide": counts(2, 1)}) == 4.0
+@pytest.fixture
+def judge(opened: OpenedPair, sets: Mapping[str, JudgedSet]) -> Judge:
+    return lambda content: judged(content, opened, sets)
 
 
 @pytest.mark.slow
-def test_the_file_before_changes_nothing(opened: OpenedPair, sets: Mapping[str, JudgedSet]) -> None:
-    same = judged((EXAMPLE / "compressed.tflite").read_bytes(), opened, sets)
+def test_the_file_before_changes_nothing_and_the_original_mends_all(
+    judge: Judge, sets: Mapping[str, JudgedSet]
+) -> None:
+    """Float inputs are taken."""
+    same, best = judge(COMPRESSED.read_bytes()), judge(ORIGINAL.read_bytes())
     assert isinstance(same, Judgement)
+    assert isinstance(best, Judgement)
     assert same.before == same.after
     assert set(same.changes.values()) == {Change(0, 0, 1.0)}
-    assert same.score == 1.0
     assert same.before[TIGHT].asked == len(sets[TIGHT].images)
-
-
-@pytest.mark.slow
-def test_the_original_mends_all_and_float_inputs_are_taken(
-    opened: OpenedPair, sets: Mapping[str, JudgedSet]
-) -> None:
-    best = judged((EXAMPLE / "original.tflite").read_bytes(), opened, sets)
-    assert isinstance(best, Judgement)
-    assert best.score == 0.0
+    assert (same.score, best.score) == (1.0, 0.0)
     assert best.changes[WIDE] == Change(best.before[WIDE].deviating, 0, best.changes[WIDE].p)
     assert list(best.accuracy) == [SEEDS]
 
 
 @pytest.mark.slow
-def test_a_better_compression_has_a_better_score_than_a_worse_one(
-    opened: OpenedPair, sets: Mapping[str, JudgedSet]
-) -> None:
-    original = (EXAMPLE / "original.tflite").read_bytes()
+def test_a_better_compression_has_a_better_score_than_a_worse_one(judge: Judge) -> None:
+    original = ORIGINAL.read_bytes()
     worse = mutated(Weights(original), [100], np.random.default_rng(0))[100]
-    good, bad = (judged(content, opened, sets) for content in (quantize_weights(original), worse))
+    good, bad = judge(quantize_weights(original)), judge(worse)
     assert isinstance(good, Judgement)
     assert isinstance(bad, Judgement)
     assert good.score < 0.9
     assert bad.score > 1.0
 
 
+def five_classes() -> bytes:
+    weights, bias = np.ones((5, 1), np.float32), np.arange(5, dtype=np.float32)
+    steps = [
+        Step("mean", "MEAN", ("image",), (1, 1)),
+        Step("scores", "FULLY_CONNECTED", ("mean",), (1, 5), weights, bias),
+        Step("probabilities", "SOFTMAX", ("scores",), (1, 5)),
+    ]
+    return write_tflite(steps, (1, 28, 28, 1))
+
+
+def of_nan() -> bytes:
+    weights = Weights(ORIGINAL.read_bytes())
+    last = weights.layers[-1]
+    return weights.with_values({last: np.full_like(weights.values[last], np.nan)})
+
+
 @pytest.mark.slow
-def test_a_file_that_does_not_load_is_set_aside(
-    opened: OpenedPair, sets: Mapping[str, JudgedSet]
+@pytest.mark.parametrize(
+    ("write", "reason"),
+    [
+        (lambda: COMPRESSED.read_bytes()[:20_000], r"candidate\.tflite does not load"),
+        ((EXAMPLE.parent / "spoken_words" / "compressed.tflite").read_bytes, r"candidate\.tflite"),
+        (five_classes, r"\b5\b.*\b10\b|\b10\b.*\b5\b"),
+        (of_nan, r"^invalid-output on (\d+) of \1 inputs of the set 'seeds'$"),
+    ],
+    ids=["cut off", "other inputs", "other classes", "not finite"],
+)
+def test_what_cannot_be_judged_is_set_aside(
+    judge: Judge, write: Callable[[], bytes], reason: str
 ) -> None:
-    content = (EXAMPLE / "compressed.tflite").read_bytes()
-    found = judged(content[: len(content) // 2], opened, sets)
+    found = judge(write())
     assert isinstance(found, SetAside)
-    assert "candidate.tflite does not load" in found.reason
+    assert re.search(reason, found.reason)
     assert "\n" not in found.reason
 
 
 def test_a_worker_that_cannot_be_started_is_no_fault_of_the_candidate(
-    opened: OpenedPair, sets: Mapping[str, JudgedSet], monkeypatch: pytest.MonkeyPatch
+    judge: Judge, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv(LAUNCHER_VARIABLE, "false")
     with pytest.raises(InfrastructureError, match="no worker process could be started"):
-        judged((EXAMPLE / "compressed.tflite").read_bytes(), opened, sets)
+        judge(COMPRESSED.read_bytes())
 
 
-@pytest.mark.slow
-def test_a_model_of_other_inputs_is_set_aside(
+# On a device.
+
+
+def test_a_device_answers_as_the_host_on_the_same_kernels(
     opened: OpenedPair, sets: Mapping[str, JudgedSet]
 ) -> None:
-    content = (EXAMPLE.parent / "spoken_words" / "compressed.tflite").read_bytes()
-    found = judged(content, opened, sets)
-    assert isinstance(found, SetAside)
-    assert "candidate.tflite" in found.reason
+    some = {name: sets[name] for name in (TIGHT, WIDE)}
+    found = judged_on(opened.devices[0], ORIGINAL.read_bytes(), opened, some)
+    assert found.asked == sum(len(one.images) for one in some.values())
+    assert found.same_labels == found.asked
+    for name, one in some.items():
+        assert found.before[name] == figures(one.original, one.before, one.labels)
+        assert found.after[name].deviating == 0
 
 
-@pytest.mark.slow
-def test_a_model_of_other_classes_is_set_aside(
+def test_what_a_device_does_not_open_is_refused_in_a_line(opened: OpenedPair) -> None:
+    (device,) = opened.devices
+    content = COMPRESSED.read_bytes()
+    assert refusal_by(device, content, opened) is None
+    reason = refusal_by(device, content[: len(content) // 2], opened)
+    assert reason
+    assert "\n" not in reason
+
+
+def test_a_candidate_of_another_input_type_is_measured_too(
     opened: OpenedPair, sets: Mapping[str, JudgedSet]
 ) -> None:
-    five = (1, 5)
-    weights, bias = np.ones((5, 1), np.float32), np.arange(5, dtype=np.float32)
-    steps = [
-        Step("mean", "MEAN", ("image",), (1, 1)),
-        Step("scores", "FULLY_CONNECTED", ("mean",), five, weights, bias),
-        Step("probabilities", "SOFTMAX", ("scores",), five),
-    ]
-    found = judged(write_tflite(steps, (1, 28, 28, 1)), opened, sets)
-    assert isinstance(found, SetAside)
-    assert "5" in found.reason
-    assert "10" in found.reason
-
-
-@pytest.mark.slow
-def test_a_model_that_gives_nan_is_set_aside(
-    opened: OpenedPair, sets: Mapping[str, JudgedSet]
-) -> None:
-    weights = Weights((EXAMPLE / "original.tflite").read_bytes())
-    last = weights.layers[-1]
-    nothing = {last: np.full_like(weights.values[last], np.nan)}
-    found = judged(weights.with_values(nothing), opened, sets)
-    count = len(sets[SEEDS].images)
-    assert found == SetAside(f"invalid-output on {count} of {count} inputs of the set 'seeds'")
+    cost = cost_on(opened.devices[0], ORIGINAL.read_bytes(), opened, sets[TIGHT].images)
+    assert cost.bytes_after == len(ORIGINAL.read_bytes())
+    assert cost.ratio > 0.0

@@ -1,22 +1,213 @@
-"""Tests of edgeflare.repair.precision.precision_search, by made-up errors of sets of blocks."""
+"""Which blocks are computed in float: by their errors, by whom is to blame, and by search."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
+from functools import cache
+from typing import Any
 
+import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from edgeflare.diagnose.layer_difference import LayerName
-from edgeflare.repair.precision.blocks import Block
-from edgeflare.repair.precision.margin_comparison import MarginDifference
-from edgeflare.repair.precision.precision_candidates import path_points
-from edgeflare.repair.precision.precision_search import (
-    LEAST_GAIN,
-    improvements,
-    search_precision,
+from edgeflare.errors import UserError
+from edgeflare.repair.fitting.quantized_network import QuantizedNetwork
+from edgeflare.repair.fitting.quantizer import weights_only
+from edgeflare.repair.precision.block_errors import OperatorErrors, operator_errors
+from edgeflare.repair.precision.blocks import Block, blocks_of, operators_of
+from edgeflare.repair.precision.localization import (
+    blamed,
+    promotion_scores,
+    residual_scores,
+    spectrum_scores,
+    tarantula,
 )
+from edgeflare.repair.precision.margin_comparison import MarginComparison, MarginDifference
+from edgeflare.repair.precision.precision_candidates import localized_scores, path_points
+from edgeflare.repair.precision.precision_search import LEAST_GAIN, improvements, search_precision
 from edgeflare.repair.precision.promoted_models import Measure, PromotedModel
+from edgeflare.repair.precision.residual import residual
+from fault_injection import Planted, broken
+from fitted_networks import judged, outputs
+from tampering import edited
+
+
+def test_operators_that_carry_numbers_belong_to_the_block_behind_which_they_are() -> None:
+    network = judged("example").network
+    blocks = blocks_of(network)
+    assert [one.name for one in blocks] == [
+        "CONV_2D (operator 0)",
+        "CONV_2D (operator 2)",
+        "FULLY_CONNECTED (operator 8)",
+        "FULLY_CONNECTED (operator 9)",
+    ]
+    assert [one.operators for one in blocks] == [(0, 1), (2, 3, 7), (8,), (9, 10)]
+
+
+def test_a_sum_belongs_to_the_last_block_that_it_reads() -> None:
+    network = judged("resnet").network
+    graph = network.graph
+    blocks = blocks_of(network)
+    every = operators_of(blocks)
+    assert len(set(every)) == len(every)
+    sums = [one for one in graph.layers if one.name == "ADD"]
+    assert sums
+    for one in sums:
+        (block,) = (block for block in blocks if one.index in block.operators)
+        makers = {graph.made_by[tensor] for tensor in graph.fed(one)}
+        assert max(makers) in block.operators
+        assert len(makers.intersection(block.operators)) == 1
+
+
+def test_a_model_that_computes_in_float_has_no_blocks() -> None:
+    network = judged("example").network
+    with pytest.raises(UserError, match="no operator with weights that computes on int8 numbers"):
+        blocks_of(replace(network, content=network.original))
+
+
+def test_margins_tell_how_near_a_model_is_and_on_which_inputs_it_deviates() -> None:
+    """Where the label is another one or tied; the original has no error."""
+    known = judged("example")
+    network = replace(known.network, rows=known.rows, original_rows=known.original_rows)
+    comparison = MarginComparison(network)
+    same = comparison.error(network.original)
+    assert (same.mean, same.deviating) == (0.0, 0)
+    assert not comparison.deviating(network.original).any()
+    nearer = comparison.error(weights_only(known.network).content)
+    assert nearer.mean < comparison.error(network.content).mean
+    raw = outputs(network.content, known.rows)
+    wanted = outputs(network.original, known.original_rows).argmax(axis=1)
+    best = np.sort(raw, axis=1)
+    deviating = (raw.argmax(axis=1) != wanted) | (best[:, -1] == best[:, -2])
+    assert deviating.any()
+    np.testing.assert_array_equal(comparison.deviating(network.content), deviating)
+
+
+@cache
+def blocks() -> tuple[Block, ...]:
+    return blocks_of(judged("example").network)
+
+
+@cache
+def near_network() -> QuantizedNetwork:
+    """The example with images halfway between two, which are less decided."""
+    known = judged("example")
+    return replace(known.network, rows=known.rows, original_rows=known.original_rows)
+
+
+def with_fault(
+    block: int, fault: str, amount: float, network: QuantizedNetwork | None = None
+) -> QuantizedNetwork:
+    network = network or near_network()
+    graph = network.graph
+    output = graph.operators[blocks()[block].operators[0]].outputs[0]
+    planted = Planted(fault, graph.tensors[output].name, amount)
+    return network.with_content(broken(network.content, planted))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("block", "fault", "amount"),
+    [(0, "scale off", 2.0), (1, "some weights", 0.3), (2, "some weights", 0.3)],
+)
+def test_each_way_blames_the_block_with_the_fault(block: int, fault: str, amount: float) -> None:
+    network = with_fault(block, fault, amount)
+    comparison = MarginComparison(network)
+    assert comparison.deviating(network.content).sum() >= 10
+    scores = localized_scores(network, blocks(), comparison, lambda _done, _total: None)
+    for way, of in scores.items():
+        assert blamed(blocks(), of) == blocks()[block], (way, of)
+
+
+def test_an_operator_adds_no_error_of_those_before_it() -> None:
+    operators = operators_of(blocks())
+    few = replace(
+        near_network(), rows=near_network().rows[:8], original_rows=near_network().original_rows[:8]
+    )
+    healthy = operator_errors(few, operators)
+    wrong = with_fault(0, "some weights", 0.5)
+    faulty = operator_errors(few.with_content(wrong.content), operators)
+    first = blocks()[0].operators[0]
+    assert faulty[first].relative.mean() > 5 * healthy[first].relative.mean()
+    for one in set(healthy) - {first}:
+        np.testing.assert_array_equal(faulty[one].squared, healthy[one].squared)
+
+
+def made_up(values: list[list[float]], errors: list[float]) -> OperatorErrors:
+    activation = np.array(values)
+    squared = np.broadcast_to(np.array(errors) ** 2, activation.shape)
+    return OperatorErrors(squared, 1.0, activation)
+
+
+FIRST, SECOND = (Block(LayerName(at, "CONV_2D", ""), (at,)) for at in (0, 1))
+
+
+def test_tarantula_is_greatest_for_channels_active_on_failures_alone() -> None:
+    failing = np.array([True, True, False, False])
+    activation = np.array([[9.0, 0, 5], [8, 0, 0], [1, 7, 5], [0, 8, 0]])
+    np.testing.assert_allclose(tarantula(activation, failing), [1.0, 0.0, 0.5])
+
+
+def test_spectrum_blames_channels_with_errors_that_are_active_on_failures() -> None:
+    failing = np.array([True, True, False, False])
+    on_failing, on_passing = [[9.0] * 2, [8.0] * 2, [0.0] * 2, [1.0] * 2], [[0.0] * 2] * 4
+    errors = {0: made_up(on_failing, [0.5, 0.5]), 1: made_up(on_passing, [0.1, 0.1])}
+    scores = spectrum_scores((FIRST, SECOND), errors, failing)
+    assert 1 >= scores[FIRST.name] > scores[SECOND.name] >= 0
+    assert blamed((FIRST, SECOND), scores) == FIRST
+    nothing = spectrum_scores((FIRST, SECOND), errors, np.zeros(4, bool))
+    assert blamed((FIRST, SECOND), nothing) is None
+
+
+@given(gains=st.lists(st.floats(-0.5, 0.9), min_size=2, max_size=2), before=st.floats(0.1, 1))
+def test_promotion_blames_the_block_that_gains_most(gains: list[float], before: float) -> None:
+    errors = {FIRST: before * (1 - gains[0]), SECOND: before * (1 - gains[1])}
+
+    def measure(of: Sequence[Block]) -> PromotedModel:
+        error = errors[of[0]] if of else before
+        return PromotedModel(tuple(of), MarginDifference(error, 0), 0)
+
+    scores = promotion_scores((FIRST, SECOND), measure)
+    np.testing.assert_allclose([scores[FIRST.name], scores[SECOND.name]], gains, atol=1e-9)
+    found = blamed((FIRST, SECOND), scores)
+    assert (found is None) is (max(scores.values()) <= 0)
+
+
+def test_residual_adds_up_the_operators_of_a_block() -> None:
+    errors = {at: made_up([[1.0]], [error]) for at, error in enumerate((0.3, 0.4, 0.1))}
+    both = Block(LayerName(0, "CONV_2D", ""), (0, 1))
+    last = Block(LayerName(2, "CONV_2D", ""), (2,))
+    scores = residual_scores((both, last), errors)
+    np.testing.assert_allclose([scores[both.name], scores[last.name]], [0.5, 0.1])
+
+
+@pytest.mark.slow
+def test_the_block_with_a_fault_is_blamed() -> None:
+    network = judged("example").network
+    healthy = residual(network)
+    assert healthy is not None
+    block = healthy["blocks"][1]["name"]
+    found = residual(with_fault(1, "scale off", 2.0, network))
+    assert found is not None
+    assert found["blamed"] == block
+    assert found["scores"][block] > 2 * healthy["scores"][block]
+    assert found["scores"].keys() == {one["name"] for one in found["blocks"]}
+
+
+def test_a_model_without_blocks_in_integers_or_with_another_stride_has_none() -> None:
+    """With another stride operators put out fewer values than those they are compared with."""
+
+    def widened(model: Any) -> None:
+        model.subgraphs[0].operators[3].builtinOptions.strideW = 99
+
+    network = judged("example").network
+    assert residual(replace(network, content=network.original, rows=network.original_rows)) is None
+    few = replace(network, rows=network.rows[:2], original_rows=network.original_rows[:2])
+    assert residual(few.with_content(edited(network.content, widened))) is None
+
 
 BLOCKS = [Block(LayerName(at, "CONV_2D", ""), (at,)) for at in range(5)]
 
@@ -43,42 +234,29 @@ ERRORS = st.lists(st.none() | st.floats(0.01, 1.0), min_size=32, max_size=32)
 
 
 @given(errors=ERRORS)
-def test_no_two_candidates_have_one_name(errors: list[float | None]) -> None:
-    """They are named by how many blocks are promoted."""
-    measure = measure_of(errors)
-    path, before = search_precision(BLOCKS, measure), measure(())
-    if path and before is not None:
-        found = path_points(improvements(before, path), path[-1].after)
-        numbers = [len(one.blocks) for one in found]
-        assert len(set(numbers)) == len(numbers)
-        assert found[-1] == path[-1].after
-
-
-@given(errors=ERRORS)
-def test_what_a_search_ends_at_gains_and_no_improvement_loses(
+def test_a_search_promotes_or_takes_back_one_block_a_step_and_ends_at_a_gain(
     errors: list[float | None],
 ) -> None:
+    """No improvement on the way loses, and no two have one name, the number of their blocks."""
     measure = measure_of(errors)
-    path = search_precision(BLOCKS, measure)
-    if not path:
-        return
-    before = measure(())
-    assert before is not None
-    improved = improvements(before, path)
-    means = [before.error.mean, *(one.error.mean for one in improved)]
-    assert means == sorted(means, reverse=True)
-    assert len(set(means)) == len(means)
-    assert path[-1].after.error.mean <= min(means) * (1 + LEAST_GAIN)
-    assert min(means) <= means[0] * (1 - LEAST_GAIN)
-
-
-@given(errors=ERRORS)
-def test_each_step_promotes_or_takes_back_one_block(errors: list[float | None]) -> None:
+    path, before = search_precision(BLOCKS, measure), measure(())
     promoted: set[Block] = set()
-    for step in search_precision(BLOCKS, measure_of(errors)):
+    for step in path:
         assert (step.block in promoted) is step.taken_back
         promoted ^= {step.block}
         assert set(step.after.blocks) == promoted
+    if not path:
+        return
+    assert before is not None
+    improved = improvements(before, path)
+    means = [before.error.mean, *(one.error.mean for one in improved)]
+    assert means == sorted(set(means), reverse=True)
+    assert path[-1].after.error.mean <= means[-1] * (1 + LEAST_GAIN)
+    assert means[-1] <= means[0] * (1 - LEAST_GAIN)
+    found = path_points(improved, path[-1].after)
+    numbers = [len(one.blocks) for one in found]
+    assert len(set(numbers)) == len(numbers)
+    assert found[-1] == path[-1].after
 
 
 def test_blocks_that_harm_most_are_promoted_first_and_harmless_ones_not_at_all() -> None:

@@ -1,4 +1,4 @@
-"""Tests of edgeflare.repair.shifts.boundary_set and edgeflare.repair.shifts.run_to_repair."""
+"""Inputs near the boundary: those of a run, and those that a search looks at."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from contextlib import ExitStack
 from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -15,11 +16,17 @@ from edgeflare.campaign.observer import Unobserved
 from edgeflare.campaign.opened_pair import open_pair
 from edgeflare.campaign.recorded_campaign import run_recorded_campaign
 from edgeflare.campaign.run_description import describe_run
+from edgeflare.core.answer import Answer
+from edgeflare.core.arm import Arm
+from edgeflare.core.bounds import Bounds
 from edgeflare.core.goal import Goal
+from edgeflare.core.input import Input
 from edgeflare.core.interrupt import Interrupt
+from edgeflare.core.outcome import Outcome
 from edgeflare.devices.profile_lookup import find_profiles
 from edgeflare.errors import UserError
 from edgeflare.models.pair import load_pair
+from edgeflare.repair.shifts.boundary_crossing import POINTS, cross_boundary
 from edgeflare.repair.shifts.boundary_set import NEAR_MARGIN, BoundarySet, gather
 from edgeflare.repair.shifts.run_to_repair import (
     RunInputs,
@@ -31,8 +38,8 @@ from edgeflare.repair.shifts.run_to_repair import (
 from edgeflare.replay.past_run import PastRun
 from edgeflare.run.begin_or_resume import begin_run
 from edgeflare.run.plan import Plan
-
-pytestmark = pytest.mark.slow
+from edgeflare.search.operator_pool import built_in_pool
+from edgeflare.search.strategy import AskTellSearch, Start
 
 EXAMPLE = Path(__file__).parents[3] / "examples" / "fashion_lenet4"
 SEEDS = 30
@@ -67,6 +74,7 @@ def boundary_set(run: RunToRepair, run_inputs: RunInputs) -> BoundarySet:
     return gather(run, run_inputs, 1, lambda _done, _total: None)
 
 
+@pytest.mark.slow
 def test_triggers_deviate_and_their_seeds_do_not(run_inputs: RunInputs) -> None:
     assert len(run_inputs.triggers) == len(run_inputs.seeds) == SEEDS - run_inputs.not_reproduced
     assert run_inputs.triggers.deviating.all()
@@ -75,6 +83,7 @@ def test_triggers_deviate_and_their_seeds_do_not(run_inputs: RunInputs) -> None:
     assert (run_inputs.triggers.seed_labels == run_inputs.seeds.labels).all()
 
 
+@pytest.mark.slow
 def test_what_is_gathered_is_near_the_boundary(boundary_set: BoundarySet) -> None:
     for samples in (boundary_set.bisected, boundary_set.sampled):
         assert len(samples) > 50
@@ -82,6 +91,7 @@ def test_what_is_gathered_is_near_the_boundary(boundary_set: BoundarySet) -> Non
     assert boundary_set.queries > len(boundary_set.bisected) + len(boundary_set.sampled)
 
 
+@pytest.mark.slow
 def test_a_search_for_triggers_finds_more_of_them_than_come_by_themselves(
     boundary_set: BoundarySet,
 ) -> None:
@@ -90,23 +100,7 @@ def test_a_search_for_triggers_finds_more_of_them_than_come_by_themselves(
     assert boundary_set.bisected.deviating.mean() > 2 * strict.deviating.mean()
 
 
-def test_the_same_run_gives_the_same_set(
-    run: RunToRepair, run_inputs: RunInputs, boundary_set: BoundarySet
-) -> None:
-    told: list[tuple[int, int]] = []
-    again = gather(run, run_inputs, 1, lambda *far: told.append(far))
-    assert again.queries == boundary_set.queries
-    for one, other in (
-        (again.bisected, boundary_set.bisected),
-        (again.sampled, boundary_set.sampled),
-    ):
-        assert (one.raw == other.raw).all()
-        assert (one.originals == other.originals).all()
-        assert (one.seed_ids == other.seed_ids).all()
-    assert told[-1] == (2 * len(run_inputs.seeds), 2 * len(run_inputs.seeds))
-    assert all(a <= b for (a, _), (b, _) in pairwise(told))
-
-
+@pytest.mark.slow
 def test_another_generator_seed_gives_other_inputs(
     run: RunToRepair, run_inputs: RunInputs, boundary_set: BoundarySet
 ) -> None:
@@ -114,6 +108,7 @@ def test_another_generator_seed_gives_other_inputs(
     assert other.sampled.raw.tolist() != boundary_set.sampled.raw.tolist()
 
 
+@pytest.mark.slow
 def test_only_triggers_from_the_seeds_to_fit_with_are_there(run: RunToRepair) -> None:
     fit = np.arange(25)
     found = run_to_repair(run.past, run.opened, fit, 0)
@@ -125,6 +120,7 @@ def test_only_triggers_from_the_seeds_to_fit_with_are_there(run: RunToRepair) ->
         run_to_repair(run.past, run.opened, fit[:24], 0)
 
 
+@pytest.mark.slow
 def test_too_few_triggers_are_refused() -> None:
     require_enough(25, "runs/a")
     with pytest.raises(UserError, match="runs/a has 24 triggering inputs from the seeds to fit"):
@@ -140,6 +136,7 @@ def _only(run: RunToRepair, rows: list[int]) -> RunToRepair:
     )
 
 
+@pytest.mark.slow
 def test_one_class_only_is_refused(
     run: RunToRepair, run_inputs: RunInputs, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -153,6 +150,7 @@ def test_one_class_only_is_refused(
         evaluate_run_inputs(_only(run, rows))
 
 
+@pytest.mark.slow
 def test_a_trigger_that_no_longer_deviates_is_left_out_with_its_seed(
     run: RunToRepair, run_inputs: RunInputs
 ) -> None:
@@ -163,18 +161,79 @@ def test_a_trigger_that_no_longer_deviates_is_left_out_with_its_seed(
     assert int(run.seed_ids[0]) not in found.seeds.seed_ids
 
 
-def test_what_is_gathered_does_not_depend_on_the_batches(
+def test_the_same_run_gives_the_same_set_whatever_the_batches(
     run: RunToRepair,
     run_inputs: RunInputs,
     boundary_set: BoundarySet,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr("edgeflare.repair.shifts.boundary_set._BATCH", 7)
-    again = gather(run, run_inputs, 1, lambda _done, _total: None)
+    told: list[tuple[int, int]] = []
+    again = gather(run, run_inputs, 1, lambda *far: told.append(far))
     assert again.queries == boundary_set.queries
     for here, there in (
         (again.bisected, boundary_set.bisected),
         (again.sampled, boundary_set.sampled),
     ):
         assert here.seed_ids.tolist() == there.seed_ids.tolist()
-        assert here.raw.tolist() == there.raw.tolist()
+        assert (here.raw == there.raw).all()
+        assert (here.originals == there.originals).all()
+    assert told[-1] == (2 * len(run_inputs.seeds), 2 * len(run_inputs.seeds))
+    assert all(a <= b for (a, _), (b, _) in pairwise(told))
+
+
+SEED = np.full((8, 8, 1), 128, np.uint8)
+
+
+def answer(label: int) -> Answer:
+    vector = np.array([1.0 - label, float(label)])
+    return Answer(label, False, vector, vector)
+
+
+def outcome(device: int, original: int) -> Outcome:
+    return Outcome({Arm.ORIGINAL: answer(original), Arm.DEVICE: answer(device)})
+
+
+def looks(device: Any, original: Any, bounds: Bounds | None = None) -> list[Input]:
+    rng = np.random.default_rng(3)
+    start = Start(
+        SEED,
+        outcome(0, 0),
+        Goal(),
+        rng,
+        bounds or Bounds(250.0, 400.0),
+        operators=built_in_pool("image"),
+    )
+    told = AskTellSearch(cross_boundary(start))
+    seen = []
+    while told.ask():
+        (query,) = told.ask()
+        seen.append(query.input)
+        told.tell([outcome(device(query.input), original(query.input))])
+    assert told.finding is None
+    return seen
+
+
+def far(image: Input) -> int:
+    return int(np.linalg.norm(image.astype(float) - SEED) > 150)
+
+
+def test_the_original_is_never_heeded() -> None:
+    one, other = looks(far, far), looks(far, lambda image: 1 - far(image))
+    assert len(one) > POINTS
+    assert all((a == b).all() for a, b in zip(one, other, strict=True))
+
+
+def test_places_lie_on_both_sides_of_the_devices_boundary() -> None:
+    sides = [far(image) for image in looks(far, far)[-POINTS:]]
+    assert 0 < sum(sides) < POINTS
+
+
+def test_every_look_is_within_the_bounds() -> None:
+    bounds = Bounds(90.0, 200.0)
+    seen = looks(far, far, bounds)
+    assert all(bounds.holds(image, SEED) for image in seen)
+
+
+def test_where_no_mutant_changes_the_label_nothing_is_looked_at() -> None:
+    assert len(looks(lambda _: 0, far)) == 4

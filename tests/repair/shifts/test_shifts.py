@@ -1,7 +1,8 @@
-"""Shifts: what they do to a vector, and that every kernel does the same."""
+"""Shifts: which models take them, and that every kernel does the same to a vector."""
 
 from __future__ import annotations
 
+import hashlib
 from contextlib import closing
 from fractions import Fraction
 from pathlib import Path
@@ -18,8 +19,16 @@ from edgeflare.core.tensor import Tensor
 from edgeflare.errors import UserError
 from edgeflare.models.other_runtime import open_in_other_runtime
 from edgeflare.models.tflite import TFLiteModel, open_tflite
-from edgeflare.repair.shifts.model_to_repair import ModelToRepair, read_model_to_repair
+from edgeflare.models.tflite_writer import Writer
+from edgeflare.repair.shifts.model_to_repair import (
+    NOTE,
+    ModelToRepair,
+    earlier_repair,
+    read_model_to_repair,
+    require_probabilities,
+)
 from edgeflare.repair.shifts.shifts import MOST, STEP, Shifts, append, standalone
+from edgeflare.tasks.classification import ClassDecoder
 from edgeflare_protos.kernel_sets import Kernels
 from tampering import InterpreterProbe
 
@@ -130,7 +139,9 @@ def test_every_kernel_gives_the_same_labels_and_8_bit_ones_the_same_bits(
     rng = np.random.default_rng(2)
     shifts = shifts_from(rng)
     raw = raw_from(vectors_from(rng, 400), output)
-    tail = InterpreterProbe(standalone(shifts, target_of(output)), kernels)
+    alone = standalone(shifts, target_of(output))
+    assert earlier_repair(alone) is not None
+    tail = InterpreterProbe(alone, kernels)
     there = np.concatenate([tail.run([vector[np.newaxis]])[0] for vector in raw])
     here = shifts.apply(raw, output)
     assert np.array_equal(there.argmax(axis=1), here.argmax(axis=1))
@@ -206,3 +217,87 @@ def test_the_grid_is_what_exactness_rests_on() -> None:
     assert STEP == 2.0**-6
     # S p stays below 1 and partial sums below 4, of vectors that sum to 1 but for their rounding.
     assert MOST * STEP * (1 + CLASSES / 512) < 1
+
+
+INPUT = Tensor("image", (1, 3), "float32")
+FEW = 3
+
+
+def network(*outputs: Tensor) -> bytes:
+    """A model that gives its input as each of these outputs."""
+    writer = Writer()
+    image = writer.tensor(INPUT)
+    ends = [writer.operator("QUANTIZE", [image], writer.tensor(output)) for output in outputs]
+    writer.begin_and_end([image], ends)
+    return writer.content()
+
+
+@pytest.mark.parametrize(
+    "output",
+    [
+        Tensor("scores", (1, FEW), "int8", 1 / 256, -128),
+        Tensor("scores", (1, FEW), "uint8", 1 / 256, 0),
+        Tensor("scores", (1, 1, 1, FEW), "float32"),
+    ],
+    ids=lambda output: output.dtype,
+)
+def test_a_model_that_can_be_repaired(output: Tensor) -> None:
+    content = network(output)
+    target = read_model_to_repair(content, "a.tflite")
+    assert target.output == output
+    assert target.inputs == (INPUT,)
+    assert target.classes == FEW
+    assert target.sha256 == hashlib.sha256(content).hexdigest()
+    assert earlier_repair(content) is None
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        (
+            network(*(Tensor(name, (1, FEW), "float32") for name in ("scores", "boxes"))),
+            r"a\.tflite has 2 outputs, but only models with one",
+        ),
+        (
+            network(Tensor("scores", (1, FEW), "int32")),
+            "output 'scores' is int32, but a repairer takes int8",
+        ),
+        (b"no model", r"a\.tflite"),
+    ],
+    ids=["two outputs", "integers", "no model"],
+)
+def test_a_model_that_cannot_be_repaired_is_refused(content: bytes, said: str) -> None:
+    with pytest.raises(UserError, match=said):
+        read_model_to_repair(content, "a.tflite")
+
+
+@pytest.mark.parametrize(
+    "output",
+    [
+        Tensor("scores", (1, FEW), "float32"),
+        Tensor("scores", (1, FEW), "int8", 0.1, 3),
+    ],
+    ids=lambda output: output.dtype,
+)
+def test_logits_are_refused_whatever_their_type_and_probabilities_are_not(output: Tensor) -> None:
+    require_probabilities(ClassDecoder(output, "probabilities"), "a.tflite")
+    with pytest.raises(UserError, match=r"convert it with a softmax as its last layer$"):
+        require_probabilities(ClassDecoder(output, "logits"), "a.tflite")
+
+
+def test_a_model_that_was_repaired_already_is_refused() -> None:
+    content = network(Tensor("scores", (1, FEW), "float32"))
+    target = read_model_to_repair(content, "a.tflite")
+    again = append(content, Shifts(np.zeros((FEW, FEW), np.int8)), target, "a.tflite")
+    with pytest.raises(UserError, match=r"repair the model that it was made from, a\.tflite$"):
+        read_model_to_repair(again, "b.tflite")
+    before = earlier_repair(again)
+    assert before is not None
+    assert (before.name, before.sha256) == ("a.tflite", target.sha256)
+
+
+@pytest.mark.parametrize("note", [b"no JSON", b"[1]", b"{}", b'{"name": 1, "sha256": []}'])
+def test_a_note_that_no_repair_wrote_says_nothing(note: bytes) -> None:
+    writer = Writer(network(Tensor("scores", (1, FEW), "float32")))
+    writer.note(NOTE, note)
+    assert earlier_repair(writer.content()) is None
