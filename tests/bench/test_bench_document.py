@@ -3,15 +3,23 @@
 from __future__ import annotations
 
 import json
+from io import StringIO
 from pathlib import Path
 
 import numpy as np
 import pytest
 from msgspec.structs import replace
+from rich.console import Console
 
 from documents import finding
 from edgeflare.bench.bench_document import Bench, write_bench
-from edgeflare.bench.bench_table import COLUMNS, WHITE_BOX_COLUMNS, shown, to_markdown
+from edgeflare.bench.bench_table import (
+    COLUMNS,
+    WHITE_BOX_COLUMNS,
+    print_table,
+    shown,
+    to_markdown,
+)
 from edgeflare.bench.strategy_figures import StrategyFigures, queries_needed, summarize
 
 pytestmark = pytest.mark.slow
@@ -45,6 +53,8 @@ def test_a_row_sums_up_the_runs_of_a_strategy(
         )
         assert row.ties == sum(one.ties for one in totals)
         assert row.median_l2 == np.median([one.distortion.l2 for one in found])
+        strengths = [one.strength for one in found if one.strength is not None]
+        assert row.median_strength == np.median(strengths)
 
 
 def test_the_baseline_is_once_itself(rows: list[StrategyFigures]) -> None:
@@ -128,6 +138,17 @@ def test_what_is_written_can_be_read(
         assert row.success is not None
         assert written["success"]["value"] == row.success.value
     assert (tmp_path / "table.md").read_text() == to_markdown(bench.grid, rows)
+
+
+def test_the_tables_of_a_terminal_are_of_one_grid(
+    whole: tuple[Path, Bench], rows: list[StrategyFigures]
+) -> None:
+    console = Console(file=StringIO(), width=200)
+    print_table(console, whole[1].grid, rows)
+    assert isinstance(console.file, StringIO)
+    said = console.file.getvalue()
+    assert said.startswith("find any on emulated-builtin · ties excluded · the first 8 seeds")
+    assert all(row.strategy in said for row in rows)
 
 
 def test_the_table_has_a_line_for_each_row(

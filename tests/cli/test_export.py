@@ -46,6 +46,7 @@ def test_it_shows_the_deviation_by_itself(finished: Any, call: Call, tmp_path: P
 
         assert shown.returncode == 0, shown.stderr
         arms = json.loads((folder / "finding.json").read_bytes())["arms"]
+        assert [arm["kernels"] for arm in arms.values()] == ["xnnpack", "xnnpack", "builtin"]
         for name, arm in arms.items():
             label = arm["label"]
             assert f"{name}: {label} here, {label} when it was found" in shown.stdout

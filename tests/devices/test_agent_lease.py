@@ -168,6 +168,28 @@ def test_of_two_hosts_that_open_a_device_at_once_one_gets_in(
             assert one.hear() == "out"
 
 
+def test_the_command_that_has_the_device_is_named_without_its_arguments(
+    start_agent: Callable[..., Any],
+    host: Callable[..., Host],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    agent = start_agent("--device", str(tmp_path))
+    other = host(HOST, "a", agent.address)
+    for words, command in (
+        (["/lib/edgeflare/__main__.py", "search", "secret"], "edgeflare search"),
+        (["/bin/edgeflare", "--secret"], "edgeflare"),
+        (["secret/tool.py", "secret"], "tool.py"),
+        (["-c"], "python"),
+    ):
+        monkeypatch.setattr(sys, "argv", words)
+        with connect(board(agent.address)):
+            other.tell()
+            assert f"(process {os.getpid()}, {command})" in other.hear()
+            other.tell()
+            assert other.hear() == "out"
+
+
 def test_two_agents_of_one_device_in_one_command_are_the_users_to_tell_apart(
     start_agent: Callable[..., Any], tmp_path: Path
 ) -> None:

@@ -49,6 +49,7 @@ def test_a_shaking_camera_moves_frames_by_whole_pixels(severity: int) -> None:
         inner = shaken[place, 40:60, 60:140]
         assert np.array_equal(inner[..., 0], rows[40 - down : 60 - down, 60:140])
         assert np.array_equal(inner[..., 1], columns[40:60, 60 - right : 140 - right])
+        assert shaken[place, 99, 199, :2].tolist() == [min(99, 99 - down), min(199, 199 - right)]
     share = SHAKES[severity - 1]
     rounding = 1 / 12
     assert moved[0].var() == pytest.approx((100 * share) ** 2 + rounding, rel=0.25)

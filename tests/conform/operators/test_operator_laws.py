@@ -6,14 +6,21 @@ from itertools import islice
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from drafting import fresh
 from edgeflare.conform.graphs.operator_graph import GraphValue, OperatorGraph
 from edgeflare.conform.operators.elementwise.elementwise_operators import ELEMENTWISE_OPERATORS
+from edgeflare.conform.operators.elementwise.output_scales import drawn_output
 from edgeflare.conform.operators.known_operators import known_operators
 from edgeflare.conform.operators.movement.movement_operators import MOVEMENT_OPERATORS
 from edgeflare.conform.operators.one_input.one_input_operators import ONE_INPUT_OPERATORS
-from edgeflare.conform.specification.operator_specification import OperatorSpecification
+from edgeflare.conform.specification.operator_specification import (
+    INT8,
+    INT16,
+    OperatorSpecification,
+)
 
 KNOWN = list(known_operators().values())
 FOLLOWING = (*MOVEMENT_OPERATORS, *ONE_INPUT_OPERATORS)
@@ -97,3 +104,14 @@ def test_an_operator_takes_the_tensor_of_another_model(known: OperatorSpecificat
             other = KNOWN[at]
             graph = built(other, type_ if type_ in other.types else other.types[0], rng)
             check_taken(known, type_, graph.results(graph.nodes[0])[0], rng)
+
+
+@given(st.sampled_from((INT8, INT16)), st.floats(-100.0, 100.0), st.integers(min_value=0))
+def test_a_result_whose_values_have_one_sign_has_a_range_with_zero(
+    type_: str, value: float, seed: int
+) -> None:
+    alone, beside_zero = (
+        drawn_output(type_, np.array(values), np.random.default_rng(seed))
+        for values in ([value], [0.0, value])
+    )
+    assert alone == beside_zero

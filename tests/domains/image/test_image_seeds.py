@@ -110,6 +110,12 @@ def test_resizing_gives_the_size_asked_for(size: tuple[int, int], channels: int)
         assert (out == 77).all()
 
 
+def test_a_crop_is_at_the_centre_and_what_shrinks_is_averaged() -> None:
+    columns = [255] * 4 + [0, 10, 20, 70, 100, 100, 100, 200] + [255] * 4
+    image = np.tile(np.array(columns, np.uint8)[:, np.newaxis], (8, 1, 1))
+    assert resized(image, 2, 2, "center-crop")[..., 0].tolist() == [[25, 125]] * 2
+
+
 def test_refuses_images_of_another_shape(tmp_path: Path, refusal: Refusal) -> None:
     path = save(tmp_path / "s.npz", images=IMAGES)
     message = refusal(load_image_seeds, path, (28, 28, 3))
