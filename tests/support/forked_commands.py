@@ -3,13 +3,14 @@
 A start of `edgeflare` takes more than a second of CPU, nearly all of it for imports. The program
 here asks a process that has imported them for a fork, which has the arguments, folder, environment
 and descriptors of the program, and ends by its signals. Where PYTHONPATH has packages beside
-EdgeFlare, which the other process knows nothing of, it starts the command itself.
+EdgeFlare, and others than the other process has, it starts the command itself.
 """
 
 from __future__ import annotations
 
 import atexit
 import functools
+import os
 import subprocess
 import sys
 import tempfile
@@ -18,8 +19,8 @@ from pathlib import Path
 _PROGRAM = """#!{python} -IS
 import json, os, signal, socket, sys
 
-beside = os.environ.get("PYTHONPATH", "").split(os.pathsep)
-if any(map(os.path.isdir, filter(None, beside))):
+beside = os.environ.get("PYTHONPATH", "")
+if beside != {beside!r} and any(map(os.path.isdir, filter(None, beside.split(os.pathsep)))):
     os.execv({command!r}, sys.argv)
 server = socket.socket(socket.AF_UNIX)
 server.connect({path!r})
@@ -76,7 +77,11 @@ def forked_bound_command() -> Path:
 def _write(program: Path, socket: Path, started: str, begin: int) -> None:
     command = Path(sys.executable).with_name(started)
     text = _PROGRAM.format(
-        python=sys.executable, command=str(command), path=str(socket), begin=begin
+        python=sys.executable,
+        command=str(command),
+        path=str(socket),
+        begin=begin,
+        beside=os.environ.get("PYTHONPATH", ""),
     )
     program.write_text(text, encoding="utf-8")
     program.chmod(0o755)
