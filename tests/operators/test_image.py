@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import array_shapes, arrays
 from numpy.typing import NDArray
@@ -39,51 +39,11 @@ OURS = (
     salt_and_pepper,
 )
 BLURS = (average_blur, gaussian_blur, median_blur)
-ALL = (*OURS, wrapping_gaussian_noise, wrapping_multiplicative_noise)
 
 shapes = st.tuples(st.integers(1, 20), st.integers(1, 20), st.sampled_from([1, 3, 4]))
 images = shapes.flatmap(lambda shape: arrays(np.uint8, shape))
 seeds = st.integers(0, 2**32)
 reals = arrays(np.float64, array_shapes(), elements=st.floats(-1e6, 1e6))
-
-
-@pytest.mark.parametrize("op", ALL, ids=lambda op: op.name)
-@settings(deadline=None)
-@given(image=images, seed=seeds)
-def test_gives_a_new_image_of_the_same_kind_and_leaves_its_input(
-    op: MutationOperator, image: Image, seed: int
-) -> None:
-    before = image.copy()
-    mutant = op(image, np.random.default_rng(seed))
-    assert mutant.shape == image.shape
-    assert mutant.dtype == np.uint8
-    assert not np.shares_memory(mutant, image)
-    assert np.array_equal(image, before)
-
-
-@pytest.mark.parametrize("op", ALL, ids=lambda op: op.name)
-@settings(deadline=None)
-@given(image=images, seed=seeds)
-def test_the_generator_alone_decides(op: MutationOperator, image: Image, seed: int) -> None:
-    mutant = op(image, np.random.default_rng(seed))
-    assert np.array_equal(mutant, op(image.copy(), np.random.default_rng(seed)))
-    # The layout in memory is no part of the image.
-    assert np.array_equal(mutant, op(np.asfortranarray(image), np.random.default_rng(seed)))
-
-
-@pytest.mark.parametrize("op", ALL, ids=lambda op: op.name)
-def test_mutates(op: MutationOperator) -> None:
-    rng = np.random.default_rng(0)
-    image = rng.integers(256, size=(28, 28, 3), dtype=np.uint8)
-    mutants = {op(image, rng).tobytes() for _ in range(30)}
-    assert len(mutants) >= 3
-
-
-@settings(deadline=None)
-@given(image=images, seed=seeds)
-def test_pixel_change_changes_at_most_nine_entries(image: Image, seed: int) -> None:
-    mutant = pixel_change(image, np.random.default_rng(seed))
-    assert np.count_nonzero(mutant != image) <= 9
 
 
 def test_pixel_change_reaches_every_count_and_the_whole_range() -> None:
@@ -94,7 +54,6 @@ def test_pixel_change_reaches_every_count_and_the_whole_range() -> None:
     assert {0, 255} <= {int(value) for mutant in mutants for value in mutant[mutant != 100]}
 
 
-@settings(deadline=None)
 @given(image=images, seed=seeds)
 def test_salt_and_pepper_sets_a_few_entries_to_white_or_black(image: Image, seed: int) -> None:
     mutant = salt_and_pepper(image, np.random.default_rng(seed))
@@ -114,7 +73,6 @@ def test_salt_and_pepper_are_half_and_half() -> None:
 
 
 @pytest.mark.parametrize("op", BLURS, ids=lambda op: op.name)
-@settings(deadline=None)
 @given(image=images, seed=seeds)
 def test_a_blur_stays_within_the_range_of_the_image(
     op: MutationOperator, image: Image, seed: int
@@ -155,25 +113,16 @@ def test_multiplicative_noise_is_a_share_of_each_entry() -> None:
     assert (deviations**2).mean() == pytest.approx(0.025, abs=0.005)
 
 
-@settings(deadline=None)
 @given(reals)
 def test_clipping_gives_the_nearest_gray_level(real: NDArray[np.float64]) -> None:
     within = np.clip(real, 0, 255)
     assert (np.abs(clipped(real) - within) <= 0.5).all()
 
 
-@settings(deadline=None)
 @given(reals)
 def test_wrapping_truncates_and_keeps_the_value_modulo_256(real: NDArray[np.float64]) -> None:
     expected = [math.trunc(value) % 256 for value in real.flat]
     assert wrapped(real).ravel().tolist() == expected
-
-
-@settings(deadline=None)
-@given(images)
-def test_clipping_and_wrapping_agree_on_gray_levels(image: Image) -> None:
-    assert np.array_equal(clipped(image.astype(float)), image)
-    assert np.array_equal(wrapped(image.astype(float)), image)
 
 
 @pytest.mark.parametrize(

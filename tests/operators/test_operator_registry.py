@@ -62,22 +62,9 @@ def test_a_decorated_function_is_an_operator_known_by_name() -> None:
     assert isinstance(invert, MutationOperator)
     assert operators(names=["invert"]) == (invert,)
     assert invert in operators()
+    assert invert not in built_in_operators()
     black = np.zeros((2, 2, 1), np.uint8)
     assert (invert(black, np.random.default_rng(0)) == 255).all()
-
-
-def test_names_choose_and_order() -> None:
-    chosen = operators(names=["median-blur", "average-blur"])
-    assert [op.name for op in chosen] == ["median-blur", "average-blur"]
-
-
-def test_domains_are_apart() -> None:
-    @operator("pitch", domain="song")
-    def pitch(samples: NDArray[np.float32], rng: np.random.Generator) -> NDArray[np.float32]:
-        return -samples
-
-    assert operators("song") == (pitch,)
-    assert pitch not in operators("image")
 
 
 def test_an_unknown_name_is_answered_with_the_nearest() -> None:
@@ -199,8 +186,12 @@ def test_an_operator_tells_its_package_and_domain() -> None:
     def pitch(samples: NDArray[np.float32], rng: np.random.Generator) -> NDArray[np.float32]:
         return -samples
 
+    assert operators("song") == (pitch,)
+    assert pitch not in operators("image")
     assert pitch.package == __name__.partition(".")[0]
-    assert domains() == ("array", "audio", "frames", "image", "song", "tokens")
+    assert "song" in domains()
+    chosen = operators(names=["median-blur", "average-blur"])
+    assert [op.name for op in chosen] == ["median-blur", "average-blur"]
 
 
 @pytest.mark.parametrize("module", [array, audio, frames, image, tokens])
@@ -215,12 +206,6 @@ def test_the_built_in_operators_are_offered_by_an_entry_point(module: ModuleType
     assert set(built_in_operators(domain)) == {
         made for made in vars(module).values() if isinstance(made, MutationOperator)
     }
-
-
-def test_only_what_the_own_package_defines_is_built_in() -> None:
-    operator("mine")(unchanged)
-    assert "mine" in [made.name for made in operators()]
-    assert "mine" not in [made.name for made in built_in_operators()]
 
 
 def test_a_checkout_that_is_not_installed_says_so(tmp_path: Path) -> None:
