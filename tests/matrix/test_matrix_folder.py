@@ -42,7 +42,11 @@ def test_an_absent_and_an_empty_folder_are_taken(tmp_path: Path) -> None:
 
 
 def test_runs_that_are_there_stay_unless_told_otherwise(tmp_path: Path) -> None:
+    assert a_begun_run(tmp_path) == tmp_path
     begun(tmp_path / "gpu")
+    assert is_begun(tmp_path / "gpu")
+    assert not is_begun(tmp_path / "builtin")
+    assert a_begun_run(tmp_path) == tmp_path / "gpu"
     with pytest.raises(UserError, match="go on with --resume, replace it with --overwrite"):
         check_matrix_folder(tmp_path, resume=False, overwrite=False)
     check_matrix_folder(tmp_path, resume=True, overwrite=False)
@@ -55,6 +59,10 @@ def test_what_is_no_matrix_is_never_written_over(tmp_path: Path) -> None:
         check_matrix_folder(tmp_path, resume=False, overwrite=True)
     with pytest.raises(UserError, match="is a file"):
         check_matrix_folder(tmp_path / "notes.txt", resume=False, overwrite=True)
+    begun(tmp_path / "other" / "micro")
+    write_atomically(tmp_path / "other" / "gpu" / "shaders.txt", b"mine")
+    with pytest.raises(UserError, match="gpu is neither empty nor a run"):
+        check_matrix_folder(tmp_path / "other", resume=False, overwrite=True)
 
 
 def test_what_is_replaced_goes_as_a_whole_and_what_is_of_others_stays(tmp_path: Path) -> None:
@@ -74,25 +82,6 @@ def test_what_is_replaced_goes_as_a_whole_and_what_is_of_others_stays(tmp_path: 
     left = {file.name for file in (tmp_path / "micro").iterdir()}
     assert left == {"notes.txt", "contents.jsonl"}
     check_matrix_folder(tmp_path, resume=False, overwrite=True)
-
-
-def test_a_folder_that_has_the_name_of_a_kernel_set_and_is_no_run_is_refused(
-    tmp_path: Path,
-) -> None:
-    begun(tmp_path / "micro")
-    (tmp_path / "gpu").mkdir()
-    (tmp_path / "gpu" / "shaders.txt").write_text("mine")
-    with pytest.raises(UserError, match="gpu is neither empty nor a run"):
-        check_matrix_folder(tmp_path, resume=False, overwrite=True)
-
-
-def test_a_run_that_has_begun_is_found(tmp_path: Path) -> None:
-    assert a_begun_run(tmp_path) == tmp_path
-    (tmp_path / "builtin").mkdir()
-    assert not is_begun(tmp_path / "builtin")
-    (tmp_path / "builtin" / "conform.db").touch()
-    assert is_begun(tmp_path / "builtin")
-    assert a_begun_run(tmp_path) == tmp_path / "builtin"
 
 
 def make_matrix(out: Path, *kernel_sets: Kernels, overwrite: bool) -> None:

@@ -1,0 +1,135 @@
+"""The wire: generated from the proto, in agreement with its tables, and open to older peers."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any, get_args
+
+import pytest
+from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
+
+import edgeflare_protos
+from edgeflare_protos import agent_pb2, seal_holds, set_seal
+from edgeflare_protos import agent_pb2 as wire
+from edgeflare_protos.kernel_sets import (
+    KERNEL_SETS,
+    TFLITE_KERNEL_SETS,
+    Kernels,
+    accelerated,
+    is_kernel_set,
+    is_tflite_kernel_set,
+)
+from edgeflare_protos.npu_vendors import equipped_vendors
+
+PROTOS = Path(edgeflare_protos.__file__).parent
+
+
+@pytest.fixture(scope="module")
+def generated(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("generated")
+    outputs = [f"--{kind}_out={folder}" for kind in ("python", "pyi", "grpc_python")]
+    command = [sys.executable, "-m", "grpc_tools.protoc", "-I", str(PROTOS.parent), *outputs]
+    subprocess.run([*command, str(PROTOS / "agent.proto")], check=True)
+    return folder / "edgeflare_protos"
+
+
+@pytest.mark.parametrize("name", ["agent_pb2.py", "agent_pb2.pyi", "agent_pb2_grpc.py"])
+def test_the_committed_files_are_what_the_proto_gives(generated: Path, name: str) -> None:
+    committed = (PROTOS / name).read_text()
+    assert committed == (generated / name).read_text(), "run `make protos`"
+
+
+def test_every_rpc_has_a_comment_and_the_checksum_is_crc_32() -> None:
+    service = agent_pb2.DESCRIPTOR.services_by_name["Agent"]
+    assert service.full_name == "edgeflare.v1.Agent"
+    lines = (PROTOS / "agent.proto").read_text().splitlines()
+    rpcs = [number for number, line in enumerate(lines) if line.strip().startswith("rpc ")]
+    assert len(rpcs) == len(service.methods)
+    assert all(lines[number - 1].strip().startswith("//") for number in rpcs)
+    assert edgeflare_protos.crc32(b"123456789") == 0xCBF43926
+
+
+def test_each_number_is_that_of_the_wire() -> None:
+    names = {name: name.upper().replace("-", "_") for name in KERNEL_SETS}
+    numbers = {f"KERNELS_{names[name]}": known.number for name, known in KERNEL_SETS.items()}
+    assert {"KERNELS_UNSPECIFIED": 0} | numbers == dict(wire.Kernels.items())
+
+
+def test_there_are_those_of_the_type_and_no_others() -> None:
+    assert tuple(KERNEL_SETS) == get_args(Kernels)
+    assert not is_kernel_set("xnn")
+    assert set(TFLITE_KERNEL_SETS) == set(filter(is_tflite_kernel_set, (*KERNEL_SETS, "xnn")))
+    assert [name for name in KERNEL_SETS if accelerated(name)] == ["gpu", "npu"]
+    assert len({known.title for known in KERNEL_SETS.values()}) == len(KERNEL_SETS)
+    own_names = {(known.runtime, known.own_name) for known in KERNEL_SETS.values()}
+    assert len(own_names) == len(KERNEL_SETS)
+
+
+SEAL = 1000
+SEALED = [
+    name
+    for name, message in agent_pb2.DESCRIPTOR.message_types_by_name.items()
+    if "seal" in message.fields_by_name
+]
+
+BEFORE_1_3 = {
+    *("session_id", "inputs", "outputs", "delegated_nodes", "total_nodes", "operators"),
+    *("captures", "external_nodes", "request_crc32", "seal"),
+}
+"""The fields of the reply to an opened session that agents of 1.2 sent."""
+
+
+def older_class(name: str) -> Any:
+    """Return a message as it is known by a peer from before the fields behind the seal."""
+    file = descriptor_pb2.FileDescriptorProto()
+    agent_pb2.DESCRIPTOR.CopyToProto(file)
+    for message in file.message_type:
+        known = [field for field in message.field if field.number <= SEAL]
+        del message.field[:]
+        message.field.extend(known)
+    pool = descriptor_pool.DescriptorPool()
+    pool.Add(file)
+    return message_factory.GetMessageClass(pool.FindMessageTypeByName(f"{file.package}.{name}"))
+
+
+@pytest.mark.parametrize("name", SEALED)
+def test_a_seal_holds_for_a_peer_that_knows_no_field_behind_it(name: str) -> None:
+    message = getattr(agent_pb2, name)()
+    for field in message.DESCRIPTOR.fields:
+        if field.type == field.TYPE_STRING and not field.is_repeated:
+            setattr(message, field.name, "text")
+        elif field.type == field.TYPE_UINT64 and not field.is_repeated:
+            setattr(message, field.name, 7)
+    if name == "OpenSessionReply":
+        message.runtime.name = "tflite-micro"
+    set_seal(message)
+    older = older_class(name).FromString(message.SerializeToString())
+    assert older.seal == message.seal
+    assert seal_holds(older)
+
+
+def test_what_was_added_to_an_opened_session_lies_behind_its_seal() -> None:
+    fields = agent_pb2.OpenSessionReply.DESCRIPTOR.fields_by_name
+    assert {name for name, field in fields.items() if field.number <= SEAL} == BEFORE_1_3
+
+
+QUALCOMM = "ai-edge-litert-sdk-qualcomm"
+
+
+def installed_files(package: Path, *names: str) -> None:
+    for name in names:
+        path = package / "vendors" / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.touch()
+
+
+def test_a_vendor_needs_its_package_and_what_compiles_and_what_dispatches(tmp_path: Path) -> None:
+    assert equipped_vendors(tmp_path, {QUALCOMM}) == ()
+    installed_files(tmp_path, "qualcomm/compiler/libLiteRtCompilerPlugin_Qualcomm.so")
+    assert equipped_vendors(tmp_path, {QUALCOMM}) == ()
+    installed_files(tmp_path, "qualcomm/dispatch/libLiteRtDispatch_Qualcomm.so")
+    assert equipped_vendors(tmp_path, {QUALCOMM}) == ("qualcomm",)
+    # What is installed for one vendor is of no use for another.
+    assert equipped_vendors(tmp_path, {"ai-edge-litert-sdk-intel"}) == ()
