@@ -1,13 +1,18 @@
-"""Limits of the code: the length and complexity of functions, and names that mean one thing."""
+"""Limits of the code: lengths, complexity, names that mean one thing, and directions of imports."""
 
 from __future__ import annotations
 
 import ast
+import subprocess
+import sys
 from collections import defaultdict
 from collections.abc import Iterator
 from functools import cache
+from graphlib import TopologicalSorter
 from pathlib import Path
 
+import pytest
+from grimp import build_graph
 from radon.complexity import cc_rank, cc_visit_ast
 
 ROOT = Path(__file__).parents[2]
@@ -30,8 +35,18 @@ def tree(path: Path) -> ast.Module:
     return ast.parse(path.read_bytes())
 
 
+def statements(module: ast.Module) -> Iterator[ast.AST]:
+    """Yield all statements, without a look at expressions, which are many more."""
+    todo: list[ast.AST] = [module]
+    while todo:
+        for node in ast.iter_child_nodes(todo.pop()):
+            if isinstance(node, ast.stmt | ast.ExceptHandler | ast.match_case):
+                todo.append(node)
+                yield node
+
+
 def functions(module: ast.Module) -> Iterator[ast.FunctionDef | ast.AsyncFunctionDef]:
-    for node in ast.walk(module):
+    for node in statements(module):
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
             yield node
 
@@ -78,7 +93,7 @@ def test_a_class_name_is_used_once() -> None:
     """Classes that one test file has for itself are left out: nobody else meets them."""
     places = defaultdict(list)
     for path, module in parsed(*SOURCES, "benchmarks", "tests/support").items():
-        for node in ast.walk(module):
+        for node in statements(module):
             if isinstance(node, ast.ClassDef):
                 places[node.name].append(str(path))
     assert twice(places) == {}
@@ -127,3 +142,33 @@ def test_files_of_text_name_their_encoding() -> None:
 
 def calls(code: str) -> Iterator[ast.Call]:
     return (node for node in ast.walk(ast.parse(code)) if isinstance(node, ast.Call))
+
+
+def test_the_rooms_keep_their_directions() -> None:
+    checked = subprocess.run(
+        [Path(sys.executable).parent / "lint-imports", "--no-cache"],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
+    )
+    assert checked.returncode == 0, checked.stdout + checked.stderr
+    assert " 0 broken" in checked.stdout
+
+
+@pytest.mark.parametrize("package", ["host", "agent", "operators", "protos"])
+def test_each_folder_of_modules_is_a_package(package: str) -> None:
+    """The linters of imports see no others."""
+    folders = {path.parent for path in (ROOT / package).glob("edgeflare*/**/*.py")}
+    assert folders
+    assert [str(one) for one in folders if not (one / "__init__.py").is_file()] == []
+
+
+def test_no_module_imports_itself_by_way_of_others() -> None:
+    graph = build_graph(
+        "edgeflare", "edgeflare_agent", "edgeflare_operators", "edgeflare_protos", cache_dir=None
+    )
+    imports = {one: graph.find_modules_directly_imported_by(one) for one in graph.modules}
+    assert len(imports) > 300
+    TopologicalSorter(imports).prepare()  # raises CycleError, which names the modules
