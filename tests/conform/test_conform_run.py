@@ -16,7 +16,17 @@ from typing import Any
 import numpy as np
 import pytest
 
-from conforming import ADD, CLAMPED, HUNG, SUM, SeenProgress, a_header, faulty_arms
+from conforming import (
+    ADD,
+    CLAMPED,
+    HUNG,
+    SUM,
+    ExactArm,
+    PlantedFault,
+    SeenProgress,
+    a_header,
+    faulty_arms,
+)
 from edgeflare.conform.conform_run import ConformanceRun, run_conformance
 from edgeflare.conform.drafts.cells import Cell
 from edgeflare.conform.record.begun_journal import begin_journal, resume_journal
@@ -26,7 +36,6 @@ from edgeflare.conform.rounds import conform_clock
 from edgeflare.core.interrupt import InterruptedBy
 from edgeflare.errors import InfrastructureError
 from edgeflare.run.run_directory import RunDirectory
-from exact_arm import ExactArm, PlantedFault
 from interrupted_commands import started
 
 pytestmark = pytest.mark.slow

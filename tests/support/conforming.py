@@ -1,10 +1,13 @@
-"""Rounds of a conformance run on arms that compute exactly, and models to be run in them."""
+"""Rounds of a conformance run on arms that answer exactly, but for faults that are planted.
+
+The arms stand for hardware that cannot be had: a device of which every fault is known.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence, Set
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import numpy as np
@@ -13,13 +16,167 @@ from edgeflare.conform.drafts.cells import Cell
 from edgeflare.conform.drafts.coverage import Coverage
 from edgeflare.conform.drafts.draft import FRESH, DraftNode
 from edgeflare.conform.drafts.uniform_drawing import UniformDrawing
-from edgeflare.conform.execution.kernel_arm import KernelArm
+from edgeflare.conform.execution.kernel_arm import (
+    KernelArm,
+    ModelAnswer,
+    PosedModel,
+    RunFailure,
+    RunFailureKind,
+)
+from edgeflare.conform.graphs.operator_graph import ABSENT, GraphValue, OperatorGraph, Values
+from edgeflare.conform.operators.known_operators import known_operators
 from edgeflare.conform.record.conform_header import ConformHeader
 from edgeflare.conform.record.conform_journal import ConformJournal
 from edgeflare.conform.record.conform_request import ConformRequest
 from edgeflare.conform.rounds.conform_rounds import ConformRounds
-from edgeflare.conform.specification.settings import Setting
-from exact_arm import ExactArm, PlantedFault
+from edgeflare.conform.specification.exact_answer import ExactAnswer
+from edgeflare.conform.specification.settings import Configuration, Setting
+from edgeflare.conform.verdict.exact_rows import one_exact
+
+
+@dataclass(frozen=True)
+class PlantedFault:
+    """What is wrong with the kernel of one operator.
+
+    Attributes:
+        operator: its name in the schema.
+        shows: in which configurations.
+        change: what becomes of an answer; of whole numbers, unless another change is named.
+        failure: that it ends with instead; None where it answers.
+        joined: whether it shows in graphs of several operators only.
+        least_operators: of the graphs in which it shows.
+        after: where it shows only there, the operator whose result is read.
+
+    """
+
+    operator: str
+    shows: Callable[[Configuration], bool] = lambda _: True
+    change: Callable[[Values], Values] = np.bitwise_not
+    failure: RunFailureKind | None = None
+    joined: bool = False
+    least_operators: int = 1
+    after: str | None = None
+
+    def is_in(self, graph: OperatorGraph, whole: OperatorGraph, read: Set[int]) -> bool:
+        """Whether it shows in an operator, which may be one of several.
+
+        Args:
+            graph: the operator alone.
+            whole: all of them.
+            read: the tensors of the whole that the operator reads.
+
+        """
+        (node,) = graph.nodes
+        if node.operator != self.operator or (self.joined and len(whole.nodes) == 1):
+            return False
+        if len(whole.nodes) < self.least_operators:
+            return False
+        before = {one.operator for one in whole.nodes if not read.isdisjoint(one.outputs)}
+        if self.after is not None and self.after not in before:
+            return False
+        return self.shows(known_operators()[node.operator].read(graph).configuration)
+
+
+@dataclass
+class ExactArm:
+    """The kernels of one place; see `KernelArm`.
+
+    Attributes:
+        name: "device", or a kernel set of the host.
+        faults: of its kernels.
+        models: that it was asked to run, in their order.
+        alone: that it was asked to run again, each by itself.
+
+    """
+
+    name: str = "device"
+    faults: Sequence[PlantedFault] = ()
+    models: list[PosedModel] = field(default_factory=list)
+    alone: list[PosedModel] = field(default_factory=list)
+
+    def run(self, models: Sequence[PosedModel]) -> list[ModelAnswer]:
+        """Answer models, which have to have as many rows each, as for any arm."""
+        assert len({one.rows for one in models}) <= 1
+        self.models += models
+        return [self._answer(one) for one in models]
+
+    def run_alone(
+        self, models: Sequence[PosedModel], packed: Sequence[ModelAnswer]
+    ) -> list[ModelAnswer]:
+        """Answer models as beside others."""
+        assert len(models) == len(packed)
+        self.alone += models
+        return [self._answer(one) for one in models]
+
+    def close(self) -> None:
+        """Do nothing."""
+
+    def _answer(self, model: PosedModel) -> ModelAnswer:
+        """Evaluate one operator after the other, each result rounded to its type."""
+        graph = model.graph
+        known: dict[int, list[Values]] = {
+            at: [value.values] * model.rows
+            for at, value in enumerate(graph.values)
+            if value.values is not None
+        }
+        known |= {at: list(rows) for at, rows in zip(graph.inputs, model.operands, strict=True)}
+        for node in graph.nodes:
+            alone = OperatorGraph.of_operator(
+                node.operator,
+                graph.operands(node),
+                graph.results(node),
+                node.options,
+                node.version,
+            )
+            faults = [one for one in self.faults if one.is_in(alone, graph, {*node.inputs})]
+            for one in faults:
+                if one.failure is not None:
+                    return ModelAnswer(failure=RunFailure(one.failure, "planted"))
+            given = [at for at in node.inputs if at != ABSENT and graph.values[at].values is None]
+            rows = [
+                exact_values(alone, [known[at][row] for at in given]) for row in range(model.rows)
+            ]
+            for at, several in zip(node.outputs, zip(*rows, strict=True), strict=True):
+                known[at] = [_changed(one, faults) for one in several]
+        return ModelAnswer(tuple(np.stack(known[at]) for at in graph.outputs))
+
+
+class BesideOthers(ExactArm):
+    """A device whose planted faults show beside other models only."""
+
+    def run_alone(
+        self, models: Sequence[PosedModel], packed: Sequence[ModelAnswer]
+    ) -> list[ModelAnswer]:
+        """Answer exactly, and say where that is another answer."""
+        sound = [ExactArm().run([one])[0] for one in models]
+        return [
+            replace(one, neighbours=one.outputs[0].tobytes() != other.outputs[0].tobytes())
+            for one, other in zip(sound, packed, strict=True)
+        ]
+
+
+def exact_values(graph: OperatorGraph, operands: Sequence[Values]) -> list[Values]:
+    """Return the exact results of one operator, rounded to their types, of one row (*shape)."""
+    (node,) = graph.nodes
+    answers = one_exact(known_operators()[node.operator], graph, operands)
+    return [_rounded(*both) for both in zip(graph.results(node), answers, strict=True)]
+
+
+def _rounded(value: GraphValue, exact: ExactAnswer) -> Values:
+    with np.errstate(all="ignore"):
+        if exact.kind != "steps" or value.quantization is None:
+            return np.asarray(exact.values).astype(value.dtype).reshape(value.shape)
+        known = np.iinfo(value.dtype)
+        steps = exact.values / value.quantization.spread(len(value.shape))
+        steps = np.nan_to_num(np.round(steps)) + value.quantization.zero_point
+        return np.clip(steps, known.min, known.max).astype(value.dtype).reshape(value.shape)
+
+
+def _changed(values: Values, faults: Sequence[PlantedFault]) -> Values:
+    for one in faults:
+        values = one.change(values)
+    return values
+
 
 ADD, SUM = ("ADD", "int8"), ("SUM", "int8")
 

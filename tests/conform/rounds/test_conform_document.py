@@ -12,7 +12,16 @@ import jsonschema
 import numpy as np
 import pytest
 
-from conforming import ADD, CLAMPED, SUM, SeenProgress, a_header, conforming, faulty_arms
+from conforming import (
+    ADD,
+    CLAMPED,
+    SUM,
+    PlantedFault,
+    SeenProgress,
+    a_header,
+    conforming,
+    faulty_arms,
+)
 from drafting import relu_chain
 from edgeflare.conform.record.conform_finding import ConformFinding
 from edgeflare.conform.rounds.conform_document import conform_document
@@ -21,7 +30,6 @@ from edgeflare.conform.rounds.judged_draft import judge_drafts
 from edgeflare.conform.rounds.smallest_models import found_findings
 from edgeflare.conform.verdict.kernel_judgement import KernelJudgement
 from edgeflare.run.run_directory import RunDirectory
-from exact_arm import PlantedFault
 
 REFUSED = PlantedFault("SUM", lambda one: one["keep_dims"] is True, failure="refused")
 FUSED = PlantedFault("RELU", change=np.negative, joined=True)

@@ -11,7 +11,18 @@ from typing import Any
 
 import pytest
 
-from conforming import ADD, CLAMPED, HUNG, SUM, SeenProgress, an_addition, conforming, faulty_arms
+from conforming import (
+    ADD,
+    CLAMPED,
+    HUNG,
+    SUM,
+    ExactArm,
+    PlantedFault,
+    SeenProgress,
+    an_addition,
+    conforming,
+    faulty_arms,
+)
 from drafting import relu_chain
 from edgeflare.conform.drafts.cells import Cell
 from edgeflare.conform.drafts.coverage import node_buckets
@@ -27,7 +38,6 @@ from edgeflare.conform.rounds.judged_draft import JudgedDraft
 from edgeflare.conform.rounds.judged_json import drafts_digest, judged_from_json
 from edgeflare.conform.verdict.kernel_judgement import KernelJudgement
 from edgeflare.errors import InfrastructureError, UserError
-from exact_arm import ExactArm, PlantedFault
 
 COUNT = 48
 CELLS = (ADD, SUM)

@@ -10,7 +10,19 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from conforming import ADD, CLAMPED, HUNG, SUM, SeenProgress, a_header, conforming, faulty_arms
+from conforming import (
+    ADD,
+    CLAMPED,
+    HUNG,
+    SUM,
+    BesideOthers,
+    ExactArm,
+    PlantedFault,
+    SeenProgress,
+    a_header,
+    conforming,
+    faulty_arms,
+)
 from drafting import chain
 from edgeflare.conform.drafts.cell_pairs import allowed_pairs
 from edgeflare.conform.drafts.cells import Cell
@@ -30,7 +42,6 @@ from edgeflare.conform.rounds.judged_operators import judge_packed
 from edgeflare.conform.rounds.smallest_models import found_findings
 from edgeflare.conform.specification.settings import Configuration, dimensions
 from edgeflare.run.run_directory import RunDirectory
-from exact_arm import ExactArm, PlantedFault
 
 KNOWN = (KnownFinding(*ADD, "device", "wrong values", "a fused clamp", ("activation is RELU6",)),)
 
@@ -132,19 +143,6 @@ def test_crashes_that_the_twin_shares_are_another_finding(tmp_path: Path) -> Non
     assert own.smallest.judgement.wrong == ("device",)
     assert own.smallest.elements > 8
     assert shared.smallest.judgement.wrong == ("device", "xnnpack")
-
-
-class BesideOthers(ExactArm):
-    """A device whose ADD is wrong beside other models, and right alone."""
-
-    def run_alone(
-        self, models: Sequence[PosedModel], packed: Sequence[ModelAnswer]
-    ) -> list[ModelAnswer]:
-        sound = [ExactArm().run([one])[0] for one in models]
-        return [
-            replace(one, neighbours=one.outputs[0].tobytes() != other.outputs[0].tobytes())
-            for one, other in zip(sound, packed, strict=True)
-        ]
 
 
 @pytest.mark.slow

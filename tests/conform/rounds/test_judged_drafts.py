@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from conforming import CLAMPED, an_addition, faulty_arms
+from conforming import CLAMPED, ExactArm, PlantedFault, an_addition, faulty_arms
 from drafting import relu, relu_chain
 from edgeflare.conform.drafts.draft import Draft
 from edgeflare.conform.execution.kernel_arm import (
@@ -36,7 +36,6 @@ from edgeflare.conform.rounds.judged_operators import (
 )
 from edgeflare.conform.rounds.posed_draft import ROWS, PosedDraft, posed
 from edgeflare.conform.verdict.kernel_judgement import KernelJudgement, Symptom, Verdict
-from exact_arm import ExactArm, PlantedFault
 
 FAILED = ModelAnswer(failure=RunFailure("crash", "SIGSEGV"))
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 import pytest
 
-from conforming import an_addition
+from conforming import ExactArm, an_addition
 from drafting import binary, relu_chain
 from edgeflare.conform.drafts.draft import FRESH, Draft, DraftNode, drafted
 from edgeflare.conform.execution.kernel_arm import (
@@ -20,7 +20,6 @@ from edgeflare.conform.graphs.operator_graph import Values
 from edgeflare.conform.specification.settings import Setting
 from edgeflare.conform.verdict.joined_operators import judged_whole
 from edgeflare.conform.verdict.kernel_judgement import KernelJudgement
-from exact_arm import ExactArm
 
 SHAPE = (3, 4)
 
