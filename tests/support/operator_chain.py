@@ -66,14 +66,14 @@ def write_tflite(
         ranges: the least and the largest value of each tensor, for int8; None for float.
 
     """
-    chain = _Chain(ranges)
+    chain = _ChainWriter(ranges)
     given = chain.activation("image", shape)
     for step in steps:
         chain.add(step)
     return chain.content([given], [chain.named[steps[-1].name]])
 
 
-class _Chain(GraphWriter):
+class _ChainWriter(GraphWriter):
     """A chain as it is put together: int8 where ranges are known, else float."""
 
     def __init__(self, ranges: Mapping[str, tuple[float, float]] | None) -> None:
