@@ -24,8 +24,11 @@ from edgeflare.run.journal import Journal
 from edgeflare.run.run_directory import RunDirectory
 from edgeflare_operators import MutationOperator
 from laboratory import Laboratory, untimed
-from linear_laboratory import linear_laboratory
-from wrapped_evaluators import WrappedEvaluator, with_outputs
+from wrapped_evaluators import Fragile, Mortal, WrappedEvaluator, with_outputs
+
+FEW = settings(
+    max_examples=5, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
 
 
 def test_it_finds_what_deviates_and_says_how(laboratory: Laboratory) -> None:
@@ -39,6 +42,11 @@ def test_it_finds_what_deviates_and_says_how(laboratory: Laboratory) -> None:
         assert finding["labels"]["original"] != finding["labels"]["device"]
         assert (laboratory.folder / "run" / finding["image"]).is_file()
         assert finding["queries"] <= 150
+    # --find any asks original and device; the twin answers about seeds and findings only.
+    assert totals["host_evaluations"] == {
+        "original": totals["queries"] + totals["overhead_queries"],
+        "twin-xnnpack": totals["overhead_queries"],
+    }
 
 
 def test_operators_are_used_as_the_domain_of_the_pair_binds_them(
@@ -57,28 +65,7 @@ def test_operators_are_used_as_the_domain_of_the_pair_binds_them(
 
 
 @pytest.mark.slow
-def test_the_totals_are_what_the_parts_add_up_to(laboratory: Laboratory) -> None:
-    document = laboratory.run("run")
-    totals = document["totals"]
-    searched = totals["seeds"] - totals["deviating_seeds"]
-    found = [finding["queries"] for finding in document["findings"]]
-    assert totals["success_rate"] == len(found) / searched
-    assert totals["mean_queries"] == pytest.approx(np.mean(found))
-    assert totals["median_queries"] == np.median(found)
-    failed = searched - len(found)
-    assert totals["queries"] == sum(found) + failed * 150
-    assert totals["device_queries"] == totals["queries"]
-    stored = len(document["findings"]) + len(document["deviating_seeds"])
-    assert totals["overhead_queries"] == totals["seeds"] + 3 * stored
-    # --find any asks original and device; the twin answers about seeds and findings only.
-    assert totals["host_evaluations"] == {
-        "original": totals["queries"] + totals["overhead_queries"],
-        "twin-xnnpack": totals["overhead_queries"],
-    }
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("strategy", ["random", "dflare", "dflare-published"])
+@pytest.mark.parametrize("strategy", ["random", "dflare"])
 def test_the_number_of_chains_changes_nothing(laboratory: Laboratory, strategy: str) -> None:
     runs = [
         untimed(laboratory.run(f"run-{chains}", chains=chains, strategy=strategy))
@@ -129,15 +116,8 @@ def test_kernels_can_be_compared_without_an_original(laboratory: Laboratory) -> 
     assert document["totals"]["host_evaluations"]["original"] == 0
 
 
-def test_weak_deviations_do_not_count(laboratory: Laboratory) -> None:
-    document = laboratory.run("run", goal=Goal(min_strength=0.05))
-    assert all(finding["strength"] >= 0.05 for finding in document["findings"])
-
-
 @pytest.mark.slow
-@settings(
-    max_examples=6, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
-)
+@FEW
 @given(stop_after=st.integers(1, 900), total=st.none() | st.integers(10, 1500))
 def test_stopped_and_resumed_is_as_if_never_stopped(
     laboratory: Laboratory,
@@ -154,16 +134,18 @@ def test_stopped_and_resumed_is_as_if_never_stopped(
     assert untimed(parts) == untimed(whole)
 
 
-def test_an_interrupted_run_is_valid_and_verified(laboratory: Laboratory) -> None:
+def test_an_interrupted_run_is_valid_and_goes_on_by_the_command_that_began_it(
+    laboratory: Laboratory,
+) -> None:
     document = laboratory.run("run", stop_after=300, chains=8)
     assert laboratory.stopped == document["stopped_by"] == "interrupt"
     assert document["unverified"] == []
     assert all(finding["verified"] for finding in document["findings"])
+    with pytest.raises(UserError, match=r"--operators average-blur,.*, not pixel-change: repeat"):
+        laboratory.run("run", resume=True, operators=("pixel-change",))
 
 
-@settings(
-    max_examples=6, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
-)
+@FEW
 @given(total=st.integers(1, 2000), chains=st.sampled_from([1, 3, 64]))
 def test_the_bound_on_all_queries_holds_whatever_the_chains(
     laboratory: Laboratory,
@@ -192,48 +174,41 @@ def test_a_seed_that_deviates_itself_is_reported_and_not_searched(laboratory: La
     assert totals["success_rate"] == totals["findings"] / searched
 
 
-class Moody(WrappedEvaluator):
-    """A device that misbehaves on the calls that it is told to."""
+def test_a_device_that_comes_back_costs_nothing(laboratory: Laboratory) -> None:
+    whole = laboratory.run("whole")
+    lost_at = {2, 5, 6, 11, 23}
+    cut = laboratory.run("cut", wrap_device=lambda inner: WrappedEvaluator(inner, lost_at))
+    assert untimed(cut) == untimed(whole)
 
-    def __init__(self, inner: Evaluator, *, lost_at: set[int], lies_from: int | None) -> None:
-        super().__init__(inner, lost_at)
-        self._lies_from = lies_from
+
+class Lying(WrappedEvaluator):
+    """A device that answers wrongly from one of its calls on."""
+
+    lies_from = 10**9
 
     def submit(self, inputs: NDArray[np.generic]) -> Future[RawBatch]:
         answer = super().submit(inputs)
-        if self._lies_from is None or self.calls < self._lies_from or self.calls in self._lost_at:
+        if self.calls < self.lies_from:
             return answer
         truth = answer.result()
         return with_outputs(truth, np.flip(truth.outputs, 1))
 
 
-def test_a_device_that_comes_back_costs_nothing(laboratory: Laboratory) -> None:
-    whole = laboratory.run("whole")
-    cut = laboratory.run(
-        "cut",
-        wrap_device=lambda inner: Moody(inner, lost_at={2, 5, 6, 11, 23}, lies_from=None),
-    )
-    assert untimed(cut) == untimed(whole)
-
-
-def test_a_device_that_changes_its_mind_has_flaky_findings(laboratory: Laboratory) -> None:
-    whole = laboratory.run("whole", max_queries=20, chains=256)
-    calls = []
+def test_a_device_that_changes_its_mind_has_flaky_findings(
+    laboratory: Laboratory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: dict[str, Any] = {"max_queries": 20, "chains": 256}
+    made: list[Lying] = []
 
     def wrap(inner: Evaluator) -> Evaluator:
-        calls.append(Moody(inner, lost_at=set(), lies_from=None))
-        return calls[-1]
+        made.append(Lying(inner))
+        return made[-1]
 
-    laboratory.run("count", max_queries=20, chains=256, wrap_device=wrap)
+    whole = laboratory.run("whole", **asked, wrap_device=wrap)
     stored = (*whole["findings"], *whole["deviating_seeds"])
     verifying = -(-3 * len(stored) // 16)
-    lies_from = calls[0].calls - verifying + 1
-    document = laboratory.run(
-        "lies",
-        max_queries=20,
-        chains=256,
-        wrap_device=lambda inner: Moody(inner, lost_at=set(), lies_from=lies_from),
-    )
+    monkeypatch.setattr(Lying, "lies_from", made[0].calls - verifying + 1)
+    document = laboratory.run("lies", **asked, wrap_device=wrap)
     assert document["flaky"]
     told = (*document["findings"], *document["deviating_seeds"], *document["flaky"])
     assert {entry["seed_id"] for entry in told} == {entry["seed_id"] for entry in stored}
@@ -241,44 +216,11 @@ def test_a_device_that_changes_its_mind_has_flaky_findings(laboratory: Laborator
 
 def test_a_device_that_is_gone_for_good_leaves_a_run_that_can_go_on(laboratory: Laboratory) -> None:
     whole = laboratory.run("whole")
-
-    class Gone(Moody):
-        def submit(self, inputs: NDArray[np.generic]) -> Future[RawBatch]:
-            if self.calls > 12:
-                raise InfrastructureError("burnt down")
-            return super().submit(inputs)
-
     with pytest.raises(InfrastructureError, match="burnt down"):
-        laboratory.run("run", wrap_device=lambda inner: Gone(inner, lost_at=set(), lies_from=None))
-    journal = Journal.open(laboratory.folder / "run" / "run.db")
-    assert journal.about()["stopped_by"] == "infrastructure"
-    journal.close()
+        laboratory.run("run", wrap_device=lambda inner: Mortal(inner, 12))
+    with closing(Journal.open(laboratory.folder / "run" / "run.db")) as journal:
+        assert journal.about()["stopped_by"] == "infrastructure"
     assert untimed(laboratory.run("run", resume=True)) == untimed(whole)
-
-
-@pytest.fixture(scope="module")
-def begun(tmp_path_factory: pytest.TempPathFactory) -> Laboratory:
-    laboratory = linear_laboratory(tmp_path_factory.mktemp("begun"))
-    laboratory.run("run")
-    return laboratory
-
-
-@pytest.mark.parametrize(
-    ("change", "option"),
-    [
-        ({"rng_seed": 5}, "--rng-seed 0, not 5"),
-        ({"strategy": "dflare"}, "--strategy random, not dflare"),
-        ({"goal": Goal(Find.KERNEL)}, "--find any, not kernel"),
-        ({"goal": Goal(ties=True)}, "--ties exclude, not include"),
-        ({"max_queries": 7}, "--max-queries 150, not 7"),
-        ({"operators": ("pixel-change",)}, "--operators average-blur,.*, not pixel-change: repeat"),
-    ],
-)
-def test_a_run_is_resumed_by_the_command_that_began_it(
-    begun: Laboratory, change: dict[str, Any], option: str
-) -> None:
-    with pytest.raises(UserError, match=option):
-        begun.run("run", resume=True, **change)
 
 
 @pytest.mark.parametrize(
@@ -300,19 +242,6 @@ def test_a_journal_with_what_no_run_has_is_damaged_and_not_gone_on_with(
         laboratory.run("run", resume=True)
 
 
-def test_an_older_run_goes_on_with_the_operators_that_were_built_in(laboratory: Laboratory) -> None:
-    whole = laboratory.run("whole")
-    laboratory.run("run", stop_after=300, chains=8)
-    journal = Journal.reopen(laboratory.folder / "run" / "run.db")
-    plan = journal.about()["plan"]
-    del plan["operators"]
-    journal.note("plan", plan)
-    journal.close()
-    resumed = laboratory.run("run", resume=True)
-    assert resumed["plan"] == whole["plan"]
-    assert untimed(resumed) == untimed(whole)
-
-
 def test_a_campaign_draws_from_its_plan_alone(laboratory: Laboratory) -> None:
     document = laboratory.run("run", operators=("pixel-change", "salt-and-pepper"))
     drawn = {name for finding in document["findings"] for name in finding["operators"]}
@@ -320,17 +249,7 @@ def test_a_campaign_draws_from_its_plan_alone(laboratory: Laboratory) -> None:
 
 
 def test_a_device_that_crashes_on_an_input_is_a_finding(laboratory: Laboratory) -> None:
-    class Fragile(Moody):
-        def submit(self, inputs: NDArray[np.generic]) -> Future[RawBatch]:
-            answer = self._inner.submit(inputs).result()
-            dark = {i: "crash" for i, one in enumerate(inputs) if float(one.max()) < 0.95}
-            future: Future[RawBatch] = Future()
-            future.set_result(RawBatch(answer.outputs, dark))
-            return future
-
-    document = laboratory.run(
-        "run", wrap_device=lambda inner: Fragile(inner, lost_at=set(), lies_from=None)
-    )
+    document = laboratory.run("run", wrap_device=Fragile)
     crashes = [entry for entry in document["findings"] if entry["kind"] == "crash"]
     assert crashes
     assert all(entry["labels"]["device"] is None for entry in crashes)

@@ -12,7 +12,6 @@ from hypothesis import strategies as st
 from documents import as_json
 from edgeflare.core.arm import Arm
 from edgeflare.core.goal import Find, Goal
-from edgeflare.errors import UserError
 from edgeflare.run.journal import Journal
 from edgeflare.run.load_document import load_document
 from edgeflare.run.run_directory import RunDirectory
@@ -41,15 +40,13 @@ def ensemble(laboratory: Laboratory) -> Laboratory:
     return laboratory
 
 
-def test_the_device_confirms_what_the_members_foretell(ensemble: Laboratory) -> None:
-    totals = ensemble.run("run")["totals"]
-    assert totals["success_rate"] > 0.9
-    assert totals["device_queries"] < totals["queries"] / 3
-
-
-def test_asking_the_device_again_is_no_query_but_a_device_query(ensemble: Laboratory) -> None:
+def test_the_device_confirms_what_members_foretell_which_is_no_query_but_a_device_query(
+    ensemble: Laboratory,
+) -> None:
     document = ensemble.run("run")
     totals = document["totals"]
+    assert totals["success_rate"] > 0.9
+    assert totals["device_queries"] < totals["queries"] / 3
     stored = len(document["findings"]) + len(document["deviating_seeds"])
     assert totals["overhead_queries"] == totals["seeds"] + 3 * stored
     searched = {entry["seed_id"]: entry for entry in document["findings"]}
@@ -86,17 +83,17 @@ def test_members_that_are_not_asked_cost_nothing_in_the_search(ensemble: Laborat
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("goal", [KERNEL, Goal(Find.COMPRESSION), Goal()], ids=lambda g: g.find)
+@pytest.mark.parametrize("goal", [KERNEL, Goal()], ids=lambda goal: goal.find)
 def test_the_number_of_chains_changes_nothing(ensemble: Laboratory, goal: Goal) -> None:
-    runs = [
-        untimed(ensemble.run(f"run-{n}", chains=n, goal=goal, max_queries=80)) for n in (1, 7, 256)
-    ]
-    assert runs[0] == runs[1] == runs[2]
+    one, other = (
+        untimed(ensemble.run(f"run-{n}", chains=n, goal=goal, max_queries=60)) for n in (7, 256)
+    )
+    assert one == other
 
 
 @pytest.mark.slow
 @settings(
-    max_examples=8, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+    max_examples=4, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
 )
 @given(stop_after=st.integers(1, 900), total=st.none() | st.integers(10, 1500))
 def test_stopped_and_resumed_is_as_if_never_stopped(
@@ -126,10 +123,3 @@ def test_a_run_that_was_stopped_counts_what_its_open_chains_have_asked(
     assert 0 < totals["device_queries"] < totals["queries"]
     (ensemble.folder / "run" / "run.json").unlink()
     assert as_json(load_document(RunDirectory(ensemble.folder / "run")))["totals"] == totals
-
-
-def test_a_run_is_resumed_with_the_ensemble_that_began_it(ensemble: Laboratory) -> None:
-    ensemble.run("run")
-    del ensemble.members["builtin"]
-    with pytest.raises(UserError, match="--ensemble xnnpack,builtin,reference, not xnnpack,ref"):
-        ensemble.run("run", resume=True)

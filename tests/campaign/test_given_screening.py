@@ -73,18 +73,8 @@ def test_a_screening_searches_nothing(screened: Laboratory) -> None:
         assert set(journal.answers("verify")) == set(journal.triggers())
         assert journal.triggers()
         assert journal.about()["stopped_by"] == "screening"
-
-
-def test_it_has_the_answers_to_all_seeds(screened: Laboratory) -> None:
     given = load(screened, screened.folder / "screening")
     assert list(given.rows) == list(given.outcomes) == list(range(len(screened.images)))
-
-
-@pytest.mark.slow
-def test_a_search_that_is_finished_is_the_same_screening(screened: Laboratory) -> None:
-    screened.run("whole", **PLAN)
-    given = [load(screened, screened.folder / name) for name in ("screening", "whole")]
-    assert given[0].sha256 == given[1].sha256
 
 
 def test_a_search_of_other_ways_or_on_a_device_of_another_name_may_take_it(
@@ -94,24 +84,6 @@ def test_a_search_of_other_ways_or_on_a_device_of_another_name_may_take_it(
     other = {"strategy": "donor", "rng_seed": 9, "max_queries": 3, "shrink": 0, "strengthen": 0}
     other |= {"devices": ("board",)}
     assert load(screened, run, header_of(run, **other)).sha256
-
-
-@pytest.mark.parametrize(
-    ("plan", "said"),
-    [
-        ({"goal": Goal(Find.KERNEL)}, "another option than this search, with --find any there"),
-        ({"ensemble": ("xnnpack", "builtin")}, "with --ensemble xnnpack there and xnnpack,builtin"),
-        ({"limit": 4}, "with --limit none there and 4 here"),
-    ],
-)
-def test_one_that_asked_something_else_is_refused(
-    screened: Laboratory, refusal: Refusal, plan: dict[str, Any], said: str
-) -> None:
-    run = screened.folder / "screening"
-    complaint = refusal(load, screened, run, header_of(run, **plan))
-    assert complaint.startswith(f"--screening {run} is of another ")
-    assert said in complaint
-    assert complaint.endswith("make it anew with --screen-only")
 
 
 def other_pair(header: RunHeader) -> RunHeader:
@@ -124,21 +96,33 @@ def other_kernels(header: RunHeader) -> RunHeader:
     return replace(header, devices=({**device, "provenance": provenance},))
 
 
+def other_goal(header: RunHeader) -> RunHeader:
+    return replace(header, plan=replace(header.plan, goal=Goal(Find.KERNEL)))
+
+
 @pytest.mark.parametrize(
     ("change", "said"),
     [
         (other_pair, "of another pair than this search, with pair laboratory there and other"),
         (other_kernels, "of another device than this search, with kernels builtin there and"),
+        (other_goal, "of another option than this search, with --find any there and kernel here"),
+        (
+            lambda header: replace(header, version="0.0.1"),
+            "was made by edgeflare test, and this is",
+        ),
     ],
 )
-def test_one_of_another_pair_or_device_is_refused(
+def test_one_of_something_else_is_refused(
     screened: Laboratory,
     refusal: Refusal,
     change: Callable[[RunHeader], RunHeader],
     said: str,
 ) -> None:
     run = screened.folder / "screening"
-    assert said in refusal(load, screened, run, change(header_of(run)))
+    complaint = refusal(load, screened, run, change(header_of(run)))
+    assert complaint.startswith(f"--screening {run} ")
+    assert said in complaint
+    assert "make it anew" in complaint
 
 
 def test_one_of_another_host_is_refused_unless_it_is_allowed(
@@ -153,20 +137,15 @@ def test_one_of_another_host_is_refused_unless_it_is_allowed(
     assert given.header.host == {"machine": "aarch64"}  # so that the search can say so
 
 
-def test_one_of_another_version_is_refused(screened: Laboratory, refusal: Refusal) -> None:
-    run = screened.folder / "screening"
-    complaint = refusal(load, screened, run, replace(header_of(run), version="0.0.1"))
-    assert "was made by edgeflare" in complaint
-    assert "this is 0.0.1" in complaint
-
-
 @pytest.mark.slow
-def test_a_run_that_was_searched_is_not_made_a_screening_again(
+def test_a_search_that_is_finished_is_the_same_screening_and_is_not_made_one_again(
     screened: Laboratory, refusal: Refusal
 ) -> None:
     require_unsearched(screened.folder / "screening")
-    screened.run("searched", **PLAN)
-    said = refusal(require_unsearched, screened.folder / "searched")
+    screened.run("whole", **PLAN)
+    given = [load(screened, screened.folder / name) for name in ("screening", "whole")]
+    assert given[0].sha256 == given[1].sha256
+    said = refusal(require_unsearched, screened.folder / "whole")
     assert "has searched from its seeds already: leave out --screen-only" in said
 
 
@@ -239,10 +218,8 @@ def test_a_part_is_handed_the_donors_of_the_whole(
     laboratory.run("whole", goal=Goal(find))
     whole = reads_others.handed.copy()
     reads_others.handed.clear()
-    totals = search_part(laboratory, "part", range(5), tmp_path / "screening", goal=Goal(find))[
-        "totals"
-    ]
-    assert len(reads_others.handed) == totals["searched"] > 0
+    part = search_part(laboratory, "part", range(5), tmp_path / "screening", goal=Goal(find))
+    assert len(reads_others.handed) == part["totals"]["searched"] > 0
     images = [[donor.input.tobytes() for donor in donors] for donors in whole]
     assert images[0]
     for donors in reads_others.handed:
@@ -269,15 +246,12 @@ def test_a_screening_is_needed_where_other_seeds_are_read(strategy: str, find: F
     require_screening(replace(plan, seed_ids=None), None, screen_only=False)
 
 
-def test_a_strategy_that_says_nothing_of_it_needs_one(
+def test_a_strategy_that_says_nothing_of_it_needs_one_and_a_search_of_all_seeds_none(
     reads_others: type[ReadsOthers], refusal: Refusal
 ) -> None:
     for find in Find:
         said = refusal(require_screening, plan_of("random", find), None, screen_only=False)
         assert "add --screening SCREENING here" in said
-
-
-def test_a_search_of_all_seeds_takes_none(refusal: Refusal) -> None:
     plan = plan_of("donor", seed_ids=None)
     said = refusal(require_screening, plan, Path("screening"), screen_only=False)
     assert "--screening is for a search of some seeds: add --seed-ids" in said

@@ -25,10 +25,10 @@ from processes import FORK_SERVER
 ROOT = Path(__file__).parents[2]
 SEARCH = (
     *("search", "examples/fashion_lenet4", "--device", "emulated-builtin"),
-    *("--strategy", "dflare", "--first", "40", "--max-queries", "800", "--shrink", "30"),
+    *("--strategy", "dflare", "--first", "24", "--max-queries", "600", "--shrink", "20"),
     *("--fail-on", "none"),
 )
-"""About five seconds, and some twenty findings: a strategy that needs longer to be killed in."""
+"""Some seconds, and a dozen findings: a strategy that needs longer, to be killed in."""
 
 Role = Literal["host", "agent", "fork server", "host's worker", "device's worker"]
 Victim = Literal["host", "agent", "worker"]

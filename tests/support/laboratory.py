@@ -15,7 +15,7 @@ from documents import Document, as_json
 from edgeflare.campaign.campaign import StoppedBy, run_campaign
 from edgeflare.campaign.campaign_context import CampaignContext
 from edgeflare.campaign.health.health_record import MonitoredDevice
-from edgeflare.campaign.observer import Progress, RefinementProgress
+from edgeflare.campaign.observer import Progress
 from edgeflare.campaign.opened_pair import OpenedPair
 from edgeflare.campaign.panel import ArmModel, Panel
 from edgeflare.campaign.recorded_campaign import run_recorded_campaign
@@ -78,26 +78,16 @@ class Watched:
     def warned(self, line: str) -> None:
         self.warnings.append(line)
 
-    def screened(self, done: int, total: int) -> None:
-        pass
-
-    def tested(self, done: int, total: int) -> None:
-        pass
-
     def searched(self, progress: Progress) -> None:
         self.progress.append(progress)
         if self._stop_after is not None and progress.queries >= self._stop_after:
             self._stop_after = None
             self._interrupt.ask()
 
-    def refined(self, progress: RefinementProgress) -> None:
+    def _unheeded(self, *_: object, **__: object) -> None:
         pass
 
-    def verified(self, done: int, total: int) -> None:
-        pass
-
-    def covered(self, done: int, total: int) -> None:
-        pass
+    screened = tested = refined = verified = covered = _unheeded
 
 
 @dataclass

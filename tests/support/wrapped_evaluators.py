@@ -1,8 +1,8 @@
-"""Devices that wrap another one: what they share, and one that is lost on some calls."""
+"""Devices that wrap another one: lost on some calls, gone for good, or crashing on some inputs."""
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from concurrent.futures import Future
 
 import numpy as np
@@ -10,7 +10,10 @@ from numpy.typing import NDArray
 
 from edgeflare.core.tensor import RawBatch
 from edgeflare.devices.connection import DeviceLost
+from edgeflare.errors import InfrastructureError
 from edgeflare.models.evaluator import Evaluator, Signature
+
+Alter = Callable[[NDArray[np.generic], NDArray[np.generic]], NDArray[np.generic]]
 
 
 class WrappedEvaluator:
@@ -42,3 +45,42 @@ def with_outputs(truth: RawBatch, outputs: NDArray[np.generic]) -> Future[RawBat
     answer: Future[RawBatch] = Future()
     answer.set_result(RawBatch(outputs, truth.failures))
     return answer
+
+
+class Altered(WrappedEvaluator):
+    """A device of which a function alters each answer, given the input and its true answer."""
+
+    def __init__(self, inner: Evaluator, alter: Alter) -> None:
+        super().__init__(inner)
+        self._alter = alter
+
+    def submit(self, inputs: NDArray[np.generic]) -> Future[RawBatch]:
+        truth = super().submit(inputs).result()
+        outputs = truth.outputs.copy()
+        for row, one in enumerate(inputs):
+            outputs[row] = self._alter(one, outputs[row])
+        return with_outputs(truth, outputs)
+
+
+class Mortal(WrappedEvaluator):
+    """A device that is gone for good after so many calls."""
+
+    def __init__(self, inner: Evaluator, most: int) -> None:
+        super().__init__(inner)
+        self._most = most
+
+    def submit(self, inputs: NDArray[np.generic]) -> Future[RawBatch]:
+        if self.calls == self._most:
+            raise InfrastructureError("burnt down")
+        return super().submit(inputs)
+
+
+class Fragile(WrappedEvaluator):
+    """A device that crashes on dark images."""
+
+    def submit(self, inputs: NDArray[np.generic]) -> Future[RawBatch]:
+        answer = super().submit(inputs).result()
+        dark = {i: "crash" for i, one in enumerate(inputs) if float(one.max()) < 0.95}
+        future: Future[RawBatch] = Future()
+        future.set_result(RawBatch(answer.outputs, dark))
+        return future

@@ -166,50 +166,37 @@ def test_a_device_that_does_not_answer_is_not_said_to_tell_nothing(journal: Jour
         assert ward.sink.told == []
 
 
-class Board:
-    """A real agent that reads its thermometer from a folder of ours."""
-
-    def __init__(self, folder: Path) -> None:
-        zone = folder / "sys/class/thermal/thermal_zone0"
-        zone.mkdir(parents=True)
-        (zone / "type").write_text("soc-thermal\n")
-        self._thermometer = zone / "temp"
-        self.show(85.0)
-        self.process = subprocess.Popen(
-            [
-                *(sys.executable, "-m", "edgeflare_agent", "--store", str(folder / "store")),
-                *("--system-root", str(folder), "--exit-with-stdin"),
-            ],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-        )
-        assert self.process.stdout is not None
-        self.address = f"127.0.0.1:{json.loads(self.process.stdout.readline())['port']}"
-
-    def show(self, celsius: float) -> None:
-        self._thermometer.write_text(f"{celsius * 1000:.0f}\n")
+@pytest.fixture
+def system(tmp_path: Path) -> Path:
+    """A folder from which an agent reads its thermometer, as it does from the root of a board."""
+    zone = tmp_path / "board" / "sys/class/thermal/thermal_zone0"
+    zone.mkdir(parents=True)
+    (zone / "type").write_text("soc-thermal\n")
+    (zone / "temp").write_text("85000\n")
+    return tmp_path / "board"
 
 
 @pytest.fixture
-def real_board(tmp_path: Path) -> Iterator[Board]:
-    board = Board(tmp_path / "board")
-    with board.process:
-        yield board
-        board.process.terminate()
+def address(system: Path) -> Iterator[str]:
+    """Where a real agent listens, which reads that thermometer."""
+    words = ["--store", str(system / "store"), "--system-root", str(system), "--exit-with-stdin"]
+    command = [sys.executable, "-m", "edgeflare_agent", *words]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as agent:
+        assert agent.stdout is not None
+        yield f"127.0.0.1:{json.loads(agent.stdout.readline())['port']}"
+        agent.terminate()
 
 
 def test_a_real_agent_tells_its_temperature_and_is_waited_for(
-    real_board: Board, journal: Journal
+    system: Path, address: str, journal: Journal
 ) -> None:
-    profile = Profile(
-        name="board", transport="address", address=real_board.address, pause_above_celsius=80.0
-    )
     slept: list[float] = []
 
     def sleep(seconds: float) -> None:
         slept.append(seconds)
-        real_board.show(85.0 - 4 * len(slept))
+        (system / "sys/class/thermal/thermal_zone0/temp").write_text(f"{85 - 4 * len(slept)}000\n")
 
+    profile = Profile(name="board", transport="address", address=address, pause_above_celsius=80.0)
     with connect(profile) as device:
         sink = RecordingSink()
         record = HealthRecord((device,), journal, sink)
