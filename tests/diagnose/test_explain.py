@@ -163,10 +163,13 @@ def loaded(directory: RunDirectory) -> dict[str, Any]:
 
 
 def test_there_is_none_before_and_a_valid_one_from_the_beginning(directory: RunDirectory) -> None:
+    """Explanations of another pair are none of ours."""
     assert load_explanations(directory, "f" * 64) is None
     Explanations(directory, ABOUT, None, [3, 1], None)
     assert loaded(directory)["findings"] == {}
     assert left_over(loaded(directory), None) == [3, 1]
+    Explanations(directory, ABOUT, None, [3], None)
+    assert load_explanations(directory, "0" * 64) is None
 
 
 def test_what_is_left_over_is_of_the_device_that_was_named(directory: RunDirectory) -> None:
@@ -178,11 +181,6 @@ def test_what_is_left_over_is_of_the_device_that_was_named(directory: RunDirecto
     del old["pending"]
     (directory.path / "explain.json").write_text(json.dumps(old))
     assert left_over(loaded(directory), "a phone") == []
-
-
-def test_explanations_of_another_pair_are_none_of_ours(directory: RunDirectory) -> None:
-    Explanations(directory, ABOUT, None, [3], None)
-    assert load_explanations(directory, "0" * 64) is None
 
 
 @pytest.mark.parametrize("content", [b"", b"\xff", b"[]", b"{}", b'{"schema": 1}'])

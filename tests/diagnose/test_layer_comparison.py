@@ -188,18 +188,13 @@ def test_units_real_values_and_noise_fit_together(a: NDArray[np.int8], b: NDArra
     json.dumps(found.to_json(), allow_nan=False)
 
 
-def test_a_difference_of_256_units_does_not_wrap_around() -> None:
+def test_differences_are_in_units_that_do_not_wrap_around_and_decibels() -> None:
+    """Float sums taken in another order have not parted."""
     low, high = np.full((2, 3), -128, np.int8), np.full((2, 3), 127, np.int8)
     assert difference(QUANTIZED, low, high).max_units == 255
-
-
-def test_ten_times_the_noise_is_twenty_decibels() -> None:
     wanted = np.full((2, 3), 100, np.float32)
     little, much = difference(REAL, wanted, wanted + 1), difference(REAL, wanted, wanted + 10)
     assert little.snr_db - much.snr_db == pytest.approx(20)
-
-
-def test_float_sums_taken_in_another_order_have_not_parted() -> None:
     wanted = np.array([[1e3, 1, 0], [0, 0, 0]], np.float32)
     assert not difference(REAL, wanted, wanted * np.float32(1 + 1e-6)).parted
     assert difference(REAL, wanted, wanted + np.float32(0.1)).parted
@@ -337,25 +332,23 @@ def test_an_original_that_is_quantized_itself_may_be_off_by_half_its_steps_too()
 
 
 def test_constants_that_are_dequantized_as_the_model_runs_have_their_stored_steps() -> None:
+    int8 = Graph(requantized(LAYER_FLOAT, LAYER_INT8, Converter()))
+    weights = int8.tensors[int8.operators[LAYER].inputs[1]]
+
     def prepared(model: Any) -> None:
         """Store the weights as int8 behind a DEQUANTIZE, as weight-only files do."""
-        graph, kinds, number = model.subgraphs[0], schema.TensorType, len(model.operatorCodes)
-        int8 = Graph(requantized(LAYER_FLOAT, LAYER_INT8, Converter()))
-        weights = int8.tensors[int8.operators[LAYER].inputs[1]]
-        raw = np.frombuffer(int8.values(weights.index).tobytes(), np.uint8)
-        scales = np.array(weights.scales, np.float32)
-        steps = schema.QuantizationParametersT(scale=scales, zeroPoint=np.zeros(len(scales), int))
-        stored, real = len(graph.tensors), len(graph.tensors) + 1
-        graph.tensors += [
-            schema.TensorT(list(weights.shape), kinds.INT8, len(model.buffers), b"stored", steps),
-            schema.TensorT(list(weights.shape), kinds.FLOAT32, 0, b"real"),
-        ]
-        model.buffers.append(schema.BufferT(raw))
-        code = schema.BuiltinOperator.DEQUANTIZE
-        model.operatorCodes.append(schema.OperatorCodeT(code, None, 2, code))
-        given, _, bias = graph.operators[LAYER].inputs
-        graph.operators[LAYER].inputs = [int(given), real, int(bias)]
-        graph.operators.insert(LAYER, schema.OperatorT(number, [stored], [real]))
+        writer = GraphWriter(model)
+        stored = writer.constant("stored", int8.values(weights.index).astype(np.int8))
+        writer.graph.tensors[stored].quantization = schema.QuantizationParametersT(
+            scale=np.array(weights.scales, np.float32),
+            zeroPoint=np.zeros(len(weights.scales), np.int64),
+        )
+        real = writer.tensor("real", weights.shape, "FLOAT32")
+        convolution = writer.graph.operators[LAYER]
+        given, _, bias = convolution.inputs
+        convolution.inputs = [int(given), real, int(bias)]
+        dequantize = writer.detached("DEQUANTIZE", [stored], [real], version=2)
+        writer.graph.operators.insert(LAYER, dequantize)
 
     weight_only = Graph(edited(LAYER_FLOAT, prepared))
     found = compare_constants(weight_only, LAYER + 1, Graph(LAYER_FLOAT), LAYER)
@@ -367,10 +360,13 @@ def test_constants_that_are_dequantized_as_the_model_runs_have_their_stored_step
 # Tensors that have to be quantized alike.
 
 
-def test_pools_and_reshapes_tie_and_the_rest_does_not() -> None:
+def test_pools_and_reshapes_tie_and_the_rest_does_not(tmp_path: Path) -> None:
+    """States stay."""
     found = tied_tensors(Graph(COMPRESSED.read_bytes()))
     assert [one.tensors for one in found] == [(12, 13), (14, 15, 19), (20,), (21,)]
     assert [one.sources for one in found] == [(12,), (14,), (20,), (21,)]
+    content = write_state_model(tmp_path / "state.tflite", "INT8").read_bytes()
+    assert tied_tensors(Graph(content)) == ()
 
 
 @pytest.mark.parametrize("net", NETS)
@@ -398,8 +394,3 @@ def test_what_is_tied_to_a_constant_or_not_known_stays(name: str, movable: bool)
     groups = tied_tensors(Graph(graph.content([x], [y])))
     found = {one for group in groups for one in group.tensors}
     assert found == ({first, second} if movable else set())
-
-
-def test_states_stay(tmp_path: Path) -> None:
-    content = write_state_model(tmp_path / "state.tflite", "INT8").read_bytes()
-    assert tied_tensors(Graph(content)) == ()

@@ -42,9 +42,12 @@ from tampering import (
     whole,
 )
 
-PAIRS = {"lenet": (ORIGINAL.read_bytes(), COMPRESSED.read_bytes())} | {
-    kind: pair_of(kind) for kind in get_args(Kind)
-}
+NAMES: tuple[str, ...] = ("lenet", *get_args(Kind))
+
+
+def files(name: Any) -> tuple[bytes, bytes]:
+    """The original and the compressed model of a pair."""
+    return (ORIGINAL.read_bytes(), COMPRESSED.read_bytes()) if name == "lenet" else pair_of(name)
 
 
 def opens(content: bytes, capture: bool) -> InterpreterProbe:
@@ -82,10 +85,10 @@ def whole_shares(
         return margin_error(layers, read, middle, known, asked), known, middle
 
 
-@pytest.mark.parametrize("name", PAIRS)
+@pytest.mark.parametrize("name", NAMES)
 def test_the_shares_of_all_layers_add_up(name: str) -> None:
     """But for what rounding the input did, which is hardly anything for 8-bit images."""
-    original, compressed = PAIRS[name]
+    original, compressed = files(name)
     mine, yours = Graph(compressed), Graph(original)
     given = original_input(), example_input()
     read = partial(class_reader(original).answers, given[0])
@@ -185,9 +188,9 @@ def test_the_layer_with_the_fault_has_the_largest_share(
         assert sum(found.shares.values()) == pytest.approx(1.0, abs=0.01)
 
 
-@pytest.mark.parametrize("name", PAIRS)
+@pytest.mark.parametrize("name", NAMES)
 def test_scores_are_what_a_last_softmax_is_given(name: str) -> None:
-    graph = Graph(PAIRS[name][0])
+    graph = Graph(files(name)[0])
     last = graph.layers[-1]
     assert last.name == "SOFTMAX"
     assert scores_of(graph) == last.inputs[0]
@@ -198,8 +201,8 @@ def test_scores_are_what_a_last_softmax_is_given(name: str) -> None:
 
 
 def test_a_model_whose_scores_are_not_seen_has_no_shares() -> None:
-    graph = Graph(PAIRS["lenet"][0])
-    with closing(OriginalLayers(graph, PAIRS["lenet"][0], opens)) as layers:
+    graph = Graph(files("lenet")[0])
+    with closing(OriginalLayers(graph, files("lenet")[0], opens)) as layers:
         assert margin_error(layers, lambda _: [], {}, {}, {}) is None
 
 
@@ -240,7 +243,10 @@ def images_of_line(start: NDArray[np.uint8], end: NDArray[np.uint8]) -> NDArray[
 
 @given(st.integers(0, 10_000))
 @settings(max_examples=20)
-def test_tight_images_are_neighbours_on_both_sides_of_the_boundary(number: int) -> None:
+def test_tight_images_are_neighbours_across_the_boundary_and_wide_ones_lie_further(
+    number: int,
+) -> None:
+    """Each on its own side, and within the line."""
     made, images, weights = drawn(number)
     labels, answered = linear(weights, images), linear(weights, made.tight)
     for at in range(0, len(made.tight), 2):
@@ -251,17 +257,12 @@ def test_tight_images_are_neighbours_on_both_sides_of_the_boundary(number: int) 
         low, high = made.tight[at], made.tight[at + 1]
         assert ((line[:-1] == low) & (line[1:] == high)).all(axis=(1, 2, 3)).any()
         assert np.abs(low.astype(int) - high).max() == 1
-
-
-@given(st.integers(0, 10_000))
-@settings(max_examples=20)
-def test_wide_images_lie_further_on_their_own_side_and_within_the_line(number: int) -> None:
-    made, images, _ = drawn(number)
     for at in range(len(made.wide)):
-        own, other = images[made.rows[at]], images[made.rows[at ^ 1]]
-        whole = np.abs(own.astype(float) - other)
-        further = np.abs(made.wide[at].astype(float) - other)
-        tight = np.abs(made.tight[at].astype(float) - other)
+        other = images[made.rows[at ^ 1]]
+        whole, further, tight = (
+            np.abs(one.astype(float) - other)
+            for one in (images[made.rows[at]], made.wide[at], made.tight[at])
+        )
         assert (further >= tight).all()
         assert (further <= whole).all()
         assert (further - tight <= FURTHEST * whole + 1).all()
@@ -283,24 +284,23 @@ def test_the_same_generator_seed_makes_the_same_images() -> None:
     assert (one.wide != other.wide).any()
 
 
+def near(
+    images: NDArray[np.uint8], labels: NDArray[np.int64], weights: NDArray[np.float64], count: int
+) -> NearBoundary:
+    return near_boundary_inputs(
+        images, labels, lambda batch: linear(weights, batch), count, np.random.default_rng(0)
+    )
+
+
 def test_seeds_on_which_the_original_is_wrong_or_that_have_no_label_are_left_out() -> None:
     _, images, weights = drawn(4)
     labels = linear(weights, images)
     labels[:5] = (labels[:5] + 1) % CLASSES
     labels[5:10] = -1
-    made = near_boundary_inputs(
-        images, labels, lambda batch: linear(weights, batch), 100, np.random.default_rng(0)
-    )
-    assert made.rows.min() >= 10
+    assert near(images, labels, weights, 100).rows.min() >= 10
 
 
 def test_seeds_of_one_label_are_refused() -> None:
-    images = np.zeros((4, *SHAPE), np.uint8)
+    images, labels = np.zeros((4, *SHAPE), np.uint8), np.zeros(4, np.int64)
     with pytest.raises(UserError, match="4 of 4 seeds, all of one label or none: give more seeds"):
-        near_boundary_inputs(
-            images,
-            np.zeros(4, np.int64),
-            lambda batch: np.zeros(len(batch), np.int64),
-            10,
-            np.random.default_rng(0),
-        )
+        near(images, labels, np.zeros((6, CLASSES)), 10)

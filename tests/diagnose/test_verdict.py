@@ -408,40 +408,48 @@ def test_labels_are_only_names(evidence: Evidence, names: list[int]) -> None:
 # Values, objects and masks.
 
 
-def of_values(original: float, host: str, device: float) -> Evidence:
-    """Tenths of XNNPACK, built-in and reference kernels."""
+def answered(arm: Arm, answer: Answer, kernels: Kernels = "xnnpack") -> Vote:
+    """A vote whose answers have no labels, and always the same outputs."""
+    mode = ExecutionMode(arm, None if arm is Arm.ORIGINAL else kernels, 1)
+    return Vote(mode, (0,) * 3, (hash(repr(answer)) & 0xFFFF,) * 3, answer=answer)
 
-    def voted(arm: Arm, value: float, kernels: Kernels | None = None, times: int = 2) -> Vote:
-        answer = ValueAnswer(
-            *(0, False, np.empty(0), np.empty(0)),
-            values=np.array([[value]], np.float32),
-            measure=Measure(0.1, "absolute"),
-        )
-        mode = ExecutionMode(arm, kernels, 1)
-        return Vote(mode, (0,) * times, (int(value * 1000),) * times, answer=answer)
 
-    values = zip(SETS, host.split(), strict=True)
-    twins = tuple(voted(Arm.TWIN, float(value), kernels) for kernels, value in values)
-    asked = voted(Arm.DEVICE, device, "builtin", 3)
-    return Evidence(voted(Arm.ORIGINAL, original), twins[0], twins, asked, recorded=(0,) * 3)
+def of_arms(original: Answer, twin: Answer, device: Answer, **fields: Any) -> Evidence:
+    votes = map(answered, (Arm.ORIGINAL, Arm.TWIN, Arm.DEVICE), (original, twin, device))
+    first, second, third = votes
+    return Evidence(first, second, (), third, recorded=(0,) * 3, **fields)
+
+
+def value(one: float) -> Answer:
+    nothing, values = np.empty(0), np.array([[one]], np.float32)
+    measure = Measure(0.1, "absolute")
+    return ValueAnswer(0, False, nothing, nothing, values=values, measure=measure)
+
+
+def of_values(original: float, twin: float, others: float, device: float) -> Evidence:
+    """The twin is XNNPACK, the host's other kernels give the same, and the device is built in."""
+    evidence = of_arms(value(original), value(twin), value(device))
+    host = [answered(Arm.TWIN, value(others), one) for one in SETS[1:]]
+    on_device = answered(Arm.DEVICE, value(device), "builtin")
+    return replace(evidence, host=(evidence.twin, *host), device=on_device)
 
 
 def test_values_are_compared_by_their_distance() -> None:
     for evidence, name, which, shares, why in (
-        (of_values(0.95, "1 1 1", 1.0), "none", None, None, ""),
+        (of_values(0.95, 1.0, 1.0, 1.0), "none", None, None, ""),
         (
-            of_values(0.5, "1 1 1", 1.0),
+            of_values(0.5, 1.0, 1.0, 1.0),
             *("compression", None, (1.0, 0.0)),
             "the distance between the device's values and the original's is 0.5, and between the"
             " device's and the twin's 0",
         ),
         (
-            of_values(1.0, "1 1.5 1.5", 1.5),
+            of_values(1.0, 1.0, 1.5, 1.5),
             *("kernel", "delegate", None),
             "the host too gives the device's values with builtin kernels",
         ),
         (
-            of_values(0.5, "1 1.5 1.5", 1.5),
+            of_values(0.5, 1.0, 1.5, 1.5),
             *("several", "delegate", (0.5, 0.5)),
             "the distance between the twin's values and the original's is 0.5, and between the"
             " device's and the twin's 0.5",
@@ -453,88 +461,61 @@ def test_values_are_compared_by_their_distance() -> None:
         assert found.why.startswith(why)
 
 
-def of_faces(arm: Arm, *scores: float) -> Vote:
+def faces(*scores: float) -> Answer:
     rows = [(n / 4, 0.1, n / 4 + 0.2, 0.3, score, 0.0) for n, score in enumerate(scores)]
-    kernels: Kernels | None = None if arm is Arm.ORIGINAL else "xnnpack"
-    mode = ExecutionMode(arm, kernels, 1)
-    return Vote(mode, (0, 0, 0), (len(rows),) * 3, answer=answer_of(FACES, *rows))
+    return answer_of(FACES, *rows)
 
 
-FOUND = Evidence(
-    of_faces(Arm.ORIGINAL, 0.875, 0.75),
-    of_faces(Arm.TWIN, 0.875, 0.25),
-    (),
-    of_faces(Arm.DEVICE, 0.875, 0.25),
-    recorded=(3, 3, 3),
-    classes=("face",),
-    decoder=FACES,
-)
+def of_faces(twin: Answer, device: Answer) -> Evidence:
+    return of_arms(faces(0.875, 0.75), twin, device, classes=("face",), decoder=FACES)
 
 
 def test_objects_are_written_out_and_the_kind_is_named() -> None:
+    """What compression alone changed is all its share, also where the device is less sure."""
+    one = faces(0.875, 0.25)
+    found = of_faces(one, one)
     for evidence, why in (
         (
-            FOUND,
+            found,
             "twin and device both give 1 object: face .88, the original 2 objects: face .88,"
             " face .75 (object vanished)",
         ),
         (
-            replace(FOUND, twin=of_faces(Arm.TWIN)),
+            of_faces(faces(), one),
             "the original gives 2 objects: face .88, face .75; the twin no object; the device"
             " 1 object",
         ),
         (
-            replace(FOUND, device=replace(FOUND.device, labels=(0, None, 0))),
+            shaky(found, labels=(0, None, 0)),
             "the device answered something, nothing, something in turn",
         ),
     ):
         assert judge(evidence).why.startswith(why)
-
-
-def test_what_compression_alone_changed_is_all_its_share() -> None:
-    """The device is less sure of the face that is there all the same."""
-    nearly = replace(FOUND, device=of_faces(Arm.DEVICE, 0.625, 0.25), recorded=())
-    found = judge(nearly)
-    assert (found.name, found.shares) == ("compression", (1.0, 0.0))
-    failed = replace(nearly.device, failure="crash", answer=None)
-    assert judge(replace(nearly, device=failed)).shares is None
+    unsure = of_faces(one, faces(0.625, 0.25))
+    assert (judge(unsure).name, judge(unsure).shares) == ("compression", (1.0, 0.0))
+    failed = replace(shaky(unsure, failure="crash", answer=None), recorded=())
+    assert judge(failed).shares is None
 
 
 @pytest.mark.parametrize(("grade", "which"), [("spread", None), ("faulty", "faulty"), (None, None)])
 def test_ordinary_rounding_is_not_blamed_for_a_file_that_fails(grade: Any, which: str) -> None:
-    evidence = table(0, "---", None)
-    failing = replace(
-        evidence,
-        twin=replace(evidence.twin, failure="crash"),
-        device=replace(evidence.device, failure="crash"),
-    )
-    found = judge(replace(failing, compression_as=grade))
+    failing = shaky(table(0, "---", None), failure="crash")
+    twin = replace(failing.twin, failure="crash")
+    found = judge(replace(failing, twin=twin, compression_as=grade))
     assert (found.name, found.which) == ("compression", which)
 
 
-def of_mask(arm: Arm, pixels: int, kernels: Kernels | None = None) -> Vote:
-    scores = np.zeros((1, 4, 4, 1), np.float32)
-    scores.ravel()[:pixels] = 1.0
-    (answer,) = MASKS.read(RawBatch(scores[None]))
-    return Vote(ExecutionMode(arm, kernels, 1), (0, 0, 0), (pixels,) * 3, answer=answer)
-
-
 def test_masks_are_said_by_their_mean_iou_and_no_class_is_named() -> None:
-    evidence = Evidence(
-        of_mask(Arm.ORIGINAL, 8),
-        of_mask(Arm.TWIN, 4, "xnnpack"),
-        (),
-        of_mask(Arm.DEVICE, 4, "xnnpack"),
-        recorded=(1, 1, 1),
-        classes=("background", "person"),
-        decoder=MASKS,
-    )
-    why = judge(evidence).why
-    assert why == (
+    half, quarter = np.zeros((2, 1, 1, 4, 4, 1), np.float32)
+    half.ravel()[:8] = quarter.ravel()[:4] = 1.0
+    ((more,), (less,)) = (MASKS.read(RawBatch(scores)) for scores in (half, quarter))
+    settings = {"classes": ("background", "person"), "decoder": MASKS}
+    evidence = of_arms(more, less, less, **settings)
+    assert judge(evidence).why == (
         "the mean IoU between the device's mask and the original's is 0.5833, and between the"
         " device's and the twin's 1 (low mean iou)"
     )
-    assert judge(replace(evidence, original=of_mask(Arm.ORIGINAL, 4))).why == "no two arms deviate"
+    assert judge(of_arms(less, less, less, **settings)).why == "no two arms deviate"
     crashed = judge(replace(evidence, recorded=(None,) * 3))
     assert crashed.why.startswith("the device now answers something, and nothing")
 
@@ -547,12 +528,5 @@ def test_frames_too_many_for_joint_scores_share_their_own() -> None:
         rows = np.array([[3.0, 0.0]] * 39 + [[score, 0.0]], np.float32)
         return joint_answer(list(ClassDecoder(tensor, "logits").read(RawBatch(rows))))
 
-    scores = {Arm.ORIGINAL: 2.0, Arm.TWIN: -1.0, Arm.DEVICE: -2.0}
-    votes = {
-        arm: Vote(
-            ExecutionMode(arm, "builtin", 1), (int(score < 0),) * 3, (1,) * 3, answer=frames(score)
-        )
-        for arm, score in scores.items()
-    }
-    evidence = Evidence(votes[Arm.ORIGINAL], votes[Arm.TWIN], (votes[Arm.TWIN],), votes[Arm.DEVICE])
-    assert judge(evidence).shares == pytest.approx((0.75, 0.25))
+    evidence = of_arms(*map(frames, (2.0, -1.0, -2.0)))
+    assert judge(replace(evidence, host=(evidence.twin,))).shares == pytest.approx((0.75, 0.25))

@@ -92,7 +92,7 @@ def test_options_of_every_operator_are_read(union: str) -> None:
 
 def test_many_small_operators_have_room() -> None:
     """Quantized additions, one after the other."""
-    count, steps = 40_000, schema.QuantizationParametersT(scale=[0.5], zeroPoint=[3])
+    count, steps = 20_000, schema.QuantizationParametersT(scale=[0.5], zeroPoint=[3])
     tensors = [schema.TensorT([1, 4], 0, at, b"%d" % at, steps) for at in range(count + 1)]
     kind, options = schema.BuiltinOptions.AddOptions, schema.AddOptionsT()
     operators = [schema.OperatorT(0, [at, at], [at + 1], kind, options) for at in range(count)]

@@ -172,16 +172,6 @@ def onset(
     return non_finite_onset(Graph(content), seen)
 
 
-def test_nan_of_infinities_names_where_these_begin() -> None:
-    assert onset(SMALL, EXP, WITH_ITSELF, ABS) is None
-    assert onset(LARGE, EXP, WITH_ITSELF, ABS) == NonFiniteOnset(
-        "NaN",
-        1,
-        "SUB",
-        "which is given infinity; that begins in EXP (operator 0), whose inputs are finite",
-    )
-
-
 @pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
 def test_a_constant_that_is_not_finite_is_named(value: float) -> None:
     """Infinity by zero is NaN, by one infinity."""
@@ -191,9 +181,16 @@ def test_a_constant_that_is_not_finite_is_named(value: float) -> None:
     )
 
 
-def test_infinity_matters_where_it_comes_out() -> None:
+def test_infinity_matters_where_it_comes_out_and_nan_of_it_names_where_it_begins() -> None:
     assert onset(LARGE, EXP, ("MINIMUM", 1.0)) is None
     assert onset(LARGE, EXP, ABS) == NonFiniteOnset("infinity", 0, "EXP", "whose inputs are finite")
+    assert onset(SMALL, EXP, WITH_ITSELF, ABS) is None
+    assert onset(LARGE, EXP, WITH_ITSELF, ABS) == NonFiniteOnset(
+        "NaN",
+        1,
+        "SUB",
+        "which is given infinity; that begins in EXP (operator 0), whose inputs are finite",
+    )
 
 
 def test_what_the_model_is_given_or_is_not_seen_is_no_operators_fault() -> None:

@@ -242,9 +242,13 @@ def scaled_by(factor: float, content: bytes | None = None) -> bytes:
     return writer.content()
 
 
-def test_a_new_model_runs() -> None:
+def test_a_new_model_runs_and_an_operator_code_is_written_once() -> None:
     values = np.arange(10, dtype=np.float32)[np.newaxis]
     assert np.array_equal(run(scaled_by(3.0), [values])[0], 3 * values)
+    twice = scaled_by(2.0, scaled_by(3.0))
+    model = schema.ModelT.InitFromPackedBuf(twice)
+    assert len(model.operatorCodes) == 1
+    assert len(model.subgraphs[0].operators) == 2
 
 
 def test_what_is_added_runs_behind_the_model_under_its_outputs_name() -> None:
@@ -278,21 +282,12 @@ def test_constants_lie_where_the_schema_wants_them(size: int) -> None:
     assert content.index(np.full(5, 7.0, np.float32).tobytes()) % 16 == 0
 
 
-def test_an_operator_code_is_written_once() -> None:
-    twice = scaled_by(2.0, scaled_by(3.0))
-    model = schema.ModelT.InitFromPackedBuf(twice)
-    assert len(model.operatorCodes) == 1
-    assert len(model.subgraphs[0].operators) == 2
-
-
-def test_the_file_is_there_within_and_gone_behind() -> None:
+def test_a_temporary_file_is_there_within_and_errors_name_what_the_user_knows() -> None:
     with temporary_model(b"TFL3", "some-folded", "some.tflite") as path:
         assert path.name == "some-folded.tflite"
         assert path.read_bytes() == b"TFL3"
     assert not path.parent.exists()
 
-
-def test_an_error_that_passes_names_what_the_user_knows() -> None:
     def lose() -> None:
         with temporary_model(b"", "some-folded", "my.tflite, folded") as path:
             raise InfrastructureError(f"{path}: its worker died; open {path} again")

@@ -174,11 +174,20 @@ def document(**changes: Any) -> dict[str, Any]:
 
 
 def test_a_repair_has_a_row_for_each_set() -> None:
+    """One without a model says why alone, and one by shifts has its repairers."""
     said = repair_summary(document())
     assert "## EdgeFlare repair: a\\|b" in said
     assert "✅ A repaired model is written: 725 deviate before and 248 after." in said
     assert "It has -10 bytes, and takes -1.0 µs (-50.0%) on board." in said
     assert "| tight | 1,600 | 725 → 248 | 300 → 300 | 100 → 100 | 500 | 23 | 2e-09 |" in said
+    nothing = {"written": False, "repaired": None, "judged": None, "why": "nothing <gains>"}
+    said = repair_summary(document(**nothing))
+    assert said.endswith("⚪ No model is written: nothing \\<gains\\>.\n")
+    assert "|" not in said.removeprefix("## EdgeFlare repair: a\\|b")
+    shown = repair_by_shifts()
+    said = repair_summary(shown)
+    assert "| shifts (the default) |" in said
+    assert f"{100 * shown['repairers']['shifts']['net']['value']:+.1f}" in said
 
 
 def test_what_more_cost_would_give_stands_beside_what_is_chosen() -> None:
@@ -197,20 +206,6 @@ def test_what_more_cost_would_give_stands_beside_what_is_chosen() -> None:
             " 2.87 of the time and 43,600 bytes, which needs --max-latency +187%: --max-latency"
             " none."
         ) in said.replace("\\", "")
-
-
-def test_one_without_a_model_says_why_alone() -> None:
-    nothing = {"written": False, "repaired": None, "judged": None, "why": "nothing <gains>"}
-    said = repair_summary(document(**nothing))
-    assert said.endswith("⚪ No model is written: nothing \\<gains\\>.\n")
-    assert "|" not in said.removeprefix("## EdgeFlare repair: a\\|b")
-
-
-def test_a_repair_by_shifts_has_its_repairers() -> None:
-    shown = repair_by_shifts()
-    said = repair_summary(shown)
-    assert "| shifts (the default) |" in said
-    assert f"{100 * shown['repairers']['shifts']['net']['value']:+.1f}" in said
 
 
 def on_device(before: int, after: int) -> OnDevice:

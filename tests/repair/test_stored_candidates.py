@@ -6,6 +6,7 @@ import shutil
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -67,25 +68,28 @@ def test_a_link_out_of_the_folder_is_not_followed(tmp_path: Path) -> None:
         StoredCandidates(folder, ABOUT, resume=True)
 
 
-def test_a_folder_of_something_else_is_left_alone(tmp_path: Path) -> None:
-    (tmp_path / "pair.toml").touch()
-    with pytest.raises(UserError, match="holds no repair to go on with"):
-        StoredCandidates(tmp_path, ABOUT, resume=True)
-    assert [one.name for one in tmp_path.iterdir()] == ["pair.toml"]
+OTHER = {**ABOUT, "request": {"method": "bias", "rng_seed": 0}}
 
 
-def test_a_repair_of_something_else_does_not_go_on(tmp_path: Path) -> None:
-    StoredCandidates(tmp_path, ABOUT, resume=False)
-    other = {**ABOUT, "request": {"method": "bias", "rng_seed": 0}}
-    with pytest.raises(UserError, match="holds a repair with another request: give that as before"):
-        StoredCandidates(tmp_path, other, resume=True)
-
-
-def test_a_damaged_description_is_said_in_a_line(tmp_path: Path) -> None:
-    StoredCandidates(tmp_path, ABOUT, resume=False)
-    (tmp_path / FOLDER / "about.json").write_bytes(b"{")
-    with pytest.raises(UserError, match=r"about\.json is damaged"):
-        StoredCandidates(tmp_path, ABOUT, resume=True)
+@pytest.mark.parametrize(
+    ("begun", "name", "content", "about", "said"),
+    [
+        (False, "pair.toml", b"", ABOUT, "holds no repair to go on with"),
+        (True, "notes", b"", OTHER, "holds a repair with another request: give that as before"),
+        (True, f"{FOLDER}/about.json", b"{", ABOUT, r"about\.json is damaged"),
+    ],
+    ids=["something else", "another repair", "damaged"],
+)
+def test_what_is_no_repair_to_go_on_with_is_left_alone(
+    tmp_path: Path, begun: bool, name: str, content: bytes, about: Any, said: str
+) -> None:
+    if begun:
+        StoredCandidates(tmp_path, ABOUT, resume=False)
+    (tmp_path / name).write_bytes(content)
+    before = sorted(tmp_path.rglob("*"))
+    with pytest.raises(UserError, match=said):
+        StoredCandidates(tmp_path, about, resume=True)
+    assert sorted(tmp_path.rglob("*")) == before
 
 
 def test_what_is_removed_leaves_nothing_but_what_others_wrote(tmp_path: Path) -> None:

@@ -23,10 +23,11 @@ import numpy as np
 from ai_edge_litert import schema_py_generated as schema
 from numpy.typing import NDArray
 
-from edgeflare.models.tflite_graph import Graph, GraphOp, GraphTensor
+from edgeflare.models.tflite_graph import Graph, GraphOp
 from edgeflare_agent.runtime.session_options import Options
 from edgeflare_agent.runtime.tflite import interpreter
 from edgeflare_agent.runtime.tflite.interpreter import LoadedModel
+from graph_writer import GraphWriter
 from tampering import edited, with_constant
 
 
@@ -197,7 +198,7 @@ def _other_pooling(content: bytes, graph: Graph, one: GraphOp, planted: Planted)
 
     def change(model: Any) -> None:
         operator = model.subgraphs[0].operators[one.index]
-        operator.opcodeIndex = _code(model, "AVERAGE_POOL_2D", 2)
+        operator.opcodeIndex = GraphWriter(model).code("AVERAGE_POOL_2D", 2)
 
     return edited(content, change)
 
@@ -214,62 +215,30 @@ def _half_precision(content: bytes, graph: Graph, one: GraphOp, planted: Planted
         real[0] = real[0] * (float(np.float16(scale)) / scale)
 
     def change(model: Any) -> None:
-        subgraph = model.subgraphs[0]
-        operator = subgraph.operators[one.index]
+        writer = GraphWriter(model)
+        operator = writer.graph.operators[one.index]
         constants = [
-            _add_constant(model, f"{planted.layer}/half{at}", values)
+            writer.constant(f"{planted.layer}/half{at}", values.astype(np.float32))
             for at, values in enumerate(real)
         ]
         if not given.scales:
             operator.inputs = [given.index, *constants]
             return
         made = graph.tensors[one.outputs[0]]
-        before, behind = _add_float(model, given), _add_float(model, made)
+        before, behind = (
+            writer.tensor(f"{like.name}/float", like.shape, "FLOAT32") for like in (given, made)
+        )
         operator.inputs, operator.outputs = [before, *constants], [behind]
-        operator.opcodeIndex = _code(model, one.name, 1)
-        conversions = (("DEQUANTIZE", given.index, before), ("QUANTIZE", behind, made.index))
-        first, last = (_conversion(model, *conversion) for conversion in conversions)
-        subgraph.operators[one.index : one.index + 1] = [first, operator, last]
+        operator.opcodeIndex = writer.code(one.name)
+        first = writer.detached("DEQUANTIZE", [given.index], [before], version=2)
+        last = writer.detached("QUANTIZE", [behind], [made.index])
+        writer.graph.operators[one.index : one.index + 1] = [first, operator, last]
 
     return edited(content, change)
 
 
 def _halved(values: NDArray[Any]) -> NDArray[np.float64]:
     return values.astype(np.float16).astype(np.float64)
-
-
-def _add_constant(model: Any, name: str, values: NDArray[np.float64]) -> int:
-    buffer = schema.BufferT()
-    buffer.data = np.frombuffer(values.astype(np.float32).tobytes(), np.uint8)
-    model.buffers.append(buffer)
-    return _add_tensor(model, name, values.shape, len(model.buffers) - 1)
-
-
-def _add_float(model: Any, like: GraphTensor) -> int:
-    return _add_tensor(model, f"{like.name}/float", like.shape, 0)
-
-
-def _add_tensor(model: Any, name: str, shape: Sequence[int], buffer: int) -> int:
-    tensor = schema.TensorT()
-    tensor.name, tensor.shape, tensor.buffer = name, list(shape), buffer
-    tensor.type = schema.TensorType.FLOAT32
-    model.subgraphs[0].tensors.append(tensor)
-    return len(model.subgraphs[0].tensors) - 1
-
-
-def _conversion(model: Any, name: str, given: int, made: int) -> Any:
-    operator = schema.OperatorT()
-    operator.opcodeIndex = _code(model, name, 2 if name == "DEQUANTIZE" else 1)
-    operator.inputs, operator.outputs = [given], [made]
-    return operator
-
-
-def _code(model: Any, name: str, version: int) -> int:
-    code = schema.OperatorCodeT()
-    code.builtinCode = code.deprecatedBuiltinCode = getattr(schema.BuiltinOperator, name)
-    code.version = version
-    model.operatorCodes.append(code)
-    return len(model.operatorCodes) - 1
 
 
 OPERATORS: dict[str, Callable[[bytes, Graph, GraphOp, Planted], bytes]] = {

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from ai_edge_litert import schema_py_generated as schema
@@ -33,11 +34,15 @@ def write_state_model(path: Path, dtype: str) -> Path:
 class GraphWriter:
     """A model under construction: tensors and operators in order, then `save` or `content`."""
 
-    def __init__(self) -> None:
-        self.graph = schema.SubGraphT(tensors=[], operators=[])
-        self.model = schema.ModelT(
-            version=3, buffers=[schema.BufferT()], operatorCodes=[], subgraphs=[self.graph]
+    def __init__(self, model: Any = None) -> None:
+        """Begin a model, or go on with the first graph of one."""
+        self.model = model or schema.ModelT(
+            version=3,
+            buffers=[schema.BufferT()],
+            operatorCodes=[],
+            subgraphs=[schema.SubGraphT(tensors=[], operators=[])],
         )
+        self.graph = self.model.subgraphs[0]
 
     def tensor(
         self,
@@ -76,16 +81,31 @@ class GraphWriter:
         options: object | None = None,
         version: int = 1,
     ) -> None:
-        number = getattr(schema.BuiltinOperator, name)
-        operator = schema.OperatorT(len(self.model.operatorCodes), inputs, outputs)
+        self.graph.operators.append(self.detached(name, inputs, outputs, options, version))
+
+    def detached(
+        self,
+        name: str,
+        inputs: list[int],
+        outputs: list[int],
+        options: object | None = None,
+        version: int = 1,
+    ) -> Any:
+        """Return an operator that is not yet in the graph."""
+        operator = schema.OperatorT(self.code(name, version), inputs, outputs)
         if options is not None:
             kind = type(options).__name__.removesuffix("T")
             operator.builtinOptionsType = getattr(schema.BuiltinOptions, kind)
             operator.builtinOptions = options
+        return operator
+
+    def code(self, name: str, version: int = 1) -> int:
+        """Add an operator to the model's table, and return its place."""
+        number = getattr(schema.BuiltinOperator, name)
         self.model.operatorCodes.append(
             schema.OperatorCodeT(min(number, 127), None, version, number)
         )
-        self.graph.operators.append(operator)
+        return len(self.model.operatorCodes) - 1
 
     def second(self) -> None:
         """Go on with a further graph of the same model."""

@@ -10,6 +10,7 @@ from ai_edge_litert import schema_py_generated as schema
 from numpy.typing import NDArray
 
 from edgeflare.models.tflite_graph import Graph
+from graph_writer import GraphWriter
 from tampering import edited
 
 
@@ -25,22 +26,29 @@ def with_prepared_weights(content: bytes, operators: Sequence[str]) -> bytes:
     read = [(one.index, at) for one in graph.operators for at in range(1, len(one.inputs))]
 
     def change(model: Any) -> None:
-        main = model.subgraphs[0]
-        added = []
+        writer, added = GraphWriter(model), []
         for operator, at in read:
             tensor = graph.tensors[graph.operators[operator].inputs[at]]
             if tensor.dtype != "float32" or not tensor.constant:
                 continue
             values = graph.values(tensor.index)
-            chain = operators if values.ndim > 1 else [one for one in operators if one != "DENSIFY"]
+            chain = [one for one in operators if one != "DENSIFY" or values.ndim > 1]
             half = "DEQUANTIZE" in operators
-            made = _stored(model, values.astype("float16" if half else "float32"), chain)
+            kept, sparsity = values.astype("float16" if half else "float32"), None
+            if "DENSIFY" in chain:
+                sparsity, kept = compressed_along(kept, range(kept.ndim), kept.ndim - 1)
+            made = writer.tensor("prepared", tensor.shape, kept.dtype.name.upper(), data=kept)
+            writer.graph.tensors[made].sparsity = sparsity
             for name in chain:
-                made, source = _tensor(model, tensor.shape, half and name == "DENSIFY"), made
-                added.append(_operator(model, name, source, made))
-            inputs = list(main.operators[operator].inputs)
-            main.operators[operator].inputs = [*inputs[:at], made, *inputs[at + 1 :]]
-        main.operators = [*added, *main.operators]
+                kind = "FLOAT16" if half and name == "DENSIFY" else "FLOAT32"
+                made, source = writer.tensor("prepared", tensor.shape, kind), made
+                added.append(writer.detached(name, [source], [made]))
+            inputs = list(writer.graph.operators[operator].inputs)
+            inputs[at] = made
+            writer.graph.operators[operator].inputs = inputs
+        for number, one in enumerate(writer.graph.tensors):
+            one.name = f"prepared/{number}" if one.name == "prepared" else one.name
+        writer.graph.operators = [*added, *writer.graph.operators]
 
     return edited(content, change)
 
@@ -76,33 +84,3 @@ def compressed_along(
             one.arraySegmentsType = one.arrayIndicesType = schema.SparseIndexVector.Int32Vector
         sparsity.dimMetadata.append(one)
     return sparsity, moved[kept]
-
-
-def _stored(model: Any, values: NDArray[Any], chain: Sequence[str]) -> int:
-    made = _tensor(model, values.shape, values.dtype == np.float16)
-    tensor, buffer = model.subgraphs[0].tensors[made], schema.BufferT()
-    if "DENSIFY" in chain:
-        order = range(values.ndim)
-        tensor.sparsity, values = compressed_along(values, order, values.ndim - 1)
-    buffer.data = np.frombuffer(values.tobytes(), np.uint8)
-    model.buffers.append(buffer)
-    tensor.buffer = len(model.buffers) - 1
-    return made
-
-
-def _tensor(model: Any, shape: Sequence[int], half: bool) -> int:
-    tensor, tensors = schema.TensorT(), model.subgraphs[0].tensors
-    tensor.name, tensor.shape = f"prepared/{len(tensors)}".encode(), list(shape)
-    tensor.type = schema.TensorType.FLOAT16 if half else schema.TensorType.FLOAT32
-    tensors.append(tensor)
-    return len(tensors) - 1
-
-
-def _operator(model: Any, name: str, source: int, made: int) -> Any:
-    code, operator = schema.OperatorCodeT(), schema.OperatorT()
-    number = getattr(schema.BuiltinOperator, name)
-    code.builtinCode, code.deprecatedBuiltinCode, code.version = number, min(number, 127), 1
-    model.operatorCodes.append(code)
-    operator.opcodeIndex = len(model.operatorCodes) - 1
-    operator.inputs, operator.outputs = [source], [made]
-    return operator

@@ -28,6 +28,7 @@ from edgeflare_agent.runtime.micro.micro_model import MicroModel
 from edgeflare_agent.runtime.session_options import Options
 from edgeflare_agent.runtime.tflite.interpreter import LoadedModel
 from fault_injection import Planted, broken
+from graph_writer import GraphWriter
 from tampering import edited, with_constant
 
 NOT_ACCELERATED = frozenset({"L2_NORMALIZATION"})
@@ -147,44 +148,26 @@ _OPTIONS = {"MUL": schema.MulOptionsT, "SUB": schema.SubOptionsT}
 class _Chain:
     """Operators that are put behind another one, in float32."""
 
-    def __init__(self, model: Any, shape: Sequence[int], name: str) -> None:
-        self._model, self._shape, self._name = model, shape, name
+    def __init__(self, model: Any, shape: tuple[int, ...], name: str) -> None:
+        self._writer, self._shape, self._name = GraphWriter(model), shape, name
         self.operators: list[Any] = []
 
-    def tensor(self, shape: Sequence[int], buffer: int = 0) -> int:
-        """Add a tensor, and return its index."""
-        tensor = schema.TensorT()
-        tensors = self._model.subgraphs[0].tensors
-        tensor.name = f"{self._name}/half{len(tensors)}"
-        tensor.shape, tensor.buffer = list(shape), buffer
-        tensor.type = schema.TensorType.FLOAT32
-        tensors.append(tensor)
-        return len(tensors) - 1
+    def _named(self) -> str:
+        return f"{self._name}/half{len(self._writer.graph.tensors)}"
+
+    def tensor(self) -> int:
+        """Add a tensor of the operator's shape, and return its index."""
+        return self._writer.tensor(self._named(), self._shape, "FLOAT32")
 
     def constant(self, value: float) -> int:
         """Add a constant with one value."""
-        buffer = schema.BufferT()
-        buffer.data = np.frombuffer(np.float32(value).tobytes(), np.uint8)
-        self._model.buffers.append(buffer)
-        return self.tensor((1,), len(self._model.buffers) - 1)
+        return self._writer.constant(self._named(), np.array([value], np.float32))
 
     def calculated(self, name: str, *inputs: int) -> int:
         """Add an operator, and return what it puts out."""
-        code = schema.OperatorCodeT()
-        code.builtinCode = code.deprecatedBuiltinCode = getattr(schema.BuiltinOperator, name)
-        code.version = 1
-        self._model.operatorCodes.append(code)
-        operator = schema.OperatorT()
-        operator.opcodeIndex = len(self._model.operatorCodes) - 1
-        operator.inputs, operator.outputs = list(inputs), [self.tensor(self._shape)]
-        if name in _OPTIONS:
-            options = _OPTIONS[name]()
-            operator.builtinOptionsType = getattr(
-                schema.BuiltinOptions, type(options).__name__.removesuffix("T")
-            )
-            operator.builtinOptions = options
-        self.operators.append(operator)
-        return int(operator.outputs[0])
+        made, options = self.tensor(), _OPTIONS[name]() if name in _OPTIONS else None
+        self.operators.append(self._writer.detached(name, list(inputs), [made], options))
+        return made
 
 
 def _followed(content: bytes, nodes: Nodes, follow: Callable[[_Chain, int], int]) -> bytes:
@@ -201,7 +184,7 @@ def _followed(content: bytes, nodes: Nodes, follow: Callable[[_Chain, int], int]
         for one in reversed(wanted):
             (made,) = one.outputs
             chain = _Chain(model, graph.tensors[made].shape, graph.tensors[made].name)
-            raw = chain.tensor(graph.tensors[made].shape)
+            raw = chain.tensor()
             follow(chain, raw)
             subgraph.operators[one.index].outputs = [raw]
             chain.operators[-1].outputs = [made]

@@ -105,15 +105,12 @@ def test_strata_are_bins_of_the_margin_with_equally_many_inputs() -> None:
         assert margins[taken.strata == one].max() < margins[taken.strata == one + 1].min()
 
 
-def test_the_order_is_drawn_from_the_seed() -> None:
+def test_the_order_is_drawn_from_the_seed_whatever_rows_are_taken_together() -> None:
     one, same, other = made(), made(), made(seed=1)
     assert np.array_equal(arrays(one), arrays(same))
     assert np.array_equal(one.groups, same.groups)
     assert not np.array_equal(one.groups, other.groups)
     assert not np.array_equal(one.groups, np.sort(one.groups))
-
-
-def test_rows_are_the_same_whatever_is_taken_together() -> None:
     taken = made(found=[Found(0, SEEDS[0])])
     whole = arrays(taken)
     assert np.array_equal(taken.rows(slice(5, 18)), whole[5:18])
@@ -209,14 +206,12 @@ def test_groups_stay_together_and_strata_are_kept(pairs: list[tuple[int, int]]) 
             assert len(np.unique(groups[order][groups == group])) == 1
 
 
-def test_pairs_change_places_and_their_inputs_too() -> None:
+def test_permutations_mix_what_they_may() -> None:
+    """Pairs change places and their inputs too; single inputs are permuted evenly within strata."""
     groups, strata = np.repeat(np.arange(5), 2), np.zeros(10, np.int64)
     orders = group_permutations(groups, strata, 400, np.random.default_rng(0))
     assert set(orders[:, 0]) == set(range(10))
     assert np.bincount(orders[:, 0]).min() > 15
-
-
-def test_single_inputs_are_permuted_evenly_within_strata() -> None:
     strata = np.repeat([0, 1], 4)
     orders = group_permutations(np.arange(8), strata, 4000, np.random.default_rng(0))
     assert len(np.unique(orders, axis=0)) > 570  # of 4! × 4! = 576

@@ -201,11 +201,16 @@ def test_shares_of_contributions_that_add_up_to_the_error_add_up_to_one(seed: in
 
 
 def test_what_another_unit_cancels_and_what_is_small_has_no_share() -> None:
+    """Narrow layers need a larger one to be blamed."""
     rng = np.random.default_rng(0)
     errors, cancelled = rng.normal(size=(2, 5000))
     found = error_shares(np.column_stack([cancelled + errors, -cancelled, errors / 100]), errors)
     assert found == pytest.approx([1.0, 0.0, 0.01], abs=0.05)
     assert error_shares(errors[:, None], np.zeros(5000)).tolist() == [0.0]
+    (two, six, wide) = network(2, 6, 1000)
+    assert [is_to_blame(0.3, layer) for layer in (two, six, wide)] == [False, False, True]
+    assert not is_to_blame(1.0, network(1)[0])
+    assert is_to_blame(0.35, six)
 
 
 @pytest.mark.parametrize(
@@ -219,13 +224,6 @@ def test_what_another_unit_cancels_and_what_is_small_has_no_share() -> None:
 )
 def test_blame_is_of_the_earliest_that_is_near_the_greatest(made: np.ndarray, unit: int) -> None:
     assert first_to_blame(made, BLAMED) == unit
-
-
-def test_narrow_layers_need_a_larger_share() -> None:
-    (two, six, wide) = network(2, 6, 1000)
-    assert [is_to_blame(0.3, layer) for layer in (two, six, wide)] == [False, False, True]
-    assert not is_to_blame(1.0, network(1)[0])
-    assert is_to_blame(0.35, six)
 
 
 LAYERS = network(16, 32)

@@ -243,8 +243,14 @@ def saying(value: Any, *, built_in: bool = False) -> UnitHypothesis:
 
 
 def test_numbers_and_bools_are_rows_of_numbers() -> None:
+    """A constant hypothesis is refused if the user asked for it."""
     said = [saying(value) for value in (True, 2, np.float32(0.5), np.bool_(False))]
     assert hypothesis_values(said, [ONE, ONE]).tolist() == [[1.0, 2.0, 0.5, 0.0]] * 2
+    halves = [np.array([[0.0, 1.0], [1.0, 1.0]]), np.array([[0.0, 0.0], [1.0, 1.0]])]
+    mixed = [saying(0), saying(0, built_in=True)]
+    assert telling(mixed, halves).tolist() == [True, False]
+    with pytest.raises(UserError, match="'mine' is constant over 2 inputs"):
+        telling([saying(0), saying(0)], halves)
 
 
 @pytest.mark.parametrize("value", [None, "1", float("nan"), float("inf"), 1j, np.ones(2)])
@@ -259,14 +265,6 @@ def test_one_that_raises_is_one_line(raising: Any) -> None:
         hypothesis_values([UnitHypothesis("mine", raising)], [ONE])
 
 
-def test_a_constant_one_is_refused_if_the_user_asked_for_it() -> None:
-    halves = [np.array([[0.0, 1.0], [1.0, 1.0]]), np.array([[0.0, 0.0], [1.0, 1.0]])]
-    mixed = [saying(0), saying(0, built_in=True)]
-    assert telling(mixed, halves).tolist() == [True, False]
-    with pytest.raises(UserError, match="'mine' is constant over 2 inputs"):
-        telling([saying(0), saying(0)], halves)
-
-
 HEAD = "from edgeflare.hypothesis import hypothesis\n"
 
 
@@ -279,14 +277,12 @@ def declared(name: str, function: str = "f") -> str:
     return f'@hypothesis("{name}")\ndef {function}(one):\n    return 1.0\n'
 
 
-def test_hypotheses_come_in_their_order_and_an_alias_counts_once(tmp_path: Path) -> None:
-    source = written(tmp_path, declared("one") + declared("two", "g") + "alias = f\n")
-    assert [one.name for one in load_hypotheses([source])] == ["one", "two"]
-
-
-def test_a_module_of_the_working_directory_is_found(
+def test_hypotheses_come_in_their_order_and_an_alias_counts_once(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """A module of the working directory is found."""
+    source = written(tmp_path, declared("one") + declared("two", "g") + "alias = f\n")
+    assert [one.name for one in load_hypotheses([source])] == ["one", "two"]
     monkeypatch.chdir(tmp_path)
     monkeypatch.syspath_prepend(str(tmp_path))
     written(tmp_path, declared("one"), "inspected_things.py")

@@ -220,23 +220,17 @@ def test_probabilities_suffer_less_than_from_the_range_of_all_logits(
 
 
 def test_the_range_moves_with_the_logits() -> None:
+    """Logits that are alike have none."""
     logits = np.random.default_rng(4).normal(size=(200, 5)) * 4
     first, second = logit_range(logits), logit_range(logits + 10)
     assert first is not None
     assert second is not None
     assert second.low == pytest.approx(first.low + 10)
-
-
-def test_logits_that_are_alike_have_no_range() -> None:
     assert logit_range(np.zeros((20, 10))) is None
 
 
-def test_summands_that_are_all_zero_keep_the_known_range() -> None:
-    known = QuantizedRange(-1.0, 2.0)
-    assert summand_range(np.zeros(10), np.ones(10), (0.0, np.inf), known) == known
-
-
 def test_what_an_activation_cuts_off_of_a_sum_gets_no_steps() -> None:
+    """Summands that are all zero keep the known range."""
     rng = np.random.default_rng(3)
     values = rng.normal(size=20_000)
     others = np.maximum(rng.normal(size=20_000), 0) / 4
@@ -251,3 +245,5 @@ def test_what_an_activation_cuts_off_of_a_sum_gets_no_steps() -> None:
         return float(((made - np.maximum(values + others, 0)) ** 2).sum())
 
     assert error(found) < 0.7 * error(alone)
+    known = QuantizedRange(-1.0, 2.0)
+    assert summand_range(np.zeros(10), np.ones(10), (0.0, np.inf), known) == known

@@ -199,20 +199,15 @@ def test_the_largest_margins_of_each_change_come_first() -> None:
 
 
 def test_a_seed_has_one_while_others_are_left() -> None:
+    """A fresh input is of no seed, and one without an answer is not shown."""
     rows = [(1, 0.9, 0, 1, 0), (1, 0.8, 0, 1, 0), (1, 0.7, 0, 1, 0), (2, 0.1, 0, 1, 0)]
     assert [one[2:] for one in shown(2, tight=rows)] == [(1, 0), (2, 3)]
     assert [one[2:] for one in shown(3, tight=rows)] == [(1, 0), (1, 1), (2, 3)]
-
-
-def test_a_fresh_input_is_of_no_seed() -> None:
     row = (1, 0.9, 0, 1, 0)
     assert shown(2, tight=[row, row], fresh=[row]) == [
         ("mended", TIGHT, 1, 0),
         ("mended", FRESH, 1, 0),
     ]
-
-
-def test_inputs_without_an_answer_are_not_shown() -> None:
     one, after = one_set([(1, 0.9, 0, 1, 0)])
     failed = JudgedSet(one.images, one.seed_ids, None, one.original, [answer(0, failure="crash")])
     assert shown_inputs({TIGHT: failed}, {TIGHT: after}) == ()

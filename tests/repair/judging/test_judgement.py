@@ -43,16 +43,17 @@ def answer(
 
 
 def test_deviations_are_counted_by_kind() -> None:
+    """A margin of 1/128 is not big, and without labels nothing is right."""
     original = [answer(0), answer(0), answer(0, 0.001), answer(0, tied=True), answer(0), answer(1)]
     arm = [answer(0), answer(1), answer(1), answer(2), answer(1, tied=True), answer(1, tied=True)]
     found = figures(original, arm, np.array([0, 1, 0, 2, -1, 9]))
     assert found == Figures(asked=6, deviating=4, big=3, strict=2, failed=0, right=3, labelled=4)
-
-
-def test_a_margin_of_one_128th_is_not_big() -> None:
     limit = 1 / 128
     original = [answer(0, limit), answer(0, limit * 1.01)]
     assert figures(original, [answer(1), answer(1)], None).big == 1
+    found = figures([answer(0)], [answer(0)], None)
+    assert (found.right, found.labelled) == (None, 0)
+    assert figures([answer(0)], [answer(0)], np.array([-1])).right is None
 
 
 def test_failures_count_as_such_alone() -> None:
@@ -60,12 +61,6 @@ def test_failures_count_as_such_alone() -> None:
     found = figures([answer(0), crash, answer(0)], [crash, answer(1), answer(0)], np.zeros(3, int))
     assert found == Figures(3, 0, 0, 0, failed=2, right=1, labelled=1)
     assert change([answer(0)] * 2, [answer(1), crash], [crash, answer(1)]) == Change(0, 0, 1.0)
-
-
-def test_without_labels_nothing_is_right() -> None:
-    found = figures([answer(0)], [answer(0)], None)
-    assert (found.right, found.labelled) == (None, 0)
-    assert figures([answer(0)], [answer(0)], np.array([-1])).right is None
 
 
 LABELS = st.lists(st.tuples(*[st.integers(0, 2)] * 4), max_size=30)

@@ -158,12 +158,9 @@ def test_margins_and_sides_are_distributed_as_those_of_the_triggers() -> None:
     assert sides == pytest.approx(triggers.on_seeds_side.mean(), abs=0.02)
 
 
-def test_inputs_with_other_margins_count_for_nothing() -> None:
+def test_what_has_other_margins_or_no_like_is_not_matched() -> None:
     weights = match(at_margins([2, 3, 4], True), at_margins([1, 3, 40], True))
     assert weights[0] == weights[2] == 0.0 < weights[1]
-
-
-def test_a_trigger_without_its_like_is_not_matched() -> None:
     triggers = at_margins([2, 3, 4], True)
     assert matched_share(triggers, match(triggers, at_margins([2, 3, 4], False))) == 0.0
     assert matched_share(triggers, match(triggers, at_margins([2, 3, 4], True))) == 1.0
@@ -177,14 +174,12 @@ def told(repaired: list[float], induced: list[float], seeds: list[float]) -> Mix
 
 
 def test_the_net_is_what_is_repaired_less_what_is_induced_by_share() -> None:
+    """Weights count as so many inputs."""
     tallied = told([1.0, 1.0, 0.0, 0.0], [1.0, 0.0, 0.0, 0.0], [0.0, 0.0, 0.0, 0.0])
     assert tallied.ratios.tolist() == [0.5, 0.25, 0.0]
     assert tallied.net(Mixture()).value == pytest.approx(0.25 / 3)
     net = tallied.net(Mixture(0.2, 0.8, 0.0))
     assert net.value == pytest.approx(0.2 * 0.5 - 0.8 * 0.25)
-
-
-def test_weights_count_as_so_many_inputs() -> None:
     ids = np.array([3, 5])
     one = (ids, np.ones(2), np.zeros(2))
     weighted = (np.array([3, 5, 5]), np.array([3.0, 0.5, 0.5]), np.array([0.0, 1.0, 0.0]))
