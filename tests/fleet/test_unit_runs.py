@@ -45,6 +45,10 @@ def ended(code: int, attempt: BegunAttempt, said: str = "") -> AttemptResult:
     return AttemptResult(code, said, archive(f"{order.unit} {order.number}"), 1.0)
 
 
+def done(attempt: BegunAttempt) -> AttemptResult:
+    return ended(0, attempt)
+
+
 def units_runs(
     folder: Path, engine: EngineInMemory, stopped: Callable[[], bool] = lambda: False
 ) -> UnitRuns:
@@ -171,40 +175,35 @@ def test_a_device_that_fails_twice_in_a_row_gets_nothing_new(tmp_path: Path) -> 
 
 
 @pytest.mark.parametrize(
-    "name",
-    ["../outside.json", "hello.txt", None],
-    ids=["a name that leads out", "another file", "no zip"],
+    ("code", "sent"),
+    [
+        (0, archive("evil", "../outside.json")),
+        (0, archive("evil", "hello.txt")),
+        (0, b"no archive"),
+        (3, b"no archive"),
+    ],
+    ids=["a name that leads out", "another file", "no zip", "failed too"],
 )
-def test_a_device_that_sends_no_runs_gets_nothing_new(tmp_path: Path, name: str | None) -> None:
+def test_a_device_that_sends_no_runs_gets_nothing_new_and_nothing_goes_on_with_them(
+    tmp_path: Path, code: int, sent: bytes
+) -> None:
     hostile = PLACES[1]
 
     def outcome(attempt: BegunAttempt) -> AttemptResult | str:
-        sent = b"no archive" if name is None else archive("evil", name)
-        run = sent if attempt.place == hostile else archive("good")
-        return AttemptResult(0, "", run, 1.0)
+        if attempt.place == hostile:
+            return AttemptResult(code, "", sent, 1.0)
+        return AttemptResult(0, "", archive("good"), 1.0)
 
     engine = EngineInMemory(outcome)
     runs = units_runs(tmp_path / "out.fleet", engine)
     assert runs.run(UNITS)
     assert [one.place for one in engine.begun].count(hostile) == FAILURES
-    assert "an archived run" in runs.state.places[1].quarantined
+    assert all(one.backup is None for one in engine.begun)
+    assert [bool(one.quarantined) for one in runs.state.places] == [False, True, False, False]
+    assert code or "an archived run" in runs.state.places[1].quarantined
     assert {kept(runs, unit.name) for unit in UNITS} == {"good"}
     assert [one.name for one in tmp_path.iterdir()] == ["out.fleet"]
     assert not list(tmp_path.rglob("outside.json"))
-
-
-def test_a_failed_attempt_that_sends_no_run_leaves_nothing_to_go_on_with(tmp_path: Path) -> None:
-    hostile = PLACES[0]
-
-    def outcome(attempt: BegunAttempt) -> AttemptResult:
-        failed = attempt.place == hostile
-        return AttemptResult(3, "", b"no archive", 1.0) if failed else ended(0, attempt)
-
-    engine = EngineInMemory(outcome)
-    runs = units_runs(tmp_path, engine)
-    assert runs.run(UNITS)
-    assert all(one.backup is None for one in engine.begun)
-    assert [bool(one.quarantined) for one in runs.state.places] == [True, False, False, False]
 
 
 def test_a_backup_that_is_no_run_is_its_sender_s_failure(tmp_path: Path) -> None:
@@ -246,16 +245,19 @@ def test_failures_that_are_not_in_a_row_are_forgiven(tmp_path: Path) -> None:
 
 
 def test_a_drained_host_gets_nothing_new(tmp_path: Path) -> None:
-    engine = EngineInMemory(lambda one: ended(0, one))
+    engine = EngineInMemory(done)
     runs = units_runs(tmp_path, engine)
     runs.folder.drain("host0")
     assert runs.run(UNITS)
     assert {one.place.host for one in engine.begun} == {"host1"}
     assert runs.state.drained == ["host0"]
+    runs.folder.drain("host1")
+    with pytest.raises(InfrastructureError, match="all hosts are drained"):
+        runs.run([WorkUnit("another", "class", ())])
 
 
 def test_a_host_that_is_down_is_skipped_and_used_once_it_is_back(tmp_path: Path) -> None:
-    engine = EngineInMemory(lambda one: ended(0, one))
+    engine = EngineInMemory(done)
     engine.up = lambda host: host == "host0" or len(engine.begun) >= 4
     assert units_runs(tmp_path, engine).run(units_of(10, 1))
     assert {one.place.host for one in engine.begun[:4]} == {"host0"}
@@ -276,14 +278,6 @@ def test_without_a_place_it_ends_with_the_reason(
         units_runs(tmp_path, engine).run(UNITS)
     assert why in str(caught.value)
     assert "\n" not in str(caught.value)
-
-
-def test_with_all_hosts_drained_it_ends_likewise(tmp_path: Path) -> None:
-    runs = units_runs(tmp_path, EngineInMemory(lambda one: ended(0, one)))
-    runs.folder.drain("host0")
-    runs.folder.drain("host1")
-    with pytest.raises(InfrastructureError, match="all hosts are drained"):
-        runs.run(UNITS)
 
 
 def test_ctrl_c_keeps_units_that_are_stopped_and_begins_nothing(tmp_path: Path) -> None:
@@ -322,7 +316,7 @@ def test_a_command_that_has_to_be_corrected_ends_all(tmp_path: Path) -> None:
 
 def test_resume_skips_what_is_done_and_counts_attempts_on(tmp_path: Path) -> None:
     failing = EngineInMemory(
-        lambda one: ended(0, one) if one.order.unit < "unit-0002" else ended(3, one, "gone")
+        lambda one: done(one) if one.order.unit < "unit-0002" else ended(3, one, "gone")
     )
     before = units_runs(tmp_path, failing)
     with pytest.raises(InfrastructureError):
@@ -330,7 +324,7 @@ def test_resume_skips_what_is_done_and_counts_attempts_on(tmp_path: Path) -> Non
     before.end()
     made = {unit.name: sum(one.order.unit == unit.name for one in failing.begun) for unit in UNITS}
 
-    engine = EngineInMemory(lambda one: ended(0, one))
+    engine = EngineInMemory(done)
     runs = units_runs(tmp_path, engine)
     assert runs.run(UNITS)
     assert {one.order.unit for one in engine.begun} == {unit.name for unit in UNITS[2:]}
@@ -343,25 +337,22 @@ def test_resume_skips_what_is_done_and_counts_attempts_on(tmp_path: Path) -> Non
 
 def test_units_run_on_devices_of_their_class(tmp_path: Path) -> None:
     others = tuple(DevicePlace("host2", "other", f"other{at}") for at in range(2))
-    engine = EngineInMemory(lambda one: ended(0, one))
-    runs = units_runs(tmp_path, engine)
+    engine = EngineInMemory(done)
+    runs = units_runs(tmp_path / "some", engine)
     runs.places = (*PLACES, *others)
     assert runs.run([*UNITS, WorkUnit("odd", "other", ())])
     classes = {one.order.unit: one.place.device_class for one in engine.begun}
     assert classes == {"odd": "other", **{unit.name: "class" for unit in UNITS}}
 
-
-def test_a_class_without_a_device_ends_it_once_the_others_are_done(tmp_path: Path) -> None:
-    engine = EngineInMemory(lambda one: ended(0, one))
-    runs = units_runs(tmp_path, engine)
+    none = units_runs(tmp_path / "none", engine)
     with pytest.raises(InfrastructureError, match="left for 1 units"):
-        runs.run([WorkUnit("odd", "other", ()), *UNITS])
-    assert all(unit.status == "done" for unit in runs.state.units[1:])
+        none.run([WorkUnit("odd", "other", ()), *UNITS])
+    assert all(unit.status == "done" for unit in none.state.units[1:])
 
 
 def test_only_what_a_command_takes_is_given_to_it(tmp_path: Path) -> None:
     given = given_run("screening")
-    engine = EngineInMemory(lambda one: ended(0, one))
+    engine = EngineInMemory(done)
     runs = units_runs(tmp_path, engine)
     runs.given[given] = b"archived"
     assert runs.run([*UNITS, WorkUnit("taking", "class", ("--screening", given))])
@@ -379,7 +370,7 @@ def test_an_attempt_that_is_silent_for_long_is_given_up(
     def told(begun: Sequence[BegunAttempt]) -> list[AttemptReport]:
         return [first.pop()] if first and begun else []
 
-    engine = EngineInMemory(lambda one: ended(0, one), told=told)
+    engine = EngineInMemory(done, told=told)
     late: list[EndedAttempt] = []
 
     def at_last(seconds: float) -> Sequence[EndedAttempt]:
@@ -422,28 +413,23 @@ def test_a_host_that_refuses_gets_nothing_new(tmp_path: Path) -> None:
         none.run(UNITS)
 
 
-@pytest.mark.parametrize(("places", "bad"), [(4, 8), (1, 5)])
+@pytest.mark.parametrize(
+    ("places", "drained", "bad"),
+    [(PLACES, "", 8), (PLACES[:1], "", 5), ((PLACES[0], PLACES[-1]), PLACES[-1].host, 2)],
+    ids=["four", "one", "one that is not drained"],
+)
 def test_many_units_that_nothing_can_do_leave_a_device_for_the_others(
-    places: int, bad: int, tmp_path: Path
+    places: tuple[DevicePlace, ...], drained: str, bad: int, tmp_path: Path
 ) -> None:
     refused = {f"unit-{at:04d}" for at in range(bad)}
     engine = EngineInMemory(lambda one: ended(3 if one.order.unit in refused else 0, one, "bad"))
     runs = units_runs(tmp_path, engine)
-    runs.places = PLACES[:places]
+    runs.places = places
+    if drained:
+        runs.folder.drain(drained)
     with pytest.raises(InfrastructureError):
         runs.run(units_of(60, 1))
     assert Counter(unit.status for unit in runs.state.units)["done"] == 60 - bad
-
-
-def test_devices_of_drained_hosts_are_no_others(tmp_path: Path) -> None:
-    bad = {"unit-0000", "unit-0001"}
-    engine = EngineInMemory(lambda one: ended(3 if one.order.unit in bad else 0, one, "bad"))
-    runs = units_runs(tmp_path, engine)
-    runs.places = (PLACES[0], PLACES[-1])
-    runs.folder.drain(PLACES[-1].host)
-    with pytest.raises(InfrastructureError):
-        runs.run(units_of(20, 1))
-    assert Counter(unit.status for unit in runs.state.units)["done"] == 18
 
 
 def test_a_device_that_does_nothing_is_quarantined_though_it_is_the_last(tmp_path: Path) -> None:
@@ -460,7 +446,7 @@ def test_units_are_shown_before_they_are_run_and_their_attempts_counted_on(tmp_p
     first = WorkUnit("screening-0000", "class", ())
 
     def begun() -> UnitRuns:
-        runs = units_runs(tmp_path, EngineInMemory(lambda one: ended(0, one)))
+        runs = units_runs(tmp_path, EngineInMemory(done))
         runs.announce([first, *later])
         return runs
 
@@ -487,7 +473,7 @@ def test_a_unit_that_nothing_can_do_is_given_up_and_the_others_are_done(
 
     runs = units_runs(tmp_path, EngineInMemory(outcome))
     with pytest.raises(InfrastructureError, match=r"unit-0000 (was lost 6|failed 4) times") as said:
-        runs.run(units_of(200, 1))
+        runs.run(units_of(80, 1))
     assert "killed" in str(said.value) if lost else "out of memory" in str(said.value)
-    assert Counter(unit.status for unit in runs.state.units) == {"done": 199, "given up": 1}
+    assert Counter(unit.status for unit in runs.state.units) == {"done": 79, "given up": 1}
     assert "1 given up" in runs.state.summary()

@@ -6,7 +6,7 @@ import sqlite3
 from collections.abc import Callable, Iterator
 from contextlib import closing
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import pytest
 
@@ -58,15 +58,20 @@ def count(db: Database) -> int:
     return int(db.execute("SELECT count(*) FROM numbers").fetchone()[0])
 
 
-class _Seen(NamedTuple):
-    content: bytes
-    time: int
+def read(path: Path, statement: str) -> list[Any]:
+    with closing(connect_to_read(path)) as db:
+        return db.execute(statement).fetchall()
 
 
-def seen(folder: Path) -> dict[str, _Seen]:
-    """Return all that a command could have changed in a folder."""
-    files = {one.name: _Seen(one.read_bytes(), one.stat().st_mtime_ns) for one in folder.iterdir()}
-    return {**files, ".": _Seen(b"", folder.stat().st_mtime_ns)}
+def write(path: Path, statement: str) -> None:
+    with closing(connect(path)) as db:
+        db.execute(statement)
+
+
+def seen(folder: Path) -> dict[str, tuple[bytes, int]]:
+    """Return all that a command could have changed in a folder: contents and times."""
+    files = {one.name: (one.read_bytes(), one.stat().st_mtime_ns) for one in folder.iterdir()}
+    return {**files, ".": (b"", folder.stat().st_mtime_ns)}
 
 
 @pytest.mark.parametrize("state", ["ended", "killed", "running"])
@@ -249,46 +254,39 @@ def _is_text(path: Path) -> None:
 
 def _is_text_to_read(path: Path) -> None:
     path.write_text("hello, this is text and no database" * 100)
-    with closing(connect_to_read(path)) as db:
-        count(db)
+    read(path, "SELECT count(*) FROM numbers")
 
 
 def _has_a_torn_page(path: Path) -> None:
     data = bytearray(path.read_bytes())
     data[8192:] = b"\xff" * len(data[8192:])
     path.write_bytes(data)
-    with closing(connect_to_read(path)) as db:
-        list(db.execute("SELECT * FROM numbers"))
+    read(path, "SELECT * FROM numbers")
 
 
 def _has_no_table(path: Path) -> None:
-    with closing(connect_to_read(path)) as db:
-        db.execute("SELECT * FROM absent")
+    read(path, "SELECT * FROM absent")
 
 
 def _has_a_row_twice(path: Path) -> None:
-    with closing(connect(path)) as db:
-        db.execute("INSERT INTO numbers VALUES (1, 'again')")
+    write(path, "INSERT INTO numbers VALUES (1, 'again')")
 
 
 def _has_text_that_is_none(path: Path) -> None:
-    with closing(connect(path)) as db:
-        db.execute("UPDATE numbers SET text = CAST(x'ff' AS TEXT)")
-        db.execute("SELECT text FROM numbers").fetchone()
+    write(path, "UPDATE numbers SET text = CAST(x'ff' AS TEXT)")
+    read(path, "SELECT text FROM numbers")
 
 
 def _has_a_schema_that_is_no_text(path: Path) -> None:
     path.write_bytes(path.read_bytes().replace(b"PRIMARY KEY", b"PRIMARY KE\xe3"))
-    with closing(connect_to_read(path)) as db:
-        count(db)
+    read(path, "SELECT count(*) FROM numbers")
 
 
 def _must_not_be_written(path: Path) -> None:
     data = bytearray(path.read_bytes())
     data[18] = 3
     path.write_bytes(data)
-    with closing(connect(path)) as db:
-        db.execute("DELETE FROM numbers")
+    write(path, "DELETE FROM numbers")
 
 
 @pytest.mark.parametrize(
@@ -322,22 +320,25 @@ def test_what_the_file_itself_causes_is_told_as_damage(
     assert "\n" not in str(told.value)
 
 
-@pytest.mark.parametrize(
-    ("error", "kind"),
-    [
-        (sqlite3.OperationalError("database or disk is full"), InfrastructureError),
-        (sqlite3.OperationalError("disk I/O error"), InfrastructureError),
-        (sqlite3.OperationalError("unable to open database file"), InfrastructureError),
-        (sqlite3.OperationalError("database is locked"), InfrastructureError),
-        (sqlite3.OperationalError("attempt to write a readonly database"), InfrastructureError),
-        (sqlite3.OperationalError("no such table: chains"), DamagedDatabaseError),
-        (sqlite3.DatabaseError("database disk image is malformed"), DamagedDatabaseError),
-        (sqlite3.IntegrityError("UNIQUE constraint failed: chains.seed_id"), DamagedDatabaseError),
-        (
-            sqlite3.ProgrammingError("Cannot operate on a closed database."),
-            sqlite3.ProgrammingError,
-        ),
+WORDS: dict[type[Exception], list[sqlite3.Error]] = {
+    InfrastructureError: [
+        sqlite3.OperationalError("database or disk is full"),
+        sqlite3.OperationalError("disk I/O error"),
+        sqlite3.OperationalError("unable to open database file"),
+        sqlite3.OperationalError("database is locked"),
+        sqlite3.OperationalError("attempt to write a readonly database"),
     ],
+    DamagedDatabaseError: [
+        sqlite3.OperationalError("no such table: chains"),
+        sqlite3.DatabaseError("database disk image is malformed"),
+        sqlite3.IntegrityError("UNIQUE constraint failed: chains.seed_id"),
+    ],
+    sqlite3.ProgrammingError: [sqlite3.ProgrammingError("Cannot operate on a closed database.")],
+}
+
+
+@pytest.mark.parametrize(
+    ("error", "kind"), [(error, kind) for kind, errors in WORDS.items() for error in errors]
 )
 def test_an_error_without_a_code_is_known_by_its_words(
     error: sqlite3.Error, kind: type[Exception]
