@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
-from statistics import median
 
 import numpy as np
 import pytest
@@ -15,7 +14,6 @@ from edgeflare.core.goal import Find, Goal
 from edgeflare.core.input import Input
 from edgeflare.core.outcome import Outcome
 from edgeflare.search.boundary import Boundary, BoundaryMH
-from edgeflare.search.dflare import DFlare
 from edgeflare.search.strategy import SearchGenerator, Start
 from edgeflare.search.surrogates.ensemble_surrogate import EnsembleSurrogate
 from edgeflare.search.surrogates.twin_surrogate import TwinThenNearTieSurrogate
@@ -77,17 +75,6 @@ def test_finds_what_compression_changed(search: BeginSearch, model: str) -> None
         assert not answers[Arm.DEVICE].tied
         assert drive.finding.operators
         assert set(drive.finding.operators) <= installed
-
-
-@pytest.mark.parametrize("model", COMPRESSED)
-def test_takes_far_fewer_queries_than_dflare(model: str) -> None:
-    bench = compression(COMPRESSED[model])
-    ours, theirs = (
-        [drive.inputs for drive in drives(search, Goal(), on_all_seeds(bench), 2000)]
-        for search in (Boundary().search, DFlare().search)
-    )
-    assert median(ours) < 0.7 * median(theirs)
-    assert max(ours) < 0.3 * max(theirs)
 
 
 def test_the_device_confirms_and_is_asked_nothing_else() -> None:

@@ -68,10 +68,11 @@ def test_any_tree_of_merges_is_the_whole(
 ) -> None:
     """Runs are merged to fewer ones until one is left; those that were merged may come again.
 
-    One at most was stopped before its end.
+    One at most was stopped before its end, but for those that are merged with all at the end.
     """
     folder, names = new_folder(tmp_path_factory), count()
-    unfinished = data.draw(st.lists(st.sampled_from([*parts.stopped, *parts.killed]), max_size=1))
+    stopped = [*parts.stopped, *parts.killed]
+    unfinished = data.draw(st.lists(st.sampled_from(stopped), max_size=1))
     left = data.draw(st.permutations([*parts.singles, *unfinished]))
     used: list[Path] = []
     while len(left) > 1:
@@ -83,6 +84,12 @@ def test_any_tree_of_merges_is_the_whole(
         left = data.draw(st.permutations([*left[taken:], run]))
     assert_whole(left[0], parts)
     assert about_of(left[0])["stopped_by"] is None
+    more = data.draw(
+        st.lists(st.sampled_from([*stopped, parts.screening]), max_size=3, unique=True)
+    )
+    run = merged(data.draw(st.permutations([*left, *more])), folder / "last")
+    assert_whole(run, parts)
+    assert about_of(run)["stopped_by"] is None
 
 
 @settings(few, max_examples=3)
@@ -159,19 +166,6 @@ def test_what_several_kills_left_is_the_whole_once_it_is_merged_and_ended(
     assert content_differences(run_content(one), run_content(other)) == []
     fresh.run("one", resume=True, **PLAN)
     assert_whole(one, parts)
-
-
-@few
-@given(data=st.data())
-def test_what_others_have_finished_is_taken_from_them(
-    parts: MergedParts, tmp_path_factory: pytest.TempPathFactory, data: st.DataObject
-) -> None:
-    unfinished = [*parts.killed, *parts.stopped, parts.screening]
-    drawn = data.draw(st.lists(st.sampled_from(unfinished), max_size=3, unique=True))
-    runs = data.draw(st.permutations([*parts.singles, *drawn]))
-    run = merged(runs, new_folder(tmp_path_factory) / "merged")
-    assert about_of(run)["stopped_by"] is None
-    assert_whole(run, parts)
 
 
 def test_screenings_of_parts_are_the_screening_when_merged(
