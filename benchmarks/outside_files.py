@@ -6,8 +6,8 @@ Half of the cases keep the format of the file and have other values, half have o
 may end in a line that tells of a mistake in EdgeFlare, in a signal, or two seconds of processor
 time later than with the file that is right. `OUT/right` keeps the files that are right and
 `OUT/cases.jsonl` each case, and the same command goes on where it was stopped; a file that is at
-fault stays as OUT/faults/KIND-NUMBER. The kinds are in tests/support/outside_kinds.py, the changes
-in tests/support/mutated_files.py.
+fault stays as OUT/faults/KIND-NUMBER. The kinds are in tests/support/outside_kinds.py and
+benchmarks/support/more_outside_kinds.py, the changes in tests/support/mutated_files.py.
 """
 
 from __future__ import annotations
@@ -26,9 +26,13 @@ from rich.console import Console
 from rich.table import Table
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests" / "support"))
+sys.path.insert(0, str(Path(__file__).resolve().parent / "support"))
 
 import command_server
+from more_outside_kinds import MORE_KINDS
 from outside_kinds import KINDS, changed, run_case
+
+ALL_KINDS = {**KINDS, **MORE_KINDS}
 
 FAULTS = ("mistake", "signal", "hang")
 
@@ -36,7 +40,7 @@ FAULTS = ("mistake", "signal", "hang")
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--out", type=Path, required=True, help="folder of cases and faults")
-    parser.add_argument("--kind", action="append", choices=[*KINDS], help="default: all")
+    parser.add_argument("--kind", action="append", choices=[*ALL_KINDS], help="default: all")
     parser.add_argument("--cases", type=int, default=200, help="of each kind (default: 200)")
     parser.add_argument("--seed", default="0", help="decides the changes (default: 0)")
     options = parser.parse_args()
@@ -44,7 +48,7 @@ def main() -> None:
     options.out = options.out.absolute()
     (options.out / "right").mkdir(parents=True, exist_ok=True)
     table = Table("file", "cases", "read", "refused", *(f"{one}s" for one in FAULTS), "seconds")
-    for name in options.kind or KINDS:
+    for name in options.kind or ALL_KINDS:
         known = _known(options.out / "cases.jsonl", name, options.seed)
         _run(name, options, known)
         ends = Counter(_end(case) for case in known.values())
@@ -71,7 +75,7 @@ def _run(name: str, options: argparse.Namespace, known: dict[int, dict[str, Any]
     """Run the cases of a kind that are left."""
     if all(number in known for number in range(options.cases)):
         return
-    kind = KINDS[name]
+    kind = ALL_KINDS[name]
     with tempfile.TemporaryDirectory() as folder, (options.out / "cases.jsonl").open("a") as log:
         # A run names the folder in which it was made, so that each case has that very place.
         place = options.out / "right" / kind.make.__name__.strip("_")
