@@ -3,15 +3,28 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import io
+import json
 import sys
 from dataclasses import dataclass
+from importlib.resources import files
 from pathlib import Path
+from typing import Any
 from unittest.mock import patch
 
+import jsonschema
 import pytest
 
 from edgeflare.cli import main
+
+EXAMPLES = Path(__file__).parents[2] / "examples"
+EXAMPLE = EXAMPLES / "fashion_lenet4"
+SMALL = (
+    *("--first", "6", "--max-queries", "150", "--chains", "8"),
+    *("--shrink", "0", "--within", "none"),
+)
+"""Options that make a search of the example short."""
 
 
 @dataclass(frozen=True)
@@ -29,7 +42,7 @@ class Said:
         return line.removeprefix("edgeflare: ")
 
 
-def call_here(*arguments: str | Path) -> Said:
+def call_here(*arguments: object) -> Said:
     """Call the command within this process, which saves the start of another."""
     out, err = io.StringIO(), io.StringIO()
     with (
@@ -41,3 +54,41 @@ def call_here(*arguments: str | Path) -> Said:
         main()
     assert isinstance(ended.value.code, int)
     return Said(ended.value.code, out.getvalue(), err.getvalue())
+
+
+def completed(*arguments: object, code: int = 0) -> Said:
+    """Call a command that has to end with this code."""
+    said = call_here(*arguments)
+    assert said.code == code, said
+    return said
+
+
+def refused(*arguments: object, code: int = 2) -> str:
+    """Call a command that has to be refused, in one line and no more; return that line."""
+    said = completed(*arguments, code=code)
+    assert said.out == ""
+    return said.complaint()
+
+
+SCHEMAS = {
+    "explain.json": "diagnose/explain.schema.json",
+    "inspect.json": "diagnose/inspect/inspect.schema.json",
+    "matrix.json": "matrix/matrix.schema.json",
+    "rank.json": "rank/rank.schema.json",
+    "repair.json": "repair/repair.schema.json",
+    "run.json": "run/run.schema.json",
+}
+
+
+def document_of(run: Path, name: str = "run.json") -> dict[str, Any]:
+    """Read a document of a run, once it was held to its schema where that is described."""
+    document: dict[str, Any] = json.loads((run / name).read_bytes())
+    if name in SCHEMAS:
+        _validator(SCHEMAS[name]).validate(document)
+    return document
+
+
+@functools.cache
+def _validator(schema: str) -> jsonschema.Draft202012Validator:
+    described = files("edgeflare").joinpath(*schema.split("/")).read_bytes()
+    return jsonschema.Draft202012Validator(json.loads(described))

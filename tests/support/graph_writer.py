@@ -135,3 +135,21 @@ class GraphWriter:
     def save(self, path: Path, inputs: list[int], outputs: list[int]) -> Path:
         path.write_bytes(self.content(inputs, outputs))
         return path
+
+
+def write_logistic_models(folder: Path, width: int, step: tuple[float, int]) -> None:
+    """Write logistic functions of (1, width): `original.tflite`, and `compressed.tflite` in int8.
+
+    Args:
+        folder: to write to, which is there.
+        width: how many values there are.
+        step: scale and zero point of the compressed model's input.
+
+    """
+    for name, dtype in (("original", "FLOAT32"), ("compressed", "INT8")):
+        quantized = dtype == "INT8"
+        graph = GraphWriter()
+        x = graph.tensor("x", (1, width), dtype, step if quantized else None)
+        y = graph.tensor("y", (1, width), dtype, (1 / 256, -128) if quantized else None)
+        graph.operator("LOGISTIC", [x], [y], None, 2 if quantized else 1)
+        graph.save(folder / f"{name}.tflite", [x], [y])
