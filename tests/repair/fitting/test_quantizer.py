@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Callable
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -32,9 +33,9 @@ from edgeflare.repair.fitting.quantizer import (
 )
 from edgeflare.repair.fitting.weight_rounding import RoundedLayer, round_original
 from edgeflare_protos.kernel_sets import Kernels
-from networks import pair_of
+from fitted_networks import Net, judged
 from operator_chain import Step, write_tflite
-from tampering import COMPRESSED, EXAMPLE, ORIGINAL, InterpreterProbe, edited, run
+from tampering import COMPRESSED, ORIGINAL, InterpreterProbe, edited, run
 
 WEIGHTED = ("CONV_2D", "DEPTHWISE_CONV_2D", "FULLY_CONNECTED")
 KERNELS: tuple[Kernels, ...] = ("xnnpack", "builtin", "reference")
@@ -46,33 +47,15 @@ REWRITINGS: dict[str, Callable[[QuantizedNetwork], Rewritten]] = {
 
 
 @cache
-def images() -> Any:
-    with np.load(EXAMPLE / "seeds.npz") as arrays:
-        return arrays["images"][:24].reshape(-1, 28, 28, 1)
-
-
-def as_float() -> Any:
-    return images().astype(np.float32) / np.float32(255)
-
-
-def as_int8() -> Any:
-    return (images().astype(np.int16) - 128).astype(np.int8)
-
-
-@cache
-def example() -> QuantizedNetwork:
-    return QuantizedNetwork(COMPRESSED.read_bytes(), ORIGINAL.read_bytes(), as_int8(), as_float())
+def example(net: Net = "example") -> QuantizedNetwork:
+    """A network, with a few images."""
+    known = judged(net).network
+    return replace(known, rows=known.rows[:24], original_rows=known.original_rows[:24])
 
 
 @cache
 def rewritten(rewriting: str) -> bytes:
     return REWRITINGS[rewriting](example()).content
-
-
-@cache
-def small(kind: Any) -> QuantizedNetwork:
-    original, compressed = pair_of(kind)
-    return QuantizedNetwork(compressed, original, as_int8(), as_float())
 
 
 def head(graph: Graph) -> GraphOp:
@@ -83,7 +66,7 @@ def outputs(content: bytes, kernels: Kernels = "xnnpack") -> Any:
     """The real outputs on the images: (24, classes)."""
     graph = Graph(content)
     given, made = graph.tensors[graph.inputs[0]], graph.tensors[graph.outputs[0]]
-    rows = as_float() if given.dtype == "float32" else as_int8()
+    rows = example().original_rows if given.dtype == "float32" else example().rows
     probe = InterpreterProbe(content, kernels)
     return made.real(np.concatenate([probe.run([row[None]])[0] for row in rows]))
 
@@ -120,7 +103,7 @@ def test_an_original_of_another_converter_is_rewritten_as_any(
     rewriting: str, change: Callable[[Any], None]
 ) -> None:
     original = edited(ORIGINAL.read_bytes(), change)
-    network = QuantizedNetwork(COMPRESSED.read_bytes(), original, as_int8(), as_float())
+    network = replace(example(), original=original)
     made = REWRITINGS[rewriting](network).content
     np.testing.assert_array_equal(outputs(made), outputs(rewritten(rewriting)))
 
@@ -147,8 +130,8 @@ def test_weights_alone_are_stored_as_int8_and_all_else_is_float() -> None:
 
 
 @pytest.mark.parametrize("kind", ["mobilenet", "resnet"])
-def test_weights_that_were_rounded_otherwise_are_kept_to_the_step(kind: Any) -> None:
-    network, rng = small(kind), np.random.default_rng(3)
+def test_weights_that_were_rounded_otherwise_are_kept_to_the_step(kind: Net) -> None:
+    network, rng = example(kind), np.random.default_rng(3)
     original = network.original_graph
     rounded = []
     for one in (one for one in original.operators if one.name in WEIGHTED):
@@ -209,8 +192,8 @@ def steps(graph: Graph) -> list[Any]:
 
 
 @pytest.mark.parametrize("kind", ["example", "mobilenet", "resnet"])
-def test_what_is_not_named_keeps_weights_biases_and_ranges_that_were_fitted(kind: Any) -> None:
-    network = example() if kind == "example" else small(kind)
+def test_what_is_not_named_keeps_weights_biases_and_ranges_that_were_fitted(kind: Net) -> None:
+    network = example(kind)
     network = network.with_content(fitted(network.content))
     content = float_operators(network, []).content
     graph = Graph(content)
@@ -253,8 +236,8 @@ def test_a_named_operator_and_the_softmax_behind_it_have_int16_activations() -> 
 @pytest.mark.slow
 @settings(max_examples=15)
 @given(data=st.data(), kind=st.sampled_from(["example", "mobilenet", "resnet"]))
-def test_any_operators_are_computed_in_float_and_no_others(data: Any, kind: str) -> None:
-    network = example() if kind == "example" else small(kind)
+def test_any_operators_are_computed_in_float_and_no_others(data: Any, kind: Net) -> None:
+    network = example(kind)
     layers = [layer for layer in network.layers if layer.name != "SOFTMAX"]
     chosen = data.draw(st.sets(st.sampled_from([layer.operator for layer in layers])))
     content = float_operators(network, chosen).content
@@ -327,11 +310,10 @@ def with_two_outputs(content: bytes, *, softmax_first: bool) -> bytes:
 
 
 def test_outputs_have_the_order_of_the_compressed_model() -> None:
-    network = QuantizedNetwork(
-        with_two_outputs(COMPRESSED.read_bytes(), softmax_first=True),
-        with_two_outputs(ORIGINAL.read_bytes(), softmax_first=False),
-        as_int8(),
-        as_float(),
+    network = replace(
+        example(),
+        content=with_two_outputs(COMPRESSED.read_bytes(), softmax_first=True),
+        original=with_two_outputs(ORIGINAL.read_bytes(), softmax_first=False),
     )
     for rewriting in REWRITINGS.values():
         graph = Graph(rewriting(network).content)
@@ -386,16 +368,13 @@ def test_a_large_file_has_its_buffers_inside_of_the_flatbuffer(rewriting: str) -
     assert np.abs(answers - wanted).max() < 0.02
 
 
-def test_a_model_that_the_library_does_not_rewrite_is_refused_in_one_line() -> None:
-    model = FloatModel(example())
+def test_what_the_library_does_not_rewrite_is_refused_in_one_line() -> None:
+    """An original that is compressed itself, and a rule that it does not know."""
     (rule,) = weights_only(example()).recipe
     said = r"\Alitert-quantizer does not rewrite the model: ValueError: .*none such.*\Z"
     with pytest.raises(RewritingFailed, match=said):
-        model.quantized(({**rule, "algorithm_key": "none such"},))
-
-
-def test_an_original_that_is_compressed_itself_is_refused() -> None:
-    network = QuantizedNetwork(example().content, example().content, as_int8(), as_float())
+        FloatModel(example()).quantized(({**rule, "algorithm_key": "none such"},))
+    network = replace(example(), original=example().content)
     for rewriting in REWRITINGS.values():
         with pytest.raises(RewritingFailed, match=r"original stores '\S+' as int(8|32), but"):
             rewriting(network)
@@ -416,7 +395,7 @@ def test_an_old_runtime_decides_alike(
 ) -> None:
     content = rewritten(rewriting)
     (tmp_path / "model.tflite").write_bytes(content)
-    rows = as_int8() if "head" in rewriting else as_float()
+    rows = example().rows if "head" in rewriting else example().original_rows
     with open_in_other_runtime(tmp_path / "model.tflite", f"builtin@{old_board_python}") as model:
         answers = model.submit(rows).result().outputs.reshape(len(rows), -1)
     decided = outputs(content, "builtin").argmax(axis=1)

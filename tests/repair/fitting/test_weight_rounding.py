@@ -22,7 +22,7 @@ from edgeflare.repair.fitting.weight_rounding import fit_rounding, round_origina
 from edgeflare_protos.kernel_sets import Kernels
 from fitted_networks import judged, untold
 from operator_chain import Step, write_tflite
-from tampering import COMPRESSED, EXAMPLE, ORIGINAL, constant_of, run, with_constant
+from tampering import COMPRESSED, ORIGINAL, constant_of, run, with_constant
 
 
 @dataclass(frozen=True)
@@ -207,19 +207,14 @@ def test_the_difference_of_the_outputs_is_that_of_their_means(seed: int, centred
 _LAYERS = ("CONV_2D", "DEPTHWISE_CONV_2D", "FULLY_CONNECTED")
 
 
-def _example(first: int, last: int, content: bytes | None = None) -> QuantizedNetwork:
-    """The example's pair, with some of its seeds to fit with."""
-    compressed = COMPRESSED.read_bytes() if content is None else content
-    with np.load(EXAMPLE / "seeds.npz") as arrays:
-        images = arrays["images"][first:last].astype(np.float32)
-    graph = Graph(compressed)
-    real = (images / np.float32(255)).astype(np.float32)
-    rows: NDArray[np.generic] = real
-    given = graph.tensors[graph.inputs[0]]
-    if given.scales:
-        raw = np.rint(real / given.scales[0]) + given.zero_points[0]
-        rows = np.clip(raw, -128, 127).astype(np.int8)
-    return QuantizedNetwork(compressed, ORIGINAL.read_bytes(), rows, real)
+def _example(content: bytes | None = None, *, others: bool = False) -> QuantizedNetwork:
+    """The example's pair, with images to fit with, or others to judge by."""
+    known = judged("example")
+    network = replace(known.network, content=content or known.network.content)
+    if others:
+        network = replace(network, rows=known.rows, original_rows=known.original_rows)
+    quantized = network.graph.tensors[network.graph.inputs[0]].scales
+    return network if quantized else replace(network, rows=network.original_rows)
 
 
 def _layer_errors(network: QuantizedNetwork, content: bytes) -> dict[int, float]:
@@ -242,12 +237,12 @@ def _layer_errors(network: QuantizedNetwork, content: bytes) -> dict[int, float]
 
 @pytest.fixture(scope="module")
 def fitted() -> bytes:
-    return fit_rounding(_example(0, 100), untold)
+    return fit_rounding(_example(), untold)
 
 
 @pytest.mark.slow
 def test_every_layer_comes_nearer_to_the_original_on_other_inputs(fitted: bytes) -> None:
-    network = _example(100, 200)
+    network = _example(others=True)
     before, after = _layer_errors(network, network.content), _layer_errors(network, fitted)
     assert all(after[operator] < before[operator] for operator in before), (before, after)
     assert after[max(after)] < 0.8 * before[max(before)]
@@ -274,12 +269,12 @@ def test_nothing_changes_but_weights_and_biases(fitted: bytes) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("kernels", ["xnnpack", "builtin", "reference"])
 def test_the_file_runs_on_all_kernels(fitted: bytes, kernels: Kernels) -> None:
-    network = _example(0, 20)
+    network = _example(others=True)
     same = [
         run(fitted, [row[None]], kernels)[0].argmax() == run(network.original, [real])[0].argmax()
         for row, real in zip(network.rows, network.original_rows[:, None], strict=True)
     ]
-    assert sum(same) >= 19
+    assert np.mean(same) >= 0.95
 
 
 @pytest.mark.slow
@@ -290,7 +285,7 @@ def test_weights_and_biases_of_the_file_do_not_matter_and_chance_neither(fitted:
         name = constant_of(damaged, operator, position)
         damaged = with_constant(damaged, name, np.zeros_like)
     seen: list[tuple[int, int]] = []
-    network = _example(0, 100, damaged)
+    network = _example(damaged)
     again = Graph(fit_rounding(network, lambda done, of: seen.append((done, of))))
     first = Graph(fitted)
     for one in first.tensors:
@@ -306,8 +301,8 @@ def test_a_layer_with_wrong_scales_becomes_as_good_as_a_sound_one(fitted: bytes)
     edit = InPlaceEdit(content)
     wrong = [0.6 * scale for scale in weights.scales]
     edit.set_quantization(weights.index, wrong, weights.zero_points)
-    mended = fit_rounding(_example(0, 100, edit.content()), untold)
-    network = _example(100, 200)
+    mended = fit_rounding(_example(edit.content()), untold)
+    network = _example(others=True)
     sound, after = _layer_errors(network, fitted), _layer_errors(network, mended)
     assert all(after[operator] < 1.1 * sound[operator] for operator in sound), (sound, after)
 
@@ -320,7 +315,7 @@ def test_logits_that_were_shifted_for_their_range_stay_shifted(fitted: bytes) ->
     _, weights, bias = first.operators[9].inputs
     steps = np.rint(2.0 / np.asarray(first.tensors[bias].scales)).astype(np.int32)
     shifted = with_constant(content, constant_of(content, 9, 2), lambda values: values - steps)
-    again = Graph(fit_rounding(_example(0, 100, shifted), untold))
+    again = Graph(fit_rounding(_example(shifted), untold))
     moved = again.values(bias).astype(int) - first.values(bias).astype(int)
     assert np.abs(moved + steps).max() <= 1
     assert (again.values(weights) == first.values(weights)).all()
@@ -358,23 +353,23 @@ def test_a_layer_that_is_exact_stays_to_the_byte() -> None:
 
 @pytest.mark.slow
 def test_weights_of_a_dynamic_range_model_are_rounded_too() -> None:
-    network = _example(0, 60, quantize_weights(ORIGINAL.read_bytes()))
-    others = _example(100, 160, network.content)
+    network = _example(quantize_weights(ORIGINAL.read_bytes()))
+    others = _example(network.content, others=True)
     changed = fit_rounding(network, untold)
     before, after = _layer_errors(others, network.content), _layer_errors(others, changed)
     assert all(after[operator] < before[operator] for operator in before), (before, after)
 
 
 def test_a_network_without_int8_weights_is_refused(refusal: Callable[..., str]) -> None:
-    message = refusal(fit_rounding, _example(0, 2, ORIGINAL.read_bytes()), untold)
+    message = refusal(fit_rounding, _example(ORIGINAL.read_bytes()), untold)
     assert "no int8 weights" in message
-    message = refusal(round_original, COMPRESSED.read_bytes(), _example(0, 2).rows, untold)
+    message = refusal(round_original, COMPRESSED.read_bytes(), _example().rows, untold)
     assert "no float32 weights" in message
 
 
 @pytest.mark.slow
 def test_weights_of_the_original_are_rounded_for_a_computation_in_float() -> None:
-    graph, network = Graph(ORIGINAL.read_bytes()), _example(0, 100)
+    graph, network = Graph(ORIGINAL.read_bytes()), _example()
     seen: list[tuple[int, int]] = []
     rounded = round_original(
         network.original, network.original_rows, lambda done, of: seen.append((done, of))
@@ -389,4 +384,4 @@ def test_weights_of_the_original_are_rounded_for_a_computation_in_float() -> Non
         flat = weights.reshape(len(weights), -1)
         assert np.allclose(one.scales, np.abs(flat).max(axis=1) / 127, rtol=1e-6)
         assert (np.rint(flat / one.scales[:, None]).reshape(weights.shape) != one.steps).any()
-    assert (seen[0], seen[-1]) == ((0, 100), (100, 100))
+    assert (seen[0], seen[-1]) == ((0, 80), (80, 80))
