@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -114,31 +115,23 @@ def test_too_few_seeds_are_refused(pair: Pair) -> None:
         inspected(pair, limit=3)
 
 
+# What units do.
+
 SEEDS = range(8)
 
-Rows = tuple[NDArray[np.generic], NDArray[np.generic]]
 
-
+@cache
 def network(path: Path) -> DifferentiableNetwork:
     return DifferentiableNetwork(Graph(path.read_bytes(), path.name))
 
 
-@pytest.fixture(scope="module")
-def original() -> DifferentiableNetwork:
-    return network(ORIGINAL)
+def units(*behaviours: str) -> UnitBehaviours:
+    compressed = network(COMPRESSED)
+    wanted = behaviours or BEHAVIOURS
+    return UnitBehaviours(network(ORIGINAL), compressed, wanted, compressed.tensors)
 
 
-@pytest.fixture(scope="module")
-def compressed() -> DifferentiableNetwork:
-    return network(COMPRESSED)
-
-
-@pytest.fixture(scope="module")
-def units(original: DifferentiableNetwork, compressed: DifferentiableNetwork) -> UnitBehaviours:
-    return UnitBehaviours(original, compressed, BEHAVIOURS, compressed.tensors)
-
-
-def rows(seed: int) -> Rows:
+def rows(seed: int) -> tuple[NDArray[np.generic], NDArray[np.generic]]:
     return original_input(seed)[0], example_input(seed)[0]
 
 
@@ -147,34 +140,29 @@ def parts(values: NDArray[np.float32], layers: Sequence[UnitLayer]) -> list[NDAr
     return np.split(values, np.cumsum([layer.channels for layer in layers])[:-1])
 
 
-def test_layers_come_in_execution_order_without_that_of_the_scores(
-    units: UnitBehaviours, compressed: DifferentiableNetwork
-) -> None:
-    operators = [layer.operator for layer in units.layers]
+def test_layers_come_in_execution_order_without_that_of_the_scores() -> None:
+    layers, compressed = units().layers, network(COMPRESSED)
+    operators = [layer.operator for layer in layers]
     assert operators == sorted(set(operators))
     graph = compressed.graph
-    outputs = {graph.operators[operator].outputs[0] for operator in operators}
-    assert outputs.isdisjoint({compressed.scores, graph.outputs[0]})
-    for layer in units.layers:
-        (tensor,) = graph.operators[layer.operator].outputs
-        assert layer.channels == graph.tensors[tensor].shape[-1]
+    outputs = [graph.operators[operator].outputs[0] for operator in operators]
+    assert {compressed.scores, graph.outputs[0]}.isdisjoint(outputs)
+    assert [layer.channels for layer in layers] == [graph.tensors[one].shape[-1] for one in outputs]
 
 
 @pytest.mark.parametrize("seed", SEEDS[:2])
-def test_activations_and_errors_are_means_of_what_the_runtime_computes(
-    units: UnitBehaviours, compressed: DifferentiableNetwork, seed: int
-) -> None:
+def test_activations_and_errors_are_means_of_what_the_runtime_computes(seed: int) -> None:
     captured = []
     for path, row in zip((ORIGINAL, COMPRESSED), rows(seed), strict=True):
         with HostProbe(path.read_bytes(), "xnnpack", capture=True) as probe:
             captured.append(dict(zip(probe.made, probe.run([row[None]]), strict=True)))
-    theirs = Graph(ORIGINAL.read_bytes())
-    found = units.of(*rows(seed))
-    activations, errors = (parts(found.values[name], units.layers) for name in BEHAVIOURS[:2])
-    names = [one.name for one in compressed.graph.operators]
-    for number, layer in enumerate(units.layers):
-        (tensor,) = compressed.graph.operators[layer.operator].outputs
-        got = compressed.graph.tensors[tensor].real(captured[1][tensor])
+    ours, theirs = (network(path).graph for path in (COMPRESSED, ORIGINAL))
+    known, found = units(), units().of(*rows(seed))
+    activations, errors = (parts(found.values[name], known.layers) for name in BEHAVIOURS[:2])
+    names = [one.name for one in ours.operators]
+    for number, layer in enumerate(known.layers):
+        (tensor,) = ours.operators[layer.operator].outputs
+        got = ours.tensors[tensor].real(captured[1][tensor])
         wanted = got.reshape(-1, layer.channels).mean(axis=0)
         assert activations[number] == pytest.approx(wanted, abs=1e-5)
         nth = names[: layer.operator].count(layer.name)
@@ -183,56 +171,41 @@ def test_activations_and_errors_are_means_of_what_the_runtime_computes(
         assert errors[number] == pytest.approx(exact - wanted, abs=1e-4)
 
 
-def test_contributions_of_the_last_layer_add_up_to_the_error_of_the_margin(
-    units: UnitBehaviours, compressed: DifferentiableNetwork
-) -> None:
+def test_the_error_of_the_margin_is_that_of_the_scores_and_what_the_last_layer_contributes() -> (
+    None
+):
     """The layer of the scores is linear: what is missing is what its own rounding adds."""
+    known, original, compressed = units(), network(ORIGINAL), network(COMPRESSED)
     (step,) = compressed.graph.tensors[compressed.scores].scales
-    found = [units.of(*rows(seed)) for seed in SEEDS]
-    errors = np.array([one.margin_error for one in found])
-    sums = np.array([parts(one.values["error-gradient"], units.layers)[-1].sum() for one in found])
-    assert np.abs(sums - errors).max() < 1.5 * step
-    assert np.abs(sums).max() > 0.2 * step
-
-
-def test_the_margin_error_is_that_of_the_scores(
-    units: UnitBehaviours, original: DifferentiableNetwork, compressed: DifferentiableNetwork
-) -> None:
+    sums = []
     for seed in SEEDS:
         one, other = rows(seed)
+        found = known.of(one, other)
         exact, got = original.evaluate(one)[1], compressed.evaluate(other)[1]
         best, second = np.argsort(-got)[:2]
         right = int(exact.argmax())
         wrong = int(second if best == right else best)
         expected = (exact[right] - exact[wrong]) - (got[right] - got[wrong])
-        assert units.of(one, other).margin_error == pytest.approx(expected, abs=1e-4)
+        assert found.margin_error == pytest.approx(expected, abs=1e-4)
+        sums.append(parts(found.values["error-gradient"], known.layers)[-1].sum())
+        assert abs(sums[-1] - found.margin_error) < 1.5 * step
+    assert np.abs(sums).max() > 0.2 * step
 
 
-def test_a_model_without_error_has_none_in_any_unit(original: DifferentiableNetwork) -> None:
-    itself = UnitBehaviours(original, original, BEHAVIOURS, original.tensors)
-    row = rows(0)[0]
-    found = itself.of(row, row)
+def test_a_model_without_error_has_none_in_any_unit() -> None:
+    original, row = network(ORIGINAL), rows(0)[0]
+    found = UnitBehaviours(original, original, BEHAVIOURS, original.tensors).of(row, row)
     assert found.margin_error == 0.0
     assert not found.values["error"].any()
     assert not found.values["error-gradient"].any()
     assert found.values["activation"].any()
 
 
-def test_only_what_is_wanted_is_computed(
-    original: DifferentiableNetwork,
-    compressed: DifferentiableNetwork,
+def test_only_what_is_wanted_is_computed_and_units_are_those_of_layers_in_common(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.delattr(DifferentiableNetwork, "tensor_gradients")
-    some = UnitBehaviours(original, compressed, ("error",), compressed.tensors)
-    assert list(some.of(*rows(0)).values) == ["error"]
-
-
-def test_models_without_a_layer_in_common_are_refused(
-    original: DifferentiableNetwork,
-    compressed: DifferentiableNetwork,
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+    assert list(units("error").of(*rows(0)).values) == ["error"]
     monkeypatch.setattr("edgeflare.diagnose.inspect.unit_behaviours.match_layers", lambda *_: {})
     with pytest.raises(UserError, match="there are no units to inspect"):
-        UnitBehaviours(original, compressed, BEHAVIOURS, compressed.tensors)
+        units()
