@@ -25,9 +25,6 @@ OPTIMIZED = "BUILTIN_WITHOUT_DEFAULT_DELEGATES"
 REFERENCE = "BUILTIN_REF"
 XNNPACK = "BUILTIN"
 
-MODELS = 8
-"""Of each cell."""
-
 WRONG: frozenset[Cell] = frozenset(
     {
         *((one, type_) for one in ("ADD", "MUL") for type_ in ("int8", "uint8")),
@@ -52,11 +49,11 @@ WRONG: frozenset[Cell] = frozenset(
 Asked = tuple[Cell, Configuration]
 
 
-def drawn(cells: Sequence[Cell], rng: np.random.Generator) -> list[Asked]:
+def drawn(cells: Sequence[Cell], rng: np.random.Generator, models: int) -> list[Asked]:
     """Return some models of each cell without a dimension of 0, on which kernels crash."""
     found: list[Asked] = []
     for cell in cells:
-        wanted = len(found) + MODELS
+        wanted = len(found) + models
         while len(found) < wanted:
             one = fresh(cell, rng)
             graph = known_operators()[cell[0]].build(cell[1], one, rng)
@@ -100,7 +97,7 @@ def offences(
 @pytest.mark.parametrize(("kernels", "style"), [(XNNPACK, "uniform"), (OPTIMIZED, "extreme")])
 def test_kernels_answer_what_is_exact(tmp_path: Path, kernels: str, style: OperandStyle) -> None:
     cells = [one for one in chosen_cells() if one not in WRONG]
-    asked = drawn(cells, np.random.default_rng(4))
+    asked = drawn(cells, np.random.default_rng(4), 4)
     found = zip(asked, offences(asked, style, kernels, tmp_path), strict=True)
     assert [(one, worst) for one, worst in found if worst > 1] == []
 
@@ -108,9 +105,10 @@ def test_kernels_answer_what_is_exact(tmp_path: Path, kernels: str, style: Opera
 def test_the_reference_answers_weighted_sums(tmp_path: Path) -> None:
     """To a step or the slack, and a little more of int16."""
     cells = [(one.operator, type_) for one in (*WEIGHTED_SUMS, *POOLS) for type_ in one.types]
-    asked = drawn(cells, np.random.default_rng(5))
+    asked = drawn(cells, np.random.default_rng(5), 8)
     found = zip(asked, offences(asked, "uniform", REFERENCE, tmp_path), strict=True)
-    assert [(one, worst) for one, worst in found if worst > 1.3] == []
+    most = {"int16x8": 1.5}
+    assert [(one, worst) for one, worst in found if worst > most.get(one[0][1], 1)] == []
 
 
 def binary(first: float, second: float, output: float, broadcast: str = "none") -> Configuration:

@@ -41,7 +41,7 @@ from edgeflare.errors import InfrastructureError, UserError
 
 COUNT = 48
 CELLS = (ADD, SUM)
-CONV = ("CONV_2D", "int8")
+DENSE = ("FULLY_CONNECTED", "int8")
 
 
 class LostArm(ExactArm):
@@ -184,10 +184,10 @@ def test_what_is_known_to_hang_is_run_no_more(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_where_all_hang_a_round_is_empty_and_covers_nothing(tmp_path: Path) -> None:
-    arms = faulty_arms(PlantedFault(CONV[0], failure="hang"))
-    with conforming(tmp_path, arms, (CONV,)) as (rounds, source):
+    arms = faulty_arms(PlantedFault(DENSE[0], failure="hang"))
+    with conforming(tmp_path, arms, (DENSE,)) as (rounds, source):
         assert rounds.draw(source, 16) == 16
-        covered = {one for node in rounds.state.nodes[CONV] for one in node_buckets(node)}
+        covered = {one for node in rounds.state.nodes[DENSE] for one in node_buckets(node)}
         for _ in range(2):
             assert rounds.draw(source, 16) == 0
             assert rounds.refine() == 0
@@ -196,7 +196,7 @@ def test_where_all_hang_a_round_is_empty_and_covers_nothing(tmp_path: Path) -> N
         assert (figure.covered, figure.refused) == (len(covered), 0)
         assert figure.covered < figure.known
         # They are no aim any more, so that what can be run is drawn.
-        assert not rounds.coverage.new_buckets(CONV)
+        assert not rounds.coverage.new_buckets(DENSE)
 
 
 def test_a_source_without_models_ends(tmp_path: Path) -> None:
