@@ -1,16 +1,27 @@
-"""MEMO's loop: what is selected, what is adopted, and what is covered."""
+"""MEMO: its seven mutations, and its loop: what is selected, adopted, and covered."""
 
 from __future__ import annotations
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from drafting import check_sound, few_covered, refused, relu_chain, taken
+from drafting import check_sound, few_cells, few_covered, mutating, refused, relu, relu_chain, taken
 from edgeflare.conform.drafts import memo_drawing
-from edgeflare.conform.drafts.draft import Draft
-from edgeflare.conform.drafts.draft_mutation import MutationContext
+from edgeflare.conform.drafts.cells import cell_parameters
+from edgeflare.conform.drafts.coverage import draft_pairs, node_buckets
+from edgeflare.conform.drafts.draft import FRESH, Draft, DraftNode
+from edgeflare.conform.drafts.draft_mutation import (
+    MOST_NODES,
+    MutationContext,
+    reordered,
+    without_oldest,
+)
+from edgeflare.conform.drafts.layer_mutations import changed_modes, changed_shapes, special_input
 from edgeflare.conform.drafts.memo_drawing import (
+    MUTATIONS,
     MemoDrawing,
     SeedSelection,
     metropolis_hastings,
@@ -18,7 +29,163 @@ from edgeflare.conform.drafts.memo_drawing import (
 )
 from edgeflare.conform.drafts.node_graphs import NodeGraphs
 from edgeflare.conform.drafts.seed_models import drawn_seeds, model_seeds
+from edgeflare.conform.drafts.structure_mutations import (
+    added_layers,
+    added_reshaping_layers,
+    connected_layers,
+    merged_layers,
+)
 from edgeflare.conform.drafts.uniform_drawing import drawn_node
+
+
+@pytest.mark.parametrize("operator", ["ADD", "MEAN"])
+@pytest.mark.parametrize("seed", range(5))
+def test_modes_change_and_shapes_stay(operator: str, seed: int) -> None:
+    draft = Draft((_drawn(operator, "int8", seed),))
+    mutant = changed_modes(draft, mutating(seed))
+    assert mutant is not None
+    check_sound(mutant)
+    shapes = [one.name for one in cell_parameters((operator, "int8")) if one.kind == "shape"]
+    for name in shapes:
+        assert mutant.nodes[0].configuration[name] == draft.nodes[0].configuration[name]
+    assert changed_modes(relu_chain([(2, 3)]), mutating(0)) is None
+
+
+def test_a_mode_is_one_that_was_not_invoked_before() -> None:
+    for seed in range(10):
+        context = mutating(seed)
+        draft = Draft((_drawn("MEAN", "float32", seed),))
+        context.coverage.add(draft, taken(draft))
+        mutant = changed_modes(draft, context)
+        assert mutant is not None
+        new = set(node_buckets(mutant.nodes[0])) - set(node_buckets(draft.nodes[0]))
+        assert {bucket[2] for bucket in new} == {"keep_dims"}
+
+
+def test_what_follows_a_changed_shape_follows_it() -> None:
+    changed = 0
+    for seed in range(10):
+        draft = relu_chain([(2, 3)] * 3)
+        mutant = changed_shapes(draft, mutating(seed))
+        if mutant is not None:
+            check_sound(mutant)
+            shapes = {node.configuration["shape"] for node in mutant.nodes}
+            # Fed layers have the shape of what feeds them, so only the first one's can change.
+            assert len(shapes) == 1
+            assert shapes != {(2, 3)}
+            changed += 1
+    assert changed
+
+
+def test_a_layer_is_given_a_tensor_in_which_nan_can_be() -> None:
+    draft = relu_chain([(2, 3)] * 3)
+    for seed in range(5):
+        mutant = special_input(draft, mutating(seed))
+        assert mutant is not None
+        check_sound(mutant)
+        assert sum(node.sources == (FRESH,) for node in mutant.nodes) == 2
+    assert special_input(Draft((relu((2, 3)),)), mutating(0)) is None
+    one = _drawn("RESHAPE", "int8", 0)
+    settings_ = {**one.configuration, "shape": NodeGraphs().result(one).shape}
+    quantized = Draft((one, DraftNode("RESHAPE", "int8", settings_, 0, (0,))))
+    assert special_input(quantized, mutating(0)) is None
+
+
+def _drawn(operator: str, type_: str, seed: int) -> DraftNode:
+    context = mutating(seed)
+    node = drawn_node((operator, type_), context.coverage, context.graphs, context.rng)
+    assert node is not None
+    return node
+
+
+seeds = st.integers(0, 2**32 - 1)
+
+
+@settings(max_examples=25)
+@given(seed=seeds, names=st.lists(st.sampled_from(sorted(MUTATIONS)), min_size=1, max_size=8))
+def test_mutants_of_mutants_are_sound_and_drawn_by_the_seed(seed: int, names: list[str]) -> None:
+    assert _mutants(seed, names) == _mutants(seed, names)
+
+
+def _mutants(seed: int, names: list[str]) -> list[Draft]:
+    context, made = mutating(seed), list[Draft]()
+    draft = relu_chain([(2, 3), (2, 3)])
+    for name in names:
+        mutant = MUTATIONS[name](draft, context)
+        if mutant is not None:
+            check_sound(mutant)
+            assert 1 <= len(mutant.nodes) <= MOST_NODES
+            assert mutant != draft
+            made.append(mutant)
+            draft = mutant
+    return made
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_new_layers_are_cells_that_were_never_invoked(seed: int) -> None:
+    context, draft = mutating(seed), relu_chain([(2, 3)])
+    for cell in few_cells():
+        if cell[0] not in {"ABS", "MEAN"}:
+            covered = Draft((DraftNode(*cell, {}, 0, ()),))
+            context.coverage.add(covered, taken(covered))
+    mutant = added_layers(draft, context)
+    assert mutant is not None
+    assert {"ABS", "MEAN"} & {node.operator for node in mutant.nodes}
+
+
+def test_a_new_layer_is_inserted_before_what_reads_the_same() -> None:
+    draft = relu_chain([(2, 3), (2, 3)])
+    mutants = [added_layers(draft, mutating(seed)) for seed in range(20)]
+    fed = [mutant.nodes[-1].sources for mutant in mutants if mutant is not None]
+    assert any(mutant and mutant.nodes[-1].operator == "RELU" for mutant in mutants)
+    assert all(FRESH not in sources[:1] for sources in fed)
+
+
+def test_reshaping_layers_are_of_reshaping_operators() -> None:
+    for seed in range(10):
+        mutant = added_reshaping_layers(relu_chain([(2, 3)]), mutating(seed))
+        assert mutant is not None
+        assert {node.operator for node in mutant.nodes} <= {"RELU", "RESHAPE", "TRANSPOSE"}
+        assert len(mutant.nodes) > 1
+
+
+def test_a_merging_layer_reads_two_results_of_one_shape() -> None:
+    draft = Draft((relu((2, 3)), relu((4,)), relu((2, 3))))
+    for seed in range(10):
+        mutant = merged_layers(draft, mutating(seed))
+        if mutant is not None:
+            assert set(mutant.nodes[-1].sources[:2]) == {0, 2}
+            assert mutant.nodes[:3] == draft.nodes
+    assert merged_layers(Draft((relu((2, 3)), relu((4,)))), mutating(0)) is None
+
+
+def test_layers_are_connected_by_a_pair_that_is_new() -> None:
+    add = mutating(0)
+    draft = added_layers(Draft((relu((2, 3)), relu((4, 5)))), add)
+    assert draft is not None
+    for seed in range(10):
+        context = mutating(seed)
+        before = set(draft_pairs(draft))
+        context.coverage.add(draft, taken(draft))
+        mutant = connected_layers(draft, context)
+        assert mutant is not None
+        assert set(draft_pairs(mutant)) - before
+
+
+def test_nodes_that_feed_each_other_in_a_ring_have_no_order() -> None:
+    nodes = (relu((2,), 1), relu((2,)))
+    assert reordered(nodes) == (relu((2,)), relu((2,), 0))
+    assert reordered((relu((2,), 1), relu((2,), 0))) is None
+
+
+def test_the_oldest_nodes_go_and_what_read_them_is_given() -> None:
+    draft = without_oldest(relu_chain([(2, 3)] * (MOST_NODES + 2)))
+    assert len(draft.nodes) == MOST_NODES
+    assert [node.sources for node in draft.nodes] == [
+        (FRESH,),
+        *[(at,) for at in range(MOST_NODES - 1)],
+    ]
+
 
 FITNESS: NDArray[np.float64] = np.linspace(40, 1, 40)
 

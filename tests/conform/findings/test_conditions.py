@@ -151,6 +151,13 @@ def test_every_predicate_that_may_be_learned_can_be_written_and_read(
         assert [known.predicates[at].holds(row) for row in table.rows] == list(held[at])
 
 
+def test_remainders_are_learned_of_sizes_and_last_dimensions() -> None:
+    shapes = [(4, 6), (8, 5), (2, 3, 3), (7,)]
+    known = vocabulary((), SettingsTable([{"shape": shape} for shape in shapes]))
+    remainders = [text for text in map(str, known.predicates) if "%" in text]
+    assert {text.partition(" %")[0] for text in remainders} == {"size(shape)", "shape[-1]"}
+
+
 def test_a_condition_holds_where_all_of_its_predicates_do() -> None:
     both = FaultCondition.parsed(["stride_w > kernel_w", "padding is SAME"])
     assert both.holds(MODEL)
