@@ -230,3 +230,5 @@ def test_some_waves_are_slopes_and_some_are_quick() -> None:
     turns = [np.abs(np.diff(np.sign(random_wave((64,), rng)))).sum() / 2 for _ in range(200)]
     assert min(turns) == 0
     assert max(turns) > 40
+    wave = random_wave((9, 12), rng)
+    assert all(np.ptp(wave, axis=axis).max() > 0.1 for axis in (0, 1))

@@ -115,6 +115,7 @@ class TwoLinearModels:
         while asked := search.ask():
             self.queries.extend(asked)
             search.tell([self.outcome(query.input, query.arms) for query in asked])
+        assert search.whitebox_seconds > 0.0
         return search.finding
 
     @property
