@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,7 @@ import pytest
 from ai_edge_litert import schema_py_generated as schema
 
 from called_commands import Said, call_here
+from canary import Canary, canary
 from forked_commands import forked_edgeflare
 
 ROOT = Path(__file__).parents[2]
@@ -206,3 +208,35 @@ def _bad_pairs(folder: Path) -> None:
     for name, text in pairs.items():
         (folder / name).mkdir()
         (folder / name / "pair.toml").write_text(text)
+
+
+@pytest.fixture
+def bait(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Canary]:
+    """A canary, of whose machine the working directory, the home and whatever reaches devices are.
+
+    Whatever is reached by a shell is reached through programs on PATH.
+    """
+    (tmp_path / "work").mkdir()
+    monkeypatch.chdir(tmp_path / "work")
+    monkeypatch.setenv("COLUMNS", "300")
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    monkeypatch.setenv("EDGEFLARE_TOKEN", "the-users-token")
+    monkeypatch.setenv("ANDROID_ADB_SERVER_PORT", "1")
+    monkeypatch.setenv("PATH", f"{tmp_path / 'bin'}{os.pathsep}{os.environ['PATH']}")
+    with canary(tmp_path / "bait") as one:
+        for name in ("ssh", "scp", "adb"):
+            one.program(tmp_path / "bin" / name)
+        yield one
+
+
+@pytest.fixture
+def put_profile(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str, str], None]:
+    """Write profiles into a working directory, and a home, of the test's own."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("HOME", str(tmp_path))
+
+    def put(name: str, text: str) -> None:
+        (tmp_path / "device_profiles").mkdir(exist_ok=True)
+        (tmp_path / "device_profiles" / f"{name}.toml").write_text(text)
+
+    return put

@@ -1,17 +1,31 @@
-"""The command line as a whole: what it imports for a question, and what it says of Ctrl-C."""
+"""The command line as a whole, and the commands that ask no models."""
 
 from __future__ import annotations
 
+import json
+import os
 import resource
+import shutil
+import signal
 import subprocess
 import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
 
 import pytest
 from typer.main import get_group
 
+import edgeflare
+from called_commands import EXAMPLE, SMALL, call_here, completed
+from documents import as_json
 from edgeflare.cli import doctor, main
 from edgeflare.cli.address_space import is_shortage
+from edgeflare.cli.agent import serve
 from edgeflare.cli.app import LazyCommand, app
+from edgeflare.run.load_document import load_document
+from edgeflare.run.run_directory import RunDirectory
+from laboratory import untimed
 
 EDGEFLARE = {
     "edgeflare",
@@ -25,7 +39,9 @@ EDGEFLARE = {
     "edgeflare.regular_file",
     "edgeflare.untrusted_text",
 }
+
 TYPER = {"annotated_doc", "click", "shellingham", "typer", "typing_extensions"}
+
 RICH = {"attr", "markdown_it", "mdurl", "pygments", "rich"}
 
 LIST_MODULES = """
@@ -133,3 +149,166 @@ def test_a_shortage_of_memory_is_known(error: Exception, expected: bool) -> None
 
 
 _MAIN = "from edgeflare.cli import main; main()"
+
+
+@pytest.mark.slow
+def test_the_version(start: Callable[..., Any]) -> None:
+    for said in (start("--version", command=("-m", "edgeflare")), call_here("--version")):
+        assert said.code == 0
+        assert said.out == f"edgeflare {edgeflare.__version__}\n"
+        assert said.err == ""
+
+
+def test_without_a_command_the_help_is_shown() -> None:
+    said = call_here()
+    assert said.code == 2
+    assert "search" in said.out
+    assert said.err == ""
+
+
+def test_a_device_is_shown() -> None:
+    said = completed("devices", "show", "emulated-reference")
+    shown = json.loads(said.out)
+    assert shown["profile"]["kernels"] == "reference"
+    assert shown["device"]["runtime"] == "ai-edge-litert"
+    assert shown["device"]["cores"] >= 1
+
+
+def test_the_doctor_finds_what_the_tests_need() -> None:
+    said = completed("doctor")
+    assert "ai-edge-litert" in said.out
+    assert "agent, emulated" in said.out
+    assert "MISSING" not in said.out
+
+
+def test_a_finished_run_is_reported_as_it_was_at_its_end(finished: Any) -> None:
+    said = completed("report", finished.folder)
+    assert said.err == ""
+    told, verdict, _ = finished.said.out.partition("exit code 1: ")
+    assert verdict
+    assert said.out == told
+
+
+@pytest.fixture
+def agent(tmp_path: Path) -> Iterator[subprocess.Popen[str]]:
+    command = [sys.executable, "-m", "edgeflare", "agent", "serve", "--store", str(tmp_path / "m")]
+    with subprocess.Popen(
+        command, stdout=subprocess.PIPE, text=True, start_new_session=True
+    ) as process:
+        yield process
+        process.kill()
+
+
+@pytest.mark.slow
+def test_a_served_agent_does_a_whole_search_and_stops_on_ctrl_c(
+    agent: subprocess.Popen[str], tmp_path: Path
+) -> None:
+    assert agent.stdout is not None
+    ready = json.loads(agent.stdout.readline())
+    assert ready["pid"] == agent.pid
+
+    search = (
+        *("search", EXAMPLE, "--first", "6", "--strategy", "random", "--max-queries", "600"),
+        *("--shrink", "0", "--within", "none"),
+    )
+    device = f"grpc://127.0.0.1:{ready['port']}"
+    completed(*search, "--out", tmp_path / "run", "--device", device, code=1)
+
+    here = load_document(RunDirectory(tmp_path / "run"))
+    assert here.devices[0].name == device
+    assert here.devices[0].provenance["transport"] == "address"
+    # A profile on the spot runs XNNPACK, as the shipped one of that name does.
+    call_here(*search, "--out", tmp_path / "same", "--device", "emulated-xnnpack")
+    there = load_document(RunDirectory(tmp_path / "same"))
+    shas = [
+        [entry["sha256"] for entry in untimed(as_json(run))["findings"]] for run in (here, there)
+    ]
+    assert shas[0] == shas[1]
+
+    os.kill(agent.pid, signal.SIGINT)
+    assert agent.wait(200) == 0
+
+
+@pytest.mark.slow
+def test_an_agent_that_may_not_listen_says_why(start: Callable[..., Any]) -> None:
+    said = start("agent", "serve", "--host", "0.0.0.0")  # noqa: S104 - which is refused
+    assert said.code == 2
+    (line,) = said.err.splitlines()
+    assert "--tls-cert" in line
+
+
+def test_an_agent_imports_nothing_from_the_working_directory(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Context:
+        args = ("--help",)
+
+    started: list[list[str]] = []
+    monkeypatch.setattr(os, "execv", lambda _program, command: started.append(command))
+    serve(Context())  # type: ignore[arg-type]
+    for name in ("argparse.py", "grpc.py", "runpy.py", "edgeflare_agent.py"):
+        (tmp_path / name).write_text("raise SystemExit('imported from the working directory')")
+    said = subprocess.run(
+        started[0], cwd=tmp_path, check=False, timeout=300, capture_output=True, text=True
+    )
+    assert said.returncode == 0, said.stderr
+    assert "usage: edgeflare-agent" in said.stdout
+
+
+Call = Callable[..., Any]
+
+
+@pytest.fixture
+def run(finished: Any, tmp_path: Path) -> Path:
+    return Path(shutil.copytree(finished.folder, tmp_path / "run"))
+
+
+@pytest.mark.slow
+def test_a_search_says_its_run_directory_alone(start: Call, tmp_path: Path) -> None:
+    said = start("search", EXAMPLE, *SMALL, "--out", tmp_path / "run", "--quiet")
+    assert (said.code, said.out, said.err) == (1, f"{tmp_path / 'run'}\n", "")
+    assert (tmp_path / "run" / "run.json").is_file()
+
+
+@pytest.mark.parametrize(
+    ("command", "options", "made"),
+    [
+        ("report", ("--csv", "--summary"), ("findings.csv", "summary.md")),
+        ("report", (), ()),
+        ("replay", ("--out", "{}/again"), ("again",)),
+    ],
+)
+def test_the_paths_of_what_was_made_are_all_that_is_said(
+    command: str, options: tuple[str, ...], made: tuple[str, ...], run: Path
+) -> None:
+    said = call_here(command, run, *(option.format(run) for option in options), "--quiet")
+    assert said.out.splitlines() == [str(run / name) for name in made]
+    assert said.err == ""
+    assert said.code == (1 if command == "replay" else 0)
+    assert all((run / name).exists() for name in made)
+
+
+def test_a_finding_is_explained_and_exported_quietly(finished: Any, run: Path) -> None:
+    (finding, *_) = sorted((run / "findings").iterdir())
+    explained = call_here("explain", run, finding.name, "--quiet")
+    assert (explained.code, explained.out, explained.err) == (0, f"{run / 'explain.json'}\n", "")
+    exported = call_here("export", run, finding.name, "--quiet")
+    (archive,) = run.glob("finding-*.zip")
+    assert (exported.code, exported.out, exported.err) == (0, f"{archive}\n", "")
+
+
+def test_errors_are_still_said(tmp_path: Path) -> None:
+    bad = ("--max-linf", "far")
+    loud = call_here("search", EXAMPLE, *bad)
+    quiet = call_here("search", EXAMPLE, *bad, "--quiet")
+    assert quiet == loud
+    assert "--max-linf far" in quiet.complaint()
+    unreadable = call_here("search", EXAMPLE, "--quiet", "--max-queries", "many")
+    assert "--max-queries" in unreadable.complaint()
+    streams = sys.stdout, sys.stderr
+    assert (
+        call_here("report", tmp_path / "absent", "--quiet")
+        .complaint()
+        .startswith("there is no run")
+    )
+    assert (sys.stdout, sys.stderr) == streams

@@ -8,7 +8,6 @@ import json
 import re
 import shutil
 import sys
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 from unittest.mock import MagicMock
@@ -19,108 +18,126 @@ import pytest
 from ai_edge_litert.interpreter import Interpreter
 from ai_edge_litert.interpreter import OpResolverType as Resolver
 
+from called_commands import EXAMPLE, SMALL, call_here, completed, document_of, refused
 from edgeflare.models.pair_interface import PairInterface
+from edgeflare.models.tflite_graph import Graph
 from edgeflare.replay.reproduction_archive import Reproduction
+from outside_buffers import with_buffers_outside
 from reproductions import reproduce, unpacked
+from small_pairs import write_clip_pair
+from tampering import constant_of, with_constant
 
-Call = Callable[..., Any]
+FAULTY = 2
+"""The operator in whose biases a test plants a fault, a CONV_2D."""
 
 MOST_LINES = 30
 """Of code: what somebody who gets a script from a stranger reads before running it."""
 
+MOST_LINES_OF_FILES = 120
+"""Likewise, of each of two files."""
 
-def seeds_of(run: Path) -> list[int]:
-    document = json.loads((run / "run.json").read_bytes())
-    return [entry["seed_id"] for entry in document["findings"]]
+RUNTIMES = {"numpy", "ai_edge_litert", "tflite_runtime"}
 
 
-def test_it_shows_the_deviation_by_itself(finished: Any, call: Call, tmp_path: Path) -> None:
-    for seed_id in seeds_of(finished.folder)[:2]:
-        archive = tmp_path / f"{seed_id}.zip"
-        said = call("export", finished.folder, seed_id, "--out", archive)
-        assert said.code == 0
-        assert str(archive) in said.out
-        folder = unpacked(archive, tmp_path / str(seed_id))
+def first_of(run: Path) -> int:
+    """The seed of a run's first finding."""
+    seed_id: int = document_of(run)["findings"][0]["seed_id"]
+    return seed_id
 
-        shown = reproduce(folder)
 
-        assert shown.returncode == 0, shown.stderr
-        arms = json.loads((folder / "finding.json").read_bytes())["arms"]
-        assert [arm["kernels"] for arm in arms.values()] == ["xnnpack", "xnnpack", "builtin"]
-        for name, arm in arms.items():
-            label = arm["label"]
-            assert f"{name}: {label} here, {label} when it was found" in shown.stdout
-        assert "It deviates here too." in shown.stdout
-        pixels = cv2.imread(str(folder / "input.png"), cv2.IMREAD_UNCHANGED)
-        given = np.load(folder / "original_input.npy")
-        assert pixels is not None
-        assert np.corrcoef(pixels.ravel(), given.ravel())[0, 1] > 0.999  # one image, twice
+def exported(run: Path, folder: Path, *options: str) -> Path:
+    """Export the first finding of a run, and unpack it."""
+    completed("export", run, first_of(run), *options, "--out", folder / "f.zip")
+    return unpacked(folder / "f.zip", folder / "f")
+
+
+@pytest.fixture
+def archive(finished: Any, tmp_path: Path) -> Path:
+    """The first finding of a search, exported and unpacked."""
+    return exported(finished.folder, tmp_path)
+
+
+@pytest.fixture
+def run(finished: Any, tmp_path: Path) -> Path:
+    """A run, for the test to write into."""
+    return Path(shutil.copytree(finished.folder, tmp_path / "run"))
+
+
+def change(run: Path, **keys: Any) -> None:
+    """Have the document of a run say something else, and leave out what is None."""
+    document = document_of(run) | keys
+    absent = {key for key, value in keys.items() if value is None}
+    kept = {key: value for key, value in document.items() if key not in absent}
+    (run / "run.json").write_text(json.dumps(kept))
+
+
+def test_it_shows_the_deviation_by_itself(archive: Path) -> None:
+    shown = reproduce(archive)
+    assert shown.returncode == 0, shown.stderr
+    told = document_of(archive, "finding.json")
+    assert [arm["kernels"] for arm in told["arms"].values()] == ["xnnpack", "xnnpack", "builtin"]
+    for name, arm in told["arms"].items():
+        label = arm["label"]
+        assert f"{name}: {label} here, {label} when it was found" in shown.stdout
+    assert "It deviates here too." in shown.stdout
+    pixels = cv2.imread(str(archive / "input.png"), cv2.IMREAD_UNCHANGED)
+    given = np.load(archive / "original_input.npy")
+    assert pixels is not None
+    assert np.corrcoef(pixels.ravel(), given.ravel())[0, 1] > 0.999  # one image, twice
+    host = told["run"]["host"]
+    ran_on = f"the host: {host['machine']}, {host['runtime']} {host['runtime_version']}"
+    assert told["arms"]["twin"]["ran_on"] == told["arms"]["original"]["ran_on"] == ran_on
+    assert str(EXAMPLE) not in (archive / "finding.json").read_text()
+    assert told["run"]["pair"]["compressed"] == "compressed.tflite"
 
 
 @pytest.mark.old_board
-def test_it_runs_on_the_other_runtime(
-    finished: Any, call: Call, tmp_path: Path, old_board_python: Path
-) -> None:
-    call("export", finished.folder, seeds_of(finished.folder)[0], "--out", tmp_path / "f.zip")
-    folder = unpacked(tmp_path / "f.zip", tmp_path / "f")
-
-    shown = reproduce(folder, old_board_python)
-
+def test_it_runs_on_the_other_runtime(archive: Path, old_board_python: Path) -> None:
+    shown = reproduce(archive, old_board_python)
     assert shown.returncode in (0, 1), shown.stderr
     assert ("It deviates here too." in shown.stdout) == (shown.returncode == 0)
-    for name in json.loads((folder / "finding.json").read_bytes())["arms"]:
+    for name in document_of(archive, "finding.json")["arms"]:
         assert re.search(rf"^{name}: \d+ here, ", shown.stdout, re.MULTILINE)
 
 
-def test_the_script_is_short_and_needs_nothing_but_numpy_and_a_runtime(
-    finished: Any, call: Call, tmp_path: Path
-) -> None:
-    call("export", finished.folder, seeds_of(finished.folder)[0], "--out", tmp_path / "f.zip")
-    script = (unpacked(tmp_path / "f.zip", tmp_path / "f") / "reproduce.py").read_text()
-    program = ast.parse(script)
-    told = {
-        line for node in program.body[1:] for line in range(node.lineno, (node.end_lineno or 0) + 1)
-    }
+def test_the_script_is_short_and_needs_nothing_but_numpy_and_a_runtime(archive: Path) -> None:
+    script = (archive / "reproduce.py").read_text()
+    body = ast.parse(script).body[1:]
+    told = {line for node in body for line in range(node.lineno, (node.end_lineno or 0) + 1)}
     code = [line for line in told if script.splitlines()[line - 1].strip()]
     assert len(code) <= MOST_LINES
-    assert ast.get_docstring(program)
     assert not re.search(r";\s*$|; \w+ =", script, re.MULTILINE)
-    imported = {
-        name.split(".")[0]
-        for node in ast.walk(program)
-        if isinstance(node, (ast.Import, ast.ImportFrom))
-        for name in ([node.module] if isinstance(node, ast.ImportFrom) else [])
-        + [alias.name for alias in node.names if isinstance(node, ast.Import)]
-        if name
-    }
-    ours = {"numpy", "ai_edge_litert", "tflite_runtime"}
-    assert imported - sys.stdlib_module_names == ours
+    assert others_imported(archive / "reproduce.py") == RUNTIMES
+
+
+def others_imported(script: Path) -> set[str]:
+    """The packages that a documented script imports, beside the standard library's."""
+    program = ast.parse(script.read_text())
+    assert ast.get_docstring(program)
+    names: set[str] = set()
+    for node in ast.walk(program):
+        if isinstance(node, ast.ImportFrom):
+            names.add(str(node.module))
+        elif isinstance(node, ast.Import):
+            names.update(alias.name for alias in node.names)
+    return {name.split(".")[0] for name in names} - sys.stdlib_module_names
 
 
 @pytest.mark.parametrize("kernels", ["tpu", "\x1b[2J"])
-def test_kernels_that_there_are_not_are_one_line(
-    finished: Any, call: Call, tmp_path: Path, kernels: str
-) -> None:
-    run = shutil.copytree(finished.folder, tmp_path / "run")
-    document = json.loads((run / "run.json").read_bytes())
-    for device in document["devices"]:
-        device["provenance"]["kernels"] = kernels
-    (run / "run.json").write_text(json.dumps(document))
-    said = call("export", run, seeds_of(run)[0], "--out", tmp_path / "f.zip")
-    assert said.code == 2
-    assert "which this edgeflare does not know; it knows xnnpack, builtin" in said.err
-    assert said.err.rstrip("\n").isprintable()
+def test_kernels_that_there_are_not_are_one_line(run: Path, tmp_path: Path, kernels: str) -> None:
+    devices = document_of(run)["devices"]
+    devices[0]["provenance"]["kernels"] = kernels
+    change(run, devices=devices)
+    said = refused("export", run, first_of(run), "--out", tmp_path / "f.zip")
+    assert "which this edgeflare does not know; it knows xnnpack, builtin" in said
+    assert said.isprintable()
 
 
-def test_without_models_it_says_which_ones_to_put_there(
-    finished: Any, example: Path, call: Call, tmp_path: Path
-) -> None:
-    archive = tmp_path / "f.zip"
-    call("export", finished.folder, seeds_of(finished.folder)[0], "--no-models", "--out", archive)
-    folder = unpacked(archive, tmp_path / "f")
+def test_without_models_it_says_which_ones_to_put_there(finished: Any, tmp_path: Path) -> None:
+    folder = exported(finished.folder, tmp_path, "--no-models")
 
     assert not list(folder.glob("*.tflite"))
-    told = json.loads((folder / "finding.json").read_bytes())
+    told = document_of(folder, "finding.json")
     assert set(told["sha256"]) == {"original", "compressed"}
     assert told["compared"] == ["original", "device"]
     without = reproduce(folder)
@@ -129,40 +146,35 @@ def test_without_models_it_says_which_ones_to_put_there(
     assert "It deviates here too." not in without.stdout
     assert "put compressed.tflite here" in without.stderr
     for name in ("original", "compressed"):
-        (folder / f"{name}.tflite").write_bytes((example / f"{name}.tflite").read_bytes())
+        (folder / f"{name}.tflite").write_bytes((EXAMPLE / f"{name}.tflite").read_bytes())
     assert "It deviates here too." in reproduce(folder).stdout
 
 
-def test_an_input_that_does_not_deviate_is_not_said_to(
-    finished: Any, call: Call, tmp_path: Path
-) -> None:
-    call("export", finished.folder, seeds_of(finished.folder)[0], "--out", tmp_path / "f.zip")
-    folder = unpacked(tmp_path / "f.zip", tmp_path / "f")
-    (folder / "original.tflite").write_bytes((folder / "compressed.tflite").read_bytes())
-    (folder / "original_input.npy").write_bytes((folder / "compressed_input.npy").read_bytes())
-
-    shown = reproduce(folder)
-
-    assert shown.returncode == 1
+def test_what_does_not_deviate_is_not_said_to(archive: Path) -> None:
+    """Nor are arms that may differ, since they are not compared."""
+    told = document_of(archive, "finding.json")
+    arms = told["arms"]
+    arms["device"]["op_resolver"] = arms["twin"]["op_resolver"]
+    (archive / "finding.json").write_text(json.dumps(told | {"compared": ["twin", "device"]}))
+    shown = reproduce(archive)
+    assert shown.returncode == 1, shown.stderr
     assert "It does not deviate here." in shown.stdout
 
 
 @pytest.mark.slow
-def test_the_operator_in_which_it_begins_stands_alone(
-    example: Path, call: Call, tmp_path: Path
-) -> None:
+def test_the_operator_in_which_it_begins_stands_alone(tmp_path: Path) -> None:
     run = tmp_path / "run"
     budget = (
         *("--first", "12", "--max-queries", "300"),
         *("--shrink", "0", "--fail-on", "none", "--find", "kernel"),
     )
-    call("search", example, *budget, "--device", "emulated-reference", "--out", run)
-    seed_id = seeds_of(run)[0]
-    assert call("explain", run, seed_id).code == 0
-    said = call("export", run, seed_id, "--out", tmp_path / "f.zip")
+    call_here("search", EXAMPLE, *budget, "--device", "emulated-reference", "--out", run)
+    seed_id = first_of(run)
+    completed("explain", run, seed_id)
+    said = call_here("export", run, seed_id, "--out", tmp_path / "f.zip")
     folder = unpacked(tmp_path / "f.zip", tmp_path / "f")
 
-    told = json.loads((folder / "finding.json").read_bytes())
+    told = document_of(folder, "finding.json")
     assert told["explanation"]["verdict"]["name"] == "kernel"
     parting, operator = told["explanation"]["device_and_twin"], told["operator"]
     assert {key: operator[key] for key in parting["onset"]} == parting["onset"]
@@ -185,126 +197,71 @@ def test_the_operator_in_which_it_begins_stands_alone(
     assert not np.array_equal(on_the_host, on_the_device)
 
 
-def test_the_same_finding_is_the_same_file(finished: Any, call: Call, tmp_path: Path) -> None:
-    seed_id = seeds_of(finished.folder)[0]
-    for name in ("one.zip", "two.zip"):
-        call("export", finished.folder, seed_id, "--out", tmp_path / name)
-
-    assert (tmp_path / "one.zip").read_bytes() == (tmp_path / "two.zip").read_bytes()
-
-
-def test_a_seed_that_led_to_nothing(finished: Any, call: Call, tmp_path: Path) -> None:
-    said = call("export", finished.folder, "999", "--out", tmp_path / "f.zip")
-
-    assert said.code == 2
-    assert said.complaint().startswith(f"{finished.folder} has no finding from seed 999; it has")
-    assert not (tmp_path / "f.zip").exists()
-
-
-def test_a_finding_is_named_by_its_image_too(finished: Any, call: Call, tmp_path: Path) -> None:
-    seed_id = seeds_of(finished.folder)[0]
-    by_number, by_image = tmp_path / "number.zip", tmp_path / "image.zip"
-    assert call("export", finished.folder, seed_id, "--out", by_number).code == 0
-    image = f"findings/{seed_id:06d}.png"
-    assert call("export", finished.folder, image, "--out", by_image).code == 0
-    assert by_number.read_bytes() == by_image.read_bytes()
-    said = call("export", finished.folder, "abc", "--out", tmp_path / "f.zip")
-    assert said.code == 2
-    assert said.complaint() == "abc is no finding: name it by its seed's id, or by its file"
-
-
-def test_a_damaged_image_is_the_users_to_mend(finished: Any, call: Call, tmp_path: Path) -> None:
-    run = Path(shutil.copytree(finished.folder, tmp_path / "run"))
-    seed_id = seeds_of(run)[0]
-    image = run / f"findings/{seed_id:06d}.png"
-    image.write_bytes(image.read_bytes()[:40])
-    said = call("export", run, seed_id)
-    assert said.code == 2
-    assert f"{image} is not what was stored there" in said.complaint()
-
-
-def test_a_run_of_which_all_is_mended_has_nothing_to_export(
-    finished: Any, call: Call, tmp_path: Path
+def test_the_same_finding_is_the_same_file_however_it_is_named(
+    finished: Any, tmp_path: Path
 ) -> None:
-    run = Path(shutil.copytree(finished.folder, tmp_path / "run"))
-    document = json.loads((run / "run.json").read_bytes())
-    (run / "run.json").write_text(json.dumps(document | {"findings": [], "deviating_seeds": []}))
-    said = call("export", run, "0")
-    assert said.code == 2
-    assert said.complaint() == f"{run} has no finding that still deviates: none to export"
+    seed_id = first_of(finished.folder)
+    by_number, by_file = tmp_path / "number.zip", tmp_path / "file.zip"
+    completed("export", finished.folder, seed_id, "--out", by_number)
+    completed("export", finished.folder, f"findings/{seed_id:06d}.png", "--out", by_file)
+    assert by_number.read_bytes() == by_file.read_bytes()
 
 
-def test_where_it_ran_is_said_of_the_host_too(finished: Any, call: Call, tmp_path: Path) -> None:
-    seed_id, archive = seeds_of(finished.folder)[0], tmp_path / "f.zip"
-    call("export", finished.folder, seed_id, "--out", archive)
-    told = json.loads((unpacked(archive, tmp_path / "f") / "finding.json").read_bytes())
-    host = told["run"]["host"]
-    ran_on = f"the host: {host['machine']}, {host['runtime']} {host['runtime_version']}"
-    assert told["arms"]["twin"]["ran_on"] == told["arms"]["original"]["ran_on"] == ran_on
+def test_what_is_damaged_or_mended_is_not_exported(run: Path) -> None:
+    image = run / f"findings/{first_of(run):06d}.png"
+    image.write_bytes(image.read_bytes()[:40])
+    assert f"{image} is not what was stored there" in refused("export", run, first_of(run))
+    change(run, findings=[], deviating_seeds=[])
+    said = refused("export", run, "0")
+    assert said == f"{run} has no finding that still deviates: none to export"
 
 
 def test_a_run_that_does_not_know_its_host_is_exported_all_the_same(
-    finished: Any, call: Call, tmp_path: Path
+    run: Path, tmp_path: Path
 ) -> None:
-    run = Path(shutil.copytree(finished.folder, tmp_path / "run"))
-    document = json.loads((run / "run.json").read_bytes())
-    del document["host"]
-    (run / "run.json").write_text(json.dumps(document))
-    assert call("export", run, seeds_of(run)[0], "--out", tmp_path / "f.zip").code == 0
-    told = json.loads((unpacked(tmp_path / "f.zip", tmp_path / "f") / "finding.json").read_bytes())
+    change(run, host=None)
+    told = document_of(exported(run, tmp_path), "finding.json")
     assert told["arms"]["twin"]["ran_on"] == "the host"
 
 
-def test_arms_that_are_not_compared_may_differ(finished: Any, call: Call, tmp_path: Path) -> None:
-    call("export", finished.folder, seeds_of(finished.folder)[0], "--out", tmp_path / "f.zip")
-    folder = unpacked(tmp_path / "f.zip", tmp_path / "f")
-    told = json.loads((folder / "finding.json").read_bytes())
-    told["compared"] = ["twin", "device"]
-    told["arms"]["device"]["op_resolver"] = told["arms"]["twin"]["op_resolver"]
-    (folder / "finding.json").write_text(json.dumps(told))
-
-    shown = reproduce(folder)
-
-    assert shown.returncode == 1, shown.stderr
-    assert "It does not deviate here." in shown.stdout
+def test_an_answer_that_is_not_finite_is_no_label(archive: Path) -> None:
+    given = np.load(archive / "original_input.npy")
+    np.save(archive / "original_input.npy", np.full_like(given, np.nan))
+    assert "original: None here" in reproduce(archive).stdout
 
 
-def test_an_answer_that_is_not_finite_is_no_label(
-    finished: Any, call: Call, tmp_path: Path
-) -> None:
-    call("export", finished.folder, seeds_of(finished.folder)[0], "--out", tmp_path / "f.zip")
-    folder = unpacked(tmp_path / "f.zip", tmp_path / "f")
-    given = np.load(folder / "original_input.npy")
-    np.save(folder / "original_input.npy", np.full_like(given, np.nan))
-
-    assert "original: None here" in reproduce(folder).stdout
-
-
-def test_a_delegate_that_the_script_does_not_load_is_named(
-    finished: Any, call: Call, tmp_path: Path
-) -> None:
-    run = tmp_path / "run"
-    shutil.copytree(finished.folder, run)
-    document = json.loads((run / "run.json").read_bytes())
-    document["devices"][0]["provenance"]["delegate"] = "/vendor/lib/libnpu.so"
-    (run / "run.json").write_text(json.dumps(document))
-    call("export", run, seeds_of(run)[0], "--out", tmp_path / "f.zip")
-
-    shown = reproduce(unpacked(tmp_path / "f.zip", tmp_path / "f"))
-
+def test_a_delegate_that_the_script_does_not_load_is_named(run: Path, tmp_path: Path) -> None:
+    devices = document_of(run)["devices"]
+    devices[0]["provenance"]["delegate"] = "/vendor/lib/libnpu.so"
+    change(run, devices=devices)
+    shown = reproduce(exported(run, tmp_path))
     (line,) = [line for line in shown.stdout.splitlines() if line.startswith("device: ")]
     assert "with delegate /vendor/lib/libnpu.so, which this script does not load" in line
 
 
-def test_no_path_of_the_user_is_in_it(
-    finished: Any, example: Path, call: Call, tmp_path: Path
-) -> None:
-    call("export", finished.folder, seeds_of(finished.folder)[0], "--out", tmp_path / "f.zip")
-    folder = unpacked(tmp_path / "f.zip", tmp_path / "f")
-    told = (folder / "finding.json").read_text()
-
-    assert str(example) not in told
-    assert json.loads(told)["run"]["pair"]["compressed"] == "compressed.tflite"
+@pytest.mark.slow
+def test_the_script_of_frames_has_a_short_file_beside_it_that_reads_outputs(tmp_path: Path) -> None:
+    """Each frame of a clip is compared by itself."""
+    pair = write_clip_pair(tmp_path / "pair")
+    with (pair / "pair.toml").open("a") as file:
+        file.write('[task]\nname = "classification"\nframes = "any"\n')
+    short = ("--first", "6", "--max-queries", "200", "--shrink", "0", "--fail-on", "none")
+    completed("search", pair, *short, "--out", tmp_path / "run")
+    folder = exported(tmp_path / "run", tmp_path)
+    shown = reproduce(folder)
+    assert shown.returncode == 0, shown.stderr
+    *arms, said = shown.stdout.splitlines()
+    assert said == "It deviates here too."
+    for line in arms:
+        here, found = re.findall(r"(?:: |, )(\S.*?) (?:here|when it was found)", line)
+        assert here == found
+    scripts = list(folder.glob("*.py"))
+    assert {path.name for path in scripts} == {"reproduce.py", "outputs.py"}
+    for path in scripts:
+        assert len(path.read_text().splitlines()) < MOST_LINES_OF_FILES
+        assert others_imported(path) <= RUNTIMES
+    (folder / "original.tflite").write_bytes((folder / "compressed.tflite").read_bytes())
+    assert "It does not deviate here." in reproduce(folder).stdout
 
 
 def test_the_name_of_an_operator_commands_no_terminal(
@@ -322,3 +279,31 @@ def test_the_name_of_an_operator_commands_no_terminal(
     said = capsys.readouterr().out
     assert r"CONV\x1b[2J" in said
     assert "\x1b" not in said
+
+
+@pytest.mark.slow
+def test_a_pair_with_its_constants_behind_the_flatbuffer_is_searched_explained_and_exported(
+    tmp_path: Path,
+) -> None:
+    pair = Path(shutil.copytree(EXAMPLE, tmp_path / "pair"))
+    original, compressed = pair / "original.tflite", pair / "compressed.tflite"
+    original.write_bytes(with_buffers_outside(original.read_bytes()))
+    faulty = with_constant(
+        compressed.read_bytes(),
+        constant_of(compressed.read_bytes(), FAULTY, 2),
+        lambda biases: biases + np.abs(biases).max() // 4,
+    )
+    compressed.write_bytes(with_buffers_outside(faulty))
+    run, options = tmp_path / "run", ("--device", "emulated-xnnpack", "--fail-on", "none")
+    completed("search", pair, *SMALL, *options, "--out", run)
+    found = document_of(run)
+    seed_id = (found["findings"] + found["deviating_seeds"])[0]["seed_id"]
+
+    completed("explain", run, seed_id)
+    (said,) = document_of(run, "explain.json")["findings"].values()
+    assert said["twin_and_original"]["most"]["operator"] == FAULTY
+    completed("export", run, seed_id, "--out", tmp_path / "f.zip")
+    folder = unpacked(tmp_path / "f.zip", tmp_path / "f")
+    (operator,) = Graph((folder / "operator.tflite").read_bytes()).operators
+    assert operator.name == "CONV_2D"
+    assert reproduce(folder).returncode == 0

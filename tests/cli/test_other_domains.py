@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import shutil
+import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -10,7 +12,9 @@ from typing import Any
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 
+from called_commands import EXAMPLES, call_here, completed, document_of, refused
 from interrupted_commands import started
 from laboratory import untimed
 from plugin_package import install_plugin
@@ -27,15 +31,11 @@ pytestmark = pytest.mark.slow
 Call = Callable[..., Any]
 
 TESTS = Path(__file__).parents[1]
+ARRAY = '[inputs.values]\ndomain = "array"\narray = "inputs"\n'
 LIMITS = (
     *("--first", "4", "--max-queries", "300"),
     *("--shrink", "40", "--strengthen", "40", "--within", "none"),
 )
-
-
-def document_of(run: Path) -> dict[str, Any]:
-    document: dict[str, Any] = json.loads((run / "run.json").read_bytes())
-    return document
 
 
 def searched(call: Call, pair: Path, run: Path, *options: str) -> dict[str, Any]:
@@ -64,45 +64,120 @@ def require_shown(call: Call, run: Path) -> None:
     assert (run / "report.html").stat().st_size > 10_000
 
 
+REFUSED: dict[tuple[str, str, str], str] = {
+    # The pair, what is replaced in its pair.toml, and by what: what is said of it.
+    ("words", 'name = "spoken-words"', 'task = {name = "threshold", threshold = 0.5}'): "the task"
+    " threshold reads one score … (1, 10) … fits classification or regression",
+    ("words", 'name = "spoken-words"', 'frames = 4\nstate = {mask = "Identity"}'): "there is no"
+    " input 'mask' for a state … (1, 61, 32, 1)",
+    ("words", "bands = 32", "bands = 31"): "1952 values … 61 x 31 … front end",
+    ("clip", 'heard = "next"', 'heard = "nest"'): "no output 'nest' for a state … next (1, 3)",
+    ("two", "[inputs.place]", "[inputs.plaice]"): "no input 'plaice' … 'place' (1, 4) … tensor =",
+    ("two", "highest = 4.0", "highest = 0.5"): "values beyond the bounds -4 and 0.5 … widen",
+    ("tokens", "vocabulary = 12", "vocabulary = 5"): "ids beyond the vocabulary, 0 to 4",
+    ("values", "tolerance = 100", ""): "[task]: tolerance is missing",
+    # The same of options.
+    ("two", "", "--strategy dflare"): "domain array … boundary, boundary-mh, donor, climb, random",
+    ("tokens", "", "--strategy dflare-published"): "dflare-published … domain tokens … random",
+    ("tokens", "", "--max-linf 3"): "--max-linf 3 … names and no quantities … --within",
+    ("values", "", "--strategy boundary"): "boundary follows decisions … --strategy climb",
+}
+
+
+@pytest.fixture(scope="module")
+def pairs(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("pairs")
+    shutil.copytree(EXAMPLES / "spoken_words", folder / "words")
+    write_clip_pair(folder / "clip")
+    write_two_inputs_pair(folder / "two")
+    write_tokens_pair(folder / "tokens")
+    task = '[task]\nname = "regression"\ntolerance = 100\n'
+    write_score_pair(folder / "values", ARRAY + task)
+    return folder
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_a_pair_that_does_not_fit_is_one_line(
+    name: tuple[str, str, str], pairs: Path, tmp_path: Path
+) -> None:
+    kind, old, new = name
+    pair = Path(shutil.copytree(pairs / kind, tmp_path / "pair"))
+    described = (pair / "pair.toml").read_text()
+    assert old in described
+    if old:
+        (pair / "pair.toml").write_text(described.replace(old, new))
+    options = () if old else new.split()
+    complaint = refused("search", pair, *options, "--max-queries", "1", "--out", tmp_path / "run")
+    for part in REFUSED[name].split("…"):
+        assert part.strip() in complaint
+    assert not (tmp_path / "run").exists()
+
+
+@pytest.mark.parametrize(
+    ("motion", "words"),
+    [
+        (np.full((8, 6), np.inf), "seed 0 has values that are not finite"),
+        (np.zeros((8, 7)), "one has shape (7,), but the model takes (6,)"),
+    ],
+)
+def test_seeds_that_do_not_fit_are_one_line(
+    motion: NDArray[np.float64], words: str, pairs: Path, tmp_path: Path
+) -> None:
+    pair = Path(shutil.copytree(pairs / "two", tmp_path / "pair"))
+    place = dict(np.load(pair / "seeds.npz"))["place"]
+    np.savez(pair / "seeds.npz", motion=motion.astype(np.float32), place=place)
+    assert words in refused("search", pair, "--max-queries", "1", "--out", tmp_path / "run")
+
+
+def test_an_extra_that_is_missing(
+    pairs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "audiomentations", None)
+    said = refused("search", pairs / "words", "--out", tmp_path / "run")
+    assert "pip install 'edgeflare[audio]'" in said
+    noise = ("--operators", "white-noise,reverberation", "--first", "2", "--dry-run")
+    completed("search", pairs / "words", *noise)
+
+
 @pytest.mark.parametrize(
     "strategy", [("boundary", "--set", "step_length=0.5"), ("random",), ("climb",)]
 )
-def test_texts_of_ids_are_searched(strategy: tuple[str, ...], call: Call, tmp_path: Path) -> None:
+def test_texts_of_ids_are_searched(strategy: tuple[str, ...], tmp_path: Path) -> None:
     pair = write_tokens_pair(tmp_path / "pair")
-    document = searched(call, pair, tmp_path / "run", "--strategy", *strategy)
+    document = searched(call_here, pair, tmp_path / "run", "--strategy", *strategy)
     for one in document["findings"]:
         ids = json.loads((tmp_path / "run" / one["image"]).read_text())
         seed = json.loads((tmp_path / "run" / one["seed_image"]).read_text())
         assert len(ids) == len(seed)
         assert ids != seed
         assert set(ids) <= set(range(VOCABULARY))
-    require_the_same_again(call, tmp_path / "run")
+    require_the_same_again(call_here, tmp_path / "run")
     if strategy == ("random",):
-        require_shown(call, tmp_path / "run")
+        require_shown(call_here, tmp_path / "run")
 
 
 @pytest.mark.parametrize("strategy", ["boundary", "dflare"])
-def test_clips_are_searched(strategy: str, call: Call, tmp_path: Path) -> None:
+def test_clips_are_searched(strategy: str, tmp_path: Path) -> None:
     pair = write_clip_pair(tmp_path / "pair")
-    document = searched(call, pair, tmp_path / "run", "--strategy", strategy)
+    document = searched(call_here, pair, tmp_path / "run", "--strategy", strategy)
     with np.load(tmp_path / "run" / document["findings"][0]["image"]) as clip:
         assert clip["frames"].shape == (6, 4, 4, 1)
         assert clip["frames"].dtype == np.uint8
-    require_the_same_again(call, tmp_path / "run")
+    require_the_same_again(call_here, tmp_path / "run")
     if strategy == "boundary":
-        require_shown(call, tmp_path / "run")
+        require_shown(call_here, tmp_path / "run")
 
 
-def test_one_of_two_inputs_is_searched_beside_the_other(call: Call, tmp_path: Path) -> None:
+def test_one_of_two_inputs_is_searched_beside_the_other(tmp_path: Path) -> None:
     pair = write_two_inputs_pair(tmp_path / "pair")
     options = ("--set", "step_length=0.05")
-    document = searched(call, pair, tmp_path / "run", *options)
+    document = searched(call_here, pair, tmp_path / "run", *options)
     assert [one["search"] for one in document["pair"]["inputs"]] == [True, False]
-    require_the_same_again(call, tmp_path / "run")
-    require_shown(call, tmp_path / "run")
+    require_the_same_again(call_here, tmp_path / "run")
+    require_shown(call_here, tmp_path / "run")
 
 
-def test_a_killed_search_of_one_of_two_inputs_goes_on(call: Call, tmp_path: Path) -> None:
+def test_a_killed_search_of_one_of_two_inputs_goes_on(tmp_path: Path) -> None:
     pair = write_two_inputs_pair(tmp_path / "pair")
     slowly = ("--device", "emulated-builtin-slow", "--strategy", "random", "--chains", "1")
     killed = tmp_path / "killed"
@@ -114,11 +189,11 @@ def test_a_killed_search_of_one_of_two_inputs_goes_on(call: Call, tmp_path: Path
         process.kill()
     assert not (killed / "run.json").exists()
 
-    assert call(*command, killed, "--resume").code == 1
-    assert call(*command, tmp_path / "whole").code == 1
+    completed(*command, killed, "--resume", code=1)
+    completed(*command, tmp_path / "whole", code=1)
     before, after = document_of(tmp_path / "whole"), document_of(killed)
     assert untimed(after) == untimed(before)
-    require_the_same_again(call, killed)
+    require_the_same_again(call_here, killed)
 
 
 @pytest.fixture(scope="module")
@@ -146,15 +221,13 @@ def test_a_task_of_another_package_is_searched(
     packages: str, start: Call, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("PYTHONPATH", packages)
-    values = '[inputs.values]\ndomain = "array"\narray = "inputs"\nlowest = -4.0\nhighest = 4.0\n'
     task = '[task]\nname = "night-light"\ndusk = 0.5\n'
-    pair = write_score_pair(tmp_path / "pair", values + task)
+    pair = write_score_pair(tmp_path / "pair", f"{ARRAY}lowest = -4.0\nhighest = 4.0\n{task}")
     document = searched(start, pair, tmp_path / "run")
     assert document["pair"]["task"] == "night-light"
     for one in document["findings"]:
         assert {one["labels"]["original"], one["labels"]["device"]} == {0, 1}
-    require_the_same_again(start, tmp_path / "run")
-    require_shown(start, tmp_path / "run")
+    assert start("explain", tmp_path / "run").code == 0
 
 
 def test_a_domain_of_another_package_is_searched_by_its_operators(
@@ -180,4 +253,3 @@ def test_a_domain_of_another_package_is_searched_by_its_operators(
         assert (rooms_of_finding >= 0.0).all()
         assert (rooms_of_finding <= 40.0).all()
     require_the_same_again(start, tmp_path / "run")
-    require_shown(start, tmp_path / "run")

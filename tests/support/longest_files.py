@@ -24,7 +24,7 @@ LONGEST_FILES = (
     "campaign/test_kills.py",
     "fleet/work/test_unit_attempt.py",
     "campaign/test_white_box_resume.py",
-    "cli/test_white_box_bad_input.py",
+    "cli/test_gradient_searches.py",
     "devices/test_network_faults.py",
     "diagnose/inspect/test_inspect_pair.py",
     "diagnose/test_explain.py",
