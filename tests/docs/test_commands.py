@@ -1,16 +1,15 @@
-"""The commands and snippets of the documentation run as they stand there.
+"""The commands and snippets of the documentation, as they stand there.
 
-A page is a story: its blocks run in order, in a new folder that holds the examples. What a block is
-for stands behind its fence:
+Each command can be parsed, and what it names of the examples exists. The pages of `STORIES`, which
+show what no other test of commands does, run: a page is a story, whose blocks run in order, in a
+new folder that holds the examples. What a block is for stands behind its fence:
 
     ```bash              runs, and must exit with 0; of a line that begins with `make`, the target
                          must exist, since CI runs those themselves
     ```bash server       runs beside what follows, until the next server or the end of the page
     ```bash old_board    runs in a test of its own, which needs that environment
-    ```bash gpu          its page runs where there is a GPU in software, as there is in CI
-    ```bash micro        runs where TensorFlow Lite Micro is installed, as it is in CI
-    ```bash fleet        its page runs where Ray is installed, of the extra fleet, as it is in CI
     ```bash whitebox     its page runs where that extra is installed, as it is in CI
+    ```bash fleet        needs Ray, of the extra fleet; so do gpu and micro what they are called
     ```toml some/file    is written to that file; so is ```python some_file
     ```python            runs
     ```text              is for readers
@@ -35,23 +34,30 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
+from typing import Any
 
 import pytest
+from typer.main import get_command
 
-from edgeflare.devices.transports.vulkan_driver import check_driver
+from edgeflare.cli.app import LazyCommand, app
 from forked_commands import forked_edgeflare
 from free_port import free_port
-
-pytestmark = pytest.mark.slow
 
 ROOT = Path(__file__).parents[2]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 FENCE = re.compile(r"^```(\w+)?(?: (\S+))?\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 SECONDS = 300
 
+STORIES = frozenset(
+    {
+        *("README.md", "conditions.md", "detection.md", "devices.md", "explain.md", "inspect.md"),
+        *("operators.md", "pairs.md", "pytest.md", "rank.md", "report.md", "reservation.md"),
+        *("run.md", "security.md", "transport.md"),
+    }
+)
+"""Pages with packages, profiles, pairs, tests and scripts of the reader's own."""
+
 ABSENT: Mapping[str, Callable[[], bool]] = {
-    "fleet": lambda: find_spec("ray") is None,
-    "gpu": lambda: not check_driver().found,
     "openssl": lambda: shutil.which("openssl") is None,
     "whitebox": lambda: find_spec("jax") is None,
 }
@@ -76,11 +82,12 @@ class SharedSearches(Mapping[str, Path]):
     """The runs of those searches with which blocks of several pages begin, by their command."""
 
     def __init__(self, folder: Path) -> None:
-        firsts = Counter(block.text.partition("\n")[0] for page in PAGES for block in blocks(page))
+        pages = [page for page in PAGES if page.name in STORIES]
+        firsts = Counter(block.text.partition("\n")[0] for page in pages for block in blocks(page))
         self._folders = {
             first: folder / str(n)
-            for n, (first, pages) in enumerate(firsts.items())
-            if first.startswith("edgeflare search examples/") and pages > 1
+            for n, (first, count) in enumerate(firsts.items())
+            if first.startswith("edgeflare search examples/") and count > 1
         }
 
     def __iter__(self) -> Iterator[str]:
@@ -196,10 +203,6 @@ def searched(tmp_path_factory: pytest.TempPathFactory) -> SharedSearches:
     return SharedSearches(tmp_path_factory.mktemp("searched"))
 
 
-def _runs(block: Block) -> bool:
-    return block.language in ("bash", "python") and block.word != "old_board"
-
-
 def needed(page: Path) -> set[str]:
     """Return the capabilities that some block of a page needs."""
     told = blocks(page)
@@ -211,25 +214,49 @@ def needed(page: Path) -> set[str]:
     return needs
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "page",
     [
         pytest.param(page, id=page.name, marks=[getattr(pytest.mark, one) for one in needed(page)])
         for page in PAGES
-        if any(map(_runs, blocks(page)))
+        if page.name in STORIES
     ],
 )
 def test_what_a_page_says_can_be_done(page: Path, searched: SharedSearches, tmp_path: Path) -> None:
     if lacks := [one for one in sorted(needed(page)) if ABSENT[one]()]:
         pytest.skip(f"needs {', '.join(lacks)}: see CONTRIBUTING.md")
-    told = blocks(page)
-    passed_over = {"old_board"} | (set() if find_spec("tflite_micro") else {"micro"})
     with stage(tmp_path, searched) as opened:
-        for block in told:
-            if block.word not in passed_over:
+        for block in blocks(page):
+            if block.word != "old_board":
                 opened.play(block)
 
 
+def commands_of(page: Path) -> Iterator[list[str]]:
+    """Yield the words of each call of edgeflare, without what the shell does with it."""
+    for block in blocks(page):
+        if block.language == "bash":
+            for line in block.text.replace("\\\n", " ").splitlines():
+                words = shlex.split(line.partition(" || ")[0].partition(" > ")[0], comments=True)
+                if words[:1] == ["edgeflare"] and "--help" not in words:
+                    yield words[1:]
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_each_command_can_be_parsed_and_what_it_names_exists(page: Path) -> None:
+    for words in commands_of(page):
+        command: Any = get_command(app)
+        arguments = list(words)
+        while True:
+            command = command.load() if isinstance(command, LazyCommand) else command
+            if not arguments or not hasattr(command, "commands"):
+                break
+            command = command.commands[arguments.pop(0)]
+        command.make_context("edgeflare", arguments)
+        assert all((ROOT / word).exists() for word in words if word.startswith("examples/")), words
+
+
+@pytest.mark.slow
 @pytest.mark.old_board
 def test_the_old_board_of_the_documentation(old_board_python: Path, tmp_path: Path) -> None:
     told = blocks(ROOT / "docs" / "devices.md")
