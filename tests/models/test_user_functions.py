@@ -9,11 +9,13 @@ import shutil
 import sys
 import textwrap
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 
 from edgeflare.core.tensor import RawBatch, Tensor
 from edgeflare.core.tensor_rows import GivenRows, pack_rows
@@ -48,25 +50,24 @@ def predict(image):
 """
 
 
+def answered(source: str, images: NDArray[np.float32]) -> RawBatch:
+    with closing(open_callable(source, SHAPE)) as model:
+        assert model.signature.input == Tensor("input", (1, 2, 2, 1), "float32")
+        assert model.signature.output == Tensor("output", (1, 2), "float32")
+        return model.submit(images).result()
+
+
 def test_is_called_on_one_preprocessed_input_at_a_time(write: Write) -> None:
-    model = open_callable(write(SUMS), SHAPE)
     images = np.arange(12, dtype=np.float32).reshape(3, 2, 2, 1)
-    batch = model.submit(images).result()
+    batch = answered(write(SUMS), images)
     assert batch.outputs.tolist() == [[6.0, 1.0], [22.0, 1.0], [38.0, 1.0]]
-    assert model.signature.input == Tensor("input", (1, 2, 2, 1), "float32")
-    assert model.signature.output == Tensor("output", (1, 2), "float32")
-    model.close()
 
 
 def test_an_exception_is_the_failure_of_that_input_alone(write: Write) -> None:
-    model = open_callable(
-        write("def predict(image): return np.ones(2 if image.max() < 5 else 3) + 1"),
-        SHAPE,
-    )
-    batch = model.submit(np.array([0, 9, 0], np.float32).repeat(4).reshape(3, 2, 2, 1)).result()
+    source = write("def predict(image): return np.ones(2 if image.max() < 5 else 3) + 1")
+    batch = answered(source, np.array([0, 9, 0], np.float32).repeat(4).reshape(3, 2, 2, 1))
     assert batch.failures == {1: "error"}
     assert batch.outputs.tolist() == [[2.0, 2.0], [0.0, 0.0], [2.0, 2.0]]
-    model.close()
 
 
 def test_modules_are_found_in_the_working_directory(
@@ -75,9 +76,8 @@ def test_modules_are_found_in_the_working_directory(
     write(SUMS)
     monkeypatch.chdir(tmp_path)
     monkeypatch.syspath_prepend(str(tmp_path))
-    model = open_callable("their_model:predict", SHAPE)
-    assert model.submit(np.ones((1, 2, 2, 1), np.float32)).result().outputs[0, 0] == 4.0
-    model.close()
+    batch = answered("their_model:predict", np.ones((1, 2, 2, 1), np.float32))
+    assert batch.outputs[0, 0] == 4.0
     assert callable_file("their_model:predict") == tmp_path / "their_model.py"
     assert callable_file("no_such_module_here:predict") is None
 
@@ -137,13 +137,10 @@ def test_the_files_of_a_callable_are_found_without_importing_any(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     (tmp_path / "far" / "off").mkdir(parents=True)
-    for name in ("far/__init__.py", "far/off/__init__.py", "far/off/net.py"):
+    names = ("far/__init__.py", "far/off/__init__.py", "far/off/net.py")
+    for name in names:
         (tmp_path / name).write_text("raise RuntimeError('imported')")
-    assert callable_files("far.off.net:predict") == (
-        tmp_path / "far" / "__init__.py",
-        tmp_path / "far" / "off" / "__init__.py",
-        tmp_path / "far" / "off" / "net.py",
-    )
+    assert callable_files("far.off.net:predict") == tuple(tmp_path / name for name in names)
     assert callable_files("far/off/net.py:predict") == (Path("far/off/net.py"),)
     for absent in ("far.absent:predict", "far.off.net.deeper:predict", "sys:exit", "absent:f"):
         assert callable_file(absent) is None
