@@ -23,6 +23,13 @@ from edgeflare.conform.operators.windows.window import Window, window_values
 from edgeflare.conform.specification.operator_specification import Operand, UnknownOperatorForm
 from edgeflare.conform.specification.settings import Configuration, Setting
 
+ONES: Setting = (1,) * 5
+STRIDED: dict[str, Setting] = {
+    **dict.fromkeys(("shape", "end", "strides"), ONES),
+    **dict.fromkeys(("begin_mask", "end_mask", "shrink_axis_mask"), 0),
+    "begin": (0,) * 5,
+}
+
 
 @pytest.mark.parametrize(
     ("operator", "type_", "options", "version"),
@@ -31,6 +38,8 @@ from edgeflare.conform.specification.settings import Configuration, Setting
         ("TRANSPOSE", "float32", {"shape": (2,) * 5, "perm": (4, 1, 2, 3, 0)}, 4),
         ("SPLIT", "int32", {"shape": (2, 4), "axis": 1, "parts": 2}, 3),
         ("BROADCAST_TO", "bool", {"shape": (1,), "new_shape": (3,), "index_type": "int32"}, 2),
+        ("STRIDED_SLICE", "float32", {**STRIDED, "offset": False}, 4),
+        ("STRIDED_SLICE", "float32", {**STRIDED, "offset": True}, 8),
     ],
 )
 def test_a_model_has_the_lowest_version_that_does(
