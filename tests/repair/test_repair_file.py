@@ -1,4 +1,4 @@
-"""Files of a repair: what it takes, goes on with, writes and says of itself, and what is refused."""
+"""Files of a repair: what it takes, goes on with, writes, says of itself, and refuses."""
 
 from __future__ import annotations
 
