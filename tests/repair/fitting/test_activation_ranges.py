@@ -1,4 +1,4 @@
-"""Fitted ranges: the same file but for its numbers, nearer to the original, on every runtime."""
+"""Fitted ranges, corrected biases, restored weights: nearer to the original, on every runtime."""
 
 from __future__ import annotations
 
@@ -18,11 +18,15 @@ from edgeflare.diagnose.tied_tensors import tied_tensors
 from edgeflare.models.in_place_edit import InPlaceEdit
 from edgeflare.models.other_runtime import open_in_other_runtime
 from edgeflare.models.quantized_range import QuantizedRange, least_error_range
-from edgeflare.models.tflite_graph import Graph
+from edgeflare.models.tflite_graph import Graph, GraphTensor
 from edgeflare.repair.fitting.activation_ranges import fit_ranges
+from edgeflare.repair.fitting.bias_correction import fit_biases
+from edgeflare.repair.fitting.captured_tensors import captured
 from edgeflare.repair.fitting.logit_range import logit_range
+from edgeflare.repair.fitting.matched_layers import MatchedLayer
 from edgeflare.repair.fitting.quantized_network import QuantizedNetwork
 from edgeflare.repair.fitting.summand_range import summand_range
+from edgeflare.repair.fitting.weight_restoration import restore_weights
 from edgeflare_protos.kernel_sets import Kernels
 from fitted_networks import (
     NETS,
@@ -35,8 +39,6 @@ from fitted_networks import (
     untold,
 )
 from tampering import edited
-
-pytestmark = pytest.mark.slow
 
 _AT_MOST = {"example": 0.7, "mobilenet": 1.1, "resnet": 1.02}
 """How the error of probabilities is to change. The drawn networks were calibrated on the images
@@ -51,6 +53,7 @@ def fitted(net: Net) -> tuple[JudgedNetwork, bytes]:
     return found, fit_ranges(found.network, untold)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("net", NETS)
 def test_only_numbers_change(net: Net) -> None:
     known, content = fitted(net)
@@ -68,6 +71,7 @@ def test_only_numbers_change(net: Net) -> None:
     assert all(-128 <= point <= 127 for one in points for point in one)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("net", NETS)
 def test_biases_have_the_scale_of_input_times_weights(net: Net) -> None:
     known, content = fitted(net)
@@ -84,6 +88,7 @@ def test_biases_have_the_scale_of_input_times_weights(net: Net) -> None:
         assert (np.abs(spread) <= np.asarray(bias.scales) * 1.01).all()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("net", NETS)
 def test_probabilities_come_nearer_to_the_original_on_all_kernels_which_agree(net: Net) -> None:
     known, content = fitted(net)
@@ -99,6 +104,7 @@ def test_probabilities_come_nearer_to_the_original_on_all_kernels_which_agree(ne
     assert apart(content) <= apart(before) + 0.05
 
 
+@pytest.mark.slow
 @pytest.mark.old_board
 @pytest.mark.parametrize("net", NETS)
 def test_it_runs_on_an_old_runtime(net: Net, old_board_python: Path, tmp_path: Path) -> None:
@@ -112,6 +118,7 @@ def test_it_runs_on_an_old_runtime(net: Net, old_board_python: Path, tmp_path: P
     assert (there == here).mean() >= 0.96
 
 
+@pytest.mark.slow
 def test_logits_lose_no_steps_to_what_a_softmax_does_not_see() -> None:
     known, content = fitted("example")
     graph, old = Graph(content), known.network.graph
@@ -121,8 +128,6 @@ def test_logits_lose_no_steps_to_what_a_softmax_does_not_see() -> None:
 
 
 # Damage.
-
-
 def wrong_scale(graph: Graph, edit: InPlaceEdit) -> None:
     tensor = graph.tensors[graph.operators[2].inputs[1]]
     edit.set_quantization(tensor.index, [1.3 * one for one in tensor.scales], tensor.zero_points)
@@ -154,6 +159,7 @@ def clipped_ranges(graph: Graph, edit: InPlaceEdit) -> None:
 FAULTS = (wrong_scale, zeroed_bias, clipped_channel, clipped_ranges)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("damage", FAULTS)
 def test_a_damaged_file_comes_out_as_a_sound_one_does(
     damage: Callable[[Graph, InPlaceEdit], None],
@@ -168,6 +174,7 @@ def test_a_damaged_file_comes_out_as_a_sound_one_does(
     assert known.deviating(content) <= known.deviating(sound) + 1
 
 
+@pytest.mark.slow
 def test_a_tensor_without_a_float_counterpart_keeps_its_range() -> None:
     known, sound = fitted("example")
     operator, tensor = 8, 20
@@ -185,6 +192,7 @@ def test_a_tensor_without_a_float_counterpart_keeps_its_range() -> None:
     assert found[12] == Graph(sound).tensors[12] != network.graph.tensors[12]
 
 
+@pytest.mark.slow
 def test_progress_counts_inputs_and_ranges() -> None:
     network, told = judged("example").network, list[tuple[int, int]]()
     fit_ranges(network, lambda *far: told.append(far))
@@ -203,6 +211,7 @@ def loss(logits: NDArray[np.float64], tried: QuantizedRange) -> float:
     return float(np.sqrt(((probabilities(rounded) - probabilities(logits)) ** 2).mean()))
 
 
+@pytest.mark.slow
 @settings(max_examples=10)
 @given(st.integers(0, 2**32 - 1), st.floats(-50, 50))
 def test_probabilities_suffer_less_than_from_the_range_of_all_logits(
@@ -219,6 +228,7 @@ def test_probabilities_suffer_less_than_from_the_range_of_all_logits(
     assert loss(logits, found) < loss(logits, whole)
 
 
+@pytest.mark.slow
 def test_the_range_moves_with_the_logits() -> None:
     """Logits that are alike have none."""
     logits = np.random.default_rng(4).normal(size=(200, 5)) * 4
@@ -229,6 +239,7 @@ def test_the_range_moves_with_the_logits() -> None:
     assert logit_range(np.zeros((20, 10))) is None
 
 
+@pytest.mark.slow
 def test_what_an_activation_cuts_off_of_a_sum_gets_no_steps() -> None:
     """Summands that are all zero keep the known range."""
     rng = np.random.default_rng(3)
@@ -247,3 +258,144 @@ def test_what_an_activation_cuts_off_of_a_sum_gets_no_steps() -> None:
     assert error(found) < 0.7 * error(alone)
     known = QuantizedRange(-1.0, 2.0)
     assert summand_range(np.zeros(10), np.ones(10), (0.0, np.inf), known) == known
+
+
+@cache
+def corrected(net: Net) -> tuple[JudgedNetwork, bytes]:
+    found = judged(net)
+    return found, fit_biases(found.network, untold)
+
+
+def mean_error(known: JudgedNetwork, content: bytes) -> float:
+    """Mean error of the logits' means over the images that nothing was fitted with."""
+    network, last = known.network, known.network.layers[-2]
+    graph = Graph(content)
+    raw = captured(content, known.rows[:80], [last.output])[last.output]
+    tensor = graph.tensors[last.output]
+    made = (raw.astype(np.float64) - tensor.zero_points[0]) * tensor.scales[0]
+    there = captured(network.original, known.original_rows[:80], [last.original_output])
+    wanted = there[last.original_output].astype(np.float64)
+    return float(np.abs((made - wanted).mean(axis=0)).mean())
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("net", ["example", "resnet"])
+def test_only_biases_change_and_means_come_nearer(net: Net) -> None:
+    known, content = corrected(net)
+    before, after = known.network.graph, Graph(content)
+    assert len(content) == len(known.network.content)
+    assert structure(content) == structure(known.network.content)
+    biases = {one.bias for one in known.network.layers if one.bias is not None}
+    for tensor in before.tensors:
+        if tensor.constant and tensor.index not in biases:
+            assert np.array_equal(after.values(tensor.index), before.values(tensor.index))
+        if tensor.index not in biases:
+            assert after.tensors[tensor.index] == tensor
+    assert mean_error(known, content) < 0.7 * mean_error(known, known.network.content)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kernels", ["xnnpack", "builtin", "reference"])
+def test_all_kernels_run_it(kernels: Kernels) -> None:
+    known, content = corrected("example")
+    assert known.error(content, kernels) < 1.3 * known.error(known.network.content, kernels)
+
+
+@pytest.mark.slow
+def test_zeroed_biases_come_back() -> None:
+    known, content = corrected("resnet")
+    network = known.network
+    edit = InPlaceEdit(network.content)
+    for layer in network.layers[1:5]:
+        if layer.bias is not None:
+            edit.set_values(layer.bias, np.zeros_like(network.graph.values(layer.bias)))
+    damaged = edit.content()
+    assert known.error(damaged) > 2 * known.error(network.content)
+    assert fit_biases(network.with_content(damaged), untold) == content
+
+
+@pytest.mark.slow
+def test_logits_that_fitted_ranges_shift_stay_shifted() -> None:
+    known = judged("example")
+    ranged = known.network.with_content(fit_ranges(known.network, untold))
+    content = fit_biases(ranged, untold)
+    bias = ranged.graph.tensors[ranged.graph.operators[9].inputs[2]]
+    before, after = (bias.real(Graph(one).values(bias.index)) for one in (ranged.content, content))
+    shifted = before - np.asarray(known.network.layers[-2].float_bias)
+    assert np.abs(shifted).min() > 1.0
+    assert np.abs(after - before).max() < 0.5
+    assert known.error(content) < 1.5 * known.error(ranged.content)
+
+
+@pytest.mark.slow
+def test_progress_counts_layers() -> None:
+    network, told = judged("example").network, list[tuple[int, int]]()
+    fit_biases(network, lambda *far: told.append(far))
+    require_progress(told)
+    assert told[-1][1] == sum(one.bias is not None for one in network.layers)
+
+
+# Weights that were damaged.
+NAMES = ("CONV_2D", "DEPTHWISE_CONV_2D", "FULLY_CONNECTED")
+
+
+def with_weights(name: str) -> tuple[QuantizedNetwork, MatchedLayer, GraphTensor]:
+    """A network, its last layer of a name, and the tensor of its weights."""
+    network = judged("mobilenet").network
+    layer = [one for one in network.layers if one.name == name][-1]
+    return network, layer, network.graph.tensors[layer.weights or 0]
+
+
+def along_channels(content: bytes, weights: int) -> Any:
+    """The real weights of a layer, their channels first."""
+    tensor = Graph(content).tensors[weights]
+    return np.moveaxis(tensor.real(Graph(content).values(weights)), tensor.axis, 0)
+
+
+@pytest.mark.parametrize("net", NETS)
+def test_a_sound_file_is_the_same_to_the_byte(net: Net) -> None:
+    network = judged(net).network
+    assert restore_weights(network) == network.content
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_weights_that_are_rounded_up_or_down_on_purpose_stay(name: str) -> None:
+    network, layer, tensor = with_weights(name)
+    along = [1] * len(tensor.shape)
+    along[tensor.axis] = -1
+    steps = layer.float_weights / np.reshape(tensor.scales, along if len(tensor.scales) > 1 else ())
+    up = np.random.default_rng(2).random(tensor.shape) < 0.5
+    edit = InPlaceEdit(network.content)
+    rounded = np.clip(np.where(up, np.ceil(steps), np.floor(steps)), -127, 127)
+    edit.set_values(tensor.index, rounded.astype(np.int8))
+    assert restore_weights(network.with_content(edit.content())) == edit.content()
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_scales_that_are_wrong_come_back_and_raw_weights_stay(name: str) -> None:
+    network, _, tensor = with_weights(name)
+    for factor in (0.5, 1.05, 1.5):
+        edit = InPlaceEdit(network.content)
+        wrong = [factor * one for one in tensor.scales]
+        edit.set_quantization(tensor.index, wrong, tensor.zero_points)
+        found = Graph(restore_weights(network.with_content(edit.content())))
+        assert np.array_equal(found.values(tensor.index), network.graph.values(tensor.index))
+        assert np.allclose(found.tensors[tensor.index].scales, tensor.scales, rtol=0.03)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_channel_that_was_clipped_is_rounded_anew_and_no_other(name: str) -> None:
+    network, layer, tensor = with_weights(name)
+    values = np.array(network.graph.values(tensor.index)).astype(np.int8)
+    channels = np.moveaxis(values, tensor.axis, 0)
+    channels[1] = np.clip(channels[1], -20, 20)
+    edit = InPlaceEdit(network.content)
+    edit.set_values(tensor.index, values)
+    content = restore_weights(network.with_content(edit.content()))
+    before, after = (along_channels(one, tensor.index) for one in (edit.content(), content))
+    assert layer.float_weights is not None
+    off = np.abs(after - np.moveaxis(layer.float_weights, tensor.axis, 0))
+    assert off[1].max() <= 0.51 * max(tensor.scales)
+    if len(tensor.scales) > 1:
+        others = np.delete(np.arange(len(channels)), 1)
+        assert np.array_equal(after[others], before[others])
