@@ -52,7 +52,7 @@ def test_global_generators_are_neither_used_nor_changed(op: MutationOperator) ->
         random.seed(seed)
         np.random.seed(seed)  # noqa: NPY002  # the generator that libraries draw from
         before = random.getstate(), repr(np.random.get_state())  # noqa: NPY002
-        mutants.append(op(tone(), np.random.default_rng(0)))
+        mutants.append(op(tone()[:800], np.random.default_rng(0)))
         assert (random.getstate(), repr(np.random.get_state())) == before  # noqa: NPY002
     assert np.array_equal(mutants[0], mutants[1])
 
