@@ -108,9 +108,7 @@ def test_a_held_model_is_not_evicted(tmp_path: Path) -> None:
     assert add(store, b"b" * 11) == [sha(b"a" * 10)]
 
 
-def test_a_model_held_by_another_agent_is_not_evicted_until_that_agent_dies(
-    tmp_path: Path,
-) -> None:
+def test_a_model_held_by_another_agent_is_not_evicted_until_that_agent_dies(tmp_path: Path) -> None:
     store = ModelStore(tmp_path, 20)
     add(store, b"a" * 10)
     holder = subprocess.Popen(

@@ -68,11 +68,7 @@ def test_an_older_host_is_welcome_and_another_major_refused_by_both_names(
 
 @pytest.mark.parametrize("name", ["xnnpack", "builtin", "reference"])
 def test_a_model_sent_and_run_answers_as_the_interpreter_does(
-    client: Any,
-    name: Kernels,
-    int8_model: Path,
-    harmless_inputs: Inputs,
-    reference: Reference,
+    client: Any, name: Kernels, int8_model: Path, harmless_inputs: Inputs, reference: Reference
 ) -> None:
     inputs = harmless_inputs(64)
     session = client.open(int8_model, kernels=f"KERNELS_{name.upper()}")

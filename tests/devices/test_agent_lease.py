@@ -34,6 +34,10 @@ from edgeflare_protos import agent_pb2 as wire
 from laboratory import untimed
 from processes import alive
 
+Images = NDArray[np.float32]
+Start = Callable[..., Any]
+Serve = Callable[..., Profile]
+
 pytestmark = pytest.mark.slow
 
 ROOT = Path(__file__).parents[2]
@@ -118,6 +122,9 @@ class Host:
         self.process.communicate()
 
 
+Hosts = Callable[..., Host]
+
+
 @pytest.fixture
 def host(tmp_path: Path) -> Iterator[Callable[..., Host]]:
     with ExitStack() as stack:
@@ -147,7 +154,7 @@ def connect_when_free(profile: Profile) -> Device:
 
 @pytest.mark.parametrize("agents", [1, 2])
 def test_of_two_hosts_that_open_a_device_at_once_one_gets_in(
-    agents: int, start_agent: Callable[..., Any], host: Callable[..., Host], tmp_path: Path
+    agents: int, start_agent: Start, host: Hosts, tmp_path: Path
 ) -> None:
     """Whether both ask one agent of the device, or each an agent of its own."""
     asked = [start_agent("--device", str(tmp_path)) for _ in range(agents)] * (2 // agents)
@@ -191,7 +198,7 @@ def test_the_command_that_has_the_device_is_named_without_its_arguments(
 
 
 def test_two_agents_of_one_device_in_one_command_are_the_users_to_tell_apart(
-    start_agent: Callable[..., Any], tmp_path: Path
+    start_agent: Start, tmp_path: Path
 ) -> None:
     shared, named = ("--device", str(tmp_path)), ("--device", f"{tmp_path}/npu")
     with connect(board(start_agent(*shared).address)):
@@ -207,7 +214,7 @@ def test_two_agents_of_one_device_in_one_command_are_the_users_to_tell_apart(
     )
 
 
-def test_one_agent_by_two_addresses_is_the_users_mistake(start_agent: Callable[..., Any]) -> None:
+def test_one_agent_by_two_addresses_is_the_users_mistake(start_agent: Start) -> None:
     address = start_agent().address
     by_name = address.replace("127.0.0.1", "localhost")
     with (
@@ -220,7 +227,7 @@ def test_one_agent_by_two_addresses_is_the_users_mistake(start_agent: Callable[.
 
 
 def test_who_has_the_same_name_and_number_is_another_where_this_process_has_nothing(
-    serve: Callable[..., Profile],
+    serve: Serve,
 ) -> None:
     """As in another container, whose host and user may be called the same."""
     profile = serve(protocol=(1, 5), in_use_by=agent_lease._own_words())
@@ -229,11 +236,7 @@ def test_who_has_the_same_name_and_number_is_another_where_this_process_has_noth
 
 
 def test_after_a_kill_the_same_host_need_not_wait_and_others_do(
-    start_agent: Callable[..., Any],
-    host: Callable[..., Host],
-    tmp_path: Path,
-    model: Path,
-    monkeypatch: pytest.MonkeyPatch,
+    start_agent: Start, host: Hosts, tmp_path: Path, model: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     address = start_agent("--lease-seconds", "3600").address
     killed = host(HOST, "here", address)
@@ -258,7 +261,7 @@ def test_after_a_kill_the_same_host_need_not_wait_and_others_do(
 
 
 def test_a_lease_is_renewed_for_as_long_as_it_is_held(
-    start_agent: Callable[..., Any], model: Path, images: NDArray[np.float32], host: Any
+    start_agent: Start, model: Path, images: Images, host: Any
 ) -> None:
     address = start_agent("--lease-seconds", "2").address
     other = host(HOST, "other", address)
@@ -304,7 +307,7 @@ with connect(profile) as device:
 
 
 def test_an_answer_that_waited_while_the_lease_was_lost_is_not_taken(
-    start_agent: Callable[..., Any], host: Callable[..., Host], tmp_path: Path
+    start_agent: Start, host: Hosts, tmp_path: Path
 ) -> None:
     """It was given in time, and lay in the stopped host's sockets meanwhile."""
     address = start_agent("--lease-seconds", "2").address
@@ -326,10 +329,7 @@ def test_an_answer_that_waited_while_the_lease_was_lost_is_not_taken(
 
 
 def test_a_lease_that_ended_is_taken_again_where_nobody_else_has_it(
-    start_agent: Callable[..., Any],
-    model: Path,
-    images: NDArray[np.float32],
-    monkeypatch: pytest.MonkeyPatch,
+    start_agent: Start, model: Path, images: Images, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(agent_lease, "RENEWALS", 0.001)  # as if no renewal got through
     address = start_agent("--lease-seconds", "1").address
@@ -344,7 +344,7 @@ def test_a_lease_that_ended_is_taken_again_where_nobody_else_has_it(
 
 
 def test_an_answer_under_another_lease_is_not_taken(
-    start_agent: Callable[..., Any], model: Path, images: NDArray[np.float32]
+    start_agent: Start, model: Path, images: Images
 ) -> None:
     with connect(board(start_agent().address)) as device:
         session = device.open(model)
@@ -355,10 +355,7 @@ def test_an_answer_under_another_lease_is_not_taken(
 
 
 def test_an_agent_that_was_started_anew_gives_a_lease_anew_or_says_who_has_it(
-    start_agent: Callable[..., Any],
-    model: Path,
-    host: Callable[..., Host],
-    monkeypatch: pytest.MonkeyPatch,
+    start_agent: Start, model: Path, host: Hosts, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(device_module, "REOPEN_PAUSES_SECONDS", (0.0, *[0.3] * 600))
     agent = start_agent()
@@ -381,19 +378,14 @@ def test_an_agent_that_was_started_anew_gives_a_lease_anew_or_says_who_has_it(
 
 
 @pytest.mark.parametrize("protocol", [(1, 0), (1, 4)])
-def test_an_agent_without_leases_is_used_as_ever(
-    serve: Callable[..., Profile], protocol: tuple[int, int]
-) -> None:
+def test_an_agent_without_leases_is_used_as_ever(serve: Serve, protocol: tuple[int, int]) -> None:
     profile = serve(protocol=protocol)
     with connect(profile), pytest.raises(UserError, match="two of the devices named"):
         connect(profile)
 
 
 def test_where_the_answer_to_its_request_is_lost_the_next_command_need_not_wait(
-    start_agent: Callable[..., Any],
-    host: Callable[..., Host],
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
+    start_agent: Start, host: Hosts, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     address = start_agent("--lease-seconds", "3600").address
     ended = host(LOSE_THE_ANSWER, "here", address)
@@ -412,10 +404,7 @@ def test_where_the_answer_to_its_request_is_lost_the_next_command_need_not_wait(
     [(0.0, 1.0), (-5.0, 1.0), (math.nan, 1.0), (math.inf, 3600.0), (30.0, 30.0)],
 )
 def test_what_an_agent_says_that_a_lease_lasts_is_believed_within_bounds(
-    serve: Callable[..., Profile],
-    told: float,
-    believed: float,
-    monkeypatch: pytest.MonkeyPatch,
+    serve: Serve, told: float, believed: float, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     begun: list[float] = []
     monkeypatch.setattr(AgentLease, "_keep_renewing", lambda *given: begun.append(given[2]))
@@ -431,7 +420,7 @@ def test_what_an_agent_says_that_a_lease_lasts_is_believed_within_bounds(
 
 @pytest.mark.parametrize("told", [-math.inf, math.nan, math.inf])
 def test_a_time_that_is_none_does_not_keep_it_from_saying_who_has_the_device(
-    serve: Callable[..., Profile], told: float
+    serve: Serve, told: float
 ) -> None:
     holder = wire.LeaseHolder(user="ana@bench3", process=812, command="edgeflare search")
     profile = serve(protocol=(1, 5), lease_seconds=told, in_use_by=holder)
@@ -440,7 +429,7 @@ def test_a_time_that_is_none_does_not_keep_it_from_saying_who_has_the_device(
 
 
 SEARCH = (
-    *("search", "examples/fashion_lenet4", "--strategy", "dflare", "--first", "24"),
+    *("search", "examples/fashion_lenet4", "--strategy", "dflare", "--first", "10"),
     *("--max-queries", "600", "--shrink", "20", "--fail-on", "none"),
 )
 
@@ -467,7 +456,7 @@ def finished_search(address: str, out: Path, *more: str) -> Document:
 
 
 def test_a_search_that_was_stopped_for_longer_than_its_lease_ends_in_order(
-    start_agent: Callable[..., Any], tmp_path: Path
+    start_agent: Start, tmp_path: Path
 ) -> None:
     address = start_agent("--lease-seconds", "2").address
     calm, out = finished_search(address, tmp_path / "calm"), tmp_path / "run"

@@ -23,6 +23,9 @@ from edgeflare.devices.profile_lookup import find_profile
 from edgeflare.errors import InfrastructureError
 from edgeflare_protos import PROTOCOL_MAJOR, PROTOCOL_MINOR
 
+Images = NDArray[np.float32]
+Start = Callable[..., Any]
+
 pytestmark = pytest.mark.slow
 
 
@@ -63,7 +66,7 @@ def test_provenance_is_plain_json_and_telemetry_counts(model: Path) -> None:
     assert after["python"].count(".") == 2
 
 
-def test_round_trips_over_a_slow_link_overlap(model: Path, images: NDArray[np.float32]) -> None:
+def test_round_trips_over_a_slow_link_overlap(model: Path, images: Images) -> None:
     """Latency, not throughput: ten batches under way together do not take ten times as long."""
     slow = replace(find_profile("emulated-builtin-slow"), link_delay_ms=200)
     with connect(slow) as device:
@@ -82,7 +85,7 @@ def test_round_trips_over_a_slow_link_overlap(model: Path, images: NDArray[np.fl
 
 @pytest.mark.slow
 def test_an_agent_that_was_killed_is_started_again(
-    model: Path, images: NDArray[np.float32], expected: Callable[[str], NDArray[np.float32]]
+    model: Path, images: Images, expected: Callable[[str], NDArray[np.float32]]
 ) -> None:
     with connect(find_profile("emulated-builtin")) as device:
         session, closed = device.open(model), device.open(model)
@@ -97,14 +100,14 @@ def test_an_agent_that_was_killed_is_started_again(
         assert len(device.telemetry().worker_rss_bytes) == 1
 
 
-def lose(submit: Callable[..., Any], images: NDArray[np.float32]) -> None:
+def lose(submit: Callable[..., Any], images: Images) -> None:
     """Submit until a batch is lost: some may have been answered before the process was gone."""
     for _ in range(1000):
         submit(images).result(200)
 
 
 def test_nothing_submitted_around_a_loss_is_answered_wrongly(
-    model: Path, images: NDArray[np.float32], expected: Callable[[str], NDArray[np.float32]]
+    model: Path, images: Images, expected: Callable[[str], NDArray[np.float32]]
 ) -> None:
     """Kill the agent while many batches are under way; each is answered rightly or lost."""
     truth = expected("builtin")
@@ -132,10 +135,7 @@ def test_nothing_submitted_around_a_loss_is_answered_wrongly(
 
 
 def test_an_address_is_reached_again_when_its_agent_is_back(
-    start_agent: Callable[..., Any],
-    model: Path,
-    images: NDArray[np.float32],
-    monkeypatch: pytest.MonkeyPatch,
+    start_agent: Start, model: Path, images: Images, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(device_module, "REOPEN_PAUSES_SECONDS", (0.0, *[0.3] * 600))
     agent = start_agent()
@@ -155,7 +155,7 @@ def test_an_address_is_reached_again_when_its_agent_is_back(
 
 
 def test_a_device_that_is_gone_for_good(
-    start_agent: Callable[..., Any], model: Path, monkeypatch: pytest.MonkeyPatch
+    start_agent: Start, model: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(device_module, "REOPEN_PAUSES_SECONDS", (0.0, 0.05))
     agent = start_agent()
@@ -174,7 +174,7 @@ def test_a_device_that_is_gone_for_good(
 
 
 def test_a_user_who_does_not_want_to_wait_is_heeded(
-    start_agent: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
+    start_agent: Start, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(device_module, "REOPEN_PAUSES_SECONDS", (0.0, 30.0))
     agent = start_agent()

@@ -42,6 +42,9 @@ from edgeflare_protos import message_crc32, set_seal
 from laboratory import Watched, untimed
 from proxy import FaultyProxy
 
+Images = NDArray[np.float32]
+Start = Callable[..., Any]
+
 EXAMPLE = Path(__file__).parents[2] / "examples" / "fashion_lenet4"
 FAULTS = 150
 PLAN = Plan("random", Goal(Find.ANY), ("board",), first=16, max_queries=150)
@@ -139,7 +142,7 @@ def calm(shared_agent: Any, tmp_path_factory: pytest.TempPathFactory) -> Calm:
 
 @pytest.mark.slow
 def test_hundreds_of_faults_change_nothing(
-    start_agent: Callable[..., Any], calm: Calm, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    start_agent: Start, calm: Calm, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert calm(PLAN)["totals"]["findings"] > 2
     with FaultyProxy(start_agent().address, seed=0) as proxy:
@@ -157,7 +160,7 @@ def test_hundreds_of_faults_change_nothing(
 
 @pytest.mark.slow
 def test_a_device_that_comes_back_while_coverage_is_measured_changes_nothing(
-    start_agent: Callable[..., Any], calm: Calm, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    start_agent: Start, calm: Calm, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(device_module, "REOPEN_PAUSES_SECONDS", (0.0, *[0.05] * 100))
     covered = calm(COVERING)["coverage"]["arms"]
@@ -181,7 +184,7 @@ def test_a_device_that_comes_back_while_coverage_is_measured_changes_nothing(
 def test_a_device_that_is_gone_for_good_leaves_a_run_that_can_be_gone_on_with(
     plan: Plan,
     after: float,
-    start_agent: Callable[..., Any],
+    start_agent: Start,
     calm: Calm,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
@@ -204,7 +207,7 @@ def test_a_device_that_is_gone_for_good_leaves_a_run_that_can_be_gone_on_with(
 
 @pytest.mark.slow
 def test_ctrl_c_ends_the_coverage_and_the_run_goes_on_with_it_later(
-    start_agent: Callable[..., Any], calm: Calm, tmp_path: Path
+    start_agent: Start, calm: Calm, tmp_path: Path
 ) -> None:
     agent, run = start_agent(), tmp_path / "run"
     stopped = search(agent.address, run, Saboteur(interrupts=True), plan=COVERING)
@@ -215,16 +218,13 @@ def test_ctrl_c_ends_the_coverage_and_the_run_goes_on_with_it_later(
 
 
 @pytest.fixture
-def link(start_agent: Callable[..., Any]) -> Iterator[FaultyProxy]:
+def link(start_agent: Start) -> Iterator[FaultyProxy]:
     with FaultyProxy(start_agent().address, seed=0) as proxy:
         yield proxy
 
 
 def test_a_pulled_cable_is_noticed_while_nothing_is_under_way(
-    link: FaultyProxy,
-    model: Path,
-    images: NDArray[np.float32],
-    monkeypatch: pytest.MonkeyPatch,
+    link: FaultyProxy, model: Path, images: Images, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(connection, "SILENCE_SECONDS", 1.0)
     monkeypatch.setattr(connection, "SIGN_OF_LIFE_SECONDS", 1.0)
@@ -260,7 +260,7 @@ def test_a_slow_uplink_is_no_silent_one(link: FaultyProxy, monkeypatch: pytest.M
 
 
 def test_a_question_may_take_as_long_as_what_is_on_its_way_before_it(
-    start_agent: Callable[..., Any], model: Path, monkeypatch: pytest.MonkeyPatch
+    start_agent: Start, model: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with (
         FaultyProxy(start_agent().address, seed=0) as link,
@@ -280,14 +280,14 @@ def test_a_question_may_take_as_long_as_what_is_on_its_way_before_it(
         slow.close()
 
 
-def exhaust(submit: Callable[..., Any], images: NDArray[np.float32]) -> None:
+def exhaust(submit: Callable[..., Any], images: Images) -> None:
     """Submit until a batch is lost: one may have been answered before the link was cut."""
     for _ in range(1000):
         submit(images).result(200)
 
 
 def test_a_link_that_is_cut_leaves_the_worker_as_it_is(
-    link: FaultyProxy, model: Path, images: NDArray[np.float32]
+    link: FaultyProxy, model: Path, images: Images
 ) -> None:
     with connect(board(link.address)) as device:
         session, other = device.open(model), device.open(model)
@@ -305,10 +305,7 @@ def test_a_link_that_is_cut_leaves_the_worker_as_it_is(
 
 
 def test_an_input_that_was_lost_on_its_way_is_noticed_before_it_is_overdue(
-    start_agent: Callable[..., Any],
-    model: Path,
-    images: NDArray[np.float32],
-    monkeypatch: pytest.MonkeyPatch,
+    start_agent: Start, model: Path, images: Images, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """200 inputs of 10 s may take more than an hour; the agent says at once that it has none."""
     monkeypatch.setattr(stream, "HEARTBEAT_INTERVAL_SECONDS", 0.2)

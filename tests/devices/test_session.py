@@ -26,6 +26,9 @@ from edgeflare.models.tflite import open_tflite
 from graph_writer import write_state_model
 from processes import workers
 
+Images = NDArray[np.float32]
+Serve = Callable[..., Profile]
+
 
 @pytest.fixture(scope="module")
 def device() -> Iterator[Device]:
@@ -92,7 +95,7 @@ def test_an_invocation_that_does_not_fit_is_one_line(device: Device, model: Path
         assert "\n" not in str(caught.value)
 
 
-def test_an_older_agent_is_told_apart(serve: Callable[..., Profile], model: Path) -> None:
+def test_an_older_agent_is_told_apart(serve: Serve, model: Path) -> None:
     with connect(serve(protocol=(1, 0))) as older:
         assert older.open(model).signature.inputs
         with pytest.raises(InfrastructureError) as caught:
@@ -101,9 +104,7 @@ def test_an_older_agent_is_told_apart(serve: Callable[..., Profile], model: Path
     assert "(protocol 1.0): install this version of edgeflare there" in str(caught.value)
 
 
-def test_quantization_and_delegated_nodes_are_told(
-    serve: Callable[..., Profile], model: Path
-) -> None:
+def test_quantization_and_delegated_nodes_are_told(serve: Serve, model: Path) -> None:
     with connect(serve()) as fake:
         tensor = Tensor("x", (1, 4), "int8", 0.5, 3)
         session = fake.open(model)
@@ -113,10 +114,7 @@ def test_quantization_and_delegated_nodes_are_told(
 
 @pytest.mark.slow
 def test_two_sessions_at_once(
-    device: Device,
-    model: Path,
-    images: NDArray[np.float32],
-    expected: Callable[[str], NDArray[np.float32]],
+    device: Device, model: Path, images: Images, expected: Callable[[str], NDArray[np.float32]]
 ) -> None:
     first, second = device.open(model), device.open(model)
     futures = [
@@ -157,7 +155,7 @@ Expected = Callable[[str], NDArray[np.float32]]
 
 
 def test_a_known_model_is_not_sent_again_and_a_damaged_one_is(
-    store: Store, model: Path, images: NDArray[np.float32], expected: Expected
+    store: Store, model: Path, images: Images, expected: Expected
 ) -> None:
     for _ in range(2):
         with connect(store.profile) as board:
@@ -173,11 +171,7 @@ def test_a_known_model_is_not_sent_again_and_a_damaged_one_is(
 
 
 def test_another_model_under_its_name_is_replaced(
-    store: Store,
-    model: Path,
-    two_input_model: Path,
-    images: NDArray[np.float32],
-    expected: Expected,
+    store: Store, model: Path, two_input_model: Path, images: Images, expected: Expected
 ) -> None:
     store.stored.write_bytes(two_input_model.read_bytes())
     with connect(store.profile) as board, closing(board.open(model)) as session:
@@ -204,7 +198,7 @@ def test_a_model_lost_between_looking_and_opening_is_sent_again(
 
 
 def test_a_model_damaged_while_it_is_open_costs_a_reopening(
-    store: Store, model: Path, images: NDArray[np.float32], expected: Expected
+    store: Store, model: Path, images: Images, expected: Expected
 ) -> None:
     """A worker that is started anew loads nothing but the model; size and time tell nothing."""
     with connect(store.profile) as board, closing(board.open(model)) as session:
@@ -249,7 +243,7 @@ def test_models_that_cannot_be_opened(device: Device, model: Path, tmp_path: Pat
         device.open(tmp_path)
 
 
-def test_an_input_that_no_message_can_carry(serve: Callable[..., Profile], model: Path) -> None:
+def test_an_input_that_no_message_can_carry(serve: Serve, model: Path) -> None:
     with connect(serve(shape=(1, 41), payload_limit=40)) as fake:
         assert refusal(fake, model).startswith(
             "one input or output takes 41 bytes, more than the 40 that one message carries"

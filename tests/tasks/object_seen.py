@@ -69,10 +69,7 @@ class ObjectSeen(Task):
         return SeenDecoder(tensor_from_json(fields["tensor"]), fields["threshold"])
 
     def warnings(
-        self,
-        _original: Sequence[Answer] | None,
-        _compressed: Sequence[Answer],
-        _labels: Any,
+        self, _original: Sequence[Answer] | None, _compressed: Sequence[Answer], _labels: Any
     ) -> list[str]:
         """Return nothing."""
         return []

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
 from typing import get_args
 
 import numpy as np
@@ -18,11 +17,7 @@ from edgeflare.core.answer_view import ClassesView
 from edgeflare.core.task import ModelOutputs
 from edgeflare.core.tensor import RawBatch, Tensor
 from edgeflare.core.tensor_rows import pack_rows
-from edgeflare.domains.image.image_seeds import load_image_seeds
-from edgeflare.domains.image.preprocess import ImageEncoder, Preprocess
 from edgeflare.errors import UserError
-from edgeflare.models.pair import load_pair
-from edgeflare.models.tflite import open_tflite
 from edgeflare.tasks.classification import (
     ClassDecoder,
     Classification,
@@ -32,7 +27,6 @@ from edgeflare.tasks.classification import (
 )
 from edgeflare.tasks.classification_warnings import classification_warnings
 from edgeflare.tasks.heads_decoder import HeadsDecoder
-from image_interfaces import preprocess_of
 
 FLOAT = Tensor("out", (1, 4), "float32")
 SOFTMAX8 = Tensor("out", (1, 4), "int8", 1 / 256, -128)
@@ -228,7 +222,6 @@ def test_a_target_has_the_class_of_each_head() -> None:
         decoder.target(np.zeros(3, int))
 
 
-EXAMPLE = Path(__file__).parents[2] / "examples" / "fashion_lenet4"
 DECODER = ClassDecoder(Tensor("out", (1, 4), "float32"), "logits")
 
 
@@ -301,24 +294,3 @@ def test_failed_seeds_are_left_out() -> None:
     logits[::2] = np.nan
     assert warn(logits, [i % 4 for i in range(40)]) == []
     assert warn(logits * np.nan, [0] * 40) == []
-
-
-@pytest.mark.parametrize(
-    ("preprocess", "complains"), [(None, False), (Preprocess(scale=65025.0), True)]
-)
-def test_wrong_preprocessing_of_a_real_model_is_noticed(
-    preprocess: Preprocess | None, complains: bool
-) -> None:
-    pair = load_pair(EXAMPLE)
-    assert pair.original is not None
-    seeds = load_image_seeds(pair.seeds, (28, 28, 1))
-    model = open_tflite(Path(pair.original))
-    try:
-        encoder = ImageEncoder(preprocess or preprocess_of(pair), model.signature.input)
-        raw = model.submit(encoder.encode(seeds.inputs)).result()
-        outputs = detect_outputs(model.signature.output, model.operators, raw.outputs)
-        answers = list(ClassDecoder(model.signature.output, outputs).read(raw))
-    finally:
-        model.close()
-    assert bool(classification_warnings(answers, answers, None)) is complains
-    assert bool(classification_warnings(answers, answers, seeds.labels)) is complains

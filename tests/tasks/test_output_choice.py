@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import re
-import subprocess
-import sys
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -25,7 +22,6 @@ from edgeflare.tasks.output_choice import chosen_output
 from edgeflare.tasks.output_values import output_values
 from edgeflare.tasks.regression import Regression
 from edgeflare.tasks.task_registry import TASKS, find_task
-from plugin_package import install_plugin
 
 AREA = Tensor("Identity", (1, 1), "float32")
 LOGITS = Tensor("Identity_1", (1, 2), "float32")
@@ -180,64 +176,3 @@ def test_a_task_is_constructed_with_its_keys() -> None:
     assert isinstance(find_task("regression", {"tolerance": 0.5}), Regression)
     with pytest.raises(UserError, match=r"tolerance is 0\.0; expected"):
         find_task("regression", {"tolerance": 0})
-
-
-SOURCE = Path(__file__).parent / "night_light.py"
-ENTRY_POINTS = {"edgeflare.tasks": {"night-light": "night_light:NightLight"}}
-
-USE = """
-import numpy as np
-from edgeflare.core.arm import Arm
-from edgeflare.core.goal import Goal
-from edgeflare.core.outcome import Outcome
-from edgeflare.core.task import ModelOutputs
-from edgeflare.core.tensor import RawBatch, Tensor
-from edgeflare.tasks.task_registry import TASKS, find_task
-
-print(*TASKS.names())
-task = find_task("night-light", {"dusk": 0.25})
-lux = Tensor("lux", (1, 1), "int8", 0.125, 0)
-other = Tensor("heat", (1, 3), "float32")
-model = ModelOutputs("lamp.tflite", (lux,), frozenset(), 0, (), lambda seeds: RawBatch(lux))
-decoder = task.decoder(model)
-decoder = TASKS.find("night-light").decoder_from_json(decoder.to_json())
-answers = list(decoder.read(RawBatch(np.array([[0], [2], [16]], np.int8), {})))
-print(*(decoder.describe(one.decision) for one in answers))
-print(*(one.tied for one in answers))
-dark, _, light = answers
-outcome = Outcome({Arm.ORIGINAL: dark, Arm.DEVICE: light})
-print(Goal().met(outcome), Goal().strength(outcome))
-try:
-    task.decoder(ModelOutputs("m", (other,), frozenset(), 0, (), lambda seeds: None))
-except Exception as error:
-    print(type(error).__name__, error)
-"""
-
-
-@pytest.fixture(scope="module")
-def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return install_plugin(
-        tmp_path_factory.mktemp("task_package"), "night_light", SOURCE.read_text(), ENTRY_POINTS
-    )
-
-
-@pytest.mark.slow
-def test_it_is_found_decides_and_is_named_where_another_does_not_fit(installed: Path) -> None:
-    told = subprocess.run(
-        [sys.executable, "-c", USE],
-        env={"PYTHONPATH": str(installed)},
-        capture_output=True,
-        text=True,
-        timeout=100,
-        check=True,
-    ).stdout.splitlines()
-    ours = "classification detection regression segmentation threshold transcript"
-    assert told[0] == f"{ours} night-light"
-    assert told[1] == "on off off"
-    assert told[2] == "False True False"
-    assert told[3] == "deviation 0.25"
-    assert told[4] == (
-        "UserError m: the task night-light reads the brightness, (1, 1), which fits none of the "
-        "outputs: 'heat' (1, 3) (fits classification or regression); name another task under "
-        "[task], or convert the model so"
-    )

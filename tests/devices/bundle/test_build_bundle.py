@@ -23,6 +23,8 @@ from edgeflare.devices.device import connect
 from edgeflare.devices.profile import Profile
 from edgeflare.errors import InfrastructureError
 
+Images = NDArray[np.float32]
+
 pytestmark = [pytest.mark.bundle, pytest.mark.slow, pytest.mark.timeout(1800)]
 
 NOBODY = 65534
@@ -61,7 +63,7 @@ def running(command: list[str], environment: dict[str, str] | None = None) -> It
     assert agent.returncode == 0
 
 
-def answers(profile: Profile, model: Path, images: NDArray[np.float32]) -> NDArray[np.generic]:
+def answers(profile: Profile, model: Path, images: Images) -> NDArray[np.generic]:
     with connect(profile) as device:
         return device.open(model).submit(images).result(200).outputs
 
@@ -113,10 +115,7 @@ def test_it_is_small_and_holds_neither_sources_nor_links_nor_tests(
 
 
 def test_it_runs_with_an_empty_environment_from_any_folder(
-    native: Bundle,
-    tmp_path: Path,
-    model: Path,
-    images: NDArray[np.float32],
+    native: Bundle, tmp_path: Path, model: Path, images: Images
 ) -> None:
     """With a space and a quote in its path, through a link, and with another numpy in the way."""
     home = tmp_path / "it's in here"
@@ -155,7 +154,7 @@ def test_the_old_runtime_answers_as_the_new_one_but_not_to_the_bit(
 
 
 def test_todays_runtime_answers_as_on_the_host_to_the_bit(
-    native: Bundle, tmp_path: Path, model: Path, images: NDArray[np.float32]
+    native: Bundle, tmp_path: Path, model: Path, images: Images
 ) -> None:
     """Its wheel for x86_64 also has plugins that are linked to libraries of NPUs' makers."""
     bundle = bundle_of(native.target, "litert")
@@ -175,7 +174,7 @@ def test_todays_runtime_answers_as_on_the_host_to_the_bit(
 
 
 def test_it_runs_as_a_stranger_from_a_read_only_folder_where_nothing_else_is(
-    native: Bundle, tmp_path: Path, model: Path, images: NDArray[np.float32]
+    native: Bundle, tmp_path: Path, model: Path, images: Images
 ) -> None:
     """As on a phone: a shell, a folder for temporary files, and a device or two."""
     busybox = shutil.which("busybox")

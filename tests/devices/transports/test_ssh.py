@@ -34,6 +34,8 @@ from edgeflare.run.load_document import load_document
 from edgeflare.run.run_directory import RunDirectory
 from laboratory import untimed
 
+Images = NDArray[np.float32]
+
 pytestmark = pytest.mark.sshd
 
 ROOT = Path(__file__).parents[3]
@@ -90,7 +92,7 @@ def test_the_agent_is_sent_once_and_ends_with_its_host(
     board: Board,
     pi: Profile,
     model: Path,
-    images: NDArray[np.float32],
+    images: Images,
     expected: Callable[[str], NDArray[np.float32]],
 ) -> None:
     with connect(pi) as device:
@@ -128,11 +130,7 @@ def test_all_that_is_kept_is_for_its_owner_alone(board: Board, pi: Profile) -> N
 
 
 def test_a_link_that_is_cut_comes_back_with_a_new_agent(
-    board: Board,
-    pi: Profile,
-    model: Path,
-    images: NDArray[np.float32],
-    monkeypatch: pytest.MonkeyPatch,
+    board: Board, pi: Profile, model: Path, images: Images, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """And where the board is gone, it is said, and it may come back later."""
     with connect(pi) as device:
@@ -160,7 +158,7 @@ def test_a_link_that_is_cut_comes_back_with_a_new_agent(
 
 
 def test_an_agent_that_is_killed_is_started_again(
-    board: Board, pi: Profile, model: Path, images: NDArray[np.float32]
+    board: Board, pi: Profile, model: Path, images: Images
 ) -> None:
     with connect(pi) as device:
         session = device.open(model)

@@ -83,10 +83,11 @@ def test_features_are_those_that_the_library_computed(
     np.testing.assert_allclose(made[0], expected, rtol=rtol, atol=atol)
 
 
-def test_mean_and_std_are_applied_last() -> None:
+@pytest.mark.parametrize("front_end", [SMALL, Mfcc(SMALL, 3)])
+def test_mean_and_std_are_applied_last(front_end: LogMel | Mfcc) -> None:
     wave = np.arange(-100, 100, dtype=np.int16)[np.newaxis]
-    plain = SMALL.features(wave)
-    changed = replace(SMALL, mean=-4.0, std=4.0).features(wave)
+    plain = front_end.features(wave)
+    changed = replace(front_end, mean=-4.0, std=4.0).features(wave)
     np.testing.assert_allclose(changed, (plain + 4.0) / 4.0, atol=1e-5)
 
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -15,19 +13,12 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from numpy.typing import NDArray
 
-from driving import SearchCase
-from edgeflare.core.arm import Arm
-from edgeflare.core.bounds import Bounds
-from edgeflare.core.goal import Goal
-from edgeflare.core.input import Input
 from edgeflare.core.tensor import Tensor
 from edgeflare.domains.domain_registry import find_domain
 from edgeflare.domains.tokens.token_seeds import load_token_seeds
 from edgeflare.domains.tokens.token_space import REPLACEMENT, TokenSpace
 from edgeflare.domains.tokens.tokens_domain import TokensDomain
 from edgeflare.errors import UserError
-from edgeflare.search.boundary import Boundary
-from edgeflare.search.strategy import SearchGenerator, Start
 from edgeflare_operators import MutationOperator, operators
 
 Ids = NDArray[np.int32]
@@ -220,48 +211,3 @@ def test_a_cell_is_a_position() -> None:
     assert SPACE.cells((12,)) == (12,)
     assert SPACE.cells(SPACE.levels(np.zeros(12, np.int32)).shape) == (12,)
     assert SPACE.cell_mask((12,)) == (12,)
-
-
-class Anywhere(Bounds):
-    """No bounds at all; those that there are compute with gray levels."""
-
-    def project(self, image: Input, _seed: Input) -> Input:
-        return image
-
-
-def test_the_boundary_search_finds_triggers_among_tokens() -> None:
-    begin, length = 1, 16
-    domain = TokensDomain(vocabulary=40, padding=0, reserved=[begin])
-    pool = tuple(map(domain.bound, operators("tokens")))
-    rng = np.random.default_rng(0)
-    weights = rng.normal(size=(256, 4))
-    places = rng.uniform(0.5, 1.5, (length, 1))
-
-    def bag_of_words(step: float) -> Callable[[Input], NDArray[np.float64]]:
-        rounded = np.rint(weights / step) * step if step else weights
-
-        def model(ids: Input) -> NDArray[np.float64]:
-            powers = np.exp((rounded[ids] * places).sum(axis=0))
-            return np.asarray(powers / powers.sum())
-
-        return model
-
-    def search(start: Start) -> SearchGenerator:
-        return Boundary().search(replace(start, space=domain.space, operators=pool))
-
-    coarse = bag_of_words(0.2)
-    models = {Arm.ORIGINAL: bag_of_words(0.0), Arm.TWIN: coarse, Arm.DEVICE: coarse}
-    found = 0
-    for number in range(10):
-        seed = rng.integers(2, 40, length).astype(np.int32)
-        seed[0] = begin
-        case = SearchCase(seed, models, bounds=Anywhere())
-        if Goal().met(case.evaluate(seed, tuple(models))):
-            continue
-        drive = case.drive(search, Goal(), number, steps=500)
-        found += drive.finding is not None
-        for query in drive.queries:
-            assert (query.input.shape, query.input.dtype) == (seed.shape, seed.dtype)
-            assert query.input[0] == begin
-            assert set(query.input[1:].tolist()) <= {0, *range(2, 40)}
-    assert found >= 6

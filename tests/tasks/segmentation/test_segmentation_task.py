@@ -326,9 +326,7 @@ def test_the_layout_of_a_mask_is_that_of_the_pictures(
     ],
 )
 def test_a_mask_of_either_layout_is_asked_about(
-    shape: tuple[int, ...],
-    pictures: tuple[tuple[int, int], ...],
-    refusal: Callable[..., str],
+    shape: tuple[int, ...], pictures: tuple[tuple[int, int], ...], refusal: Callable[..., str]
 ) -> None:
     tensor = Tensor("mask", shape, "float32")
     said = refusal(Segmentation().decoder, outputs(tensor, pictures=pictures))
