@@ -11,7 +11,7 @@ from typing import Any, get_args
 import jsonschema
 import pytest
 
-from called_commands import Said, call_here
+from called_commands import completed
 from edgeflare.core.goal import Goal
 from edgeflare.devices.provenance import Provenance
 from edgeflare.diagnose import explain_document
@@ -30,13 +30,6 @@ MOST_DEVICE_QUERIES = 30
 SCHEMA = json.loads(Path(explain_document.__file__).with_name("explain.schema.json").read_bytes())
 
 
-def edgeflare(*arguments: str | Path, code: int = 0) -> Said:
-    """Call the command, which has to end in this exit code."""
-    said = call_here(*arguments)
-    assert said.code == code, said.err
-    return said
-
-
 @pytest.fixture(scope="module")
 def pair(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A copy of the example whose compressed model has a fault in its second convolution."""
@@ -53,13 +46,13 @@ def pair(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def run(pair: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("run") / "run"
     small = ("--first", "4", "--max-queries", "100", "--shrink", "0", "--fail-on", "none")
-    edgeflare("search", pair, *small, "--out", folder)
+    completed("search", pair, *small, "--out", folder)
     return folder
 
 
 @pytest.mark.slow
 def test_findings_are_explained_and_written(run: Path, pair: Path) -> None:
-    said = edgeflare("explain", run).out
+    said = completed("explain", run).out
     written = json.loads((run / "explain.json").read_bytes())
     jsonschema.validate(written, SCHEMA)
     document = json.loads((run / "run.json").read_bytes())
@@ -95,7 +88,7 @@ def test_findings_are_explained_and_written(run: Path, pair: Path) -> None:
 def test_one_finding_is_shown_with_its_evidence_and_the_others_stay(run: Path) -> None:
     before = json.loads((run / "explain.json").read_bytes())
     chosen = sorted(before["findings"], key=int)[0]
-    said = edgeflare("explain", run, f"findings/{int(chosen):06d}.png").out
+    said = completed("explain", run, f"findings/{int(chosen):06d}.png").out
     assert "Who answers what" in said
     assert "reference, 1 thread" in said
     assert "CONV_2D" in said
@@ -107,7 +100,7 @@ def test_one_finding_is_shown_with_its_evidence_and_the_others_stay(run: Path) -
 def test_another_device_is_asked_in_place_of_the_runs_own(run: Path) -> None:
     known = json.loads((run / "explain.json").read_bytes())["findings"]
     chosen = sorted(known, key=int)[0]
-    edgeflare("explain", run, chosen, "--device", "emulated-xnnpack")
+    completed("explain", run, chosen, "--device", "emulated-xnnpack")
     written = json.loads((run / "explain.json").read_bytes())
     entry = written["findings"][chosen]
     assert entry["device"] == "emulated-xnnpack"
@@ -129,7 +122,7 @@ def test_what_cannot_be_explained_is_one_line(run: Path, pair: Path, tmp_path: P
         try:
             if arguments == (run,):
                 compressed.write_bytes((EXAMPLE / "compressed.tflite").read_bytes())
-            refused = edgeflare("explain", *arguments, code=2).err
+            refused = completed("explain", *arguments, code=2).err
         finally:
             compressed.write_bytes(content)
         assert len(refused.splitlines()) == 1
@@ -142,7 +135,7 @@ def _explained(request: pytest.FixtureRequest) -> Any:
     if "run" in request.fixturenames:
         folder: Path = request.getfixturevalue("run")
         if not (folder / "explain.json").exists():
-            edgeflare("explain", folder)
+            completed("explain", folder)
 
 
 # The file of the explanations while they are made: valid at any time, and what is left over.

@@ -27,7 +27,9 @@ from edgeflare.diagnose.prefix_bisection import find_onset
 from edgeflare.diagnose.probed_arm import ProbedArm
 from edgeflare.models.model_probe import HostProbe, Probe, ProbeFailed, ProbeRefused, Values
 from edgeflare.models.tflite_graph import Graph
+from fault_injection import Planted, broken
 from graph_writer import GraphWriter
+from networks import Kind, pair_of
 from tampering import (
     COMPRESSED,
     InterpreterProbe,
@@ -56,22 +58,28 @@ def find(
     limit: int = 3 << 20,
     values: Values | None = None,
     most_runs: int = MOST_DEVICE_QUERIES,
+    content: bytes = CONTENT,
 ) -> KernelOnset:
-    with closing(KernelLocalizer(GRAPH, CONTENT, device, on_host, limit)) as finder:
+    graph = Graph(content)
+    with closing(KernelLocalizer(graph, content, device, on_host, limit)) as finder:
         found, seen = finder.find(example_input() if values is None else values, most_runs)
-    assert set(GRAPH.outputs) <= set(seen) or found.method != "capture"
+    assert set(graph.outputs) <= set(seen) or found.method != "capture"
     return found
 
 
-def negated(operator: int) -> Change:
-    name = constant_of(CONTENT, operator)
-    return lambda content: with_constant(content, name, lambda weights: -weights)
+def fault_in(operator: int, content: bytes = CONTENT) -> Change:
+    """Negate the weights of a layer; cut a sum off at -1 and 1."""
+    graph = Graph(content)
+    one = graph.operators[operator]
+    fault = "sum cut off" if one.name == "ADD" else "weights negated"
+    planted = Planted(fault, graph.tensors[one.outputs[0]].name)
+    return lambda part: broken(part, planted)
 
 
-def faulty(operator: int) -> Opens:
-    """A device on which one layer has other weights."""
-    change = negated(operator)
-    return lambda content, capture: InterpreterProbe(change(content), capture=capture)
+def faulty(operator: int, content: bytes = CONTENT) -> Opens:
+    """A device on which one layer is wrong."""
+    change = fault_in(operator, content)
+    return lambda part, capture: InterpreterProbe(change(part), capture=capture)
 
 
 def hiding(opens: Opens, hides: Callable[[Graph], bool] = lambda _: False) -> Opens:
@@ -120,6 +128,33 @@ def test_without_capture_tensors_are_made_outputs_or_beginnings_bisected(operato
     assert found.device_runs <= ceil(log2(LAYERS)) + 2 + 1  # the last tells what is new where
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", ["mobilenet", "resnet"])
+def test_a_fault_in_any_layer_of_other_networks_is_found_by_capture_and_by_bisection(
+    kind: Kind,
+) -> None:
+    """In every second layer that LeNets do not have, and in every fourth of the others."""
+    content = pair_of(kind)[1]
+    layers = Graph(content).layers
+
+    def is_whole(graph: Graph) -> bool:
+        return len(graph.layers) == len(layers) and len(graph.inputs) == 1
+
+    new = [one.index for one in layers if one.name in ("DEPTHWISE_CONV_2D", "ADD")]
+    known = [one.index for one in layers if one.name in ("CONV_2D", "FULLY_CONNECTED")]
+    for operator in (*new[::2], *known[::4]):
+        device = faulty(operator, content)
+        found = find(device, content=content)
+        require_onset(found, "capture", operator)
+        assert [one.layer.operator for one in found.layers if one.own and one.own.parted] == [
+            operator
+        ]
+        delegate = hiding(device, lambda graph: is_whole(graph) and len(graph.outputs) > 1)
+        found = find(delegate, content=content)
+        require_onset(found, "prefix", operator)
+        assert found.device_runs <= ceil(log2(len(layers))) + 2 + 1
+
+
 def test_what_cannot_be_borne_out_is_not_called_the_first() -> None:
     """A delegate that runs parts only if they put out no more than they must."""
     operator = weighted(CONTENT)[2]
@@ -145,7 +180,7 @@ def test_a_capture_that_changes_the_output_is_not_believed() -> None:
 def test_a_captured_tensor_that_was_written_over_is_not_believed() -> None:
     """As under tflite-runtime 2.14, where an ADD writes its sum over what it was given."""
     operator, stale = weighted(CONTENT)[2], weighted(CONTENT)[0]
-    change = negated(operator)
+    change = fault_in(operator)
 
     class Overwriting(InterpreterProbe):
         def run(self, inputs: Sequence[Values]) -> tuple[Values, ...]:
@@ -267,7 +302,7 @@ def test_a_crash_is_told_and_no_layer_blamed() -> None:
 def test_a_layer_is_to_blame_too_where_only_its_network_shows_it() -> None:
     """As of nodes that fall back to the CPU in a network, and not in isolation."""
     operator = weighted(CONTENT)[1]
-    change = negated(operator)
+    change = fault_in(operator)
 
     def device(content: bytes, capture: bool) -> Probe:
         whole = len(Graph(content).layers) == LAYERS and len(Graph(content).inputs) == 1

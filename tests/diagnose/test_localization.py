@@ -8,11 +8,7 @@ from __future__ import annotations
 
 import json
 import subprocess
-import sys
 from collections.abc import Callable, Sequence
-from contextlib import closing
-from functools import partial
-from math import ceil, log2
 from pathlib import Path
 from typing import Any
 
@@ -20,92 +16,18 @@ import cv2
 import numpy as np
 import pytest
 
-from edgeflare.cli import main
-from edgeflare.diagnose.kernel_localization import KernelLocalizer, KernelOnset
+from called_commands import completed
 from edgeflare.models.graph_parts import Part, extract
-from edgeflare.models.model_probe import Probe, ProbeRefused, Values
-from edgeflare.models.tflite_graph import Graph, GraphOp
-from fault_injection import Planted, broken
-from networks import Kind, pair_of, write_pair
-from tampering import (
-    InterpreterProbe,
-    example_input,
-    run,
-)
-
-KINDS: tuple[Kind, ...] = ("mobilenet", "resnet")
-Opens = Callable[[bytes, bool], Probe]
-Change = Callable[[bytes], bytes]
+from edgeflare.models.model_probe import Values
+from edgeflare.models.tflite_graph import Graph
+from networks import write_pair
+from tampering import run
 
 
-def fault_in(graph: Graph, one: GraphOp) -> Change:
-    """Negate the weights of a layer; cut a sum off at -1 and 1."""
-    fault = "sum cut off" if one.name == "ADD" else "weights negated"
-    planted = Planted(fault, graph.tensors[one.outputs[0]].name)
-    return lambda part: broken(part, planted)
-
-
-class Delegate:
-    """A device double that hides what is between input and output, and counts what it is asked."""
-
-    def __init__(self, content: bytes, change: Change) -> None:
-        self._layers = len(Graph(content).layers)
-        self._change = change
-        self.runs = 0
-
-    def __call__(self, content: bytes, capture: bool) -> Probe:
-        graph = Graph(content)
-        whole_network = len(graph.layers) == self._layers and len(graph.inputs) == 1
-        if capture or (whole_network and len(graph.outputs) > 1):
-            raise ProbeRefused("too many outputs")
-        self.runs += len(graph.inputs) == 1  # those with more are operators side by side
-        return InterpreterProbe(self._change(content))
-
-
-def find(content: bytes, device: Opens) -> KernelOnset:
-    def twin(part: bytes, capture: bool) -> Probe:
-        return InterpreterProbe(part, capture=capture)
-
-    with closing(KernelLocalizer(Graph(content), content, device, twin, 3 << 20)) as finder:
-        return finder.find(example_input())[0]
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("kind", KINDS)
-def test_a_fault_in_any_layer_is_found_by_capture_and_by_bisection(kind: Kind) -> None:
-    """In every second layer that LeNets do not have, and in every fourth of the others."""
-    content = pair_of(kind)[1]
-    graph = Graph(content)
-    new = [one for one in graph.layers if one.name in ("DEPTHWISE_CONV_2D", "ADD")]
-    known = [one for one in graph.layers if one.name in ("CONV_2D", "FULLY_CONNECTED")]
-    for one in (*new[::2], *known[::4]):
-        change = fault_in(graph, one)
-        device = Delegate(content, change)
-        captured = find(content, partial(changed, change))
-        for found, method in ((captured, "capture"), (find(content, device), "prefix")):
-            assert found.onset is not None
-            assert (found.method, found.first, found.onset.operator) == (method, True, one.index)
-        own = {layer.layer.operator for layer in captured.layers if layer.own and layer.own.parted}
-        assert (own, captured.perturbation) == ({one.index}, None)
-        assert device.runs <= ceil(log2(len(graph.layers))) + 2
-
-
-def changed(change: Change, part: bytes, capture: bool) -> Probe:
-    return InterpreterProbe(change(part), capture=capture)
-
-
-# Findings of real searches.
-
-
-def edgeflare(folder: Path, *arguments: str) -> None:
-    """Call the command in a folder, within this process."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.chdir(folder)
-        patch.setenv("HOME", str(folder))
-        patch.setattr(sys, "argv", ["edgeflare", *arguments, "--trust"])
-        with pytest.raises(SystemExit) as ended:
-            main()
-    assert ended.value.code == 0
+@pytest.fixture(autouse=True)
+def _here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("HOME", str(tmp_path))
 
 
 def explained(folder: Path, device: str) -> list[dict[str, Any]]:
@@ -113,8 +35,8 @@ def explained(folder: Path, device: str) -> list[dict[str, Any]]:
     pair = write_pair(folder / "pair", "resnet")
     what = ("--device", device, "--find", "kernel", "--first", "2", "--max-queries", "1000")
     small = ("--shrink", "0", "--fail-on", "none", "--out", "run")
-    edgeflare(folder, "search", str(pair), *what, *small)
-    edgeflare(folder, "explain", "run", "--device", device)
+    completed("search", pair, *what, *small, "--trust")
+    completed("explain", "run", "--device", device, "--trust")
     written = json.loads((folder / "run" / "explain.json").read_bytes())
     assert len(written["findings"]) >= 2
     return list(written["findings"].values())
