@@ -90,6 +90,7 @@ def test_options_of_every_operator_are_read(union: str) -> None:
     require_same(packed(model))
 
 
+@pytest.mark.slow
 def test_many_small_operators_have_room() -> None:
     """Quantized additions, one after the other."""
     count, steps = 20_000, schema.QuantizationParametersT(scale=[0.5], zeroPoint=[3])

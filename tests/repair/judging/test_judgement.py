@@ -441,6 +441,7 @@ def test_what_a_device_does_not_open_is_refused_in_a_line(opened: OpenedPair) ->
     assert "\n" not in reason
 
 
+@pytest.mark.slow
 def test_a_candidate_of_another_input_type_is_measured_too(
     opened: OpenedPair, sets: Mapping[str, JudgedSet]
 ) -> None:

@@ -161,6 +161,7 @@ def test_a_trigger_that_no_longer_deviates_is_left_out_with_its_seed(
     assert int(run.seed_ids[0]) not in found.seeds.seed_ids
 
 
+@pytest.mark.slow
 def test_the_same_run_gives_the_same_set_whatever_the_batches(
     run: RunToRepair,
     run_inputs: RunInputs,
