@@ -114,19 +114,15 @@ def test_a_survey_without_gates_holds_nothing(surveyed: SurveyResult) -> None:
     [
         ({"precision": 2.0}, "precision=2.0: expected a number from 1e-06 to 0.5"),
         ({"device_queries": 0}, "device_queries=0"),
-        ({"confidence": 1.0}, "confidence=1.0"),
         ({"gates": ("fast",)}, "--gate 'fast'"),
-        ({"conditions": "fgo"}, "--conditions fgo"),
         ({"conditions": ["noise", "fgo"]}, "--conditions fgo"),
         ({"conditions": 3}, "conditions=3: expected names"),
         ({"conditions": [3]}, "conditions=[3]: expected names"),
-        ({"limit": 20}, "gives 20 inputs"),
         ({"limit": 0}, "limit=0: expected a whole number from 1"),
         ({"ensemble": "xnnpak"}, "there is no kernel set 'xnnpak'"),
         ({"rare": True, "rare_queries": 99}, "rare_queries=99: expected a whole number from 100"),
         ({"rare_queries": 200}, "rare_queries=200: is of rare events; add rare=True"),
         ({"rare": True, "conditions": "none"}, "rare events are looked for under conditions"),
-        ({"baseline": WORDS}, "no run directory"),
     ],
 )
 def test_an_argument_out_of_its_range_is_refused(
