@@ -30,7 +30,7 @@ LONGEST_FILES = (
     "diagnose/test_explain.py",
     "diagnose/test_planted_faults.py",
     "diagnose/test_localization.py",
-    "report/html/test_structured_pages.py",
+    "report/html/test_pages_of_tasks.py",
     "cli/test_replay.py",
     "cli/test_transcripts.py",
     "cli/test_export.py",

@@ -80,12 +80,3 @@ class Recording:
 def recording(size: str) -> Recording:
     with np.load(RECORDED / f"published_{size}.npz") as stored:
         return Recording(size, dict(stored))
-
-
-def is_equal(differences: NDArray[np.int64]) -> bool:
-    """Whether all values are within a gray level, and all but 4 % of them equal.
-
-    What is not equal are fractions that are cut off on the two sides of a whole gray level, as
-    ours is computed in single precision.
-    """
-    return bool(np.abs(differences).max() <= 1 and (differences != 0).mean() <= 0.04)

@@ -54,6 +54,18 @@ def many(run: Any) -> Document:
     return document
 
 
+def written(
+    document: Document,
+    run: Any,
+    path: Path,
+    explanations: dict[int, ExplanationView] | None = None,
+) -> Path:
+    """Write the page of a document of the run, and return where."""
+    page = render_page(from_json(document), RunDirectory(run.folder), explanations or {})
+    path.write_text(page, encoding="utf-8")
+    return path
+
+
 @pytest.fixture(scope="module")
 def report(many: Document, run: Any, tmp_path_factory: pytest.TempPathFactory) -> Path:
     first = many["findings"][0]["seed_id"]
@@ -63,11 +75,7 @@ def report(many: Document, run: Any, tmp_path_factory: pytest.TempPathFactory) -
         votes=(("twin, xnnpack, 1 thread", "bag (3 times)"),),
         layers=(LayerView("0 CONV_2D", 1.0, begins=True), LayerView("1 SOFTMAX", 7.0, 2.0)),
     )
-    path = tmp_path_factory.mktemp("report") / "report.html"
-    path.write_text(
-        render_page(from_json(many), RunDirectory(run.folder), {first: found}), encoding="utf-8"
-    )
-    return path
+    return written(many, run, tmp_path_factory.mktemp("report") / "report.html", {first: found})
 
 
 @pytest.fixture
@@ -98,7 +106,7 @@ def test_what_a_page_complains_of_and_asks_for_is_seen(browser: Any, tmp_path: P
 
 
 @pytest.mark.parametrize(("width", "dark"), [(1280, False), (360, True)], ids=["light", "dark"])
-def test_it_opens_without_a_complaint_or_a_request(
+def test_it_can_be_read_and_opens_without_a_complaint_or_a_request(
     browser: Any, report: Path, width: int, dark: bool
 ) -> None:
     browser.open(report, width=width, dark=dark)
@@ -108,6 +116,13 @@ def test_it_opens_without_a_complaint_or_a_request(
     assert browser.logged("browser") == []
     assert browser.requested() == {report.as_uri()}
     assert browser.run("return document.documentElement.scrollWidth <= innerWidth")
+    (background,) = browser.run(
+        "return [getComputedStyle(document.body).backgroundColor.match(/\\d+/g).map(Number)]"
+    )
+    assert (max(background) < 60) == dark
+    contrasts = browser.contrasts()
+    assert len(contrasts) > 20
+    assert {name: ratio for name, ratio in contrasts.items() if ratio < 4.5} == {}
 
 
 def test_every_picture_and_chart_is_drawn(browser: Any, report: Path) -> None:
@@ -128,18 +143,6 @@ def test_every_picture_and_chart_is_drawn(browser: Any, report: Path) -> None:
     """)
     assert len(charts) == 8
     assert all(width > 250 and height > 120 and paths > 5 for width, height, paths in charts)
-
-
-@pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
-def test_text_can_be_read_in_both_colour_schemes(browser: Any, report: Path, dark: bool) -> None:
-    browser.open(report, dark=dark)
-    (background,) = browser.run(
-        "return [getComputedStyle(document.body).backgroundColor.match(/\\d+/g).map(Number)]"
-    )
-    assert (max(background) < 60) == dark
-    contrasts = browser.contrasts()
-    assert len(contrasts) > 20
-    assert {name: ratio for name, ratio in contrasts.items() if ratio < 4.5} == {}
 
 
 def click(browser: Any, selector: str) -> None:
@@ -172,7 +175,7 @@ def test_findings_are_chosen_by_cause(
     WebDriverWait(browser.driver, 5).until(lambda _: set(shown()) == everything)
 
 
-def test_findings_are_chosen_by_class(
+def test_findings_are_chosen_by_class_and_by_strength_and_crashes_stay(
     browser: Any, report: Path, many: Document, shown: Callable[[], list[int]]
 ) -> None:
     browser.open(report)
@@ -181,12 +184,7 @@ def test_findings_are_chosen_by_class(
         assert set(shown()) == {
             entry["seed_id"] for entry in many["findings"] if label in entry["labels"].values()
         }
-
-
-def test_findings_are_chosen_by_strength_and_crashes_stay(
-    browser: Any, report: Path, many: Document, shown: Callable[[], list[int]]
-) -> None:
-    browser.open(report)
+    choose(browser, "class", "")
     browser.run("""
         const range = document.querySelector("[name=strength]");
         range.value = 50;
@@ -203,31 +201,25 @@ def test_findings_are_chosen_by_strength_and_crashes_stay(
     assert set(shown()) == expected
 
 
-@pytest.mark.parametrize(
-    ("order", "key"),
-    [
-        ("strength", lambda one: -(1e9 if one["strength"] is None else one["strength"])),
-        ("queries", lambda one: one["queries"]),
-        ("-queries", lambda one: -one["queries"]),
-        ("l2", lambda one: one["distortion"]["l2"]),
-        ("seed", lambda one: one["seed_id"]),
-    ],
-)
+ORDERS: dict[str, Callable[[Document], float]] = {
+    "strength": lambda one: -(1e9 if one["strength"] is None else one["strength"]),
+    "queries": lambda one: one["queries"],
+    "-queries": lambda one: -one["queries"],
+    "l2": lambda one: one["distortion"]["l2"],
+    "seed": lambda one: one["seed_id"],
+}
+
+
 def test_findings_are_sorted(
-    browser: Any,
-    report: Path,
-    many: Document,
-    shown: Callable[[], list[int]],
-    order: str,
-    key: Callable[[Document], float],
+    browser: Any, report: Path, many: Document, shown: Callable[[], list[int]]
 ) -> None:
     browser.open(report)
-    choose(browser, "order", "seed" if order != "seed" else "l2")
-    choose(browser, "order", order)
     by_id = {entry["seed_id"]: entry for entry in many["findings"]}
-    values = [key(by_id[seed_id]) for seed_id in shown()]
-    assert len(values) == len(by_id)
-    assert values == sorted(values)
+    for order, key in ORDERS.items():
+        choose(browser, "order", order)
+        values = [key(by_id[seed_id]) for seed_id in shown()]
+        assert len(values) == len(by_id)
+        assert values == sorted(values), order
 
 
 def test_nothing_like_that_is_said_and_undone(
@@ -291,10 +283,6 @@ def test_without_a_mouse(browser: Any, report: Path, shown: Callable[[], list[in
     press(browser, Keys.ESCAPE)
     WebDriverWait(browser.driver, 5).until(lambda _: not lens.is_displayed())
     assert f"seed {before[0]}" in focused(browser).get_attribute("aria-label")
-
-
-def test_details_open_by_key(browser: Any, report: Path) -> None:
-    browser.open(report)
     summary = browser.driver.find_element(By.CSS_SELECTOR, "#gallery .card summary")
     browser.run("arguments[0].focus()", summary)
     press(browser, Keys.ENTER)
@@ -385,10 +373,7 @@ def test_a_replay_is_chosen_from_by_what_is_new(
         "baseline": "known", "mended": [mended], "deviating_seeds": new[:1], "new": new,
         "changed_kind": [],
     }  # fmt: skip
-    path = tmp_path / "replay.html"
-    path.write_text(
-        render_page(from_json(document), RunDirectory(run.folder), {}), encoding="utf-8"
-    )
+    path = written(document, run, tmp_path / "replay.html")
     for dark in (False, True):
         browser.open(path, dark=dark)
         assert {k: v for k, v in browser.contrasts().items() if v < 4.5} == {}
@@ -413,10 +398,7 @@ def test_long_names_fit_a_phone(browser: Any, many: Document, run: Any, tmp_path
     for key in ("findings", "deviating_seeds"):
         for entry in document[key]:
             entry |= {"device": LONG, "operators": [LONG], "seed_name": f"{LONG}.png"}
-    path = tmp_path / "long.html"
-    path.write_text(
-        render_page(from_json(document), RunDirectory(run.folder), {}), encoding="utf-8"
-    )
+    path = written(document, run, tmp_path / "long.html")
     browser.open(path, width=390)
     browser.run("document.querySelectorAll('details').forEach((one) => one.open = true)")
     wide = browser.run("""
@@ -443,10 +425,7 @@ def test_findings_are_chosen_and_sorted_by_who_was_right(
     for n, entry in enumerate(document["findings"]):
         entry["harm"] = names[n % 4] if entry["kind"] == "deviation" else None
         entry["within"] = n % 3 > 0
-    path = tmp_path / "harm.html"
-    path.write_text(
-        render_page(from_json(document), RunDirectory(run.folder), {}), encoding="utf-8"
-    )
+    path = written(document, run, tmp_path / "harm.html")
     browser.open(path)
     by_id = {entry["seed_id"]: entry for entry in document["findings"]}
     order = {"original-right": 1, None: 2, "both-wrong": 3, "device-right": 5}

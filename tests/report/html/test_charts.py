@@ -1,4 +1,4 @@
-"""The charts: their tables and words agree with the document that they were drawn from."""
+"""The charts of a page: they agree with the document, and are drawn as parts of the page."""
 
 from __future__ import annotations
 
@@ -6,13 +6,16 @@ import re
 from collections import Counter
 from copy import deepcopy
 from typing import Any
+from xml.etree import ElementTree
 
 import numpy as np
 import pytest
+from matplotlib.figure import Figure
 
 from documents import REPLAY, Document
 from edgeflare.report.html.chart import Chart
 from edgeflare.report.html.charts import charts_of
+from edgeflare.report.html.svg import COLOURS, inline_svg, page_style
 from edgeflare.run.run_document import from_json
 
 pytestmark = pytest.mark.slow
@@ -43,11 +46,6 @@ def test_the_curves_say_the_share_of_all_seeds(
         assert told == [(f"{one[bound]:g}", f"{one['share']:.1%}") for one in near]
 
 
-def test_a_run_of_before_distances_were_noted_has_no_curves(document: Document) -> None:
-    older = {key: value for key, value in document.items() if key != "nearness"}
-    assert not {"Nearness to the seeds", "Largest change"} & set(titled(older))
-
-
 def test_there_is_one_for_each_question(charts: dict[str, Chart]) -> None:
     assert list(charts) == [
         "Nearness to the seeds",
@@ -63,9 +61,6 @@ def test_there_is_one_for_each_question(charts: dict[str, Chart]) -> None:
         assert chart.words in chart.svg.replace("&#x27;", "'")
         assert chart.rows
         assert {len(row) for row in chart.rows} == {len(chart.header)}
-
-
-def test_no_two_share_an_id(charts: dict[str, Chart]) -> None:
     ids = [name for chart in charts.values() for name in re.findall(r' id="([^"]*)"', chart.svg)]
     assert len(ids) == len(set(ids))
 
@@ -116,8 +111,13 @@ def test_strength_is_told_by_cause(document: Document, charts: dict[str, Chart])
         assert [least, middle, most] == [f"{q:.4f}" for q in np.quantile(values, (0, 0.5, 1))]
 
 
-def test_nothing_found_gives_no_charts(document: Document) -> None:
+def test_what_there_is_nothing_of_has_no_charts(document: Document) -> None:
+    """Nothing was found, distances were not noted yet, or nothing was searched."""
     assert charts_of(from_json({**document, "findings": []})) == ()
+    older = {key: value for key, value in document.items() if key != "nearness"}
+    assert not {"Nearness to the seeds", "Largest change"} & set(titled(older))
+    replayed = titled({**document, "replay": REPLAY})
+    assert list(replayed) == ["Causes", "Strength", "Distance and strength"]
 
 
 def test_crashes_alone_have_no_strength(document: Document) -> None:
@@ -153,6 +153,43 @@ def test_charts_of_queries_hold_all_findings_and_have_numbers_alone_along_the_ax
         assert sum(re.fullmatch(r"[\d,]+", text) is not None for text in texts) >= 2
 
 
-def test_a_replay_has_no_charts_about_searching(document: Document) -> None:
-    titles = [chart.title for chart in charts_of(from_json({**document, "replay": REPLAY}))]
-    assert titles == ["Causes", "Strength", "Distance and strength"]
+def inlined(name: str = "bars", alternative: str = "Two bars.") -> str:
+    with page_style():
+        figure = Figure(figsize=(3, 2))
+        panel = figure.subplots()
+        panel.bar(["a < b", "$x^2$"], [1, 2], color=COLOURS["kernel"], hatch="//")
+        panel.set(title="<script>", xlabel="bars")
+        return inline_svg(figure, name, alternative)
+
+
+def test_a_figure_is_one_element_that_says_what_it_shows() -> None:
+    said = '"Less" < more & <b>'
+    root = ElementTree.fromstring(inlined(alternative=said))  # noqa: S314 - ours
+    assert root.tag == "{http://www.w3.org/2000/svg}svg"
+    assert root.attrib["role"] == "img"
+    assert root.attrib["aria-label"] == said
+    assert "width" not in root.attrib
+    assert root.attrib["viewBox"].split()[2:] == ["216", "144"]
+    assert {"a < b", "$x^2$", "<script>"} <= {one.text for one in root.iter() if one.text}
+
+
+def test_a_figure_takes_the_colours_of_the_page_and_has_none_of_its_own() -> None:
+    svg = inlined()
+    assert not set(COLOURS.values()) & set(re.findall(r"#[0-9a-f]{6}", svg))
+    assert re.findall(r"(?:fill|stroke): #\w+", svg) == []
+    for variable in ("ink", "muted", "line", "kernel", "panel"):
+        assert f"var(--{variable})" in svg
+
+
+def test_a_figure_carries_nothing_for_others_and_its_ids_are_its_own() -> None:
+    svg = inlined("bars")
+    assert svg == inlined("bars")
+    for part in ("<style", "<metadata", "<!DOCTYPE"):
+        assert part not in svg
+    addresses = set(re.findall(r"https?://[^\"']*", svg))
+    assert addresses <= {"http://www.w3.org/2000/svg", "http://www.w3.org/1999/xlink"}
+    ids = re.findall(r' id="([^"]*)"', svg)
+    assert len(ids) == len(set(ids)) > 0
+    assert all(name.startswith("bars-") for name in ids)
+    referred = {"".join(two) for two in re.findall(r"url\(#([^)]*)\)|href=\"#([^\"]*)\"", svg)}
+    assert set() < referred <= set(ids)

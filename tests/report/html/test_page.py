@@ -56,14 +56,12 @@ def test_every_entry_has_a_card_with_its_figures(document: Document, page: str) 
     assert not shown
 
 
-def test_seeds_that_already_deviate_come_before_the_findings(page: str) -> None:
+def test_headings_are_in_their_order_and_leave_no_level_out(page: str) -> None:
+    """Seeds that already deviate come before the findings."""
     headings = re.findall(r"<h2[^>]*>([^<]*)", page)
     places = [headings.index(name) for name in ("What ran where", "Figures", "Charts")]
     assert places == sorted(places)
     assert headings.index("Seeds that already deviate ") < headings.index("Findings ")
-
-
-def test_headings_leave_no_level_out(page: str) -> None:
     levels = [int(tag[1]) for tag, _ in Parsed(page).elements if re.fullmatch(r"h\d", tag)]
     assert levels[0] == 1
     assert levels.count(1) == 1
@@ -86,17 +84,10 @@ def test_the_figures_are_those_of_the_document(document: Document, page: str) ->
 def test_searching_and_refining_are_apart(document: Document, rendered: Render) -> None:
     assert "refining" not in Parsed(rendered()).text
     document["totals"] |= {
-        "queries": 597,
-        "device_queries": 150,
-        "wall_seconds": 8.0,
-        "refine_seconds": 198.0,
-        "refined": 40,
-        "refine_queries": 24200,
-        "refine_device_queries": 420,
-        "shrink_queries": 24160,
-        "shrink_device_queries": 380,
-        "shrink_seconds": 198.0,
-    }
+        "queries": 597, "device_queries": 150, "wall_seconds": 8.0, "refine_seconds": 198.0,
+        "refined": 40, "refine_queries": 24200, "refine_device_queries": 420,
+        "shrink_queries": 24160, "shrink_device_queries": 380, "shrink_seconds": 198.0,
+    }  # fmt: skip
     text = " ".join(Parsed(rendered()).text.split())
     assert "searching 8.0 s 597 queries, 150 on the device" in text
     assert "refining 198.0 s 24,200 queries, 420 on the device: shrinking 24,160 in 198.0 s" in text
@@ -109,9 +100,6 @@ def test_every_picture_says_what_it_is(document: Document, page: str) -> None:
     seed_id = document["findings"][0]["seed_id"]
     for what in ("Seed", "Trigger", "Difference"):
         assert f"{what} of {seed_id}" in {image["alt"] for image in images}
-
-
-def test_a_difference_says_how_much_it_is_magnified(page: str) -> None:
     assert re.search(r"<figcaption>difference ×&nbsp;(½|\d+)</figcaption>", page)
     assert not re.search(r"<figcaption>difference</figcaption>", page)
 
@@ -172,6 +160,7 @@ def test_what_explain_found_is_shown(document: Document, rendered: Render) -> No
             LayerView("1 CONV_2D", 3.0, 1.5, begins=True),
             LayerView("2 FULLY_CONNECTED", 12.0, 6.0),
         ),
+        device="a board",
     )
     page = rendered({first["seed_id"]: found})
     text = Parsed(page).text
@@ -181,6 +170,9 @@ def test_what_explain_found_is_shown(document: Document, rendered: Render) -> No
         " which operators are wrong." in text
     )
     assert "<code>edgeflare conform</code> tells" in page
+    assert "Looked at on a board, which is not the run's device." in text
+    own = rendered({first["seed_id"]: ExplanationView("kernel", device=first["device"])})
+    assert "Looked at on" not in own
     assert "Along 3 operators: up, device and twin, at most 12.0 quantization units" in text
     assert "twin, builtin ankle boot device the same" in text
     assert page.count('class="divergence"') == 1
@@ -191,17 +183,17 @@ def test_what_explain_found_is_shown(document: Document, rendered: Render) -> No
     assert f'id="finding-{second["seed_id"]}"' in before + after
 
 
-def test_without_an_explanation_there_is_no_word_of_one(rendered: Render) -> None:
-    assert "Verdict" not in rendered()
-    assert 'class="explained"' not in rendered()
-
-
-def test_a_verdict_alone_is_enough(document: Document, rendered: Render) -> None:
+def test_a_verdict_alone_is_enough_and_there_may_be_none(
+    document: Document, rendered: Render
+) -> None:
     (first, *_) = document["findings"]
     page = rendered({first["seed_id"]: ExplanationView("compression")})
     assert "Verdict: compression." in Parsed(page).text
     assert 'class="divergence"' not in page
     assert "Who decided what" not in page
+    without = rendered()
+    assert "Verdict" not in without
+    assert 'class="explained"' not in without
 
 
 def test_equal_verdicts_are_counted_once_those_that_name_a_layer_first(
@@ -255,12 +247,8 @@ def test_flaky_and_unverified_entries_have_sections_of_their_own(
 ) -> None:
     first, second, *rest = document["findings"]
     nothing: Document = {
-        "labels": {},
-        "probabilities": {},
-        "tied": {},
-        "cause": None,
-        "strength": None,
-    }
+        "labels": {}, "probabilities": {}, "tied": {}, "cause": None, "strength": None,
+    }  # fmt: skip
     page = rendered(
         findings=rest, flaky=[first], unverified=[{**second, **nothing}], stopped_by="interrupt"
     )
@@ -285,19 +273,16 @@ def test_a_run_that_found_nothing(document: Document, directory: RunDirectory) -
     assert 'id="charts"' not in page
 
 
-def test_devices_can_be_told_apart_where_there_are_several(
+def test_devices_can_be_told_apart_and_paths_of_the_machine_stay_there(
     document: Document, rendered: Render
 ) -> None:
-    assert 'name="device"' not in rendered()
-    document["findings"][0]["device"] = "another"
-    assert '<option value="another">another (1)</option>' in rendered()
-
-
-def test_paths_of_the_machine_stay_there(document: Document, rendered: Render) -> None:
     document["pair"] |= {"original": "/home/someone/secret/original.tflite"}
     page = rendered()
+    assert 'name="device"' not in page
     assert "original.tflite" in page
     assert "someone" not in page
+    document["findings"][0]["device"] = "another"
+    assert '<option value="another">another (1)</option>' in rendered()
 
 
 def test_the_same_run_gives_the_same_file(
@@ -369,14 +354,3 @@ def test_a_replay_in_which_all_is_mended_says_so(document: Document, directory: 
 def test_a_search_has_nothing_of_a_replay(page: str) -> None:
     for word in ("data-baseline", "chip new", "chip mended", "tried again", "EdgeFlare replay"):
         assert word not in re.sub(r"<script>.*?</script>|<style>.*?</style>", "", page, flags=re.S)
-
-
-def test_the_device_of_an_explanation_is_named_where_it_is_not_the_runs(
-    document: Document, rendered: Render
-) -> None:
-    (first, *_) = document["findings"]
-    told = "Looked at on a board, which is not the run's device."
-    elsewhere = rendered({first["seed_id"]: ExplanationView("kernel", device="a board")})
-    assert told in Parsed(elsewhere).text
-    own = rendered({first["seed_id"]: ExplanationView("kernel", device=first["device"])})
-    assert "Looked at on" not in own
