@@ -1,14 +1,17 @@
+"""A condition as it is drawn: always the same input, within limits, whatever its function does."""
+
 from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from edgeflare.conditions.condition import SEVERITIES, Condition, condition
 from edgeflare.conditions.condition_draw import changed_input
 from edgeflare.conditions.condition_registry import own_conditions
+from edgeflare.conditions.severity_scale import at_severity
 from edgeflare.core.input import Input
 from edgeflare.core.input_space import InputSpace
 from edgeflare.domains.array.array_domain import ArrayDomain
@@ -36,6 +39,7 @@ SHAPES = {
 }
 OURS = [one for domain in SPACES for one in own_conditions(domain)]
 severities = st.sampled_from(SEVERITIES) | st.floats(1, 5)
+for_all = pytest.mark.parametrize("made", OURS, ids=lambda made: f"{made.domain}-{made.name}")
 
 
 def inputs(
@@ -51,7 +55,8 @@ def inputs(
     return shape.flatmap(lambda one: arrays(space.dtype, one, elements=values))
 
 
-@pytest.mark.parametrize("made", OURS, ids=lambda made: f"{made.domain}-{made.name}")
+@for_all
+@settings(max_examples=20)
 @given(data=st.data(), severity=severities, rng_seed=st.integers(0, 2**63))
 def test_it_is_an_input_of_the_domain_and_always_the_same(
     made: Condition, data: st.DataObject, severity: float, rng_seed: int
@@ -71,7 +76,8 @@ def test_it_is_an_input_of_the_domain_and_always_the_same(
     assert np.array_equal(changed, again)
 
 
-@pytest.mark.parametrize("made", OURS, ids=lambda made: f"{made.domain}-{made.name}")
+@for_all
+@settings(max_examples=10)
 @given(data=st.data(), severity=severities, other=severities)
 def test_as_much_is_drawn_at_all_severities(
     made: Condition, data: st.DataObject, severity: float, other: float
@@ -124,10 +130,58 @@ def test_the_limits_of_the_pair_are_held() -> None:
     assert changed_input(large, np.zeros(3, np.float32), 1, 0, space).tolist() == [2, 2, 2]
 
 
-def test_a_condition_that_breaks_its_promise_is_refused() -> None:
-    @condition("wide", domain="array", summary="floats of another width")
-    def wide(one: Input, severity: float, rng: np.random.Generator) -> Input:
-        return one.astype(np.float64)
+RNG = np.random.default_rng(0)
 
+
+@condition("overwriting", domain="image", summary="one that writes into its input")
+def overwriting(image: Input, _severity: float, _rng: np.random.Generator) -> Input:
+    image[:] = 0
+    return image
+
+
+@condition("failing", domain="image", summary="one that fails")
+def failing(_image: Input, _severity: float, _rng: np.random.Generator) -> Input:
+    raise KeyError("boom")
+
+
+@condition("wide", domain="array", summary="floats of another width")
+def wide(one: Input, _severity: float, _rng: np.random.Generator) -> Input:
+    return one.astype(np.float64)
+
+
+def test_a_condition_cannot_write_into_its_input() -> None:
+    image = np.full((8, 8, 1), 7, dtype=np.uint8)
+    with pytest.raises(UserError, match=r"'overwriting' of package .* fails at severity 3"):
+        overwriting(image, 3, RNG)
+    assert (image == 7).all()
+    assert image.flags.writeable
+
+
+def test_a_condition_that_fails_is_named() -> None:
+    with pytest.raises(UserError, match=r"'failing' of package .*KeyError: 'boom'"):
+        failing(np.zeros((8, 8, 1), dtype=np.uint8), 1, RNG)
+
+
+def test_another_dtype_is_refused() -> None:
+    with pytest.raises(UserError, match=r"condition 'wide' returned float64 of shape"):
+        wide(np.zeros(3, np.float32), 1, RNG)
     with pytest.raises(UserError, match="condition 'wide' returned float64"):
         changed_input(wide, np.zeros(3, np.float32), 1, 0, UNBOUNDED)
+
+
+VALUES = (20.0, 15.0, 10.0, 5.0, 0.0)
+
+
+@pytest.mark.parametrize(("severity", "value"), [(1, 20.0), (3, 10.0), (5, 0.0), (2.5, 12.5)])
+def test_whole_severities_have_their_values_and_others_lie_between(
+    severity: float, value: float
+) -> None:
+    assert at_severity(VALUES, severity) == value
+
+
+@given(lower=st.floats(1, 5), higher=st.floats(1, 5))
+def test_what_falls_from_one_severity_to_the_next_falls_between_them(
+    lower: float, higher: float
+) -> None:
+    lower, higher = sorted((lower, higher))
+    assert at_severity(VALUES, lower) >= at_severity(VALUES, higher)

@@ -1,9 +1,10 @@
-"""What all conditions of images have in common."""
+"""What all conditions of images have in common, and their parameters by severity and size."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from itertools import pairwise
+from pathlib import Path
 from types import ModuleType
 
 import cv2
@@ -23,7 +24,20 @@ from edgeflare.conditions.image import (
     spatter_corruption,
     weather_corruptions,
 )
+from edgeflare.conditions.image import blur_corruptions as blurs
+from edgeflare.conditions.image import camera_conditions as camera
+from edgeflare.conditions.image import digital_corruptions as digital
+from edgeflare.conditions.image import elastic_corruption as elastic
+from edgeflare.conditions.image import noise_corruptions as noises
+from edgeflare.conditions.image import spatter_corruption as spatter
+from edgeflare.conditions.image import weather_corruptions as weather
 from edgeflare.conditions.image.gray_levels import Image
+from edgeflare.conditions.image.severity_parameters import (
+    SMALL_SIDE,
+    SeverityParameters,
+    one_parameter,
+    whole,
+)
 from published_corruptions import recording
 
 
@@ -166,3 +180,77 @@ def test_threads_make_no_difference(one: Condition, threads: None) -> None:
         made.append(one(image, 4.5, np.random.default_rng(1)))
     assert np.array_equal(made[0], made[1])
     assert np.array_equal(made[0], made[2])
+
+
+TWO = SeverityParameters(
+    ((1, 9), (2, 7), (4, 6), (8, 2), (16, 1)), ((0, 0), (10, 1), (20, 2), (30, 3), (40, 4))
+)
+SMALL_IMAGE = np.zeros((SMALL_SIDE, 500, 3), np.uint8)
+LARGE_IMAGE = np.zeros((SMALL_SIDE + 1, 500, 3), np.uint8)
+
+
+@pytest.mark.parametrize("severity", [1, 2, 3, 4, 5])
+def test_whole_severities_have_the_parameters_of_the_table(severity: int) -> None:
+    assert TWO.at(SMALL_IMAGE, severity) == TWO.small[severity - 1]
+    assert TWO.at(LARGE_IMAGE, severity) == TWO.large[severity - 1]
+
+
+@given(st.floats(1, 5))
+def test_between_them_parameters_are_interpolated(severity: float) -> None:
+    assert TWO.at(LARGE_IMAGE, severity) == pytest.approx((10 * (severity - 1), severity - 1))
+    expected = np.interp(severity, range(1, 6), np.array(TWO.small)[:, 0])
+    assert TWO.at(SMALL_IMAGE, severity)[0] == pytest.approx(expected)
+
+
+def test_one_parameter_is_a_row_of_one() -> None:
+    assert one_parameter((1, 2, 3, 4, 5), (2, 4, 6, 8, 10)).at(SMALL_IMAGE, 1.5) == (1.5,)
+
+
+def test_halves_go_up() -> None:
+    assert [whole(value) for value in (0.5, 1.5, 2.5, 2.4, 2.0)] == [1, 2, 3, 2, 2]
+
+
+PAGE = Path(__file__).parents[3] / "docs" / "conditions.md"
+PARAMETERS: tuple[tuple[Condition, SeverityParameters], ...] = (
+    (noises.gaussian_noise, noises.GAUSSIAN),
+    (noises.shot_noise, noises.SHOT),
+    (noises.impulse_noise, noises.IMPULSE),
+    (noises.speckle_noise, noises.SPECKLE),
+    (blurs.defocus_blur, blurs.DEFOCUS),
+    (blurs.glass_blur, blurs.GLASS),
+    (blurs.motion_blur, blurs.MOTION),
+    (blurs.zoom_blur, blurs.ZOOM),
+    (blurs.gaussian_blur, blurs.GAUSSIAN_SIGMA),
+    (weather.snow, weather.SNOW),
+    (weather.frost, weather.FROST),
+    (weather.fog, weather.FOG),
+    (weather.brightness, weather.BRIGHTNESS),
+    (digital.contrast, digital.CONTRAST),
+    (digital.pixelate, digital.PIXELATE),
+    (digital.jpeg_compression, digital.JPEG),
+    (digital.saturate, digital.SATURATE),
+    (elastic.elastic_transform, elastic.ELASTIC),
+    (spatter.spatter, spatter.SPATTER),
+    (camera.white_balance, camera.WHITE_BALANCE),
+    (camera.gamma, camera.GAMMA),
+    (camera.jpeg_quality, camera.JPEG_QUALITY),
+    (camera.resampling, camera.RESAMPLING),
+    (camera.shift, camera.SHIFT),
+    (camera.letterboxing, camera.LETTERBOXING),
+)
+
+
+def documented(cell: str) -> list[list[float]]:
+    return [[float(one) for one in row.split(",")] for row in cell.split("·")]
+
+
+@pytest.mark.parametrize(("one", "parameters"), PARAMETERS, ids=[one.name for one, _ in PARAMETERS])
+def test_the_page_says_the_parameters(one: Condition, parameters: SeverityParameters) -> None:
+    rows = [line for line in PAGE.read_text().splitlines() if line.startswith(f"| `{one.name}` |")]
+    ((_, _, summary, _, small, large, _),) = (row.split("|") for row in rows)
+    assert summary.strip() == one.summary
+    if large.strip() == "the same":
+        large = small
+    for cell, expected in ((small, parameters.small), (large, parameters.large)):
+        for ours, row in zip(documented(cell), expected, strict=True):
+            assert ours == pytest.approx(row, abs=1e-4)
