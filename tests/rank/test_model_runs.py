@@ -1,12 +1,16 @@
-"""What is read from the runs of a model, held against those runs."""
+"""What a ranking measures of models and reads from their runs, in its own folder."""
 
 from __future__ import annotations
 
+import json
+import os
 import sqlite3
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -16,15 +20,180 @@ from edgeflare.bench.grid import BenchRun, Grid
 from edgeflare.campaign.observer import Observer
 from edgeflare.core.goal import Goal
 from edgeflare.core.interrupt import Interrupt
+from edgeflare.core.tensor import dequantize
+from edgeflare.domains.image.preprocess import ImageEncoder, preset
 from edgeflare.errors import UserError
-from edgeflare.rank.model_runs import ModelRuns, read_runs
+from edgeflare.models.pair import load_pair
+from edgeflare.models.tflite import open_tflite
+from edgeflare.rank import rank_runs
+from edgeflare.rank.model_measurements import (
+    LEAST_RUNS,
+    TIMED_RUNS,
+    Labelled,
+    ModelMeasurements,
+    check_labelled,
+    load_measurements,
+    measure,
+)
+from edgeflare.rank.model_runs import CorrectCounts, ModelRuns, read_runs
 from edgeflare.run.nearness import nearness_db, rise
 from edgeflare.run.plan import Plan
 from edgeflare.run.run_document import RunDocument
 from example_bench import Watcher
-from example_compressions import SEEDS, Models
+from example_compressions import EXAMPLE, SEEDS, Models
+from small_pairs import write_two_inputs_pair
 
-PLAN = Plan("boundary", Goal(), ("emulated-xnnpack",), max_queries=60, ensemble=("xnnpack",))
+PLAN = Plan("random", Goal(), ("emulated-xnnpack",), first=4, ensemble=("xnnpack",))
+
+
+def never() -> bool:
+    return False
+
+
+def labels_of(model: Path, images: np.ndarray[tuple[int, ...], np.dtype[np.uint8]]) -> list[int]:
+    with closing(open_tflite(model)) as opened:
+        encoder = ImageEncoder(preset("unit"), opened.signature.input)
+        raw = opened.submit(encoder.encode(images)).result().outputs
+        labels = dequantize(raw, opened.signature.output).argmax(axis=-1)
+        return [int(label) for label in labels.ravel()]
+
+
+@pytest.fixture(scope="module")
+def broken(
+    models: Models, tmp_path_factory: pytest.TempPathFactory
+) -> tuple[ModelMeasurements, Path, Path]:
+    """What is measured of the broken model on 150 labelled images, one of them without a class."""
+    folder = tmp_path_factory.mktemp("measured")
+    labelled, kept = folder / "labelled.npz", folder / "measured.json"
+    with np.load(EXAMPLE / "seeds.npz") as arrays:
+        labels = arrays["labels"][:150].astype(np.int64)
+        labels[3] = -1
+        np.savez(labelled, images=arrays["images"][:150], labels=labels)
+    measured = measure(models.pairs[2], PLAN, labelled, kept, never)
+    assert measured is not None
+    return measured, labelled, kept
+
+
+@pytest.mark.slow
+def test_the_answers_to_labelled_images_are_those_of_the_models(
+    models: Models, broken: tuple[ModelMeasurements, Path, Path]
+) -> None:
+    measured, labelled, _ = broken
+    with np.load(labelled) as arrays:
+        images, labels = arrays["images"], arrays["labels"]
+    original = labels_of(EXAMPLE / "original.tflite", images)
+    compressed = labels_of(models.pairs[2].compressed, images)
+    known = labels >= 0
+    deviating = sum(a != b for a, b in zip(original, compressed, strict=True))
+    assert deviating > 0
+    assert measured.labelled == Labelled(
+        images=150,
+        deviating=deviating,
+        tied=0,
+        right=CorrectCounts(
+            149,
+            int((np.array(original) == labels)[known].sum()),
+            int((np.array(compressed) == labels)[known].sum()),
+        ),
+    )
+
+
+def test_size_and_latency_are_of_the_file_and_its_device(
+    models: Models, broken: tuple[ModelMeasurements, Path, Path]
+) -> None:
+    measured = broken[0]
+    assert measured.size_bytes == models.pairs[2].compressed.stat().st_size
+    assert 0.0 < measured.latency_ms < 1000.0
+    assert LEAST_RUNS <= measured.timed_runs <= TIMED_RUNS
+
+
+@pytest.mark.slow
+def test_a_model_with_an_input_that_no_search_changes_is_timed_with_both(tmp_path: Path) -> None:
+    (tmp_path / "pair").mkdir()
+    pair = load_pair(write_two_inputs_pair(tmp_path / "pair"))
+    measured = measure(pair, PLAN, None, tmp_path / "kept.json", never)
+    assert measured is not None
+    assert LEAST_RUNS <= measured.timed_runs <= TIMED_RUNS
+
+
+def test_what_was_measured_is_not_measured_again(
+    models: Models, broken: tuple[ModelMeasurements, Path, Path]
+) -> None:
+    measured, labelled, kept = broken
+    assert load_measurements(models.pairs[2], PLAN, labelled, kept) == measured
+    assert json.loads(kept.read_bytes())["labelled"] == asdict(measured)["labelled"]
+
+
+def test_what_was_measured_of_something_else_does_not_count(
+    models: Models, broken: tuple[ModelMeasurements, Path, Path], tmp_path: Path
+) -> None:
+    _, labelled, kept = broken
+    pair = models.pairs[2]
+    on_another = replace(PLAN, devices=("emulated-builtin",))
+    for other in (
+        (models.pairs[0], PLAN, labelled, kept),
+        (pair, PLAN, None, kept),
+        (pair, PLAN, models.folder / "seeds.npz", kept),
+        (pair, on_another, labelled, kept),
+        (pair, replace(PLAN, goal=Goal(ties=True)), labelled, kept),
+        (pair, PLAN, labelled, tmp_path / "absent.json"),
+    ):
+        assert load_measurements(*other) is None
+
+
+@pytest.mark.slow
+def test_who_stops_keeps_nothing_half_and_without_a_set_there_is_no_accuracy(
+    models: Models, tmp_path: Path
+) -> None:
+    kept = tmp_path / "measured.json"
+    assert measure(models.pairs[0], PLAN, None, kept, lambda: True) is None
+    assert not kept.exists()
+    measured = measure(models.pairs[0], PLAN, None, kept, never)
+    assert measured is not None
+    assert measured.labelled is None
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("arrays", "said"),
+    [
+        (None, r"--labelled .*labelled\.npz cannot be read"),
+        ("text", r"--labelled: .*labelled\.npz: not an \.npz file"),
+        ("pipe", r"--labelled: .*labelled\.npz is not a regular file"),
+        ({}, r"labelled\.npz tells who is right, and no seed has a label"),
+        ({"side": 7, "labels": np.arange(4)}, r"--labelled: .*npz: images have shape"),
+        ({"labels": np.full(4, 99)}, "no seed has a label from 0 to 9"),
+        ({"targets": np.zeros((4, 10))}, "--labelled: seeds .*, seed 0: its task reads labels"),
+    ],
+    ids=["absent", "text", "a pipe", "bare", "small", "wrong", "values"],
+)
+def test_a_labelled_set_has_labels(
+    models: Models, tmp_path: Path, arrays: dict[str, Any] | str | None, said: str
+) -> None:
+    file = tmp_path / "labelled.npz"
+    if arrays == "pipe":
+        os.mkfifo(file)
+    elif isinstance(arrays, str):
+        file.write_text(arrays)
+    elif arrays is not None:
+        save_labelled(file, **arrays)
+    with pytest.raises(UserError, match=said):
+        check_labelled(models.pairs[0], file)
+
+
+def save_labelled(file: Path, side: int = 28, **arrays: Any) -> None:
+    with np.load(EXAMPLE / "seeds.npz") as seeds:
+        np.savez(file, images=seeds["images"][:4, :side, :side], **arrays)
+
+
+def test_a_label_that_is_no_class_leaves_its_image_unlabelled(
+    models: Models, tmp_path: Path
+) -> None:
+    save_labelled(tmp_path / "right.npz", labels=np.array([-1, 9, 10, 99]))
+    assert check_labelled(models.pairs[0], tmp_path / "right.npz") == 4
+
+
+SEARCH_PLAN = Plan("boundary", Goal(), ("emulated-xnnpack",), max_queries=60, ensemble=("xnnpack",))
 
 
 @dataclass(frozen=True)
@@ -41,7 +210,7 @@ def run(models: Models, out: Path, shrink: int) -> Ran:
     def watch(_cell: BenchRun) -> Iterator[Observer]:
         yield Watcher(Interrupt())
 
-    grid = Grid(("boundary",), (0, 1), "boundary", replace(PLAN, shrink=shrink))
+    grid = Grid(("boundary",), (0, 1), "boundary", replace(SEARCH_PLAN, shrink=shrink))
     cells = list(
         run_grid(
             grid,
@@ -122,3 +291,21 @@ def test_an_older_run_whose_images_are_gone_is_refused(
         image.unlink()
     with pytest.raises(UserError, match=r"has none of the images that it stored: remove it"):
         read_runs([path])
+
+
+@pytest.mark.parametrize("link", ["pair", "pair/measured.json"])
+def test_a_ranking_leaves_its_folder_by_no_link(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, link: str
+) -> None:
+    def recall(*_: object) -> None:
+        raise AssertionError
+
+    monkeypatch.setattr(rank_runs, "load_measurements", recall)
+    (tmp_path / "elsewhere").mkdir()
+    at = tmp_path / "out" / link
+    at.parent.mkdir(parents=True)
+    at.symlink_to(tmp_path / "elsewhere")
+    grid: Any = SimpleNamespace(plan=None)
+    pair: Any = SimpleNamespace(folder_name="pair")
+    with pytest.raises(UserError, match="outside of it"):
+        rank_runs.measure_all(grid, [pair], tmp_path / "out", None, lambda _: None, Interrupt())

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -11,7 +13,7 @@ from edgeflare.models.pair import Pair
 from edgeflare.rank.model_measurements import Labelled, ModelMeasurements
 from edgeflare.rank.model_runs import CorrectCounts, ModelRuns
 from edgeflare.rank.rank_sentences import sentences
-from edgeflare.rank.ranking import Candidate, rank
+from edgeflare.rank.ranking import Candidate, Ranking, rank
 from edgeflare.run.seed_ids import SeedIds
 
 BUDGET = 1000
@@ -19,7 +21,7 @@ SEEDS = 60
 NAN = float("nan")
 
 
-def candidate(
+def made(
     folder: Path,
     name: str,
     queries: NDArray[np.float64],
@@ -47,39 +49,48 @@ def candidate(
     return Candidate(pair, ModelMeasurements(path.stat().st_size, 0.5, 201, labelled), searched)
 
 
+Make = Callable[..., Candidate]
+
+
+@pytest.fixture
+def candidate(tmp_path: Path) -> Make:
+    """Return what makes a candidate of a name, its queries, and what else `made` takes."""
+    return partial(made, tmp_path)
+
+
+def ranked(*candidates: Candidate) -> Ranking:
+    return rank(candidates, BUDGET)
+
+
+def said_of(ranking: Ranking) -> str:
+    return " ".join(sentences(ranking, "dflare", BUDGET))
+
+
 def spread(mean: float) -> NDArray[np.float64]:
     return mean + np.random.default_rng(int(mean)).uniform(-20.0, 20.0, SEEDS)
 
 
-def test_a_search_that_found_nothing_counts_with_its_whole_budget(tmp_path: Path) -> None:
+def test_a_search_that_found_nothing_counts_with_its_whole_budget(candidate: Make) -> None:
     # Of the findings alone the means would be 10 and 400: the worst model would come first.
     never = np.full(SEEDS, NAN)
     never[:6] = 10.0
-    ranking = rank(
-        [candidate(tmp_path, "weak", spread(400.0)), candidate(tmp_path, "strong", never)], BUDGET
-    )
+    ranking = ranked(candidate("weak", spread(400.0)), candidate("strong", never))
     strong, weak = ranking.models
     assert (strong.name, strong.place) == ("strong", 1)
     assert (weak.name, weak.place) == ("weak", 2)
     assert strong.mean_queries.value == pytest.approx((6 * 10 + 54 * BUDGET) / 60)
     assert strong.success.value == 0.1
-    said = " ".join(sentences(ranking, "dflare", BUDGET))
+    said = said_of(ranking)
     assert "strong is hardest to make deviate" in said
     assert "54 of 60 of strong" in said
     assert "strong over weak" in said
 
 
-def test_only_seeds_that_deviate_on_no_model_are_compared(tmp_path: Path) -> None:
+def test_only_seeds_that_deviate_on_no_model_are_compared(candidate: Make) -> None:
     first, second = spread(100.0), spread(101.0)
     # Were they compared, these seeds would decide.
     first[:5], second[:5] = BUDGET, NAN
-    ranking = rank(
-        [
-            candidate(tmp_path, "a", first),
-            candidate(tmp_path, "b", second, deviating={0, 1, 2, 3, 4}),
-        ],
-        BUDGET,
-    )
+    ranking = ranked(candidate("a", first), candidate("b", second, deviating={0, 1, 2, 3, 4}))
     assert ranking.shared_seeds == tuple(range(5, SEEDS))
     by_name = {one.name: one for one in ranking.models}
     assert by_name["b"].deviating_seeds == 5
@@ -88,92 +99,80 @@ def test_only_seeds_that_deviate_on_no_model_are_compared(tmp_path: Path) -> Non
     assert by_name["a"].success.value == 1.0
     assert by_name["a"].success.low == pytest.approx(0.935, abs=0.001)
     assert {one.place for one in ranking.models} == {1}
-    said = " ".join(sentences(ranking, "dflare", BUDGET))
+    said = said_of(ranking)
     assert "Nothing is significant" in said
     assert "some deviate unmutated" in said
     assert "b on 5" in said
 
 
-def test_seeds_of_which_none_is_left_are_refused(tmp_path: Path) -> None:
+def test_seeds_of_which_none_is_left_are_refused(candidate: Make) -> None:
     half = set(range(30))
     with pytest.raises(UserError, match=r"each seed deviates already.*more seeds"):
-        rank(
-            [
-                candidate(tmp_path, "a", spread(100.0), deviating=half),
-                candidate(tmp_path, "b", spread(100.0), deviating=set(range(SEEDS)) - half),
-            ],
-            BUDGET,
+        ranked(
+            candidate("a", spread(100.0), deviating=half),
+            candidate("b", spread(100.0), deviating=set(range(SEEDS)) - half),
         )
 
 
-def test_one_seed_tells_nothing_and_says_so(tmp_path: Path) -> None:
+def test_one_seed_tells_nothing_and_says_so(candidate: Make) -> None:
     few = [
-        candidate(tmp_path, name, spread(mean)[:count])
+        candidate(name, spread(mean)[:count])
         for count in (1, 6)
         for name, mean in ((f"hard{count}", 900.0), (f"easy{count}", 100.0))
     ]
-    alone = rank(few[:2], BUDGET)
+    alone = ranked(*few[:2])
     assert [one.place for one in alone.models] == [1, 1]
-    said = " ".join(sentences(alone, "dflare", BUDGET))
+    said = said_of(alone)
     assert "Nothing is significant" in said
     assert "on the 1 seed on which all of them agree" in said
     assert "With 1 seed nothing can be significant: 1 comparison takes at least 6; raise" in said
-    six = rank(few[2:], BUDGET)
+    six = ranked(*few[2:])
     assert [one.place for one in six.models] == [1, 2]
-    said = " ".join(sentences(six, "dflare", BUDGET))
+    said = said_of(six)
     assert "can be significant" not in said
     assert "on the mean, by dflare, on the 6 seeds on which" in said
 
 
-def test_equal_models_share_their_place_in_the_order_of_their_naming(tmp_path: Path) -> None:
+def test_equal_models_share_their_place_in_the_order_of_their_naming(candidate: Make) -> None:
     never = np.full(SEEDS, NAN)
-    ranking = rank([candidate(tmp_path, name, never) for name in ("b", "a")], BUDGET)
+    ranking = ranked(*(candidate(name, never) for name in ("b", "a")))
     assert [(one.name, one.place) for one in ranking.models] == [("b", 1), ("a", 1)]
-    said = " ".join(sentences(ranking, "dflare", BUDGET))
+    said = said_of(ranking)
     assert "the same queries from every seed" in said
     assert "Nothing was found on a: with 95 % confidence at most 6.0%" in said
 
 
-def test_all_generators_count(tmp_path: Path) -> None:
+def test_all_generators_count(candidate: Make) -> None:
     both = np.stack([spread(100.0), np.full(SEEDS, NAN)], axis=1)
     others = np.stack([spread(200.0)] * 2, axis=1)
-    ranking = rank(
-        [candidate(tmp_path, "a", both), candidate(tmp_path, "b", others)],
-        BUDGET,
-    )
+    ranking = ranked(candidate("a", both), candidate("b", others))
     assert ranking.models[0].name == "a"
     assert ranking.models[0].mean_queries.value == pytest.approx(550.0, abs=10.0)
     assert ranking.models[0].searches == 120
     assert ranking.models[0].findings == 60
 
 
-def test_accuracy_and_what_the_clock_decided_are_said(tmp_path: Path) -> None:
-    ranking = rank(
-        [
-            candidate(tmp_path, "a", spread(100.0), right=CorrectCounts(50, 45, 44)),
-            candidate(tmp_path, "b", spread(300.0), right=CorrectCounts(50, 45, 40), cut=3),
-        ],
-        BUDGET,
+def test_accuracy_and_what_the_clock_decided_are_said(candidate: Make) -> None:
+    ranking = ranked(
+        candidate("a", spread(100.0), right=CorrectCounts(50, 45, 44)),
+        candidate("b", spread(300.0), right=CorrectCounts(50, 45, 40), cut=3),
     )
     first = ranking.models[0]
     assert first.seed_accuracy is not None
     assert first.seed_accuracy.value == 0.8
     assert first.labelled_deviation_rate is not None
     assert first.labelled_deviation_rate.value == 0.02
-    said = " ".join(sentences(ranking, "dflare", BUDGET))
+    said = said_of(ranking)
     assert "Accuracy on the 50 labelled seeds: 80.00% to 88.00%, the original 90.00%" in said
     assert "The time limit ended searches of b" in said
 
 
-def test_what_the_labelled_set_tells_otherwise_is_said(tmp_path: Path) -> None:
+def test_what_the_labelled_set_tells_otherwise_is_said(candidate: Make) -> None:
     right = CorrectCounts(100, 90, 88)
-    ranking = rank(
-        [
-            candidate(tmp_path, "hard", spread(300.0), right=right, wrong=40),
-            candidate(tmp_path, "easy", spread(100.0), right=right, wrong=2),
-            candidate(tmp_path, "easy too", spread(100.0), right=right, wrong=20),
-        ],
-        BUDGET,
+    ranking = ranked(
+        candidate("hard", spread(300.0), right=right, wrong=40),
+        candidate("easy", spread(100.0), right=right, wrong=2),
+        candidate("easy too", spread(100.0), right=right, wrong=20),
     )
     said = sentences(ranking, "dflare", BUDGET)
     silent = "Told apart by deviations on the labelled set, not by queries: "
@@ -183,13 +182,11 @@ def test_what_the_labelled_set_tells_otherwise_is_said(tmp_path: Path) -> None:
     assert "hard 40.00% and easy 2.00%" in line
 
 
-def test_models_that_are_not_told_apart_stand_together(tmp_path: Path) -> None:
+def test_models_that_are_not_told_apart_stand_together(candidate: Make) -> None:
     # Each is near its neighbours alone: the first and the last of five are told apart.
     means = (300.0, 200.0, 199.0, 198.0, 100.0)
     names = ("a", "b", "c", "d", "e")
-    ranking = rank(
-        [candidate(tmp_path, *one) for one in zip(names, map(spread, means), strict=True)], BUDGET
-    )
+    ranking = ranked(*map(candidate, names, map(spread, means)))
     (line,) = [one for one in sentences(ranking, "dflare", BUDGET) if one.startswith("Not ")]
     together = line.partition(": ")[2].partition(" (p at least")[0]
     assert sorted(together.replace(" and ", ", ").split(", ")) == ["b", "c", "d"]
@@ -202,15 +199,12 @@ def near(level: float) -> NDArray[np.float64]:
     return level + np.random.default_rng(1).uniform(-0.05, 0.05, SEEDS)
 
 
-def test_the_area_is_compared_on_all_seeds_and_decides_no_place(tmp_path: Path) -> None:
+def test_the_area_is_compared_on_all_seeds_and_decides_no_place(candidate: Make) -> None:
     rises = near(0.8)
     rises[:5] = 1.0
-    ranking = rank(
-        [
-            candidate(tmp_path, "far", spread(100.0), rises=near(0.3)),
-            candidate(tmp_path, "near", spread(300.0), deviating={0, 1, 2, 3, 4}, rises=rises),
-        ],
-        BUDGET,
+    ranking = ranked(
+        candidate("far", spread(100.0), rises=near(0.3)),
+        candidate("near", spread(300.0), deviating={0, 1, 2, 3, 4}, rises=rises),
     )
     first, second = ranking.models
     assert [(one.name, one.place) for one in ranking.models] == [("near", 1), ("far", 2)]
@@ -230,14 +224,11 @@ def test_the_area_is_compared_on_all_seeds_and_decides_no_place(tmp_path: Path) 
     )
 
 
-def test_what_one_measure_tells_and_the_other_does_not_is_said(tmp_path: Path) -> None:
-    ranking = rank(
-        [
-            candidate(tmp_path, "hard", spread(300.0), rises=near(0.5)),
-            candidate(tmp_path, "easy", spread(100.0), rises=near(0.5)),
-            candidate(tmp_path, "near", spread(100.0), rises=near(0.7)),
-        ],
-        BUDGET,
+def test_what_one_measure_tells_and_the_other_does_not_is_said(candidate: Make) -> None:
+    ranking = ranked(
+        candidate("hard", spread(300.0), rises=near(0.5)),
+        candidate("easy", spread(100.0), rises=near(0.5)),
+        candidate("near", spread(100.0), rises=near(0.7)),
     )
     said = sentences(ranking, "dflare", BUDGET)
     assert "Significant by area, not by queries: easy over near." in said
@@ -245,29 +236,22 @@ def test_what_one_measure_tells_and_the_other_does_not_is_said(tmp_path: Path) -
     assert not any("the contrary of queries" in line for line in said)
 
 
-def test_findings_that_one_model_has_not_shrunk_leave_the_area_out(tmp_path: Path) -> None:
-    ranking = rank(
-        [
-            candidate(tmp_path, "a", spread(100.0), rises=near(0.5)),
-            candidate(tmp_path, "b", spread(300.0)),
-        ],
-        BUDGET,
-    )
+def test_findings_that_one_model_has_not_shrunk_leave_the_area_out(candidate: Make) -> None:
+    ranking = ranked(candidate("a", spread(100.0), rises=near(0.5)), candidate("b", spread(300.0)))
     assert ranking.area_comparisons == ()
     assert {one.name: one.area is None for one in ranking.models} == {"a": False, "b": True}
-    said = " ".join(sentences(ranking, "dflare", BUDGET))
+    said = said_of(ranking)
     assert "The area is left out: with --shrink 0" in said
 
 
-def test_few_seeds_that_agree_may_be_enough_for_the_area(tmp_path: Path) -> None:
+def test_few_seeds_that_agree_may_be_enough_for_the_area(candidate: Make) -> None:
     # Three comparisons take seven seeds: all of them are there, but five of them agree.
-    ranking = rank(
-        [
-            candidate(tmp_path, name, spread(mean)[:7], deviating={0, 1}, rises=near(level)[:7])
+    ranking = ranked(
+        *(
+            candidate(name, spread(mean)[:7], deviating={0, 1}, rises=near(level)[:7])
             for name, mean, level in (("a", 900.0, 0.1), ("b", 500.0, 0.4), ("c", 100.0, 0.8))
-        ],
-        BUDGET,
+        )
     )
     assert all(one.significant for one in ranking.area_comparisons)
-    said = " ".join(sentences(ranking, "dflare", BUDGET))
+    said = said_of(ranking)
     assert "With 5 seeds no difference in queries can be significant: 3 comparisons" in said

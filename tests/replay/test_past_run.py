@@ -1,18 +1,26 @@
+"""A past run as replay and export take it, and leave nothing outside of their folder."""
+
 from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
+import numpy as np
 import pytest
 
 from documents import DEVICE, run_document
 from edgeflare.core.goal import Goal
+from edgeflare.core.seeds import Seeds
 from edgeflare.errors import UserError
-from edgeflare.replay import past_run
+from edgeflare.replay import past_run, replay_run, reproduction_archive
+from edgeflare.replay.failing_operator import where_it_begins
 from edgeflare.replay.past_run import PastRun
 from edgeflare.run.journal import Journal
 from edgeflare.run.plan import Plan
 from edgeflare.run.run_directory import RunDirectory
+from edgeflare.run.run_document import RunDevice
 from edgeflare.run.run_header import RunHeader
 from image_interfaces import image_interface
 
@@ -57,3 +65,90 @@ def test_a_recorded_model_is_no_larger_than_any_that_is_read(
     )
     with pytest.raises(UserError, match=f"{what}.* say where that is with --compressed"):
         past.pair()
+
+
+def copy(name: str, run: Path) -> None:
+    """Copy a file of that name from a past run."""
+    past: Any = SimpleNamespace(
+        suite=[{}], files=lambda _: {name: b"theirs"}, directory=RunDirectory(run.parent / "past")
+    )
+    seeds = Seeds(np.empty(0), None, ())
+    journal = Journal.create(run / "run.db", {})
+    replay_run._copy_inputs(past, seeds, RunDirectory(run), journal)
+
+
+@pytest.mark.parametrize(
+    "name", ["run.db", "run.json", "../outside.png", "findings/../../outside.png", "other/1.png"]
+)
+def test_a_replay_takes_images_only(tmp_path: Path, name: str) -> None:
+    run = tmp_path / "run"
+    run.mkdir()
+    with pytest.raises(UserError, match="names"):
+        copy(name, run)
+    assert not (tmp_path / "outside.png").exists()
+    assert [path.name for path in run.iterdir() if path.suffix != ".lock"] == ["run.db"]
+
+
+def test_a_replay_writes_through_no_link(tmp_path: Path) -> None:
+    run, elsewhere = tmp_path / "run", tmp_path / "elsewhere"
+    run.mkdir()
+    elsewhere.mkdir()
+    (run / "findings").symlink_to(elsewhere)
+    with pytest.raises(UserError, match="outside of it"):
+        copy("findings/1.png", run)
+    assert not list(elsewhere.iterdir())
+
+
+def test_what_the_script_prints_commands_no_terminal() -> None:
+    provenance = {
+        **dict.fromkeys(("machine", "runtime", "runtime_version"), "board\x1b[2J"),
+        "delegate": "\x1b]0;title\x07",
+    }
+    said = reproduction_archive._place(RunDevice(name="\x1b[1m", provenance=provenance))
+    assert said.isprintable()
+    assert "board" in said
+
+
+CONV = {"operator": 0, "name": "CONV_2D", "tensor": "conv"}
+DENSE = {"operator": 7, "name": "FULLY_CONNECTED", "tensor": "dense"}
+SOFTMAX = {"operator": 10, "name": "SOFTMAX", "tensor": "probabilities"}
+
+
+def explanation(verdict: str, **parting: Any) -> dict[str, Any]:
+    return {
+        "verdict": {"name": verdict},
+        "device_and_twin": {"onset": CONV, "first": True, "most": SOFTMAX} | parting,
+        "twin_and_original": {"first": CONV, "most": DENSE, "coarse": []},
+    }
+
+
+@pytest.mark.parametrize("verdict", ["kernel", "several", "host-suspect"])
+def test_it_is_where_device_and_twin_part_not_where_most_is_new(verdict: str) -> None:
+    assert where_it_begins(explanation(verdict)) == CONV | {"what": "device and twin part here"}
+
+
+def test_an_onset_before_which_not_all_was_seen_is_said_to_be_that() -> None:
+    found = where_it_begins(explanation("kernel", first=False))
+    assert found == CONV | {"what": "device and twin part here, or earlier"}
+
+
+def test_of_compression_it_is_the_layer_that_took_most_of_the_margin() -> None:
+    what = "twin and original part here, by more than quantization explains"
+    assert where_it_begins(explanation("compression")) == DENSE | {"what": what}
+
+
+def test_of_coarse_layers_it_is_the_first_that_is_an_operator() -> None:
+    coarse = explanation("compression")
+    given = {"operator": -1, "name": "INPUT", "tensor": "image", "kind": "saturated"}
+    layers = [given, DENSE | {"kind": "range too wide", "share": 0.3}]
+    coarse["twin_and_original"] |= {"most": None, "coarse": layers}
+    what = "twin and original part here, range too wide"
+    assert where_it_begins(coarse) == DENSE | {"what": what}
+
+
+def test_where_none_is_named_there_is_none() -> None:
+    nowhere = explanation("kernel", onset=None)
+    assert where_it_begins(nowhere) is None
+    unexplained = explanation("compression")
+    unexplained["twin_and_original"]["most"] = None
+    assert where_it_begins(unexplained) is None
