@@ -132,7 +132,7 @@ def test_slices_that_do_not_differ_are_covered_by_much_narrower_intervals() -> N
     assert np.mean(narrower) < 0.25
 
 
-POOLED = 2000
+POOLED = 1000
 """Items of ten slices that may be pooled."""
 
 
@@ -153,7 +153,7 @@ def test_slices_that_do_not_differ_have_p_values_of_all_sizes() -> None:
 
 def test_a_slice_that_surprises_oftener_is_noticed() -> None:
     surprised = np.random.default_rng(1).random(POOLED) < 0.02
-    surprised[:200] |= np.random.default_rng(2).random(200) < 0.2
+    surprised[:100] |= np.random.default_rng(2).random(100) < 0.3
     assert _pooling_p(surprised) == 1.0 / (1 + PERMUTATIONS)
 
 

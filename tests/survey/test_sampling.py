@@ -104,6 +104,8 @@ def test_rates_fall_with_the_margin_within_a_block_only() -> None:
     assert rates[1] > rates[2]
     assert rates[3] == rates[4]
     assert (rates > 0.0).all()
+    unequal = falling_rates(np.asarray([10, 100]), np.asarray([2, 10]), ((0, 1),))
+    assert unequal[0] > unequal[1]  # a larger share, though of fewer
 
 
 def test_the_first_shares_go_by_the_root_of_the_items() -> None:
