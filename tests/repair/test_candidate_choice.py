@@ -373,6 +373,15 @@ def test_all_candidates_of_a_plan_are_judged_with_their_cost(choice: Choose) -> 
 
 
 @pytest.mark.slow
+def test_of_equal_gains_the_first_is_chosen(choice: Choose) -> None:
+    original = judged("example").network.original
+    plans = [made([(name, original)], "precision") for name in ("one", "two")]
+    found = choice(max_size="none", max_latency="none").best(plans)
+    assert found.chosen is not None
+    assert found.chosen.name == "one"
+
+
+@pytest.mark.slow
 def test_what_was_tried_is_not_tried_again(choice: Choose) -> None:
     content = judged("example").network.content
     before = choice().best([made([("same", content)], "bias")]).tried

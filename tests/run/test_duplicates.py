@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec import structs
 from rich.console import Console
 
 from documents import REPLAY, Document, as_json
@@ -25,7 +26,7 @@ from edgeflare.report.html.page import render_page
 from edgeflare.report.markdown_summary import summary
 from edgeflare.report.run_terminal import print_run
 from edgeflare.run.derive_document import derive_document
-from edgeflare.run.duplicates import count_duplicates
+from edgeflare.run.duplicates import count_duplicates, duplicates_of
 from edgeflare.run.journal import Journal
 from edgeflare.run.run_directory import RunDirectory
 from edgeflare.run.run_document import from_json
@@ -184,6 +185,11 @@ def test_a_run_tells_its_duplicates(run: Any, tmp_path: Path) -> None:
     paths[1].write_bytes(b"no image")
     paths[2].unlink()
     assert counted(directory)["triggers"] == len(found) - 2
+
+
+def test_of_nothing_there_is_nothing_to_count(tmp_path: Path) -> None:
+    found = duplicates_of(RunDirectory(tmp_path), [], ImageDomain())
+    assert set(structs.asdict(found).values()) == {0}
 
 
 def laboratory(folder: Path, seeds: Image) -> Laboratory:

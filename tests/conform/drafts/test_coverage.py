@@ -195,6 +195,8 @@ def test_what_gave_no_answer_for_want_of_an_operand_is_neither_taken_nor_refused
     assert not coverage.is_refused(RELU)
     assert not coverage.is_refused_pair((RELU, RELU))
     assert coverage.diverse(draft) == 3
+    with pytest.raises(ValueError, match="zip"):
+        coverage.add(draft, DraftOutcome((), whole=True))
 
 
 def test_what_nobody_asked_for_and_no_bucket_holds_counts_nowhere() -> None:

@@ -87,6 +87,7 @@ def test_each_verdict_has_a_sentence(verdict: str) -> None:
         ({}, "255 steps"),
         ({"worst": 12345.678, "unit": "ulp"}, "1.23e+04 ulp"),
         ({"worst": 0.25, "unit": ""}, "25% of the values"),
+        ({"worst": 0.01, "unit": ""}, "1% of the values"),
         ({"worst": 0.0004, "unit": ""}, "less than 1 % of the values"),
         ({"worst": None}, "not finite"),
         ({"symptom": "crash"}, ""),

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from edgeflare.conform.operators.elementwise.slope import Slope
 from edgeflare.conform.specification.parameter import (
     Choice,
     Dimensions,
@@ -22,6 +23,7 @@ PARAMETERS: list[OperatorParameter] = [
     Whole("stride", 1, 4),
     Whole("height", 0, 40, rare=(0,)),
     ScaleParameter("scale"),
+    Slope("slope"),
     ZeroPoint("zero_point", "int8"),
     ZeroPoint("zero_point", "uint8"),
     Dimensions("shape"),

@@ -122,7 +122,9 @@ def test_a_backup_that_is_no_run_is_not_gone_on_with() -> None:
 
 
 def test_what_is_wrong_with_a_command_is_sent_along() -> None:
+    opened = os.listdir("/proc/self/fd")
     result, _ = attempted(attempt_order(command=(*SHORT, "--strategy", "nosuch")))
+    assert os.listdir("/proc/self/fd") == opened
     assert result.exit_code == 2
     assert "nosuch" in result.said.splitlines()[-1]
     assert result.run is None
