@@ -317,6 +317,14 @@ def make_matrix(out: Path, *kernel_sets: Kernels, overwrite: bool) -> None:
         write_matrix({"of": list(kernel_sets)}, "# table", out)
 
 
+def test_a_table_that_others_have_changed_is_not_replaced(tmp_path: Path) -> None:
+    make_matrix(tmp_path, "gpu", overwrite=False)
+    (tmp_path / "matrix.md").write_text("mine")
+    with pytest.raises(UserError, match=r"matrix\.md is not as edgeflare left it"):
+        make_matrix(tmp_path, "gpu", overwrite=True)
+    assert (tmp_path / "matrix.md").read_text() == "mine"
+
+
 @pytest.mark.slow
 def test_a_matrix_that_is_killed_costs_nothing_of_the_users_and_is_made_again(
     tmp_path: Path,

@@ -17,6 +17,7 @@ from edgeflare_operators.array import (
     time_warp,
 )
 from edgeflare_operators.array.amplitude import MOST_JITTER
+from edgeflare_operators.array.array_type import spread
 
 IN_PROPORTION = (drift, jitter)
 
@@ -46,6 +47,7 @@ def test_changes_are_in_proportion_to_the_spread_of_each_channel(
     change = op(one, np.random.default_rng(seed)) - one
     shares = change.std(axis=0) / one.std(axis=0)
     assert shares.max() < 1.0
+    assert spread(one[:2]) == pytest.approx(np.abs(one[0] - one[1]) / 2)
     larger = op(one * np.float32(8), np.random.default_rng(seed))
     np.testing.assert_allclose(larger, (one + change) * 8, rtol=1e-3, atol=1e-3 * abs(larger).max())
 
