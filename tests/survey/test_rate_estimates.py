@@ -136,10 +136,11 @@ POOLED = 1000
 """Items of ten slices that may be pooled."""
 
 
-def _pooling_p(surprised: NDArray[np.bool_], seed: int = 0) -> float:
+def _pooling_p(surprised: NDArray[np.bool_], seed: int = 0, first: int = POOLED // 10) -> float:
+    """Return the p-value of slices of which the first has so many items, and the others share."""
     sample = Sample(np.arange(POOLED) % 3, np.ones(POOLED, bool))
     fact = Fact(np.zeros(POOLED, bool), surprised)
-    slices = np.arange(POOLED) // (POOLED // 10)
+    slices = np.where(np.arange(POOLED) < first, 0, 1 + np.arange(POOLED) % 9)
     return pooling_p_value(fact, sample, slices, np.random.default_rng(seed))
 
 
@@ -151,10 +152,13 @@ def test_slices_that_do_not_differ_have_p_values_of_all_sizes() -> None:
     assert _pooling_p(np.zeros(POOLED, dtype=bool)) == 1.0
 
 
-def test_a_slice_that_surprises_oftener_is_noticed() -> None:
+def test_a_slice_that_surprises_oftener_is_noticed_though_it_is_small() -> None:
     surprised = np.random.default_rng(1).random(POOLED) < 0.02
     surprised[:100] |= np.random.default_rng(2).random(100) < 0.3
     assert _pooling_p(surprised) == 1.0 / (1 + PERMUTATIONS)
+    surprised = np.random.default_rng(1).random(POOLED) < 0.05
+    surprised[:20] = np.arange(20) < 6
+    assert _pooling_p(surprised, first=20) < 0.02
 
 
 def _count(

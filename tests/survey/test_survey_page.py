@@ -223,7 +223,11 @@ def texts(chart: Chart) -> set[str]:
 
 
 def test_labelled_inputs_have_rates_and_accuracy_of_each_arm_by_severity() -> None:
-    rates, accuracy = severity_charts(constructed_document())
+    document = constructed_document()
+    rates, accuracy = severity_charts(document)
+    first, last = document["unchanged"], document["by_severity"]["slices"][-1]
+    shares = [percent(one["deviation"]["estimate"]) for one in (first, last)]
+    assert rates.words == "From {} of the unchanged inputs to {} under severity 5.".format(*shares)
     assert {"device", "by compression", "by kernels", "0", "1", "3", "5"} <= texts(rates)
     assert {"original", "twin", "device", "right"} <= texts(accuracy)
     for chart in (rates, accuracy):
