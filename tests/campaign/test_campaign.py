@@ -6,6 +6,7 @@ import sqlite3
 from concurrent.futures import Future
 from contextlib import closing
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
+from documents import Document
 from edgeflare.core.arm import Arm
 from edgeflare.core.goal import Find, Goal
 from edgeflare.core.tensor import RawBatch
@@ -24,6 +26,7 @@ from edgeflare.run.journal import Journal
 from edgeflare.run.run_directory import RunDirectory
 from edgeflare_operators import MutationOperator
 from laboratory import Laboratory, untimed
+from linear_laboratory import linear_laboratory
 from wrapped_evaluators import Fragile, Mortal, WrappedEvaluator, with_outputs
 
 FEW = settings(
@@ -31,16 +34,24 @@ FEW = settings(
 )
 
 
-def test_it_finds_what_deviates_and_says_how(laboratory: Laboratory) -> None:
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Document]:
+    """A run of the laboratory to its end: its folder and its document."""
+    laboratory = linear_laboratory(tmp_path_factory.mktemp("whole"))
     document = laboratory.run("run")
-    totals = document["totals"]
     assert laboratory.stopped is None
+    return laboratory.folder / "run", document
+
+
+def test_it_finds_what_deviates_and_says_how(whole: tuple[Path, Document]) -> None:
+    folder, document = whole
+    totals = document["totals"]
     assert totals["findings"] == len(document["findings"]) > 3
     assert totals["seeds"] == 24
     for finding in document["findings"]:
         assert finding["verified"]
         assert finding["labels"]["original"] != finding["labels"]["device"]
-        assert (laboratory.folder / "run" / finding["image"]).is_file()
+        assert (folder / finding["image"]).is_file()
         assert finding["queries"] <= 150
     # --find any asks original and device; the twin answers about seeds and findings only.
     assert totals["host_evaluations"] == {
@@ -69,9 +80,9 @@ def test_operators_are_used_as_the_domain_of_the_pair_binds_them(
 def test_the_number_of_chains_changes_nothing(laboratory: Laboratory, strategy: str) -> None:
     runs = [
         untimed(laboratory.run(f"run-{chains}", chains=chains, strategy=strategy))
-        for chains in (1, 5, 256)
+        for chains in (1, 256)
     ]
-    assert runs[0] == runs[1] == runs[2]
+    assert runs[0] == runs[1]
 
 
 def test_without_seeds_nothing_is_found_and_nothing_fails(laboratory: Laboratory) -> None:
@@ -81,12 +92,12 @@ def test_without_seeds_nothing_is_found_and_nothing_fails(laboratory: Laboratory
     assert document["warnings"] == document["findings"] == []
 
 
-def test_another_run_seed_finds_other_inputs(laboratory: Laboratory) -> None:
-    shas = [
-        {finding["sha256"] for finding in laboratory.run(f"run-{seed}", rng_seed=seed)["findings"]}
-        for seed in (0, 1)
-    ]
-    assert not shas[0] & shas[1]
+def test_another_run_seed_finds_other_inputs(
+    laboratory: Laboratory, whole: tuple[Path, Document]
+) -> None:
+    other = laboratory.run("run", rng_seed=1)
+    shas = ({one["sha256"] for one in document["findings"]} for document in (whole[1], other))
+    assert not set.intersection(*shas)
 
 
 @pytest.mark.parametrize("find", list(Find))
@@ -160,9 +171,12 @@ def test_the_bound_on_all_queries_holds_whatever_the_chains(
     assert untimed(again) == untimed(document)
 
 
-def test_a_seed_that_deviates_itself_is_reported_and_not_searched(laboratory: Laboratory) -> None:
-    found = laboratory.run("first")["findings"][0]
-    laboratory.images[4] = RunDirectory(laboratory.folder / "first").load_input(found["image"])
+def test_a_seed_that_deviates_itself_is_reported_and_not_searched(
+    laboratory: Laboratory, whole: tuple[Path, Document]
+) -> None:
+    folder, first = whole
+    found = first["findings"][0]
+    laboratory.images[4] = RunDirectory(folder).load_input(found["image"])
     document = laboratory.run("second")
     (entry,) = (entry for entry in document["deviating_seeds"] if entry["seed_id"] == 4)
     assert entry["labels"] == found["labels"]
@@ -174,11 +188,12 @@ def test_a_seed_that_deviates_itself_is_reported_and_not_searched(laboratory: La
     assert totals["success_rate"] == totals["findings"] / searched
 
 
-def test_a_device_that_comes_back_costs_nothing(laboratory: Laboratory) -> None:
-    whole = laboratory.run("whole")
+def test_a_device_that_comes_back_costs_nothing(
+    laboratory: Laboratory, whole: tuple[Path, Document]
+) -> None:
     lost_at = {2, 5, 6, 11, 23}
     cut = laboratory.run("cut", wrap_device=lambda inner: WrappedEvaluator(inner, lost_at))
-    assert untimed(cut) == untimed(whole)
+    assert untimed(cut) == untimed(whole[1])
 
 
 class Lying(WrappedEvaluator):
@@ -214,13 +229,14 @@ def test_a_device_that_changes_its_mind_has_flaky_findings(
     assert {entry["seed_id"] for entry in told} == {entry["seed_id"] for entry in stored}
 
 
-def test_a_device_that_is_gone_for_good_leaves_a_run_that_can_go_on(laboratory: Laboratory) -> None:
-    whole = laboratory.run("whole")
+def test_a_device_that_is_gone_for_good_leaves_a_run_that_can_go_on(
+    laboratory: Laboratory, whole: tuple[Path, Document]
+) -> None:
     with pytest.raises(InfrastructureError, match="burnt down"):
         laboratory.run("run", wrap_device=lambda inner: Mortal(inner, 12))
     with closing(Journal.open(laboratory.folder / "run" / "run.db")) as journal:
         assert journal.about()["stopped_by"] == "infrastructure"
-    assert untimed(laboratory.run("run", resume=True)) == untimed(whole)
+    assert untimed(laboratory.run("run", resume=True)) == untimed(whole[1])
 
 
 @pytest.mark.parametrize(

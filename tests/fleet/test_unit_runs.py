@@ -49,6 +49,10 @@ def done(attempt: BegunAttempt) -> AttemptResult:
     return ended(0, attempt)
 
 
+def lost_at_first(attempt: BegunAttempt) -> AttemptResult | str:
+    return "NodeDied" if attempt.order.number == 1 else ended(0, attempt)
+
+
 def units_runs(
     folder: Path, engine: EngineInMemory, stopped: Callable[[], bool] = lambda: False
 ) -> UnitRuns:
@@ -127,15 +131,12 @@ def test_every_unit_is_done_exactly_once_whatever_is_lost(rng: random.Random, ba
 
 
 def test_an_attempt_that_was_given_up_changes_nothing(tmp_path: Path) -> None:
-    def outcome(attempt: BegunAttempt) -> AttemptResult | str:
-        return "NodeDied" if attempt.order.number == 1 else ended(0, attempt)
-
     def told(begun: Sequence[BegunAttempt]) -> list[AttemptReport]:
         if begun[-1].order.number < 2:
             return []
         return [AttemptReport("unit-0000", 1, 99, 99, 1.0, archive("of the lost one"))]
 
-    engine = EngineInMemory(outcome, told=told)
+    engine = EngineInMemory(lost_at_first, told=told)
     runs = units_runs(tmp_path, engine)
     assert runs.run(UNITS[:1])
 
@@ -146,13 +147,10 @@ def test_an_attempt_that_was_given_up_changes_nothing(tmp_path: Path) -> None:
 
 
 def test_the_last_backup_of_an_attempt_that_is_lost_is_gone_on_with(tmp_path: Path) -> None:
-    def outcome(attempt: BegunAttempt) -> AttemptResult | str:
-        return "NodeDied" if attempt.order.number == 1 else ended(0, attempt)
-
     def told(begun: Sequence[BegunAttempt]) -> list[AttemptReport]:
         return [AttemptReport("unit-0000", 1, 1, 1, 1.0, archive("last")) for _ in begun[:1]]
 
-    engine = EngineInMemory(outcome, told=told)
+    engine = EngineInMemory(lost_at_first, told=told)
     assert units_runs(tmp_path, engine).run(UNITS[:1])
     assert engine.begun[1].backup == archive("last")
 

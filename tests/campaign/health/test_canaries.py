@@ -6,6 +6,7 @@ import re
 import sqlite3
 from collections.abc import Iterable
 from contextlib import closing
+from dataclasses import dataclass
 from itertools import count
 from pathlib import Path
 from typing import Any
@@ -26,6 +27,7 @@ from edgeflare.run.journal_rows import AnswerRow
 from edgeflare.run.load_document import load_document
 from edgeflare.run.run_directory import RunDirectory
 from laboratory import SIGNATURE, Laboratory, untimed
+from linear_laboratory import linear_laboratory
 from scripted_health import scripted_device
 from wrapped_evaluators import Altered
 
@@ -85,6 +87,24 @@ def rows(folder: Path, table: str, columns: str = "*") -> dict[Any, Any]:
         return {row[0]: row for row in db.execute(f"SELECT {columns} FROM {table}")}  # noqa: S608
 
 
+@dataclass(frozen=True)
+class WholeRun:
+    """A run of the laboratory on one sound device that is asked canaries, to its end."""
+
+    folder: Path
+    document: Document
+
+    def equals(self, other: Document) -> bool:
+        return without_warnings(other) == without_warnings(self.document)
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory: pytest.TempPathFactory) -> WholeRun:
+    laboratory = linear_laboratory(tmp_path_factory.mktemp("whole"))
+    laboratory.monitored = (scripted_device(),)
+    return WholeRun(laboratory.folder / "whole", laboratory.run("whole"))
+
+
 CHAIN = "seed_id, ended, queries, device_queries, ties"
 STEP = "role || ' ' || seed_id || ' ' || n, device"
 
@@ -138,13 +158,14 @@ def test_canaries_are_asked_as_often_as_the_profile_says_and_change_nothing(
     assert untimed(document) == untimed(without)
 
 
-def test_a_run_that_was_stopped_asks_no_canary_twice(laboratory: Laboratory) -> None:
+def test_a_run_that_was_stopped_asks_no_canary_twice(
+    laboratory: Laboratory, whole: WholeRun
+) -> None:
     laboratory.monitored = (scripted_device(),)
-    whole = laboratory.run("whole")
     for stop_after in (150, 420, 777, None):
         parts = laboratory.run("parts", resume=stop_after != 150, stop_after=stop_after)
-    assert untimed(parts) == untimed(whole)
-    assert parts["health"][0]["canaries"] == whole["health"][0]["canaries"]
+    assert untimed(parts) == untimed(whole.document)
+    assert parts["health"][0]["canaries"] == whole.document["health"][0]["canaries"]
 
 
 def test_refining_asks_canaries_too(laboratory: Laboratory) -> None:
@@ -163,9 +184,9 @@ def test_refining_asks_canaries_too(laboratory: Laboratory) -> None:
 
 def test_an_answer_that_has_changed_for_good_ends_the_run_and_is_looked_at_on_resume(
     laboratory: Laboratory,
+    whole: WholeRun,
 ) -> None:
     laboratory.monitored = (scripted_device(),)
-    whole = laboratory.run("whole")
     drifted = forger(laboratory, {**dict.fromkeys(range(1, 4), 0.0), -1: 1.0})
     with pytest.raises(
         InfrastructureError,
@@ -187,7 +208,7 @@ def test_an_answer_that_has_changed_for_good_ends_the_run_and_is_looked_at_on_re
 
     cured = laboratory.run("run", resume=True)
     assert not cured["health"][0]["failed"]
-    assert without_warnings(cured) == without_warnings(whole)
+    assert whole.equals(cured)
 
 
 def test_an_answer_that_changes_once_is_told_and_survived(laboratory: Laboratory) -> None:
@@ -212,17 +233,16 @@ def test_outputs_that_vary_under_the_same_label_are_told_once(laboratory: Labora
 
 @pytest.mark.parametrize("after", [40, 250])
 def test_what_a_device_answered_since_its_last_good_canary_is_dropped_and_asked_again(
-    laboratory: Laboratory, true_answers: dict[Any, Any], after: int
+    laboratory: Laboratory, whole: WholeRun, true_answers: dict[Any, Any], after: int
 ) -> None:
     laboratory.monitored = (scripted_device(),)
-    whole = laboratory.run("whole")
     document = run_until_it_fails(laboratory, after)
     assert "was dropped, and is asked again on --resume" in document["warnings"][-1]
     good = document["health"][0]["canaries"].get("same", 0)
     assert document["health"][0]["canaries"]["changed"] == 1
     assert bool(good) == (after > 100)
 
-    run, undisturbed = laboratory.folder / "run", laboratory.folder / "whole"
+    run, undisturbed = laboratory.folder / "run", whole.folder
     held = open_answers(run)
     assert bool(held) == (good > 0)
     assert held == {key: true_answers[key] for key in held}
@@ -233,7 +253,7 @@ def test_what_a_device_answered_since_its_last_good_canary_is_dropped_and_asked_
     assert {path.name for path in run.glob("findings/*")} == found
 
     cured = laboratory.run("run", resume=True)
-    assert without_warnings(cured) == without_warnings(whole)
+    assert whole.equals(cured)
     assert not cured["health"][0]["failed"]
 
 
@@ -274,10 +294,9 @@ def test_what_the_other_device_answered_stays(laboratory: Laboratory) -> None:
     ("owner", "name"), [(Canaries, "check"), (Canaries, "_fail"), (Journal, "drop_canaries")]
 )
 def test_a_kill_between_the_failure_and_the_drop_is_made_up_for(
-    laboratory: Laboratory, monkeypatch: pytest.MonkeyPatch, owner: Any, name: str
+    laboratory: Laboratory, whole: WholeRun, monkeypatch: pytest.MonkeyPatch, owner: Any, name: str
 ) -> None:
     laboratory.monitored = (scripted_device(),)
-    whole = laboratory.run("whole")
     real = getattr(owner, name)
 
     def killed(self: Any, *given: Any) -> None:
@@ -295,13 +314,14 @@ def test_a_kill_between_the_failure_and_the_drop_is_made_up_for(
     monkeypatch.setattr(owner, name, real)
     cured = laboratory.run("run", resume=True)
     assert any("was dropped" in line for line in cured["warnings"])
-    assert without_warnings(cured) == without_warnings(whole)
+    assert whole.equals(cured)
 
 
-def test_a_journal_without_marks_drops_all_that_the_device_answered(laboratory: Laboratory) -> None:
+def test_a_journal_without_marks_drops_all_that_the_device_answered(
+    laboratory: Laboratory, whole: WholeRun
+) -> None:
     """As versions write it that knew no marks."""
     laboratory.monitored = (scripted_device(),)
-    whole = laboratory.run("whole")
     laboratory.run("run", stop_after=450)
     run = laboratory.folder / "run"
     with closing(sqlite3.connect(run / "run.db")) as db:
@@ -312,4 +332,4 @@ def test_a_journal_without_marks_drops_all_that_the_device_answered(laboratory: 
     assert not open_answers(run)
     assert not rows(run, "chains")
     cured = laboratory.run("run", resume=True)
-    assert without_warnings(cured) == without_warnings(whole)
+    assert whole.equals(cured)
