@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sqlite3
 from concurrent.futures import Future
 from contextlib import closing
@@ -237,6 +238,8 @@ def test_a_device_that_is_gone_for_good_leaves_a_run_that_can_go_on(
         laboratory.run("run", wrap_device=lambda inner: Mortal(inner, 12))
     with closing(Journal.open(laboratory.folder / "run" / "run.db")) as journal:
         assert journal.about()["stopped_by"] == "infrastructure"
+    left = json.loads((laboratory.folder / "run" / "run.json").read_bytes())
+    assert left["stopped_by"] == "infrastructure"
     assert untimed(laboratory.run("run", resume=True)) == untimed(whole[1])
 
 
