@@ -1,8 +1,7 @@
-"""Devices that are wrong on nearly all seeds, by answers that all tie: what every command says."""
+"""Cases of which seeds say what is right, or all of whose answers tie: what every command says."""
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -10,12 +9,69 @@ from typing import Any
 import numpy as np
 import pytest
 from ai_edge_litert import schema_py_generated as schema
+from ai_edge_litert.interpreter import Interpreter
+from numpy.typing import NDArray
 
-from called_commands import Said, call_here
+from called_commands import Said, call_here, completed, document_of
 from graph_writer import GraphWriter
 from public_cases import copied_case
 
+
+def outputs_of(pair: Path, inputs: NDArray[np.float32]) -> NDArray[np.float32]:
+    """Return what the original of a pair answers: (inputs, *shape)."""
+    model = Interpreter(str(pair / "original.tflite"))
+    model.allocate_tensors()
+    taken, given = model.get_input_details()[0]["index"], model.get_output_details()[0]["index"]
+    answers = []
+    for one in inputs:
+        model.set_tensor(taken, one[None])
+        model.invoke()
+        answers.append(model.get_tensor(given)[0])
+    return np.stack(answers)
+
+
+def test_values_are_right_within_the_tolerance(tmp_path: Path) -> None:
+    pair = copied_case("regression_saturates", tmp_path)
+    images = np.load(pair / "seeds.npz")["images"]
+    values = outputs_of(pair, (images / 255.0).astype(np.float32))
+    targets = values + 1.0
+    targets[:2], targets[2] = values[:2] + 5.0, np.nan
+    np.savez(pair / "seeds.npz", images=images, targets=targets)
+    run = tmp_path / "run"
+    survey = ("survey", pair, "--conditions", "none", "--gate", "accuracy-drop<0.5", "--out", run)
+    completed(*survey, code=1)
+    document = document_of(run, "survey.json")
+    known = len(images) - 1
+    accuracy = document["unchanged"]["accuracy"]
+    assert document["labelled"] == accuracy["twin"]["items"] == known
+    assert accuracy["original"]["count"] == known - 2
+    assert accuracy["device"]["estimate"] < 0.1
+    assert accuracy["drop"]["low"] > 0.8
+    assert accuracy["distance"]["original"] == pytest.approx((known - 2 + 10) / known)
+    assert accuracy["distance"]["device"]["estimate"] > 40.0
+
+
+def test_masks_are_right_where_they_overlap_enough(tmp_path: Path) -> None:
+    pair = copied_case("resize_half_pixel", tmp_path)
+    images = np.load(pair / "seeds.npz")["images"]
+    masks = outputs_of(pair, (images / 127.5 - 1.0).astype(np.float32)).argmax(axis=-1)
+    masks[:, 0] = 255
+    np.savez(pair / "seeds.npz", images=images, targets=masks.astype(np.uint8))
+    run = tmp_path / "run"
+    search = ("search", pair, "--max-queries", "1", "--fail-on", "harmful", "--out", run)
+    shown = " ".join(call_here(*search, "--dry-run").out.split())
+    assert f"{len(images)} have targets; right on them: original 100.0%, twin 5" in shown
+    assert "mean IoU on them, on average: original 1, twin 0.78" in shown
+    call_here(*search)
+    document = document_of(run)
+    harm = document["unmutated"]["seeds"]["harm"]
+    assert sum(harm.values()) == document["unmutated"]["seeds"]["deviating"]
+    assert set(harm) == {"original-right"}
+    assert {entry["seed_target"][:5] for entry in document["deviating_seeds"]} == {"paper"}
+
+
 SEEDS, CLASSES = 40, 4
+
 BOUNDS = ("--max-queries", "5", "--shrink", "0", "--trust")
 
 TOML = """
@@ -72,7 +128,7 @@ def assert_all_say_it(pair: Path, runs: Path, device: str, call: Callable[..., S
 
     searched = call("search", *given, *BOUNDS, "--out", runs / "search")
     assert searched.code == 1, searched.err
-    document = json.loads((runs / "search" / "run.json").read_text())
+    document = document_of(runs / "search")
     seeds = document["unmutated"]["seeds"]
     assert seeds["deviating"] == seeds["by_tie"] == document["totals"]["deviating_seeds"]
     assert seeds["tied"] == seeds["labelled"] == len(labels)
@@ -86,7 +142,7 @@ def assert_all_say_it(pair: Path, runs: Path, device: str, call: Callable[..., S
     gates = ("--gate", "rate<0.05", "--gate", "kernel-rate<0.05", "--gate", "rate-strict<0.05")
     surveyed = call("survey", *given, "--trust", *gates, "--out", runs / "survey")
     assert surveyed.code == 1, surveyed.err
-    survey = json.loads((runs / "survey" / "survey.json").read_text())
+    survey = document_of(runs / "survey", "survey.json")
     assert [one["state"] for one in survey["gates"]] == ["not held", "not held", "held"]
     overall = survey["overall"]
     assert overall["deviation"]["seen"] > 0
