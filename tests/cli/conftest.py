@@ -1,4 +1,4 @@
-"""The command line called as a user calls it, and what a user may bring to it by mistake."""
+"""The command line called as a user calls it."""
 
 from __future__ import annotations
 
@@ -10,41 +10,17 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import cv2
 import numpy as np
 import pytest
 from ai_edge_litert import schema_py_generated as schema
 
-from called_commands import Said, call_here
+from called_commands import EXAMPLE, SMALL, Said
 from canary import Canary, canary
+from edgeflare.models.tflite_file import read_model
+from edgeflare.models.tflite_writer import written
 from forked_commands import forked_edgeflare
 
-ROOT = Path(__file__).parents[2]
-EXAMPLE = ROOT / "examples" / "fashion_lenet4"
-SMALL = (
-    *("--first", "6", "--max-queries", "150", "--chains", "8"),
-    *("--shrink", "0", "--within", "none"),
-)
-
-
 Call = Callable[..., Said]
-
-
-@pytest.fixture(scope="session")
-def example() -> Path:
-    return EXAMPLE
-
-
-@pytest.fixture(scope="session")
-def small() -> tuple[str, ...]:
-    """Options that make a search of the example short."""
-    return SMALL
-
-
-@pytest.fixture(scope="session")
-def call() -> Call:
-    """Call the command within this process, which saves the start of another."""
-    return call_here
 
 
 @pytest.fixture(scope="session")
@@ -83,27 +59,6 @@ def finished(tmp_path_factory: pytest.TempPathFactory) -> Finished:
 
 
 @pytest.fixture(scope="session")
-def mistakes(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder of things that are not what they should be."""
-    folder = tmp_path_factory.mktemp("mistakes")
-    _bad_models(folder)
-    _bad_seeds(folder)
-    _bad_pairs(folder)
-    (folder / "a-file").write_text("precious")
-    (folder / "thesis").mkdir()
-    (folder / "thesis" / "chapter-1.txt").write_text("precious")
-    return folder
-
-
-@pytest.fixture(scope="session")
-def newer_than_the_old_board(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The example's compressed model with an operator version that tflite-runtime 2.14 lacks."""
-    path = tmp_path_factory.mktemp("newer") / "newer.tflite"
-    path.write_bytes(edited(_convolution(8)))
-    return path
-
-
-@pytest.fixture(scope="session")
 def constant(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The example's compressed model with a last layer that gives every image the same scores."""
     path = tmp_path_factory.mktemp("constant") / "constant.tflite"
@@ -119,31 +74,11 @@ def biased(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
-def _bad_models(folder: Path) -> None:
-    whole = (EXAMPLE / "compressed.tflite").read_bytes()
-    (folder / "empty.tflite").touch()
-    (folder / "truncated.tflite").write_bytes(whole[: len(whole) // 2])
-    (folder / "text.tflite").write_text("no model at all")
-    (folder / "future.tflite").write_bytes(edited(_convolution(99)))
-    (folder / "two-inputs.tflite").write_bytes(edited(_second_input))
-
-
 def edited(change: Callable[[Any], None]) -> bytes:
     """The example's compressed model, changed."""
-    model = schema.ModelT.InitFromPackedBuf((EXAMPLE / "compressed.tflite").read_bytes())
+    model = read_model((EXAMPLE / "compressed.tflite").read_bytes())
     change(model)
-    builder = schema.flatbuffers.Builder(1024)
-    builder.Finish(model.Pack(builder), file_identifier=b"TFL3")
-    return bytes(builder.Output())
-
-
-def _convolution(version: int) -> Callable[[Any], None]:
-    def change(model: Any) -> None:
-        for code in model.operatorCodes:
-            if code.builtinCode == schema.BuiltinOperator.CONV_2D:
-                code.version = version
-
-    return change
+    return written(model)
 
 
 def _no_weights_in_the_last_layer(model: Any) -> None:
@@ -167,47 +102,6 @@ def _input_of_the_last_layer(model: Any, position: int) -> Any:
         == schema.BuiltinOperator.FULLY_CONNECTED
     )
     return model.buffers[graph.tensors[last.inputs[position]].buffer]
-
-
-def _second_input(model: Any) -> None:
-    (graph,) = model.subgraphs
-    mask = schema.TensorT()
-    mask.name, mask.shape, mask.type = "mask", [1, 4], schema.TensorType.FLOAT32
-    graph.tensors.append(mask)
-    graph.inputs = [*graph.inputs, len(graph.tensors) - 1]
-
-
-def _bad_seeds(folder: Path) -> None:
-    with np.load(EXAMPLE / "seeds.npz") as arrays:
-        images = arrays["images"][:4]
-    np.savez(folder / "float.npz", images=images / np.float32(255))
-    np.savez(folder / "small.npz", images=images[:, :8, :8])
-    np.savez(folder / "nameless.npz", images)
-    np.savez(folder / "none.npz", images=images[:0])
-    (folder / "text.npz").write_text("no arrays")
-    (folder / "no-images").mkdir()
-    (folder / "no-images" / "read.me").write_text("nothing")
-    (folder / "not-images").mkdir()
-    (folder / "not-images" / "cat.png").write_text("miaow")
-    (folder / "large-images").mkdir()
-    cv2.imwrite(str(folder / "large-images" / "cat.png"), np.zeros((40, 40, 3), np.uint8))
-
-
-def _bad_pairs(folder: Path) -> None:
-    said = (EXAMPLE / "pair.toml").read_text()
-    for name in ("compressed.tflite", "original.tflite", "seeds.npz"):
-        said = said.replace(f'"{name}"', f'"{EXAMPLE / name}"')
-    pairs = {
-        "unknown-key": said.replace("classes =", "clases ="),
-        "no-preprocess": said.partition("[preprocess]")[0],
-        "eleven-classes": said.replace('"Ankle boot"', '"Ankle boot", "Hat"'),
-        "no-toml": said.replace("[preprocess]", "[preprocess"),
-        "fewer-means": said.replace("mean = [0.0]", "mean = [0.0, 0.0]"),
-        "other": said.replace("255.0", "254.0"),
-    }
-    for name, text in pairs.items():
-        (folder / name).mkdir()
-        (folder / name / "pair.toml").write_text(text)
 
 
 @pytest.fixture

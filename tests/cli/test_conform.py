@@ -17,7 +17,7 @@ from typing import Any
 
 import pytest
 
-from called_commands import Said, call_here
+from called_commands import EXAMPLE, call_here, completed, document_of, refused
 from edgeflare.conform.record.conform_file import read_conformance
 from edgeflare.conform.record.finding_files import load_finding
 from edgeflare.run.run_directory import RunDirectory
@@ -26,8 +26,6 @@ from made_once import made_once
 from reproductions import reproduce, unpacked
 
 pytestmark = pytest.mark.slow
-
-Call = Callable[..., Said]
 
 WRAPPING = ("conform", "--ops", "ADD", "--dtype", "uint8", "--models", "64")
 """The built-in kernels of ai-edge-litert 2.3 wrap where an ADD of uint8 should saturate."""
@@ -89,76 +87,113 @@ def test_its_smallest_model_lies_beside_with_all_answers(wrapped: Path) -> None:
         assert sum(one[0].size for one in files.operands) == finding["smallest"]["elements"]
 
 
-def test_its_findings_are_exported_and_replayed(wrapped: Path, call: Call, tmp_path: Path) -> None:
+def test_its_findings_are_exported_and_replayed(wrapped: Path, tmp_path: Path) -> None:
     run = wrapped / "run"
     for finding in read_conformance(RunDirectory(run))["findings"]:
         path = tmp_path / f"{finding['number']}.zip"
-        assert call("export", run, str(finding["number"]), "--out", path).code == 0
+        completed("export", run, str(finding["number"]), "--out", path)
         shown = reproduce(unpacked(path, path.with_suffix("")))
         assert shown.returncode == 0, shown
-    said = call("replay", run, "--out", tmp_path / "again")
+    said = call_here("replay", run, "--out", tmp_path / "again")
     assert (said.code, "mended: 0" in said.out) == (1, True), said
 
 
-def test_known_findings_do_not_count(wrapped: Path, call: Call, tmp_path: Path) -> None:
+def test_known_findings_do_not_count(wrapped: Path, tmp_path: Path) -> None:
     run = shutil.copytree(wrapped / "run", tmp_path / "run")
-    assert call("report", run, "--known").code == 0
+    completed("report", run, "--known")
     known = run / "known.toml"
-    again = call(*WRAPPING, "--known", known, "--out", run, "--resume")
-    assert again.code == 0, again.out
+    again = completed(*WRAPPING, "--known", known, "--out", run, "--resume")
     assert "no fault that is not known, 1 known" in " ".join(again.out.split())
     (first, *_) = read_conformance(RunDirectory(run))["findings"]
     assert first["known"].startswith("found on emulated-builtin ai-edge-litert")
 
 
-def test_json_and_quiet_print_nothing_else(sound: Path, call: Call) -> None:
+def test_json_and_quiet_print_nothing_else(sound: Path) -> None:
     resumed = ("--out", sound, "--resume")
-    said = call(*SOUND, *resumed, "--json")
-    assert said.code == 0
-    assert json.loads(said.out) == json.loads((sound / "conform.json").read_bytes())
-    said = call(*SOUND, *resumed, "--quiet")
+    said = completed(*SOUND, *resumed, "--json")
+    assert json.loads(said.out) == document_of(sound, "conform.json")
+    said = call_here(*SOUND, *resumed, "--quiet")
     assert (said.code, said.out, said.err) == (0, f"{sound}\n", "")
 
 
-def test_a_run_is_resumed_with_its_own_limits(sound: Path, call: Call) -> None:
+def test_a_run_is_resumed_with_its_own_limits(sound: Path) -> None:
     request = read_conformance(RunDirectory(sound))["request"]
     limits = [at for at, one in enumerate(SOUND) if one in ("--models", "--time-limit")]
     without = [one for at, one in enumerate(SOUND) if at not in limits and at - 1 not in limits]
     assert len(without) < len(SOUND)
-    assert call(*without, "--out", sound, "--resume").code == 0
+    completed(*without, "--out", sound, "--resume")
     assert read_conformance(RunDirectory(sound))["request"] == request
 
 
-def test_a_run_that_has_ended_is_resumed_as_it_was(sound: Path, call: Call) -> None:
+def test_a_run_that_has_ended_is_resumed_as_it_was(sound: Path) -> None:
     before = untimed(sound)
     began = time.monotonic()
-    assert call(*SOUND, "--out", sound, "--resume").code == 0
+    completed(*SOUND, "--out", sound, "--resume")
     assert untimed(sound) == before
     assert time.monotonic() - began < DEADLINE_SECONDS
 
 
-def test_a_dry_run_writes_nothing(call: Call, tmp_path: Path, example: Path) -> None:
+def test_a_dry_run_writes_nothing(tmp_path: Path) -> None:
     out = ("--out", tmp_path / "run")
-    said = call(*WRAPPING, *out, "--dry-run")
-    assert said.code == 0, said.err
+    said = completed(*WRAPPING, *out, "--dry-run")
     assert "emulated-builtin: ai-edge-litert" in said.out
     assert "1 operator, 1 operator and type: 1 in uint8" in said.out
     assert "ends after 64 models" in said.out
-    said = call("conform", "--from", example, *out, "--dry-run")
+    said = call_here("conform", "--from", EXAMPLE, *out, "--dry-run")
     assert "first the 11 distinct operators of compressed.tflite as they stand" in said.out
     assert "ends after 600 seconds" in said.out
-    convolutions = ("--from", example / "compressed.tflite", "--ops", "CONV_2D")
-    said = call("conform", *convolutions, *out, "--dry-run")
+    convolutions = ("--from", EXAMPLE / "compressed.tflite", "--ops", "CONV_2D")
+    said = call_here("conform", *convolutions, *out, "--dry-run")
     assert "first the 2 distinct operators of compressed.tflite as they stand" in said.out
-    said = call("conform", *convolutions, "--models", "1", *out, "--dry-run")
+    said = call_here("conform", *convolutions, "--models", "1", *out, "--dry-run")
     assert "at most 1 of the 2 distinct operators of compressed.tflite" in said.out
     assert not list(tmp_path.iterdir())
 
 
-def test_a_model_is_begun_with(call: Call, tmp_path: Path, example: Path) -> None:
-    model = example / "compressed.tflite"
+def test_a_run_is_gone_on_with_as_it_was_begun(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = ("conform", "--ops", "FLOOR", "--models", "16")
+    out = ("--out", tmp_path / "run")
+    completed(*run, *out)
+    document = tmp_path / "run" / "conform.json"
+    kept, before = document.read_bytes(), untimed(tmp_path / "run")
+    assert "holds a run already" in refused(*run, *out)
+    said = refused("conform", "--ops", "ABS", "--models", "16", *out, "--resume")
+    assert "with FLOOR in float32 (--ops, --dtype), and this is ABS" in said
+    assert "name the same again, or begin another run" in said
+    assert "leave out --time-limit" in refused(*run, "--time-limit", "1m", *out, "--resume")
+    with monkeypatch.context() as patch:
+        digest = "edgeflare.cli.requested_conformance.specification_digest"
+        patch.setattr(digest, lambda: "another")
+        assert "other declarations of the operators" in refused(*run, *out, "--resume")
+    document.write_text("{")
+    assert "--resume writes it anew" in refused("report", tmp_path / "run")
+    document.write_bytes(kept)
+    completed(*run, *out, "--resume")
+    assert untimed(tmp_path / "run") == before
+
+
+def test_a_device_without_a_runtime_says_what_to_install(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, put_profile: Callable[..., None]
+) -> None:
+    for package in ("ai_edge_litert", "tflite_runtime"):
+        (tmp_path / "hidden" / package).mkdir(parents=True)
+        (tmp_path / "hidden" / package / "__init__.py").write_text("raise ImportError('hidden')")
+    python = tmp_path / "python"
+    hidden = f'export PYTHONPATH="{tmp_path / "hidden"}"'
+    python.write_text(f'#!/bin/sh\n{hidden}\nexec {sys.executable} "$@"\n')
+    python.chmod(0o755)
+    put_profile("bare", f'description = "bare"\ntransport = "emulated"\npython = "{python}"\n')
+    said = refused("conform", "--device", "bare", "--trust", "--out", tmp_path / "run")
+    assert "no TFLite runtime is installed: pip install ai-edge-litert" in said
+    assert not (tmp_path / "run").exists()
+
+
+def test_a_model_is_begun_with(tmp_path: Path) -> None:
+    model = EXAMPLE / "compressed.tflite"
     asked = ("conform", "--from", model, "--ops", "CONV_2D", "--models", "8")
-    said = call(*asked, "--out", tmp_path)
+    said = call_here(*asked, "--out", tmp_path)
     assert said.code in (0, 1), said.err
     document = read_conformance(RunDirectory(tmp_path))
     assert document["model"]["file"] == "compressed.tflite"
@@ -168,9 +203,9 @@ def test_a_model_is_begun_with(call: Call, tmp_path: Path, example: Path) -> Non
     assert "tried 2 of 2 as they stand" in " ".join(said.out.split())
 
 
-def test_what_is_not_run_of_a_model_is_not_tried(call: Call, tmp_path: Path, example: Path) -> None:
-    asked = ("conform", "--from", example / "compressed.tflite", "--models", "1")
-    said = call(*asked, "--out", tmp_path)
+def test_what_is_not_run_of_a_model_is_not_tried(tmp_path: Path) -> None:
+    asked = ("conform", "--from", EXAMPLE / "compressed.tflite", "--models", "1")
+    said = call_here(*asked, "--out", tmp_path)
     assert said.code in (0, 1), said.err
     model = read_conformance(RunDirectory(tmp_path))["model"]
     assert model["tried"] == 1 < model["distinct"]
@@ -196,7 +231,7 @@ def await_rounds(out: Path, count: int = 1) -> None:
 
 
 def test_ctrl_c_leaves_a_run_that_goes_on_as_if_nothing_had_happened(
-    sound: Path, call: Call, tmp_path: Path
+    sound: Path, tmp_path: Path
 ) -> None:
     out = tmp_path / "run"
     with started(*SOUND, "--out", str(out)) as process:
@@ -209,26 +244,25 @@ def test_ctrl_c_leaves_a_run_that_goes_on_as_if_nothing_had_happened(
     document = read_conformance(RunDirectory(out))
     assert document["stopped_by"] == "interrupt"
     assert 0 < document["models"] < 1024
-    assert call("report", out).code == 0
+    completed("report", out)
 
-    assert call(*SOUND, "--out", out, "--resume").code == 0
+    completed(*SOUND, "--out", out, "--resume")
     assert untimed(out) == untimed(sound)
 
 
-def test_a_killed_run_cannot_be_shown_and_goes_on(sound: Path, call: Call, tmp_path: Path) -> None:
+def test_a_killed_run_cannot_be_shown_and_goes_on(sound: Path, tmp_path: Path) -> None:
     out = tmp_path / "run"
     with started(*SOUND, "--out", str(out)) as process:
         await_rounds(out, 2)
         process.kill()
         process.wait()
-    said = call("report", out)
-    assert (said.code, f"--out {out} --resume" in said.complaint()) == (2, True)
-    assert call(*SOUND, "--out", out, "--resume").code == 0
+    assert f"--out {out} --resume" in refused("report", out)
+    completed(*SOUND, "--out", out, "--resume")
     assert untimed(out) == untimed(sound)
 
 
 def test_a_lost_device_is_exit_code_3_and_goes_on(
-    call: Call, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("edgeflare.devices.device.REOPEN_PAUSES_SECONDS", (0.0, 0.1))
     out = tmp_path / "run"
@@ -241,14 +275,14 @@ def test_a_lost_device_is_exit_code_3_and_goes_on(
         command = (*SOUND, "--device", f"grpc://127.0.0.1:{port}", "--out", out)
         thread = threading.Thread(target=kill)
         thread.start()
-        said = call(*command)
+        said = call_here(*command)
         thread.join()
     assert said.code == 3, said
     assert f"the same command with --out {out} --resume goes on" in said.err.splitlines()[-1]
     assert not (out / "conform.json").exists()
 
     with running_agent(tmp_path, "--port", str(port)):
-        said = call(*command, "--resume")
+        said = call_here(*command, "--resume")
     assert said.code == 0, said.err
     assert "no fault, in 1,024 models" in " ".join(said.out.split())
 
@@ -265,14 +299,14 @@ def running_agent(folder: Path, *options: str) -> Iterator[tuple[subprocess.Pope
             process.kill()
 
 
-def test_the_list_has_all_operators_and_one_operators_parameters(call: Call) -> None:
-    whole = call("conform", "--list")
+def test_the_list_has_all_operators_and_one_operators_parameters() -> None:
+    whole = call_here("conform", "--list")
     assert (whole.code, "CONV_2D" in whole.out) == (0, True)
-    listed = json.loads(call("conform", "--list", "--json").out)
+    listed = json.loads(call_here("conform", "--list", "--json").out)
     assert len(listed) >= 60
     assert sum(len(one["types"]) for one in listed) >= 200
-    one = call("conform", "--list", "--ops", "conv_2d")
+    one = call_here("conform", "--list", "--ops", "conv_2d")
     assert one.out.startswith("CONV_2D: float32")
     assert "stride_w" in one.out
-    int8 = json.loads(call("conform", "--list", "--dtype", "int8", "--json").out)
+    int8 = json.loads(call_here("conform", "--list", "--dtype", "int8", "--json").out)
     assert {tuple(one["types"]) for one in int8} == {("int8",)}

@@ -7,14 +7,15 @@ import json
 import os
 import shutil
 import sqlite3
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from canary import Canary, canary
+from called_commands import EXAMPLE, call_here, completed, document_of, refused
+from canary import Canary
 
 Call = Callable[..., Any]
 
@@ -42,7 +43,7 @@ class Crafted:
 
     def images(self, path: str) -> None:
         """Let every finding name that image, in the document and in the journal."""
-        document = json.loads((self.run / "run.json").read_bytes())
+        document = document_of(self.run)
         for entry in (*document["findings"], *document["deviating_seeds"]):
             entry.update(image=path, seed_image=path)
         (self.run / "run.json").write_text(json.dumps(document))
@@ -52,18 +53,8 @@ class Crafted:
 
 
 @pytest.fixture
-def crafted(finished: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Crafted]:
-    run = tmp_path / "work" / "run"
-    shutil.copytree(finished.folder, run)
-    monkeypatch.chdir(tmp_path / "work")
-    monkeypatch.setenv("HOME", str(tmp_path / "home"))
-    monkeypatch.setenv("EDGEFLARE_TOKEN", "the-users-token")
-    with canary(tmp_path / "bait") as bait:
-        # Whatever is reached by a shell is reached through these programs.
-        for name in ("ssh", "scp", "adb"):
-            bait.program(tmp_path / "bin" / name)
-        monkeypatch.setenv("PATH", f"{tmp_path / 'bin'}{os.pathsep}{os.environ['PATH']}")
-        yield Crafted(run, bait)
+def crafted(finished: Any, bait: Canary) -> Crafted:
+    return Crafted(Path(shutil.copytree(finished.folder, Path("run").absolute())), bait)
 
 
 def a_file_as_original(crafted: Crafted) -> str:
@@ -100,25 +91,13 @@ def an_endless_compressed_model(crafted: Crafted) -> str:
     return "model.tflite is not a regular file"
 
 
-def on(device: str, crafted: Crafted) -> str:
-    crafted.about("plan", lambda plan: plan.update(devices=[device]))
-    return f"--device {device}"
+def a_device(name: str) -> Callable[[Crafted], str]:
+    def craft(crafted: Crafted) -> str:
+        device = name.format(port=crafted.bait.port)
+        crafted.about("plan", lambda plan: plan.update(devices=[device]))
+        return f"--device {device}"
 
-
-def an_address(crafted: Crafted) -> str:
-    return on(f"grpc://127.0.0.1:{crafted.bait.port}", crafted)
-
-
-def a_board(crafted: Crafted) -> str:
-    return on("ssh://stranger.example", crafted)
-
-
-def a_phone(crafted: Crafted) -> str:
-    return on("adb://0123", crafted)
-
-
-def a_shipped_profile_that_is_no_emulation(crafted: Crafted) -> str:
-    return on("android-arm64", crafted)
+    return craft
 
 
 def a_profile_of_the_working_directory(crafted: Crafted) -> str:
@@ -126,7 +105,7 @@ def a_profile_of_the_working_directory(crafted: Crafted) -> str:
     Path("device_profiles").mkdir()
     text = f'transport = "emulated"\npython = "{program}"\n'
     Path("device_profiles/bench.toml").write_text(text)
-    return on("bench", crafted)
+    return a_device("bench")(crafted)
 
 
 def a_profile_of_the_user(crafted: Crafted) -> str:
@@ -165,40 +144,34 @@ def a_link_as_journal(crafted: Crafted) -> str:
     return "symbolic link"
 
 
-RUNS = (
-    a_file_as_original,
-    a_module_as_original,
-    a_module_in_a_package_as_original,
-    a_secret_as_compressed_model,
-    an_endless_compressed_model,
-    an_address,
-    a_board,
-    a_phone,
-    a_shipped_profile_that_is_no_emulation,
-    a_profile_of_the_working_directory,
-    a_profile_of_the_user,
-    an_image_outside,
-    an_image_above,
-    an_image_behind_a_link,
-    a_link_as_document,
-    a_link_as_journal,
-)
-DEVICES = (
-    an_address,
-    a_board,
-    a_phone,
-    a_shipped_profile_that_is_no_emulation,
-    a_profile_of_the_working_directory,
-    a_profile_of_the_user,
-)
+DEVICES: dict[str, Callable[[Crafted], str]] = {
+    "an address": a_device("grpc://127.0.0.1:{port}"),
+    "a board": a_device("ssh://stranger.example"),
+    "a phone": a_device("adb://0123"),
+    "a shipped profile that is no emulation": a_device("android-arm64"),
+    "a profile of the working directory": a_profile_of_the_working_directory,
+    "a profile of the user": a_profile_of_the_user,
+}
+RUNS: dict[str, Callable[[Crafted], str]] = DEVICES | {
+    "a file as original": a_file_as_original,
+    "a module as original": a_module_as_original,
+    "a module in a package as original": a_module_in_a_package_as_original,
+    "a secret as compressed model": a_secret_as_compressed_model,
+    "an endless compressed model": an_endless_compressed_model,
+    "an image outside": an_image_outside,
+    "an image above": an_image_above,
+    "an image behind a link": an_image_behind_a_link,
+    "a link as document": a_link_as_document,
+    "a link as journal": a_link_as_journal,
+}
 
 
-@pytest.mark.parametrize("craft", RUNS)
+@pytest.mark.parametrize("case", RUNS)
 def test_nothing_that_a_run_names_is_executed_read_or_contacted(
-    craft: Callable[[Crafted], str], crafted: Crafted, call: Call
+    case: str, crafted: Crafted
 ) -> None:
-    seed_id = json.loads((crafted.run / "run.json").read_bytes())["findings"][0]["seed_id"]
-    named = craft(crafted)
+    seed_id = document_of(crafted.run)["findings"][0]["seed_id"]
+    named = RUNS[case](crafted)
     commands = {
         "explain": ("explain", "run"),
         "replay": ("replay", "run", "--out", "again"),
@@ -208,9 +181,9 @@ def test_nothing_that_a_run_names_is_executed_read_or_contacted(
         "compare": ("compare", "run", "run"),
     }
     for name, command in commands.items():
-        said = call(*command)
+        said = call_here(*command)
         assert crafted.bait.harm() == [], name
-        asks_no_device = name == "export" and craft in DEVICES
+        asks_no_device = name == "export" and case in DEVICES
         if name in ("explain", "replay", "repair", "export") and not asks_no_device:
             assert (said.code, name) == (2, name), said.err
             few = "seeds, and a repair needs at least" in said.complaint()
@@ -218,27 +191,23 @@ def test_nothing_that_a_run_names_is_executed_read_or_contacted(
     assert not Path("again").exists()
 
 
-def test_an_ensemble_elsewhere_is_named_again_to_be_started(
-    crafted: Crafted, call: Call, example: Path
-) -> None:
+def test_an_ensemble_elsewhere_is_named_again_to_be_started(crafted: Crafted) -> None:
     program = crafted.bait.program(crafted.bait.folder / "python")
     member = f"builtin@{program}"
     crafted.about("plan", lambda plan: plan.update(elsewhere=[member]))
-    said = call("repair", "run", "--out", "repaired", "--search-again")
-    assert said.code == 2
-    assert f"--ensemble xnnpack,{member}" in said.complaint()
-    said = call("repair", "run", "--out", "repaired", "--search-again", "--ensemble", "xnnpack")
-    assert said.code == 2
-    assert "whose ensemble is --ensemble" in said.complaint()
+    assert f"--ensemble xnnpack,{member}" in refused(
+        "repair", "run", "--out", "repaired", "--search-again"
+    )
+    assert "whose ensemble is --ensemble" in refused(
+        "repair", "run", "--out", "repaired", "--search-again", "--ensemble", "xnnpack"
+    )
     assert crafted.bait.harm() == []
 
 
-def test_pictures_are_not_drawn_behind_a_link(crafted: Crafted, call: Call) -> None:
+def test_pictures_are_not_drawn_behind_a_link(crafted: Crafted) -> None:
     (crafted.run / "explain").symlink_to(crafted.bait.folder)
     before = sorted(crafted.bait.folder.iterdir())
-    said = call("explain", "run")
-    assert said.code == 2
-    assert "outside" in said.complaint()
+    assert "outside" in refused("explain", "run")
     assert sorted(crafted.bait.folder.iterdir()) == before
 
 
@@ -249,42 +218,39 @@ def test_modules_in_the_working_directory_are_not_imported_by_workers(
         Path(name).write_text(crafted.bait.code.replace("import numpy as np\n", ""))
     # `python -m` would import them itself: the installed command does not.
     command = "import sys; sys.path.remove(''); from edgeflare.cli import main; main()"
-    seed_id = json.loads((crafted.run / "run.json").read_bytes())["findings"][0]["seed_id"]
+    seed_id = document_of(crafted.run)["findings"][0]["seed_id"]
     said = start("explain", "run", str(seed_id), command=("-c", command))
     assert said.code == 0, said.err
     assert crafted.bait.harm() == []
 
 
 def test_a_run_with_a_python_function_is_explained_by_who_has_agreed_to_it(
-    crafted: Crafted, call: Call, example: Path, monkeypatch: pytest.MonkeyPatch
+    crafted: Crafted, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     pair = Path("pair")
-    shutil.copytree(example, pair)
+    shutil.copytree(EXAMPLE, pair)
     (pair / "net.py").write_text(crafted.bait.code)
     text = (pair / "pair.toml").read_text().replace("original.tflite", "net.py:predict")
     (pair / "pair.toml").write_text(text)
     options = ("--first", "2", "--max-queries", "5", "--fail-on", "none", "--out", "mine")
-    assert call("search", pair, *options).code == 2
+    completed("search", pair, *options, code=2)
     assert crafted.bait.harm() == []
-    assert call("search", pair, *options, "--trust").code == 0
+    completed("search", pair, *options, "--trust")
     assert crafted.bait.harm() == ["executed"]
-    assert call("explain", "mine").code == 0
+    completed("explain", "mine")
     (crafted.bait.folder / "executed").unlink()
 
     monkeypatch.setenv("HOME", str(Path("home of somebody else").absolute()))
-    said = call("explain", "mine")
-    assert said.code == 2
-    assert f"--original {pair.absolute()}/net.py:predict" in said.complaint()
+    assert f"--original {pair.absolute()}/net.py:predict" in refused("explain", "mine")
     assert crafted.bait.harm() == []
-    assert call("explain", "mine", "--original", "pair/net.py:predict").code == 0
+    completed("explain", "mine", "--original", "pair/net.py:predict")
     assert crafted.bait.harm() == ["executed"]
 
 
-def test_export_lists_what_it_packs(crafted: Crafted, call: Call) -> None:
-    seed_id = json.loads((crafted.run / "run.json").read_bytes())["findings"][0]["seed_id"]
-    said = call("export", "run", str(seed_id))
-    assert said.code == 0, said.err
-    size = Path(json.loads((crafted.run / "run.json").read_bytes())["pair"]["compressed"]).stat()
+def test_export_lists_what_it_packs(crafted: Crafted) -> None:
+    seed_id = document_of(crafted.run)["findings"][0]["seed_id"]
+    said = completed("export", "run", str(seed_id))
+    size = Path(document_of(crafted.run)["pair"]["compressed"]).stat()
     assert f"{size.st_size:,} bytes  compressed.tflite" in said.out
     for name in ("finding.json", "input.png", "original.tflite", "reproduce.py", "seed.png"):
         assert f"bytes  {name}\n" in said.out

@@ -6,18 +6,17 @@ import os
 import socket
 import subprocess
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from importlib import metadata
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
 
 import adbutils
 import pytest
 
+from called_commands import call_here, completed, refused
 from edgeflare.devices import device_check as checking
-from edgeflare.devices.provenance import Provenance, Telemetry
-
-Call = Callable[..., Any]
+from edgeflare.devices.profile import Profile
 
 
 @pytest.fixture
@@ -47,7 +46,7 @@ def row(text: str, name: str) -> str:
 
 
 def test_what_can_be_used_right_now_is_said_of_every_profile(
-    call: Call, adb_server: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    adb_server: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("COLUMNS", "200")
     monkeypatch.chdir(tmp_path)
@@ -59,7 +58,7 @@ def test_what_can_be_used_right_now_is_said_of_every_profile(
         (folder / "somebody.toml").write_text(somewhere.format(port))
         (folder / "nobody.toml").write_text(somewhere.format(adb_server))
         (folder / "absent.toml").write_text('extends = "android-arm64"\nserial = "0123"\n')
-        said = call("devices")
+        said = call_here("devices")
 
     assert said.code == 0
     assert row(said.out, "emulated-builtin") == "emulated-builtin emulated here"
@@ -73,60 +72,41 @@ def test_what_can_be_used_right_now_is_said_of_every_profile(
         socket.create_connection(("127.0.0.1", adb_server), 5)
 
     subprocess.run([adbutils.adb_path(), "start-server"], stderr=subprocess.DEVNULL, check=True)
-    said = call("devices")
+    said = call_here("devices")
     assert row(said.out, "android-arm64") == "android-arm64 adb none attached"
     assert row(said.out, "absent") == "absent adb 0123 not attached"
 
 
-@pytest.mark.parametrize("words", [("devices",), ("devices", "list")])
 def test_a_broken_profile_is_a_row_among_others(
-    words: tuple[str, ...],
-    call: Call,
-    adb_server: int,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
+    adb_server: int, put_profile: Callable[[str, str], None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("COLUMNS", "200")
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "device_profiles").mkdir()
-    (tmp_path / "device_profiles" / "android-arm64.toml").write_text("threads = 0\n")
-    said = call(*words)
-    assert said.code == 0
+    put_profile("android-arm64", "threads = 0\n")
+    said = completed("devices", "list")
     assert "threads = 0: expected a whole number from 1 to 128" in row(said.out, "android-arm64")
     assert row(said.out, "emulated-builtin").startswith("emulated-builtin emulated")
 
 
 @pytest.mark.slow
-def test_a_check_runs_a_model_and_says_what_the_device_is(call: Call) -> None:
-    said = call("devices", "check", "emulated-reference")
-    assert said.code == 0, said.err
+def test_a_check_runs_a_model_and_says_what_the_device_is() -> None:
+    said = completed("devices", "check", "emulated-reference")
     assert "ai-edge-litert" in said.out
     assert row(said.out, "kernels") == "kernels reference"
     assert said.out.splitlines()[-1].startswith("emulated-reference is ready")
 
 
 @pytest.mark.slow
-def test_a_check_notices_a_wrong_answer(call: Call, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_check_notices_a_wrong_answer(monkeypatch: pytest.MonkeyPatch) -> None:
     right = checking.expected_answer()
     monkeypatch.setattr(checking, "expected_answer", lambda: right + 1)
-    said = call("devices", "check", "emulated-builtin")
-    assert said.code == 3
-    assert "its runtime or its delegate is broken" in said.complaint()
+    assert "its runtime or its delegate is broken" in refused(
+        "devices", "check", "emulated-builtin", code=3
+    )
 
 
-@pytest.mark.parametrize("command", ["install", "uninstall"])
-def test_nothing_is_installed_where_nothing_is_sent(command: str, call: Call) -> None:
-    said = call("agent", command, "--device", "emulated-builtin")
-    assert said.code == 2
-    assert "name one that is reached by adb:// or ssh://" in said.complaint()
-
-
-def test_no_phone_is_said_in_one_line(call: Call, adb_server: int) -> None:
+def test_no_phone_is_said_in_one_line(adb_server: int) -> None:
     for arguments in (("devices", "check", "adb://"), ("agent", "install", "--device", "adb://")):
-        said = call(*arguments)
-        assert said.code == 3
-        assert said.out == ""
-        assert "no phone is attached; plug one in" in said.complaint()
+        assert "no phone is attached; plug one in" in refused(*arguments, code=3)
 
 
 @pytest.mark.parametrize(
@@ -138,52 +118,42 @@ def test_no_phone_is_said_in_one_line(call: Call, adb_server: int) -> None:
     ],
 )
 def test_a_server_that_cannot_be_is_said_with_its_variable(
-    name: str, value: str, call: Call, adb_server: int, monkeypatch: pytest.MonkeyPatch
+    name: str, value: str, adb_server: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv(name, value)
-    said = call("devices", "check", "adb://")
-    assert said.code == 2
-    assert said.complaint().startswith(f"{name}={value}: expected a port")
+    assert refused("devices", "check", "adb://").startswith(f"{name}={value}: expected a port")
 
 
 def test_the_servers_socket_says_where_it_is(
-    call: Call, adb_server: int, monkeypatch: pytest.MonkeyPatch
+    adb_server: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.delenv("ANDROID_ADB_SERVER_PORT")
     monkeypatch.setenv("ADB_SERVER_SOCKET", f"tcp:localhost:{adb_server}")
-    assert "no phone is attached" in call("devices", "check", "adb://").complaint()
+    assert "no phone is attached" in refused("devices", "check", "adb://")
 
 
 def test_a_device_whose_delegate_is_none_is_told_so(
-    call: Call, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    put_profile: Callable[[str, str], None],
 ) -> None:
     """That it is the runtime who refuses shows that the agent was told to allow the library."""
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "device_profiles").mkdir()
-    (tmp_path / "device_profiles" / "vendor.toml").write_text(
-        'extends = "emulated-builtin"\ndelegate = "libc.so.6"\ndelegate_options = { speed = "1" }\n'
-    )
-    monkeypatch.setenv("HOME", str(tmp_path))
-    said = call("devices", "check", "vendor", "--trust")
-    assert said.code == 2
-    assert "libc.so.6" in said.complaint()
-    assert "--allow-delegate" not in said.complaint()
+    delegate = 'delegate = "libc.so.6"\ndelegate_options = { speed = "1" }\n'
+    put_profile("vendor", f'extends = "emulated-builtin"\n{delegate}')
+    said = refused("devices", "check", "vendor", "--trust")
+    assert "libc.so.6" in said
+    assert "--allow-delegate" not in said
 
 
-def test_the_doctor_looks_for_what_reaches_devices(call: Call) -> None:
-    said = call("doctor")
-    assert said.code == 0
+def test_the_doctor_looks_for_what_reaches_devices() -> None:
+    said = completed("doctor")
     for name in ("adb, for phones", "ssh", "QEMU, for ARM cores"):
         assert name in said.out
     assert "Android Debug Bridge" in said.out
 
 
 @pytest.mark.skipif(find_spec("openvino") is not None, reason="there may be an NPU")
-def test_the_doctor_says_what_runtimes_beside_tflite_take(
-    call: Call, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_doctor_says_what_runtimes_beside_tflite_take(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", "300")
-    lines = call("doctor").out.splitlines()
+    lines = call_here("doctor").out.splitlines()
     (npu,) = (line for line in lines if "NPU libraries" in line)
     assert "pip install ai-edge-litert-sdk-intel, and Intel's NPU driver" in npu
     (micro,) = (line for line in lines if " tflite-micro " in line)
@@ -191,41 +161,25 @@ def test_the_doctor_says_what_runtimes_beside_tflite_take(
 
 
 @pytest.mark.slow
-def test_the_doctor_says_what_bundles_lack(
-    call: Call, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_doctor_says_what_bundles_lack(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", "200")
-    assert "apt-get, dpkg-deb, pip" in call("doctor").out
+    assert "apt-get, dpkg-deb, pip" in call_here("doctor").out
     monkeypatch.setenv("PATH", str(tmp_path))
-    said = call("doctor")
-    assert said.code == 0
+    said = completed("doctor")
     assert "no apt-get, dpkg-deb: work in a container of Debian 12" in said.out
 
 
-def test_a_check_names_the_cpu_features_for_kernels_only(
-    call: Call, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_check_names_the_cpu_features_for_kernels_only(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", "200")
-    provenance = Provenance(
-        name="board",
-        transport="address",
-        machine="x86_64",
-        soc="",
-        cpu_features=tuple(sorted({"avx2", "fma", *(f"flag{n}" for n in range(130))})),
-        os="Linux",
-        cores=4,
-        governor="",
-        python="3.11",
-        runtime="ai-edge-litert",
-        runtime_version="2",
-        kernels="xnnpack",
-        threads=1,
-        link_delay_ms=0.0,
-        agent_version="0",
-        protocol="1.1",
-    )
-    checked = checking.DeviceCheckResult(provenance, Telemetry(), 1.0, 1.0)
-    monkeypatch.setattr("edgeflare.cli.devices.check_device", lambda _: checked)
-    said = call("devices", "check", "emulated-builtin")
+    features = tuple(sorted({"avx2", "fma", *(f"flag{n}" for n in range(130))}))
+    check = checking.check_device
+
+    def check_one_of_many_features(profile: Profile) -> checking.DeviceCheckResult:
+        checked = check(profile)
+        provenance = replace(checked.provenance, machine="x86_64", cpu_features=features)
+        return replace(checked, provenance=provenance)
+
+    monkeypatch.setattr("edgeflare.cli.devices.check_device", check_one_of_many_features)
+    said = call_here("devices", "check", "emulated-builtin")
     assert "cpu features fma avx2" in " ".join(said.out.split())
     assert "flag1" not in said.out

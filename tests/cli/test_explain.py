@@ -9,47 +9,41 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
 
-import jsonschema
 import pytest
 
-from edgeflare.diagnose import explain_document
+from called_commands import EXAMPLE, call_here, completed, document_of, refused
 from edgeflare.record.atomic_file import write_atomically
 from interrupted_commands import started
 
 pytestmark = pytest.mark.slow
-
-Call = Callable[..., Any]
 
 DEADLINE_SECONDS = 300.0
 
 
 def explained(run: Path) -> dict[str, Any]:
     """What explain.json holds, which is valid at any time."""
-    written: dict[str, Any] = json.loads((run / "explain.json").read_bytes())
-    schema = Path(explain_document.__file__).with_name("explain.schema.json").read_bytes()
-    jsonschema.Draft202012Validator(json.loads(schema)).validate(written)
-    return written
+    return document_of(run, "explain.json")
 
 
 def found(run: Path) -> list[str]:
     """The seeds of what is explained."""
-    document = json.loads((run / "run.json").read_bytes())
+    document = document_of(run)
     keys = ("findings", "deviating_seeds", "flaky", "unverified")
     return sorted(str(entry["seed_id"]) for key in keys for entry in document[key])
 
 
 @pytest.fixture(scope="module")
-def searched(example: Path, call: Call, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def searched(tmp_path_factory: pytest.TempPathFactory) -> Path:
     run = tmp_path_factory.mktemp("searched") / "run"
     options = ("--first", "3", "--max-queries", "150", "--shrink", "0", "--fail-on", "none")
-    assert call("search", example, *options, "--out", run).code == 0
+    completed("search", EXAMPLE, *options, "--out", run)
     assert len(found(run)) == 3
     return run
 
@@ -69,11 +63,9 @@ class Explained:
 
 
 @pytest.fixture(scope="module")
-def all_explained(
-    searched: Path, call: Call, tmp_path_factory: pytest.TempPathFactory
-) -> Explained:
+def all_explained(searched: Path, tmp_path_factory: pytest.TempPathFactory) -> Explained:
     run = shutil.copytree(searched, tmp_path_factory.mktemp("explained") / "run")
-    return Explained(run, call("explain", run))
+    return Explained(run, call_here("explain", run))
 
 
 @pytest.fixture
@@ -92,14 +84,12 @@ def forget(run: Path, *seed_ids: str) -> None:
 
 
 @pytest.fixture(scope="module")
-def moved_away(
-    example: Path, call: Call, tmp_path_factory: pytest.TempPathFactory
-) -> tuple[Path, Path]:
+def moved_away(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
     folder = tmp_path_factory.mktemp("moved")
     pair, run, now = folder / "pair", folder / "run", folder / "now"
-    shutil.copytree(example, pair, ignore=shutil.ignore_patterns("*.py"))
+    shutil.copytree(EXAMPLE, pair, ignore=shutil.ignore_patterns("*.py"))
     options = ("--first", "1", "--max-queries", "150", "--shrink", "0", "--fail-on", "none")
-    assert call("search", pair, *options, "--out", run).code == 0
+    completed("search", pair, *options, "--out", run)
     pair.rename(now)
     return run, now
 
@@ -112,53 +102,45 @@ def moved(moved_away: tuple[Path, Path], tmp_path: Path) -> tuple[Path, Path]:
 
 
 @pytest.mark.parametrize("command", ["explain", "export"])
-def test_models_that_were_moved_are_named(
-    moved: tuple[Path, Path], call: Call, command: str
-) -> None:
+def test_models_that_were_moved_are_named(moved: tuple[Path, Path], command: str) -> None:
     run, now = moved
     chosen = found(run)[0]
-    gone = call(command, run, chosen)
-    assert gone.code == 2
-    assert "put it back, or say where it is with --original or --compressed" in gone.complaint()
-    half = call(command, run, chosen, "--original", now / "original.tflite")
-    assert half.code == 2
-    assert "compressed.tflite cannot be read" in half.complaint()
+    assert "put it back, or say where it is with --original or --compressed" in refused(
+        command, run, chosen
+    )
+    assert "compressed.tflite cannot be read" in refused(
+        command, run, chosen, "--original", now / "original.tflite"
+    )
     both = ("--original", now / "original.tflite", "--compressed", now / "compressed.tflite")
-    assert call(command, run, chosen, *both).code == 0
+    completed(command, run, chosen, *both)
 
 
-@pytest.mark.parametrize("command", ["explain", "export"])
-@pytest.mark.parametrize("model", ["original", "compressed"])
+@pytest.mark.parametrize(("command", "model"), [("explain", "original"), ("export", "compressed")])
 def test_a_moved_model_has_to_be_the_one_that_it_was(
-    moved: tuple[Path, Path], biased: Path, call: Call, command: str, model: str
+    moved: tuple[Path, Path], biased: Path, command: str, model: str
 ) -> None:
     run, now = moved
     files = {name: now / f"{name}.tflite" for name in ("original", "compressed")} | {model: biased}
     named = [word for name, file in files.items() for word in (f"--{name}", file)]
-    said = call(command, run, found(run)[0], *named)
-    assert said.code == 2
-    assert said.complaint() == (
+    assert refused(command, run, found(run)[0], *named) == (
         f"{biased} is not the {model} model of {run} (its sha256 is another): put that file back,"
         f" or say where it is with --{model}"
     )
     assert not (run / "explain.json").exists()
 
 
-def test_a_stored_image_that_was_replaced_is_refused(run: Path, call: Call) -> None:
+def test_a_stored_image_that_was_replaced_is_refused(run: Path) -> None:
     image, other, *_ = sorted((run / "findings").iterdir())
     image.write_bytes(other.read_bytes())
-    said = call("explain", run, image.name)
-    assert said.code == 2
-    assert f"{image} is not what was stored there" in said.complaint()
+    assert f"{image} is not what was stored there" in refused("explain", run, image.name)
     assert not (run / "explain.json").exists()
-    assert call("explain", run, other.name).code == 0
+    completed("explain", run, other.name)
 
 
-def test_of_all_findings_one_with_a_damaged_image_is_left_out(run: Path, call: Call) -> None:
+def test_of_all_findings_one_with_a_damaged_image_is_left_out(run: Path) -> None:
     image, *_ = sorted((run / "findings").iterdir())
     image.write_bytes(image.read_bytes()[:40])
-    said = call("explain", run)
-    assert said.code == 0
+    said = completed("explain", run)
     warning, *progress = said.err.splitlines()
     assert warning == (
         f"warning: {image} is not what was stored there: its sha256 is another;"
@@ -169,17 +151,15 @@ def test_of_all_findings_one_with_a_damaged_image_is_left_out(run: Path, call: C
     assert sorted(explained(run)["findings"]) == found(run)[1:]
 
 
-def test_a_file_in_the_place_of_the_pictures_is_named(run: Path, call: Call) -> None:
+def test_a_file_in_the_place_of_the_pictures_is_named(run: Path) -> None:
     (run / "explain").write_text("")
-    said = call("explain", run, found(run)[0])
-    assert said.code == 2
-    assert said.complaint() == (
+    assert refused("explain", run, found(run)[0]) == (
         f"{run / 'explain'} is a file, where the pictures would be: move it away"
     )
 
 
-def test_a_damaged_file_is_said_once_and_made_again(run: Path, call: Call) -> None:
-    document = json.loads((run / "run.json").read_bytes())
+def test_a_damaged_file_is_said_once_and_made_again(run: Path) -> None:
+    document = document_of(run)
     document["findings"] = document["findings"][:1]
     (run / "run.json").write_text(json.dumps(document))
     write_atomically(run / "explain.json", b'{"schema": "edgeflare.explain/v1"')
@@ -188,24 +168,22 @@ def test_a_damaged_file_is_said_once_and_made_again(run: Path, call: Call) -> No
         f" (char 33); make it again with `edgeflare explain {run}`\n"
     )
     for command in (("report", run, "--html"), ("export", run, found(run)[0])):
-        said = call(*command)
+        said = call_here(*command)
         assert (said.code, said.err) == (0, warning)
-    said = call("explain", run)
-    assert said.code == 0
+    said = completed("explain", run)
     assert said.err.startswith(warning)
     assert sorted(explained(run)["findings"]) == found(run)
     for command in (("report", run, "--html"), ("export", run, found(run)[0])):
-        assert call(*command).err == ""
+        assert call_here(*command).err == ""
 
 
-def test_an_entry_that_is_damaged_is_said_too(complete: Path, call: Call) -> None:
+def test_an_entry_that_is_damaged_is_said_too(complete: Path) -> None:
     chosen = found(complete)[0]
     written = explained(complete)
     del written["findings"][chosen]["verdict"]
     (complete / "explain.json").write_text(json.dumps(written))
     for command in (("report", complete, "--html"), ("export", complete, chosen)):
-        said = call(*command)
-        assert said.code == 0
+        said = completed(*command)
         assert f"findings.{chosen} has no verdict; make it again" in said.err
 
 
@@ -223,25 +201,24 @@ def test_the_layers_are_drawn_beside_it(all_explained: Explained) -> None:
 
 
 def test_without_the_extra_there_is_a_plot_of_text(
-    run: Path, call: Call, monkeypatch: pytest.MonkeyPatch
+    run: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     monkeypatch.delitem(sys.modules, "edgeflare.report.divergence_picture", raising=False)
-    said = call("explain", run, found(run)[0])
-    assert said.code == 0
+    said = completed("explain", run, found(run)[0])
     assert not (run / "explain").exists()
     plot = said.out[said.out.index("Divergence along the network") :]
     assert "█" in plot
     assert "10 SOFTMAX" in plot
 
 
-def test_pictures_go_with_the_run_that_they_are_of(run: Path, example: Path, call: Call) -> None:
+def test_pictures_go_with_the_run_that_they_are_of(run: Path) -> None:
     write_atomically(run / "explain" / "000000.svg", b"<svg/>")
     options = (
         *("--first", "1", "--max-queries", "20"),
         *("--shrink", "0", "--fail-on", "none", "--overwrite"),
     )
-    assert call("search", example, *options, "--out", run).code == 0
+    completed("search", EXAMPLE, *options, "--out", run)
     assert not (run / "explain").exists()
 
 
@@ -270,7 +247,7 @@ def await_the_first(run: Path) -> None:
 
 @pytest.mark.parametrize(("how", "word"), [(signal.SIGINT, "Ctrl-C"), (signal.SIGTERM, "SIGTERM")])
 def test_stopped_it_keeps_what_is_explained(
-    run: Path, call: Call, tmp_path: Path, how: signal.Signals, word: str
+    run: Path, tmp_path: Path, how: signal.Signals, word: str
 ) -> None:
     with slowly(run, tmp_path) as process:
         await_the_first(run)
@@ -289,17 +266,16 @@ def test_stopped_it_keeps_what_is_explained(
         f" {run / 'explain.json'}; the same command goes on"
     )
     assert "Verdicts" in out
-    assert call("report", run, "--html").err == ""
+    assert call_here("report", run, "--html").err == ""
 
 
-def test_the_same_command_goes_on_with_what_is_left(complete: Path, call: Call) -> None:
+def test_the_same_command_goes_on_with_what_is_left(complete: Path) -> None:
     *done, left = found(complete)
     forget(complete, left)
     stopped = explained(complete)
 
-    said = call("explain", complete)
+    said = completed("explain", complete)
 
-    assert said.code == 0, said.err
     assert f"{len(done)} more were explained before, and are there too." in said.out
     assert said.err.splitlines()[0].startswith(f"explain {len(done)}/{len(done) + 1}")
     whole = explained(complete)
@@ -346,21 +322,19 @@ def test_stopped_with_findings_named_it_names_those_that_are_left(
     )
 
 
-def test_a_finding_that_is_named_is_explained_whatever_is_left_over(
-    complete: Path, call: Call
-) -> None:
+def test_a_finding_that_is_named_is_explained_whatever_is_left_over(complete: Path) -> None:
     first, second, third = found(complete)
     assert explained(complete)["pending"]["seed_ids"] == []
     forget(complete, second, third)
 
-    assert call("explain", complete, second).code == 0
+    completed("explain", complete, second)
 
     assert explained(complete)["pending"]["seed_ids"] == [int(third)]
     assert sorted(explained(complete)["findings"]) == [first, second]
 
 
-def test_without_anything_left_all_is_explained_again(complete: Path, call: Call) -> None:
-    assert "more were explained before" not in call("explain", complete).out
+def test_without_anything_left_all_is_explained_again(complete: Path) -> None:
+    assert "more were explained before" not in call_here("explain", complete).out
     assert sorted(explained(complete)["findings"]) == found(complete)
 
 

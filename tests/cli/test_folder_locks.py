@@ -2,23 +2,21 @@
 
 from __future__ import annotations
 
-import json
 import os
 import shutil
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 import pytest
 from typer.main import get_group
 
+from called_commands import EXAMPLE, SMALL, call_here, completed, document_of
 from edgeflare.cli import report
 from edgeflare.cli.app import app
 from edgeflare.fleet.record.fleet_folder import FleetFolder
 from edgeflare.fleet.record.fleet_state import FleetState, PlaceState
 from edgeflare.record.folder_lock import lock_folder
-
-Call = Callable[..., Any]
 
 WRITING: Mapping[str, tuple[str, ...]] = {
     "search": (
@@ -34,10 +32,7 @@ WRITING: Mapping[str, tuple[str, ...]] = {
     "bench": ("{example} --out {out}",),
     "rank": ("{example} --compressed {biased} --out {out}",),
     "repair": ("{other} --out {out}",),
-    "survey": (
-        "{example} --out {out}",
-        "{example} --conditions fog --show {run}/conditions.html",
-    ),
+    "survey": ("{example} --out {out}", "{example} --conditions fog --show {run}/conditions.html"),
     "conform": ("--out {out} --time-limit 5",),
     "report": ("{run} --junit", "{run} --csv", "{run} --summary", "{run} --html --summary"),
     "export": ("{run} {finding}", "{other} {finding} --out {run}/finding.zip"),
@@ -96,35 +91,33 @@ def run(finished: Any, tmp_path: Path) -> Path:
 @pytest.fixture(scope="module")
 def finding(finished: Any) -> str:
     """A finding of the run, by its seed."""
-    document = json.loads((finished.folder / "run.json").read_bytes())
+    document = document_of(finished.folder)
     return str(document["findings"][0]["seed_id"])
 
 
 @pytest.fixture
-def named(
-    run: Path, finished: Any, finding: str, example: Path, biased: Path, tmp_path: Path
-) -> dict[str, str]:
+def named(run: Path, finished: Any, finding: str, biased: Path, tmp_path: Path) -> dict[str, str]:
     """What command lines name."""
     (tmp_path / "out").mkdir()
     paths = {"run": run, "out": tmp_path / "out", "other": finished.folder}
-    paths |= {"example": example, "biased": biased}
+    paths |= {"example": EXAMPLE, "biased": biased}
     return {"finding": finding, **{name: str(path) for name, path in paths.items()}}
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("line", LINES)
 def test_a_folder_that_is_being_worked_on_stays_as_it_is(
-    line: str, named: dict[str, str], small: tuple[str, ...], tmp_path: Path, call: Call
+    line: str, named: dict[str, str], tmp_path: Path
 ) -> None:
     said = [
         one.format(**named)
         for word in line.split()
-        for one in (small if word == "{small}" else (word,))
+        for one in (SMALL if word == "{small}" else (word,))
     ]
     locks = [lock_folder(Path(named[name])) for name in ("run", "out")]
     before = content(tmp_path)
     try:
-        answer = call(*said)
+        answer = call_here(*said)
     finally:
         for lock in locks:
             os.close(lock)
@@ -134,13 +127,11 @@ def test_a_folder_that_is_being_worked_on_stays_as_it_is(
 
 
 @pytest.mark.slow
-def test_a_run_is_not_read_for_an_export_before_it_is_locked(
-    run: Path, finding: str, call: Call
-) -> None:
+def test_a_run_is_not_read_for_an_export_before_it_is_locked(run: Path, finding: str) -> None:
     (run / "run.db").write_bytes(b"of another moment")
     lock = lock_folder(run)
     try:
-        said = call("export", run, finding)
+        said = call_here("export", run, finding)
     finally:
         os.close(lock)
     assert "is being worked on by another process" in said.complaint()
@@ -148,17 +139,17 @@ def test_a_run_is_not_read_for_an_export_before_it_is_locked(
 
 @pytest.mark.slow
 def test_a_run_that_is_being_worked_on_may_be_watched(
-    run: Path, finished: Any, finding: str, tmp_path: Path, call: Call
+    run: Path, finished: Any, finding: str, tmp_path: Path
 ) -> None:
     before = content(run)
     lock = lock_folder(run)
     try:
-        assert call("report", run).code == 0
-        assert call("report", run, "--json").code == 0
-        assert call("compare", run, finished.folder).code == 0
-        assert call("export", run, finding, "--out", tmp_path / "finding.zip").code == 0
+        completed("report", run)
+        completed("report", run, "--json")
+        completed("compare", run, finished.folder)
+        completed("export", run, finding, "--out", tmp_path / "finding.zip")
         assert content(run) == before
-        assert call("report", run, "--html").code == 0
+        completed("report", run, "--html")
     finally:
         os.close(lock)
     now = content(run)
@@ -169,7 +160,7 @@ def test_a_run_that_is_being_worked_on_may_be_watched(
 
 @pytest.mark.slow
 def test_whoever_watches_a_run_keeps_nobody_from_it(
-    run: Path, call: Call, monkeypatch: pytest.MonkeyPatch
+    run: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     page = report._page
 
@@ -178,12 +169,10 @@ def test_whoever_watches_a_run_keeps_nobody_from_it(
         return page(*given)
 
     monkeypatch.setattr(report, "_page", meanwhile)
-    assert call("report", run, "--html").code == 0
+    completed("report", run, "--html")
 
 
-def test_a_fleet_that_works_is_told_of_hosts_that_get_nothing_more(
-    tmp_path: Path, call: Call
-) -> None:
+def test_a_fleet_that_works_is_told_of_hosts_that_get_nothing_more(tmp_path: Path) -> None:
     folder = FleetFolder.beside(tmp_path / "run")
     with folder.claim("campaign", resume=False, overwrite=False):
         folder.begin("campaign")
@@ -194,5 +183,5 @@ def test_a_fleet_that_works_is_told_of_hosts_that_get_nothing_more(
             (("second",), ["first", "second"]),
             (("first", "--undo"), ["second"]),
         ):
-            assert call("fleet", "drain", tmp_path / "run", *words).code == 0
+            completed("fleet", "drain", tmp_path / "run", *words)
             assert folder.drained(["first", "second"]) == drained

@@ -6,13 +6,14 @@ import csv
 import json
 import shutil
 import sqlite3
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import cv2
 import numpy as np
 import pytest
+
+from called_commands import EXAMPLE, call_here, completed, document_of, refused
 
 pytestmark = pytest.mark.slow
 
@@ -24,10 +25,10 @@ SMALL = (
 
 
 @pytest.fixture(scope="module")
-def images(example: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def images(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Held-out images with labels, and noise on which the example's models differ now and then."""
     path = tmp_path_factory.mktemp("images") / "test.npz"
-    with np.load(example / "seeds.npz") as arrays:
+    with np.load(EXAMPLE / "seeds.npz") as arrays:
         seeds, labels = arrays["images"][:TEST], arrays["labels"][:TEST]
     noise = np.random.default_rng(5).integers(0, 256, seeds.shape, dtype=np.uint8)
     np.savez(path, images=np.concatenate([seeds, noise]), labels=np.concatenate([labels, labels]))
@@ -35,13 +36,11 @@ def images(example: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def searched(
-    images: Path, example: Path, call: Callable[..., Any], tmp_path_factory: Any
-) -> tuple[Path, Any]:
+def searched(images: Path, tmp_path_factory: Any) -> tuple[Path, Any]:
     """A search that counts what is harmful, with held-out images; its folder, and what it said."""
     run = tmp_path_factory.mktemp("harm") / "run"
     options = ("--fail-on", "harmful", "--test", images, "--out", run)
-    return run, call("search", example, *SMALL, *options)
+    return run, call_here("search", EXAMPLE, *SMALL, *options)
 
 
 @pytest.fixture
@@ -49,12 +48,8 @@ def run(searched: tuple[Path, Any], tmp_path: Path) -> Path:
     return Path(shutil.copytree(searched[0], tmp_path / "run"))
 
 
-def document(run: Path) -> Any:
-    return json.loads((run / "run.json").read_bytes())
-
-
 def test_each_finding_says_who_was_right_and_the_totals_count_it(run: Path) -> None:
-    told = document(run)
+    told = document_of(run)
     harms = [entry["harm"] for entry in told["findings"]]
     assert len(set(harms)) > 1
     for entry in told["findings"]:
@@ -66,7 +61,7 @@ def test_each_finding_says_who_was_right_and_the_totals_count_it(run: Path) -> N
 
 def test_the_exit_code_counts_what_is_harmful(searched: tuple[Path, Any]) -> None:
     run, said = searched
-    told = document(run)
+    told = document_of(run)
     harmful = sum(entry["harm"] == "original-right" for entry in told["findings"])
     assert 0 < harmful < len(told["findings"])
     assert said.code == 1
@@ -75,7 +70,7 @@ def test_the_exit_code_counts_what_is_harmful(searched: tuple[Path, Any]) -> Non
 
 def test_unmutated_images_stand_above_all_that_was_mutated(searched: tuple[Path, Any]) -> None:
     run, said = searched
-    told = document(run)["unmutated"]
+    told = document_of(run)["unmutated"]
     assert told["test"]["images"] == 2 * TEST
     assert told["seeds"]["images"] == 10
     for figures in told.values():
@@ -85,8 +80,8 @@ def test_unmutated_images_stand_above_all_that_was_mutated(searched: tuple[Path,
     assert said.out.index("unmutated test images") < said.out.index("findings  ")
 
 
-def test_reports_show_it_the_most_harmful_first(run: Path, call: Callable[..., Any]) -> None:
-    assert call("report", run, "--html", "--csv", "--junit", "--summary").code == 0
+def test_reports_show_it_the_most_harmful_first(run: Path) -> None:
+    completed("report", run, "--html", "--csv", "--junit", "--summary")
     ordered = ["original-right", "both-wrong", "device-right"]
     with (run / "findings.csv").open(newline="", encoding="utf-8") as file:
         rows = [row for row in csv.DictReader(file) if row["list"] == "finding"]
@@ -103,37 +98,32 @@ def test_reports_show_it_the_most_harmful_first(run: Path, call: Callable[..., A
     assert page.index('data-harm="original-right"') < page.index('data-harm="device-right"')
 
 
-def test_runs_are_compared_by_it(
-    run: Path, searched: tuple[Path, Any], call: Callable[..., Any]
-) -> None:
-    said = call("compare", run, searched[0], "--json")
-    expected = document(run)["totals"]["harm"]["findings"]
+def test_runs_are_compared_by_it(run: Path, searched: tuple[Path, Any]) -> None:
+    said = call_here("compare", run, searched[0], "--json")
+    expected = document_of(run)["totals"]["harm"]["findings"]
     assert [column["harm"] for column in json.loads(said.out)["columns"]] == [expected] * 2
 
 
-def test_held_out_images_are_not_evaluated_again(
-    run: Path, images: Path, example: Path, call: Callable[..., Any]
-) -> None:
-    before = document(run)
+def test_held_out_images_are_not_evaluated_again(run: Path, images: Path) -> None:
+    before = document_of(run)
     with sqlite3.connect(run / "run.db") as db:
         db.execute("DELETE FROM answers WHERE role = 'test' AND seed_id >= 70")
         db.execute("UPDATE answers SET seconds = 77 WHERE role = 'test'")
     options = ("--fail-on", "none", "--out", run, "--resume")
-    said = call("search", example, *SMALL, *options, "--test", images)
-    assert said.code == 0
-    assert document(run)["unmutated"] == before["unmutated"]
+    completed("search", EXAMPLE, *SMALL, *options, "--test", images)
+    assert document_of(run)["unmutated"] == before["unmutated"]
     with sqlite3.connect(run / "run.db") as db:
         kept = "SELECT count(*), sum(seconds = 77) FROM answers WHERE role = 'test'"
         assert db.execute(kept).fetchone() == (2 * TEST, 70)
-    assert "was begun with --test" in call("search", example, *SMALL, *options).complaint()
+    assert "was begun with --test" in refused("search", EXAMPLE, *SMALL, *options)
 
 
 @pytest.fixture
-def folder(example: Path, tmp_path: Path) -> Path:
+def folder(tmp_path: Path) -> Path:
     """Seeds as files with names of their own, and thus without labels."""
     path = tmp_path / "photographs"
     path.mkdir()
-    with np.load(example / "seeds.npz") as arrays:
+    with np.load(EXAMPLE / "seeds.npz") as arrays:
         for n, image in enumerate(arrays["images"][:3]):
             cv2.imwrite(str(path / f"shoe {n} from above.png"), image)
     return path
@@ -141,47 +131,42 @@ def folder(example: Path, tmp_path: Path) -> Path:
 
 @pytest.mark.parametrize("more", [(), ("--dry-run",)])
 def test_without_labels_nothing_can_be_harmful(
-    more: tuple[str, ...], folder: Path, example: Path, tmp_path: Path, call: Callable[..., Any]
+    more: tuple[str, ...], folder: Path, tmp_path: Path
 ) -> None:
     out = tmp_path / "run"
     options = ("--seeds", folder, "--fail-on", "harmful", "--out", out)
-    said = call("search", example, *options, *more)
-    assert said.code == 2
-    assert said.complaint().startswith("--fail-on harmful needs to know who is right")
+    assert refused("search", EXAMPLE, *options, *more).startswith(
+        "--fail-on harmful needs to know who is right"
+    )
     assert not out.exists()
 
 
-def test_the_names_of_seed_files_are_kept(
-    folder: Path, example: Path, tmp_path: Path, call: Callable[..., Any]
-) -> None:
+def test_the_names_of_seed_files_are_kept(folder: Path, tmp_path: Path) -> None:
     run, again = tmp_path / "run", tmp_path / "again"
     options = ("--seeds", folder, *SMALL, "--first", "2", "--fail-on", "none", "--out", run)
-    assert "shoe" in call("search", example, *options).out
-    entries = document(run)["findings"]
+    assert "shoe" in call_here("search", EXAMPLE, *options).out
+    entries = document_of(run)["findings"]
     assert [e["seed_name"] for e in entries] == [
         f"shoe {e['seed_id']} from above.png" for e in entries
     ]
     assert all(entry["harm"] is None for entry in entries)
-    assert "harm" not in document(run)["totals"]
-    assert call("report", run, "--html", "--csv", "--junit").code == 0
+    assert "harm" not in document_of(run)["totals"]
+    completed("report", run, "--html", "--csv", "--junit")
     for name in ("report.html", "findings.csv", "junit.xml"):
         assert entries[0]["seed_name"] in (run / name).read_text()
-    assert call("replay", run, "--out", again).code in (0, 1)
-    replayed = document(again)
+    assert call_here("replay", run, "--out", again).code in (0, 1)
+    replayed = document_of(again)
     tried = [*replayed["findings"], *replayed["replay"]["mended"], *replayed["flaky"]]
     assert {e["seed_id"]: e["seed_name"] for e in tried} == {
         e["seed_id"]: e["seed_name"] for e in entries
     }
 
 
-def test_a_replay_counts_what_is_harmful(
-    run: Path, tmp_path: Path, call: Callable[..., Any]
-) -> None:
+def test_a_replay_counts_what_is_harmful(run: Path, tmp_path: Path) -> None:
     again = tmp_path / "again"
-    said = call("replay", run, "--out", again, "--fail-on", "harmful")
-    harms = [entry["harm"] for entry in document(again)["findings"]]
-    assert said.code == int("original-right" in harms or bool(document(again)["flaky"]))
-    baseline = call(
+    said = call_here("replay", run, "--out", again, "--fail-on", "harmful")
+    harms = [entry["harm"] for entry in document_of(again)["findings"]]
+    assert said.code == int("original-right" in harms or bool(document_of(again)["flaky"]))
+    completed(
         "replay", run, "--out", tmp_path / "more", "--fail-on", "harmful", "--baseline", again
     )
-    assert baseline.code == 0

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import pty
 import signal
@@ -15,11 +14,10 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
 
-import jsonschema
 import pytest
 
+from called_commands import EXAMPLE, completed, document_of
 from documents import Document, as_json
-from edgeflare.run import run_document as report_document
 from edgeflare.run.load_document import load_document
 from edgeflare.run.run_directory import RunDirectory
 from interrupted_commands import started
@@ -34,15 +32,10 @@ LONG = (
 DEADLINE_SECONDS = 300.0
 
 
-def validate(document: Document) -> None:
-    schema = Path(report_document.__file__).with_name("run.schema.json").read_bytes()
-    jsonschema.Draft202012Validator(json.loads(schema)).validate(document)
-
-
 @contextmanager
-def search(example: Path, out: Path, *more: str) -> Iterator[subprocess.Popen[str]]:
+def search(out: Path, *more: str) -> Iterator[subprocess.Popen[str]]:
     """A search in a process group of its own, as a shell starts it."""
-    with started("search", str(example), *LONG, *more, "--out", str(out)) as process:
+    with started("search", str(EXAMPLE), *LONG, *more, "--out", str(out)) as process:
         yield process
 
 
@@ -62,19 +55,17 @@ def await_the_search(out: Path, stint: int = 1) -> None:
 
 
 @pytest.fixture(scope="module")
-def undisturbed(
-    start: Callable[..., Any], example: Path, tmp_path_factory: pytest.TempPathFactory
-) -> Document:
+def undisturbed(start: Callable[..., Any], tmp_path_factory: pytest.TempPathFactory) -> Document:
     out = tmp_path_factory.mktemp("undisturbed") / "run"
-    assert start("search", example, *LONG, "--out", out).code == 0
+    assert start("search", EXAMPLE, *LONG, "--out", out).code == 0
     return as_json(load_document(RunDirectory(out)))
 
 
 def test_ctrl_c_leaves_a_valid_run_that_goes_on_as_if_nothing_had_happened(
-    start: Callable[..., Any], example: Path, undisturbed: Document, tmp_path: Path
+    start: Callable[..., Any], undisturbed: Document, tmp_path: Path
 ) -> None:
     out = tmp_path / "run"
-    with search(example, out) as process:
+    with search(out) as process:
         await_the_search(out)
         process.send_signal(signal.SIGINT)
         _, err = process.communicate(timeout=DEADLINE_SECONDS)
@@ -82,37 +73,34 @@ def test_ctrl_c_leaves_a_valid_run_that_goes_on_as_if_nothing_had_happened(
     assert process.returncode == 130
     assert "Traceback" not in err
     assert "stopping at Ctrl-C: verifying what was found" in err
-    document = json.loads((out / "run.json").read_bytes())
-    validate(document)
+    document = document_of(out)
     assert document["stopped_by"] == "interrupt"
     assert document["findings"]
     assert document["unverified"] == []
     assert document["totals"]["queries"] < undisturbed["totals"]["queries"]
 
-    assert start("search", example, *LONG, "--out", out, "--resume").code == 0
+    assert start("search", EXAMPLE, *LONG, "--out", out, "--resume").code == 0
     assert untimed(as_json(load_document(RunDirectory(out)))) == untimed(undisturbed)
 
 
 def test_a_killed_run_can_be_reported_and_so_can_one_that_was_killed_when_resumed(
-    start: Callable[..., Any], call: Callable[..., Any], example: Path, tmp_path: Path
+    start: Callable[..., Any], tmp_path: Path
 ) -> None:
     out = tmp_path / "run"
-    with search(example, out) as process:
+    with search(out) as process:
         await_the_search(out)
         process.kill()
         process.wait()
 
     assert not (out / "run.json").exists()
     document = load_document(RunDirectory(out))
-    validate(as_json(document))
     assert document.stopped_by == "killed"
-    said = call("report", out)
-    assert said.code == 0
+    said = completed("report", out)
     assert "killed before its end" in said.out
     assert "Not verified yet" in said.out
     assert not (out / "run.json").exists()
 
-    with search(example, out, "--resume") as process:
+    with search(out, "--resume") as process:
         await_the_search(out, stint=2)
         process.send_signal(signal.SIGTERM)
         printed, err = process.communicate(timeout=DEADLINE_SECONDS)
@@ -121,21 +109,20 @@ def test_a_killed_run_can_be_reported_and_so_can_one_that_was_killed_when_resume
     interrupted = load_document(RunDirectory(out))
     assert interrupted.stopped_by == "sigterm"
 
-    with search(example, out, "--resume") as process:
+    with search(out, "--resume") as process:
         while (out / "run.json").exists() and process.poll() is None:
             time.sleep(0.02)
         process.kill()
         process.wait()
     document = load_document(RunDirectory(out))
-    validate(as_json(document))
     assert document.stopped_by == "killed"
     assert document.totals.queries >= interrupted.totals.queries
 
 
-def test_on_a_terminal_progress_is_live(example: Path, tmp_path: Path) -> None:
+def test_on_a_terminal_progress_is_live(tmp_path: Path) -> None:
     terminal, end = pty.openpty()
     options = ("--first", "4", "--max-queries", "100", "--fail-on", "none")
-    command = [sys.executable, "-m", "edgeflare", "search", str(example), *options]
+    command = [sys.executable, "-m", "edgeflare", "search", str(EXAMPLE), *options]
     environment = {**os.environ, "TERM": "xterm-256color", "COLUMNS": "100", "LINES": "30"}
     with subprocess.Popen(
         [*command, "--out", str(tmp_path / "run")],

@@ -17,6 +17,7 @@ from typing import Any
 
 import pytest
 
+from called_commands import call_here, completed
 from conformed_runs import run_with_files
 from edgeflare.errors import UserError
 from edgeflare.fleet.record.fleet_folder import FleetFolder, UnitEnding
@@ -30,33 +31,27 @@ __all__ = ["repaired_example"]
 
 pytestmark = pytest.mark.slow
 
-Call = Callable[..., Any]
 Reading = Callable[[Path], object]
 
 HANG_SECONDS = 30
 
 
-@pytest.fixture(scope="module")
-def call_safely(call: Call) -> Call:
+def call_safely(*words: str | Path) -> None:
     """Call a command, which may refuse what it reads, in a line, and nothing else."""
-
-    def called(*words: str | Path) -> None:
-        said = call(*words)
-        assert "mistake in edgeflare" not in said.err, said.err
-        assert said.code in (0, 1, 2), said.err
-        if said.code == 2:
-            assert said.err.splitlines()[-1].startswith("edgeflare: ")
-
-    return called
+    said = call_here(*words)
+    assert "mistake in edgeflare" not in said.err, said.err
+    assert said.code in (0, 1, 2), said.err
+    if said.code == 2:
+        assert said.err.splitlines()[-1].startswith("edgeflare: ")
 
 
 @pytest.fixture(scope="module")
-def searched(finished: Any, call: Call, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def searched(finished: Any, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A search, and what is made from it."""
     run = tmp_path_factory.mktemp("searched") / "run"
     shutil.copytree(finished.folder, run)
-    assert call("report", run, "--html", "--junit", "--csv", "--summary").code == 0
-    assert call("explain", run).code == 0
+    completed("report", run, "--html", "--junit", "--csv", "--summary")
+    completed("explain", run)
     return run
 
 
@@ -144,8 +139,8 @@ def read_with_each_in_its_place(folder: Path, work: Path, reading: list[Reading]
     for at, name in enumerate(files):
         file = copy / name
         file.rename(aside)
-        # A document gets each of them; of the many other files each gets another two.
-        chosen = PUT if len(name.parts) == 1 else (PUT[at % 5], PUT[(at + 2) % 5])
+        # A document gets each of them; of the many other files each gets another one.
+        chosen = PUT if len(name.parts) == 1 else (PUT[at % len(PUT)],)
         for put in chosen:
             put(file, aside)
             for read in reading:
@@ -156,7 +151,7 @@ def read_with_each_in_its_place(folder: Path, work: Path, reading: list[Reading]
     return len(files)
 
 
-def test_a_search(searched: Path, finished: Any, call_safely: Call, tmp_path: Path) -> None:
+def test_a_search(searched: Path, finished: Any, tmp_path: Path) -> None:
     out = tmp_path / "out"
 
     def merged(run: Path) -> None:
@@ -172,7 +167,7 @@ def test_a_search(searched: Path, finished: Any, call_safely: Call, tmp_path: Pa
     assert read_with_each_in_its_place(searched, tmp_path, reading) > 8
 
 
-def test_a_survey(surveyed: Path, call_safely: Call, tmp_path: Path) -> None:
+def test_a_survey(surveyed: Path, tmp_path: Path) -> None:
     reading: list[Reading] = [
         lambda run: call_safely("report", run),
         lambda run: call_safely("report", run, "--json"),
@@ -181,7 +176,7 @@ def test_a_survey(surveyed: Path, call_safely: Call, tmp_path: Path) -> None:
     assert read_with_each_in_its_place(surveyed, tmp_path, reading) > 4
 
 
-def test_a_conformance_run(conformed: Path, call_safely: Call, tmp_path: Path) -> None:
+def test_a_conformance_run(conformed: Path, tmp_path: Path) -> None:
     zipped = tmp_path / "finding.zip"
     reading: list[Reading] = [
         lambda run: call_safely("report", run),
@@ -191,12 +186,12 @@ def test_a_conformance_run(conformed: Path, call_safely: Call, tmp_path: Path) -
     assert read_with_each_in_its_place(conformed, tmp_path, reading) > 4
 
 
-def test_a_repair(repaired_example: Path, call_safely: Call, tmp_path: Path) -> None:
+def test_a_repair(repaired_example: Path, tmp_path: Path) -> None:
     reading: list[Reading] = [lambda run: call_safely("report", run), _archived]
     assert read_with_each_in_its_place(repaired_example, tmp_path, reading) > 2
 
 
-def test_the_work_of_a_fleet(on_fleet: Path, call_safely: Call, tmp_path: Path) -> None:
+def test_the_work_of_a_fleet(on_fleet: Path, tmp_path: Path) -> None:
     def gone_on_with(path: Path) -> None:
         folder = FleetFolder(path)
         with suppress(UserError):

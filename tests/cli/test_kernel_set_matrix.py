@@ -8,13 +8,11 @@ import sqlite3
 import sys
 from collections.abc import Callable
 from contextlib import closing
-from importlib.resources import files
 from pathlib import Path
-from typing import Any
 
-import jsonschema
 import pytest
 
+from called_commands import EXAMPLE, call_here, completed, document_of
 from edgeflare.matrix.matrix_folder import claimed_matrix
 from edgeflare.record.atomic_file import write_atomically
 from edgeflare.run.run_directory import RunDirectory
@@ -22,20 +20,10 @@ from networks import write_pair
 
 pytestmark = pytest.mark.slow
 
-Call = Callable[..., Any]
-
 BUDGET = (
     *("--find", "kernel", "--first", "2", "--max-queries", "10", "--ensemble", "xnnpack"),
     *("--shrink", "0", "--within", "none", "--fail-on", "none"),
 )
-
-
-def matrix_of(folder: Path) -> dict[str, Any]:
-    """Return the document of a matrix, which keeps to its schema."""
-    document: dict[str, Any] = json.loads((folder / "matrix.json").read_bytes())
-    described = files("edgeflare.matrix").joinpath("matrix.schema.json").read_text()
-    jsonschema.validate(document, json.loads(described))
-    return document
 
 
 @pytest.fixture
@@ -69,13 +57,12 @@ runpy.run_module(sys.argv[0], run_name="__main__", alter_sys=True)
 @pytest.mark.gpu
 @pytest.mark.usefixtures("gpu")
 def test_the_gpu_stands_alone_with_a_network_that_it_computes_wrongly(
-    call: Call, tmp_path: Path, board: Callable[..., str]
+    tmp_path: Path, board: Callable[..., str]
 ) -> None:
     pair, out = write_pair(tmp_path / "pair", "resnet"), tmp_path / "all"
     device = ("--device", board("xnnpack", "builtin", "gpu"), "--trust")
-    said = call("search", pair, *device, *BUDGET, "--out", out)
-    assert said.code == 0, said.err
-    document = matrix_of(out)
+    said = completed("search", pair, *device, *BUDGET, "--out", out)
+    document = document_of(out, "matrix.json")
     rows = {row["kernels"]: row for row in document["kernel_sets"]}
     assert list(rows) == ["xnnpack", "builtin", "gpu"]
     assert document["compared"] == ["twin", "device"]
@@ -86,24 +73,23 @@ def test_the_gpu_stands_alone_with_a_network_that_it_computes_wrongly(
     assert "gpu stands alone on 2 of 2 inputs" in " ".join(said.out.split())
     assert (out / "matrix.md").read_text().startswith("# ")
     for kernels in rows:
-        assert json.loads((out / kernels / "run.json").read_bytes())["stopped_by"] is None
-    said = call("explain", out)
+        assert document_of(out / kernels)["stopped_by"] is None
+    said = call_here("explain", out)
     assert (said.code, f"name one of them, such as {out / 'builtin'}" in said.err) == (2, True)
     # A replay does not write over what it replays.
     options = ("--out", out, "--overwrite")
-    said = call("replay", out / "gpu", *device, *options)
+    said = call_here("replay", out / "gpu", *device, *options)
     assert (said.code, "holds what is replayed" in said.err) == (2, True)
     # What the run of one kernel set found is replayed on all.
     again = tmp_path / "again"
-    said = call("replay", out / "gpu", *device, "--out", again)
-    assert said.code == 1, said.err
-    assert {row["kernels"]: row["alone"] for row in matrix_of(again)["kernel_sets"]} == {
-        kernels: 2 * (kernels == "gpu") for kernels in rows
-    }
+    completed("replay", out / "gpu", *device, "--out", again, code=1)
+    assert {
+        row["kernels"]: row["alone"] for row in document_of(again, "matrix.json")["kernel_sets"]
+    } == {kernels: 2 * (kernels == "gpu") for kernels in rows}
 
 
 def test_conform_says_which_kernel_sets_are_wrong(
-    call: Call, tmp_path: Path, board: Callable[..., str]
+    tmp_path: Path, board: Callable[..., str]
 ) -> None:
     out = tmp_path / "out"
     asked = (
@@ -115,9 +101,9 @@ def test_conform_says_which_kernel_sets_are_wrong(
         "--dtype",
         "int8",
     )
-    said = call("conform", *asked, "--models", "16", "--out", out)
+    said = call_here("conform", *asked, "--models", "16", "--out", out)
     assert said.code in (0, 1), said.err
-    document = matrix_of(out)
+    document = document_of(out, "matrix.json")
     assert [row["kernels"] for row in document["kernel_sets"]] == [
         "xnnpack",
         "builtin",
@@ -126,7 +112,7 @@ def test_conform_says_which_kernel_sets_are_wrong(
     assert {row["taken"] for row in document["kernel_sets"]} == {1}
     for kernels in ("xnnpack", "builtin", "reference"):
         assert (out / kernels / "conform.json").exists()
-    said = call("conform", *asked, "--models", "16", "--out", out, "--resume", "--json")
+    said = call_here("conform", *asked, "--models", "16", "--out", out, "--resume", "--json")
     shown = json.loads(said.out)
     assert shown == document
     with closing(sqlite3.connect(out / "builtin" / "conform.db")) as journal, journal:
@@ -134,41 +120,23 @@ def test_conform_says_which_kernel_sets_are_wrong(
         device = json.loads(noted)
         device["cpu_features"].append("sve2")
         journal.execute("UPDATE about SET value = ? WHERE key = 'device'", (json.dumps(device),))
-    said = call("conform", *asked, "--models", "16", "--out", out, "--resume")
+    said = call_here("conform", *asked, "--models", "16", "--out", out, "--resume")
     assert said.code == 2
     assert "sve2, and this is one whose processor has no others" in said.err
 
 
 def test_a_dry_run_says_what_each_kernel_set_would_do_and_writes_nothing(
-    call: Call, tmp_path: Path, board: Callable[..., str]
+    tmp_path: Path, board: Callable[..., str]
 ) -> None:
     pair, out = write_pair(tmp_path / "pair", "resnet"), tmp_path / "out"
     asked = ("--device", board("xnnpack", "builtin"), "--trust", "--first", "1", "--out", out)
-    said = call("search", pair, *asked, "--dry-run")
-    assert said.code == 0, said.err
+    said = completed("search", pair, *asked, "--dry-run")
     assert said.out.count("nothing was written") == 2
     assert not out.exists()
 
 
-@pytest.mark.parametrize(
-    ("options", "said"),
-    [
-        (("--device", "emulated-all", "--device", "emulated-gpu"), "give it alone"),
-        (("--device", "emulated-non/all"), 'unknown device "emulated-non"'),
-        (("--device", "emulated-all", "--out", "."), "neither empty nor a matrix of kernel"),
-    ],
-)
-def test_what_cannot_be_done_is_one_line(
-    call: Call, example: Path, options: tuple[str, ...], said: str
-) -> None:
-    answered = call("search", example, *options)
-    assert answered.code == 2
-    assert said in answered.err
-    assert answered.err.strip().count("\n") == 0
-
-
 def test_what_cannot_be_done_costs_no_earlier_matrix(
-    call: Call, example: Path, tmp_path: Path, board: Callable[..., str]
+    tmp_path: Path, board: Callable[..., str]
 ) -> None:
     out = tmp_path / "out"
     with claimed_matrix(out, resume=False, overwrite=False):
@@ -178,8 +146,8 @@ def test_what_cannot_be_done_costs_no_earlier_matrix(
         write_atomically(out / "matrix.json", b"{}")
     before = sorted(out.rglob("*"))
     device = ("--device", board("xnnpack"), "--trust", "--first", "1")
-    said = call(
-        *("search", example, *device, "--test", tmp_path / "absent.npz"),
+    said = call_here(
+        *("search", EXAMPLE, *device, "--test", tmp_path / "absent.npz"),
         *("--out", out, "--overwrite"),
     )
     assert said.code == 2
@@ -188,16 +156,10 @@ def test_what_cannot_be_done_costs_no_earlier_matrix(
 
 
 def test_a_search_that_searched_nothing_passes_nothing(
-    call: Call, example: Path, tmp_path: Path, board: Callable[..., str]
+    tmp_path: Path, board: Callable[..., str]
 ) -> None:
     device = ("--device", board("xnnpack", "builtin"), "--trust")
     options = ("--first", "2", "--total-time", "0.001", "--out", tmp_path / "out")
-    said = call("search", example, *device, *options)
+    said = call_here("search", EXAMPLE, *device, *options)
     assert said.code == 2
     assert "so nothing can pass" in said.err
-
-
-def test_commands_for_one_device_say_who_takes_all(call: Call, example: Path) -> None:
-    answered = call("survey", example, "--device", "emulated-all", "--first", "2")
-    assert answered.code == 2
-    assert "which search, replay and conform take alone" in answered.err

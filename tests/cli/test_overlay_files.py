@@ -9,7 +9,7 @@ import shutil
 import socket
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from selenium.webdriver.support.ui import WebDriverWait
 
+from called_commands import EXAMPLE, completed, document_of, refused
 from edgeflare.record.atomic_file import write_atomically
 from graph_writer import GraphWriter
 
@@ -26,7 +27,6 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.slow
 
-Call = Callable[..., Any]
 Document = dict[str, Any]
 
 SECONDS = 300
@@ -50,7 +50,7 @@ class Overlaid:
     out: str
 
     def finding(self) -> Document:
-        explained = json.loads((self.run / "explain.json").read_bytes())
+        explained = document_of(self.run, "explain.json")
         found: Document = min(explained["findings"].values(), key=lambda one: int(one["seed_id"]))
         return found
 
@@ -63,13 +63,12 @@ class Overlaid:
 
 
 @pytest.fixture(scope="module")
-def overlaid(example: Path, call: Call, tmp_path_factory: pytest.TempPathFactory) -> Overlaid:
+def overlaid(tmp_path_factory: pytest.TempPathFactory) -> Overlaid:
     run = tmp_path_factory.mktemp("an overlaid") / "run"
     options = ("--find", "kernel", "--device", "emulated-builtin", "--first", "6")
     effort = ("--max-queries", "300", "--shrink", "0", "--fail-on", "none")
-    assert call("search", example, *options, *effort, "--out", run).code == 0
-    said = call("explain", run, "--model-explorer")
-    assert said.code == 0, said.err
+    completed("search", EXAMPLE, *options, *effort, "--out", run)
+    said = completed("explain", run, "--model-explorer")
     return Overlaid(run, said.out)
 
 
@@ -99,34 +98,29 @@ def test_a_finding_has_the_figures_of_explain_json(overlaid: Overlaid) -> None:
     ]
 
 
-def test_overlays_follow_the_explanations(copied: Overlaid, call: Call) -> None:
+def test_overlays_follow_the_explanations(copied: Overlaid) -> None:
     seed_id, folder = copied.finding()["seed_id"], copied.folder()
     write_atomically(folder / "1-total.json", b"of an earlier explanation")
     write_atomically(folder / "5-margin-share.json", b"likewise")
-    assert call("explain", copied.run, seed_id).code == 0
+    completed("explain", copied.run, seed_id)
     assert results(folder / "1-total.json")
     assert not (folder / "5-margin-share.json").exists()  # there is no layer with a share
     shutil.rmtree(folder)
-    said = call("explain", copied.run, seed_id)
-    assert said.code == 0
+    said = completed("explain", copied.run, seed_id)
     assert "model-explorer" not in said.out
     assert not folder.exists()
 
 
 def test_a_place_that_is_taken_is_one_line_before_anything_is_asked(
-    copied: Overlaid, call: Call, tmp_path: Path
+    copied: Overlaid, tmp_path: Path
 ) -> None:
     before = (copied.run / "explain.json").read_bytes()
     shutil.rmtree(copied.folder())
     copied.folder().touch()
-    said = call("explain", copied.run, "--model-explorer")
-    assert said.code == 2
-    assert "move it away" in said.complaint()
+    assert "move it away" in refused("explain", copied.run, "--model-explorer")
     copied.folder().unlink()
     copied.folder().symlink_to(tmp_path)
-    said = call("explain", copied.run, "--model-explorer")
-    assert said.code == 2
-    assert "outside of it" in said.complaint()
+    assert "outside of it" in refused("explain", copied.run, "--model-explorer")
     assert (copied.run / "explain.json").read_bytes() == before
 
 

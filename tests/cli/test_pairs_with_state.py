@@ -11,18 +11,16 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-import jsonschema
 import numpy as np
 import pytest
 
-from edgeflare.diagnose import explain_document
-from graph_writer import GraphWriter
+from called_commands import EXAMPLE, call_here, completed, document_of, refused
+from graph_writer import write_logistic_models
 from reproductions import reproduce, unpacked
 from state_pairs import REGRESSION, THRESHOLD, write_state_pair
 
 pytestmark = pytest.mark.slow
 
-Call = Callable[..., Any]
 Document = dict[str, Any]
 
 
@@ -36,19 +34,14 @@ class Searched:
 
 
 @pytest.fixture(scope="module", params=["regression", "threshold"])
-def whole(
-    request: pytest.FixtureRequest, call: Call, tmp_path_factory: pytest.TempPathFactory
-) -> Searched:
+def whole(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Searched:
     folder = tmp_path_factory.mktemp("state")
     values = request.param == "regression"
     task = REGRESSION if values else THRESHOLD
     pair = write_state_pair(folder / "pair", task, 3 if values else 1)
     options = ("--first", "4", "--max-queries", "100", "--device", "emulated-builtin")
     strategy = ("--strategy", "climb" if values else "boundary")
-    ended = call(
-        *("search", pair, "--out", folder / "run", "--fail-on", "none"), *options, *strategy
-    )
-    assert ended.code == 0, ended.err
+    completed(*("search", pair, "--out", folder / "run", "--fail-on", "none"), *options, *strategy)
     return Searched(request.param, pair, folder / "run")
 
 
@@ -58,21 +51,14 @@ def searched(whole: Searched, tmp_path: Path) -> Searched:
     return Searched(whole.task, whole.pair, shutil.copytree(whole.run, tmp_path / "run"))
 
 
-def document(run: Path) -> Document:
-    read: Document = json.loads((run / "run.json").read_bytes())
-    return read
-
-
 def deviations(run: Path) -> dict[int, Document]:
-    read = document(run)
+    read = document_of(run)
     return {entry["seed_id"]: entry for entry in (*read["findings"], *read["deviating_seeds"])}
 
 
-def test_explain_compares_answers_as_the_task_does(searched: Searched, call: Call) -> None:
-    assert call("explain", searched.run).code == 0
-    written = json.loads((searched.run / "explain.json").read_bytes())
-    schema = Path(explain_document.__file__).with_name("explain.schema.json").read_bytes()
-    jsonschema.Draft202012Validator(json.loads(schema)).validate(written)
+def test_explain_compares_answers_as_the_task_does(searched: Searched) -> None:
+    completed("explain", searched.run)
+    written = document_of(searched.run, "explain.json")
     found = deviations(searched.run)
     assert found
     for seed_id, one in written["findings"].items():
@@ -92,10 +78,9 @@ def test_explain_compares_answers_as_the_task_does(searched: Searched, call: Cal
             assert device["described"].endswith(f"; distance to the original: {apart:.4g}")
 
 
-def test_a_finding_is_shown_in_values_or_sides(searched: Searched, call: Call) -> None:
+def test_a_finding_is_shown_in_values_or_sides(searched: Searched) -> None:
     seed_id = min(deviations(searched.run))
-    said = call("explain", searched.run, seed_id, "--model-explorer")
-    assert said.code == 0
+    said = completed("explain", searched.run, seed_id, "--model-explorer")
     why = "what a layer puts out for a frame of a clip depends on the frames before"
     nothing = f"nothing to show of seed {seed_id}: layers are not seen: {why}"
     assert f"Model Explorer has {nothing}" in said.out
@@ -104,11 +89,11 @@ def test_a_finding_is_shown_in_values_or_sides(searched: Searched, call: Call) -
     assert wanted in said.out
 
 
-def test_a_replay_can_be_replayed(searched: Searched, call: Call, tmp_path: Path) -> None:
+def test_a_replay_can_be_replayed(searched: Searched, tmp_path: Path) -> None:
     first, second = tmp_path / "first", tmp_path / "second"
     for of, to in ((searched.run, first), (first, second)):
-        assert call("replay", of, "--out", to).code == 1  # all of it still deviates
-    assert document(second)["replay"]["mended"] == []
+        completed("replay", of, "--out", to, code=1)  # all of it still deviates
+    assert document_of(second)["replay"]["mended"] == []
     for seed_id, entry in deviations(second).items():
         assert entry["strength"] == deviations(searched.run)[seed_id]["strength"]
         name = f"seeds/{seed_id:06d}.fixed.npz"
@@ -116,12 +101,10 @@ def test_a_replay_can_be_replayed(searched: Searched, call: Call, tmp_path: Path
         assert np.array_equal(before, now)
 
 
-def test_an_export_feeds_all_inputs_and_the_state(
-    searched: Searched, call: Call, tmp_path: Path
-) -> None:
+def test_an_export_feeds_all_inputs_and_the_state(searched: Searched, tmp_path: Path) -> None:
     for seed_id, entry in deviations(searched.run).items():
         archive = tmp_path / f"{seed_id}.zip"
-        assert call("export", searched.run, seed_id, "--out", archive).code == 0
+        completed("export", searched.run, seed_id, "--out", archive)
         shown = reproduce(unpacked(archive, archive.with_suffix("")))
         assert shown.returncode == 0, shown.stderr
         if searched.task == "threshold":
@@ -136,10 +119,10 @@ def test_an_export_feeds_all_inputs_and_the_state(
 
 @pytest.mark.old_board
 def test_an_export_runs_on_the_other_runtime(
-    searched: Searched, call: Call, tmp_path: Path, old_board_python: Path
+    searched: Searched, tmp_path: Path, old_board_python: Path
 ) -> None:
     seed_id = min(deviations(searched.run))
-    assert call("export", searched.run, seed_id, "--out", tmp_path / "one.zip").code == 0
+    completed("export", searched.run, seed_id, "--out", tmp_path / "one.zip")
     shown = reproduce(unpacked(tmp_path / "one.zip", tmp_path / "one"), old_board_python)
     assert shown.returncode in (0, 1), shown.stderr
     assert ("It deviates here too." in shown.stdout) == (shown.returncode == 0)
@@ -147,65 +130,40 @@ def test_an_export_runs_on_the_other_runtime(
 
 @pytest.mark.parametrize("whole", ["threshold"], indirect=True)
 def test_a_new_model_is_replayed_on_as_little_as_one_finding(
-    searched: Searched, call: Call, tmp_path: Path
+    searched: Searched, tmp_path: Path
 ) -> None:
     path = searched.run / "run.json"
-    read = document(searched.run)
+    read = document_of(searched.run)
     read["findings"] = read["findings"][:1]
     path.write_text(json.dumps(read))
     mended = ("--compressed", searched.pair / "original.tflite")
-    assert call("replay", searched.run, *mended, "--out", tmp_path / "replay").code == 0
-    assert len(document(tmp_path / "replay")["replay"]["mended"]) == 1
+    completed("replay", searched.run, *mended, "--out", tmp_path / "replay")
+    assert len(document_of(tmp_path / "replay")["replay"]["mended"]) == 1
 
 
-def test_a_lost_fixed_input_is_one_line(searched: Searched, call: Call, tmp_path: Path) -> None:
+def test_a_lost_fixed_input_is_one_line(searched: Searched, tmp_path: Path) -> None:
     seed_id = min(deviations(searched.run))
     (searched.run / f"seeds/{seed_id:06d}.fixed.npz").unlink()
     for command in ("explain", "replay"):
         options = ("--out", tmp_path / "out") if command == "replay" else (seed_id,)
-        said = call(command, searched.run, *options)
+        said = call_here(command, searched.run, *options)
         assert said.code == 2
         assert said.err.splitlines()[-1].endswith("it held offset of that seed")
 
 
-def test_repair_says_what_it_is_for(searched: Searched, call: Call, tmp_path: Path) -> None:
-    said = call("repair", searched.run, "--out", tmp_path / "out")
-    assert said.code == 2
-    assert said.complaint().startswith(
-        "repair is for classifiers of images with one input, and "
-        f"{searched.run} is of several inputs and the task {searched.task}"
-    )
-    assert not (tmp_path / "out").exists()
-
-
-@pytest.mark.parametrize("whole", ["regression"], indirect=True)
-def test_a_strategy_of_decisions_is_refused_before_a_run_is_begun(
-    whole: Searched, call: Call, tmp_path: Path
-) -> None:
-    for options in ((), ("--dry-run",)):
-        said = call(
-            "search", whole.pair, "--strategy", "donor", "--out", tmp_path / "run", *options
-        )
-        assert said.code == 2
-        assert "say --strategy climb" in said.complaint()
-        assert not (tmp_path / "run").exists()
-
-
 @pytest.mark.parametrize("whole", ["threshold"], indirect=True)
 def test_pairs_of_other_domains_or_tasks_are_no_bench_and_no_rank(
-    whole: Searched, example: Path, call: Call, tmp_path: Path
+    whole: Searched, tmp_path: Path
 ) -> None:
     values = write_state_pair(tmp_path / "values")
     (values / "pair.toml").write_text(
         (values / "pair.toml").read_text().replace('name = "state"', 'name = "values"')
     )
-    for other, what in ((example, "different domains"), (values, "different tasks")):
-        said = call("bench", whole.pair, other, "--out", tmp_path / "out")
-        assert said.code == 2
-        assert what in said.complaint()
-        said = call("rank", whole.pair, other, "--out", tmp_path / "out")
-        assert said.code == 2
-        assert "different originals" in said.complaint()
+    for other, what in ((EXAMPLE, "different domains"), (values, "different tasks")):
+        assert what in refused("bench", whole.pair, other, "--out", tmp_path / "out")
+        assert "different originals" in refused(
+            "rank", whole.pair, other, "--out", tmp_path / "out"
+        )
     assert not (tmp_path / "out").exists()
 
 
@@ -229,13 +187,7 @@ highest = 2.0
 def write_reconstruction_pair(folder: Path) -> Path:
     """Write a pair whose score is how far an output is from its input: y = logistic(x)."""
     folder.mkdir()
-    for name, quantized in (("original", False), ("compressed", True)):
-        graph = GraphWriter()
-        dtype = "INT8" if quantized else "FLOAT32"
-        x = graph.tensor("x", (1, 3), dtype, (0.02, 7) if quantized else None)
-        y = graph.tensor("y", (1, 3), dtype, (1 / 256, -128) if quantized else None)
-        graph.operator("LOGISTIC", [x], [y], None, 2 if quantized else 1)
-        graph.save(folder / f"{name}.tflite", [x], [y])
+    write_logistic_models(folder, 3, (0.02, 7))
     rows = np.random.default_rng(7).uniform(-1.0, 1.0, (6, 3)).astype(np.float32)
     np.savez(folder / "seeds.npz", x=rows)
     (folder / "pair.toml").write_text(RECONSTRUCTION)
@@ -251,33 +203,32 @@ ANY_FRAME = 'name = "classification"\noutput = "score"\nframes = "any"\noutputs 
     ids=["reconstruction", "any frame"],
 )
 def test_explain_asks_the_arms_as_the_search_did(
-    write: Callable[[Path], Path], call: Call, tmp_path: Path
+    write: Callable[[Path], Path], tmp_path: Path
 ) -> None:
     """The second has 12^4 joint decisions, which the document numbers anew."""
     pair, run = write(tmp_path / "pair"), tmp_path / "run"
     options = ("--first", "4", "--max-queries", "200", "--device", "emulated-xnnpack")
-    said = call("search", pair, "--fail-on", "none", *options, "--out", run)
-    assert said.code == 0, said.err
+    completed("search", pair, "--fail-on", "none", *options, "--out", run)
     assert deviations(run)
 
-    assert call("explain", run).code == 0
+    completed("explain", run)
 
-    written = json.loads((run / "explain.json").read_bytes())["findings"]
+    written = document_of(run, "explain.json")["findings"]
     assert written
     assert {one["verdict"]["name"] for one in written.values()} == {"compression"}
 
 
 @pytest.mark.slow
 def test_the_script_of_a_reconstruction_has_what_the_input_was_before_it_was_quantized(
-    call: Call, tmp_path: Path
+    tmp_path: Path,
 ) -> None:
     pair, run = write_reconstruction_pair(tmp_path / "pair"), tmp_path / "run"
     options = ("--first", "4", "--max-queries", "200", "--device", "emulated-xnnpack")
-    assert call("search", pair, "--fail-on", "none", *options, "--out", run).code == 0
+    completed("search", pair, "--fail-on", "none", *options, "--out", run)
     seed_id, *_ = found = deviations(run)
-    call("replay", run, "--out", tmp_path / "again")
+    call_here("replay", run, "--out", tmp_path / "again")
     assert deviations(tmp_path / "again").keys() == found.keys()
-    assert call("export", run, seed_id, "--out", tmp_path / "one.zip").code == 0
+    completed("export", run, seed_id, "--out", tmp_path / "one.zip")
     folder = unpacked(tmp_path / "one.zip", tmp_path / "one")
     shown = reproduce(folder)
     assert shown.returncode == 0, shown.stderr

@@ -5,19 +5,18 @@ The functions are that of docs/detection.md with a fault each.
 
 from __future__ import annotations
 
-import json
 import math
 import re
 import shutil
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
 
+from called_commands import call_here, completed, document_of
+
 pytestmark = pytest.mark.slow
 
-Call = Callable[..., Any]
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "detection.md").read_text(encoding="utf-8")
 DECODE = re.findall(r"^```python \S*decode\.py\n(.*?)^```$", PAGE, re.MULTILINE | re.DOTALL)[0]
@@ -93,17 +92,15 @@ def pair(planted: Planted, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def explained(pair: Path, planted: Planted, call: Call) -> list[dict[str, Any]]:
+def explained(pair: Path, planted: Planted) -> list[dict[str, Any]]:
     run = pair.parent / "run"
     bounds = ("--first", "2", "--max-queries", str(planted.queries), "--shrink", "0")
     # Between two neighbouring thresholds lies one value of a score in 8 bits, which is a tie.
     find = ("--find", "kernel", "--ties", "include", "--fail-on", "none")
-    said = call("search", pair, "--trust", *DEVICE, *find, *bounds, "--out", run)
-    assert said.code == 0, said.err
+    completed("search", pair, "--trust", *DEVICE, *find, *bounds, "--out", run)
     function = ("--function", pair / "faulty.py:decode") if planted.fault[0] else ()
-    said = call("explain", run, *function)
-    assert said.code == 0, said.err
-    return list(json.loads((run / "explain.json").read_text())["findings"].values())
+    completed("explain", run, *function)
+    return list(document_of(run, "explain.json")["findings"].values())
 
 
 def test_explain_names_the_stage_and_never_kernels(
@@ -114,8 +111,8 @@ def test_explain_names_the_stage_and_never_kernels(
     assert all(one["verdict"]["which"] is None for one in explained)
 
 
-def test_the_dry_run_names_the_stage(pair: Path, planted: Planted, call: Call) -> None:
-    dry_run = call("search", pair, "--trust", *DEVICE, "--first", "2", "--dry-run")
+def test_the_dry_run_names_the_stage(pair: Path, planted: Planted) -> None:
+    dry_run = call_here("search", pair, "--trust", *DEVICE, "--first", "2", "--dry-run")
     said = " ".join(dry_run.out.split())
     _, _, inputs = said.partition("input stage: the model's inputs on the device ")
     if planted.verdict == "input-stage":
@@ -126,9 +123,7 @@ def test_the_dry_run_names_the_stage(pair: Path, planted: Planted, call: Call) -
     assert (" changes the decision on 0 of " in said) == (not gross)
 
 
-def test_a_sound_function_gives_the_findings_of_the_named_decoding(
-    call: Call, tmp_path: Path
-) -> None:
+def test_a_sound_function_gives_the_findings_of_the_named_decoding(tmp_path: Path) -> None:
     folder = pair_in(tmp_path, "face_detection")
     (folder / "decode.py").write_text(DECODE)
     text = (folder / "pair.toml").read_text()
@@ -142,9 +137,8 @@ def test_a_sound_function_gives_the_findings_of_the_named_decoding(
     findings: list[list[tuple[str, str]]] = []
     for pair in (ROOT / "examples" / "face_detection", folder):
         out = tmp_path / f"run-{len(findings)}"
-        said = call("search", pair, "--trust", *bounds, "--fail-on", "none", "--out", out)
-        assert said.code == 0, said.err
-        found = json.loads((out / "run.json").read_text())["findings"]
+        completed("search", pair, "--trust", *bounds, "--fail-on", "none", "--out", out)
+        found = document_of(out)["findings"]
         findings.append([(one["sha256"], one["kind"]) for one in found])
     assert findings[0] == findings[1]
     assert findings[0]

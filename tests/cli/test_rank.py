@@ -2,24 +2,20 @@
 
 from __future__ import annotations
 
-import json
 import shutil
 import signal
 import time
-from collections.abc import Callable
 from dataclasses import dataclass
 from inspect import signature
 from pathlib import Path
 from typing import Any
 
-import jsonschema
 import numpy as np
 import pytest
 
+from called_commands import EXAMPLE, call_here, completed, document_of, refused
 from documents import as_json
 from edgeflare.cli.rank import rank
-from edgeflare.rank import rank_document
-from edgeflare.run import run_document as report_document
 from edgeflare.run.load_document import load_document
 from edgeflare.run.plan import SHRINK
 from edgeflare.run.run_directory import RunDirectory
@@ -34,7 +30,6 @@ QUESTION = (
     *("--device", "emulated-xnnpack"),
 )
 DEADLINE_SECONDS = 300.0
-Call = Callable[..., Any]
 
 
 @dataclass(frozen=True)
@@ -48,32 +43,25 @@ class Asked:
 
     @property
     def document(self) -> dict[str, Any]:
-        loaded: dict[str, Any] = json.loads((self.out / "rank.json").read_bytes())
-        return loaded
+        return document_of(self.out, "rank.json")
 
 
 @pytest.fixture(scope="module")
-def asked(call: Call, example: Path, tmp_path_factory: pytest.TempPathFactory) -> Asked:
+def asked(tmp_path_factory: pytest.TempPathFactory) -> Asked:
     folder = tmp_path_factory.mktemp("rank")
     models = make_models(folder)
     options = (
-        *(example, "--seeds", folder / "seeds.npz", "--labelled", folder / "seeds.npz"),
+        *(EXAMPLE, "--seeds", folder / "seeds.npz", "--labelled", folder / "seeds.npz"),
         *("--compressed", folder / "dynamic.tflite", "--compressed", folder / "pruned85.tflite"),
         *QUESTION,
     )
     out = folder / "ranking"
-    return Asked(models, options, out, call("rank", *options, "--out", out))
-
-
-def schema(module: Any, name: str) -> jsonschema.Draft202012Validator:
-    path = Path(module.__file__).with_name(name)
-    return jsonschema.Draft202012Validator(json.loads(path.read_bytes()))
+    return Asked(models, options, out, call_here("rank", *options, "--out", out))
 
 
 def test_the_broken_model_is_last_and_its_runs_are_ordinary_ones(asked: Asked) -> None:
     assert asked.said.code == 0, asked.said.err
     document = asked.document
-    schema(rank_document, "rank.schema.json").validate(document)
     assert {one["name"] for one in document["models"]} == {"fashion_lenet4", "dynamic", "pruned85"}
     broken = document["models"][-1]
     assert broken["name"] == "pruned85"
@@ -83,7 +71,7 @@ def test_the_broken_model_is_last_and_its_runs_are_ordinary_ones(asked: Asked) -
     for one in document["models"]:
         (run,) = one["runs"]
         ran = load_document(RunDirectory(asked.out / run))
-        schema(report_document, "run.schema.json").validate(as_json(ran))
+        document_of(asked.out / run)
         assert ran.strategy == document["strategy"] == "dflare-published"
         assert ran.totals.seeds == document["seeds"] == SEEDS
         assert one["area"]["value"] == pytest.approx(ran.nearness and ran.nearness.area)
@@ -124,13 +112,11 @@ def test_the_area_stands_beside_the_queries(asked: Asked) -> None:
 
 
 def test_without_shrinking_the_area_is_left_out_and_the_rest_is_the_same(
-    call: Call, asked: Asked, tmp_path: Path
+    asked: Asked, tmp_path: Path
 ) -> None:
     assert signature(rank).parameters["shrink"].default == SHRINK
-    said = call("rank", *asked.options, "--shrink", "0", "--out", tmp_path)
-    assert said.code == 0, said.err
-    document = json.loads((tmp_path / "rank.json").read_bytes())
-    schema(rank_document, "rank.schema.json").validate(document)
+    said = completed("rank", *asked.options, "--shrink", "0", "--out", tmp_path)
+    document = document_of(tmp_path, "rank.json")
     assert "The area is left out: with --shrink 0" in " ".join(said.out.split())
     assert "| area |" in (asked.out / "rank.md").read_text()
     assert "| area |" not in (tmp_path / "rank.md").read_text()
@@ -156,45 +142,43 @@ def test_it_is_told_on_the_terminal_and_in_markdown(asked: Asked) -> None:
     assert "run 3 of at most 3: pruned85/dflare-published-0" in asked.said.err
 
 
-def test_the_same_command_is_refused_or_resumed(call: Call, asked: Asked) -> None:
-    refused = call("rank", *asked.options, "--out", asked.out)
-    assert refused.code == 2
-    assert "go on with the ranking in it with --resume" in refused.complaint()
+def test_the_same_command_is_refused_or_resumed(asked: Asked) -> None:
+    assert "go on with the ranking in it with --resume" in refused(
+        "rank", *asked.options, "--out", asked.out
+    )
     before = asked.document
-    again = call("rank", *asked.options, "--out", asked.out, "--resume")
-    assert again.code == 0
+    again = completed("rank", *asked.options, "--out", asked.out, "--resume")
     assert again.err == "", "nothing was left to do"
     assert asked.document == before
-    changed = call("rank", *asked.options, "--max-queries", "121", "--out", asked.out, "--resume")
+    changed = call_here(
+        "rank", *asked.options, "--max-queries", "121", "--out", asked.out, "--resume"
+    )
     assert changed.code == 2
     assert "was begun with --max-queries 120, not 121" in changed.err.splitlines()[-1]
-    changed = call("rank", *asked.options, "--shrink", "41", "--out", asked.out, "--resume")
+    changed = call_here("rank", *asked.options, "--shrink", "41", "--out", asked.out, "--resume")
     assert changed.code == 2
     assert "was begun with --shrink 40, not 41" in changed.err.splitlines()[-1]
 
 
-def test_a_dry_run_opens_everything_and_writes_nothing(
-    call: Call, asked: Asked, tmp_path: Path
-) -> None:
-    said = call("rank", *asked.options, "--out", tmp_path / "out", "--dry-run")
-    assert said.code == 0
+def test_a_dry_run_opens_everything_and_writes_nothing(asked: Asked, tmp_path: Path) -> None:
+    said = completed("rank", *asked.options, "--out", tmp_path / "out", "--dry-run")
     assert f"pruned85: {SEEDS} seeds, opens on emulated-xnnpack" in said.out
     assert f"{SEEDS} labelled inputs" in said.out
     assert "would make 3 runs of dflare-published" in said.out
     assert not (tmp_path / "out").exists()
 
 
-def test_a_device_that_is_not_there_is_no_mistake_of_the_user(
-    call: Call, asked: Asked, tmp_path: Path
-) -> None:
-    lost = call("rank", *asked.options, "--device", "grpc://127.0.0.1:9", "--out", tmp_path / "out")
+def test_a_device_that_is_not_there_is_no_mistake_of_the_user(asked: Asked, tmp_path: Path) -> None:
+    lost = call_here(
+        "rank", *asked.options, "--device", "grpc://127.0.0.1:9", "--out", tmp_path / "out"
+    )
     assert lost.code == 3
     assert "the same command with --resume goes on" in lost.err.splitlines()[-1]
 
 
 @pytest.mark.slow
 def test_ctrl_c_keeps_what_is_complete_and_the_same_command_goes_on(
-    call: Call, asked: Asked, tmp_path: Path
+    asked: Asked, tmp_path: Path
 ) -> None:
     out = tmp_path / "out"
     # The first model is complete; the interruption comes in the middle of the second.
@@ -218,75 +202,16 @@ def test_ctrl_c_keeps_what_is_complete_and_the_same_command_goes_on(
     assert "same command with --resume goes on" in err.splitlines()[-1]
     assert not (out / "rank.json").exists()
 
-    rest = call(*command)
-    assert rest.code == 0, rest.err
+    rest = completed(*command)
     assert "fashion_lenet4/dflare-published-0" not in rest.err
     assert (out / "rank.json").read_bytes() == (asked.out / "rank.json").read_bytes()
 
 
-@pytest.mark.parametrize(
-    ("options", "complaint"),
-    [
-        ((), "alone cannot be ranked"),
-        (("--compressed", "compressed.tflite"), "are the same model"),
-        (("--compressed", "absent.tflite"), "absent.tflite cannot be read"),
-        (("--compressed", "dynamic.tflite", "--strategy", "dflar"), "did you mean 'dflare'"),
-        (
-            ("--compressed", "dynamic.tflite", "--strategy", "gradient"),
-            "gradient spends gradients instead of them: say --strategy boundary",
-        ),
-        (("--compressed", "dynamic.tflite", "--rng-seeds", "0,x"), "--rng-seeds 'x'"),
-        (("--compressed", "dynamic.tflite", "--rng-seeds", "0,0"), "named 2 times"),
-        (("--compressed", "dynamic.tflite", "--labelled", "absent.npz"), "--labelled absent.npz"),
-        (
-            ("--compressed", "dynamic.tflite", "--labelled", "bare.npz"),
-            "bare.npz tells who is right",
-        ),
-    ],
-)
-def test_a_mistake_is_one_line_and_writes_nothing(
-    call: Call,
-    asked: Asked,
-    example: Path,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    options: tuple[str, ...],
-    complaint: str,
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    shutil.copy(example / "compressed.tflite", tmp_path)
-    shutil.copy(asked.models.folder / "dynamic.tflite", tmp_path)
-    np.savez(tmp_path / "bare.npz", images=np.zeros((2, 28, 28, 1), np.uint8))
-    said = call("rank", example, *options, "--out", tmp_path / "out")
-    assert said.code == 2
-    assert complaint in said.err.splitlines()[-1]
-    assert "Traceback" not in said.err
-    assert "measuring" not in said.err, "it is refused before anything is measured"
-    assert not (tmp_path / "out").exists()
-
-
-def test_models_without_a_folder_need_seeds_and_are_told_so(
-    call: Call, asked: Asked, example: Path, tmp_path: Path
-) -> None:
-    command = (
-        *("rank", "--original", example / "original.tflite", "--out", tmp_path / "out"),
-        *("--compressed", example / "compressed.tflite"),
-        *("--compressed", asked.models.folder / "dynamic.tflite"),
-    )
-    said = call(*command)
-    assert said.code == 2
-    assert "say --seeds with a path such as seeds.npz, or a pair folder" in said.complaint()
-    added = call(*command, "--seeds", asked.models.folder / "seeds.npz", "--dry-run")
-    assert added.code == 0, added.err
-    assert "would make 2 runs" in added.out
-
-
 @pytest.mark.slow
-def test_one_seed_is_never_significant(call: Call, asked: Asked, tmp_path: Path) -> None:
+def test_one_seed_is_never_significant(asked: Asked, tmp_path: Path) -> None:
     out = tmp_path / "out"
-    said = call("rank", *asked.options, "--first", "1", "--out", out)
-    assert said.code == 0, said.err
-    document = json.loads((out / "rank.json").read_bytes())
+    said = completed("rank", *asked.options, "--first", "1", "--out", out)
+    document = document_of(out, "rank.json")
     assert not any(one["significant"] for one in document["comparisons"])
     assert {one["place"] for one in document["models"]} == {1}
     assert "nothing can be significant" in " ".join(said.out.split())

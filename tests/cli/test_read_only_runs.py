@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import shutil
 from contextlib import closing
 from pathlib import Path
@@ -10,12 +9,11 @@ from typing import Any
 
 import pytest
 
+from called_commands import EXAMPLE, SMALL, document_of
 from confined_commands import where_it_is_read_only, where_its_disk_is_full
 from edgeflare.run.journal import Journal
 
 pytestmark = pytest.mark.slow
-
-EXAMPLE = Path(__file__).parents[2] / "examples" / "fashion_lenet4"
 
 
 @pytest.fixture(scope="module")
@@ -48,15 +46,14 @@ def kept(folder: Path) -> dict[str, tuple[int, bytes]]:
 
 @pytest.mark.parametrize("where", [where_it_is_read_only, where_its_disk_is_full])
 def test_runs_are_read_from_a_folder_that_cannot_be_written(
-    runs: Path, where: Any, example: Path, small: tuple[str, ...], tmp_path: Path
+    runs: Path, where: Any, tmp_path: Path
 ) -> None:
     before = kept(runs)
-    finding = str(json.loads((runs / "ended" / "run.json").read_bytes())["findings"][0]["seed_id"])
+    finding = str(document_of(runs / "ended")["findings"][0]["seed_id"])
     ended, killed, pair = runs / "ended", runs / "killed", runs / "pair"
     out = tmp_path / "out"
     out.mkdir()
     show = ("survey", pair, "--conditions", "fog", "--severities", "3", "--show")
-    few = ("--compressed", pair / "original.tflite", "--first", "3", "--max-queries", "40")
     commands = {
         "ended": ("report", ended),
         "killed": ("report", killed),
@@ -65,17 +62,15 @@ def test_runs_are_read_from_a_folder_that_cannot_be_written(
         "replayed": ("replay", ended, "--out", out / "replayed"),
         "exported": ("export", killed, finding, "--out", out / "finding.zip"),
         "conditions shown": (*show, out / "conditions.html"),
-        "ranked": ("rank", pair, *few, "--shrink", "0", "--out", out / "ranked"),
         "page": ("report", killed, "--html"),
         "conditions shown here": (*show, runs / "conditions.html"),
         "explained": ("explain", ended, finding),
         "merged here": ("merge", ended, "--out", runs / "merged"),
-        "gone on with": ("search", example, *small, "--out", ended, "--resume"),
+        "gone on with": ("search", EXAMPLE, *SMALL, "--out", ended, "--resume"),
         "resumed": ("replay", ended, "--out", runs / "replayed"),
     }
     said = dict(zip(commands, where(runs, *commands.values()), strict=True))
-    read = {"ended", "killed", "compared", "merged", "replayed", "exported"}
-    read |= {"conditions shown", "ranked"}
+    read = {"ended", "killed", "compared", "merged", "replayed", "exported", "conditions shown"}
     assert {name: said[name].err for name in read if said[name].code not in (0, 1)} == {}
     assert "killed before its end" in said["killed"].out
     for name in commands.keys() - read:

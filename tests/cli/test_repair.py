@@ -16,9 +16,9 @@ from typing import Any
 import cv2
 import numpy as np
 import pytest
-from jsonschema import Draft202012Validator
 
-from edgeflare.repair import candidate_choice, repair_cost, repair_document, repair_run
+from called_commands import EXAMPLE, call_here, completed, document_of, refused
+from edgeflare.repair import candidate_choice, repair_cost, repair_run
 from edgeflare.repair.candidate_plans import candidate_plans
 from networks import pair_of
 
@@ -29,13 +29,6 @@ ROOT = Path(__file__).parents[2]
 RANGES = ("--method", "ranges", "--device", "emulated-xnnpack")
 
 
-def document(out: Path) -> dict[str, Any]:
-    read: dict[str, Any] = json.loads((out / "repair.json").read_bytes())
-    schema = Path(repair_document.__file__).with_name("repair.schema.json").read_bytes()
-    Draft202012Validator(json.loads(schema)).validate(read)
-    return read
-
-
 @pytest.fixture(autouse=True)
 def _brief_measurements(monkeypatch: pytest.MonkeyPatch) -> None:
     """Latencies of repairs within this process are rough: no test here looks at their figures."""
@@ -43,39 +36,37 @@ def _brief_measurements(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture(scope="module")
-def fresh(tmp_path_factory: pytest.TempPathFactory, example: Path) -> Path:
+def fresh(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("fresh") / "fresh.npz"
-    with np.load(example / "seeds.npz") as arrays:
+    with np.load(EXAMPLE / "seeds.npz") as arrays:
         np.savez(path, images=arrays["images"][:50], labels=arrays["labels"][:50])
     return path
 
 
 @pytest.fixture(scope="module")
-def half(tmp_path_factory: pytest.TempPathFactory, example: Path) -> Path:
+def half(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The example with half of its seeds, of which fewer inputs to judge by are made."""
     pair = tmp_path_factory.mktemp("half") / "pair"
-    shutil.copytree(example, pair, ignore=shutil.ignore_patterns("*.py"))
-    with np.load(example / "seeds.npz") as arrays:
+    shutil.copytree(EXAMPLE, pair, ignore=shutil.ignore_patterns("*.py"))
+    with np.load(EXAMPLE / "seeds.npz") as arrays:
         np.savez(pair / "seeds.npz", images=arrays["images"][:100], labels=arrays["labels"][:100])
     return pair
 
 
 @pytest.fixture(scope="module")
 def repaired(
-    tmp_path_factory: pytest.TempPathFactory, example: Path, fresh: Path, start: Call
+    tmp_path_factory: pytest.TempPathFactory, fresh: Path, start: Call
 ) -> tuple[Path, Any]:
     out = tmp_path_factory.mktemp("repaired") / "out"
-    said = start("repair", example, *RANGES, "--test", fresh, "--out", out)
+    said = start("repair", EXAMPLE, *RANGES, "--test", fresh, "--out", out)
     assert said.code == 0, said.err
     return out, said
 
 
 @pytest.mark.slow
-def test_a_repair_in_place_mends_more_than_it_breaks(
-    repaired: tuple[Path, Any], example: Path
-) -> None:
+def test_a_repair_in_place_mends_more_than_it_breaks(repaired: tuple[Path, Any]) -> None:
     out, said = repaired
-    found = document(out)
+    found = document_of(out, "repair.json")
     assert found["written"]
     assert found["chosen"] == "ranges"
     assert found["seeds"] == {"fit": 120, "choose": 40, "judge": 40}
@@ -91,7 +82,7 @@ def test_a_repair_in_place_mends_more_than_it_breaks(
     (device,) = found["on_devices"]
     assert device["same_labels"] == device["asked"]
     content = (out / "repaired.tflite").read_bytes()
-    assert len(content) == (example / "compressed.tflite").stat().st_size
+    assert len(content) == (EXAMPLE / "compressed.tflite").stat().st_size
     assert hashlib.sha256(content).hexdigest() == found["repaired"]["sha256"]
     assert found["repaired"]["recipe"] is None
     assert f"{out}/repaired.tflite is written, by ranges" in " ".join(said.out.split())
@@ -100,7 +91,7 @@ def test_a_repair_in_place_mends_more_than_it_breaks(
 @pytest.mark.slow
 def test_some_inputs_that_it_mends_and_breaks_are_stored(repaired: tuple[Path, Any]) -> None:
     out, _ = repaired
-    found = document(out)
+    found = document_of(out, "repair.json")
     for change, right, wrong in (("mended", "after", "before"), ("broken", "before", "after")):
         shown = [one for one in found["shown"] if one["change"] == change]
         assert len(shown) == min(12, sum(one[change] for one in found["judged"].values()))
@@ -115,35 +106,31 @@ def test_some_inputs_that_it_mends_and_breaks_are_stored(repaired: tuple[Path, A
 
 
 @pytest.mark.slow
-def test_the_folder_is_a_pair_to_search(repaired: tuple[Path, Any], call: Call) -> None:
+def test_the_folder_is_a_pair_to_search(repaired: tuple[Path, Any]) -> None:
     out, _ = repaired
-    said = call("explain", out)
-    assert said.code == 2
-    assert "it holds a repair: search its model first" in said.complaint()
-    said = call("search", out, "--first", "2", "--dry-run")
-    assert said.code == 0, said.err
+    assert "it holds a repair: search its model first" in refused("explain", out)
+    said = completed("search", out, "--first", "2", "--dry-run")
     assert "0 of the first 2 seeds already deviate" in said.out
 
 
 @pytest.fixture(scope="module")
-def run(tmp_path_factory: pytest.TempPathFactory, example: Path, call: Call) -> Path:
+def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A run of all seeds of the example, with few findings."""
     folder = tmp_path_factory.mktemp("searched") / "run"
     options = ("--max-queries", "6", "--shrink", "0", "--fail-on", "none")
-    assert call("search", example, *RANGES[2:], *options, "--out", folder).code == 0
+    completed("search", EXAMPLE, *RANGES[2:], *options, "--out", folder)
     return folder
 
 
 @pytest.mark.slow
 def test_auto_tries_shifts_of_a_run_last_and_passes_over_too_few_triggers(
-    run: Path, call: Call, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     bias = candidate_plans("bias", "float", in_place=False)
     monkeypatch.setattr(repair_run, "candidate_plans", lambda *_, **__: bias)  # others are slow
     out = tmp_path / "out"
-    said = call("repair", run, "--out", out)
-    assert said.code == 0, said.err
-    first, last = document(out)["candidates"]
+    completed("repair", run, "--out", out)
+    first, last = document_of(out, "repair.json")["candidates"]
     assert (first["name"], last["name"]) == ("bias", "shifts")
     assert first["score"] is not None
     assert "triggering inputs from the seeds to fit with, and the 5 folds" in last["set_aside"]
@@ -151,9 +138,9 @@ def test_auto_tries_shifts_of_a_run_last_and_passes_over_too_few_triggers(
 
 @pytest.mark.slow
 def test_too_few_triggers_are_an_error_where_only_shifts_are_asked_for(
-    run: Path, call: Call, tmp_path: Path
+    run: Path, tmp_path: Path
 ) -> None:
-    said = call("repair", run, "--method", "shifts", "--out", tmp_path / "out")
+    said = call_here("repair", run, "--method", "shifts", "--out", tmp_path / "out")
     assert said.code == 2
     line = said.err.splitlines()[-1]
     assert f"edgeflare: {run} has " in line
@@ -163,21 +150,20 @@ def test_too_few_triggers_are_an_error_where_only_shifts_are_asked_for(
 
 @pytest.mark.slow
 def test_a_run_gives_the_same_model_which_is_searched_again(
-    repaired: tuple[Path, Any], run: Path, call: Call, tmp_path: Path
+    repaired: tuple[Path, Any], run: Path, tmp_path: Path
 ) -> None:
     out = tmp_path / "out"
 
-    said = call("repair", run, *RANGES[:2], "--search-again", "--out", out)
+    said = completed("repair", run, *RANGES[:2], "--search-again", "--out", out)
 
-    assert said.code == 0, said.err
-    before, after = document(repaired[0]), document(out)
+    before, after = document_of(repaired[0], "repair.json"), document_of(out, "repair.json")
     assert after["repaired"]["sha256"] == before["repaired"]["sha256"]
     (one,), (other,) = before["candidates"], after["candidates"]
     assert one["sets"] == other["sets"]
     again = after["again"]
     assert (again["strategy"], again["stopped_by"]) == ("boundary", None)
     for figures, folder in (("before", run), ("after", out / "again")):
-        searched = json.loads((folder / "run.json").read_bytes())
+        searched = document_of(folder)
         assert again[figures] == {key: searched["totals"][key] for key in again[figures]}
         assert again[figures]["seeds"] == 200
     assert searched["pair"]["sha256"]["compressed"] == after["repaired"]["sha256"]
@@ -185,13 +171,12 @@ def test_a_run_gives_the_same_model_which_is_searched_again(
 
 
 @pytest.mark.slow
-def test_what_does_not_surely_gain_is_not_written(half: Path, call: Call, tmp_path: Path) -> None:
+def test_what_does_not_surely_gain_is_not_written(half: Path, tmp_path: Path) -> None:
     pair = Path(shutil.copytree(half, tmp_path / "pair"))
     shutil.copy(pair / "original.tflite", pair / "compressed.tflite")
     out = tmp_path / "out"
-    said = call("repair", pair, "--method", "weights-only", "--out", out)
-    assert said.code == 0, said.err
-    found = document(out)
+    said = completed("repair", pair, "--method", "weights-only", "--out", out)
+    found = document_of(out, "repair.json")
     assert not found["written"]
     assert found["chosen"] is None
     made = {"repair.json", "candidates", "contents.jsonl"}
@@ -201,14 +186,13 @@ def test_what_does_not_surely_gain_is_not_written(half: Path, call: Call, tmp_pa
 
 @pytest.mark.slow
 def test_what_is_too_slow_is_not_written_and_what_it_would_give_is_said(
-    half: Path, call: Call, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    half: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     slow = repair_cost.Cost("emulated-builtin", 43296, 41504, 44e-6, 126e-6, 2.87, 2.8, 2.9, 10)
     monkeypatch.setattr(candidate_choice, "cost_on", lambda *_: slow)
     out = tmp_path / "out"
-    said = call("repair", half, "--method", "weights-only", "--out", out)
-    assert said.code == 0, said.err
-    found = document(out)
+    said = completed("repair", half, "--method", "weights-only", "--out", out)
+    found = document_of(out, "repair.json")
     assert not found["written"]
     assert found["why"] == "the limits exclude every candidate"
     offered = found["offered"]
@@ -221,27 +205,24 @@ def test_what_is_too_slow_is_not_written_and_what_it_would_give_is_said(
     words = " ".join(said.out.split())
     assert f"rounding+weights-only: {after} instead of {before} of these inputs near" in words
     assert "which needs --max-latency +187%: --max-latency none" in words
-    assert call("report", out, "--html").code == 0
+    completed("report", out, "--html")
     assert f"{after} instead of {before} of these" in (out / "repair.html").read_text()
 
 
-def test_a_dry_run_says_what_would_be_tried(example: Path, call: Call, tmp_path: Path) -> None:
+def test_a_dry_run_says_what_would_be_tried(tmp_path: Path) -> None:
     out = tmp_path / "out"
-    said = call("repair", example, "--in-place", "--out", out, "--dry-run")
-    assert said.code == 0, said.err
+    said = completed("repair", EXAMPLE, "--in-place", "--out", out, "--dry-run")
     words = " ".join(said.out.split())
     assert "120 seeds to fit with, 40 to choose by, 40 to judge" in words
     assert "Candidates: bias, ranges, rounding, ranges+rounding; on emulated-builtin." in words
     assert "chosen within --max-size +5% and --max-latency +5%." in words
-    said = call("repair", example, "--out", out, "--dry-run")
+    said = call_here("repair", EXAMPLE, "--out", out, "--dry-run")
     assert "precision-search where weights-only is beyond the limits" in " ".join(said.out.split())
     assert not out.exists()
 
 
 @pytest.mark.slow
-def test_a_stopped_repair_goes_on_with_what_it_tried(
-    half: Path, call: Call, tmp_path: Path
-) -> None:
+def test_a_stopped_repair_goes_on_with_what_it_tried(half: Path, tmp_path: Path) -> None:
     out = tmp_path / "out"
     arguments = ("repair", half, "--method", "rounding", "--out", out)
     first = out / "candidates" / "rounding.json"
@@ -257,16 +238,15 @@ def test_a_stopped_repair_goes_on_with_what_it_tried(
     assert not (out / "repair.json").exists()
     tried = json.loads(first.read_bytes())
 
-    said = call(*arguments, "--rng-seed", "1", "--resume")
-    assert said.code == 2
-    assert f"{out} holds a repair with another --rng-seed" in said.complaint()
-    said = call("report", out)
-    assert said.code == 2
-    assert "holds a repair that was stopped: the same command with --resume" in said.complaint()
-    said = call(*arguments, "--resume")
+    assert f"{out} holds a repair with another --rng-seed" in refused(
+        *arguments, "--rng-seed", "1", "--resume"
+    )
+    assert "holds a repair that was stopped: the same command with --resume" in refused(
+        "report", out
+    )
+    completed(*arguments, "--resume")
 
-    assert said.code == 0, said.err
-    found = document(out)
+    found = document_of(out, "repair.json")
     assert [one["name"] for one in found["candidates"]] == ["rounding", "ranges+rounding"]
     kept = found["candidates"][0]["seconds"]
     assert kept == round(tried[0]["tried"]["seconds"], 3)
@@ -274,8 +254,8 @@ def test_a_stopped_repair_goes_on_with_what_it_tried(
     content = (out / "repaired.tflite").read_bytes()
     assert content == (out / "candidates" / f"{found['chosen']}.tflite").read_bytes()
     whole = tmp_path / "whole"
-    assert call(*arguments[:-1], whole).code == 0
-    unstopped = document(whole)
+    completed(*arguments[:-1], whole)
+    unstopped = document_of(whole, "repair.json")
     for key in ("chosen", "judged", "shown", "seeds", "residual"):
         assert found[key] == unstopped[key]
     assert (whole / "repaired.tflite").read_bytes() == content
@@ -283,12 +263,11 @@ def test_a_stopped_repair_goes_on_with_what_it_tried(
 
 @pytest.mark.slow
 def test_a_search_for_precision_says_its_path_and_the_blocks_to_blame(
-    half: Path, call: Call, tmp_path: Path
+    half: Path, tmp_path: Path
 ) -> None:
     out = tmp_path / "out"
-    said = call("repair", half, "--method", "precision", "--out", out)
-    assert said.code == 0, said.err
-    found = document(out)
+    said = completed("repair", half, "--method", "precision", "--out", out)
+    found = document_of(out, "repair.json")
     by_name = {one["name"]: one for one in found["candidates"]}
     searched = [one["details"]["precision"] for one in by_name.values() if one["details"]]
     assert {one["precision"] for one in searched} == {"float", "int16"}
@@ -309,96 +288,10 @@ def test_a_search_for_precision_says_its_path_and_the_blocks_to_blame(
     assert f"Pareto front of score, time and bytes: {found['front'][0]} (score" in shown
 
 
-@pytest.mark.parametrize(
-    ("options", "says"),
-    [
-        (("--method", "precision", "--target", "int8-only"), "--target int8-only cannot"),
-        (("--method", "precision", "--in-place"), "leave --in-place away"),
-        (("--method", "weights-only", "--target", "int8-only"), "--target int8-only cannot"),
-        (("--max-size", "big"), "--max-size 'big' is no limit"),
-        (("--max-latency", "+2KiB"), "--max-latency '+2KiB' is no limit"),
-        (("--method", "shifts"), "--method shifts needs a run"),
-        (("--search-again",), "--search-again needs a run"),
-        (("--ensemble", "xnnpack"), "--ensemble is for --search-again"),
-        (("--original", "nowhere.tflite"), "there is no model file nowhere.tflite"),
-    ],
-)
-def test_options_that_do_not_go_together(
-    example: Path, call: Call, tmp_path: Path, options: tuple[str, ...], says: str
-) -> None:
-    said = call("repair", example, *options, "--out", tmp_path / "out")
-    assert said.code == 2
-    assert says in said.complaint()
-    assert not (tmp_path / "out").exists()
-
-
-def test_pairs_of_other_kinds_are_refused(call: Call, tmp_path: Path) -> None:
-    for name in ("spoken_words", "face_detection"):
-        said = call("repair", ROOT / "examples" / name, "--out", tmp_path / "out")
-        assert said.code == 2
-        assert "repair is for classifiers of images" in said.complaint()
-
-
-@pytest.mark.parametrize(
-    ("original", "compressed", "says"),
-    [
-        ("compressed", "original", "were original and compressed model swapped?"),
-        ("compressed", "compressed", "were original and compressed model swapped?"),
-    ],
-)
-def test_models_in_the_wrong_order_are_refused_at_once(
-    example: Path, call: Call, tmp_path: Path, original: str, compressed: str, says: str
-) -> None:
-    files = example / f"{original}.tflite", example / f"{compressed}.tflite"
-    given = ("--original", files[0], "--compressed", files[1])
-    for more in ((), ("--dry-run",)):
-        said = call("repair", example, *given, "--out", tmp_path / "out", *more)
-        assert said.code == 2
-        assert says in said.complaint()
-
-
-def test_an_original_of_another_network_is_refused_at_once(
-    example: Path, call: Call, tmp_path: Path
-) -> None:
+def test_an_original_of_another_network_is_refused_at_once(tmp_path: Path) -> None:
     other = tmp_path / "other.tflite"
     other.write_bytes(pair_of("mobilenet")[0])
     for more in ((), ("--dry-run",)):
-        said = call("repair", example, "--original", other, "--out", tmp_path / "out", *more)
-        assert said.code == 2
-        assert "has no counterpart" in said.complaint()
-
-
-def test_an_original_without_weights_and_few_seeds_are_refused(
-    example: Path, call: Call, tmp_path: Path
-) -> None:
-    function = ("--original", "json:loads", "--trust")
-    said = call("repair", example, *function, "--out", tmp_path / "out")
-    assert said.code == 2
-    assert "--method shifts repairs a run without them" in said.complaint()
-    pair = Path(shutil.copytree(example, tmp_path / "pair"))
-    with np.load(example / "seeds.npz") as arrays:
-        np.savez(pair / "seeds.npz", images=arrays["images"][:49], labels=arrays["labels"][:49])
-    said = call("repair", pair, "--out", tmp_path / "out")
-    assert said.code == 2
-    assert "has 49 seeds, and a repair needs at least 50" in said.complaint()
-
-
-def test_a_folder_that_is_not_empty(finished: Any, call: Call, tmp_path: Path) -> None:
-    (tmp_path / "precious").touch()
-
-    said = call("repair", finished.folder, "--out", tmp_path)
-
-    assert said.code == 2
-    assert said.complaint() == (
-        f"{tmp_path} is not empty: go on with the repair in it with --resume, or name another"
-        " folder with --out"
-    )
-
-
-def test_no_run(call: Call, example: Path, tmp_path: Path) -> None:
-    said = call("repair", tmp_path / "nothing", "--out", tmp_path / "out")
-    assert said.code == 2
-    assert f"there is no {tmp_path / 'nothing'}: name a run directory" in said.complaint()
-    said = call("repair", f"{example}x", "--out", tmp_path / "out")
-    assert said.code == 2
-    assert f"(did you mean '{example}'?)" in said.complaint()
+        assert "has no counterpart" in refused(
+            "repair", EXAMPLE, "--original", other, "--out", tmp_path / "out", *more
+        )

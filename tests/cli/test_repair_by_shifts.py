@@ -16,8 +16,8 @@ import numpy as np
 import pytest
 from jsonschema import Draft202012Validator
 
+from called_commands import EXAMPLE, completed, document_of, refused
 from edgeflare.models.tflite_graph import Graph
-from edgeflare.repair import repair_document
 from edgeflare.repair.shifts import shift_details
 from tampering import COMPRESSED, constant_of, with_constant
 
@@ -55,10 +55,10 @@ def moved_boundaries(content: bytes) -> bytes:
 
 
 @pytest.fixture(scope="module")
-def pair(tmp_path_factory: pytest.TempPathFactory, example: Path) -> Path:
+def pair(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A pair with moved boundaries, whose original is a Python function."""
     folder = tmp_path_factory.mktemp("moved") / "pair"
-    shutil.copytree(example, folder)
+    shutil.copytree(EXAMPLE, folder)
     (folder / "compressed.tflite").write_bytes(moved_boundaries(COMPRESSED.read_bytes()))
     (folder / "network.py").write_text(NETWORK)
     said = (folder / "pair.toml").read_text()
@@ -78,9 +78,9 @@ def run(pair: Path, start: Call) -> Path:
 
 
 @pytest.fixture(scope="module")
-def fresh(tmp_path_factory: pytest.TempPathFactory, example: Path) -> Path:
+def fresh(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("fresh") / "fresh.npz"
-    with np.load(example / "seeds.npz") as arrays:
+    with np.load(EXAMPLE / "seeds.npz") as arrays:
         np.savez(path, images=arrays["images"][100:], labels=arrays["labels"][100:])
     return path
 
@@ -96,17 +96,10 @@ def repaired(run: Path, pair: Path, fresh: Path, start: Call) -> tuple[Path, Any
     return out, said
 
 
-def document(out: Path) -> dict[str, Any]:
-    read: dict[str, Any] = json.loads((out / "repair.json").read_bytes())
-    schema = Path(repair_document.__file__).with_name("repair.schema.json").read_bytes()
-    Draft202012Validator(json.loads(schema)).validate(read)
-    return read
-
-
 @pytest.mark.slow
 def test_shifts_are_judged_as_all_methods_are(repaired: tuple[Path, Any]) -> None:
     out, said = repaired
-    found = document(out)
+    found = document_of(out, "repair.json")
     assert "is no .tflite file: of all methods shifts alone are tried" in said.err
     assert [one["name"] for one in found["candidates"]] == ["shifts"]
     assert found["seeds"] == {"fit": 120, "choose": 40, "judge": 40}
@@ -128,7 +121,7 @@ def test_shifts_are_judged_as_all_methods_are(repaired: tuple[Path, Any]) -> Non
 def test_shifts_are_fitted_to_triggers_from_the_seeds_to_fit_with_alone(
     repaired: tuple[Path, Any], run: Path
 ) -> None:
-    (candidate,) = document(repaired[0])["candidates"]
+    (candidate,) = document_of(repaired[0], "repair.json")["candidates"]
     shifts = candidate["details"]["shifts"]
     v1 = json.loads(Path(shift_details.__file__).with_name("repair.schema.json").read_bytes())
     known = {**v1["properties"], "alone": v1["properties"]["repaired"]["properties"]["alone"]}
@@ -136,7 +129,7 @@ def test_shifts_are_fitted_to_triggers_from_the_seeds_to_fit_with_alone(
     Draft202012Validator({"$defs": v1["$defs"], "properties": known}).validate(shifts)
     assert shifts.keys() - known.keys() == {"queries"}
     inputs = shifts["inputs"]
-    findings = json.loads((run / "run.json").read_bytes())["findings"]
+    findings = document_of(run)["findings"]
     assert 25 <= inputs["triggers"] + inputs["not_reproduced"] <= 120 < len(findings)
     assert inputs["rounds"] == 1
     assert f"{inputs['triggers']} triggers and their seeds, " in repaired[1].out
@@ -149,9 +142,9 @@ def test_shifts_are_fitted_to_triggers_from_the_seeds_to_fit_with_alone(
 
 
 @pytest.mark.slow
-def test_the_model_and_the_shifts_alone_are_written(repaired: tuple[Path, Any], call: Call) -> None:
+def test_the_model_and_the_shifts_alone_are_written(repaired: tuple[Path, Any]) -> None:
     out, _ = repaired
-    found = document(out)
+    found = document_of(out, "repair.json")
     alone = found["candidates"][0]["details"]["shifts"]["alone"]
     for name, sha256 in (
         ("repaired.tflite", found["repaired"]["sha256"]),
@@ -159,8 +152,7 @@ def test_the_model_and_the_shifts_alone_are_written(repaired: tuple[Path, Any], 
     ):
         assert hashlib.sha256((out / name).read_bytes()).hexdigest() == sha256
     assert len((out / alone["file"]).read_bytes()) == alone["bytes"]
-    said = call("search", out, "--first", "2", "--dry-run", "--trust")
-    assert said.code == 0, said.err
+    completed("search", out, "--first", "2", "--dry-run", "--trust")
 
 
 @pytest.mark.slow
@@ -178,75 +170,20 @@ def test_what_cannot_be_is_refused_before_anything_is_done(
     says: str,
     run: Path,
     pair: Path,
-    call: Call,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.chdir(tmp_path)
     np.savez("small.npz", images=np.zeros((3, 8, 8), np.uint8))
     original = ("--original", f"{pair / 'network.py'}:predict")
-    said = call("repair", run, *original, *SHIFTS, *options, "--out", tmp_path / "out")
-    assert said.code == 2
-    assert says in said.complaint()
-    assert not (tmp_path / "out").exists()
-
-
-@pytest.mark.parametrize(
-    "options",
-    [
-        ("--method", "ranges", "--rounds", "2"),
-        ("--method", "weights-only", "--mixture", "1,4,1"),
-        ("--in-place", "--rounds", "2"),
-        ("--target", "int8-only", "--mixture", "1,1,1"),
-    ],
-)
-def test_settings_of_shifts_are_refused_where_none_are_tried(
-    options: tuple[str, ...], finished: Any, call: Call, tmp_path: Path
-) -> None:
-    said = call("repair", finished.folder, *options, "--out", tmp_path / "out")
-    assert said.code == 2
-    assert said.complaint() == (
-        "--rounds and --mixture are settings of shifts, and these options allow none: leave them"
-        " away, or repair a run with --method shifts"
-    )
-
-
-def test_settings_of_shifts_are_refused_for_a_pair(
-    example: Path, call: Call, tmp_path: Path
-) -> None:
-    said = call("repair", example, "--rounds", "2", "--out", tmp_path / "out")
-    assert said.code == 2
-    assert f"settings of shifts, and {example} is a pair: leave them away" in said.complaint()
-
-
-def test_too_few_seeds(finished: Any, call: Call, tmp_path: Path) -> None:
-    said = call("repair", finished.folder, *SHIFTS, "--out", tmp_path / "out")
-
-    assert said.code == 2
-    assert "seeds, and a repair needs at least 50" in said.complaint()
+    assert says in refused("repair", run, *original, *SHIFTS, *options, "--out", tmp_path / "out")
     assert not (tmp_path / "out").exists()
 
 
 @pytest.mark.slow
-def test_a_model_that_is_not_what_it_was(
-    example: Path, biased: Path, call: Call, tmp_path: Path
-) -> None:
+def test_a_run_without_an_original(tmp_path: Path) -> None:
     pair, run = tmp_path / "pair", tmp_path / "run"
-    shutil.copytree(example, pair, ignore=shutil.ignore_patterns("*.py"))
-    options = ("--first", "1", "--shrink", "0", "--fail-on", "none")
-    assert call("search", pair, *options, "--out", run).code == 0
-    shutil.copy(biased, pair / "compressed.tflite")
-
-    said = call("repair", run, *SHIFTS, "--out", tmp_path / "out")
-
-    assert said.code == 2
-    assert f"{pair / 'compressed.tflite'} is not the compressed model of {run}" in said.complaint()
-
-
-@pytest.mark.slow
-def test_a_run_without_an_original(example: Path, call: Call, tmp_path: Path) -> None:
-    pair, run = tmp_path / "pair", tmp_path / "run"
-    shutil.copytree(example, pair, ignore=shutil.ignore_patterns("*.py"))
+    shutil.copytree(EXAMPLE, pair, ignore=shutil.ignore_patterns("*.py"))
     said = (pair / "pair.toml").read_text()
     kept = [line for line in said.splitlines() if not line.startswith("original")]
     (pair / "pair.toml").write_text("\n".join(kept))
@@ -254,27 +191,11 @@ def test_a_run_without_an_original(example: Path, call: Call, tmp_path: Path) ->
         *("--find", "kernel", "--first", "1", "--max-queries", "20"),
         *("--shrink", "0", "--fail-on", "none"),
     )
-    assert call("search", pair, *options, "--out", run).code == 0
+    completed("search", pair, *options, "--out", run)
 
-    said = call("repair", run, *SHIFTS, "--out", tmp_path / "out")
-
-    assert said.code == 2
-    assert "has no original model to repair towards" in said.complaint()
-
-
-@pytest.mark.parametrize("mixture", ["1,1", "1,1,-1", "0,0,0", "a,b,c", "nan,1,1"])
-def test_a_mixture_that_is_none(mixture: str, finished: Any, call: Call, tmp_path: Path) -> None:
-    out = tmp_path / "out"
-    said = call("repair", finished.folder, *SHIFTS, "--out", out, "--mixture", mixture)
-    assert said.code == 2
-    assert f"--mixture {mixture!r}: expected three numbers" in said.complaint()
-
-
-def test_searching_again_elsewhere(finished: Any, call: Call, tmp_path: Path) -> None:
-    device = ("--device", "emulated-reference", "--search-again")
-    said = call("repair", finished.folder, *SHIFTS, "--out", tmp_path / "out", *device)
-    assert said.code == 2
-    assert "leave --device away" in said.complaint()
+    assert "has no original model to repair towards" in refused(
+        "repair", run, *SHIFTS, "--out", tmp_path / "out"
+    )
 
 
 @pytest.mark.slow

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import json
 import os
 import signal
 from contextlib import closing
 from pathlib import Path
-from typing import IO, Any
+from typing import IO
 
 import numpy as np
 import pytest
 
+from called_commands import call_here, completed, document_of, refused
 from documents import Document
 from edgeflare.run.journal import Journal
 from edgeflare.run.run_directory import RunDirectory
@@ -63,11 +63,9 @@ def test_what_was_found_is_written_and_said(surveyed: tuple[Path, str]) -> None:
     assert f"Rare events: {' '.join(rare_sentences(document))}" in " ".join(out.split())
 
 
-def test_the_survey_beside_it_is_as_without_it(
-    surveyed: tuple[Path, str], tmp_path: Path, call: Any
-) -> None:
+def test_the_survey_beside_it_is_as_without_it(surveyed: tuple[Path, str], tmp_path: Path) -> None:
     with_it = survey_of(surveyed[0])
-    assert call(*PLAIN, "--out", tmp_path / "run").code == 0
+    completed(*PLAIN, "--out", tmp_path / "run")
     plain = survey_of(tmp_path / "run")
     assert plain["rare"] is None
     assert plain["plan"].pop("rare_queries") is None
@@ -81,17 +79,16 @@ def test_the_survey_beside_it_is_as_without_it(
     assert plain["device_queries"] == 60
 
 
-def test_it_is_kept_and_not_asked_again(surveyed: tuple[Path, str], call: Any) -> None:
-    before = json.loads((surveyed[0] / "survey.json").read_bytes())["rare"]
-    said = call(*RARE, "--out", surveyed[0], "--resume")
-    assert said.code == 0
+def test_it_is_kept_and_not_asked_again(surveyed: tuple[Path, str]) -> None:
+    before = document_of(surveyed[0], "survey.json")["rare"]
+    said = completed(*RARE, "--out", surveyed[0], "--resume")
     assert "rare events 10/10" not in said.err
-    assert json.loads((surveyed[0] / "survey.json").read_bytes())["rare"] == before
+    assert document_of(surveyed[0], "survey.json")["rare"] == before
 
 
 @pytest.mark.parametrize(("sent", "code"), [(signal.SIGKILL, -9), (signal.SIGINT, 130)])
 def test_stopped_within_it_goes_on_to_the_same_result(
-    sent: signal.Signals, code: int, surveyed: tuple[Path, str], tmp_path: Path, call: Any
+    sent: signal.Signals, code: int, surveyed: tuple[Path, str], tmp_path: Path
 ) -> None:
     folder = tmp_path / "run"
     with started(*RARE, "--out", str(folder)) as process:
@@ -103,45 +100,44 @@ def test_stopped_within_it_goes_on_to_the_same_result(
     if sent == signal.SIGINT:
         stopped = survey_of(folder)
         assert (stopped["stopped_by"], stopped["rare"]) == ("interrupt", None)
-        said = " ".join(call("report", folder).out.split())
+        said = " ".join(call_here("report", folder).out.split())
         assert "Rare events: They were asked for and are not estimated yet" in said
-    assert call(*RARE, "--out", folder, "--resume").code == 0
+    completed(*RARE, "--out", folder, "--resume")
     assert survey_of(folder) == survey_of(surveyed[0])
 
 
-def test_it_is_gone_on_with_as_it_was_begun(surveyed: tuple[Path, str], call: Any) -> None:
+def test_it_is_gone_on_with_as_it_was_begun(surveyed: tuple[Path, str]) -> None:
     for options, begun in (
         (PLAIN, "with --rare, not without it"),
         ((*PLAIN, "--rare"), "with --rare-queries 150, not 2000"),
     ):
-        said = call(*options, "--out", surveyed[0], "--resume")
-        assert said.code == 2
-        complaint = said.complaint()
+        said = refused(*options, "--out", surveyed[0], "--resume")
+        complaint = said
         assert f"was begun {begun}: repeat the command that began it" in complaint
         assert "--device-queries" not in complaint
 
 
-def test_a_task_without_margins_is_refused(tmp_path: Path, call: Any) -> None:
+def test_a_task_without_margins_is_refused(tmp_path: Path) -> None:
     values = '[inputs.values]\ndomain = "array"\narray = "inputs"\nlowest = -4.0\nhighest = 4.0\n'
     pair = write_score_pair(
         tmp_path / "pair", f'{values}[task]\nname = "regression"\ntolerance = 0.5\n'
     )
     inputs = tmp_path / "inputs.npz"
     np.savez(inputs, inputs=np.zeros((40, 6), np.float32))
-    said = call("survey", pair, "--inputs", inputs, "--rare", "--out", tmp_path / "run")
-    assert (said.code, "answers of the task regression have none" in said.complaint()) == (2, True)
+    assert "answers of the task regression have none" in refused(
+        "survey", pair, "--inputs", inputs, "--rare", "--out", tmp_path / "run"
+    )
     assert not (tmp_path / "run").exists()
 
 
-def test_a_dry_run_says_what_it_takes(tmp_path: Path, call: Any) -> None:
-    said = call(*RARE, "--out", tmp_path / "run", "--dry-run")
-    assert said.code == 0
+def test_a_dry_run_says_what_it_takes(tmp_path: Path) -> None:
+    said = completed(*RARE, "--out", tmp_path / "run", "--dry-run")
     assert "then rare events, about 150 device queries more, and at least about 45" in said.out
 
 
-def test_so_few_queries_are_exceeded_by_the_least_of_each_shell(tmp_path: Path, call: Any) -> None:
+def test_so_few_queries_are_exceeded_by_the_least_of_each_shell(tmp_path: Path) -> None:
     few = (*PLAIN, "--rare", "--rare-queries", "100")
-    assert call(*few, "--out", tmp_path / "run").code == 0
+    completed(*few, "--out", tmp_path / "run")
     rare = survey_of(tmp_path / "run")["rare"]
     shells = len(rare["thresholds"]) + 1
     checks = 1 + 1 + 10  # the input asked again before the pilot, after it, and after repetitions

@@ -12,7 +12,6 @@ import sys
 import zipfile
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
-from typing import Any
 from xml.etree import ElementTree
 
 import flatbuffers  # type: ignore[import-untyped]
@@ -21,7 +20,7 @@ from ai_edge_litert import schema_py_generated as schema
 from markdown_it import MarkdownIt
 
 from browsing import started_browser
-from called_commands import call_here
+from called_commands import call_here, completed, document_of
 from edgeflare.fleet.record.fleet_folder import FleetFolder
 from edgeflare.fleet.record.fleet_state import AttemptState, FleetState, PlaceState, UnitState
 from edgeflare.repair import repair_cost
@@ -33,7 +32,6 @@ if sys.version_info >= (3, 11):
 else:
     import tomli as tomllib
 
-HOSTILE = "=cmd|' /C calc'!A0\x1b]0;owned\x07\x1b[2J\x9b31m\u202egnp.exe\x00<b>|*x*\n# head"
 CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e]")
 
 
@@ -50,67 +48,6 @@ PAIR = f"p{EVIL_FILE}"
 BRIEF = ("--first", "6", "--max-queries", "20", "--shrink", "0", "--within", "none")
 MODELS = ("--models", "16")
 MARKUP = {"link_open", "html_inline", "html_block", "image", "s_open", "em_open", "code_inline"}
-
-
-@pytest.fixture(scope="module")
-def run(finished: Any, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A run in which every name that a document may hold is hostile."""
-    folder = tmp_path_factory.mktemp("hostile") / "run"
-    shutil.copytree(finished.folder, folder)
-    document = json.loads((folder / "run.json").read_bytes())
-    document["classes"] = [HOSTILE] * len(document["classes"])
-    document["pair"] |= {"name": HOSTILE, "compressed": HOSTILE}
-    document["warnings"] = [HOSTILE]
-    document["devices"][0]["name"] = HOSTILE
-    document["devices"][0]["provenance"] |= {"runtime": HOSTILE, "cache": HOSTILE}
-    for entry in document["findings"]:
-        entry |= {"device": HOSTILE, "operators": [HOSTILE]}
-    (folder / "run.json").write_text(json.dumps(document))
-    return folder
-
-
-@pytest.mark.parametrize("command", [("report",), ("compare",), ("compare", "--json")])
-def test_a_terminal_is_not_commanded(
-    command: tuple[str, ...], run: Path, finished: Any, call: Callable[..., Any]
-) -> None:
-    name, *options = command
-    runs = (run,) if name == "report" else (run, finished.folder)
-    said = call(name, *runs, *options)
-    assert said.code == 0
-    assert "owned" in said.out.replace("\n", "")
-    assert not CONTROL.search(said.out)
-
-
-def test_nor_is_it_by_an_error(run: Path, tmp_path: Path, call: Callable[..., Any]) -> None:
-    document = json.loads((run / "run.json").read_bytes())
-    document["findings"][0][HOSTILE] = 1
-    (tmp_path / "run.json").write_text(json.dumps(document))
-    said = call("report", tmp_path)
-    assert said.code == 2
-    assert not CONTROL.search(said.complaint())
-
-
-def test_no_cell_of_the_table_is_a_formula(run: Path, call: Callable[..., Any]) -> None:
-    assert call("report", run, "--csv").code == 0
-    with (run / "findings.csv").open(newline="", encoding="utf-8") as file:
-        rows = list(csv.DictReader(file))
-    for row in rows:
-        assert not [cell for cell in row.values() if cell.startswith(tuple("=+-@\t\r"))]
-        assert row["device_class"].startswith("'=cmd")
-        assert not CONTROL.search("".join(row.values()))
-        assert float(row["l2"]) >= 0
-
-
-def test_the_other_files_hold_it_as_text(run: Path, call: Callable[..., Any]) -> None:
-    assert call("report", run, "--junit", "--summary", "--html").code == 0
-    root = ElementTree.parse(run / "junit.xml").getroot()  # noqa: S314 - ours
-    assert any("owned" in (failure.text or "") for failure in root.iter("failure"))
-    for name in ("junit.xml", "summary.md", "report.html"):
-        text = (run / name).read_text(encoding="utf-8")
-        assert not CONTROL.search(text)
-        assert "owned" in text
-    assert "<b>" not in (run / "report.html").read_text(encoding="utf-8")
-    assert "\n# head" not in (run / "summary.md").read_text(encoding="utf-8")
 
 
 def in_toml(text: str) -> str:
@@ -189,7 +126,7 @@ def write_all(folder: Path) -> None:
         ("conform", "--from", model, *MODELS, "--out", out / "ops"),
         ("report", out / "ops", *page, "--known"),
     )
-    number = json.loads((out / "run" / "run.json").read_bytes())["findings"][0]["seed_id"]
+    number = document_of(out / "run")["findings"][0]["seed_id"]
     said += said_of(given, ("export", out / "run", str(number), "--out", out / "finding.zip"))
     (folder / "said.json").write_text(json.dumps(said), encoding="utf-8")
 
@@ -232,6 +169,33 @@ def write_kernel_sets(folder: Path, made: Path) -> None:
     (folder / "said.json").write_text(json.dumps(said), encoding="utf-8")
 
 
+def write_document(folder: Path, made: Path) -> None:
+    """Show a run whose document has such names wherever it may have any."""
+    run = folder / "out" / "run"
+    shutil.copytree(made / "out" / "run", run, ignore=shutil.ignore_patterns("run.db*", "*.html"))
+    document = document_of(run)
+    document["classes"] = [EVIL] * len(document["classes"])
+    document["pair"] |= {"name": EVIL, "compressed": EVIL}
+    document["warnings"] = [EVIL]
+    document["devices"][0]["name"] = EVIL
+    document["devices"][0]["provenance"] |= {"runtime": EVIL, "cache": EVIL}
+    for entry in document["findings"]:
+        entry |= {"device": EVIL, "operators": [EVIL]}
+    (run / "run.json").write_text(json.dumps(document))
+    other = made / "out" / "elsewhere"
+    said = said_of(
+        folder,
+        ("report", run),
+        *(("compare", run, other), ("compare", run, other, "--json")),
+        ("report", run, "--html", "--junit", "--summary", "--csv"),
+    )
+    document["findings"][0][EVIL] = 1
+    (folder / "run.json").write_text(json.dumps(document))
+    refusal = completed("report", folder, code=2)
+    said.append({"command": "report", "said": refusal.out + refusal.err})
+    (folder / "said.json").write_text(json.dumps(said), encoding="utf-8")
+
+
 def write_fleet(folder: Path, _made: Path) -> None:
     """Show a fleet whose hosts have such names; its state stands in for what hosts have said."""
     attempt = AttemptState(1, EVIL, EVIL, 0.0, 3.0, EVIL)
@@ -261,6 +225,7 @@ MADE_OF_IT: Mapping[str, Callable[[Path, Path], None]] = {
     "inspected": write_inspected,
     "repaired": write_repaired,
     "kernel-sets": write_kernel_sets,
+    "document": write_document,
     "fleet": write_fleet,
 }
 
@@ -272,6 +237,7 @@ MADE_OF_IT: Mapping[str, Callable[[Path, Path], None]] = {
         pytest.param("inspected", marks=pytest.mark.whitebox),
         "repaired",
         "kernel-sets",
+        "document",
         "fleet",
     ],
 )

@@ -1,8 +1,7 @@
-"""Commands on a fleet, a unit for each class of devices, beside the same without a fleet."""
+"""Commands on a real cluster of this host, beside the same without a fleet."""
 
 from __future__ import annotations
 
-import json
 import re
 import shutil
 from collections.abc import Callable
@@ -13,25 +12,32 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from called_commands import EXAMPLE, call_here, completed, document_of
 from documents import Document
 from edgeflare.cli.command_on_fleet import class_names, words_without
 from laboratory import untimed
+from run_content import content_differences
+from summed_up_runs import summed_up_content
 
 pytestmark = [pytest.mark.fleet, pytest.mark.slow]
+
 
 Call = Callable[..., Any]
 
 CLASSES = ("emulated-builtin", "emulated-xnnpack")
+
 BOTH = ("--device", CLASSES[0], "--device", CLASSES[1])
+
 FLEET = ("--fleet", "local", "--fleet-devices", "1")
+
 CONFORM = ("conform", "--ops", "RELU", "--models", "4", "--device", CLASSES[1])
 
 
 @pytest.fixture(scope="module")
-def searched(example: Path, call: Call, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def searched(tmp_path_factory: pytest.TempPathFactory) -> Path:
     run = tmp_path_factory.mktemp("searched") / "run"
     options = ("--first", "4", "--max-queries", "60", "--shrink", "0", "--within", "none")
-    assert call("search", example, *options, "--fail-on", "none", "--out", run).code == 0
+    completed("search", EXAMPLE, *options, "--fail-on", "none", "--out", run)
     return run
 
 
@@ -43,13 +49,13 @@ def figures_of(printed: str) -> list[list[str]]:
 
 def comparable(run: Path) -> Document:
     """A run without its times and what is said of its host."""
-    document = untimed(json.loads((run / "run.json").read_bytes()))
+    document = untimed(document_of(run))
     del document["warnings"]
     return document
 
 
 def test_a_replay_of_several_classes_is_that_of_each(
-    searched: Path, call: Call, start: Call, tmp_path: Path
+    searched: Path, start: Call, tmp_path: Path
 ) -> None:
     pytest.importorskip("ray")
     against = ("--baseline", searched)
@@ -57,7 +63,7 @@ def test_a_replay_of_several_classes_is_that_of_each(
     together = start("replay", searched, *against, *FLEET, *BOTH, "--out", out)
     codes, printed = [], ""
     for one in CLASSES:
-        alone = call("replay", searched, *against, "--device", one, "--out", tmp_path / one)
+        alone = call_here("replay", searched, *against, "--device", one, "--out", tmp_path / one)
         codes.append(alone.code)
         printed += alone.out
         assert str(out / one) in together.out
@@ -66,24 +72,21 @@ def test_a_replay_of_several_classes_is_that_of_each(
         assert one in together.err
     assert together.code == max(codes)
     assert figures_of(together.out) == figures_of(printed)
-    status = call("fleet", "status", out)
-    assert status.code == 0
+    status = completed("fleet", "status", out)
     assert "2 of 2 units done" in status.out
 
 
-def test_one_class_makes_the_run_that_the_command_makes(
-    start: Call, call: Call, tmp_path: Path
-) -> None:
+def test_one_class_makes_the_run_that_the_command_makes(start: Call, tmp_path: Path) -> None:
     pytest.importorskip("ray")
     there = start(*CONFORM, *FLEET, "--quiet", "--out", tmp_path / "there")
-    here = call(*CONFORM, "--out", tmp_path / "here")
+    here = call_here(*CONFORM, "--out", tmp_path / "here")
     assert there.code == here.code
     assert there.out == f"{tmp_path / 'there'}\n"
-    assert "1 of 1 units done" in call("fleet", "status", tmp_path / "there").out
+    assert "1 of 1 units done" in call_here("fleet", "status", tmp_path / "there").out
     documents = []
     for name in ("there", "here"):
         assert (tmp_path / name / "conform.db").is_file()
-        documents.append(json.loads((tmp_path / name / "conform.json").read_bytes()))
+        documents.append(document_of(tmp_path / name, "conform.json"))
     one, other = ({**document, "seconds": 0} for document in documents)
     assert one == other
 
@@ -95,7 +98,7 @@ def test_an_explanation_is_put_into_the_run(searched: Path, start: Call, tmp_pat
     seed_id = min(int(path.stem) for path in (run / "findings").iterdir())
     said = start("explain", run, str(seed_id), *FLEET, "--device", CLASSES[0])
     assert said.code == 0, said.err
-    document = json.loads((run / "explain.json").read_bytes())
+    document = document_of(run, "explain.json")
     assert list(document["findings"]) == [str(seed_id)]
     assert document["findings"][str(seed_id)]["device"] == CLASSES[0]
     assert str(run / "explain.json") in said.out
@@ -104,61 +107,13 @@ def test_an_explanation_is_put_into_the_run(searched: Path, start: Call, tmp_pat
     assert (tmp_path / "run.explain.fleet" / "fleet.json").is_file()
 
 
-@pytest.mark.parametrize(
-    ("words", "expected"),
-    [
-        (("replay", "RUN"), "name it with --device CLASS"),
-        (("replay", "RUN", "--device", "a", "--device", "a"), "given twice"),
-        (("replay", "RUN", "--device", "pixel/all"), "takes classes of devices"),
-        (("replay", "RUN", *BOTH, "--out", "OVER"), "neither empty nor of the runs"),
-        (("replay", "RUN", "--device", "a", "--out", "RUN", "--overwrite"), "is what is replayed"),
-        (("replay", "RUN", *BOTH, "--resume"), "add --out RUN"),
-        (("replay", "RUN", *BOTH, "--out", "NEW", "--resume"), "leave out --resume"),
-        (("replay", "RUN", *BOTH, "--baseline", "NEW"), "NEW"),
-        (("explain", "RUN", *BOTH), "name one class"),
-        (("explain", "RUN", "99", "--device", "a"), "99 is no finding"),
-        (("conform", "--ops", "NONE"), "NONE"),
-        (("survey", "EXAMPLE", "--baseline", "RUN"), "no survey"),
-        (("survey", "EXAMPLE", "--show", "NEW"), "leave out --fleet"),
-        (("conform", "--device", "pixel", "--fleet-file", "NEW"), "cluster of this host alone"),
-    ],
-    ids=lambda value: " ".join(value) if isinstance(value, tuple) else "",
-)
-def test_what_cannot_be_done_is_refused_before_any_host_is_asked(
-    words: tuple[str, ...],
-    expected: str,
-    searched: Path,
-    example: Path,
-    call: Call,
-    tmp_path: Path,
-) -> None:
-    over = tmp_path / "over"
-    over.mkdir()
-    (over / "thesis").touch()
-    before = sorted(path for path in searched.parent.rglob("*") if "run.db-" not in path.name)
-    places = {"RUN": searched, "OVER": over, "NEW": tmp_path / "NEW", "EXAMPLE": example}
-    said = call(*(places.get(word, word) for word in words), "--fleet", "local")
-    assert said.code == 2
-    assert expected in said.complaint()
-    after = sorted(path for path in searched.parent.rglob("*") if "run.db-" not in path.name)
-    assert after == before
-    assert sorted(tmp_path.rglob("*")) == [over, over / "thesis"]
-
-
-def test_a_dry_run_says_what_each_host_would_do(call: Call, example: Path, tmp_path: Path) -> None:
+def test_a_dry_run_says_what_each_host_would_do(tmp_path: Path) -> None:
     out = tmp_path / "out"
-    for words in (CONFORM, ("survey", example, "--first", "40")):
-        said = call(*words, *FLEET, "--device", "adb://one:5", "--dry-run", "--out", out)
-        assert said.code == 0, said.err
+    for words in (CONFORM, ("survey", EXAMPLE, "--first", "40")):
+        said = completed(*words, *FLEET, "--device", "adb://one:5", "--dry-run", "--out", out)
         assert "devices of the class adb://one:5: 1, on local" in said.out
         assert f"edgeflare {words[0]} --device DEVICE --out RUN" in said.out
         assert not list(tmp_path.iterdir())
-
-
-def test_conform_and_inspect_take_one_device_without_a_fleet(searched: Path, call: Call) -> None:
-    assert "--fleet" in call("conform", *BOTH).complaint()
-    said = call("inspect", searched, *BOTH)
-    assert said.code == 2
 
 
 @given(st.lists(st.text(min_size=1), unique=True, max_size=6))
@@ -177,3 +132,33 @@ def test_a_class_that_is_a_plain_name_keeps_it() -> None:
 def test_the_run_is_left_out_of_the_words_once() -> None:
     assert words_without(("--trust", "runs/3/", "3"), Path("runs/3")) == ("--trust", "3")
     assert words_without(("3", "3"), Path("3")) == ("3",)
+
+
+SHORT = ("--first", "3", "--max-queries", "40")
+
+
+def question(command: str) -> list[str | Path]:
+    """A bench of two strategies and two run seeds, or a ranking of two models."""
+    asked: dict[str, list[str | Path]] = {
+        "bench": ["--strategy", "random", "--strategy", "dflare", "--rng-seeds", "0,1"],
+        "rank": ["--compressed", EXAMPLE / "original.tflite", "--shrink", "10"],
+    }
+    return [command, EXAMPLE, *asked[command], *SHORT]
+
+
+@pytest.mark.parametrize(("command", "runs"), [("bench", 4), ("rank", 2)])
+def test_a_fleet_makes_what_one_device_makes(
+    command: str, runs: int, start: Call, tmp_path: Path
+) -> None:
+    pytest.importorskip("ray")
+    words = question(command)
+    alone, out = tmp_path / "alone", tmp_path / "out"
+    on_fleet = start(*words, "--fleet", "local", "--fleet-devices", "2", "--out", out)
+    assert on_fleet.code == 0, on_fleet.err
+    completed(*words, "--out", alone)
+    found = summed_up_content(out)
+    assert len(found) == 1 + runs
+    assert content_differences(found, summed_up_content(alone)) == []
+    assert f"{command}.json" in found
+    assert on_fleet.out.strip()
+    assert f"{runs + 1} of {runs + 1} units done" in call_here("fleet", "status", out).out
