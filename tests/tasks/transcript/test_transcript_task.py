@@ -132,8 +132,11 @@ def test_wrong_settings_are_one_line(
 @pytest.mark.parametrize(
     ("task", "said"),
     [
-        (Transcript(vocabulary=("a", "b", "c")), "has 3 values a step, but vocabulary has 3 sym"),
-        (Transcript(vocabulary=("a",), decoding="argmax"), "give 3 symbols, in the order"),
+        (Transcript(vocabulary=("a", "b", "c")), "3 symbols and the blank: give 2 symbols"),
+        (
+            Transcript(vocabulary=("a",), decoding="argmax"),
+            "has 1 symbols: give 3 symbols, in the order",
+        ),
         (Transcript(vocabulary=("a", "b"), output="other"), "has no output 'other'"),
     ],
 )
