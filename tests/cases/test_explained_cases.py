@@ -24,6 +24,8 @@ from edgeflare.models.tflite_writer import written
 from public_cases import copied_case
 from tampering import InterpreterProbe, class_reader
 
+pytestmark = pytest.mark.slow
+
 PIXEL: Mapping[str, float] = {"calibration_0_1": 1.0}
 """What one gray level is for the models; else a 255th."""
 
@@ -167,7 +169,6 @@ def of_run(pair: Path, compressed: str, *functions: str) -> list[dict[str, Any]]
     return [one["twin_and_original"] for one in findings]
 
 
-@pytest.mark.slow
 def test_a_value_that_is_cut_off(tmp_path: Path) -> None:
     for error in of_run(copied_case("regression_saturates", tmp_path), "compressed.tflite"):
         (coarse,) = error["coarse"]
@@ -179,7 +180,6 @@ def test_a_value_that_is_cut_off(tmp_path: Path) -> None:
         assert last["cut_off"] == {"below": 0.0, "above": 1.0}
 
 
-@pytest.mark.slow
 def test_one_scale_for_boxes_and_scores(tmp_path: Path) -> None:
     pair = copied_case("yolo_concat", tmp_path)
     for error in of_run(pair, "compressed.tflite", "decode.py:decode"):
@@ -193,7 +193,6 @@ def test_one_scale_for_boxes_and_scores(tmp_path: Path) -> None:
         assert not row["beyond"]
 
 
-@pytest.mark.slow
 def test_ranges_are_taken_evenly_through_the_seeds(tmp_path: Path) -> None:
     """Sorted seeds are alike one after the other: most of these have no value that is cut off."""
     pair = copied_case("calibration_0_1", tmp_path)
@@ -218,7 +217,6 @@ def explained(pair: Path, *options: str) -> tuple[str, list[dict[str, Any]]]:
     return " ".join(said.out.split()), list(document["findings"].values())
 
 
-@pytest.mark.slow
 def test_channels_first_and_last_lead_to_the_same_findings_and_layers(tmp_path: Path) -> None:
     answers = []
     for last in ((), ("original",), ("compressed",), ("original", "compressed")):
@@ -248,7 +246,6 @@ def without_first_operator(content: bytes) -> bytes:
     return written(model)
 
 
-@pytest.mark.slow
 @pytest.mark.gpu
 @pytest.mark.usefixtures("gpu")
 def test_no_layer_before_a_split_and_its_sum_is_blamed_on_the_accelerator(tmp_path: Path) -> None:
@@ -348,7 +345,6 @@ def test_filters_that_are_all_zero_are_no_fault(tmp_path: Path) -> None:
 BEGINS = "it begins in MUL (operator 27), whose constant 'tfl.dequantize6' holds infinity"
 
 
-@pytest.mark.slow
 def test_a_constant_that_is_infinite_in_float16_is_named(tmp_path: Path) -> None:
     pair, run = copied_case("fp16_mask_nan", tmp_path), tmp_path / "run"
     looked = call_here("search", pair, "--dry-run", "--first", "4")
@@ -376,7 +372,6 @@ def test_a_constant_that_is_infinite_in_float16_is_named(tmp_path: Path) -> None
     assert "NaN on twin and device" in (run / "report.html").read_text()
 
 
-@pytest.mark.slow
 def test_a_resize_by_another_rule_is_named_and_the_healthy_file_is_not_blamed(
     tmp_path: Path,
 ) -> None:

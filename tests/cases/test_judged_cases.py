@@ -16,6 +16,8 @@ from called_commands import Said, call_here, completed, document_of
 from graph_writer import GraphWriter
 from public_cases import copied_case
 
+pytestmark = pytest.mark.slow
+
 
 def outputs_of(pair: Path, inputs: NDArray[np.float32]) -> NDArray[np.float32]:
     """Return what the original of a pair answers: (inputs, *shape)."""
@@ -154,7 +156,6 @@ def assert_all_say_it(pair: Path, runs: Path, device: str, call: Callable[..., S
     return document
 
 
-@pytest.mark.slow
 def test_a_device_whose_answers_are_all_equal_fails_search_and_gates(
     flat: Path, tmp_path: Path
 ) -> None:

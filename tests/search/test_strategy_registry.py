@@ -28,7 +28,10 @@ from edgeflare.search.strategy_parameters import (
 from edgeflare.search.strategy_registry import find_strategy, strategies
 from edgeflare_operators import MutationOperator, operator, operator_registry, operators
 
-NAMES = list(strategies())
+NAMES = [
+    pytest.param(name, marks=pytest.mark.slow) if name in ("deepxplore", "gradient") else name
+    for name in strategies()
+]
 
 
 def test_the_strategies_that_there_are() -> None:

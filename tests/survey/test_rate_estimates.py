@@ -24,6 +24,8 @@ from edgeflare.survey.estimate.signed_estimate import simultaneous
 from edgeflare.survey.estimate.weighted_count import CountLimits, count_limits
 from survey_populations import MakePopulation, Population, with_good_twin, with_useless_twin
 
+pytestmark = pytest.mark.slow
+
 REPETITIONS = 150
 """The share of intervals that hold errs by .053 at the most (3σ)."""
 
