@@ -28,10 +28,7 @@ from edgeflare.search.strategy_parameters import (
 from edgeflare.search.strategy_registry import find_strategy, strategies
 from edgeflare_operators import MutationOperator, operator, operator_registry, operators
 
-NAMES = [
-    pytest.param(name, marks=pytest.mark.slow) if name in ("deepxplore", "gradient") else name
-    for name in strategies()
-]
+NAMES = list(strategies())
 
 
 def test_the_strategies_that_there_are() -> None:
@@ -71,7 +68,13 @@ GOALS = st.builds(Goal, st.sampled_from(Find), st.booleans())
 BOUNDS = st.builds(Bounds, st.none() | st.floats(1.0, 255.0), st.none() | st.floats(5.0, 2000.0))
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param(name, marks=pytest.mark.slow) if name in ("deepxplore", "gradient") else name
+        for name in NAMES
+    ],
+)
 @given(rng_seed=st.integers(0, 2**32), goal=GOALS, bounds=BOUNDS)
 @settings(max_examples=10, deadline=None)
 def test_the_same_start_asks_the_same_within_the_bounds_and_ends_with_a_trigger(
