@@ -351,13 +351,11 @@ def _tests_of_room(mutant: Mutant) -> str:
 
 
 def _mirrored_tests(mutant: Mutant) -> set[str]:
-    """Return the file of tests for a file that is executed before the first test, if it has one."""
-    for source, package in SOURCES.items():
-        if (path := ROOT / mutant.file).is_relative_to(package):
-            within = path.relative_to(package)
-            tests = ROOT / MIRRORED[source] / within.with_name(f"test_{within.name}")
-            return {str(tests.relative_to(ROOT))} if tests.exists() else set()
-    return set()
+    """Return the tests of a file that is executed before the first test: its own, or the room's."""
+    room = _tests_of_room(mutant)
+    own = f"test_{Path(mutant.file).name}"
+    found = {str(path.relative_to(ROOT)) for path in (ROOT / room).rglob(own)}
+    return found or {room}
 
 
 @contextmanager
