@@ -117,6 +117,15 @@ def test_a_file_that_was_changed_is_not_replaced(
     assert files(out) == sorted([*of("before"), *NOTES])
 
 
+def test_a_folder_that_is_named_by_a_link_is_replaced(tmp_path: Path) -> None:
+    out, link = a_thing(tmp_path / "out"), tmp_path / "link"
+    link.symlink_to(out)
+    make(link, "after", overwrite=True)
+    assert link.is_symlink()
+    assert files(out) == sorted([*of("after"), *NOTES])
+    require_notes(out)
+
+
 def test_links_are_neither_followed_nor_removed(tmp_path: Path, refusal: Refusal) -> None:
     out, elsewhere = a_thing(tmp_path / "out"), tmp_path / "elsewhere"
     (out / "findings").rename(elsewhere)

@@ -222,9 +222,10 @@ def holds_of(begun: bytes) -> str | None:
 def present(folder: Path, names: Iterable[str]) -> list[str]:
     """Return those names that something in a folder has; each folder is read once.
 
-    A name that leads through a link is that of nothing, as is one that leads out.
+    A name that leads through a link is that of nothing, as is one that leads out. The folder itself
+    may be a link, which its user has named.
     """
-    read = {"": _entries(folder)}
+    read = {"": _entries(Path(os.path.realpath(folder)))}
 
     def is_there(name: str) -> bool:
         parent, _, last = name.rpartition("/")
