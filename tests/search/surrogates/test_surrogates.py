@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from edgeflare.core.answer import Answer, Failure
@@ -234,6 +234,33 @@ def test_the_original_prefers_spares_near_ties_and_adds_none(outcome: Outcome) -
     # An original that is as sure of the twin's label as of any is no reason to doubt it.
     siding = Outcome({**outcome.answers, Arm.ORIGINAL: outcome[Arm.TWIN]})
     assert not witnessed.decide(siding)
+
+
+@given(GOALS, st.sampled_from([(), MEMBERS]), outcomes(), st.permutations(range(CLASSES)))
+def test_the_order_of_the_classes_does_not_matter(
+    goal: Goal, ensemble: tuple[str, ...], outcome: Outcome, order: list[int]
+) -> None:
+    known = [*outcome.answers.values(), *outcome.members.values()]
+    assume(not any(answer.tied for answer in known))  # a tie's label is the first of equals
+    renamed = Outcome(
+        {arm: _reordered(answer, order) for arm, answer in outcome.answers.items()},
+        {name: _reordered(answer, order) for name, answer in outcome.members.items()},
+    )
+    assert search_surrogate(goal, ensemble, outcome).decide(outcome) == (
+        search_surrogate(goal, ensemble, renamed).decide(renamed)
+    )
+
+
+def _reordered(answer: Answer, order: list[int]) -> Answer:
+    if answer.failure is not None:
+        return answer
+    scores = answer.scores[order]
+    return replace(
+        answer,
+        decision=int(scores.argmax()),
+        probabilities=answer.probabilities[order],
+        scores=scores,
+    )
 
 
 @given(GOALS, st.sampled_from([(), MEMBERS[:1], MEMBERS]), outcomes(), outcomes())
