@@ -129,7 +129,8 @@ def test_the_servers_socket_says_where_it_is(
 ) -> None:
     monkeypatch.delenv("ANDROID_ADB_SERVER_PORT")
     monkeypatch.setenv("ADB_SERVER_SOCKET", f"tcp:localhost:{adb_server}")
-    assert "no phone is attached" in refused("devices", "check", "adb://")
+    said = call_here("devices", "check", "adb://")
+    assert (said.code, "no phone is attached" in said.err) == (3, True)
 
 
 def test_a_device_whose_delegate_is_none_is_told_so(

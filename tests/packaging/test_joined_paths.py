@@ -350,6 +350,7 @@ KNOWN_JOINS: Final[Mapping[str, str]] = {
     "record/folder.py require_ours: name": LISTED,
     "record/folder_contents.py FolderContents.knows: inner": "held to the folder by `path_inside`",
     "record/folder_contents.py unfinished_state: f'.{path.name}.new'": OF_A_PATH,
+    "record/folder_contents.py present: os.path.realpath(folder)": "the folder itself",
     "record/folder_contents.py present.is_there: at": OF_A_PATH,
     "record/path_inside.py path_inside: name": "the function itself",
     "repair/repair_cost.py _cost: before": NUMBER,

@@ -37,6 +37,7 @@ class SharedAgents:
         self._started: dict[ChildAgent, tuple[_Key, Endpoint]] = {}
         self._open, self._close = EmulatedTransport.open, EmulatedTransport.close
         self._paused = False
+        self._process = os.getpid()
 
     def share(self) -> None:
         """Have emulated devices of this process share agents from here on."""
@@ -62,8 +63,8 @@ class SharedAgents:
             self._paused = before
 
     def end(self) -> None:
-        """End what nobody uses."""
-        while self.idle:
+        """End what nobody uses; a fork of this process, which ends sooner, has no say in that."""
+        while self.idle and os.getpid() == self._process:
             self._end(self.idle.pop()[1])
 
     def _opened(self, transport: ChildTransport) -> Endpoint:
