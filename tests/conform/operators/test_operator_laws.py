@@ -106,12 +106,19 @@ def test_an_operator_takes_the_tensor_of_another_model(known: OperatorSpecificat
             check_taken(known, type_, graph.results(graph.nodes[0])[0], rng)
 
 
-@given(st.sampled_from((INT8, INT16)), st.floats(-100.0, 100.0), st.integers(min_value=0))
-def test_a_result_whose_values_have_one_sign_has_a_range_with_zero(
-    type_: str, value: float, seed: int
+@given(
+    st.sampled_from((INT8, INT16)),
+    st.floats(0.1, 100.0),
+    st.sampled_from((-1.0, 1.0)),
+    st.integers(min_value=0),
+)
+def test_the_range_of_a_result_has_zero_in_it_and_grows_with_its_values(
+    type_: str, size: float, sign: float, seed: int
 ) -> None:
-    alone, beside_zero = (
+    value = sign * size
+    alone, beside_zero, doubled = (
         drawn_output(type_, np.array(values), np.random.default_rng(seed))
-        for values in ([value], [0.0, value])
+        for values in ([value], [0.0, value], [2 * value])
     )
     assert alone == beside_zero
+    assert doubled == {**alone, "output_scale": 2 * float(alone["output_scale"])}  # type: ignore[arg-type]
