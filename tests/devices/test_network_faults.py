@@ -84,7 +84,8 @@ class Saboteur(Watched):
             self._after = math.inf
             self._deed()
 
-    def covered(self, done: int, total: int) -> None:
+    def covered(self, *progress: Any, **_: object) -> None:
+        done, total = progress
         if done == total - 2:
             self._deed()
 
