@@ -56,7 +56,7 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 settings.register_profile("untimed", settings(deadline=None, max_examples=40))
-settings.register_profile("short", settings(deadline=None, max_examples=20))
+settings.register_profile("short", settings(deadline=None, max_examples=8))
 settings.load_profile("untimed")  # a busy machine is no failure
 
 
