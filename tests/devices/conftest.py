@@ -67,8 +67,9 @@ def start_agent(tmp_path: Path) -> Iterator[Callable[..., AgentProcess]]:
 
 @pytest.fixture(scope="module")
 def shared_agent(tmp_path_factory: pytest.TempPathFactory) -> Iterator[AgentProcess]:
-    """An agent for all tests of a file that leave it as they found it."""
-    agent = AgentProcess("--store", str(tmp_path_factory.mktemp("agent") / "agent-store"))
+    """An agent for all tests of a file that leave it as they found it, of a device of its own."""
+    folder = tmp_path_factory.mktemp("agent")
+    agent = AgentProcess("--store", str(folder / "agent-store"), "--device", str(folder))
     yield agent
     agent.kill()
 
