@@ -53,12 +53,10 @@ clean:
 	rm -rf .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
 
 # Packages for an environment; where they do not come, one line, and a file with all that pip said.
-define install
-@$(1)/bin/python -m pip install --quiet $(2) 2>$(1)/pip.log || { \
+install = { $(1)/bin/python -m pip install --quiet $(2) 2>$(1)/pip.log || { \
     echo "pip could not fill $(1): $$(sed -n 's/^ERROR: //p' $(1)/pip.log | head -n 1)" \
         "(is there a network? $(1)/pip.log has the rest)" >&2; \
-    exit 1; }
-endef
+    exit 1; }; }
 
 # The build back end goes in first, so that the editable install builds with the pinned one.
 .venv/.complete: pyproject.toml constraints.txt
@@ -70,8 +68,8 @@ endef
 	    exit 1; }
 	@echo 'making .venv from constraints.txt'
 	@$(PYTHON) -m venv .venv
-	$(call install,.venv,--constraint constraints.txt hatchling)
-	$(call install,.venv,--constraint constraints.txt --no-build-isolation --editable '$(EXTRAS)')
+	@$(call install,.venv,--constraint constraints.txt hatchling)
+	@$(call install,.venv,--constraint constraints.txt --no-build-isolation --editable '$(EXTRAS)')
 	@touch $@
 
 # Without a Python that tflite-runtime has wheels for, nothing is made and the line comes each time.
@@ -81,7 +79,7 @@ endef
 	        2>/dev/null || continue; \
 	    echo 'making .venv-old-board from constraints-old-board.txt'; \
 	    "$$python" -m venv .venv-old-board && \
-	    .venv-old-board/bin/python -m pip install --quiet --requirement constraints-old-board.txt && \
+	    $(call install,.venv-old-board,--requirement constraints-old-board.txt) && \
 	    touch $@; \
 	    exit; \
 	done; \
