@@ -1,8 +1,8 @@
 """The commands and snippets of the documentation, as they stand there.
 
-Each command can be parsed, and what it names of the examples exists. The pages of `STORIES`, which
-show what no other test of commands does, run: a page is a story, whose blocks run in order, in a
-new folder that holds the examples. What a block is for stands behind its fence:
+Each command can be parsed, and what it names of the examples exists. README.md runs, and so do the
+pages of `STORIES`, which show what no other test of commands does: a page is a story, whose blocks
+run in order, in a new folder that holds the examples. What a block is for stands behind its fence:
 
     ```bash              runs, and must exit with 0; of a line that begins with `make`, the target
                          must exist, since CI runs those themselves
@@ -14,9 +14,10 @@ new folder that holds the examples. What a block is for stands behind its fence:
     ```python            runs
     ```text              is for readers
 
-Only addresses and places that belong to the reader's machines are replaced. A search that several
-pages show in the same words runs once, and each of these pages gets a copy of its run. `edgeflare`
-is forked from a process that has imported it, unless a page has installed a package beside it.
+Only addresses and places that belong to the reader's machines are replaced. What README.md does
+with its first run is done once: a page that shows such a command in the same words goes on with a
+copy of that run. Blocks of `ELSEWHERE` are parsed alone. `edgeflare` is forked from a process that
+has imported it, unless a page has installed a package beside it.
 """
 
 from __future__ import annotations
@@ -28,7 +29,6 @@ import shlex
 import shutil
 import subprocess
 import sys
-from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -50,12 +50,28 @@ SECONDS = 300
 
 STORIES = frozenset(
     {
-        *("README.md", "conditions.md", "detection.md", "devices.md", "explain.md", "inspect.md"),
+        *("conditions.md", "detection.md", "devices.md", "explain.md", "inspect.md"),
         *("operators.md", "pairs.md", "pytest.md", "rank.md", "report.md", "reservation.md"),
         *("run.md", "security.md", "transport.md"),
     }
 )
-"""Pages with packages, profiles, pairs, tests and scripts of the reader's own."""
+"""Pages beside README.md with packages, profiles, pairs, tests and scripts of the reader's own."""
+
+ELSEWHERE: Mapping[str, str] = {
+    "edgeflare explain runs/first 0": "cli/test_explain.py",
+    "edgeflare explain runs/first 0 --model-explorer": "cli/test_overlay_files.py",
+    "edgeflare operators": "cli/test_plugins.py",
+    "edgeflare search examples/fashion_lenet4 --limit 3 --max-queries 300 --coverage": (
+        "cli/test_covered_runs.py"
+    ),
+    "edgeflare search examples/fashion_lenet4 --limit 2 --max-queries 100 --test": (
+        "cli/test_harm.py"
+    ),
+    "edgeflare search examples/fashion_lenet4 --limit 1 --max-queries 300": "cli/test_report.py",
+    "edgeflare replay runs/theirs": "cli/test_replay.py",
+    "edgeflare explain runs/theirs": "cli/test_explain.py",
+}
+"""Blocks of stories by how they begin, and the tests that run such commands."""
 
 ABSENT: Mapping[str, Callable[[], bool]] = {
     "openssl": lambda: shutil.which("openssl") is None,
@@ -78,39 +94,30 @@ def blocks(page: Path) -> list[Block]:
     return [Block(language, word, text) for language, word, text in found]
 
 
-class SharedSearches(Mapping[str, Path]):
-    """The runs of those searches with which blocks of several pages begin, by their command."""
-
-    def __init__(self, folder: Path) -> None:
-        pages = [page for page in PAGES if page.name in STORIES]
-        firsts = Counter(block.text.partition("\n")[0] for page in pages for block in blocks(page))
-        self._folders = {
-            first: folder / str(n)
-            for n, (first, count) in enumerate(firsts.items())
-            if first.startswith("edgeflare search examples/") and count > 1
-        }
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._folders)
-
-    def __len__(self) -> int:
-        return len(self._folders)
-
-    def __getitem__(self, command: str) -> Path:
-        """Return the folder `runs` of a page that has this command alone; it is searched once."""
-        folder = self._folders[command]
-        if not folder.exists():
-            with stage(folder, {}) as opened:
-                opened.play(Block("bash", "", command))
-        return folder / "runs"
+README = ROOT / "README.md"
+FIRST_RUN = frozenset(
+    line
+    for block in blocks(README)
+    for line in block.text.splitlines()
+    if block.language == "bash" and "runs/first" in line
+)
+"""The commands that make the first run of README.md, or read it."""
 
 
 class Stage:
     """The folder in which a page is played, and the process that it left running."""
 
-    def __init__(self, folder: Path, searched: Mapping[str, Path], old_board: Path | None) -> None:
+    def __init__(self, folder: Path, first: Path | None, old_board: Path | None) -> None:
+        """Lay out the examples.
+
+        Args:
+            folder: an empty one.
+            first: the first run of README.md, made already; None for README.md itself.
+            old_board: the Python of that environment, where it is needed.
+
+        """
         self.folder = folder
-        self._searched = searched
+        self._first = first
         shutil.copytree(ROOT / "examples", folder / "examples")
         site = folder / "site"
         install = "--quiet --no-deps --no-build-isolation --no-index"
@@ -148,11 +155,11 @@ class Stage:
             self._run([sys.executable, "-c", text])
 
     def _bash(self, text: str) -> None:
-        first, _, rest = text.partition("\n")
-        if first in self._searched:
-            shutil.copytree(self._searched[first], self.folder / "runs", dirs_exist_ok=True)
-            text = rest
-        self._run(["bash", "-e", "-c", _without_make(text)])
+        lines = [line for line in text.splitlines() if not line.startswith("make ")]
+        if self._first is not None and not FIRST_RUN.isdisjoint(lines):
+            lines = [line for line in lines if line not in FIRST_RUN]
+            shutil.copytree(self._first, self.folder / "runs" / "first", dirs_exist_ok=True)
+        self._run(["bash", "-e", "-c", "\n".join(lines)])
 
     def _run(self, command: list[str]) -> None:
         done = subprocess.run(
@@ -183,24 +190,29 @@ class Stage:
             self._server = None
 
 
-def _without_make(text: str) -> str:
-    return "\n".join(line for line in text.splitlines() if not line.startswith("make "))
-
-
 @contextmanager
 def stage(
-    folder: Path, searched: Mapping[str, Path], old_board: Path | None = None
+    folder: Path, first: Path | None = None, old_board: Path | None = None
 ) -> Iterator[Stage]:
-    opened = Stage(folder, searched, old_board)
+    opened = Stage(folder, first, old_board)
     try:
         yield opened
     finally:
         opened.close()
 
 
+def play(page: Path, opened: Stage) -> None:
+    for block in blocks(page):
+        if block.word != "old_board" and not block.text.startswith(tuple(ELSEWHERE)):
+            opened.play(block)
+
+
 @pytest.fixture(scope="module")
-def searched(tmp_path_factory: pytest.TempPathFactory) -> SharedSearches:
-    return SharedSearches(tmp_path_factory.mktemp("searched"))
+def first(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The first run of README.md, all of which was played."""
+    with stage(tmp_path_factory.mktemp("readme")) as opened:
+        play(README, opened)
+        return opened.folder / "runs" / "first"
 
 
 def needed(page: Path) -> set[str]:
@@ -215,6 +227,11 @@ def needed(page: Path) -> set[str]:
 
 
 @pytest.mark.slow
+def test_what_the_readme_says_can_be_done(first: Path) -> None:
+    assert (first / "run.json").exists()
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "page",
     [
@@ -223,13 +240,18 @@ def needed(page: Path) -> set[str]:
         if page.name in STORIES
     ],
 )
-def test_what_a_page_says_can_be_done(page: Path, searched: SharedSearches, tmp_path: Path) -> None:
+def test_what_a_page_says_can_be_done(page: Path, first: Path, tmp_path: Path) -> None:
     if lacks := [one for one in sorted(needed(page)) if ABSENT[one]()]:
         pytest.skip(f"needs {', '.join(lacks)}: see CONTRIBUTING.md")
-    with stage(tmp_path, searched) as opened:
-        for block in blocks(page):
-            if block.word != "old_board":
-                opened.play(block)
+    with stage(tmp_path, first) as opened:
+        play(page, opened)
+
+
+def test_what_is_parsed_alone_is_shown_and_tested_elsewhere() -> None:
+    texts = [block.text for page in PAGES if page.name in STORIES for block in blocks(page)]
+    for beginning, file in ELSEWHERE.items():
+        assert any(text.startswith(beginning) for text in texts), beginning
+        assert (ROOT / "tests" / file).exists()
 
 
 def commands_of(page: Path) -> Iterator[list[str]]:
@@ -260,7 +282,7 @@ def test_each_command_can_be_parsed_and_what_it_names_exists(page: Path) -> None
 @pytest.mark.old_board
 def test_the_old_board_of_the_documentation(old_board_python: Path, tmp_path: Path) -> None:
     told = blocks(ROOT / "docs" / "devices.md")
-    with stage(tmp_path, {}, old_board_python) as opened:
+    with stage(tmp_path, None, old_board_python) as opened:
         for block in told:
             if block.language == "toml" or block.word == "old_board":
                 opened.play(block)
