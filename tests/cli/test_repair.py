@@ -6,33 +6,30 @@ import hashlib
 import json
 import shutil
 import signal
-import subprocess
-import sys
-import time
-from collections.abc import Callable
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
 
 import cv2
 import numpy as np
 import pytest
 
-from called_commands import EXAMPLE, call_here, completed, document_of, refused
+from brief_repairs import brief_repairs
+from called_commands import EXAMPLE, Said, call_here, completed, document_of, refused
 from edgeflare.repair import candidate_choice, repair_cost, repair_run
 from edgeflare.repair.candidate_plans import candidate_plans
+from edgeflare.repair.stored_candidates import StoredCandidates, Tried
 from networks import pair_of
 
 pytest.importorskip("litert_quantizer")
 
-Call = Callable[..., Any]
-ROOT = Path(__file__).parents[2]
+WRITE = StoredCandidates.write
 RANGES = ("--method", "ranges", "--device", "emulated-xnnpack")
 
 
-@pytest.fixture(autouse=True)
-def _brief_measurements(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Latencies of repairs within this process are rough: no test here looks at their figures."""
-    monkeypatch.setattr(repair_cost, "LEAST_SECONDS", 0.1)
+@pytest.fixture(scope="module", autouse=True)
+def _brief() -> Iterator[None]:
+    with brief_repairs():
+        yield
 
 
 @pytest.fixture(scope="module")
@@ -54,17 +51,13 @@ def half(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def repaired(
-    tmp_path_factory: pytest.TempPathFactory, fresh: Path, start: Call
-) -> tuple[Path, Any]:
+def repaired(tmp_path_factory: pytest.TempPathFactory, fresh: Path) -> tuple[Path, Said]:
     out = tmp_path_factory.mktemp("repaired") / "out"
-    said = start("repair", EXAMPLE, *RANGES, "--test", fresh, "--out", out)
-    assert said.code == 0, said.err
-    return out, said
+    return out, completed("repair", EXAMPLE, *RANGES, "--test", fresh, "--out", out)
 
 
 @pytest.mark.slow
-def test_a_repair_in_place_mends_more_than_it_breaks(repaired: tuple[Path, Any]) -> None:
+def test_a_repair_in_place_mends_more_than_it_breaks(repaired: tuple[Path, Said]) -> None:
     out, said = repaired
     found = document_of(out, "repair.json")
     assert found["written"]
@@ -89,7 +82,7 @@ def test_a_repair_in_place_mends_more_than_it_breaks(repaired: tuple[Path, Any])
 
 
 @pytest.mark.slow
-def test_some_inputs_that_it_mends_and_breaks_are_stored(repaired: tuple[Path, Any]) -> None:
+def test_some_inputs_that_it_mends_and_breaks_are_stored(repaired: tuple[Path, Said]) -> None:
     out, _ = repaired
     found = document_of(out, "repair.json")
     for change, right, wrong in (("mended", "after", "before"), ("broken", "before", "after")):
@@ -106,7 +99,7 @@ def test_some_inputs_that_it_mends_and_breaks_are_stored(repaired: tuple[Path, A
 
 
 @pytest.mark.slow
-def test_the_folder_is_a_pair_to_search(repaired: tuple[Path, Any]) -> None:
+def test_the_folder_is_a_pair_to_search(repaired: tuple[Path, Said]) -> None:
     out, _ = repaired
     assert "it holds a repair: search its model first" in refused("explain", out)
     said = completed("search", out, "--first", "2", "--dry-run")
@@ -150,7 +143,7 @@ def test_too_few_triggers_are_an_error_where_only_shifts_are_asked_for(
 
 @pytest.mark.slow
 def test_a_run_gives_the_same_model_which_is_searched_again(
-    repaired: tuple[Path, Any], run: Path, tmp_path: Path
+    repaired: tuple[Path, Said], run: Path, tmp_path: Path
 ) -> None:
     out = tmp_path / "out"
 
@@ -221,21 +214,23 @@ def test_a_dry_run_says_what_would_be_tried(tmp_path: Path) -> None:
     assert not out.exists()
 
 
+def _write_and_interrupt(stored: StoredCandidates, plan: str, tried: Sequence[Tried]) -> None:
+    WRITE(stored, plan, tried)
+    signal.raise_signal(signal.SIGINT)
+
+
 @pytest.mark.slow
-def test_a_stopped_repair_goes_on_with_what_it_tried(half: Path, tmp_path: Path) -> None:
+def test_a_stopped_repair_goes_on_with_what_it_tried(
+    half: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     out = tmp_path / "out"
     arguments = ("repair", half, "--method", "rounding", "--out", out)
-    first = out / "candidates" / "rounding.json"
-    command = [sys.executable, "-m", "edgeflare", *map(str, arguments)]
-    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as started:
-        deadline = time.monotonic() + 600
-        while not first.exists() and started.poll() is None and time.monotonic() < deadline:
-            time.sleep(0.05)
-        started.send_signal(signal.SIGINT)
-        _, err = started.communicate()
-    assert started.returncode == 130
-    assert err.rstrip().endswith("the same command with --resume goes on")
+    with monkeypatch.context() as patch:
+        patch.setattr(StoredCandidates, "write", _write_and_interrupt)
+        said = completed(*arguments, code=130)
+    assert said.err.rstrip().endswith("the same command with --resume goes on")
     assert not (out / "repair.json").exists()
+    (first,) = (out / "candidates").glob("r*.json")
     tried = json.loads(first.read_bytes())
 
     assert f"{out} holds a repair with another --rng-seed" in refused(

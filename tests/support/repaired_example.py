@@ -7,17 +7,16 @@ identifies the machine.
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from brief_repairs import brief_repairs
+from called_commands import EXAMPLE, completed
 from made_once import made_once
 
 ROOT = Path(__file__).parents[2]
-PAIR = ROOT / "examples" / "fashion_lenet4"
 BY_SHIFTS = ROOT / "tests" / "repair" / "shifts" / "repair_v1.json"
 
 
@@ -31,8 +30,8 @@ def repaired_example(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def _repair(folder: Path) -> None:
     options = ("--method", "weights-only", "--device", "emulated-xnnpack", "--out", folder / "out")
     any_cost = ("--max-latency", "none")  # on some machines it is slower than 8 bits
-    command = [sys.executable, "-m", "edgeflare", "repair", PAIR, *options, *any_cost]
-    subprocess.run([str(part) for part in command], check=True)
+    with brief_repairs():
+        completed("repair", EXAMPLE, *options, *any_cost)
 
 
 def repair_by_shifts() -> dict[str, Any]:

@@ -25,7 +25,7 @@ from edgeflare.run.plan import Plan
 from edgeflare.search.operator_pool import domain_operators
 from edgeflare.search.strategy import AskTellSearch, Start
 
-_AT_ONCE = 128
+AT_ONCE = 128
 """Searches that are told answers together; they find about 900 inputs."""
 
 TwinAnswers = Callable[[Sequence[Input], Sequence[int]], Sequence[Answer]]
@@ -59,10 +59,10 @@ def sample_inputs(
     """
     order = np.concatenate([rng.permutation(rows) for _ in range(ROUNDS)])
     near: list[tuple[int, Input]] = []
-    for at in range(0, len(order), _AT_ONCE):
+    for at in range(0, len(order), AT_ONCE):
         if len(near) >= most:
             break
-        near += _near(_starts(opened, order[at : at + _AT_ONCE], answers, rng), answers)
+        near += _near(_starts(opened, order[at : at + AT_ONCE], answers, rng), answers)
     if len(near) > most:
         near = [near[at] for at in np.sort(rng.choice(len(near), most, replace=False))]
     shape = (-1, *opened.seeds.inputs.shape[1:])

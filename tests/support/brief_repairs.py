@@ -1,0 +1,28 @@
+"""Repairs within the process of the tests that fit and judge by few inputs, and measure briefly."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import partial
+
+import pytest
+
+from edgeflare.repair import inputs_to_fit, repair_cost, repair_run
+from edgeflare.repair.judging import sampled_inputs
+from edgeflare.repair.judging.judged_inputs import judged_sets
+
+
+@contextmanager
+def brief_repairs() -> Iterator[None]:
+    """Have repairs take a seventh of the inputs, which is enough for a gain to be sure.
+
+    Latencies are rough: nobody may look at their figures, or choose by them.
+    """
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(inputs_to_fit, "FIT_INPUTS", 100)
+        patch.setattr(repair_run, "judged_sets", partial(judged_sets, count=240))
+        patch.setattr(sampled_inputs, "AT_ONCE", 16)
+        patch.setattr(repair_cost, "LEAST_SECONDS", 0.05)
+        patch.setattr(repair_cost, "MOST_SECONDS", 0.05)
+        yield
