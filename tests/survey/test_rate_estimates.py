@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from scipy.stats import poisson
 
 from constructed_surveys import constructed_facts, drawn_sample, with_distances
+from edgeflare.survey.estimate import pooling_check
 from edgeflare.survey.estimate.difference import difference
 from edgeflare.survey.estimate.field_interval import FieldInterval, field_interval
 from edgeflare.survey.estimate.mean_distance import mean_distance
@@ -99,11 +100,11 @@ def test_no_items_leave_everything_open() -> None:
 @pytest.mark.parametrize("share", [0.01, 0.1])
 def test_intervals_cover_the_truth(twin: MakePopulation, share: float) -> None:
     """Benchmarks have the figures."""
-    population = twin(share, 4000, np.random.default_rng(3))
+    population = twin(share, 2000, np.random.default_rng(3))
     held = 0
     for seed in range(REPETITIONS):
         design = population.design(np.random.default_rng(seed))
-        found = rate(population.fact, design.sample_of(population.asked(design, 600)))
+        found = rate(population.fact, design.sample_of(population.asked(design, 400)))
         held += found.low <= population.rate <= found.high
     assert covered(held)
 
@@ -146,7 +147,10 @@ def _pooling_p(surprised: NDArray[np.bool_], seed: int = 0, first: int = POOLED 
     return pooling_p_value(fact, sample, slices, np.random.default_rng(seed))
 
 
-def test_slices_that_do_not_differ_have_p_values_of_all_sizes() -> None:
+def test_slices_that_do_not_differ_have_p_values_of_all_sizes(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(pooling_check, "PERMUTATIONS", 99)
     rng = np.random.default_rng(1)
     values = [_pooling_p(rng.random(POOLED) < 0.05, seed) for seed in range(30)]
     assert 0.25 < np.mean(values) < 0.75
@@ -329,9 +333,9 @@ def _decided(population: Population, limit: float, count: int, seed: int) -> boo
 @for_both_twins
 @pytest.mark.parametrize("side", [-1, 1])
 def test_a_wrong_decision_is_rare_however_often_one_looks(twin: MakePopulation, side: int) -> None:
-    population = twin(0.02, 3000, np.random.default_rng(5))
+    population = twin(0.02, 1500, np.random.default_rng(5))
     limit = population.rate * (1.0 - 0.02 * side)
-    decided = [_decided(population, limit, 900, seed) for seed in range(REPETITIONS)]
+    decided = [_decided(population, limit, 600, seed) for seed in range(REPETITIONS)]
     assert covered(sum(one is not (side > 0) for one in decided))
 
 

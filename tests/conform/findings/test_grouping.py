@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from drafting import fresh
+from edgeflare.conform.drafts.cells import Cell
 from edgeflare.conform.findings import finding_evidence
 from edgeflare.conform.findings.fault_condition import FaultCondition
 from edgeflare.conform.findings.finding_evidence import evidence_for, passes
@@ -188,20 +189,16 @@ def test_nothing_is_proposed_for_a_condition_that_is_certain() -> None:
 
 
 @pytest.mark.slow
-def test_the_condition_of_a_fault_that_shows_in_half_of_all_models_is_learned() -> None:
-    """Each is met by the same fresh models as what was planted, but for 5 in 100.
-
-    One of four may miss.
-    """
-    good = 0
-    for seed in range(4):
-        rng = np.random.default_rng(seed)
-        cell = CELLS[seed % len(CELLS)]
-        fault = drawn_fault(cell, rng)
-        groups, asked = refined([fault], cell, rng)
-        assert asked <= 300
-        good += agreement(groups, [fault], cell, rng, 300) >= 0.95
-    assert good >= 3
+@pytest.mark.parametrize(("cell", "seed"), [(CELLS[2], 2), (CELLS[4], 10)])
+def test_the_condition_of_a_fault_that_shows_in_half_of_all_models_is_learned(
+    cell: Cell, seed: int
+) -> None:
+    """Of two terms; it is met by the same fresh models as what was planted, but for 5 in 100."""
+    rng = np.random.default_rng(seed)
+    fault = drawn_fault(cell, rng)
+    groups, asked = refined([fault], cell, rng, most=100)
+    assert asked <= 100
+    assert agreement(groups, [fault], cell, rng, 300) >= 0.95
 
 
 def test_a_group_without_any_other_model_gets_proposals() -> None:

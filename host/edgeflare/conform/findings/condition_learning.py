@@ -11,6 +11,7 @@ models have failed and a few without it have not.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from heapq import nsmallest
 from math import lgamma
 
 import numpy as np
@@ -80,11 +81,11 @@ def hypotheses(evidence: ModelEvidence, most: int = 200) -> list[Hypothesis]:
     beam: list[Places] = [(int(at),) for at in np.argsort(singles, kind="stable")[:_BEAM]]
     for _ in range(MOST_PREDICATES - 1):
         beam = _extended(beam, passing, costs, surprise, found)
-    order = sorted(found, key=lambda places: (found[places], len(places), places))
+    order = nsmallest(most, found, key=lambda places: (found[places], len(places), places))
     named = [evidence.vocabulary.predicates[at] for at in shared]
     return [
         Hypothesis(FaultCondition.of([named[at] for at in places]), found[places])
-        for places in order[:most]
+        for places in order
     ]
 
 
@@ -98,17 +99,21 @@ def _extended(
     """Add the best conditions with one predicate more to what was found, and return them."""
     if not beam:
         return []
-    held = np.stack([passing[list(places)].prod(axis=0) for places in beam])
+    chosen = np.array(beam)
+    held = passing[chosen].prod(axis=1)
     met = (held @ passing.T).astype(np.intp)
-    known = np.array([costs[list(places)].sum() for places in beam])
-    scores = surprise[met] + known[:, None] + costs[None, :]
+    scores = surprise[met] + costs[chosen].sum(axis=1)[:, None] + costs[None, :]
     best: dict[Places, float] = {}
     # A condition can be found from each of its parts, and from itself.
-    for flat in lowest(scores.ravel(), _KEPT * (len(beam[0]) + 2)):
-        row, at = divmod(int(flat), scores.shape[1])
-        places = tuple(sorted({*beam[row], at}))
-        if len(places) > len(beam[row]) and len(best) < _KEPT:
-            best.setdefault(places, float(scores[row, at]))
+    for flat in lowest(scores.ravel(), _KEPT * (len(beam[0]) + 2)).tolist():
+        row, at = divmod(flat, scores.shape[1])
+        if at in beam[row]:
+            continue
+        places = tuple(sorted((*beam[row], at)))
+        if places not in best:
+            best[places] = float(scores[row, at])
+            if len(best) == _KEPT:
+                break
     found.update(best)
     return sorted(best, key=lambda places: (best[places], places))[:_BEAM]
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -93,23 +94,18 @@ class SamplingDesign:
             shares = first_shares(self.strata)
         else:
             shares = next_shares(self.strata, self._asked, self._surprises, count)
-        shares = shares * (self._asked < self.strata.sizes)
-        return [self._draw_one(shares, position) for position in self._rng.random(count)]
-
-    def _draw_one(self, shares: NDArray[np.float64], position: float) -> int:
-        """Draw an item; `shares` are changed where a stratum has none left."""
-        shares /= shares.sum()
-        steps = np.cumsum(shares)
-        stratum = int(np.searchsorted(steps, position * steps[-1], side="right"))
-        item = int(self._orders[stratum][self._asked[stratum]])
-        self._items.append(item)
-        self._shares.append(shares.copy())
-        self._asked[stratum] += 1
-        if self._asked[stratum] == len(self._orders[stratum]):
-            shares[stratum] = 0.0
-            if shares.sum() == 0.0:
-                shares[:] = self._asked < self.strata.sizes
-        return item
+        left, drawn = self._asked < self.strata.sizes, []
+        distribution = _Distribution(shares, left)
+        for position in self._rng.random(count).tolist():
+            stratum = distribution.at(position)
+            drawn.append(self._orders[stratum][self._asked[stratum]])
+            self._shares.append(distribution.shares)
+            self._asked[stratum] += 1
+            if self._asked[stratum] == len(self._orders[stratum]):
+                left[stratum] = False
+                distribution = _Distribution(distribution.shares, left)
+        self._items += drawn
+        return drawn
 
     def tell(self, items: Sequence[int], surprised: NDArray[np.bool_]) -> None:
         """Take what the device answered otherwise than the twin foretold.
@@ -125,3 +121,24 @@ class SamplingDesign:
     def sample_of(self, asked: NDArray[np.bool_]) -> Sample:
         """Return the sample that rates are estimated from."""
         return Sample(self.strata.of, asked)
+
+
+class _Distribution:
+    """With which probability each stratum is drawn that has items left.
+
+    Attributes:
+        shares: (strata,), which add up to 1; nobody changes them.
+
+    """
+
+    def __init__(self, shares: NDArray[np.float64], left: NDArray[np.bool_]) -> None:
+        """Prepare to draw by shares, (strata,), or all alike where those of what is left are 0."""
+        among = shares * left
+        if among.sum() == 0.0 and left.any():
+            among = left.astype(np.float64)
+        self.shares = among / (among.sum() or 1.0)
+        self._steps = np.cumsum(self.shares).tolist()
+
+    def at(self, position: float) -> int:
+        """Return the stratum at a position from 0 to 1."""
+        return bisect_right(self._steps, position * self._steps[-1])
