@@ -81,14 +81,13 @@ def test_its_findings_are_those_of_a_run(surveyed: tuple[Path, str]) -> None:
     assert (said.code, exported.is_file()) == (0, True)
 
 
-@pytest.mark.parametrize("written", [60_000, 220_000])
 def test_a_killed_survey_goes_on_to_the_very_same_result(
-    written: int, surveyed: tuple[Path, str], tmp_path: Path
+    surveyed: tuple[Path, str], tmp_path: Path
 ) -> None:
-    """Kill the command once it wrote so many of its some 430,000 bytes."""
+    """Kill the command once it wrote half of its some 430,000 bytes."""
     folder = tmp_path / "run"
     with started(*SURVEY, "--out", str(folder)) as process:
-        _await_bytes(folder / "run.db-wal", written)
+        _await_bytes(folder / "run.db-wal", 220_000)
         os.kill(process.pid, signal.SIGKILL)
         process.wait()
     assert not (folder / "survey.json").exists()

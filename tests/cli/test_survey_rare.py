@@ -86,22 +86,22 @@ def test_it_is_kept_and_not_asked_again(surveyed: tuple[Path, str]) -> None:
     assert document_of(surveyed[0], "survey.json")["rare"] == before
 
 
-@pytest.mark.parametrize(("sent", "code"), [(signal.SIGKILL, -9), (signal.SIGINT, 130)])
-def test_stopped_within_it_goes_on_to_the_same_result(
-    sent: signal.Signals, code: int, surveyed: tuple[Path, str], tmp_path: Path
+def test_stopped_and_killed_within_it_goes_on_to_the_same_result(
+    surveyed: tuple[Path, str], tmp_path: Path
 ) -> None:
     folder = tmp_path / "run"
-    with started(*RARE, "--out", str(folder)) as process:
-        _await_rare_events(process.stderr)
-        os.kill(process.pid, sent)
-        process.communicate(timeout=200)
-    assert process.returncode == code
-    assert {ENDED_KEY, RARE_KEY} & _noted(folder / "run.db") == {ENDED_KEY}
-    if sent == signal.SIGINT:
-        stopped = survey_of(folder)
-        assert (stopped["stopped_by"], stopped["rare"]) == ("interrupt", None)
-        said = " ".join(call_here("report", folder).out.split())
-        assert "Rare events: They were asked for and are not estimated yet" in said
+    for more, sent, code in (((), signal.SIGINT, 130), (("--resume",), signal.SIGKILL, -9)):
+        with started(*RARE, "--out", str(folder), *more) as process:
+            _await_rare_events(process.stderr)
+            os.kill(process.pid, sent)
+            process.communicate(timeout=200)
+        assert process.returncode == code
+        assert {ENDED_KEY, RARE_KEY} & _noted(folder / "run.db") == {ENDED_KEY}
+        if sent == signal.SIGINT:
+            stopped = survey_of(folder)
+            assert (stopped["stopped_by"], stopped["rare"]) == ("interrupt", None)
+            said = " ".join(call_here("report", folder).out.split())
+            assert "Rare events: They were asked for and are not estimated yet" in said
     completed(*RARE, "--out", folder, "--resume")
     assert survey_of(folder) == survey_of(surveyed[0])
 
