@@ -20,7 +20,7 @@ import pytest
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
-from edgeflare_agent import device_lease
+from edgeflare_agent import device_lease, device_lock
 from edgeflare_agent.device_lease import DeviceLease, Grant, NotLeased, Taken
 from edgeflare_agent.device_lock import DeviceLock, LockOwner
 from edgeflare_protos import agent_pb2
@@ -286,9 +286,15 @@ def test_who_has_it_says_so_until_it_ends(holder: subprocess.Popen[str], name: s
     assert DeviceLock(name).take(lambda: b"theirs") is None
 
 
+@pytest.fixture
+def short_take(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Have less patience with who answers nothing."""
+    monkeypatch.setattr(device_lock, "TAKE_SECONDS", 0.5)
+
+
 @on_linux
 def test_a_holder_that_is_stopped_has_it_all_the_same(
-    holder: subprocess.Popen[str], name: str
+    holder: subprocess.Popen[str], name: str, short_take: None
 ) -> None:
     os.kill(holder.pid, signal.SIGSTOP)
     os.waitpid(holder.pid, os.WUNTRACED)  # until it is
@@ -296,7 +302,7 @@ def test_a_holder_that_is_stopped_has_it_all_the_same(
 
 
 @on_linux
-def test_one_that_answers_byte_by_byte_keeps_nobody_waiting(name: str) -> None:
+def test_one_that_answers_byte_by_byte_keeps_nobody_waiting(name: str, short_take: None) -> None:
     """Each byte arrives in time; all that would be read take a quarter of an hour."""
     ended = threading.Event()
 
@@ -323,13 +329,17 @@ def test_one_that_answers_byte_by_byte_keeps_nobody_waiting(name: str) -> None:
 
 
 @on_linux
-def test_one_that_could_open_nothing_for_a_while_answers_again(name: str) -> None:
+def test_one_that_could_open_nothing_for_a_while_answers_again(
+    name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     with holding(name, descriptors=3) as full:
         assert full.stdin is not None
         assert full.stdout is not None
         lock = DeviceLock(name)
-        lock.take(lambda: b"ours")  # for which it may have had a file in reserve
-        assert lock.take(lambda: b"ours") == LockOwner(b"", os.getuid(), full.pid)
+        with monkeypatch.context() as short_take:
+            short_take.setattr(device_lock, "TAKE_SECONDS", 0.5)
+            lock.take(lambda: b"ours")  # for which it may have had a file in reserve
+            assert lock.take(lambda: b"ours") == LockOwner(b"", os.getuid(), full.pid)
         full.stdin.write("\n")
         full.stdin.flush()
         assert full.stdout.readline() == "has files again\n"

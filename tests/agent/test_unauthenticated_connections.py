@@ -34,7 +34,14 @@ from edgeflare_protos.agent_pb2_grpc import AgentStub
 from edgeflare_protos.lease_words import LEASE, lease_token
 
 DESCRIPTORS = 1024
-FLOOD = 2000
+FLOOD = 1000
+HURRIED_AGENT = """
+import sys
+from edgeflare_agent import unauthenticated_connections
+unauthenticated_connections.UNAUTHENTICATED_SECONDS = 5.0
+from edgeflare_agent.__main__ import main
+sys.exit(main())
+"""
 TOKEN = ("authorization", "Bearer sesame")
 OTHERS = 60
 """What an agent with one session has open besides."""
@@ -98,9 +105,12 @@ def enough_descriptors() -> Iterator[None]:
 
 @pytest.fixture
 def frugal_python(tmp_path: Path, enough_descriptors: None) -> str:
-    """Python in a process that has few descriptors, as services have by default."""
+    """Python for an agent that has few descriptors, as services have by default, and less time."""
     path = tmp_path / "frugal-python"
-    path.write_text(f'#!/bin/sh\nulimit -n {DESCRIPTORS}\nexec {sys.executable} "$@"\n')
+    path.write_text(
+        f"#!/bin/sh\nulimit -n {DESCRIPTORS}\nshift 2  # -m edgeflare_agent\n"
+        f"exec {sys.executable} -c '{HURRIED_AGENT}' \"$@\"\n"
+    )
     path.chmod(0o755)
     return str(path)
 
@@ -267,7 +277,7 @@ def test_a_flood_of_unfinished_handshakes_keeps_no_host_out(
         python=frugal_python,
     )
     flood = Flood(agent.port, [b"", HELLO_OF_TLS])
-    flood.come(FLOOD // 2)
+    flood.come(FLOOD)
     assert wait_until(lambda: flood.standing() <= MOST_UNAUTHENTICATED)
     describe(agent.port, cert)
     assert wait_until(lambda: flood.standing() == 0)

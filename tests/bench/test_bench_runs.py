@@ -203,7 +203,7 @@ def test_one_command_runs_compares_and_goes_on(tmp_path: Path) -> None:
     options = [
         *("--strategy", "random", "--strategy", "dflare", "--baseline", "dflare"),
         *("--rng-seeds", "0,1"),
-        *("--first", "5", "--max-queries", "60", "--out", str(out)),
+        *("--first", "3", "--max-queries", "30", "--out", str(out)),
     ]
     dry = bench(*options, "--dry-run")
     assert dry.code == 0, dry.err

