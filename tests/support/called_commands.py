@@ -15,8 +15,12 @@ from unittest.mock import patch
 
 import jsonschema
 import pytest
+import typer.main
 
 from edgeflare.cli import main
+
+# Typer makes all commands and their options anew at each call, which takes longer than a refusal.
+typer.main.get_command = functools.cache(typer.main.get_command)
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 EXAMPLE = EXAMPLES / "fashion_lenet4"

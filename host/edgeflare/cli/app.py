@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from importlib import import_module
 from typing import Annotated, Any, Final
 
@@ -58,17 +59,23 @@ class LazyCommand(TyperCommand):
         """Import and return the command; its class is of Typer's own Click, or of the package."""
         name = str(self.name)
         module = import_module(f"edgeflare.cli.{name}")
-        alone = typer.Typer(rich_markup_mode=_RICH_MARKUP)
-        if hasattr(module, "app"):
-            alone.add_typer(module.app, name=name)
-        else:
-            alone.command(name, cls=Quietable)(getattr(module, name))
-        return get_group(alone).commands[name]
+        return _command(name, getattr(module, "app", None) or getattr(module, name))
 
     def make_context(self, info_name: Any, args: list[str], *more: Any, **extra: Any) -> Any:
         """Return the context of the command itself, so that it is what parses, helps and runs."""
         require_address_space("help" if "--help" in args else str(self.name))
         return self.load().make_context(info_name, args, *more, **extra)
+
+
+@functools.cache
+def _command(name: str, called: Any) -> Any:
+    """Return the command of a function or of a group, with its options."""
+    alone = typer.Typer(rich_markup_mode=_RICH_MARKUP)
+    if isinstance(called, typer.Typer):
+        alone.add_typer(called, name=name)
+    else:
+        alone.command(name, cls=Quietable)(called)
+    return get_group(alone).commands[name]
 
 
 class StoppableGroup(TyperGroup):
