@@ -137,7 +137,7 @@ def old_litert_python() -> Path:
 
 @pytest.fixture
 def own_agents() -> Iterator[None]:
-    """Have each device start an agent of its own, and end it, as users' do."""
+    """Have devices start agents of their own, and workers have this folder, as users' do."""
     from shared_agents import SHARED_AGENTS  # noqa: PLC0415 - what imports numpy
 
     with SHARED_AGENTS.paused():

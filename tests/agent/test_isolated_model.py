@@ -334,6 +334,7 @@ def test_a_file_that_changes_under_an_open_model_gives_no_wrong_answers(
             model.run(bytes(8), 1)
 
 
+@pytest.mark.usefixtures("own_agents")
 def test_a_worker_imports_nothing_from_the_working_directory(
     int8_model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

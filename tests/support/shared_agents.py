@@ -2,8 +2,9 @@
 
 To start an agent and its fork server takes a third of a second of processor time, several hundred
 times in a run of the tests. What starts here, in the process of the tests, goes on when its device
-is closed, for the next device of the same name, command and environment. A command in a process of
-its own starts and ends agents as always.
+is closed, for the next device of the same name, command and environment. Likewise the server that
+forks this process's own workers goes on where only its folder is another one, or what no worker
+reads. A command in a process of its own starts and ends agents as always.
 """
 
 from __future__ import annotations
@@ -17,8 +18,13 @@ from edgeflare.devices.transports.child_agent import ChildAgent, ChildTransport
 from edgeflare.devices.transports.delegate import allow_delegate
 from edgeflare.devices.transports.emulated import EmulatedTransport
 from edgeflare.devices.transports.transport import Endpoint
+from edgeflare_agent.runtime import fork_server_process, forked_workers
+from edgeflare_agent.runtime.fork_server_process import surroundings
 
 _MOST_IDLE = 3
+
+_UNREAD = ("COLUMNS", "HOME", "PYTEST_CURRENT_TEST", "XDG_CACHE_HOME")
+"""Variables that neither an agent, which is told where its files lie, nor a worker reads."""
 
 _Key = tuple[object, ...]
 """All that agents of one device may differ in: its name, their command, their environment."""
@@ -51,10 +57,12 @@ class SharedAgents:
 
         EmulatedTransport.open = opened  # type: ignore[assignment, method-assign]
         EmulatedTransport.close = closed  # type: ignore[assignment, method-assign]
+        for module in (fork_server_process, forked_workers):
+            module.surroundings = self._surroundings  # type: ignore[attr-defined]
 
     @contextmanager
     def paused(self) -> Iterator[None]:
-        """End what nobody uses, and have each device start and end an agent of its own."""
+        """End what nobody uses, and have each device start and end an agent, as users' do."""
         self.end()
         before, self._paused = self._paused, True
         try:
@@ -66,6 +74,9 @@ class SharedAgents:
         """End what nobody uses; a fork of this process, which ends sooner, has no say in that."""
         while self.idle and os.getpid() == self._process:
             self._end(self.idle.pop()[1])
+
+    def _surroundings(self) -> tuple[dict[str, str], int, int]:
+        return surroundings() if self._paused else (_read_environment(), 0, 0)
 
     def _opened(self, transport: ChildTransport) -> Endpoint:
         if self._paused:
@@ -101,9 +112,12 @@ class SharedAgents:
 
 def _key(transport: ChildTransport) -> _Key:
     profile = transport.profile
-    environment = {**os.environ, "PYTEST_CURRENT_TEST": ""}
     command = (profile.python, *allow_delegate(profile))
-    return profile.name, command, frozenset(environment.items())
+    return profile.name, command, frozenset(_read_environment().items())
+
+
+def _read_environment() -> dict[str, str]:
+    return {name: value for name, value in os.environ.items() if name not in _UNREAD}
 
 
 SHARED_AGENTS = SharedAgents()
