@@ -9,6 +9,7 @@ import json
 import os
 import shutil
 import signal
+import subprocess
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
@@ -17,8 +18,13 @@ import numpy as np
 import pytest
 
 from attempts_in_memory import BegunAttempt
-from attempts_of_this_process import AttemptsHere, attempts_here, made_attempt
-from called_commands import EXAMPLE, EXAMPLES, call_here, completed, document_of, refused
+from attempts_of_this_process import (
+    AttemptsHere,
+    attempts_here,
+    call_commands_here,
+    made_attempt,
+)
+from called_commands import EXAMPLE, call_here, completed, document_of, refused
 from documents import Document
 from edgeflare.cli import search_fleet
 from edgeflare.errors import InfrastructureError
@@ -29,15 +35,18 @@ from laboratory import untimed
 from run_content import content_differences
 from summed_up_runs import summed_up_content
 
-SHORT = ("--first", "6", "--max-queries", "60", "--shrink", "5", "--fail-on", "none")
+SHORT = ("--first", "5", "--max-queries", "30", "--shrink", "1", "--fail-on", "none")
 
 FLEET = ("--fleet", "local", "--unit-seeds", "2")
-FEW = ("--first", "3", "--max-queries", "40")
+FEW = ("--first", "2", "--max-queries", "20")
 TWO_DEVICES = ("--fleet", "local", "--fleet-devices", "2")
 
 
 @pytest.fixture
 def attempts(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> AttemptsHere:
+    """Attempts that call their commands within this process, whose lines are wide enough."""
+    call_commands_here(monkeypatch)
+    monkeypatch.setenv("COLUMNS", "300")
     return attempts_here(monkeypatch, tmp_path / "cache")
 
 
@@ -123,8 +132,8 @@ def test_a_stopped_search_goes_on_and_is_as_if_made_alone(
 def test_a_lost_attempt_is_gone_on_with_on_a_device_of_another_name(
     tmp_path: Path, attempts: AttemptsHere, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(unit_attempt, "LOOK_SECONDS", 0.05)
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(unit_attempt, "LOOK_SECONDS", 0.05)
     fleet = write_fleet_of_two(tmp_path)
     lost: Counter[str] = Counter()
     backups: list[AttemptReport] = []
@@ -135,7 +144,9 @@ def test_a_lost_attempt_is_gone_on_with_on_a_device_of_another_name(
             return made_attempt(attempt)
         lost[attempt.order.unit] += 1
         order = attempt.order
-        stopped = run_attempt(order, attempt.given, attempt.backup, lambda one: one.ended < 1)
+        with monkeypatch.context() as patch:
+            patch.setattr(unit_attempt, "subprocess", subprocess)  # what can be stopped
+            stopped = run_attempt(order, attempt.given, attempt.backup, lambda one: one.ended < 1)
         backups.append(AttemptReport(order.unit, order.number, 0, 0, 0.0, stopped.run))
         return "its host is gone"
 
@@ -166,7 +177,7 @@ def test_a_run_that_somebody_went_on_with_is_not_written_over(
     attempts.outcome = stopping_at("unit-0000")
     completed(*question, *FLEET, "--out", out, code=130)
     stopped = (out / "run.json").read_bytes()
-    completed("report", out, "--html")  # which changes nothing of it
+    completed("report", out, "--csv")  # which changes nothing of it
     completed(*question, "--out", out, "--resume")
     made, begun = (out / "run.json").read_bytes(), attempts.units()
     assert made != stopped
@@ -260,8 +271,8 @@ def test_harm_without_labels_is_refused_before_anything_is_searched(
 
 
 QUESTION = (
-    *("survey", EXAMPLES / "spoken_words", "--conditions", "noise"),
-    *("--severities", "1", "--device-queries", "150", "--findings", "2"),
+    *("survey", EXAMPLE, "--conditions", "contrast"),
+    *("--severities", "1", "--device-queries", "20", "--findings", "1"),
     *("--device", "emulated-builtin"),
 )
 

@@ -1,20 +1,23 @@
 """Commands on a fleet whose attempts are real commands, made by this process one after the other.
 
-The cluster alone is stood in for, so that tests need no Ray.
+The cluster alone is stood in for, so that tests need no Ray. An attempt starts its command in a
+process of its own, or has it called within this one, which takes a quarter of the time.
 """
 
 from __future__ import annotations
 
+import subprocess
 import sys
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
+from typing import IO, Any
 
 import pytest
 
 from attempts_in_memory import BegunAttempt, EngineInMemory
+from called_commands import call_here
 from edgeflare.fleet import opened_fleet
 from edgeflare.fleet.work import unit_attempt
 from edgeflare.fleet.work.unit_attempt import AttemptReport, AttemptResult, run_attempt
@@ -75,3 +78,31 @@ def attempts_here(monkeypatch: pytest.MonkeyPatch, cache: Path) -> AttemptsHere:
 def made_attempt(attempt: BegunAttempt) -> AttemptResult:
     """Make an attempt to its end."""
     return run_attempt(attempt.order, attempt.given, attempt.backup, lambda _: True)
+
+
+class CommandHere:
+    """A command called within this process, with what is used of `subprocess.Popen`.
+
+    It has the folder, the environment and the devices' agents of its caller.
+    """
+
+    def __init__(
+        self, command: Sequence[str], *, cwd: str, stdout: IO[bytes], stderr: IO[bytes], **_: Any
+    ) -> None:
+        assert Path(cwd).samefile(".")
+        said = call_here(*command[4:])  # behind `python -m MODULE PARENT`
+        stdout.write(said.out.encode())
+        stderr.write(said.err.encode())
+        self._code = said.code
+
+    def wait(self, _seconds: float | None = None) -> int:
+        """Return the exit code."""
+        return self._code
+
+    poll = wait
+
+
+def call_commands_here(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Have attempts call their commands within this process: none can be stopped on its way."""
+    called = SimpleNamespace(Popen=CommandHere, DEVNULL=subprocess.DEVNULL)
+    monkeypatch.setattr(unit_attempt, "subprocess", called)
