@@ -7,12 +7,10 @@ import pty
 import signal
 import sqlite3
 import subprocess
-import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -20,14 +18,15 @@ from called_commands import EXAMPLE, completed, document_of
 from documents import Document, as_json
 from edgeflare.run.load_document import load_document
 from edgeflare.run.run_directory import RunDirectory
+from forked_commands import forked_edgeflare
 from interrupted_commands import started
 from laboratory import untimed
 
 pytestmark = pytest.mark.slow
 
 LONG = (
-    *("--first", "20", "--max-queries", "800", "--chains", "16"),
-    *("--shrink", "40", "--fail-on", "none"),
+    *("--first", "12", "--max-queries", "400", "--chains", "3"),
+    *("--shrink", "20", "--fail-on", "none"),
 )
 DEADLINE_SECONDS = 300.0
 
@@ -55,14 +54,14 @@ def await_the_search(out: Path, stint: int = 1) -> None:
 
 
 @pytest.fixture(scope="module")
-def undisturbed(start: Callable[..., Any], tmp_path_factory: pytest.TempPathFactory) -> Document:
+def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> Document:
     out = tmp_path_factory.mktemp("undisturbed") / "run"
-    assert start("search", EXAMPLE, *LONG, "--out", out).code == 0
+    completed("search", EXAMPLE, *LONG, "--out", out)
     return as_json(load_document(RunDirectory(out)))
 
 
 def test_ctrl_c_leaves_a_valid_run_that_goes_on_as_if_nothing_had_happened(
-    start: Callable[..., Any], undisturbed: Document, tmp_path: Path
+    undisturbed: Document, tmp_path: Path
 ) -> None:
     out = tmp_path / "run"
     with search(out) as process:
@@ -79,12 +78,12 @@ def test_ctrl_c_leaves_a_valid_run_that_goes_on_as_if_nothing_had_happened(
     assert document["unverified"] == []
     assert document["totals"]["queries"] < undisturbed["totals"]["queries"]
 
-    assert start("search", EXAMPLE, *LONG, "--out", out, "--resume").code == 0
+    completed("search", EXAMPLE, *LONG, "--out", out, "--resume")
     assert untimed(as_json(load_document(RunDirectory(out)))) == untimed(undisturbed)
 
 
 def test_a_killed_run_can_be_reported_and_so_can_one_that_was_killed_when_resumed(
-    start: Callable[..., Any], tmp_path: Path
+    tmp_path: Path,
 ) -> None:
     out = tmp_path / "run"
     with search(out) as process:
@@ -121,8 +120,8 @@ def test_a_killed_run_can_be_reported_and_so_can_one_that_was_killed_when_resume
 
 def test_on_a_terminal_progress_is_live(tmp_path: Path) -> None:
     terminal, end = pty.openpty()
-    options = ("--first", "4", "--max-queries", "100", "--fail-on", "none")
-    command = [sys.executable, "-m", "edgeflare", "search", str(EXAMPLE), *options]
+    options = ("--first", "2", "--max-queries", "30", "--fail-on", "none")
+    command = [str(forked_edgeflare()), "search", str(EXAMPLE), *options]
     environment = {**os.environ, "TERM": "xterm-256color", "COLUMNS": "100", "LINES": "30"}
     with subprocess.Popen(
         [*command, "--out", str(tmp_path / "run")],

@@ -1,6 +1,7 @@
 """The process that forks commands: started by `forked_commands.py`, with a socket's path.
 
-A connection brings arguments, folder, environment and the descriptors of stdin, stdout and stderr.
+A connection brings arguments, folder and environment, as bytes, and the descriptors of stdin,
+stdout and stderr.
 Back go the process id of the command and, when it has ended, its exit code or minus the signal, as
 integers of 32 bits. A command is killed where its connection ends before it. The process ends with
 its own stdin.
@@ -8,10 +9,10 @@ its own stdin.
 
 from __future__ import annotations
 
+import ast
 import contextlib
 import gc
 import io
-import json
 import os
 import select
 import signal
@@ -19,7 +20,7 @@ import socket
 import sys
 from importlib import import_module
 from struct import Struct
-from typing import Any, Final
+from typing import Final
 
 NUMBER: Final = Struct("<i")
 
@@ -82,9 +83,9 @@ def _supervise(connection: socket.socket) -> None:
         words += part
     if (pid := os.fork()) == 0:
         connection.close()
-        asked = json.loads(words)
-        _become(asked, descriptors)
-        call(*asked["arguments"])
+        arguments, folder, environment = ast.literal_eval(words.decode())
+        _become(folder, environment, descriptors)
+        call(*map(os.fsdecode, arguments))
     with contextlib.suppress(OSError):
         connection.sendall(NUMBER.pack(pid))
         ended = os.pidfd_open(pid)
@@ -103,13 +104,13 @@ def call(*arguments: str) -> None:
     start()
 
 
-def _become(asked: dict[str, Any], descriptors: list[int]) -> None:
+def _become(folder: bytes, environment: list[bytes], descriptors: list[int]) -> None:
     for own, given in enumerate(descriptors):
         os.dup2(given, own)
         os.close(given)
-    os.chdir(asked["folder"])
-    os.environ.clear()
-    os.environ.update(asked["environment"])
+    os.chdir(folder)
+    os.environb.clear()
+    os.environb.update(zip(environment[::2], environment[1::2], strict=True))
 
 
 if __name__ == "__main__":

@@ -17,7 +17,7 @@ import tempfile
 from pathlib import Path
 
 _PROGRAM = """#!{python} -IS
-import json, os, signal, socket, sys
+import os, signal, socket, sys
 
 beside = os.environ.get("PYTHONPATH", "")
 if beside != {beside!r} and any(map(os.path.isdir, filter(None, beside.split(os.pathsep)))):
@@ -25,8 +25,9 @@ if beside != {beside!r} and any(map(os.path.isdir, filter(None, beside.split(os.
 server = socket.socket(socket.AF_UNIX)
 server.connect({path!r})
 words = [sys.argv[0], *sys.argv[{begin} :]]
-asked = dict(arguments=words, folder=os.getcwd(), environment=dict(os.environ))
-words = json.dumps(asked).encode()
+environment = [part for pair in os.environb.items() for part in pair]
+asked = [*map(os.fsencode, words)], os.getcwdb(), environment
+words = repr(asked).encode()
 socket.send_fds(server, [len(words).to_bytes(4, "little")], [0, 1, 2])
 server.sendall(words)
 
@@ -46,14 +47,20 @@ sys.exit(code)
 
 
 @functools.cache
-def forked_edgeflare() -> Path:
-    """Return a program `edgeflare`, in a folder of its own; it works as long as this process."""
+def forked_edgeflare(**environment: str) -> Path:
+    """Return a program `edgeflare`, in a folder of its own; it works as long as this process.
+
+    Args:
+        environment: what Python heeds as it starts, for the process that forks commands.
+
+    """
     folder = tempfile.TemporaryDirectory(prefix="edgeflare-forked-")
     socket = Path(folder.name, "socket")
     server = subprocess.Popen(
         [sys.executable, Path(__file__).with_name("command_server.py"), socket],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
+        env={**os.environ, **environment},
     )
     atexit.register(_end, server, folder)
     assert server.stdout is not None
