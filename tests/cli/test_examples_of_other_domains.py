@@ -37,7 +37,7 @@ def words(tmp_path_factory: pytest.TempPathFactory) -> Searched:
     with np.load(WORDS / "seeds.npz") as seeds:
         np.savez(folder / "test.npz", waves=seeds["waves"][50:60], labels=seeds["labels"][50:60])
     (folder / "device_profiles").mkdir()
-    profile = 'extends = "emulated-builtin"\ncanary_every = 10\n'
+    profile = 'extends = "emulated-builtin"\ncanary_every = 3\n'
     (folder / "device_profiles" / "watched.toml").write_text(profile)
     options = ("--device", "watched", "--test", "test.npz", "--within", "none", "--out", "run")
     with pytest.MonkeyPatch.context() as patch:
@@ -48,7 +48,7 @@ def words(tmp_path_factory: pytest.TempPathFactory) -> Searched:
 @pytest.fixture(scope="module")
 def faces(tmp_path_factory: pytest.TempPathFactory) -> Searched:
     run: Path = tmp_path_factory.mktemp("face_detection") / "run"
-    options = ("--device", "emulated-builtin", "--out", run)
+    options = ("--device", "emulated-builtin", "--within", "none", "--out", run)
     return Searched(run, completed("search", FACES, *SEARCH, *options, code=1))
 
 

@@ -33,8 +33,8 @@ Call = Callable[..., Any]
 TESTS = Path(__file__).parents[1]
 ARRAY = '[inputs.values]\ndomain = "array"\narray = "inputs"\n'
 LIMITS = (
-    *("--first", "4", "--max-queries", "300"),
-    *("--shrink", "40", "--strengthen", "40", "--within", "none"),
+    *("--first", "3", "--max-queries", "100"),
+    *("--shrink", "5", "--strengthen", "5", "--within", "none"),
 )
 
 
