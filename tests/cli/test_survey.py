@@ -177,15 +177,21 @@ def test_a_name_of_a_file_has_to_stand_for_what_it_stood_for(tmp_path: Path) -> 
 
 
 @pytest.mark.parametrize(
-    ("gate", "code", "state"), [("rate<0.9", 0, "held"), ("rate<0.009", 1, "undecided")]
+    ("gate", "code", "state"), [("rate<0.9 under noise", 0, "held"), ("rate<0.009", 1, "undecided")]
 )
-def test_a_gate_decides_the_exit_code(gate: str, code: int, state: str, tmp_path: Path) -> None:
-    short = (*SURVEY[:6], "--device-queries", "300", "--findings", "0")
+def test_a_gate_decides_the_exit_code_and_is_read_of_the_journal(
+    gate: str, code: int, state: str, tmp_path: Path
+) -> None:
+    """Gates of a set too, whose conditions the journal knows."""
+    short = (*SURVEY[:6], "--device-queries", "300", "--findings", "2")
     said = call_here(*short, "--gate", gate, "--out", tmp_path / "run")
     assert said.code == code
-    (outcome,) = document_of(tmp_path / "run", "survey.json")["gates"]
+    written = document_of(tmp_path / "run", "survey.json")
+    (outcome,) = written["gates"]
     assert outcome["state"] == state
     assert (f"exit code 1: {gate} is {state}" in said.out) == (code == 1)
+    (tmp_path / "run" / "survey.json").unlink()
+    assert json.loads(call_here("report", tmp_path / "run", "--json").out) == written
 
 
 def test_an_undecided_gate_is_decided_by_more_queries(tmp_path: Path) -> None:
@@ -201,15 +207,6 @@ def test_an_undecided_gate_is_decided_by_more_queries(tmp_path: Path) -> None:
     assert (earlier["device_queries"], earlier["asked"]) == (20, 20)
     assert earlier["ended"] == "device-queries"
     assert "the survey had ended and went on" in survey["warnings"][-1]
-
-
-def test_what_a_journal_says_of_a_survey_is_what_was_written(tmp_path: Path) -> None:
-    """Gates of a set too, whose conditions the journal knows."""
-    short = (*SURVEY[:6], "--device-queries", "300", "--findings", "2")
-    completed(*short, "--gate", "rate<0.9 under noise", "--out", tmp_path / "run")
-    written = document_of(tmp_path / "run", "survey.json")
-    (tmp_path / "run" / "survey.json").unlink()
-    assert json.loads(call_here("report", tmp_path / "run", "--json").out) == written
 
 
 def test_a_dry_run_says_what_it_would_take(tmp_path: Path) -> None:

@@ -71,7 +71,7 @@ def alike(seeds: int) -> Values:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("seeds", [1, 5, 6, 14, 15, 40])
+@pytest.mark.parametrize("seeds", [5, 6, 14, 15])
 def test_chance_alone_is_called_significant_no_oftener_than_it_should(seeds: int) -> None:
     ps = np.array(exchanged(alike(seeds)))
     alarms = np.mean(ps < SIGNIFICANT)
