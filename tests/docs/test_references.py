@@ -15,6 +15,7 @@ import cv2
 import pytest
 from typer.main import get_command
 
+from called_commands import EXAMPLE, completed
 from edgeflare.cli.app import LazyCommand, app
 from edgeflare.conditions.condition_registry import own_conditions
 from edgeflare.conform.operators.known_operators import known_operators
@@ -178,15 +179,10 @@ def test_every_condition_and_set_is_told() -> None:
 @pytest.mark.slow
 def test_the_picture_shows_a_run(tmp_path: Path) -> None:
     run, out = tmp_path / "run", tmp_path / "picture.svg"
-    # fmt: off
-    search: list[str | Path] = [
-        "-m", "edgeflare", "search", ROOT / "examples" / "fashion_lenet4",
-        "--first", "1", "--max-queries", "20", "--shrink", "0", "--fail-on", "none", "--out", run,
-    ]
-    # fmt: on
-    draw: list[str | Path] = [DOCS / "pictures" / "make.py", run, "--out", out]
-    for command in (search, draw):
-        subprocess.run([sys.executable, *command], capture_output=True, timeout=300, check=True)
+    short = ("--first", "1", "--max-queries", "20", "--shrink", "0", "--fail-on", "none")
+    completed("search", EXAMPLE, *short, "--out", run)
+    draw = [sys.executable, *map(str, (DOCS / "pictures" / "make.py", run, "--out", out))]
+    subprocess.run(draw, capture_output=True, timeout=300, check=True)
     for svg in (out, DOCS / "pictures" / "demo.svg"):
         text = svg.read_text(encoding="utf-8")
         assert "fashion_lenet4" in text
@@ -198,7 +194,7 @@ def test_the_picture_of_a_search_can_be_made(tmp_path: Path) -> None:
     pytest.importorskip("matplotlib", reason="the extra `plots` is not installed")
     out = tmp_path / "search.png"
     draw = [DOCS / "pictures" / "search.py", "--example", "fashion_lenet4", "--out", out]
-    command = [sys.executable, *map(str, draw), "--first", "6"]
+    command = [sys.executable, *map(str, draw), "--first", "3"]
     subprocess.run(command, capture_output=True, timeout=300, check=True)
     image = cv2.imread(str(out))
     assert image is not None
