@@ -45,8 +45,8 @@ EVIL_FILE = EVIL.replace("/", "_")
 EXAMPLE = Path(__file__).parents[2] / "examples" / "fashion_lenet4"
 NO_TEXT = {".db", ".db-shm", ".db-wal", ".npy", ".npz", ".png", ".tflite", ".wav"}
 PAIR = f"p{EVIL_FILE}"
-BRIEF = ("--first", "6", "--max-queries", "20", "--shrink", "0", "--within", "none")
-MODELS = ("--models", "16")
+BRIEF = ("--first", "3", "--max-queries", "10", "--shrink", "0", "--within", "none")
+MODELS = ("--models", "4")
 MARKUP = {"link_open", "html_inline", "html_block", "image", "s_open", "em_open", "code_inline"}
 
 
@@ -103,12 +103,13 @@ def write_all(folder: Path) -> None:
     conditions.write_text('[[conditions]]\ncondition = "gaussian-noise"\nname = "dusk"\n')
     out = folder / "out"
     out.mkdir()
-    few = ("--first", "20", "--max-queries", "100", "--shrink", "0", "--within", "none")
+    few = ("--first", "6", "--max-queries", "60", "--shrink", "0", "--within", "none")
     model = pair / f"compressed{EVIL_FILE}.tflite"
     page = ("--html", "--junit", "--summary")
     search = ("search", pair, *few, "--fail-on", "none", "--out")
     show = ("survey", pair, "--conditions", conditions, "--show", out / "conditions.html")
-    survey = ("survey", pair, "--device-queries", "20", "--conditions", conditions, "--out")
+    brief = ("--severities", "1", "--device-queries", "20")
+    survey = ("survey", pair, *brief, "--conditions", conditions, "--out")
     said = said_of(
         given,
         *(("devices", "list"), ("devices", "show", device)),
