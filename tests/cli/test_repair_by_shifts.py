@@ -6,24 +6,22 @@ import hashlib
 import json
 import shutil
 import signal
-import subprocess
-import sys
-from collections.abc import Callable
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
 from jsonschema import Draft202012Validator
 
-from called_commands import EXAMPLE, completed, document_of, refused
+from brief_repairs import brief_repairs
+from called_commands import EXAMPLE, Said, completed, document_of, refused
 from edgeflare.models.tflite_graph import Graph
 from edgeflare.repair.shifts import shift_details
+from interrupted_commands import started
 from tampering import COMPRESSED, constant_of, with_constant
 
 pytest.importorskip("sklearn")
 
-Call = Callable[..., Any]
 SHIFTS = ("--method", "shifts")
 DEVICES = ("emulated-xnnpack", "emulated-builtin")
 
@@ -54,11 +52,19 @@ def moved_boundaries(content: bytes) -> bytes:
     return with_constant(content, bias, lambda steps: steps + np.rint(more / scale))
 
 
+@pytest.fixture(scope="module", autouse=True)
+def _brief() -> Iterator[None]:
+    with brief_repairs():
+        yield
+
+
 @pytest.fixture(scope="module")
 def pair(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A pair with moved boundaries, whose original is a Python function."""
+    """A pair with moved boundaries and half of the seeds, whose original is a Python function."""
     folder = tmp_path_factory.mktemp("moved") / "pair"
     shutil.copytree(EXAMPLE, folder)
+    with np.load(EXAMPLE / "seeds.npz") as arrays:
+        np.savez(folder / "seeds.npz", images=arrays["images"][:100], labels=arrays["labels"][:100])
     (folder / "compressed.tflite").write_bytes(moved_boundaries(COMPRESSED.read_bytes()))
     (folder / "network.py").write_text(NETWORK)
     said = (folder / "pair.toml").read_text()
@@ -67,13 +73,12 @@ def pair(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def run(pair: Path, start: Call) -> Path:
+def run(pair: Path) -> Path:
     """A run with enough triggers for five folds from the seeds to fit with."""
     folder = pair.with_name("run")
     devices = [word for name in DEVICES for word in ("--device", name)]
     options = (*devices, "--max-queries", "60", "--shrink", "0", "--fail-on", "none", "--trust")
-    said = start("search", pair, *options, "--out", folder)
-    assert said.code == 0, said.err
+    completed("search", pair, *options, "--out", folder)
     return folder
 
 
@@ -86,23 +91,21 @@ def fresh(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def repaired(run: Path, pair: Path, fresh: Path, start: Call) -> tuple[Path, Any]:
+def repaired(run: Path, pair: Path, fresh: Path) -> tuple[Path, Said]:
     """The run repaired by `auto`, which tries shifts alone since the original has no weights."""
     out = pair.with_name("repaired")
     original = ("--original", f"{pair / 'network.py'}:predict")
     options = ("--rounds", "1", "--test", fresh, "--search-again")
-    said = start("repair", run, *original, *options, "--out", out)
-    assert said.code == 0, said.err
-    return out, said
+    return out, completed("repair", run, *original, *options, "--out", out)
 
 
 @pytest.mark.slow
-def test_shifts_are_judged_as_all_methods_are(repaired: tuple[Path, Any]) -> None:
+def test_shifts_are_judged_as_all_methods_are(repaired: tuple[Path, Said]) -> None:
     out, said = repaired
     found = document_of(out, "repair.json")
     assert "is no .tflite file: of all methods shifts alone are tried" in said.err
     assert [one["name"] for one in found["candidates"]] == ["shifts"]
-    assert found["seeds"] == {"fit": 120, "choose": 40, "judge": 40}
+    assert found["seeds"] == {"fit": 60, "choose": 20, "judge": 20}
     assert found["written"], found["why"]
     assert found["chosen"] == "shifts"
     assert set(found["judged"]) == {"seeds", "tight", "wide", "sampled", "fresh"}
@@ -114,12 +117,12 @@ def test_shifts_are_judged_as_all_methods_are(repaired: tuple[Path, Any]) -> Non
         assert one["asked"] == asked
     assert found["on_devices"][0]["same_labels"] == found["on_devices"][0]["asked"]
     assert found["repaired"]["recipe"] is None
-    assert found["again"]["before"]["seeds"] == found["again"]["after"]["seeds"] == 200
+    assert found["again"]["before"]["seeds"] == found["again"]["after"]["seeds"] == 100
 
 
 @pytest.mark.slow
 def test_shifts_are_fitted_to_triggers_from_the_seeds_to_fit_with_alone(
-    repaired: tuple[Path, Any], run: Path
+    repaired: tuple[Path, Said], run: Path
 ) -> None:
     (candidate,) = document_of(repaired[0], "repair.json")["candidates"]
     shifts = candidate["details"]["shifts"]
@@ -130,7 +133,7 @@ def test_shifts_are_fitted_to_triggers_from_the_seeds_to_fit_with_alone(
     assert shifts.keys() - known.keys() == {"queries"}
     inputs = shifts["inputs"]
     findings = document_of(run)["findings"]
-    assert 25 <= inputs["triggers"] + inputs["not_reproduced"] <= 120 < len(findings)
+    assert 25 <= inputs["triggers"] + inputs["not_reproduced"] <= 60 < len(findings)
     assert inputs["rounds"] == 1
     assert f"{inputs['triggers']} triggers and their seeds, " in repaired[1].out
     assert shifts["queries"]["near_boundary"] > 500
@@ -142,7 +145,7 @@ def test_shifts_are_fitted_to_triggers_from_the_seeds_to_fit_with_alone(
 
 
 @pytest.mark.slow
-def test_the_model_and_the_shifts_alone_are_written(repaired: tuple[Path, Any]) -> None:
+def test_the_model_and_the_shifts_alone_are_written(repaired: tuple[Path, Said]) -> None:
     out, _ = repaired
     found = document_of(out, "repair.json")
     alone = found["candidates"][0]["details"]["shifts"]["alone"]
@@ -202,8 +205,7 @@ def test_a_run_without_an_original(tmp_path: Path) -> None:
 def test_ctrl_c_leaves_no_model_and_a_way_to_go_on(run: Path, pair: Path, tmp_path: Path) -> None:
     original = ("--original", f"{pair / 'network.py'}:predict")
     arguments = ("repair", str(run), *original, *SHIFTS, "--out", str(tmp_path / "out"))
-    command = [sys.executable, "-m", "edgeflare", *arguments]
-    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
+    with started(*arguments) as process:
         assert process.stderr is not None
         assert any(line.startswith("inputs to choose") for line in process.stderr)
         process.send_signal(signal.SIGINT)
