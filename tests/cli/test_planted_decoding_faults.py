@@ -82,9 +82,12 @@ def planted(request: pytest.FixtureRequest) -> Planted:
 
 @pytest.fixture(scope="module")
 def pair(planted: Planted, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The pair, of which no layers are compared with an original's where the fault is gross."""
     folder = pair_in(tmp_path_factory.mktemp("pair"), planted.example)
-    with (folder / "pair.toml").open("a") as file:
-        file.write(f"\n{planted.own}")
+    text = (folder / "pair.toml").read_text()
+    if planted.queries == 1:
+        text = re.sub("^original = .*$", "", text, flags=re.MULTILINE)
+    (folder / "pair.toml").write_text(f"{text}\n{planted.own}")
     sound, faulty = planted.fault
     assert sound in DECODE
     (folder / "faulty.py").write_text(DECODE.replace(sound, faulty) if sound else DECODE)
@@ -99,7 +102,9 @@ def explained(pair: Path, planted: Planted) -> list[dict[str, Any]]:
     find = ("--find", "kernel", "--ties", "include", "--fail-on", "none")
     completed("search", pair, "--trust", *DEVICE, *find, *bounds, "--out", run)
     function = ("--function", pair / "faulty.py:decode") if planted.fault[0] else ()
-    completed("explain", run, *function)
+    document = document_of(run)
+    found = [*document["deviating_seeds"], *document["findings"]]
+    completed("explain", run, found[0]["seed_id"], *function)
     return list(document_of(run, "explain.json")["findings"].values())
 
 
@@ -112,7 +117,8 @@ def test_explain_names_the_stage_and_never_kernels(
 
 
 def test_the_dry_run_names_the_stage(pair: Path, planted: Planted) -> None:
-    dry_run = call_here("search", pair, "--trust", *DEVICE, "--first", "2", "--dry-run")
+    options = (*DEVICE, "--find", "kernel", "--first", "2")
+    dry_run = call_here("search", pair, "--trust", *options, "--dry-run")
     said = " ".join(dry_run.out.split())
     _, _, inputs = said.partition("input stage: the model's inputs on the device ")
     if planted.verdict == "input-stage":
