@@ -26,7 +26,7 @@ from interrupted_commands import started
 pytestmark = pytest.mark.slow
 
 QUESTION = (
-    *("--max-queries", "120", "--shrink", "40", "--chains", "8"),
+    *("--max-queries", "60", "--shrink", "20", "--chains", "8"),
     *("--device", "emulated-xnnpack"),
 )
 DEADLINE_SECONDS = 300.0
@@ -87,7 +87,7 @@ def test_the_figures_are_those_of_the_runs(asked: Asked) -> None:
         (run,) = one["runs"]
         findings = as_json(load_document(RunDirectory(asked.out / run)))["findings"]
         queries = {f["seed_id"]: f["queries"] for f in findings if f["seed_id"] in shared}
-        needed = [queries.get(seed_id, 120) for seed_id in shared]
+        needed = [queries.get(seed_id, 60) for seed_id in shared]
         assert one["mean_queries"]["value"] == pytest.approx(np.mean(needed))
         assert one["findings"] == len(queries)
         assert one["searches"] == len(shared)
@@ -108,7 +108,7 @@ def test_the_area_stands_beside_the_queries(asked: Asked) -> None:
     assert any(line.startswith("Area, on all 12 seeds: ") for line in document["sentences"])
     # Queries count findings however far and however weak they are.
     plan = document["plan"]
-    assert (plan["within"], plan["min_strength"], plan["shrink"]) == (None, 0.0, 40)
+    assert (plan["within"], plan["min_strength"], plan["shrink"]) == (None, 0.0, 20)
 
 
 def test_without_shrinking_the_area_is_left_out_and_the_rest_is_the_same(
@@ -151,13 +151,13 @@ def test_the_same_command_is_refused_or_resumed(asked: Asked) -> None:
     assert again.err == "", "nothing was left to do"
     assert asked.document == before
     changed = call_here(
-        "rank", *asked.options, "--max-queries", "121", "--out", asked.out, "--resume"
+        "rank", *asked.options, "--max-queries", "61", "--out", asked.out, "--resume"
     )
     assert changed.code == 2
-    assert "was begun with --max-queries 120, not 121" in changed.err.splitlines()[-1]
-    changed = call_here("rank", *asked.options, "--shrink", "41", "--out", asked.out, "--resume")
+    assert "was begun with --max-queries 60, not 61" in changed.err.splitlines()[-1]
+    changed = call_here("rank", *asked.options, "--shrink", "21", "--out", asked.out, "--resume")
     assert changed.code == 2
-    assert "was begun with --shrink 40, not 41" in changed.err.splitlines()[-1]
+    assert "was begun with --shrink 20, not 21" in changed.err.splitlines()[-1]
 
 
 def test_a_dry_run_opens_everything_and_writes_nothing(asked: Asked, tmp_path: Path) -> None:
