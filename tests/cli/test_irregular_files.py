@@ -13,11 +13,10 @@ import socket
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from called_commands import call_here, completed
+from called_commands import EXAMPLE, SMALL, call_here, completed
 from conformed_runs import run_with_files
 from edgeflare.errors import UserError
 from edgeflare.fleet.record.fleet_folder import FleetFolder, UnitEnding
@@ -46,10 +45,10 @@ def call_safely(*words: str | Path) -> None:
 
 
 @pytest.fixture(scope="module")
-def searched(finished: Any, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A search, and what is made from it."""
+def searched(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A search of two seeds, and what is made from it."""
     run = tmp_path_factory.mktemp("searched") / "run"
-    shutil.copytree(finished.folder, run)
+    completed("search", EXAMPLE, *SMALL, "--first", "2", "--fail-on", "none", "--out", run)
     completed("report", run, "--html", "--junit", "--csv", "--summary")
     completed("explain", run)
     return run
@@ -151,7 +150,7 @@ def read_with_each_in_its_place(folder: Path, work: Path, reading: list[Reading]
     return len(files)
 
 
-def test_a_search(searched: Path, finished: Any, tmp_path: Path) -> None:
+def test_a_search(searched: Path, tmp_path: Path) -> None:
     out = tmp_path / "out"
 
     def merged(run: Path) -> None:
@@ -159,7 +158,7 @@ def test_a_search(searched: Path, finished: Any, tmp_path: Path) -> None:
 
     reading: list[Reading] = [
         lambda run: call_safely("report", run),
-        lambda run: call_safely("compare", run, finished.folder),
+        lambda run: call_safely("compare", run, searched),
         lambda run: call_safely("export", run, "0", "--out", out / "finding.zip"),
         merged,
         _archived,
