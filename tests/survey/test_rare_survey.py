@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Iterator
 from concurrent.futures import Future
 from contextlib import ExitStack
@@ -12,6 +13,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from documents import Document
 from edgeflare.campaign.opened_pair import OpenedPair, open_pair
 from edgeflare.conditions.condition import Condition
 from edgeflare.core.arm import Arm
@@ -29,6 +31,7 @@ from edgeflare.survey.rare.rare_rate import RarePlan, RareProgress
 from edgeflare.survey.rare.rare_survey import RareArms, headline_event, survey_rare_event
 from edgeflare.survey.rare.splitting import SplittingPlan
 from laboratory import Laboratory
+from linear_laboratory import linear_laboratory
 from networks import write_pair
 from scripted_health import scripted_device
 from small_pairs import write_score_pair
@@ -171,14 +174,27 @@ ASKED = 100
 """Device queries before rare events: those of the survey."""
 
 
-@pytest.fixture
-def survey(laboratory: Laboratory) -> LaboratorySurvey:
+def watched_survey(laboratory: Laboratory) -> LaboratorySurvey:
     rng = np.random.default_rng(5)
     laboratory.images = rng.integers(0, 256, (60, 6, 6, 1), dtype=np.uint8)
     laboratory.monitored = (scripted_device(canary_every=100),)
     return LaboratorySurvey(
         laboratory, {"device_queries": ASKED, "rare_queries": 100, "findings": 0}
     )
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Document]:
+    """The folder and the document of a survey that nothing stopped."""
+    folder = tmp_path_factory.mktemp("surveyed")
+    return folder / "whole", watched_survey(linear_laboratory(folder)).run("whole")
+
+
+@pytest.fixture
+def survey(laboratory: Laboratory, whole: tuple[Path, Document]) -> LaboratorySurvey:
+    """A survey, beside a whole one of the same."""
+    shutil.copytree(whole[0], laboratory.folder / "whole")
+    return watched_survey(laboratory)
 
 
 class Fickle(WrappedEvaluator):
@@ -210,15 +226,12 @@ class Fickle(WrappedEvaluator):
 
 
 def test_a_device_that_comes_back_changes_nothing(survey: LaboratorySurvey) -> None:
-    survey.run("whole")
     survey.run("lost", wrap_device=lambda inner: Fickle(inner, lost=2))
     assert len(survey.laboratory.recovered) == 2
     assert survey.rare("whole") == survey.rare("lost") is not None
 
 
 def test_a_device_lost_for_good_leaves_a_survey_to_go_on_with(survey: LaboratorySurvey) -> None:
-    survey.run("whole")
-
     def gone() -> None:
         raise InfrastructureError("it is gone")
 
@@ -233,8 +246,9 @@ def test_a_device_lost_for_good_leaves_a_survey_to_go_on_with(survey: Laboratory
     assert survey.rare("whole") == survey.rare("cut")
 
 
-def test_a_device_whose_answers_change_is_asked_again(survey: LaboratorySurvey) -> None:
-    whole = survey.run("whole")
+def test_a_device_whose_answers_change_is_asked_again(
+    survey: LaboratorySurvey, whole: tuple[Path, Document]
+) -> None:
     with pytest.raises(InfrastructureError, match="about input 0 has changed; what was answered"):
         survey.run("cut", wrap_device=lambda inner: Fickle(inner, turned=10**9))
     assert survey.rare("cut") is None
@@ -250,25 +264,25 @@ def test_a_device_whose_answers_change_is_asked_again(survey: LaboratorySurvey) 
     resumed = survey.run("cut", resume=True)
     assert survey.rare("whole") == survey.rare("cut") is not None
     assert survey.device("whole") == survey.device("cut")
-    said = {warning for warning in resumed["warnings"] if warning not in whole["warnings"]}
+    said = {warning for warning in resumed["warnings"] if warning not in whole[1]["warnings"]}
     assert all("look after the device" in warning for warning in said)
     assert said
 
 
-def test_the_checks_count_as_its_own_queries(survey: LaboratorySurvey) -> None:
+def test_the_checks_count_as_its_own_queries(
+    survey: LaboratorySurvey, whole: tuple[Path, Document]
+) -> None:
     """One before all, one after the pilot, and one after each of ten repetitions."""
-    watched = survey.run("watched")
     survey.laboratory.monitored = (scripted_device(canary_every=0),)
     survey.run("unwatched")
-    found, plain = survey.rare("watched"), survey.rare("unwatched")
+    found, plain = survey.rare("whole"), survey.rare("unwatched")
     assert plain is not None
     assert found == {**plain, "device_queries": plain["device_queries"] + 12}
-    (health,) = watched["health"]
+    (health,) = whole[1]["health"]
     assert health["canaries"]["same"] == 1 + 12
 
 
 def test_a_stop_within_it_keeps_no_half(survey: LaboratorySurvey) -> None:
-    survey.run("whole")
     stopped = survey.run("cut", StoppingObserver(repetitions=3))
     assert stopped["stopped_by"] == "interrupt"
     assert survey.rare("cut") is None
