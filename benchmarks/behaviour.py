@@ -3,15 +3,14 @@
     python benchmarks/behaviour.py record FOLDER [--python PYTHON] [--pairs DIR] [--only TEXT]
     python benchmarks/behaviour.py compare FOLDER OTHER
 
-`record` runs the commands below with the EdgeFlare that PYTHON imports, and writes what they
-made to FOLDER/CASE/PART, all but times, versions and paths. `compare` prints each part that
-differs, with its first differing line, and exits with 1 if there is one. A change that should alter
-no result is shown to alter none by recording the commit before it and the commit after it.
+`record` runs the commands of `support/behaviour_cases.py` with the EdgeFlare that PYTHON imports,
+and writes what they made to FOLDER/CASE/PART, all but times, versions and paths. `compare` prints
+each part that differs, with its first differing line, and exits with 1 if there is one. A change
+that should alter no result is shown to alter none by recording the commit before it and the commit
+after it.
 
-Recorded are every strategy with every `--find`, ties excluded and included, for the run seeds 0 and
-1, with 20 seeds and 300 queries, on the example pair and on the pairs of DIR that are named below;
-refined findings, an ensemble, two devices and other bounds; and of some of these runs what
-`explain`, `replay`, `report` and `repair` write, and one `rank`.
+Cases whose extras or capabilities PYTHON lacks record that they are refused: compare recordings of
+one environment.
 """
 
 from __future__ import annotations
@@ -20,57 +19,43 @@ import argparse
 import csv
 import hashlib
 import json
+import os
 import re
 import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable, Iterator, Sequence
+import zipfile
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
-from itertools import product
 from pathlib import Path
 from typing import Any
 
-EXAMPLE = Path(__file__).parents[1] / "examples" / "fashion_lenet4"
-PAIRS = ("lenet5_mnist_int8", "resnet20_cifar10_int8")
-STRATEGIES = (
-    "boundary",
-    "boundary-mh",
-    "dflare",
-    "dflare-d",
-    "dflare-r",
-    "dflare-published",
-    "diffchaser",
-    "donor",
-    "random",
-)
-FINDS, TIES, RNG_SEEDS = ("any", "compression", "kernel"), ("exclude", "include"), (0, 1)
-BUDGET = ("--first", "20", "--max-queries", "300", "--time-limit", "100000", "--fail-on", "none")
-UNREFINED = ("--shrink", "0", "--within", "none")
-VARIANTS = {
-    "refined": ("--strengthen", "50", "--shrink", "100"),
-    "ensemble": (*UNREFINED, "--ensemble", "xnnpack,reference"),
-    "two-devices": (*UNREFINED, "--device", "emulated-builtin", "--device", "emulated-reference"),
-    "bounds": (*UNREFINED, "--max-linf", "16", "--max-l2", "300"),
-    "total-queries": (*UNREFINED, "--total-queries", "600"),
-}
+sys.path.insert(0, str(Path(__file__).resolve().parent / "support"))
+
+from behaviour_cases import Case, cases
+
 TIMES = re.compile(
     r"seconds|latency|^(ratio|edgeflare|agent_version|protocol|started|finished|date|cost)$"
 )
-ADDED = {"operators"}
-"""Keys of a plan that were added since commits that are compared."""
-ADDED_LINES = re.compile(r'"plan operators"|<dt>operators</dt>|^ *"ratio": [\d.]+,?$')
-"""Where reports show these keys, and a quotient of two times in recordings made before."""
+CALLS = """
+import contextlib, io, json, sys
+from edgeflare.cli import main
+
+ended = []
+for words in json.load(sys.stdin):
+    out, err, code = io.StringIO(), io.StringIO(), 0
+    sys.argv[:] = ["edgeflare", *words]
+    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+        try:
+            main()
+        except SystemExit as end:
+            code = end.code
+    ended.append((code, out.getvalue(), err.getvalue()))
+print(json.dumps(ended))
+"""
+"""A program that calls all commands of a case, so that they are imported once."""
 PATHS = re.compile(r"^(original|compressed|seeds|path|folder|run|test|labelled|out)$")
-
-
-@dataclass(frozen=True, slots=True)
-class Case:
-    """Commands, one after the other, each with `{out}` for the folder of this case."""
-
-    name: str
-    commands: tuple[tuple[str, ...], ...]
 
 
 def main() -> None:
@@ -101,56 +86,6 @@ def parse() -> argparse.Namespace:
     return parser.parse_args()
 
 
-def cases(pairs: Path | None) -> Iterator[Case]:
-    """Return what is recorded, the cases that take longest first."""
-    folders = [EXAMPLE, *(pairs / name for name in PAIRS if pairs)]
-    for pair in folders:
-        if (pair / "variants").is_dir():
-            yield rank_case(pair)
-        yield whole_case(pair)
-        for (name, options), rng_seed in product(VARIANTS.items(), RNG_SEEDS):
-            yield search_case(pair, f"{name}-{rng_seed}", (*options, "--rng-seed", str(rng_seed)))
-        for strategy, find, ties, rng_seed in product(STRATEGIES, FINDS, TIES, RNG_SEEDS):
-            options = ("--strategy", strategy, "--find", find, "--ties", ties)
-            yield search_case(
-                pair,
-                f"{strategy}-{find}-{ties}-{rng_seed}",
-                (*UNREFINED, *options, "--rng-seed", str(rng_seed)),
-            )
-
-
-def search_case(pair: Path, name: str, options: Sequence[str]) -> Case:
-    command = ("search", str(pair), "--out", "{out}/run", *BUDGET, *options)
-    return Case(f"{pair.name}-{name}", (command,))
-
-
-def whole_case(pair: Path) -> Case:
-    """Return a run and all that is made of it; repairing needs more seeds."""
-    run = "{out}/run"
-    search = search_case(pair, "", (*VARIANTS["refined"], "--first", "40")).commands[0]
-    return Case(
-        f"{pair.name}-whole",
-        (
-            search,
-            ("explain", run),
-            ("replay", run, "--out", "{out}/replay", "--fail-on", "any"),
-            ("report", run, "--html", "--junit", "--csv"),
-            ("repair", run, "--method", "shifts", "--out", "{out}/repair", "--rounds", "2"),
-        ),
-    )
-
-
-def rank_case(pair: Path) -> Case:
-    """Return the ranking of the pair's compressed model and its first variant."""
-    options = ("--first", "20", "--max-queries", "300", "--time-limit", "100000", "--shrink", "50")
-    variant = sorted((pair / "variants").glob("*.tflite"))[:1]
-    further = [text for path in variant for text in ("--compressed", str(path))]
-    return Case(
-        f"{pair.name}-rank",
-        (("rank", str(pair), *further, "--out", "{out}/rank", *options),),
-    )
-
-
 def record(case: Case, arguments: argparse.Namespace) -> str:
     """Run the case's commands and write what they made."""
     folder = arguments.folder / case.name
@@ -158,25 +93,35 @@ def record(case: Case, arguments: argparse.Namespace) -> str:
     folder.mkdir(parents=True)
     codes = []
     with tempfile.TemporaryDirectory() as out:
-        for command in case.commands:
-            words = [word.replace("{out}", out) for word in command]
-            done = subprocess.run(
-                [arguments.python, "-m", "edgeflare", *words],
-                cwd=out,
-                capture_output=True,
-                text=True,
-                check=False,
-            )
-            codes.append(f"{command[0]}: exit {done.returncode}")
-            (folder / f"{command[0]}.txt").write_text(shown(command[0], done.stdout, out))
-            if done.returncode not in (0, 1):
-                codes.append(plain(done.stderr, out))
+        for number, (words, (code, said, complained)) in enumerate(called(case, out, arguments)):
+            codes.append(f"{words[0]}: exit {code}")
+            (folder / f"{number:02}-{words[0]}.txt").write_text(shown(words[0], said, out))
+            if code not in (0, 1):
+                codes.append(plain(complained, out))
         (folder / "exit-codes.txt").write_text("\n".join(codes) + "\n")
         for path in sorted(Path(out).rglob("*")):
             if path.is_file() and (write := WRITERS.get(path.suffix)):
                 part = "_".join(path.relative_to(out).parts)
                 (folder / part).write_text(write(path, out))
     return case.name + ": " + ", ".join(codes)
+
+
+def called(
+    case: Case, out: str, arguments: argparse.Namespace
+) -> Iterator[tuple[list[str], tuple[int, str, str]]]:
+    """Yield the words of each command with its exit code and what it printed, twice."""
+    commands = [[word.replace("{out}", out) for word in command] for command in case.commands]
+    done = subprocess.run(
+        [arguments.python, "-c", CALLS],
+        cwd=out,
+        # Cases at the same time have a device each, and lines as long as on a wide terminal.
+        env={**os.environ, "COLUMNS": "120", "EDGEFLARE_AGENT_DEVICE": case.name},
+        input=json.dumps(commands),
+        stdout=subprocess.PIPE,
+        text=True,
+        check=True,
+    )
+    return zip(commands, json.loads(done.stdout), strict=True)
 
 
 def plain(text: str, out: str) -> str:
@@ -201,18 +146,24 @@ def document(path: Path, out: str) -> str:
 
 
 def stripped(value: Any) -> Any:
-    """Return a document without times, versions, paths and added keys of the plan."""
+    """Return a document without times, versions and paths."""
     if isinstance(value, dict):
         return {
             key: "PATH" if PATHS.search(key) and isinstance(entry, str) else stripped(entry)
             for key, entry in value.items()
-            if not TIMES.search(key) and not ("max_linf" in value and key in ADDED)
+            if not TIMES.search(key)
         }
     return [stripped(entry) for entry in value] if isinstance(value, list) else value
 
 
 def digest(path: Path, _out: str) -> str:
     return hashlib.sha256(path.read_bytes()).hexdigest() + "\n"
+
+
+def members(path: Path, _out: str) -> str:
+    """Return the names of what an archive holds."""
+    with zipfile.ZipFile(path) as archive:
+        return "\n".join(sorted(archive.namelist())) + "\n"
 
 
 def text(path: Path, out: str) -> str:
@@ -239,6 +190,8 @@ WRITERS: dict[str, Callable[[Path, str], str]] = {
     ".npy": digest,
     ".npz": digest,
     ".tflite": digest,
+    ".wav": digest,
+    ".zip": members,
 }
 
 
@@ -265,7 +218,7 @@ def differences(folder: Path, other: Path) -> int:
 def lines(path: Path) -> list[str] | None:
     if not path.exists():
         return None
-    return [line for line in path.read_text().splitlines() if not ADDED_LINES.search(line)]
+    return path.read_text().splitlines()
 
 
 def first_difference(before: list[str] | None, after: list[str] | None) -> str:
