@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+import shutil
 import sqlite3
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from contextlib import closing
 from math import inf
+from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
@@ -31,16 +33,28 @@ from edgeflare.survey.gates.survey_gate import parse_gate
 from edgeflare.survey.items.sampling_rounds import SamplingRounds
 from edgeflare.survey.phases.survey_observer import DeviceProgress
 from laboratory import Laboratory, untimed
+from linear_laboratory import linear_laboratory
 from scripted_health import scripted_device
 from surveying import CHOSEN, LaboratorySurvey, StoppingObserver
 from wrapped_evaluators import WrappedEvaluator, with_outputs
 
 
-@pytest.fixture
-def survey(laboratory: Laboratory) -> LaboratorySurvey:
+def survey_of(laboratory: Laboratory, **plan: int) -> LaboratorySurvey:
     rng = np.random.default_rng(5)
     laboratory.images = rng.integers(0, 256, (120, 6, 6, 1), dtype=np.uint8)
-    return LaboratorySurvey(laboratory)
+    return LaboratorySurvey(laboratory, plan)
+
+
+@pytest.fixture
+def survey(laboratory: Laboratory) -> LaboratorySurvey:
+    return survey_of(laboratory)
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Document]:
+    """The folder and the document of a survey of 400 device queries that nothing stopped."""
+    folder = tmp_path_factory.mktemp("surveyed")
+    return folder / "whole", survey_of(linear_laboratory(folder), device_queries=400).run("whole")
 
 
 def test_the_device_asked_about_all_says_what_the_models_do(survey: LaboratorySurvey) -> None:
@@ -96,15 +110,17 @@ def test_what_fails_unexpectedly_is_noted(
 @pytest.mark.parametrize(
     ("host", "device"), [(1, inf), (719, inf), (inf, 1), (inf, 250), (inf, 300)]
 )
-def test_a_stop_changes_nothing(host: float, device: float, survey: LaboratorySurvey) -> None:
+def test_a_stop_changes_nothing(
+    host: float, device: float, survey: LaboratorySurvey, whole: tuple[Path, Document]
+) -> None:
     """While the host answers, and within either of the rounds that the device is asked in."""
+    shutil.copytree(whole[0], survey.laboratory.folder / "whole")
     survey.plan = {"device_queries": 400}
-    whole = survey.run("whole")
     stopped = survey.run("cut", StoppingObserver(host, device))
     assert stopped["stopped_by"] == "interrupt"
     assert (0 < len(survey.device("cut")) < 400) == (device < inf)
     assert not stopped["findings"]
-    _assert_same(survey, whole, survey.run("cut", resume=True))
+    _assert_same(survey, whole[1], survey.run("cut", resume=True))
 
 
 def test_a_lost_device_costs_time_only(survey: LaboratorySurvey) -> None:
