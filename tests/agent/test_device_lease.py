@@ -292,6 +292,7 @@ def short_take(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(device_lock, "TAKE_SECONDS", 0.5)
 
 
+@pytest.mark.slow
 @on_linux
 def test_a_holder_that_is_stopped_has_it_all_the_same(
     holder: subprocess.Popen[str], name: str, short_take: None
@@ -301,6 +302,7 @@ def test_a_holder_that_is_stopped_has_it_all_the_same(
     assert DeviceLock(name).take(lambda: b"ours") == LockOwner(b"", os.getuid(), holder.pid)
 
 
+@pytest.mark.slow
 @on_linux
 def test_one_that_answers_byte_by_byte_keeps_nobody_waiting(name: str, short_take: None) -> None:
     """Each byte arrives in time; all that would be read take a quarter of an hour."""
@@ -328,6 +330,7 @@ def test_one_that_answers_byte_by_byte_keeps_nobody_waiting(name: str, short_tak
     assert (owner.uid, owner.pid) == (os.getuid(), os.getpid())
 
 
+@pytest.mark.slow
 @on_linux
 def test_one_that_could_open_nothing_for_a_while_answers_again(
     name: str, monkeypatch: pytest.MonkeyPatch

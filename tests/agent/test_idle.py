@@ -145,6 +145,7 @@ def test_who_is_no_host_keeps_no_agent(watched: Watched) -> None:
     assert watched.watch.idle_seconds == SECONDS
 
 
+@pytest.mark.slow
 def test_the_wait_ends_when_the_time_is_over_and_looks_meanwhile(watched: Watched) -> None:
     looks = 0
 

@@ -182,6 +182,7 @@ def test_a_store_that_cannot_be_made_is_said_in_one_line(tmp_path: Path) -> None
     assert "file/store" in ended.stderr
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("option", "code"), [("--help", 0), ("--port=x", 2)])
 def test_nobody_need_read_what_it_prints(option: str, code: int) -> None:
     reader, writer = os.pipe()

@@ -127,6 +127,7 @@ def test_too_small_an_address_space_is_told_before_a_library_dies_of_it(
     )
 
 
+@pytest.mark.slow
 def test_help_needs_less_than_the_command() -> None:
     limited = (resource.RLIMIT_AS, (1000 << 20, resource.RLIM_INFINITY))
     command = [sys.executable, "-c", f"import resource; resource.setrlimit(*{limited!r}); {_MAIN}"]

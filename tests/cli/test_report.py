@@ -100,6 +100,7 @@ def conformance(tmp_path: Path) -> Path:
     return conformed_run(tmp_path / "conformance").path
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
 def test_each_kind_of_run_is_shown_printed_and_written(
     kind: str, request: pytest.FixtureRequest
@@ -249,6 +250,7 @@ def test_a_survey_that_is_still_running_says_so(stop: dict[str, Any], tmp_path: 
     assert "still running" not in (later := call_here("report", tmp_path / "run")).out + later.err
 
 
+@pytest.mark.slow
 def test_a_report_of_a_run_loads_nothing_of_surveys(survey: Path) -> None:
     (survey / "survey.json").unlink()
     code = (

@@ -47,6 +47,7 @@ def test_flicker_leaves_an_alpha_channel() -> None:
     assert (flickering[..., 0] != 120).any()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("severity", SEVERITIES)
 def test_a_shaking_camera_moves_frames_by_whole_pixels(severity: int) -> None:
     rows, columns = np.mgrid[0:100, 0:200].astype(np.uint8)

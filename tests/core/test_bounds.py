@@ -162,6 +162,7 @@ def test_a_projection_holds_stays_and_lies_in_the_space(
         assert projected is mutant
 
 
+@pytest.mark.slow
 @OF_EACH_SPACE
 @settings(deadline=None)
 @given(data=st.data(), ball=balls)

@@ -153,6 +153,7 @@ DECODERS: tuple[Callable[[], tuple[Decoder, tuple[Tensor, ...]]], ...] = (
 )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("make", DECODERS, ids=["detector", "background", "masks", "values"])
 @settings(max_examples=15)
 @given(seed=st.integers(0, 2**32 - 1))

@@ -179,6 +179,7 @@ def with_shared_options(operators: int) -> bytes:
     return finished(builder, [], [schema.OperatorEnd(builder)] * operators)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("write", "said"),
     [

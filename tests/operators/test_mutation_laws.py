@@ -61,6 +61,7 @@ def laid_out_otherwise(one: Input) -> Input:
     return np.asfortranarray(one) if one.ndim > 1 else one[::-1].copy()[::-1]
 
 
+@pytest.mark.slow
 @each
 @given(data=st.data(), seed=st.integers(0, 2**32))
 def test_gives_a_new_input_of_the_same_kind_by_the_generator_alone(

@@ -472,6 +472,7 @@ def test_every_report_names_the_measure_of_distances(of_sounds: RunDocument) -> 
     assert {row["nearness_db"] for row in rows if row["list"] == "finding"} == {"23.4"}
 
 
+@pytest.mark.slow
 def test_the_curves_of_a_page_are_against_the_measure(of_sounds: RunDocument) -> None:
     charts = {chart.title: chart for chart in charts_of(of_sounds)}
     near, largest = charts["Nearness to the seeds"], charts["Largest change"]
@@ -513,6 +514,7 @@ COVERAGE: dict[str, Any] = {
 }  # fmt: skip
 
 
+@pytest.mark.slow
 def test_every_report_shows_neuron_coverage_and_what_it_does_not_mean(
     document: Document, run: Run
 ) -> None:

@@ -320,6 +320,7 @@ devices = st.builds(
 )  # fmt: skip
 
 
+@pytest.mark.slow
 @given(
     st.lists(hosts, unique_by=lambda row: row.item, max_size=5),
     st.lists(devices, unique_by=lambda row: row.item, max_size=5),

@@ -266,6 +266,7 @@ def read_again(document: Any) -> Any:
     return parse_json(json_bytes(document), Path("document.json"), ANY)
 
 
+@pytest.mark.slow
 @given(st.lists(st.dictionaries(st.text(st.characters(codec="ascii")), NUMBERS)))
 def test_numbers_come_back_within_what_json_keeps(rows: list[dict[str, float]]) -> None:
     for row, again in zip(rows, read_again({"rows": rows})["rows"], strict=True):

@@ -219,6 +219,7 @@ def test_a_device_with_stages_of_its_own_answers_each_query(find: Find) -> None:
         assert not any(query.again or query.kernels for query in drive.queries)
 
 
+@pytest.mark.slow
 def test_a_float_device_is_asked_about_margins_that_no_8_bit_model_has() -> None:
     models = {
         arm: linear_model(WEIGHTS + noise * WEIGHTS[::-1])

@@ -109,6 +109,7 @@ def test_what_it_finds_deviates_on_the_device() -> None:
     assert values.asked[Arm.DEVICE] == 2  # the seed, and the trigger
 
 
+@pytest.mark.slow
 def test_it_goes_a_quarter_farther_than_a_random_walk() -> None:
     farthest: dict[str, list[float]] = {"climb": [], "random": []}
     for seed in range(5):

@@ -100,6 +100,7 @@ def test_ranks_are_drawn_as_algorithm_2_accepts_them(previous: int) -> None:
         assert drawn[rank] / DRAWS == pytest.approx(accepted[rank] / sum(accepted), abs=0.02)
 
 
+@pytest.mark.slow
 @settings(deadline=None, max_examples=50)
 @given(seed=st.integers(0, 2**32), count=st.integers(0, 300), spread=st.floats(0.05, 1.0))
 def test_answers_as_a_search_through_all_states_does(seed: int, count: int, spread: float) -> None:
@@ -177,6 +178,7 @@ VARIANTS = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("find", [Find.ANY, Find.KERNEL])
 @pytest.mark.parametrize(("search", "variant"), VARIANTS, ids=["dflare", "dflare-d", "dflare-r"])
 def test_asks_what_the_paper_asks(

@@ -132,6 +132,7 @@ def test_a_member_like_the_device_stands_in_for_it() -> None:
     assert distance(of, one.after.input) < 0.9 * distance(of, one.before.input)
 
 
+@pytest.mark.slow
 @BOTH
 def test_what_the_device_contradicts_is_not_kept_and_it_is_asked_itself(refine: Refine) -> None:
     one = refined(refine, contradicted(bench()), Goal(), 1000)

@@ -164,6 +164,7 @@ def points() -> RarePoints:
     return RarePoints(images, conditions, SPACE, rng.permutation(INPUTS), level_of)
 
 
+@pytest.mark.slow
 def test_moves_leave_the_distribution_as_it_is(points: RarePoints) -> None:
     """What is drawn uniformly is uniform after moves that are all accepted."""
     rng = np.random.default_rng(1)
@@ -178,6 +179,7 @@ def test_moves_leave_the_distribution_as_it_is(points: RarePoints) -> None:
     assert abs(sum(one.condition for one in moved) - 4000) < 2.6 * np.sqrt(2000)
 
 
+@pytest.mark.slow
 def test_moving_back_is_as_likely_as_moving_there(points: RarePoints) -> None:
     rng = np.random.default_rng(2)
     there, back = np.zeros((2, INPUTS))

@@ -79,6 +79,7 @@ def test_small_probabilities_are_found(limit: float) -> None:
     assert error < 0.2 * exact(limit)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("step", [0.0, 0.5])
 def test_few_particles_and_short_chains_are_unbiased(step: float) -> None:
     """Also where many points have the same level."""

@@ -51,6 +51,7 @@ def nothing_asked(facts: SurveyFacts) -> Sample:
     return Sample(sample.stratum, sample.asked & False)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("facts", "sample"),
     [
@@ -177,6 +178,7 @@ def damaged(draw: st.DrawFn) -> Any:
     return damage(whole_document(), place, how, draw(st.sampled_from(VALUES)))
 
 
+@pytest.mark.slow
 @given(changed=damaged())
 def test_damage_is_refused_in_a_line_or_shown(changed: Any, tmp_path_factory: Any) -> None:
     directory = written(tmp_path_factory.mktemp("damaged"), changed)

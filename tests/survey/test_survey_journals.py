@@ -214,6 +214,7 @@ def test_a_journal_that_nobody_changed_is_sound(surveyed: Path) -> None:
     assert (facts.items, facts.asked.sum(), facts.group_names) == (144, 144, ("a", "b"))
 
 
+@pytest.mark.slow
 @given(data=st.data())
 def test_a_damaged_plan_is_refused_in_a_line_or_read(
     data: st.DataObject, surveyed: Path, tmp_path_factory: pytest.TempPathFactory

@@ -112,6 +112,7 @@ def test_all_parts_are_in_it(
         assert f"{percent(rate['estimate'])} {bounds(rate)}" in parsed.text
 
 
+@pytest.mark.slow
 def test_the_stored_inputs_of_the_worst_conditions_are_drawn(
     document: dict[str, Any], directory: RunDirectory, run: RunDocument
 ) -> None:

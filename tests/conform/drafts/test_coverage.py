@@ -207,6 +207,7 @@ def test_what_nobody_asked_for_and_no_bucket_holds_counts_nowhere() -> None:
     assert list(node_buckets(relu_chain([(1,) * 9]).nodes[0])) == []
 
 
+@pytest.mark.slow
 @settings(max_examples=5)
 @given(seed=st.integers(0, 2**32 - 1), refusals=st.floats(0, 1))
 def test_figures_add_up(seed: int, refusals: float) -> None:

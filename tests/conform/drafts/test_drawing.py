@@ -33,6 +33,7 @@ from edgeflare.conform.graphs.graph_file import graph_file
 from edgeflare.conform.operators.known_operators import known_operators
 
 
+@pytest.mark.slow
 @settings(max_examples=10)
 @given(seed=st.integers(0, 2**32 - 1))
 def test_models_are_sound_and_even_over_cells(seed: int) -> None:
@@ -126,6 +127,7 @@ def test_another_operand_than_the_first_is_fed_as_well() -> None:
     assert len(places) > 1
 
 
+@pytest.mark.slow
 def test_what_is_refused_and_what_is_not_there_is_not_drawn() -> None:
     coverage, rng = few_covered(), np.random.default_rng(0)
     source = PairDrawing(coverage, rng, 2)
@@ -144,6 +146,7 @@ def test_what_is_refused_and_what_is_not_there_is_not_drawn() -> None:
     assert UniformDrawing(Coverage(()), rng).ask(3) == []
 
 
+@pytest.mark.slow
 def test_any_operators_are_drawn_as_pairs() -> None:
     cells, rng = chosen_cells(), np.random.default_rng(0)
     some = [(cells[one], cells[other]) for one, other in rng.integers(len(cells), size=(300, 2))]

@@ -35,6 +35,7 @@ def seen(faults: list[SimulatedFault], models: int = 400) -> list[Observation]:
     return [observed(faults, CELL, fresh(CELL, rng), rng) for _ in range(models)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("faults", "found"),
     [
@@ -105,6 +106,7 @@ def test_a_few_models_that_are_but_biased_belong_to_what_makes_others_wrong() ->
     assert (group.key.symptom, str(group.condition)) == ("wrong values", "kernel_w < stride_w")
 
 
+@pytest.mark.slow
 def test_a_bias_elsewhere_is_a_finding_of_its_own() -> None:
     bias = replace(RELU, symptom="biased")
     for observations in (seen([STRIDE, bias]), with_bias(seen([STRIDE]), 0.8)):

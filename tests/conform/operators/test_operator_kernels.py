@@ -94,6 +94,7 @@ def offences(
     return found
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("kernels", "style"), [(XNNPACK, "uniform"), (OPTIMIZED, "extreme")])
 def test_kernels_answer_what_is_exact(tmp_path: Path, kernels: str, style: OperandStyle) -> None:
     cells = [one for one in chosen_cells() if one not in WRONG]

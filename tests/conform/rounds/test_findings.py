@@ -277,6 +277,7 @@ def test_what_the_twin_joins_alike_is_listed_and_does_not_count(tmp_path: Path) 
     assert found.smallest.device_runs <= 100
 
 
+@pytest.mark.slow
 def test_a_run_that_is_resumed_comes_to_the_same(tmp_path: Path) -> None:
     first, again = _arms(FUSED), _arms(FUSED)
     found = [one.to_json() for one in _run(tmp_path, first)]
@@ -341,6 +342,7 @@ def test_what_counts_is_numbered_before_what_does_not(tmp_path: Path) -> None:
     ]
 
 
+@pytest.mark.slow
 def test_what_report_writes_is_known_in_the_next_run(tmp_path: Path) -> None:
     (found,) = _run(tmp_path, _arms(FUSED))
     device = a_header().device

@@ -56,6 +56,7 @@ def _shares(drafts: list[Draft]) -> Counter[Cell]:
     return Counter(draft.nodes[0].cell for draft in drafts)
 
 
+@pytest.mark.slow
 def test_findings_that_count_share_a_round() -> None:
     state = _seen({ADD: WRONG, SUM: WRONG})
     drafts, again, other = (

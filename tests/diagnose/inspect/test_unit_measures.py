@@ -166,6 +166,7 @@ def related(rng: np.random.Generator, n: int) -> tuple[np.ndarray, np.ndarray]:
     return unit, (unit + 1.5 * rng.normal(size=n) > 0).astype(np.float64)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("measure", list(INFLUENCES))
 @pytest.mark.parametrize("times", [1, 4], ids=["single inputs", "groups of four copies"])
 def test_intervals_cover(measure: str, times: int) -> None:

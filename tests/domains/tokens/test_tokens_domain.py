@@ -165,6 +165,7 @@ def test_a_position_that_was_replaced_stays_so_further_on(
     assert (late[early != begin] == end[early != begin]).all()
 
 
+@pytest.mark.slow
 @given(begin=ids, end=ids)
 def test_a_line_is_a_path_of_single_replacements(begin: Ids, end: Ids) -> None:
     path = [SPACE.between(begin, end, share) for share in np.linspace(0.0, 1.0, 2001)]

@@ -130,6 +130,7 @@ def test_without_a_measured_time_there_is_no_figure() -> None:
 VALUES = st.floats(0, 20, allow_nan=False)
 
 
+@pytest.mark.slow
 @given(st.lists(st.tuples(VALUES, VALUES), min_size=1, max_size=8))
 @settings(max_examples=5)
 def test_whatever_the_figures_are_it_is_drawn(values: list[tuple[float, float]]) -> None:

@@ -393,6 +393,7 @@ def test_where_deviates_was_not_tried_there_are_the_shares_alone(
     assert "What foretells" not in show(document)
 
 
+@pytest.mark.slow
 def test_nothing_is_shown_where_nobody_looked(page: str, tmp_path: Path) -> None:
     assert load_inspection_view(RunDirectory(tmp_path)) is None
     assert "Hidden units" not in page

@@ -80,6 +80,7 @@ def iou(first: tuple[float, ...], second: tuple[float, ...]) -> float:
     return width * height / (areas - width * height)
 
 
+@pytest.mark.slow
 @given(st.integers(0, 2**32 - 1), st.floats(-2, 3))
 def test_anchors_are_decoded_as_blazeface_is(seed: int, bias: float) -> None:
     rng = np.random.default_rng(seed)
