@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from importlib.resources import files
 from typing import Any
 
@@ -14,6 +15,7 @@ from edgeflare.untrusted_text import for_html
 PACKAGE = "edgeflare.report.html"
 
 
+@functools.cache  # it keeps the templates that it has compiled
 def page_environment(*packages: str) -> Environment:
     """Return an environment of this package's templates, and of those of other packages first."""
     environment = Environment(
