@@ -19,11 +19,11 @@ import pytest
 from ai_edge_litert import schema_py_generated as schema
 from markdown_it import MarkdownIt
 
+from brief_repairs import brief_repairs
 from browsing import started_browser
 from called_commands import call_here, completed, document_of
 from edgeflare.fleet.record.fleet_folder import FleetFolder
 from edgeflare.fleet.record.fleet_state import AttemptState, FleetState, PlaceState, UnitState
-from edgeflare.repair import repair_cost
 from made_once import made_once
 from parsed_pages import Parsed
 
@@ -103,7 +103,7 @@ def write_all(folder: Path) -> None:
     conditions.write_text('[[conditions]]\ncondition = "gaussian-noise"\nname = "dusk"\n')
     out = folder / "out"
     out.mkdir()
-    few = ("--first", "6", "--max-queries", "60", "--shrink", "0", "--within", "none")
+    few = ("--first", "3", "--max-queries", "60", "--shrink", "0", "--within", "none")
     model = pair / f"compressed{EVIL_FILE}.tflite"
     page = ("--html", "--junit", "--summary")
     search = ("search", pair, *few, "--fail-on", "none", "--out")
@@ -147,8 +147,7 @@ def write_repaired(folder: Path, made: Path) -> None:
     pytest.importorskip("litert_quantizer", reason="needs the extra repair")
     given, out = made / "given", folder / "out"
     how = ("--method", "weights-only", "--device", "emulated-xnnpack", "--max-latency", "none")
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(repair_cost, "LEAST_SECONDS", 0.1)
+    with brief_repairs():
         said = said_of(
             given,
             ("repair", given / PAIR, *how, "--out", out / "repaired"),
