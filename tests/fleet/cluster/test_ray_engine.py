@@ -27,7 +27,7 @@ pytestmark = [pytest.mark.fleet, pytest.mark.slow]
 
 EXAMPLE = "examples/fashion_lenet4"
 BOUNDS = ("--first", "100", "--max-queries", "500", "--shrink", "20", "--fail-on", "none")
-DEADLINE_SECONDS = 300.0
+DEADLINE_SECONDS = 540.0
 
 
 @pytest.fixture(scope="module")
