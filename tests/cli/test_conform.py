@@ -111,10 +111,12 @@ def test_known_findings_do_not_count(wrapped: Path, tmp_path: Path) -> None:
 def test_a_run_that_has_ended_is_resumed_as_it_was_and_printed_as_asked(sound: Path) -> None:
     """With its own limits, where none is given."""
     before, resumed = untimed(sound), ("--out", sound, "--resume")
+    request = read_conformance(RunDirectory(sound))["request"]
     without = SOUND[: SOUND.index("--models")]
     said = completed(*without, *resumed, "--json")
     assert json.loads(said.out) == document_of(sound, "conform.json")
     assert untimed(sound) == before
+    assert read_conformance(RunDirectory(sound))["request"] == request
     said = call_here(*SOUND, *resumed, "--quiet")
     assert (said.code, said.out, said.err) == (0, f"{sound}\n", "")
     assert untimed(sound) == before

@@ -185,6 +185,7 @@ def test_an_installed_operator_changes_a_search_only_when_it_is_asked_for(
     after, drawn = tmp_path / "after", tmp_path / "drawn"
     assert start("search", EXAMPLE, *options, "--out", after).code == 0
     assert result(after) == result(before)
+    assert start("search", EXAMPLE, *options, "--out", before, "--resume").code == 0
 
     chosen = ("--operators", "scatter", "--out", drawn)
     assert start("search", EXAMPLE, *options, *chosen).code == 0
