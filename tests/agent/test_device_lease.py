@@ -288,7 +288,7 @@ def test_who_has_it_says_so_until_it_ends(holder: subprocess.Popen[str], name: s
 
 @pytest.fixture
 def short_take(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Have less patience with who answers nothing."""
+    """Shorten the time for which a lock waits for its holder to answer."""
     monkeypatch.setattr(device_lock, "TAKE_SECONDS", 0.5)
 
 

@@ -1,10 +1,9 @@
 """The process that forks commands: started by `forked_commands.py`, with a socket's path.
 
 A connection brings arguments, folder and environment, as bytes, and the descriptors of stdin,
-stdout and stderr.
-Back go the process id of the command and, when it has ended, its exit code or minus the signal, as
-integers of 32 bits. A command is killed where its connection ends before it. The process ends with
-its own stdin.
+stdout and stderr. Back go the process id of the command and, when it has ended, its exit code or
+minus the signal, as integers of 32 bits. A command is killed where its connection ends before it.
+The process ends with its own stdin.
 """
 
 from __future__ import annotations
