@@ -13,6 +13,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import product
 from pathlib import Path
+from typing import Any
+
+from typer.main import get_command
+
+from edgeflare.cli.app import app
 
 ROOT = Path(__file__).parents[2]
 EXAMPLE = ROOT / "examples" / "fashion_lenet4"
@@ -44,12 +49,6 @@ OPERATORS = (
     *("PAD", "QUANTIZE", "RESHAPE", "RESIZE_BILINEAR", "SOFTMAX", "SPLIT", "STRIDED_SLICE"),
     *("TRANSPOSE_CONV", "UNIDIRECTIONAL_SEQUENCE_LSTM"),
 )
-COMMANDS = (
-    *("search", "survey", "conform", "explain", "inspect", "replay", "merge", "compare", "export"),
-    *("rank", "repair", "bench", "report", "strategies", "doctor", "devices", "fleet", "operators"),
-    *("conditions", "agent"),
-)
-
 Command = tuple[str, ...]
 """Words behind `edgeflare`; `{out}` is the folder of the case."""
 
@@ -85,8 +84,9 @@ def cases(pairs: Path | None) -> Iterator[Case]:
         yield _run_case(pair)
         yield _survey_case(pair)
     for pair in EXAMPLES:
-        yield _handed_on_case(pair)
-    yield from _summing_cases()
+        yield _exported_case(pair)
+    yield from _comparison_cases()
+    yield from _survey_cases()
     yield from _conform_cases()
     for pair in folders:
         yield from _search_cases(pair)
@@ -144,12 +144,12 @@ def _run_case(pair: Path) -> Case:
     )
 
 
-def _handed_on_case(pair: Path) -> Case:
-    """Return what else is made of runs: merged, compared, exported."""
+def _exported_case(pair: Path) -> Case:
+    """Return two runs that are compared, of which one is merged and a finding exported."""
     run, other = "{out}/run", "{out}/other"
     options = (*BRIEF, *UNREFINED, "--fail-on", "none")
     return Case(
-        f"{pair.name}-handed-on",
+        f"{pair.name}-exported",
         (
             ("search", str(pair), *options, "--out", run),
             ("search", str(pair), *options, "--strategy", "random", "--out", other),
@@ -191,8 +191,8 @@ def _variants_case(pair: Path) -> Case:
     )
 
 
-def _summing_cases() -> Iterator[Case]:
-    """Yield rankings, benches, matrices, and surveys for what is rare."""
+def _comparison_cases() -> Iterator[Case]:
+    """Yield rankings of models, benches of strategies, and matrices of kernel sets."""
     original = ("--compressed", str(EXAMPLE / "original.tflite"))
     ranked = ("--rng-seeds", "0,1", "--shrink", "20")
     yield Case("rank", (("rank", str(EXAMPLE), *original, *ranked, *BRIEF, "--out", "{out}/rank"),))
@@ -208,6 +208,10 @@ def _summing_cases() -> Iterator[Case]:
     )
     conform = ("conform", *every, "--ops", "ADD,SOFTMAX", "--models", "8", "--out", matrix)
     yield Case("matrix-conform", (conform,))
+
+
+def _survey_cases() -> Iterator[Case]:
+    """Yield surveys with rare deviations, with groups, and on two devices."""
     asked = ("survey", str(EXAMPLE), "--device-queries", "60", "--out", "{out}/survey")
     for name, options in {
         "rare": ("--rare", "--rare-queries", "200", "--conditions", "noise"),
@@ -264,4 +268,5 @@ def _listing_cases() -> Iterator[Case]:
         ("conform", "--list", "--json"),
     )
     yield Case("lists", (*listed, *shown, *as_json, ("conform", "--list")))
-    yield Case("help", (("--help",), *((command, "--help") for command in COMMANDS)))
+    group: Any = get_command(app)
+    yield Case("help", (("--help",), *((command, "--help") for command in group.commands)))
