@@ -38,6 +38,8 @@ from behaviour_cases import Case, cases
 TIMES = re.compile(
     r"seconds|latency|^(ratio|edgeflare|agent_version|protocol|started|finished|date|cost)$"
 )
+MEASURED = r"µs|ms|s|min|h|MB|(?:queries )?per second|seconds?|bytes +finding\.json"
+"""What stands behind a number that is another one each time; finding.json holds times."""
 CALLS = """
 import contextlib, io, json, sys
 from edgeflare.cli import main
@@ -92,7 +94,9 @@ def record(case: Case, arguments: argparse.Namespace) -> str:
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
     codes = []
-    with tempfile.TemporaryDirectory() as out:
+    with tempfile.TemporaryDirectory() as parent:
+        out = os.path.join(parent, "OUT")  # of one width in every figure that names it
+        os.mkdir(out)
         for number, (words, (code, said, complained)) in enumerate(called(case, out, arguments)):
             codes.append(f"{words[0]}: exit {code}")
             (folder / f"{number:02}-{words[0]}.txt").write_text(shown(words[0], said, out))
@@ -127,7 +131,7 @@ def called(
 def plain(text: str, out: str) -> str:
     """Return the text without times, memory, the path of the folder and runs of spaces."""
     text = text.replace(out, "OUT").replace(Path(out).name, "OUT")
-    text = re.sub(r"\d[\d,.]*(?= ?(?:µs|ms|s|min|h|MB|per second|seconds?)\b)", "N", text)
+    text = re.sub(rf"\d[\d,.]*(?= ?(?:{MEASURED})\b)", "N", text)
     text = re.sub(r"(seconds</dt><dd>)[^<]*", r"\1N", text)
     text = re.sub(r"(N µs \()[^)]*", r"\1N", text)
     text = re.sub(r" +", " ", text)
@@ -135,7 +139,9 @@ def plain(text: str, out: str) -> str:
 
 
 def shown(command: str, text: str, out: str) -> str:
-    """Return what a command printed; the last column of a rank is the latency."""
+    """Return what a command printed, JSON or text; the last column of a rank is the latency."""
+    if text.startswith(("{", "[")):
+        return plain(json.dumps(stripped(json.loads(text)), indent=1, sort_keys=True), out)
     text = plain(text, out)
     return re.sub(r"[\d.]+( \|)?\s*$", r"N\1", text, flags=re.M) if command == "rank" else text
 
@@ -186,7 +192,7 @@ WRITERS: dict[str, Callable[[Path, str], str]] = {
     ".csv": table,
     ".toml": text,
     ".png": digest,
-    ".svg": digest,
+    ".svg": text,
     ".npy": digest,
     ".npz": digest,
     ".tflite": digest,
