@@ -4,7 +4,7 @@ To start an agent and its fork server takes a third of a second of processor tim
 times in a run of the tests. What starts here, in the process of the tests, goes on when its device
 is closed, for the next device of the same name, command and environment. Likewise the server that
 forks this process's own workers goes on where only its folder is another one, or what no worker
-reads. A command in a process of its own starts and ends agents as always.
+reads. A command in a process of its own, a fork of this one too, starts and ends agents as always.
 """
 
 from __future__ import annotations
@@ -71,15 +71,19 @@ class SharedAgents:
             self._paused = before
 
     def end(self) -> None:
-        """End what nobody uses; a fork of this process, which ends sooner, has no say in that."""
-        while self.idle and os.getpid() == self._process:
+        """End what nobody uses."""
+        while self.idle and not self._forked():
             self._end(self.idle.pop()[1])
+
+    def _forked(self) -> bool:
+        """Return whether this is a fork, whose parent goes on with the agents."""
+        return os.getpid() != self._process
 
     def _surroundings(self) -> tuple[dict[str, str], int, int]:
         return surroundings() if self._paused else (_read_environment(), 0, 0)
 
     def _opened(self, transport: ChildTransport) -> Endpoint:
-        if self._paused:
+        if self._paused or self._forked():
             return self._open(transport)
         key = _key(transport)
         for place in reversed(range(len(self.idle))):
@@ -96,6 +100,9 @@ class SharedAgents:
 
     def _closed(self, transport: ChildTransport) -> None:
         agent = transport._agent
+        if agent in self._started and self._forked():
+            transport._agent = None
+            return
         if agent not in self._started or self._paused or agent.failure_reason():
             self._started.pop(agent, None)  # type: ignore[arg-type]
             self._close(transport)
