@@ -9,6 +9,7 @@ import pytest
 
 from edgeflare.devices.profile_lookup import find_profile
 from edgeflare.devices.transports.emulated import EmulatedTransport
+from edgeflare.devices.transports.transport import Endpoint
 from shared_agents import SharedAgents
 
 pytestmark = pytest.mark.slow
@@ -17,8 +18,15 @@ pytestmark = pytest.mark.slow
 @pytest.fixture
 def agents(own_agents: None, monkeypatch: pytest.MonkeyPatch) -> Iterator[SharedAgents]:
     shared = SharedAgents()
-    monkeypatch.setattr(EmulatedTransport, "open", lambda transport: shared._opened(transport))
-    monkeypatch.setattr(EmulatedTransport, "close", lambda transport: shared._closed(transport))
+
+    def opened(transport: EmulatedTransport) -> Endpoint:
+        return shared._opened(transport)
+
+    def closed(transport: EmulatedTransport) -> None:
+        shared._closed(transport)
+
+    monkeypatch.setattr(EmulatedTransport, "open", opened)
+    monkeypatch.setattr(EmulatedTransport, "close", closed)
     yield shared
     shared.end()
 
