@@ -234,6 +234,7 @@ def test_lines_say_what_has_changed(
         show(now)
         now.units[0].status, now.units[0].ended = "done", 2
         show(now)
+    assert now.hourly == 120.0
     first, second = capsys.readouterr().err.splitlines()
     assert first.startswith("0 of 3 units done")
     assert second.startswith("1 of 3 units done, 2 of 6 seeds searched")

@@ -139,6 +139,7 @@ def test_laws_of_differences(first: list[Row], second: list[Row]) -> None:
     assert not one.differs(one)
     assert one.equals(one)
     assert one.distance(one) == 0.0
+    assert one.against_truth(one) == 1.0
     assert one.differs(other) == other.differs(one)
     strength = one.strength_against(other)
     assert strength is not None
