@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import json
 import shutil
 import signal
 from collections.abc import Iterator
@@ -11,12 +10,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from jsonschema import Draft202012Validator
 
 from brief_repairs import brief_repairs
 from called_commands import EXAMPLE, Said, completed, document_of, refused
 from edgeflare.models.tflite_graph import Graph
-from edgeflare.repair.shifts import shift_details
 from interrupted_commands import started
 from tampering import COMPRESSED, constant_of, with_constant
 
@@ -126,11 +123,6 @@ def test_shifts_are_fitted_to_triggers_from_the_seeds_to_fit_with_alone(
 ) -> None:
     (candidate,) = document_of(repaired[0], "repair.json")["candidates"]
     shifts = candidate["details"]["shifts"]
-    v1 = json.loads(Path(shift_details.__file__).with_name("repair.schema.json").read_bytes())
-    known = {**v1["properties"], "alone": v1["properties"]["repaired"]["properties"]["alone"]}
-    del known["queries"]  # of v1 there were more kinds
-    Draft202012Validator({"$defs": v1["$defs"], "properties": known}).validate(shifts)
-    assert shifts.keys() - known.keys() == {"queries"}
     inputs = shifts["inputs"]
     findings = document_of(run)["findings"]
     assert 25 <= inputs["triggers"] + inputs["not_reproduced"] <= 60 < len(findings)

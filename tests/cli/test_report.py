@@ -67,7 +67,7 @@ KINDS = {
     ),
     "repair": Reported(
         "repair.json",
-        "200 triggers and their seeds, 3,031 near-boundary inputs",
+        "58 triggers and their seeds, 262 near-boundary inputs",
         {
             "--html": ("repair.html", b"<!doctype html>"),
             "--summary": ("summary.md", b"## EdgeFlare repair"),

@@ -207,7 +207,7 @@ def _read_fleet() -> None:
 def _repaired(folder: Path) -> None:
     (folder / "repair").mkdir(parents=True)
     shutil.copy(
-        Path(__file__).resolve().parents[1] / "repair" / "shifts" / "repair_v1.json",
+        Path(__file__).resolve().parents[1] / "repair" / "shifts" / "repair_by_shifts.json",
         folder / "repair" / "repair.json",
     )
 

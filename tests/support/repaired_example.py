@@ -1,7 +1,7 @@
 """A repair of the example pair, made once for all tests that look, and the document of another.
 
-The other one is v1: what `--method shifts` once wrote of a run of the same pair, other than what
-identifies the machine.
+The other one is what `--method shifts` wrote of a run of the same pair, whose boundaries were
+moved, but for the inputs that it shows and what identifies the machine.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from called_commands import EXAMPLE, completed
 from made_once import made_once
 
 ROOT = Path(__file__).parents[2]
-BY_SHIFTS = ROOT / "tests" / "repair" / "shifts" / "repair_v1.json"
+BY_SHIFTS = ROOT / "tests" / "repair" / "shifts" / "repair_by_shifts.json"
 
 
 @pytest.fixture(scope="session")
@@ -35,6 +35,6 @@ def _repair(folder: Path) -> None:
 
 
 def repair_by_shifts() -> dict[str, Any]:
-    """Return the document of a repair by shifts, v1."""
+    """Return the document of a repair by shifts."""
     document: dict[str, Any] = json.loads(BY_SHIFTS.read_bytes())
     return document

@@ -7,15 +7,14 @@ from typing import Any
 
 from edgeflare.cli.console import Console
 from edgeflare.cli.reported import Reported, extra_needed
-from edgeflare.repair.repair_file import by_shifts, read_repair
+from edgeflare.repair.repair_file import read_repair
 from edgeflare.repair.repair_summary import repair_summary
 from edgeflare.repair.repair_terminal import print_repair, print_repaired_search
-from edgeflare.repair.shifts.shift_terminal import print_repair_by_shifts
 from edgeflare.run.run_directory import RunDirectory
 
 
 def reported_repair(directory: RunDirectory) -> Reported:
-    """Read a repair of either schema.
+    """Read a repair.
 
     Raises:
         UserError: its document cannot be read, or is damaged.
@@ -24,8 +23,7 @@ def reported_repair(directory: RunDirectory) -> Reported:
     document = read_repair(directory)
 
     def show(console: Console) -> None:
-        printed = print_repair_by_shifts if by_shifts(document) else print_repair
-        printed(console, document, str(directory.path))
+        print_repair(console, document, str(directory.path))
         if document["again"] is not None:
             print_repaired_search(console, document)
 

@@ -76,18 +76,15 @@ class Cost:
 
 
 def latency_change(cost: Mapping[str, Any]) -> str:
-    """Return by how much longer the repaired model takes: "+0.2 µs (+1.2%) on NAME".
-
-    With the interval where there is one: "+0.2 µs (+1.2%, -0.5% to +2.0%) on NAME".
+    """Return how much longer the repaired model takes: "+0.2 µs (+1.2%, -0.5% to +2.0%) on NAME".
 
     Args:
-        cost: the fields of a `Cost`, as documents have them; v1 had no interval.
+        cost: the fields of a `Cost`, as documents have them.
 
     """
     micro = 1e6 * (cost["seconds_after"] - cost["seconds_before"])
-    ends = [f"{cost[end] - 1.0:+.1%}" for end in ("ratio_low", "ratio_high") if end in cost]
-    interval = f", {' to '.join(ends)}" if ends else ""
-    return f"{micro:+.1f} µs ({cost['ratio'] - 1.0:+.1%}{interval}) on {cost['device']}"
+    median, low, high = (f"{cost[key] - 1.0:+.1%}" for key in ("ratio", "ratio_low", "ratio_high"))
+    return f"{micro:+.1f} µs ({median}, {low} to {high}) on {cost['device']}"
 
 
 def same_work(before: bytes, after: bytes) -> bool:

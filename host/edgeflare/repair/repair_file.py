@@ -1,28 +1,17 @@
-"""A `repair.json` that somebody hands over, of either schema: held to it before it is used."""
+"""A `repair.json` that somebody hands over: held to its schema before it is used."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
 from edgeflare.errors import UserError
 from edgeflare.regular_file import read_regular
-from edgeflare.run.json_file import MOST_BYTES, compiled, packaged_schema, parse_json
+from edgeflare.run.json_file import MOST_BYTES, packaged_schema, parse_json
 from edgeflare.run.run_directory import RunDirectory
 
 DOCUMENT = "repair.json"
 
 SCHEMA = "edgeflare.repair/v2"
-
-V1 = "edgeflare.repair/v1"
-"""The schema of repairs by shifts alone, which a judge of their own compared."""
-
-_PACKAGES = {SCHEMA: "edgeflare.repair", V1: "edgeflare.repair.shifts"}
-"""Where the schema of each name lies, as repair.schema.json."""
-
-_EITHER = compiled(
-    {"type": "object", "required": ["schema"], "properties": {"schema": {"enum": [*_PACKAGES]}}}
-)
 
 
 def holds_repair(directory: RunDirectory) -> bool:
@@ -47,10 +36,4 @@ def read_repair(directory: RunDirectory) -> dict[str, Any]:
         data = read_regular(path, MOST_BYTES)
     except OSError as error:
         raise UserError(f"{path} cannot be read: {error.strerror}") from None
-    name = parse_json(data, path, _EITHER)["schema"]
-    return parse_json(data, path, packaged_schema(_PACKAGES[name], "repair.schema.json"))
-
-
-def by_shifts(document: Mapping[str, Any]) -> bool:
-    """Whether a document is v1, which a repair by shifts alone wrote."""
-    return bool(document["schema"] == V1)
+    return parse_json(data, path, packaged_schema("edgeflare.repair", "repair.schema.json"))

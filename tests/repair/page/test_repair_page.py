@@ -54,15 +54,6 @@ def test_objects_by_name_are_a_table_too_and_classes_have_their_names() -> None:
     assert blocks.rows == [["head", "value 0.25, low 0.125"]]
 
 
-def test_shifts_are_shown_as_those_of_v1() -> None:
-    document = repair_by_shifts()
-    kept = {key: document[key] for key in ("repairers", "shifts", "inputs", "folds")}
-    repairers, shifts, rest = parts({"shifts": kept})
-    assert repairers.tables[0].rows[-1][0] == "shifts (the default)"
-    assert shifts.tables[0].rows[0] == ("boot", "bag", "+15")
-    assert ("folds", "5") in rest.facts
-
-
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers(-9, 9) | st.floats(-9, 9) | st.text(max_size=5),
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner),
@@ -326,12 +317,15 @@ def test_a_repair_by_shifts_has_its_repairers_and_shifts(tmp_path: Path) -> None
     document = repair_by_shifts()
     parsed = well_formed(render_repair(document, RunDirectory(tmp_path)))
     asks_for_nothing(parsed)
-    net = document["repairers"]["shifts"]["net"]
+    (found,) = (one["details"]["shifts"] for one in document["candidates"])
+    net = found["repairers"]["shifts"]["net"]
     assert f"{100 * net['value']:+.1f} ({100 * net['low']:+.1f}" in parsed.text
-    for one in document["shifts"]["pairs"]:
+    assert found["shifts"]["pairs"]
+    for one in found["shifts"]["pairs"]:
         a, b = (document["classes"][label] for label in one["classes"])
         assert f"{a} {b} {one['steps']:+}" in parsed.text
-    assert document["run"]["path"] not in parsed.text
+    assert f"folds {found['folds']}" in parsed.text
+    assert document["run"] not in parsed.text
     document |= {key: replaced(document[key], HOSTILE) for key in ("run", "classes", "why")}
     parsed = well_formed(render_repair(document, RunDirectory(tmp_path)))
     asks_for_nothing(parsed)

@@ -15,7 +15,7 @@ def detail_parts(document: Mapping[str, Any]) -> Iterator[PagePart]:
     """Yield a part for each section of the candidates' details.
 
     Args:
-        document: of a repair, v2.
+        document: of a repair.
 
     """
     for number, candidate in enumerate(document["candidates"]):

@@ -19,9 +19,7 @@ from edgeflare.repair.page.judged_parts import (
     search_parts,
 )
 from edgeflare.repair.page.page_part import PagePart
-from edgeflare.repair.page.shift_parts import fresh_parts, shift_parts
 from edgeflare.repair.repair_cost import latency_change
-from edgeflare.repair.repair_file import by_shifts
 from edgeflare.repair.repair_terminal import offer_line
 from edgeflare.report.arm_lines import details
 from edgeflare.report.entry_names import class_name
@@ -60,26 +58,25 @@ def render_repair(document: Mapping[str, Any], directory: RunDirectory) -> str:
     """Return a repair as an HTML document.
 
     Args:
-        document: as `read_repair` returns it, of either schema.
+        document: as `read_repair` returns it.
         directory: where it lies, and its inputs. One that is gone is missing in the page, too.
 
     Raises:
         UserError: the document names a file outside of the directory.
 
     """
-    repaired, v1 = document["repaired"], by_shifts(document)
-    figure = None if v1 else front_figure(document)
+    repaired, figure = document["repaired"], front_figure(document)
     return (
         page_environment("edgeflare.repair.page")
         .get_template("repair.html.j2")
         .render(
             repair=document,
-            pair=document["run"]["pair"] if v1 else document["pair"]["name"],
-            offer=None if v1 else offer_line(document),
+            pair=document["pair"]["name"],
+            offer=offer_line(document),
             latency=None if repaired is None else latency_change(repaired),
             front=None if figure is None else Markup(figure),  # noqa: S704 - its texts are escaped
             parts=list(_parts(document)),
-            cards={} if v1 else _cards(document, directory),
+            cards=_cards(document, directory),
             asked=details(_asked(document)),
             details=details,
             style=packaged("style.css"),
@@ -88,24 +85,17 @@ def render_repair(document: Mapping[str, Any], directory: RunDirectory) -> str:
 
 
 def _parts(document: Mapping[str, Any]) -> Iterator[PagePart]:
-    if by_shifts(document):
-        yield from shift_parts(document, document["classes"])
-        yield from fresh_parts(document)
-    else:
-        yield candidate_part(document)
-        if document["judged"] is not None:
-            yield judged_part(document)
-        if document["residual"] is not None:
-            yield residual_part(document["residual"])
-        yield from detail_parts(document)
+    yield candidate_part(document)
+    if document["judged"] is not None:
+        yield judged_part(document)
+    if document["residual"] is not None:
+        yield residual_part(document["residual"])
+    yield from detail_parts(document)
     yield from search_parts(document)
 
 
 def _asked(document: Mapping[str, Any]) -> Mapping[str, Any]:
     """Return what was asked, without the folders of the machine that it ran on."""
-    if by_shifts(document):
-        run = document["run"]
-        return {**{key: run[key] for key in ("strategy", "find", "rng_seed")}, **document["inputs"]}
     asked, test = document["request"], document["request"]["test"]
     test = None if test is None else PurePath(test).name
     return {**asked, "test": test, "seeds_to": document["seeds"]}

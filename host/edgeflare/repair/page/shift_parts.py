@@ -1,4 +1,4 @@
-"""What a repair by shifts found, as parts of the page: of `repair.json` v1, or of v2's details."""
+"""What a repair by shifts found, as parts of the page."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 from edgeflare.repair.page.page_part import PagePart, PageTable
 from edgeflare.repair.shifts.shift_terminal import REPAIRERS
-from edgeflare.report.entry_names import class_name, number
+from edgeflare.report.entry_names import class_name
 
 
 def shift_parts(
@@ -16,7 +16,7 @@ def shift_parts(
     """Yield what each repairer does, and the shifts.
 
     Args:
-        shifts: a document of v1, or the section `shifts` of a candidate's details.
+        shifts: the section `shifts` of a candidate's details.
         classes: names of the classes, perhaps none.
         suffix: ends the names of the parts.
 
@@ -28,7 +28,7 @@ def shift_parts(
         " deviations fall over triggers, agreeing inputs and seeds, with its 95 % interval. As"
         " they come: deviations after over those before, on inputs that are sampled without the"
         " original.",
-        [repairer_table(shifts)],
+        [_repairer_table(shifts)],
     )
     yield PagePart(
         f"shifts{suffix}",
@@ -39,15 +39,7 @@ def shift_parts(
     )
 
 
-def fresh_parts(document: Mapping[str, Any]) -> Iterator[PagePart]:
-    """Yield the fresh inputs of a document of v1, where there are some."""
-    test = document["test"]
-    if test is not None:
-        words = f"{test['inputs']:,} inputs that nobody searched for."
-        yield PagePart("fresh", "Fresh inputs", words, [_fresh(test)])
-
-
-def repairer_table(shifts: Mapping[str, Any]) -> PageTable:
+def _repairer_table(shifts: Mapping[str, Any]) -> PageTable:
     """Return a table of what each repairer does to held-out inputs."""
     header = (
         "repairer",
@@ -69,17 +61,6 @@ def repairer_table(shifts: Mapping[str, Any]) -> PageTable:
             "–" if ratio is None else f"× {ratio:.2f}",
         ))  # fmt: skip
     return PageTable("On held-out folds", header, rows)
-
-
-def _fresh(test: Mapping[str, Any]) -> PageTable:
-    rows = []
-    for name in ("before", *REPAIRERS):
-        one = test[name]
-        accuracy = None if one["accuracy"] is None else 100 * one["accuracy"]
-        counts = (f"{one[key]:,}" for key in ("deviations", "strict"))
-        rows.append((REPAIRERS.get(name, name), *counts, number(accuracy, 2)))
-    header = ("model", "deviating", "strict", "accuracy in %")
-    return PageTable("Fresh inputs", header, rows)
 
 
 def _shifts(shifts: Mapping[str, Any], classes: Sequence[str]) -> PageTable:

@@ -6,10 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from rich.console import Console
-from rich.markup import escape
 from rich.table import Table
-
-from edgeflare.repair.repair_cost import latency_change
 
 REPAIRERS = {
     "perceptron": "the paper's perceptron",
@@ -21,21 +18,12 @@ REPAIRERS = {
 """The repairers by their key in `repair.json`, in words."""
 
 
-def print_repair_by_shifts(console: Console, document: Mapping[str, Any], out: str) -> None:
-    """Print a document of schema `edgeflare.repair/v1`: its repairers, and what was written."""
-    print_shifts(console, document)
-    _print_test(console, document)
-    _print_end(console, document, out)
-    console.print(f"See it: edgeflare report {escape(out)} --html", highlight=False, soft_wrap=True)
-
-
 def print_shifts(console: Console, shifts: Mapping[str, Any]) -> None:
     """Print the effect of each repairer on held-out folds.
 
     Args:
         console: where to.
-        shifts: the section `shifts` of a candidate's details, or a document of schema
-            `edgeflare.repair/v1`, which has the same keys.
+        shifts: the section `shifts` of a candidate's details.
 
     """
     inputs, queries = shifts["inputs"], shifts["queries"]
@@ -73,42 +61,3 @@ def _table(shifts: Mapping[str, Any]) -> Table:
             "–" if row["unled_ratio"] is None else f"× {row['unled_ratio']:.2f}",
         )
     return table
-
-
-def _print_test(console: Console, document: Mapping[str, Any]) -> None:
-    test = document["test"]
-    if test is None:
-        return
-    before, after = test["before"], test["shifts"]
-    line = (
-        f"fresh data: {before['deviations']} of {test['inputs']:,} inputs deviate"
-        f" ({before['strict']} without a tie), with shifts {after['deviations']}"
-        f" ({after['strict']})"
-    )
-    if before["accuracy"] is not None and after["accuracy"] is not None:
-        line += f"; accuracy {before['accuracy']:.2%}, with shifts {after['accuracy']:.2%}"
-    console.print(line, highlight=False, soft_wrap=True)
-
-
-def _print_end(console: Console, document: Mapping[str, Any], out: str) -> None:
-    repaired = document["repaired"]
-    if repaired is None:
-        console.print(f"No repairer is written: {escape(document['why'])}.", highlight=False)
-        console.print(f"The figures are in {escape(out)}/repair.json.", highlight=False)
-        return
-    console.print(
-        f"{escape(out)}/{escape(repaired['file'])} is written: {escape(document['why'])}. It has"
-        f" {repaired['bytes_after'] - repaired['bytes_before']:,} bytes more, and takes"
-        f" {escape(latency_change(repaired))}.",
-        highlight=False,
-    )
-    console.print(
-        f"The same labels on the device: {repaired['same_labels']:,} of {repaired['asked']:,}.",
-        highlight=False,
-    )
-    console.print(
-        f"For a model that cannot be edited, {escape(out)}/{escape(repaired['alone']['file'])}"
-        " takes its raw output vector and gives the repaired one.",
-        highlight=False,
-    )
-    console.print(f"Search it: edgeflare search {escape(out)}", highlight=False)
