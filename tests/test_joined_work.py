@@ -78,6 +78,7 @@ def header(device: Known, host: Known) -> RunHeader:
         classes=(),
         labels=None,
         host=host,
+        all_seeds=SeedIds.first(1),
     )
 
 

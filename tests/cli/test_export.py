@@ -216,14 +216,6 @@ def test_what_is_damaged_or_mended_is_not_exported(run: Path) -> None:
     assert said == f"{run} has no finding that still deviates: none to export"
 
 
-def test_a_run_that_does_not_know_its_host_is_exported_all_the_same(
-    run: Path, tmp_path: Path
-) -> None:
-    change(run, host=None)
-    told = document_of(exported(run, tmp_path), "finding.json")
-    assert told["arms"]["twin"]["ran_on"] == "the host"
-
-
 def test_an_answer_that_is_not_finite_is_no_label(archive: Path) -> None:
     given = np.load(archive / "original_input.npy")
     np.save(archive / "original_input.npy", np.full_like(given, np.nan))

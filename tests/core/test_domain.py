@@ -14,11 +14,10 @@ from hypothesis import strategies as st
 from edgeflare.core.domain import Domain
 from edgeflare.core.input_space import InputSpace
 from edgeflare.core.input_view import CurvesView, ValuesView, view_by_shape
-from edgeflare.core.nearness_measure import PSNR, SNR
+from edgeflare.core.nearness_measure import PSNR, SNR, decibels
 from edgeflare.domains.array.array_domain import ArrayDomain
 from edgeflare.domains.audio.audio_domain import AudioDomain, signal_to_noise_db
 from edgeflare.domains.image.image_domain import ImageDomain
-from edgeflare.run.nearness import psnr
 
 SEEDS = st.integers(0, 2**32 - 1)
 
@@ -28,7 +27,9 @@ def test_the_nearness_of_images_is_their_psnr(rng_seed: int, channels: int) -> N
     seed, image = np.random.default_rng(rng_seed).integers(0, 256, (2, 7, 5, channels), np.uint8)
     domain = ImageDomain()
     assert domain.nearness_measure is PSNR
-    assert domain.nearness_db(image, seed) == psnr(domain.distances(image, seed).l2, seed.size)
+    assert domain.nearness_db(image, seed) == decibels(
+        255.0, domain.distances(image, seed).l2, seed.size
+    )
     assert domain.nearness_db(image, seed) == pytest.approx(cv2.PSNR(seed, image), abs=1e-6)
 
 

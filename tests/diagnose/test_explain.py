@@ -216,7 +216,7 @@ BOARD: dict[str, Any] = {
         ("", {"cores": 2, "delegated_nodes": 3}, True),
         ("cpu_features", {}, True),
     ],
-    ids=["itself", "other features", "other threads", "fewer cores", "an older journal"],
+    ids=["itself", "other features", "other threads", "fewer cores", "features that are not known"],
 )
 def test_a_device_that_may_answer_otherwise_is_not_the_runs_own(
     unknown: str, changed: dict[str, Any], is_same: bool

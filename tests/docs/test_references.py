@@ -131,7 +131,6 @@ DOCUMENTS: dict[str, tuple[tuple[str, ...], bool]] = {
     "diagnose/inspect/inspect": (("inspect.md",), True),
     "rank/rank": (("rank.md",), False),
     "repair/repair": (("repair.md", "shifts.md"), False),
-    "repair/shifts/repair": (("repair.md", "shifts.md"), False),
     "run/run": (("run.md",), True),
     "survey/record/survey": (("survey.md",), False),
 }

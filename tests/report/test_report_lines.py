@@ -6,6 +6,7 @@ from copy import deepcopy
 from pathlib import Path
 from xml.etree import ElementTree
 
+import numpy as np
 import pytest
 
 from documents import Document, finding, run_document
@@ -141,11 +142,15 @@ def test_each_arm_and_each_device_is_named(document: Document) -> None:
     }  # fmt: skip
     document["ensemble"] = ["xnnpack", "reference"]
     original, twin, first, second = arm_lines(from_json(document))
-    assert (original.arm, original.what, original.where) == ("original", "a.onnx", "host")
+    assert (original.arm, original.what, original.where) == (
+        "original",
+        "a.onnx",
+        "host: laboratory",
+    )
     assert (twin.arm, twin.what, twin.how) == (
         "twin",
         "b.tflite",
-        "xnnpack kernels; also reference",
+        f"numpy {np.__version__}, xnnpack kernels; also reference",
     )
     assert first.where == f"{document['devices'][0]['name']}: laboratory"
     assert second.where == "another: BCM2711, laboratory, Debian 12"

@@ -414,7 +414,7 @@ def test_coverage_is_read_as_it_was_noted_or_refused(refusal: Callable[..., str]
         "arms": [arm], "notes": ["the pair has 0 other seeds, fewer than the 2 findings"],
     }  # fmt: skip
     assert json.loads(msgspec.json.encode(noted_coverage({"coverage": noted}))) == noted
-    for about in ({}, {"coverage": None}):  # of older runs, and of those that were stopped
+    for about in ({}, {"coverage": None}):  # that was not asked for, and of what was stopped
         assert noted_coverage(about) is None
     damages: list[object] = [[], {}, {**noted, "arms": 1}]
     for damaged in damages:

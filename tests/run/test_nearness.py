@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from functools import partial
 from math import inf
 
 import cv2
@@ -10,7 +11,7 @@ from hypothesis import strategies as st
 
 from documents import finding, run_document
 from edgeflare.core.goal import Goal
-from edgeflare.core.nearness_measure import PSNR
+from edgeflare.core.nearness_measure import PSNR, decibels
 from edgeflare.report.nearness_curve import db_steps, linf_steps
 from edgeflare.run.nearness import (
     area,
@@ -18,11 +19,11 @@ from edgeflare.run.nearness import (
     is_strong,
     levels_db,
     nearness_of,
-    psnr,
 )
 from edgeflare.run.plan import Plan
 from edgeflare.run.run_document import Finding, RunDocument
 
+psnr = partial(decibels, 255.0)
 DISTANCES = st.lists(st.floats(0.0, 255.0), max_size=20)
 
 

@@ -5,10 +5,8 @@ from __future__ import annotations
 import hashlib
 import json
 import shutil
-import sqlite3
 from collections.abc import Iterator, Mapping
 from contextlib import closing
-from copy import deepcopy
 from importlib.resources import files
 from pathlib import Path
 from statistics import fmean, median
@@ -21,14 +19,12 @@ import pytest
 
 from documents import LISTS, as_json
 from edgeflare.errors import UserError
-from edgeflare.report.figure_lines import who_was_right
 from edgeflare.run.derive_document import derive_document
-from edgeflare.run.harm import rank
 from edgeflare.run.journal import Journal
 from edgeflare.run.load_document import load_document
-from edgeflare.run.nearness import counts, nearness_db
+from edgeflare.run.nearness import nearness_db
 from edgeflare.run.run_directory import RunDirectory
-from edgeflare.run.run_document import RunDocument, from_json
+from edgeflare.run.run_document import RunDocument
 
 
 @pytest.fixture(scope="session")
@@ -171,32 +167,9 @@ def test_distances_are_by_the_measure_that_the_journal_notes(
         assert one["seeds"] == sum(value >= one["at_least"] for value in known)
 
 
-def test_a_journal_alone_says_the_same_also_where_it_is_older_and_notes_no_nearness(
-    run: Any, tmp_path: Path
-) -> None:
+def test_a_journal_alone_says_the_same(run: Any, tmp_path: Path) -> None:
     directory = crafted(run, tmp_path, "warnings", [])
     assert as_json(load_document(directory)) == run.document
-    directory.document.unlink(missing_ok=True)
-    with closing(sqlite3.connect(directory.journal)) as db, db:
-        db.execute("DROP TABLE nearness")
-        db.execute("DELETE FROM about WHERE key = 'nearness'")
-    assert as_json(load_document(directory)) == run.document
-
-
-def test_keys_that_older_versions_did_not_write_stay_absent(run: Any) -> None:
-    older = deepcopy(run.document)
-    for key in ("host", "health", "unmutated", "nearness"):
-        older.pop(key, None)
-    del older["totals"]["duplicates"]
-    for entry in (*older["findings"], *older["deviating_seeds"]):
-        for key in ("seed_name", "harm", "nearness_db", "within", "strong"):
-            del entry[key]
-    read = from_json(older)
-    assert as_json(read) == older
-    assert [rank(entry) for entry in read.findings] == [2] * len(read.findings)  # unlabelled
-    assert all(map(counts, read.findings))
-    assert {nearness_db(entry) for entry in read.findings} == {None}
-    assert {who_was_right(entry) for entry in read.deviations} == {None}
 
 
 Schema = Mapping[str, Any]

@@ -175,7 +175,10 @@ def test_each_device_of_a_run_speaks_for_itself(run: Run, tmp_path: Path) -> Non
     assert [line.split(":")[0] for line in undelegated(devices)] == ["a", "c"]
 
 
-FIRST_HOST: dict[str, Any] = {"machine": "x86_64", "cpu_features": ["avx"], "cores": 2}
+FIRST_HOST: dict[str, Any] = {
+    "machine": "x86_64", "cpu_features": ["avx"], "cores": 2, "runtime": "ai-edge-litert",
+    "runtime_version": "2.3.0",
+}  # fmt: skip
 
 
 def host_lines(run: Path) -> list[str]:

@@ -15,11 +15,12 @@ Document = dict[str, Any]
 
 DISTORTION: dict[str, Any] = {"l2": 9.0, "linf": 3.0, "mean_abs": 1.0, "changed": 1}
 FINDING: dict[str, Any] = {
-    "seed_id": 1, "seed_label": None, "kind": "deviation", "device": "board", "queries": 9,
-    "device_queries": 9, "seconds": 0.5, "labels": {}, "tied": {}, "by_tie": False,
+    "seed_id": 1, "seed_name": "1", "seed_label": None, "kind": "deviation", "device": "board",
+    "queries": 9, "device_queries": 9, "seconds": 0.5, "labels": {}, "tied": {}, "by_tie": False,
     "probabilities": {}, "cause": None, "device_sides_with_original": None, "strength": None,
-    "refined": None, "operators": [], "image": "findings/000001.png",
-    "sha256": 64 * "a", "seed_image": "seeds/000001.png", "verified": True, "seen": [],
+    "harm": None, "nearness_db": None, "within": None, "strong": None, "refined": None,
+    "operators": [], "image": "findings/000001.png", "sha256": 64 * "a",
+    "seed_image": "seeds/000001.png", "verified": True, "seen": [],
 }  # fmt: skip
 TOTALS: dict[str, Any] = {
     "seeds": 2, "deviating_seeds": 0, "searched": 2, "findings": 1, "success_rate": 0.5,
@@ -28,6 +29,7 @@ TOTALS: dict[str, Any] = {
     "host_evaluations": {"original": 25, "twin-xnnpack": 25}, "setup_seconds": 1.0,
     "wall_seconds": 2.0, "refine_seconds": 0, "verify_seconds": 0.5, "mean_seconds": 0.5,
     "device_busy_seconds": 1.0, "ties": 0, "flaky": 0,
+    "duplicates": {"triggers": 0, "distinct": 0, "exact": 0, "near": 0, "distinct_seeds": 0},
 }  # fmt: skip
 DEVICE: dict[str, Any] = {
     "machine": "aarch64", "runtime": "runtime", "runtime_version": "1", "kernels": "builtin",
@@ -36,10 +38,19 @@ DEVICE: dict[str, Any] = {
 RUN: dict[str, Any] = {
     "schema": SCHEMA, "edgeflare": "1.0", "stopped_by": None,
     "pair": {"name": "pair", "fingerprint": "f", "compressed": "compressed.tflite"},
-    "devices": [{"name": "board"}], "ensemble": ["xnnpack"], "strategy": "random", "find": "any",
+    "devices": [{"name": "board"}],
+    "host": {"machine": "x86_64", "runtime": "runtime", "runtime_version": "1"},
+    "ensemble": ["xnnpack"], "strategy": "random", "find": "any",
     "rng_seed": 0,
-    "plan": {"strategy": "random", "rng_seed": 0, "goal": {"find": "any", "ties": False}},
-    "classes": [], "warnings": [], "totals": {}, "deviating_seeds": [], "findings": [],
+    "plan": {
+        "strategy": "random", "operators": [], "rng_seed": 0,
+        "goal": {"find": "any", "ties": False},
+    },
+    "classes": [], "warnings": [], "health": [], "totals": {},
+    "nearness": {
+        "db": [{"at_least": 30.0, "seeds": 0, "share": 0.0}],
+        "linf": [{"at_most": 8.0, "seeds": 0, "share": 0.0}], "area": 0.0,
+    }, "deviating_seeds": [], "findings": [],
     "flaky": [], "unverified": [],
 }  # fmt: skip
 REPLAY: dict[str, Any] = {

@@ -244,6 +244,7 @@ class Laboratory:
             arms=panel.reading.decoders,
             classes=(),
             labels=None,
+            host={key: provenance[key] for key in ("machine", "runtime", "runtime_version")},
             all_seeds=SeedIds.first(len(self.images)),
         )
 

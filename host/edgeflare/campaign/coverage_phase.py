@@ -131,7 +131,7 @@ class CoverageInputs:
         models take something beside the input that belongs to a seed, from those of the run.
         """
         header = RunHeader.from_json(context.journal.about())
-        found = sort_findings(context.directory, context.journal, header)
+        found = sort_findings(context.journal, header)
         findings = {one.seed_id: one.image for one in found.findings}
         pool, plan = context.seeds, context.plan
         if findings and not plan.choice.takes_all and not pool.fixed:

@@ -536,7 +536,7 @@ def is_the_runs_own(header: RunHeader, device: Device) -> bool:
     now = device.provenance.to_json()
     return any(
         known["name"] == device.profile.name
-        # What an older journal does not know is no difference, as when a run is gone on with.
+        # What is not known is no difference, as when a run is gone on with.
         and not any(decisive_changes(known["provenance"], now, DEVICE_DECIDES))
         for known in header.devices
     )

@@ -363,10 +363,8 @@ def _require_kernels_of_script(kernels: str, entry: Finding) -> None:
 
 
 def _host(past: PastRun, *runtime: str) -> str:
-    """Return what the host was; older runs do not say."""
+    """Return what the host was."""
     described = past.document.host
-    if not described:
-        return "the host"
     return printable(
         f"the host: {described['machine']}, {' '.join(described[key] for key in runtime)}"
     )

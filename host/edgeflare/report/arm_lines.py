@@ -34,8 +34,8 @@ class ArmLine:
 
 def arm_lines(document: RunDocument) -> tuple[ArmLine, ...]:
     """Return what ran where: the arms of the host, then each device."""
-    pair, host = document.pair, document.host or {}
-    here = _machine("host", host) if host else "host"
+    pair, host = document.pair, document.host
+    here = _machine("host", host)
     compressed = _file(pair.get("compressed"), "the compressed model")
     if "folded_shapes" in pair:
         compressed += ", its shapes folded"
@@ -45,7 +45,7 @@ def arm_lines(document: RunDocument) -> tuple[ArmLine, ...]:
         arms.append(ArmLine("original", original, here, host.get("original_runtime") or ""))
     own, *members = document.ensemble
     also = f"; also {', '.join(members)}" if members else ""
-    runtime = f"{host['runtime']} {host['runtime_version']}, " if host else ""
+    runtime = f"{host['runtime']} {host['runtime_version']}, "
     arms.append(ArmLine("twin", compressed, here, f"{runtime}{own} kernels{also}"))
     arms += [
         ArmLine("device", compressed, _machine(device.name, device.provenance), _runtime(device))

@@ -60,9 +60,8 @@ def with_article(measure: str) -> str:
 
 def seed_of(entry: Finding) -> str:
     """Return a seed's id, and its file's name where it has one of its own."""
-    seed_id = str(entry.seed_id)
-    name = entry.seed_name or seed_id
-    return seed_id if name.isdecimal() else f"{seed_id} {name}"
+    named = "" if entry.seed_name.isdecimal() else f" {entry.seed_name}"
+    return f"{entry.seed_id}{named}"
 
 
 def class_name(classes: Sequence[str], label: int | None) -> str:

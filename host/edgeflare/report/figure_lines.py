@@ -6,8 +6,6 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from msgspec import UNSET
-
 from edgeflare.report.entry_names import named_kind, with_article
 from edgeflare.report.input_words import input_words
 from edgeflare.report.interface_lines import variables_in_words
@@ -34,7 +32,7 @@ Lines = list[tuple[str, str]]
 def unmutated_lines(document: RunDocument) -> Lines:
     """Return how often inputs deviate as they are, and what variables have to do with that.
 
-    Of older runs and replays that is only which variables the models have.
+    Of replays that is only which variables the models have.
     """
     rates, variables = document.unmutated, _variable_lines(document)
     if rates is None:
@@ -109,9 +107,7 @@ def refinement_bound(plan: Plan, seeds: int) -> str:
 
 
 def nearness_lines(document: RunDocument) -> Lines:
-    """Return what counts, and the share of seeds within distances; nothing of older runs."""
-    if document.nearness is None:
-        return []
+    """Return what counts, and the share of seeds within distances."""
     seeds = max(1, document.totals.seeds)
     counts = len(counted(document))
     low, high = exact_interval(counts, seeds)
@@ -149,9 +145,9 @@ def kind_lines(document: RunDocument) -> Lines:
 
 
 def duplicate_lines(totals: Totals) -> Lines:
-    """Return how many findings are the same input; nothing of older runs, and where none is."""
+    """Return how many findings are the same input; nothing where none is."""
     same = totals.duplicates
-    if same is None or not same.triggers:
+    if not same.triggers:
         return []
     line = (
         f"{same.exact:,} exact, {same.near:,} with near ones; "
@@ -194,7 +190,7 @@ def _rate(figures: DeviationRate) -> str:
         f"{figures.deviating:,} of {figures.images:,} deviate ({figures.rate:.2%}, "
         f"95 % interval {figures.low:.2%} to {figures.high:.2%})"
     )
-    if figures.deviating and figures.by_tie is not UNSET:
+    if figures.deviating:
         line = f"{line}, {figures.by_tie:,} of them by a tie"
     known, right = figures.harm, right_in_words(figures)
     line = f"{line}: {harms_in_words(known)}" if known and _labelled(known) else line

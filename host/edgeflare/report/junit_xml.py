@@ -177,7 +177,7 @@ def _add_failure(case: Element, document: RunDocument, title: str, entry: Findin
     lines = [
         message,
         f"input: {entry.image} (sha256 {entry.sha256})",
-        f"seed: {entry.seed_image} ({entry.seed_name or entry.seed_id})",
+        f"seed: {entry.seed_image} ({entry.seed_name})",
         f"device: {entry.device}",
         f"queries: {entry.queries}, {entry.device_queries} of them on the device",
         f"distance to the seed: {measure_name(document)} {_finite(nearness_db(entry))} dB, L2 "

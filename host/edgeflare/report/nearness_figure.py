@@ -26,16 +26,14 @@ def draw_nearness(documents: Mapping[str, RunDocument], path: Path) -> None:
         path: of the SVG; the same runs give the same file.
 
     Raises:
-        UserError: matplotlib is not installed, or a run is of before distances were noted, or a
-            replay, whose seeds are only those that led to something, or the runs do not measure
-            nearness alike.
+        UserError: matplotlib is not installed, or a run is a replay, whose seeds are only those
+            that led to something, or the runs do not measure nearness alike.
 
     """
     first, *others = documents.items()
     for name, document in documents.items():
-        if document.nearness is None or document.replay is not None:
-            what = "a replay" if document.replay is not None else "of before distances were noted"
-            raise UserError(f"{name} is {what}, which has no curve: leave it or --figure away")
+        if document.replay is not None:
+            raise UserError(f"{name} is a replay, which has no curve: leave it or --figure away")
     for name, document in others:
         if measure_name(document) != measure_name(first[1]):
             raise UserError(

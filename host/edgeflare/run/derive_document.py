@@ -45,7 +45,7 @@ def derive_document(directory: RunDirectory, journal: Journal) -> RunDocument:
     noted = journal.about()
     header = RunHeader.from_json(noted)
     measure = noted_measure(noted)
-    found = sort_findings(directory, journal, header)
+    found = sort_findings(journal, header)
     duplicates = duplicates_of(directory, found.findings, header.domain)
     replay, health = noted.get("replay"), noted.get(HEALTH_KEY, {})
     # Of these, only the seeds of what was found are evaluated on all arms: no rate of any.
@@ -55,7 +55,7 @@ def derive_document(directory: RunDirectory, journal: Journal) -> RunDocument:
         stopped_by=noted.get("stopped_by", "killed"),
         pair=dict(header.pair),
         devices=tuple(RunDevice(**device) for device in header.devices),
-        host=dict(header.host) or None,
+        host=dict(header.host),
         ensemble=(*header.plan.ensemble, *header.plan.elsewhere),
         strategy=header.plan.strategy,
         find=header.plan.goal.find.value,

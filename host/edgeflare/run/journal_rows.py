@@ -220,7 +220,7 @@ class TriggerRow:
         linf: largest change of a value, in levels.
         mean_abs: mean absolute change of a value, in levels.
         changed: number of cells that differ from the seed's.
-        nearness_db: to the seed, as the domain measures it; None in older journals.
+        nearness_db: to the seed, as the domain measures it; None for the seed itself.
 
     """
 
@@ -252,7 +252,7 @@ class RefinementRow:
         image: path of the input as the search found it, relative to the run directory.
         l2: of that input, as for the finding; likewise linf, mean_abs and changed.
         strengthen_queries: those of the queries that strengthened it; the first of all, by which
-            the finding has to show again, is of no step. 0, as what follows, in older journals.
+            the finding has to show again, is of no step.
         strengthen_device_queries: those of the device queries.
         seconds: the share of evaluation time of strengthening and shrinking.
         strengthen_seconds: that of strengthening.

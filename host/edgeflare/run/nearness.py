@@ -14,14 +14,11 @@ from math import inf
 from typing import Any
 
 import msgspec
-from msgspec import UNSET
 
 from edgeflare.core.answer import FAILURES
-from edgeflare.core.nearness_measure import PSNR, NearnessMeasure, decibels
-from edgeflare.errors import EdgeFlareError, UserError
-from edgeflare.run.journal_rows import TriggerRow
+from edgeflare.core.nearness_measure import PSNR, NearnessMeasure
+from edgeflare.errors import UserError
 from edgeflare.run.plan import Plan
-from edgeflare.run.run_directory import RunDirectory
 from edgeflare.run.run_document import DbShare, Finding, LinfShare, Nearness, RunDocument
 
 NEARNESS_KEY = "nearness"
@@ -65,7 +62,7 @@ def nearness_of(
 
 
 def noted_measure(about: Mapping[str, Any]) -> NearnessMeasure:
-    """Return the measure that a journal notes; PSNR in older ones.
+    """Return the measure that a journal notes; PSNR where it notes none.
 
     Raises:
         UserError: the journal is damaged.
@@ -89,32 +86,20 @@ def levels_db(measure: NearnessMeasure) -> tuple[float, ...]:
 
 def curve_of(document: RunDocument) -> tuple[float, float]:
     """Return from where to where the curve of a run goes, in dB."""
-    said = None if document.nearness is None else document.nearness.curve
+    said = document.nearness.curve
     return PSNR.curve if said is None else (said[0], said[1])
 
 
 def measure_name(document: RunDocument) -> str:
     """Return the name of the measure of a run's distances."""
-    said = None if document.nearness is None else document.nearness.measure
-    return said or PSNR.name
-
-
-def psnr(l2: float, values: int) -> float:
-    """Return the PSNR in dB of a change: infinite for none.
-
-    Args:
-        l2: Euclidean length of the change, in gray levels.
-        values: number of values of the input.
-
-    """
-    return decibels(255.0, l2, values)
+    return document.nearness.measure or PSNR.name
 
 
 def nearness_db(entry: Finding) -> float | None:
     """Return an entry's nearness in dB: infinite if a seed deviates itself, None if unknown."""
     if entry.distortion.l2 == 0.0:
         return inf
-    return None if entry.nearness_db is UNSET else entry.nearness_db
+    return entry.nearness_db
 
 
 def area(values: Iterable[float], seeds: int, curve: tuple[float, float] = PSNR.curve) -> float:
@@ -151,13 +136,3 @@ def is_near(plan: Plan, distance: float | None) -> bool | None:
 def is_strong(plan: Plan, strength: float | None) -> bool | None:
     """Whether a strength is what a plan asks at least; None where it asks or is known nothing."""
     return None if not plan.min_strength or strength is None else strength >= plan.min_strength
-
-
-def input_size(directory: RunDirectory, triggers: Iterable[TriggerRow]) -> int | None:
-    """Return the number of values of a run's inputs, or None where none can be read."""
-    for trigger in triggers:
-        try:
-            return int(directory.load_input(trigger.image).size)
-        except EdgeFlareError:
-            continue
-    return None

@@ -39,17 +39,6 @@ _SECONDS = ("time_limit", "total_time")
 _OPEN = ("limit", "first", "total_queries", "total_time")
 """Those of the bounds that need not be."""
 
-_POOL_OF_OLDER_RUNS = (
-    "average-blur",
-    "gaussian-blur",
-    "gaussian-noise",
-    "median-blur",
-    "multiplicative-noise",
-    "pixel-change",
-    "salt-and-pepper",
-)
-"""The built-in operators of the versions that kept no operators in the plan."""
-
 
 @dataclass(frozen=True, slots=True)
 class Plan:
@@ -237,8 +226,8 @@ class Plan:
                 "goal": Goal(**goal),
                 "devices": tuple(fields["devices"]),
                 "ensemble": tuple(fields["ensemble"]),
-                "elsewhere": tuple(fields.get("elsewhere", ())),
-                "operators": tuple(fields.get("operators", _POOL_OF_OLDER_RUNS)),
+                "elsewhere": tuple(fields["elsewhere"]),
+                "operators": tuple(fields["operators"]),
                 "parameters": dict(fields.get("parameters", {})),
                 "coverage": tuple(fields.get("coverage", ())),
                 "seed_ids": SeedIds.read(ids) if (ids := fields.get("seed_ids")) else None,

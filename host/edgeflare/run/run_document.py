@@ -2,8 +2,8 @@
 
 `run.schema.json` beside this file says the same to other programs, and describes each key; a test
 holds the two to one another. docs/run.md says what each figure means. A key that the schema does
-not require is None where a document lacks it, since it does not apply or an older version wrote the
-document; UNSET, which is false, where None says something else.
+not require is None where it does not apply and a document lacks it; UNSET, which is false, where
+None says something else.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class RunDocument(
     stopped_by: str | None
     pair: Mapping[str, Any]
     devices: tuple[RunDevice, ...]
-    host: Mapping[str, Any] | None = None
+    host: Mapping[str, Any]
     ensemble: tuple[str, ...]
     strategy: str
     find: str
@@ -53,10 +53,10 @@ class RunDocument(
     plan: Mapping[str, Any]
     classes: tuple[str, ...]
     warnings: tuple[str, ...]
-    health: tuple[ObservedHealth, ...] | None = None
+    health: tuple[ObservedHealth, ...]
     unmutated: Unmutated | None = None
     totals: Totals
-    nearness: Nearness | None = None
+    nearness: Nearness
     deviating_seeds: tuple[Finding, ...]
     findings: tuple[Finding, ...]
     flaky: tuple[Finding, ...]
@@ -113,7 +113,7 @@ class Finding(msgspec.Struct, frozen=True, kw_only=True):
     """
 
     seed_id: int
-    seed_name: str | UnsetType = UNSET
+    seed_name: str
     seed_label: int | None
     seed_target: str | UnsetType = UNSET
     kind: str
@@ -125,14 +125,14 @@ class Finding(msgspec.Struct, frozen=True, kw_only=True):
     seconds: Number
     labels: Mapping[str, int | None]
     tied: Mapping[str, bool]
-    by_tie: bool | UnsetType = UNSET
+    by_tie: bool
     probabilities: Mapping[str, tuple[Number, ...]]
     answers: tuple[AnswerView, ...] | UnsetType = UNSET
     seed_answers: tuple[AnswerView, ...] | UnsetType = UNSET
     cause: str | None
     device_sides_with_original: bool | None
     strength: Number | None
-    harm: str | UnsetType | None = UNSET
+    harm: str | None
     distortion: Distortion
     refined: Refined | None
     operators: tuple[str, ...]
@@ -141,9 +141,9 @@ class Finding(msgspec.Struct, frozen=True, kw_only=True):
     seed_image: str
     verified: bool
     seen: tuple[Mapping[str, int | None], ...]
-    nearness_db: Number | UnsetType | None = UNSET
-    within: bool | UnsetType | None = UNSET
-    strong: bool | UnsetType | None = UNSET
+    nearness_db: Number | None
+    within: bool | None
+    strong: bool | None
 
 
 class Distortion(msgspec.Struct, frozen=True):
@@ -205,7 +205,7 @@ class Totals(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     ties: int
     flaky: int
     harm: HarmTotals | None = None
-    duplicates: Duplicates | None = None
+    duplicates: Duplicates
 
 
 class HarmTotals(msgspec.Struct, frozen=True, kw_only=True):
@@ -287,22 +287,20 @@ class DeviationRate(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tru
         labelled: inputs whose label is known.
         right: of these, how many each arm decides as the label says; None where none is known.
 
-    All but these are of older runs, too: by_tie, tied, harm_by_tie, labelled and right.
-
     """
 
     path: str | None = None
     images: int
     deviating: int
-    by_tie: int | UnsetType = UNSET
-    tied: int | UnsetType = UNSET
+    by_tie: int
+    tied: int
     rate: Number
     low: Number
     high: Number
     harm: Mapping[str, int] | None
-    harm_by_tie: Mapping[str, int] | UnsetType | None = UNSET
-    labelled: int | UnsetType = UNSET
-    right: Mapping[str, int] | UnsetType | None = UNSET
+    harm_by_tie: Mapping[str, int] | None
+    labelled: int
+    right: Mapping[str, int] | None
 
 
 class ObservedHealth(msgspec.Struct, frozen=True, kw_only=True):

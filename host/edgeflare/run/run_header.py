@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
 from typing import Any
@@ -35,11 +35,9 @@ class RunHeader:
         classes: names of the classes; empty where not given.
         labels: the seeds' labels, in the order of `all_seeds`; or None.
         targets: the seeds' targets, in that order; or None.
-        host: what ran the original and the twin, as plain JSON values; empty in older journals.
-        names: the seeds' names, in that order; empty where these are their ids, as in one file, and
-            in older journals.
-        all_seeds: the ids of the pair's seeds, as far as `--limit` and `--first` take them; None in
-            older journals, for 0, 1, ….
+        host: what ran the original and the twin, as plain JSON values.
+        names: the seeds' names, in that order; empty where these are their ids, as in one file.
+        all_seeds: the ids of the pair's seeds, as far as `--limit` and `--first` take them.
 
     """
 
@@ -50,10 +48,10 @@ class RunHeader:
     arms: Mapping[Arm, Decoder]
     classes: tuple[str, ...]
     labels: tuple[int, ...] | None
+    host: Mapping[str, Any]
+    all_seeds: SeedIds
     targets: KeptTargets | None = None
-    host: Mapping[str, Any] = field(default_factory=dict)
     names: tuple[str, ...] = ()
-    all_seeds: SeedIds | None = None
 
     def to_json(self) -> dict[str, Any]:
         """Return this as plain JSON values."""
@@ -68,12 +66,18 @@ class RunHeader:
             "targets": None if self.targets is None else self.targets.to_json(),
             "host": dict(self.host),
             "names": list(self.names),
-            "all_seeds": None if self.all_seeds is None else str(self.all_seeds),
+            "all_seeds": str(self.all_seeds),
         }
 
     @classmethod
-    def from_json(cls, fields: Mapping[str, Any]) -> RunHeader:
+    def from_json(
+        cls, fields: Mapping[str, Any], journal: str = "the run's journal run.db"
+    ) -> RunHeader:
         """Return what `to_json` described.
+
+        Args:
+            fields: of the journal.
+            journal: what the message calls it.
 
         Raises:
             UserError: the journal that it was read from is damaged.
@@ -92,17 +96,17 @@ class RunHeader:
                 },
                 classes=tuple(fields["classes"]),
                 labels=None if fields["labels"] is None else tuple(fields["labels"]),
-                targets=KeptTargets.from_json(fields.get("targets")),
-                host=fields.get("host", {}),
-                names=tuple(fields.get("names", ())),
-                all_seeds=_all_seeds(fields.get("all_seeds")),
+                targets=KeptTargets.from_json(fields["targets"]),
+                host=fields["host"],
+                names=tuple(fields["names"]),
+                all_seeds=SeedIds.read(ids) if (ids := fields["all_seeds"]) else SeedIds(()),
             )
             _require_of_each_seed(header)
             return header
         except (LookupError, TypeError, ValueError, AttributeError) as error:
             raise UserError(
-                f"the run's journal run.db is damaged (what it says of the run: {error}): start"
-                " anew with --overwrite"
+                f"{journal} is damaged (what it says of the run: {error}): start anew with"
+                " --overwrite"
             ) from None
 
     def seed_name(self, seed_id: int) -> str:
@@ -116,7 +120,7 @@ class RunHeader:
             KeyError: it is none of them.
 
         """
-        return seed_id if self.all_seeds is None else self.all_seeds.place(seed_id)
+        return self.all_seeds.place(seed_id)
 
     def seed_label(self, seed_id: int) -> int | None:
         """Return the label of a seed, where labels were given."""
@@ -143,11 +147,9 @@ class RunHeader:
         return OutputDecoders(self.arms, self.plan.members)
 
     @property
-    def seed_ids(self) -> SeedIds | None:
-        """The ids of the seeds that are searched; None where the journal is older and has all."""
-        if self.plan.seed_ids is not None or self.all_seeds is None:
-            return self.plan.seed_ids
-        return self.all_seeds
+    def seed_ids(self) -> SeedIds:
+        """The ids of the seeds that are searched."""
+        return self.plan.seed_ids or self.all_seeds
 
 
 @cache
@@ -160,19 +162,17 @@ def _header_schema() -> Schema:
     known = document["properties"]
     integers = {"type": ["array", "null"], "items": {"type": "integer"}}
     properties = {
-        **{
-            key: known[key] for key in ("pair", "plan", "devices", "classes", "find")
-        },  # plan refers to find
-        "host": {**known["host"], "required": []},  # none of it in older journals
+        **{key: known[key] for key in ("pair", "plan", "devices", "classes")},
+        "host": known["host"],
         "version": known["edgeflare"],
         "labels": integers,
         "names": known["classes"],
-        "all_seeds": {"type": ["string", "integer", "null"]},
+        "all_seeds": {"type": "string"},
         "arms": {"type": "object", "additionalProperties": {"type": "object"}},
     }
-    needed = ["version", "pair", "plan", "devices", "arms", "classes", "labels"]
-    whole = {"properties": properties, "$defs": document["$defs"]}
-    return compiled({"type": "object", "required": needed, **whole})
+    of_plan = {"find": known["find"]}  # to which it refers
+    whole = {"properties": properties | of_plan, "$defs": document["$defs"]}
+    return compiled({"type": "object", "required": [*properties, "targets"], **whole})
 
 
 def _require_of_each_seed(header: RunHeader) -> None:
@@ -182,16 +182,7 @@ def _require_of_each_seed(header: RunHeader) -> None:
         ValueError: there are more or fewer.
 
     """
-    if header.all_seeds is None:
-        return
     said = {"names": header.names or None, "labels": header.labels, "targets": header.targets}
     for what, one in said.items():
         if one is not None and len(one) != len(header.all_seeds):
             raise ValueError(f"{len(one)} {what} of {len(header.all_seeds)} seeds")
-
-
-def _all_seeds(said: str | int | None) -> SeedIds | None:
-    """Return what `to_json` described; older journals have a number."""
-    if isinstance(said, int):
-        return SeedIds.first(said)
-    return SeedIds.read(said) if said else None

@@ -39,11 +39,6 @@ def require_same(
                 f" {found.other} here, which may change the answers of original and twin:"
                 " start a new run"
             )
-    if begun.plan.goal.min_strength != now.plan.goal.min_strength:
-        raise UserError(
-            f"{run} was begun by an older edgeflare, whose search went on past findings "
-            "weaker than --min-strength: start a new run"
-        )
 
 
 class OtherHostError(UserError):

@@ -26,9 +26,8 @@ from edgeflare.run.journal_rows import (
     TriggerRow,
     white_box_spent,
 )
-from edgeflare.run.nearness import input_size, is_near, is_strong, psnr
+from edgeflare.run.nearness import is_near, is_strong
 from edgeflare.run.plan import Plan
-from edgeflare.run.run_directory import RunDirectory
 from edgeflare.run.run_document import Distortion, Finding, Refined
 from edgeflare.run.run_header import RunHeader
 from edgeflare.run.stored_answers import from_rows
@@ -54,11 +53,10 @@ class SortedFindings:
     mended: list[Finding] = field(default_factory=list)
 
 
-def sort_findings(directory: RunDirectory, journal: Journal, header: RunHeader) -> SortedFindings:
+def sort_findings(journal: Journal, header: RunHeader) -> SortedFindings:
     """Return all stored inputs of a run, by what became of them.
 
     Args:
-        directory: where the inputs are.
         journal: of the run.
         header: its header.
 
@@ -67,7 +65,7 @@ def sort_findings(directory: RunDirectory, journal: Journal, header: RunHeader) 
     replayed = "replay" in journal.about()
     chains, refinements = journal.chains(), journal.refinements()
     verifications, triggers = journal.answers("verify"), journal.triggers()
-    near, on_seeds = _nearness(directory, triggers), _seed_views(header, journal, triggers)
+    on_seeds = _seed_views(header, journal, triggers)
     for seed_id, trigger in triggers.items():
         chain = chains.get(seed_id)
         goal = header.plan.goal if chain else header.plan.goal.unmutated
@@ -76,7 +74,7 @@ def sort_findings(directory: RunDirectory, journal: Journal, header: RunHeader) 
         # Of a replay it is to be steady here; of which kind it was elsewhere does not matter.
         here = goal.met(outcomes[0]) if replayed and outcomes else None
         stored = replace(trigger, kind=here or trigger.kind)
-        distance = _judged(header.plan, near[seed_id])
+        distance = _nearness(header.plan, trigger)
         finding = _finding(header, stored, chain, refinements.get(seed_id), outcomes, distance)
         finding = structs.replace(finding, seed_answers=on_seeds.get(seed_id, UNSET))
         if len(rows) < REPETITIONS:
@@ -149,26 +147,12 @@ def _target(header: RunHeader, truth: Answer | None) -> str | UnsetType:
     return header.arms[Arm.TWIN].describe_answer(truth, header.classes)
 
 
-def _nearness(
-    directory: RunDirectory, triggers: Mapping[int, TriggerRow]
-) -> dict[int, float | None]:
-    """Return the nearness in dB of stored inputs, by seed id; None where it is not known.
+def _nearness(plan: Plan, row: TriggerRow) -> Mapping[str, Any]:
+    """Return what a finding says of its nearness in dB.
 
-    It is infinite for a seed itself. Older journals note none, and are of images.
+    It is infinite for a seed itself, and JSON has no infinity.
     """
-    unnoted = any(row.l2 and row.nearness_db is None for row in triggers.values())
-    values = input_size(directory, triggers.values()) if unnoted else None
-
-    def of(row: TriggerRow) -> float | None:
-        if not row.l2 or row.nearness_db is not None:
-            return row.nearness_db if row.l2 else inf
-        return psnr(row.l2, values) if values else None
-
-    return {seed_id: of(row) for seed_id, row in triggers.items()}
-
-
-def _judged(plan: Plan, value: float | None) -> Mapping[str, Any]:
-    """Return what a finding says of its nearness in dB; JSON has no infinity."""
+    value = row.nearness_db if row.l2 else inf
     known = value if value is not None and isfinite(value) else None
     return {"nearness_db": known, "within": is_near(plan, value)}
 

@@ -1,7 +1,7 @@
 """Tables of a survey in a journal: what the host's arms and the device said about each item.
 
 Raw outputs are not kept: a survey has tens of thousands of items, and its rates need judgements
-alone. The tables are made with the first row, so that a journal of an older version stays one.
+alone. The tables are made with the first row.
 """
 
 from __future__ import annotations

@@ -37,7 +37,7 @@ def about_survey(journal: Journal, document: RunDocument) -> dict[str, Any]:
         "devices": [
             {"name": one.name, "provenance": dict(one.provenance)} for one in document.devices
         ],
-        "host": None if document.host is None else dict(document.host),
+        "host": dict(document.host),
         "classes": list(document.classes),
         "plan": _plan(plan, document),
         "stopped_by": document.stopped_by or noted.get(ENDED_KEY),

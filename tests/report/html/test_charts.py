@@ -112,10 +112,8 @@ def test_strength_is_told_by_cause(document: Document, charts: dict[str, Chart])
 
 
 def test_what_there_is_nothing_of_has_no_charts(document: Document) -> None:
-    """Nothing was found, distances were not noted yet, or nothing was searched."""
+    """Nothing was found, or nothing was searched."""
     assert charts_of(from_json({**document, "findings": []})) == ()
-    older = {key: value for key, value in document.items() if key != "nearness"}
-    assert not {"Nearness to the seeds", "Largest change"} & set(titled(older))
     replayed = titled({**document, "replay": REPLAY})
     assert list(replayed) == ["Causes", "Strength", "Distance and strength"]
 

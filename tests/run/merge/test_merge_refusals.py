@@ -29,7 +29,10 @@ from run_content import content_differences, run_content
 pytestmark = pytest.mark.slow
 Refusal = Callable[..., str]
 About = dict[str, Any]
-HOST: About = {"machine": "x86_64", "cpu_features": ["avx", "avx2"], "runtime_version": "2.3.0"}
+HOST: About = {
+    "machine": "x86_64", "cpu_features": ["avx", "avx2"], "runtime": "ai-edge-litert",
+    "runtime_version": "2.3.0",
+}  # fmt: skip
 
 
 def another_plan(**fields: Any) -> Callable[[About], About]:
@@ -60,7 +63,7 @@ CHANGES: dict[str, tuple[Callable[[About], About], str]] = {
     "run seed": (another_plan(rng_seed=1), "with --rng-seed 0 in the one and 1 in the other"),
     "kernels": (other_kernels, "with kernels builtin in the one and xnnpack in the other"),
     "version": (lambda _: {"version": "0.9"}, "the version of edgeflare differs (test, 0.9)"),
-    "seeds": (lambda _: {"all_seeds": 11}, "the choice of seeds differs"),
+    "seeds": (lambda _: {"all_seeds": "0:11"}, "the choice of seeds differs"),
     "devices": (lambda about: {"devices": 2 * about["devices"]}, "the number of devices differs"),
     "screening": (lambda _: {"screening": 64 * "c"}, "the screening differs ("),
     "held-out inputs": (held_out, "what --test gives differs (nothing, bbbbbbbbbbbb, labels "),

@@ -18,13 +18,11 @@ from edgeflare.run.run_document import DbShare, LinfShare, RunDocument
 T = TypeVar("T")
 
 
-def by_nearness(document: RunDocument) -> Chart | None:
-    """Draw the curve against nearness in dB, the nearest on the left; None where none was noted.
+def by_nearness(document: RunDocument) -> Chart:
+    """Draw the curve against nearness in dB, the nearest on the left.
 
     A seed that deviates itself stands at the left edge.
     """
-    if document.nearness is None:
-        return None
     figure, panel = new_panel()
     low, high = curve_of(document)
     name = measure_name(document)
@@ -40,10 +38,8 @@ def by_nearness(document: RunDocument) -> Chart | None:
     return finish("Nearness to the seeds", figure, words, header, rows)
 
 
-def by_largest_change(document: RunDocument) -> Chart | None:
-    """Draw the curve against the largest change of a value; None as for `by_nearness`."""
-    if document.nearness is None:
-        return None
+def by_largest_change(document: RunDocument) -> Chart:
+    """Draw the curve against the largest change of a value."""
     figure, panel = new_panel()
     most = most_levels([document])
     _draw(panel, *step_line(linf_steps(document), 0.0, most))

@@ -106,16 +106,15 @@ def open_part(path: Path) -> Iterator[RunPart]:
     with closing(Journal.open(directory.journal)) as journal, journal.transaction():
         with reporting_damage(directory.journal):
             about = journal.about()
-            header = RunHeader.from_json(about)
-            ids = header.seed_ids or SeedIds.first(int(about["seeds"]))
-            _require_readable(about, header, ids)
+            header = RunHeader.from_json(about, str(directory.journal))
+            _require_readable(about, header)
         for key, what in (("replay", "replay"), (SURVEY_KEY, "survey")):
             if about.get(key):
                 raise UserError(f"{path} is a {what}: merge takes runs of `edgeflare search`")
-        yield RunPart(directory, journal, about, header, ids)
+        yield RunPart(directory, journal, about, header, header.seed_ids)
 
 
-def _require_readable(about: Mapping[str, Any], header: RunHeader, ids: SeedIds) -> None:
+def _require_readable(about: Mapping[str, Any], header: RunHeader) -> None:
     """Refuse what no run says of itself; raises what `reporting_damage` reports."""
     for key in ("notes", WARNINGS_KEY, OTHER_HOSTS_KEY):
         lines = about.get(key) or []
@@ -129,7 +128,7 @@ def _require_readable(about: Mapping[str, Any], header: RunHeader, ids: SeedIds)
     ):
         raise TypeError("the held-out inputs are none")
     merged_health([about.get(HEALTH_KEY) or {}])
-    if header.all_seeds is not None and ids | header.all_seeds != header.all_seeds:
+    if header.seed_ids | header.all_seeds != header.all_seeds:
         raise ValueError(f"it names other seeds than {header.all_seeds}")
 
 
