@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from edgeflare.devices.transports.vulkan_driver import driver_variables
+from edgeflare.devices.transports.emulated import driver_variables
 from edgeflare.errors import UserError
 from edgeflare.models.dequantized_model import DEQUANTIZED, dequantized
 from edgeflare_agent.runtime import Acceleration, IsolatedModel, ModelRejected, Options

@@ -22,7 +22,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from edgeflare.campaign.captured_arm import CapturedArm
+from edgeflare.campaign.coverage_phase import CapturedArm
 from edgeflare.campaign.opened_pair import OpenedPair, open_pair
 from edgeflare.cli.option_values import read_thresholds
 from edgeflare.core.arm import Arm

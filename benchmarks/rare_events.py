@@ -31,10 +31,8 @@ from edgeflare.devices.profile_lookup import find_profile
 from edgeflare.errors import EdgeFlareError
 from edgeflare.models.pair import load_pair
 from edgeflare.run.plan import Plan
-from edgeflare.survey.rare.rare_event import RareEvent
-from edgeflare.survey.rare.rare_points import RarePoints
 from edgeflare.survey.rare.rare_rate import RarePlan, RareRate
-from edgeflare.survey.rare.rare_survey import RareSurvey, survey_rare_event
+from edgeflare.survey.rare.rare_survey import RareEvent, RarePoints, RareSurvey, survey_rare_event
 from edgeflare.survey.rare.splitting import SplittingPlan
 
 CHUNK = 4096

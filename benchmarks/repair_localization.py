@@ -34,7 +34,6 @@ from edgeflare.devices.profile_lookup import find_profile
 from edgeflare.errors import EdgeFlareError
 from edgeflare.models.pair import load_pair
 from edgeflare.repair.fitting.quantized_network import QuantizedNetwork
-from edgeflare.repair.inputs_to_fit import fit_inputs, network_to_fit
 from edgeflare.repair.judging.judged_inputs import WIDE, JudgedSet, judged_sets, known_labels
 from edgeflare.repair.judging.judgement import SetAside, judged
 from edgeflare.repair.judging.seed_split import split_seeds
@@ -43,6 +42,7 @@ from edgeflare.repair.precision.localization import blamed
 from edgeflare.repair.precision.margin_comparison import MarginComparison
 from edgeflare.repair.precision.precision_candidates import localized_scores
 from edgeflare.repair.precision.promoted_models import PromotedModels
+from edgeflare.repair.repair_run import fit_inputs, network_to_fit
 from edgeflare.run.plan import Plan
 from quantization_faults import FAULTS, drawn_fault, harmful_fault
 

@@ -31,7 +31,7 @@ from rich.table import Table
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests" / "support"))
 sys.path.insert(0, str(Path(__file__).resolve().parent / "support"))
 
-from edgeflare.devices.transports.vulkan_driver import driver_variables
+from edgeflare.devices.transports.emulated import driver_variables
 from fault_catalogue import OTHER_RUNTIME
 from fault_trial import OLD_BOARD, Judged, judge
 from runtime_fault_catalogue import BLAMED_WRONGLY, healthy_devices, runtime_faults, write_pairs

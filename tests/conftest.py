@@ -147,7 +147,7 @@ def own_agents() -> Iterator[None]:
 @pytest.fixture
 def gpu(monkeypatch: pytest.MonkeyPatch) -> None:
     """Have Vulkan's loader take the driver in software, or skip."""
-    from edgeflare.devices.transports.vulkan_driver import (  # noqa: PLC0415 - few tests need it
+    from edgeflare.devices.transports.emulated import (  # noqa: PLC0415 - few tests need it
         check_driver,
         driver_variables,
     )

@@ -18,11 +18,16 @@ import re
 import stat
 import tempfile
 import time
+from collections import OrderedDict
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import IO
 
-from edgeflare_agent.file_hashes import FileHashes
+# A store of small models may hold many files; one that is forgotten is hashed again.
+_MOST_REMEMBERED = 1024
+
+# The file is read in pieces: a device has no room for a second copy of a model.
+_BLOCK_BYTES = 1 << 20
 
 _NAME = re.compile(r"[0-9a-f]{64}")
 _SUFFIX = ".tflite"
@@ -64,7 +69,7 @@ class ModelStore:
         """
         self._folder = folder
         self.limit_bytes = limit_bytes
-        self._hashes = FileHashes()
+        self._hashes = _FileHashes()
         folder.mkdir(parents=True, exist_ok=True, mode=0o700)
         _check_owner(folder)
         with self._folder_lock():
@@ -290,3 +295,41 @@ def _remove_unused(path: Path) -> bool:
     finally:
         os.close(descriptor)
     return True
+
+
+class _FileHashes:
+    """The sha256 of files, remembered by what changes when somebody writes to them.
+
+    A worker hashes what it loads, so this decides only whether a model has to be sent again.
+    """
+
+    def __init__(self) -> None:
+        self._known: OrderedDict[tuple[int, ...], str] = OrderedDict()
+
+    def remember(self, file: IO[bytes], sha256: str) -> None:
+        """Remember the sha256 of an open file."""
+        self._known[_identity(file)] = sha256
+        while len(self._known) > _MOST_REMEMBERED:
+            self._known.popitem(last=False)
+
+    def forget(self, file: IO[bytes]) -> None:
+        """Forget the sha256 of an open file, so that it is hashed again."""
+        self._known.pop(_identity(file), None)
+
+    def holds(self, file: IO[bytes], sha256: str) -> bool:
+        """Return whether an open file has this sha256; it is hashed unless the sha256 is known."""
+        identity = _identity(file)
+        if identity not in self._known:
+            digest = hashlib.sha256()
+            while block := file.read(_BLOCK_BYTES):
+                digest.update(block)
+            if _identity(file) != identity:
+                return False  # it was written to meanwhile
+            self.remember(file, digest.hexdigest())
+            return digest.hexdigest() == sha256
+        return self._known.get(identity) == sha256
+
+
+def _identity(file: IO[bytes]) -> tuple[int, ...]:
+    facts = os.fstat(file.fileno())
+    return (facts.st_dev, facts.st_ino, facts.st_size, facts.st_mtime_ns)

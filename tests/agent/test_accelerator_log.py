@@ -7,7 +7,7 @@ import tempfile
 
 import pytest
 
-from edgeflare_agent.runtime.compiled.accelerator_log import AcceleratorLog
+from edgeflare_agent.runtime.compiled.accelerated_model import AcceleratorLog
 from edgeflare_agent.runtime.recorded_stderr import recorded_stderr
 
 

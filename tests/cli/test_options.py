@@ -24,9 +24,9 @@ from edgeflare.cli.bench import bench
 from edgeflare.cli.fleet_options import FleetOptions, user_words
 from edgeflare.cli.option_groups import with_option_groups
 from edgeflare.cli.rank import rank
-from edgeflare.cli.rewrapped_text import rewrapped
 from edgeflare.cli.run_options import RunFolder
 from edgeflare.cli.search import search
+from edgeflare.cli.strategies import rewrapped
 from edgeflare.cli.survey_options import Conditions
 from edgeflare.cli.typer_messages import reworded
 from edgeflare.conditions.condition_choice import chosen_conditions

@@ -16,7 +16,7 @@ from called_commands import EXAMPLE, call_here, completed, document_of, refused
 from edgeflare.record.atomic_file import write_atomically
 from edgeflare.replay import replay_run
 from edgeflare.replay.past_run import PastRun
-from edgeflare.replay.replay_header import replay_note
+from edgeflare.replay.replay_run import replay_note
 from laboratory import untimed
 
 UNREFINED = ("--shrink", "0", "--within", "none", "--fail-on", "none")

@@ -9,8 +9,12 @@ from pathlib import Path
 
 import pytest
 
-from edgeflare.conditions.condition_choice import chosen_conditions, read_severities
-from edgeflare.conditions.condition_file import ConditionTable, read_condition_file
+from edgeflare.conditions.condition_choice import (
+    ConditionTable,
+    chosen_conditions,
+    read_condition_file,
+    read_severities,
+)
 from edgeflare.conditions.condition_registry import own_conditions
 
 ROOT = Path(__file__).parents[2]

@@ -27,8 +27,7 @@ from edgeflare.core.task import ModelOutputs
 from edgeflare.core.tensor import RawBatch, Tensor
 from edgeflare.core.truths import KeptTargets, Truths, is_right, truth_distance
 from edgeflare.errors import UserError
-from edgeflare.tasks.classification import ClassDecoder
-from edgeflare.tasks.heads_decoder import HeadsDecoder
+from edgeflare.tasks.classification import ClassDecoder, HeadsDecoder
 from edgeflare.tasks.regression import Regression
 
 SCORES = arrays(np.float64, 4, elements=st.integers(-3, 3).map(float))

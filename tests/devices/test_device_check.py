@@ -14,10 +14,10 @@ from hypothesis import strategies as st
 from edgeflare.devices import device_check
 from edgeflare.devices.connection import DeviceLost
 from edgeflare.devices.cpu_features import features_for_kernels
-from edgeflare.devices.link_delay import DelayLine
-from edgeflare.devices.npu_check import check_npu
+from edgeflare.devices.installation_check import check_npu
 from edgeflare.devices.profile_lookup import find_profile
 from edgeflare.devices.session import DeviceSession
+from edgeflare.devices.stream import DelayLine
 
 
 @pytest.mark.slow

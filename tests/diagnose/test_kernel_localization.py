@@ -22,8 +22,7 @@ from edgeflare.devices.device import connect
 from edgeflare.devices.profile_lookup import find_profile
 from edgeflare.diagnose.compression_localization import CompressionLocalizer
 from edgeflare.diagnose.evidence import MOST_DEVICE_QUERIES
-from edgeflare.diagnose.kernel_localization import KernelLocalizer, KernelOnset
-from edgeflare.diagnose.prefix_bisection import find_onset
+from edgeflare.diagnose.kernel_localization import KernelLocalizer, KernelOnset, find_onset
 from edgeflare.diagnose.probed_arm import ProbedArm
 from edgeflare.models.model_probe import HostProbe, Probe, ProbeFailed, ProbeRefused, Values
 from edgeflare.models.tflite_graph import Graph

@@ -18,10 +18,9 @@ from flatbuffers import number_types
 
 from edgeflare.conform.drafts.model_reading import read_operators
 from edgeflare.errors import UserError
-from edgeflare.models.flatbuffer_reader import unpacked_model
+from edgeflare.models.flatbuffer_reader import fields_of, unpacked_model
 from edgeflare.models.model_structure import options_class
 from edgeflare.models.model_variables import model_variables
-from edgeflare.models.schema_fields import fields_of
 from edgeflare.models.tflite import open_tflite
 from edgeflare.models.tflite_file import read_model
 from edgeflare.models.tflite_graph import Graph

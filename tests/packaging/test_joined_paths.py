@@ -265,7 +265,7 @@ KNOWN_JOINS: Final[Mapping[str, str]] = {
     "_open: order['model']": "the file that the server has just stored",
     "bench/grid.py BenchRun.run: f'{self.plan.strategy}-{self.plan.rng_seed}'": STRATEGY,
     "bench/grid.py BenchRun.run: self.pair.folder_name": "the plain name of the pair's folder",
-    "campaign/captured_arm.py "
+    "campaign/coverage_phase.py "
     "CapturedArm.__init__: str(pair.original if arm is Arm.ORIGINAL else pair.executed)": MODEL,
     "campaign/dry_run.py _unread: pair.original": MODEL,
     "campaign/non_finite_outputs.py begins: str(path)": MODEL,
@@ -302,7 +302,7 @@ KNOWN_JOINS: Final[Mapping[str, str]] = {
     "devices/bundle/debian.py fetch_python: name": "a package that apt has just named",
     "devices/bundle/tree.py write_tree: path": "a file of those packages",
     "devices/lease.py lease: f\"{quote(device, safe='')}.lock\"": CHECKED,
-    "devices/npu_check.py check_npu: found.origin": SYSTEM,
+    "devices/installation_check.py check_npu: found.origin": SYSTEM,
     "devices/profile_keys.py _read_path: os.path.expanduser(read_text(folder, value))": BY_THE_USER,
     "devices/transports/child_agent.py "
     "ChildAgent.start: self.folder / 'log'": "a temporary folder of ours",
@@ -367,7 +367,7 @@ KNOWN_JOINS: Final[Mapping[str, str]] = {
     "run/journal_database.py _refuse_other_runs: name": OF_OURS,
     "run/journal_database.py check_journal_files: f'{path}-journal'": OF_A_PATH,
     "run/merge/merge_groups.py merge_in_groups: f'{len(paths)}-{begin}'": "whole numbers",
-    "run/merge/merged_rows.py _of_file: row[0]": "its last part alone, made a number",
+    "run/merge/merge_runs.py _of_file: row[0]": "its last part alone, made a number",
     "run/run_directory.py what_is_in: name": OF_OURS,
     "suggestion.py path_suggestion: *rest": BY_THE_USER,
     "survey/shown/survey_tables.py baseline_table: baseline['run']": SHOWN,

@@ -97,11 +97,10 @@ _OF_THE_PACKAGE = frozenset(
     {
         "conform/finding_archive.py",
         "devices/bundle/build_bundle.py",
-        "devices/bundle/bytecode.py",
         "devices/bundle/contents.py",
         "devices/bundle/tree.py",
         "devices/remote/on_device.py",
-        "devices/remote/payload.py",
+        "devices/remote/deployment.py",
         "replay/reproduction_archive.py",
         "report/html/page_template.py",
         "run/json_file.py",

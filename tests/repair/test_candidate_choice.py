@@ -22,7 +22,6 @@ from edgeflare.repair.candidate_choice import CandidateChoice, surely_gains
 from edgeflare.repair.candidate_plans import allows_shifts, candidate_plans
 from edgeflare.repair.cost_limits import DEFAULT, CostLimit, latency_limit, least_limit, size_limit
 from edgeflare.repair.judging.judged_inputs import JudgedSet
-from edgeflare.repair.pareto_front import pareto_front
 from edgeflare.repair.repair_candidate import (
     CandidateMaker,
     Method,
@@ -38,6 +37,7 @@ from edgeflare.repair.repair_cost import (
     Cost,
     measure,
 )
+from edgeflare.repair.repair_document import pareto_front
 from edgeflare.repair.repair_progress import StepProgress
 from edgeflare.repair.repair_request import RepairRequest
 from edgeflare.repair.stored_candidates import StoredCandidates

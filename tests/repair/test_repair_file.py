@@ -25,8 +25,8 @@ from edgeflare.repair.repair_candidate import RepairCandidate
 from edgeflare.repair.repair_file import holds_repair, read_repair
 from edgeflare.repair.repair_outcome import OnDevice, TriedCandidate
 from edgeflare.repair.repair_requirements import LEAST_SEEDS, can_be_repaired
+from edgeflare.repair.repair_run import verdict
 from edgeflare.repair.repair_summary import repair_summary
-from edgeflare.repair.repair_verdict import verdict
 from edgeflare.repair.repaired_pair import MODEL, RECIPE, write_document, write_pair, write_repaired
 from edgeflare.repair.stored_candidates import FOLDER, StoredCandidates
 from edgeflare.run.run_directory import RunDirectory

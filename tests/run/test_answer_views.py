@@ -22,9 +22,7 @@ from edgeflare.core.tensor import RawBatch, Tensor
 from edgeflare.errors import UserError
 from edgeflare.models.pair_interface import PairInterface
 from edgeflare.report.html.page import render_page
-from edgeflare.run.answer_view_check import LETTERS, OBJECTS, wrong_view
-from edgeflare.run.document_check import read_document
-from edgeflare.run.load_document import load_document
+from edgeflare.run.load_document import LETTERS, OBJECTS, load_document, read_document, wrong_view
 from edgeflare.run.run_directory import RunDirectory
 from edgeflare.run.sorted_findings import labels_of
 from edgeflare.tasks.classification import ClassDecoder

@@ -9,7 +9,7 @@ import pytest
 from rich.console import Console
 
 from documents import finding, run_document
-from edgeflare.report.replay_terminal import replay_totals
+from edgeflare.report.run_terminal import replay_totals
 from edgeflare.run.replay_outcome import regressed, replay_outcome
 from edgeflare.run.run_document import ChangedKind, Finding
 

@@ -15,8 +15,7 @@ from edgeflare.core.input import Input
 from edgeflare.core.outcome import Outcome
 from edgeflare.search.boundary import Boundary, BoundaryMH
 from edgeflare.search.strategy import SearchGenerator, Start
-from edgeflare.search.surrogates.ensemble_surrogate import EnsembleSurrogate
-from edgeflare.search.surrogates.twin_surrogate import TwinThenNearTieSurrogate
+from edgeflare.search.surrogates.surrogate_choice import EnsembleSurrogate, TwinThenNearTieSurrogate
 from edgeflare_operators import built_in_operators
 
 BOTH = pytest.mark.parametrize(

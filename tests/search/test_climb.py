@@ -21,7 +21,7 @@ from edgeflare.core.task import ModelOutputs
 from edgeflare.core.tensor import RawBatch, Tensor
 from edgeflare.core.trigger import Trigger
 from edgeflare.domains.audio.audio_domain import PCM_16
-from edgeflare.domains.tokens.token_space import TokenSpace
+from edgeflare.domains.tokens.tokens_domain import TokenSpace
 from edgeflare.errors import UserError
 from edgeflare.search.block_changes import (
     LEAST_WAVE,

@@ -37,7 +37,9 @@ from edgeflare.core.outcome import Outcome
 from edgeflare.core.query import Query
 from edgeflare.core.trigger import Trigger
 from edgeflare.errors import UserError
-from edgeflare.search.constrained_gradient import (
+from edgeflare.search.deepxplore import (
+    CONSTRAINTS,
+    DeepXplore,
     Rectangle,
     blackout,
     lighting,
@@ -45,7 +47,6 @@ from edgeflare.search.constrained_gradient import (
     occlusion,
     random_rectangle,
 )
-from edgeflare.search.deepxplore import CONSTRAINTS, DeepXplore
 from edgeflare.search.gradient_sign_attacks import FGSM, PGD
 from edgeflare.search.strategy import AskTellSearch, Start, Strategy, WhiteboxAnswer
 from edgeflare.whitebox.neuron_coverage import covered_neurons, scaled_means

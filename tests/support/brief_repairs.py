@@ -8,8 +8,8 @@ from functools import partial
 
 import pytest
 
-from edgeflare.repair import inputs_to_fit, repair_cost, repair_run
-from edgeflare.repair.judging import sampled_inputs
+from edgeflare.repair import repair_cost, repair_run
+from edgeflare.repair.judging import judged_inputs
 from edgeflare.repair.judging.judged_inputs import judged_sets
 
 
@@ -20,9 +20,9 @@ def brief_repairs() -> Iterator[None]:
     Latencies are rough: nobody may look at their figures, or choose by them.
     """
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(inputs_to_fit, "FIT_INPUTS", 100)
+        patch.setattr(repair_run, "FIT_INPUTS", 100)
         patch.setattr(repair_run, "judged_sets", partial(judged_sets, count=240))
-        patch.setattr(sampled_inputs, "AT_ONCE", 16)
+        patch.setattr(judged_inputs, "AT_ONCE", 16)
         patch.setattr(repair_cost, "LEAST_SECONDS", 0.05)
         patch.setattr(repair_cost, "MOST_SECONDS", 0.05)
         yield

@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from edgeflare.survey.derived_survey import survey_document
 from edgeflare.survey.estimate.rate import Sample
 from edgeflare.survey.gates.survey_gate import parse_gate
 from edgeflare.survey.items.survey_facts import UNCHANGED, Cell, SurveyFacts
 from edgeflare.survey.rates.baseline import BaselineSurvey
-from edgeflare.survey.survey_document import survey_document
 
 CONDITIONS = ("fog", "dark")
 

@@ -18,7 +18,7 @@ from edgeflare.devices.transports.child_agent import ChildAgent, ChildTransport
 from edgeflare.devices.transports.delegate import allow_delegate
 from edgeflare.devices.transports.emulated import EmulatedTransport
 from edgeflare.devices.transports.transport import Endpoint
-from edgeflare_agent.runtime import fork_server_process, forked_workers
+from edgeflare_agent.runtime import fork_server_process, worker_process
 from edgeflare_agent.runtime.fork_server_process import surroundings
 
 _MOST_IDLE = 3
@@ -57,7 +57,7 @@ class SharedAgents:
 
         EmulatedTransport.open = opened  # type: ignore[assignment, method-assign]
         EmulatedTransport.close = closed  # type: ignore[assignment, method-assign]
-        for module in (fork_server_process, forked_workers):
+        for module in (fork_server_process, worker_process):
             module.surroundings = self._surroundings  # type: ignore[attr-defined]
 
     @contextmanager

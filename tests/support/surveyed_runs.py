@@ -12,7 +12,7 @@ from constructed_surveys import about_survey, as_asked, constructed_facts, drawn
 from edgeflare.domains.image.image_domain import ImageDomain
 from edgeflare.run.run_directory import RunDirectory
 from edgeflare.run.run_document import to_json
-from edgeflare.survey.survey_document import survey_document
+from edgeflare.survey.derived_survey import survey_document
 from stored_runs import stored_run
 
 FINDINGS = (

@@ -26,8 +26,7 @@ from edgeflare.survey.phases.survey_observer import DeviceProgress
 from edgeflare.survey.rare.rare_phase import RARE_KEY, RarePhase
 from edgeflare.survey.record.survey_journal import facts_of
 from edgeflare.survey.record.survey_plan import STRATEGY, SurveyPlan
-from edgeflare.survey.survey_phases import SurveyPhases
-from edgeflare.survey.survey_run import require_same_survey
+from edgeflare.survey.survey_run import SurveyPhases, require_same_survey
 from laboratory import Laboratory
 
 

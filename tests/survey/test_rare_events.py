@@ -18,8 +18,7 @@ from edgeflare.core.arm import Arm
 from edgeflare.core.input import Input
 from edgeflare.core.input_space import InputSpace
 from edgeflare.core.outcome import Outcome
-from edgeflare.survey.rare.rare_event import RareEvent
-from edgeflare.survey.rare.rare_points import RarePoint, RarePoints
+from edgeflare.survey.rare.rare_survey import RareEvent, RarePoint, RarePoints
 
 SCORES = st.lists(st.integers(-20, 20), min_size=3, max_size=3)
 STRENGTHS = st.sampled_from([None, 0.0, 0.05, 0.3])

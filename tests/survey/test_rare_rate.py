@@ -13,14 +13,15 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from edgeflare.survey.rare.rare_rate import (
+    INSURANCE,
     RarePlan,
     RareProgress,
     RareRate,
     StoppedEarly,
     rare_rate,
+    shell_shares,
 )
 from edgeflare.survey.rare.repetition_interval import repetition_interval, unseen_limit
-from edgeflare.survey.rare.shell_allocation import INSURANCE, shell_shares
 from edgeflare.survey.rare.splitting import SplittingPlan, found_thresholds, split
 
 DIMENSIONS = 10

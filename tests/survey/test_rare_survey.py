@@ -25,10 +25,15 @@ from edgeflare.errors import InfrastructureError, UserError
 from edgeflare.models.evaluator import Evaluator
 from edgeflare.models.pair import load_pair
 from edgeflare.run.plan import Plan
-from edgeflare.survey.rare.rare_event import RareEvent
-from edgeflare.survey.rare.rare_points import RarePoint, RarePoints
 from edgeflare.survey.rare.rare_rate import RarePlan, RareProgress
-from edgeflare.survey.rare.rare_survey import RareArms, headline_event, survey_rare_event
+from edgeflare.survey.rare.rare_survey import (
+    RareArms,
+    RareEvent,
+    RarePoint,
+    RarePoints,
+    headline_event,
+    survey_rare_event,
+)
 from edgeflare.survey.rare.splitting import SplittingPlan
 from laboratory import Laboratory
 from linear_laboratory import linear_laboratory

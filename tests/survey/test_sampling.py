@@ -10,9 +10,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from constructed_surveys import as_asked, constructed_facts
-from edgeflare.survey.estimate.allocation import FLOOR, falling_rates, first_shares, next_shares
 from edgeflare.survey.estimate.rate import Sample
-from edgeflare.survey.estimate.sampling_design import FIRST_ROUND
+from edgeflare.survey.estimate.sampling_design import (
+    FIRST_ROUND,
+    FLOOR,
+    falling_rates,
+    first_shares,
+    next_shares,
+)
 from edgeflare.survey.estimate.strata import LEAST, Strata, strata_of
 from edgeflare.survey.estimate.stratum_weights import StratumWeights
 from edgeflare.survey.items.sampling_rounds import SamplingRounds

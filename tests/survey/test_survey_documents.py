@@ -30,6 +30,7 @@ from constructed_surveys import (
 from damaged_documents import VALUES, Place, damage, places
 from edgeflare.errors import UserError
 from edgeflare.run.run_directory import RunDirectory
+from edgeflare.survey.derived_survey import ABOUT, survey_document
 from edgeflare.survey.estimate.rate import Sample
 from edgeflare.survey.items.survey_facts import SurveyFacts
 from edgeflare.survey.record.survey_file import read_survey
@@ -38,7 +39,6 @@ from edgeflare.survey.shown.survey_csv import survey_csv
 from edgeflare.survey.shown.survey_junit import survey_junit
 from edgeflare.survey.shown.survey_summary import survey_summary
 from edgeflare.survey.shown.survey_terminal import print_survey
-from edgeflare.survey.survey_document import ABOUT, survey_document
 from parsed_pages import asks_for_nothing, well_formed
 
 SCHEMA = json.loads((files("edgeflare.survey.record") / "survey.schema.json").read_text("utf-8"))

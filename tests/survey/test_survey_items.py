@@ -19,9 +19,9 @@ from edgeflare.core.outcome import Outcome
 from edgeflare.core.tensor import Tensor
 from edgeflare.core.truths import Truths
 from edgeflare.run.survey_rows import NO_DECISION, DeviceRow
+from edgeflare.survey.derived_survey import signs_in_answers, signs_of_chance
 from edgeflare.survey.items.deviating_items import choose_findings
 from edgeflare.survey.items.item_judgement import ItemJudgement
-from edgeflare.survey.survey_about import signs_in_answers, signs_of_chance
 from edgeflare.tasks.classification import ClassDecoder
 
 JUDGEMENT = ItemJudgement(Goal(ties=True), choices=3)

@@ -28,21 +28,22 @@ from edgeflare.report.html.pictures import Picture
 from edgeflare.run.load_document import load_document
 from edgeflare.run.run_directory import RunDirectory
 from edgeflare.run.run_document import RunDocument
+from edgeflare.survey.derived_survey import survey_document
 from edgeflare.survey.rates.rate_words import bounds, estimated, interval, percent
 from edgeflare.survey.record.survey_file import read_survey
-from edgeflare.survey.shown.page.heat_map import heat_map
 from edgeflare.survey.shown.page.severity_charts import severity_charts
-from edgeflare.survey.shown.page.survey_page import CLASSES, render_survey
-from edgeflare.survey.shown.page.worst_examples import (
-    CONDITIONS as MOST_CONDITIONS,
-)
-from edgeflare.survey.shown.page.worst_examples import (
+from edgeflare.survey.shown.page.survey_page import (
+    CLASSES,
     EXAMPLES,
+    heat_map,
+    render_survey,
     worst_conditions,
+)
+from edgeflare.survey.shown.page.survey_page import (
+    CONDITIONS as MOST_CONDITIONS,
 )
 from edgeflare.survey.shown.survey_tables import worst_first
 from edgeflare.survey.shown.survey_words import field_sentence, headline
-from edgeflare.survey.survey_document import survey_document
 from parsed_pages import Parsed, asks_for_nothing, well_formed
 from surveyed_runs import FINDINGS, surveyed_run
 

@@ -28,6 +28,7 @@ from constructed_surveys import (
     without_original,
 )
 from edgeflare.run.run_directory import RunDirectory
+from edgeflare.survey.derived_survey import survey_document
 from edgeflare.survey.rates.rate_words import bounds, interval, percent, points
 from edgeflare.survey.shown.page.survey_page import render_survey
 from edgeflare.survey.shown.survey_csv import COLUMNS, survey_csv
@@ -52,7 +53,6 @@ from edgeflare.survey.shown.survey_words import (
     headline,
     release_sentence,
 )
-from edgeflare.survey.survey_document import survey_document
 
 
 @pytest.fixture

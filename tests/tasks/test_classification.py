@@ -21,12 +21,12 @@ from edgeflare.errors import UserError
 from edgeflare.tasks.classification import (
     ClassDecoder,
     Classification,
+    HeadsDecoder,
     Outputs,
     detect_outputs,
     softmax,
 )
 from edgeflare.tasks.classification_warnings import classification_warnings
-from edgeflare.tasks.heads_decoder import HeadsDecoder
 
 FLOAT = Tensor("out", (1, 4), "float32")
 SOFTMAX8 = Tensor("out", (1, 4), "int8", 1 / 256, -128)

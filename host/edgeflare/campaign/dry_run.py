@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from statistics import fmean, median
 from typing import Final
 
+import numpy as np
+from numpy.typing import NDArray
+
 from edgeflare.campaign.non_finite_outputs import begins, non_finite_lines, non_finite_rows
 from edgeflare.campaign.opened_pair import OpenedPair
 from edgeflare.campaign.panel import Panel, PanelDeviceLost
-from edgeflare.campaign.stage_differences import StageDifferences, stage_differences
 from edgeflare.campaign.unreset_twin import answers_without_reset
 from edgeflare.core.answer import Answer
 from edgeflare.core.arm import Arm
@@ -20,6 +22,8 @@ from edgeflare.core.evaluated_query import EvaluatedQuery
 from edgeflare.core.goal import Find, Goal
 from edgeflare.core.outcome import Outcome, answers_by_arm
 from edgeflare.core.query import Query
+from edgeflare.core.tensor import Tensor, dequantize
+from edgeflare.core.tensor_rows import unpack_rows
 from edgeflare.core.truths import truth_distance
 from edgeflare.errors import InfrastructureError
 from edgeflare.models.model_file import read_model_file
@@ -81,7 +85,7 @@ class DryRun:
     harm: Mapping[str, int]
     warnings: Sequence[str]
     systematic: SystematicDifferences | None = None
-    stages: StageDifferences | None = None
+    stages: _StageDifferences | None = None
     without_reset: WithoutReset | None = None
     apart: str = ""
     answers: Sequence[str] = ()
@@ -129,7 +133,7 @@ def evaluate_first_seeds(opened: OpenedPair) -> DryRun:
             *seed_warnings(opened.pair.interface.opened_task, outcomes, labels),
         ],
         systematic=systematic,
-        stages=None if opened.stages is None else stage_differences(opened, len(evaluated)),
+        stages=None if opened.stages is None else _stage_differences(opened, len(evaluated)),
         without_reset=answers_without_reset(opened),
         answers=_described(opened, evaluated[:_SHOWN]) if decoders[Arm.TWIN].shows_seeds else (),
         apart=_apart(goal, outcomes),
@@ -258,3 +262,71 @@ def _evaluated(opened: OpenedPair) -> list[EvaluatedQuery]:
         except PanelDeviceLost as lost:
             raise InfrastructureError(str(lost)) from lost
     return evaluated
+
+
+@dataclass(frozen=True, slots=True)
+class _StageDifferences:
+    """What the device's own stages change on the first seeds.
+
+    Attributes:
+        seeds: how many were evaluated.
+        decided: on how many the device's own decoding of its raw outputs gives another decision
+            than the pair's decoding of the same outputs.
+        inputs: the largest difference between what the device makes of a seed for the model, and
+            what the pair makes of it; in real values of the model's inputs.
+
+    """
+
+    seeds: int
+    decided: int
+    inputs: float
+
+    def lines(self) -> list[str]:
+        """Return this as people read it: a line for each stage."""
+        inputs = (
+            f"the model's inputs on the device differ from the pair's by at most {self.inputs:.4g}"
+            if self.inputs
+            else "the model's inputs on the device are those of the pair"
+        )
+        return [
+            f"output stage: the device's own decoding of the same raw outputs changes the decision"
+            f" on {self.decided} of {self.seeds} seeds",
+            f"input stage: {inputs}",
+        ]
+
+
+def _stage_differences(opened: OpenedPair, count: int) -> _StageDifferences:
+    """Evaluate the first seeds on the first device, and read the outputs in both ways.
+
+    Args:
+        opened: a pair whose devices have stages of their own.
+        count: how many seeds.
+
+    Raises:
+        ValueError: the devices have no stages of their own.
+        InfrastructureError: the device was lost.
+
+    """
+    if opened.stages is None:
+        raise ValueError("no device has stages of its own")
+    own, pairs = opened.stages.on_device, opened.stages.as_pair
+    seeds, ids = opened.seeds.inputs[:count], opened.seeds.seed_ids[:count]
+    given = own.given(seeds, ids)
+    read = replace(own, evaluator=pairs.evaluator, decoder=pairs.decoder)
+    answers = [list(one.decoder.read(one.submit(given).result())) for one in (own, read)]
+    tensors = own.evaluator.signature.inputs
+    return _StageDifferences(
+        seeds=count,
+        decided=sum(one.differs(other) for one, other in zip(*answers, strict=True)),
+        inputs=_largest_difference(tensors, given.rows, pairs.rows(seeds, ids)),
+    )
+
+
+def _largest_difference(
+    tensors: Sequence[Tensor], first: NDArray[np.generic], second: NDArray[np.generic]
+) -> float:
+    arrays = zip(tensors, unpack_rows(tensors, first), unpack_rows(tensors, second), strict=True)
+    return max(
+        float(np.abs(dequantize(one, tensor) - dequantize(other, tensor)).max())
+        for tensor, one, other in arrays
+    )

@@ -11,18 +11,13 @@ from typing import Any, TypeAlias
 
 from edgeflare.campaign.folding_proof import with_folding_proven
 from edgeflare.campaign.given_screening import GivenScreening
-from edgeflare.campaign.pair_checks import (
-    require_comparable,
-    require_fitting_device,
-    require_original,
-    require_state,
-)
 from edgeflare.campaign.panel import ArmModel, Panel
 from edgeflare.campaign.pipeline import Pipeline
 from edgeflare.campaign.plan_defaults import default_ensemble
 from edgeflare.campaign.white_box import WhiteBox
 from edgeflare.core.arm import Arm
 from edgeflare.core.evaluated_query import EvaluatedQuery
+from edgeflare.core.goal import Find
 from edgeflare.core.input import Input
 from edgeflare.core.query import Query
 from edgeflare.core.seeds import Seeds
@@ -43,6 +38,7 @@ from edgeflare.models.decoder_rows import as_read_by, submit
 from edgeflare.models.evaluator import Evaluator, HostModel
 from edgeflare.models.folded_pair import with_shapes_folded
 from edgeflare.models.model_inputs import ModelInputs
+from edgeflare.models.model_variables import pair_variables
 from edgeflare.models.original import open_original
 from edgeflare.models.pair import Pair
 from edgeflare.run.plan import Plan
@@ -169,14 +165,14 @@ def open_pair(
         InfrastructureError: a device or a worker process does not come up.
 
     """
-    require_original(pair, plan.goal.find)
+    _require_original(pair, plan.goal.find)
     begun = time.monotonic()
     pair = stack.enter_context(with_shapes_folded(pair))
     earlier = before or {}
     interface = pair.interface
     ensemble = plan.ensemble or default_ensemble(pair, plan.goal.find)
     twin = stack.enter_context(closing(_open_twin(pair, profiles[0], ensemble[0])))
-    require_state(pair)
+    _require_state(pair)
     inputs = ModelInputs(interface, twin.signature.inputs, str(pair.compressed))
     original = None
     if pair.original is not None:
@@ -191,7 +187,7 @@ def open_pair(
     hosts[Arm.TWIN] = host_arm(
         pair, str(pair.compressed), twin, inputs, seeds, earlier.get(Arm.TWIN)
     )
-    require_comparable(pair, hosts)
+    _require_comparable(pair, hosts)
     require_targets(hosts[Arm.TWIN].decoder, seeds, pair.seeds)
     as_pair = hosts[Arm.TWIN]
     on_device = _with_device_stages(pair, as_pair, inputs, twin, seeds, earlier.get(Arm.DEVICE))
@@ -242,7 +238,7 @@ def _with_device_stages(
             " rest of pair.toml does: both have to take the same inputs"
         )
     on_device = host_arm(replace(pair, interface=interface), name, model, inputs, seeds, before)
-    require_fitting_device(pair, twin.decoder, on_device.decoder)
+    _require_fitting_device(pair, twin.decoder, on_device.decoder)
     return on_device
 
 
@@ -318,3 +314,69 @@ def host_arm(
     if before is not None and before.outputs == described.outputs:
         return read_by(before)
     return read_by(task.decoder(described))
+
+
+def _require_original(pair: Pair, find: Find) -> None:
+    """Refuse a pair without an original, unless kernels alone are compared.
+
+    Raises:
+        UserError: there is no original, and it is needed.
+
+    """
+    if pair.original is None and find is not Find.KERNEL:
+        raise UserError(
+            f"{pair.name} has no original model: name one with --original, or compare the kernels "
+            "alone with --find kernel"
+        )
+
+
+def _require_state(pair: Pair) -> None:
+    """Refuse frames of models that keep nothing from one frame to the next.
+
+    Raises:
+        UserError: there are frames, and neither a state nor variables.
+
+    """
+    called = pair.interface.invocation
+    if called.frames and not called.state and not pair_variables(pair):
+        raise UserError(
+            f"{pair.name}: frames is {called.frames}, but the models keep nothing from one frame to"
+            " the next: say under [state] which output feeds which input, or remove frames"
+        )
+
+
+def _require_comparable(pair: Pair, hosts: Mapping[Arm, ArmModel]) -> None:
+    """Refuse models whose decisions cannot be compared, or class names that do not fit them.
+
+    Raises:
+        UserError: see `Task.require_pair`.
+
+    """
+    original = hosts.get(Arm.ORIGINAL)
+    try:
+        pair.interface.opened_task.require_pair(
+            None if original is None else original.decoder, hosts[Arm.TWIN].decoder, pair.classes
+        )
+    except UserError as error:
+        raise UserError(f"{pair.name}: {error}") from None
+
+
+def _require_fitting_device(pair: Pair, twin: Decoder, device: Decoder) -> None:
+    """Refuse stages of the device whose answers cannot be compared with those of the other arms.
+
+    Raises:
+        UserError: they tell another number of decisions apart.
+
+    """
+    if twin.choices != device.choices:
+        raise UserError(
+            f"{pair.name}: as [device.task] reads the outputs there are {device.choices} classes,"
+            f" and {twin.choices} as [task] does: both have to tell the same ones apart"
+        )
+    try:
+        pair.interface.opened_task.require_pair(twin, device, ())
+    except UserError as error:
+        raise UserError(
+            f"{pair.name}: as [device.task] reads the outputs they cannot be compared with what"
+            f" [task] makes of them, which stands for the original here: {error}"
+        ) from None

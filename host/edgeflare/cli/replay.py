@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import replace
 from datetime import datetime
 from enum import Enum
 from pathlib import Path
@@ -10,31 +12,32 @@ from typing import Annotated
 
 import typer
 
+from edgeflare.campaign.opened_pair import OpenedPair
 from edgeflare.cli import moved_models, run_options
 from edgeflare.cli.command_on_fleet import ANEW, AskedOfEach, command_on_fleet, run_on_fleet
 from edgeflare.cli.completion import complete_device, complete_run
 from edgeflare.cli.console import Console
 from edgeflare.cli.fleet_options import FleetOptions
 from edgeflare.cli.interruptible import INTERRUPTED
+from edgeflare.cli.kernel_set_matrix import compare_kernel_sets, run_kernel_sets, stopping_said
 from edgeflare.cli.matrix_options import is_matrix
 from edgeflare.cli.option_groups import with_option_groups
 from edgeflare.cli.options_of_searches import refuse_options_of_searches
 from edgeflare.cli.quiet import Quiet, result
-from edgeflare.cli.replay_matrix import replay_on_kernel_sets
-from edgeflare.cli.requested_replay import (
-    RequestedReplay,
-    refuse_as_target,
-    run_requested_replay,
-)
+from edgeflare.cli.requested_replay import RequestedReplay, refuse_as_target, run_requested_replay
 from edgeflare.conform.record.conform_file import holds_conformance
 from edgeflare.core.interrupt import INTERRUPTED_BY
+from edgeflare.devices.profile import Profile
+from edgeflare.matrix.kernel_set_runs import RunStopped
+from edgeflare.matrix.matrix_folder import check_matrix_folder, claimed_matrix, is_begun
 from edgeflare.replay.past_run import PastRun
+from edgeflare.replay.replay_run import open_replay
 from edgeflare.report.run_terminal import print_run
 from edgeflare.run.gate import HARMFUL_NEEDS
 from edgeflare.run.harm import is_harmful
 from edgeflare.run.replay_outcome import regressed
 from edgeflare.run.run_directory import RunDirectory
-from edgeflare.run.run_document import Finding
+from edgeflare.run.run_document import Finding, RunDocument
 from edgeflare.trust.asking import decided_by_user
 from edgeflare.trust.trust import Trust
 
@@ -86,7 +89,6 @@ FailOnWhat = Annotated[
         help="Which deviations make the exit code 1; harmful: as for `edgeflare search`.",
     ),
 ]
-
 
 LiesAt = Annotated[Path | None, typer.Option(metavar="PATH", hidden=True)]
 """Where the run lies that a fleet has sent a copy of, which is what a replay records."""
@@ -170,7 +172,7 @@ def _replay_here(
 ) -> int:
     """Replay a run on devices of this host, and return the exit code."""
     if device is not None and is_matrix(device):
-        return replay_on_kernel_sets(asked, device[0], decided, path, counts)
+        return _replay_on_kernel_sets(asked, device[0], decided, path, counts)
     profiles = asked.past.profiles(device, decided)
     document = run_requested_replay(asked, profiles, path, resumed_at=path)
     print_run(Console(), document, str(path))
@@ -184,3 +186,49 @@ _COUNTS: Mapping[ReplayFailOn, Callable[[Finding], bool]] = {
     ReplayFailOn.ANY: lambda _entry: True,
     ReplayFailOn.HARMFUL: is_harmful,
 }
+
+
+def _replay_on_kernel_sets(
+    asked: RequestedReplay,
+    device: str,
+    trust: Trust,
+    out: Path,
+    counts: Callable[[Finding], bool],
+) -> int:
+    """Replay a run on each kernel set of a device, and return the exit code.
+
+    Args:
+        asked: the replay.
+        device: a name with all kernel sets.
+        trust: the user's decision on its profile.
+        out: the folder of the replays.
+        counts: which deviations make the exit code 1.
+
+    Raises:
+        UserError: no kernel set takes the model, or as a replay raises it.
+        InfrastructureError: as a replay raises it.
+
+    """
+    check_matrix_folder(out, resume=asked.resume, overwrite=asked.overwrite)
+
+    def replay_on(profile: Profile, path: Path) -> RunDocument:
+        own = replace(asked, resume=asked.resume and is_begun(path))
+        document = run_requested_replay(own, [profile], path, resumed_at=out)
+        if document.stopped_by in INTERRUPTED_BY:
+            raise RunStopped
+        return document
+
+    def opened_on(profile: Profile, stack: ExitStack) -> OpenedPair:
+        return open_replay(asked.past, asked.pair, [profile], stack).opened
+
+    try:
+        with (
+            claimed_matrix(out, resume=asked.resume, overwrite=asked.overwrite),
+            stopping_said(out),
+        ):
+            runs = run_kernel_sets(device, trust, out, replay_on, overwrite=asked.overwrite)
+            compare_kernel_sets("replay", runs, out, opened_on)
+    except RunStopped:
+        return INTERRUPTED
+    documents = [one.result for one in runs if one.result is not None]
+    return int(any(regressed(one, counts) for one in documents))

@@ -2,35 +2,47 @@
 
 from __future__ import annotations
 
+from contextlib import ExitStack
 from dataclasses import replace
+from pathlib import Path
 
 from edgeflare.campaign.campaign_context import CHAINS
 from edgeflare.campaign.given_screening import require_screening, require_unsearched
+from edgeflare.campaign.opened_pair import OpenedPair, open_pair
 from edgeflare.cli import pair_options, run_options, search_options
 from edgeflare.cli.console import Console
 from edgeflare.cli.fleet_options import FleetOptions, UnitSeeds
-from edgeflare.cli.matrix_options import is_matrix
+from edgeflare.cli.interruptible import INTERRUPTED
+from edgeflare.cli.kernel_set_matrix import (
+    compare_kernel_sets,
+    run_kernel_sets,
+    stopping_said,
+    try_kernel_sets,
+)
+from edgeflare.cli.matrix_options import is_matrix, matrix_path, of_kernel_set
 from edgeflare.cli.option_groups import with_option_groups
 from edgeflare.cli.option_values import read_operators, read_thresholds, read_within
 from edgeflare.cli.quiet import Quiet, result
 from edgeflare.cli.requested_search import RequestedSearch, run_search, try_search
 from edgeflare.cli.search_exit_code import search_exit_code
 from edgeflare.cli.search_fleet import search_on_fleet
-from edgeflare.cli.search_matrix import search_kernel_sets, try_searches
 from edgeflare.cli.search_options import make_plan, require_whole
 from edgeflare.core.goal import Find
+from edgeflare.core.interrupt import INTERRUPTED_BY
 from edgeflare.core.seed_choice import SeedChoice
+from edgeflare.devices.profile import Profile
 from edgeflare.devices.profile_lookup import find_profiles
 from edgeflare.errors import UserError
+from edgeflare.matrix.kernel_set_runs import RunStopped
+from edgeflare.matrix.matrix_folder import claimed_matrix
 from edgeflare.models.ensemble_choice import read_ensemble
 from edgeflare.models.pair import load_pair
 from edgeflare.report.run_terminal import print_run
-from edgeflare.run.plan import (
-    SHRINK,
-    default_strengthen,
-)
+from edgeflare.run.plan import SHRINK, default_strengthen
+from edgeflare.run.run_document import RunDocument
 from edgeflare.search.operator_pool import BUILT_IN, pool_names
 from edgeflare.trust.asking import decided_by_user
+from edgeflare.trust.trust import Trust
 
 
 @with_option_groups
@@ -123,10 +135,10 @@ def search(
             asked, device, on_fleet, allow, unit_seeds=unit_seeds, dry_run=dry_run
         )
     if not profiles and dry_run:
-        try_searches(asked, device[0], decided)
+        _try_searches(asked, device[0], decided)
         return 0
     if not profiles:
-        return search_kernel_sets(asked, device[0], decided, allow)
+        return _search_kernel_sets(asked, device[0], decided, allow)
     path = folder.choose(loaded.folder_name)
     if selection.screen_only and folder.resume:
         require_unsearched(path)
@@ -137,3 +149,57 @@ def search(
     print_run(Console(), document, str(path))
     result(path)
     return search_exit_code(document, fail_on, allow)
+
+
+def _search_kernel_sets(asked: RequestedSearch, device: str, trust: Trust, allow: float) -> int:
+    """Search on each kernel set of a device, evaluate what was found on all, and return the code.
+
+    Args:
+        asked: the search.
+        device: a name with all kernel sets.
+        trust: the user's decision on its profile.
+        allow: share of the seeds that may have a deviation, on each kernel set.
+
+    Raises:
+        UserError: no kernel set takes the model, or as a search raises it.
+        InfrastructureError: as a search raises it.
+
+    """
+    out = matrix_path(asked.folder, asked.pair.folder_name)
+
+    def search_on(profile: Profile, path: Path) -> RunDocument:
+        own = replace(asked, folder=of_kernel_set(asked.folder, path))
+        document = run_search(own, [profile], path, resumed_at=out)
+        if document.stopped_by in INTERRUPTED_BY:
+            raise RunStopped
+        return document
+
+    def opened_on(profile: Profile, stack: ExitStack) -> OpenedPair:
+        return open_pair(asked.pair, asked.on([profile]).plan, [profile], stack)
+
+    overwrite = asked.folder.overwrite
+    try:
+        with (
+            claimed_matrix(out, resume=asked.folder.resume, overwrite=overwrite),
+            stopping_said(out),
+        ):
+            runs = run_kernel_sets(device, trust, out, search_on, overwrite=overwrite)
+            compare_kernel_sets("search", runs, out, opened_on)
+    except RunStopped:
+        return INTERRUPTED
+    return max(
+        search_exit_code(one.result, asked.fail_on, allow, f"{one.profile.kernels}: ")
+        for one in runs
+        if one.result is not None
+    )
+
+
+def _try_searches(asked: RequestedSearch, device: str, trust: Trust) -> None:
+    """Say what a search on each kernel set of a device would do.
+
+    Raises:
+        UserError, InfrastructureError: see `_search_kernel_sets`.
+
+    """
+    out = matrix_path(asked.folder, asked.pair.folder_name)
+    try_kernel_sets(device, trust, out, lambda one, path: try_search(asked, [one], path))

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import inspect
+import re
 import sys
 from collections.abc import Iterator
 from contextlib import suppress
+from textwrap import fill
 from typing import Annotated
 
 import typer
@@ -15,17 +17,15 @@ from rich.table import Table
 
 from edgeflare.cli.completion import complete_strategy
 from edgeflare.cli.console import Console
-from edgeflare.cli.rewrapped_text import rewrapped
 from edgeflare.errors import UserError
 from edgeflare.search.strategy_parameters import Parameter, Value
-from edgeflare.search.strategy_registry import (
-    RegisteredStrategy,
-    broken_strategies,
-    find_strategy,
-)
+from edgeflare.search.strategy_registry import RegisteredStrategy, broken_strategies, find_strategy
 from edgeflare.search.strategy_registry import strategies as installed
 from edgeflare.tasks.task_registry import TASKS
 from edgeflare.untrusted_text import printable
+
+_ITEM = re.compile(r"(?:-|\d+\.) ")
+"""What an item of a list begins with."""
 
 
 def strategies(
@@ -86,3 +86,28 @@ def _by_task(entry: RegisteredStrategy, one: Parameter) -> Iterator[tuple[str, V
 
 def _row(*texts: str) -> list[str]:
     return [escape(printable(text)) for text in texts]
+
+
+def rewrapped(text: str, width: int) -> str:
+    """Return a text with its paragraphs and items of lists wrapped to a width.
+
+    Args:
+        text: lines of plain text, such as a docstring that `inspect.cleandoc` has read.
+        width: columns.
+
+    """
+    found: list[tuple[str, str, str]] = []  # indentation, that of the lines that follow, words
+    continued = ""
+    for line in text.splitlines():
+        words = line.strip()
+        indent = line[: len(line) - len(line.lstrip())]
+        item = _ITEM.match(words)
+        if words and not item and found and indent == continued and found[-1][2]:
+            found[-1] = (*found[-1][:2], f"{found[-1][2]} {words}")
+            continue
+        continued = indent + " " * (item.end() if item else 0)
+        found.append((indent, continued, words))
+    return "\n".join(
+        fill(words, width, initial_indent=first, subsequent_indent=others, break_on_hyphens=False)
+        for first, others, words in found
+    )

@@ -4,19 +4,28 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Final
 
-from edgeflare.conform.device_trial import tried_device
+from edgeflare.campaign.opened_pair import RefusedByDevice
 from edgeflare.conform.execution.device_opener import DeviceOpener
 from edgeflare.conform.execution.host_opener import HOST_KERNELS, HostOpener
 from edgeflare.conform.execution.kernel_arm import KernelArm
-from edgeflare.conform.execution.model_opener import ModelOpener
+from edgeflare.conform.execution.model_opener import LoadRefused, ModelOpener
 from edgeflare.conform.execution.packing_arm import PackingArm
+from edgeflare.conform.graphs.graph_file import graph_file
+from edgeflare.conform.graphs.operator_graph import GraphValue, OperatorGraph
 from edgeflare.devices.device import Device, connect
 from edgeflare.devices.profile import Profile
 from edgeflare.devices.provenance import Provenance
 from edgeflare.errors import InfrastructureError, UserError
+
+_VALUES: Final = GraphValue("float32", (1, 2, 2, 4))
+
+_SIMPLEST: Final = {"RELU": 1, "ADD": 2, "LOGISTIC": 1}
+"""Operators that runtimes have, and how many operands each has. A device may lack one of them."""
 
 _INPUT_SECONDS: Final = 4.0
 """Time that a model may take for one input besides its arithmetic: the profile's own limit is meant
@@ -66,9 +75,40 @@ def open_conformance(
         raise
     host = [HostOpener(kernels, input_seconds=_INPUT_SECONDS) for kernels in HOST_KERNELS]
     on_device = DeviceOpener(device, stopped, _INPUT_SECONDS)
-    provenance = tried_device(on_device)
+    provenance = _tried_device(on_device)
     openers: list[ModelOpener] = [on_device, *host]
     arms = tuple(PackingArm(opener) for opener in openers)
     for arm in arms:
         stack.callback(arm.close)
     return OpenedConformance(device, provenance, arms)
+
+
+def _tried_device(opener: DeviceOpener) -> Provenance:
+    """Return what a device is, once it has opened one of the simplest models.
+
+    A device names the runtime and the accelerator of a model alone; one that refuses each of these
+    lacks a driver or the runtime itself, and would refuse hundreds of others one by one.
+
+    Raises:
+        RefusedByDevice: it refuses each of them.
+        InfrastructureError: it is lost.
+
+    """
+    refusal = ""
+    with TemporaryDirectory(prefix="edgeflare-conform-") as folder:
+        path = Path(folder, "models.tflite")
+        for operator, operands in _SIMPLEST.items():
+            graph = OperatorGraph.of_operator(operator, [_VALUES] * operands, [_VALUES])
+            path.write_bytes(graph_file(graph))
+            try:
+                session = opener.open(path)
+            except LoadRefused as refused:
+                refusal = str(refused)
+                continue
+            session.close()
+            known = opener.device.provenance
+            runtime, version = session.runtime or (known.runtime, known.runtime_version)
+            return replace(
+                known, runtime=runtime, runtime_version=version, adapter=session.adapter or None
+            )
+    raise RefusedByDevice(f"no operator can be tried on {opener.device.profile.name}: {refusal}")

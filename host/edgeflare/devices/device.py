@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import signal
+import threading
 import time
-from collections.abc import Callable
-from contextlib import ExitStack
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from pathlib import Path
-from types import TracebackType
+from types import FrameType, TracebackType
 
 from edgeflare.devices.agent_lease import AgentLease, DeviceInUse
 from edgeflare.devices.connection import Connection, DeviceLost
@@ -23,7 +25,6 @@ from edgeflare.devices.provenance import Provenance, Telemetry
 from edgeflare.devices.remote.deployment import cache_of
 from edgeflare.devices.reservations.reservation import reserved
 from edgeflare.devices.session import DeviceSession
-from edgeflare.devices.stop_signal import StopSignal, raise_on_stop
 from edgeflare.devices.transports.transport import Transport
 from edgeflare.devices.transports.transport_registry import transport
 from edgeflare.errors import EdgeFlareError, InfrastructureError
@@ -228,14 +229,14 @@ class Device:
         for pause in REOPEN_PAUSES_SECONDS:
             self._wait(pause, stopped, cause)
             try:
-                with raise_on_stop(stopped):
+                with _raise_on_stop(stopped):
                     self._disconnect()
                     cause = cause or self._transport.failure_reason()
                     self._connect()
                     for session in self._sessions:
                         session.resume(self._connection)
                 break
-            except StopSignal:
+            except _StopSignal:
                 raise self._stopped(cause) from None
             except DeviceInUse:
                 raise
@@ -355,3 +356,44 @@ def _provenance(profile: Profile, description: wire.DescribeReply) -> Provenance
         fallback=profile.fallback if accelerated(profile.kernels) else None,
         cache=cache_of(profile),
     )
+
+
+class _StopSignal(KeyboardInterrupt):
+    """A signal after which the user does not want to wait any longer."""
+
+
+@contextmanager
+def _raise_on_stop(stopped: Callable[[], bool]) -> Iterator[None]:
+    """Raise `_StopSignal` out of what runs in the context once a signal has made `stopped` true.
+
+    It is raised once, so that what then cleans up is not cut short. Other threads than the main one
+    receive no signals; there nothing is raised.
+
+    Args:
+        stopped: whether the user wants to stop; asked after the handlers of SIGINT and SIGTERM that
+            are there already.
+
+    """
+    handlers = {}
+    if threading.current_thread() is threading.main_thread():
+        handlers = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
+    raised = False
+
+    def handle(number: int, frame: FrameType | None) -> None:
+        nonlocal raised
+        handler = handlers[signal.Signals(number)]
+        if callable(handler):
+            handler(number, frame)
+        if stopped() and not raised:
+            raised = True
+            raise _StopSignal
+
+    try:
+        for number, handler in handlers.items():
+            if callable(handler):  # else the signal ends the process, or is ignored
+                signal.signal(number, handle)
+        yield
+    finally:
+        for number, handler in handlers.items():
+            if callable(handler):
+                signal.signal(number, handler)

@@ -2,18 +2,27 @@
 
 from __future__ import annotations
 
+import importlib.util
 import shutil
 import sys
 from collections.abc import Callable
 from importlib.metadata import version
 from importlib.util import find_spec
+from pathlib import Path
+from typing import Final
 
 from edgeflare.devices.device import connect
-from edgeflare.devices.npu_check import check_npu
 from edgeflare.devices.profile_lookup import find_shipped_profile, list_profiles
 from edgeflare.devices.program_check import Check, is_installed
 from edgeflare.devices.transports.transport_registry import transports
 from edgeflare.errors import EdgeFlareError
+from edgeflare_protos.npu_vendors import VENDOR_SDKS, equipped_vendors
+
+_INSTALL: Final = (
+    "Intel: pip install ai-edge-litert-sdk-intel, and Intel's NPU driver;"
+    " Qualcomm, MediaTek, Google Tensor: ai-edge-litert-sdk-qualcomm, -mediatek, -google-tensor,"
+    " and the vendor's libLiteRtDispatch_*.so"
+)
 
 
 def check_installation() -> list[Check]:
@@ -74,3 +83,13 @@ def _start_agent() -> str:
     with connect(find_shipped_profile("emulated-builtin")) as device:
         told = device.provenance
     return f"{told.runtime} {told.runtime_version} on {told.machine}, {told.cores} cores"
+
+
+def check_npu() -> Check:
+    """Look for a vendor's libraries; whether there is an NPU shows when a model is opened."""
+    found = importlib.util.find_spec("ai_edge_litert")
+    vendors: tuple[str, ...] = ()
+    if found is not None and found.origin is not None:
+        installed = {package for package in VENDOR_SDKS.values() if is_installed(package)}
+        vendors = equipped_vendors(Path(found.origin).parent, installed)
+    return Check('NPU libraries, for kernels = "npu"', ", ".join(vendors), False, _INSTALL)

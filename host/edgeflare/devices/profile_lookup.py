@@ -5,15 +5,12 @@ Any of these names with "/KERNELS" behind it is that device on another kernel se
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
 
-from edgeflare.devices.kernel_set_names import (
-    EMULATED_ALL,
-    names_all,
-    split_kernels,
-    without_all,
-)
+from edgeflare.devices.kernel_set_names import EMULATED_ALL, names_all, split_kernels, without_all
 from edgeflare.devices.profile import Profile
 from edgeflare.devices.profile_folders import (
     ProfileFile,
@@ -22,14 +19,21 @@ from edgeflare.devices.profile_folders import (
     profile_files,
     trust_needed,
 )
-from edgeflare.devices.profile_keys import EXTENDS
-from edgeflare.devices.profile_rules import read_keys
-from edgeflare.devices.transports.transport_registry import transport, transports
+from edgeflare.devices.profile_keys import (
+    COMMON_KEYS,
+    EXTENDS,
+    ProfileKey,
+    one_of,
+    unexpected_value,
+)
+from edgeflare.devices.transports.transport_plugin import TransportPlugin
+from edgeflare.devices.transports.transport_registry import transport, transport_names, transports
 from edgeflare.errors import UserError
 from edgeflare.outside_text import read_toml
 from edgeflare.suggestion import suggestion
 from edgeflare.trust.request import Request
 from edgeflare.trust.trust import KEPT_ONLY, Trust
+from edgeflare_protos.kernel_sets import TFLITE_KERNEL_SETS, is_tflite_kernel_set
 
 _MEANT = ' Did you mean "{}"?'
 
@@ -201,7 +205,7 @@ def _load(name: str, files: ProfileFiles) -> _Loaded:
     """Read a profile and those that it extends; what the extending one says goes first."""
     line, tables = _with_bases(files[name][0], files)
     path = line[0].path
-    values = read_keys([(file.path, table) for file, table in zip(line, tables, strict=True)])
+    values = _read_keys([(file.path, table) for file, table in zip(line, tables, strict=True)])
     values.pop(EXTENDS.name, None)
     profile = Profile(name=name, source=path, transport=values["transport"]).with_values(values)
     return _Loaded(profile, line, trust_needed(line, values, files))
@@ -265,3 +269,99 @@ def _address_forms() -> str:
     """Return the forms of all addresses, as a list in a sentence."""
     *most, last = (plugin.scheme.syntax for plugin in transports().values() if plugin.scheme)
     return f"{', '.join(most)} and {last}"
+
+
+def _read_keys(files: Sequence[tuple[Path, Mapping[str, object]]]) -> dict[str, Any]:
+    """Return the values of a profile, each checked, `transport` among them.
+
+    Args:
+        files: the path of the profile's file and of each that it extends, in that order, with what
+            they say; what an earlier one says counts.
+
+    Raises:
+        UserError: a key is unknown or of another transport, or one that the transport needs is
+            missing, or a value is not what its key accepts; names the file and the key.
+
+    """
+    plugin = _transport_of(files)
+    own = {key.name: key for key in plugin.keys} if plugin else {}
+    values: dict[str, Any] = {}
+    misplaced: dict[str, list[str]] = {}
+    for path, table in files:
+        said = {}
+        for name, value in table.items():
+            key = COMMON_KEYS.get(name) or own.get(name)
+            if key is None:
+                owners = _transports_with(path, name)
+                misplaced.setdefault(name, list(owners))
+                key = next(iter(owners.values()))
+            said[name] = key.read(path, value)
+        if plugin is not None and plugin.check_extension is not None:
+            plugin.check_extension(path, said, values)
+        values = {**said, **values}
+    _check_complete(files[0][0], values, misplaced, own.values())
+    return values
+
+
+def _transport_of(
+    files: Sequence[tuple[Path, Mapping[str, object]]],
+) -> TransportPlugin | None:
+    said = [(path, table["transport"]) for path, table in files if "transport" in table]
+    for path, value in said:
+        if value not in transport_names():
+            expected = one_of(*transport_names()).expected
+            raise unexpected_value(path, "transport", value, expected)
+    return transport(str(said[0][1])) if said else None
+
+
+def _transports_with(path: Path, name: str) -> dict[str, ProfileKey]:
+    """Return the key of that name, by the names of the transports that know it; at least one."""
+    found = {
+        owner: key
+        for owner, plugin in transports().items()
+        for key in plugin.keys
+        if key.name == name
+    }
+    if not found:
+        own = dict.fromkeys(key.name for plugin in transports().values() for key in plugin.keys)
+        known = [*COMMON_KEYS, *own]
+        hint = suggestion(name, known, 'did you mean "{}"? ')
+        raise UserError(f'{path}: unknown key "{name}"; {hint}known keys: {", ".join(known)}')
+    return found
+
+
+def _check_complete(
+    path: Path,
+    values: Mapping[str, object],
+    misplaced: Mapping[str, Sequence[str]],
+    keys: Iterable[ProfileKey],
+) -> None:
+    """Refuse a profile whose keys do not go together.
+
+    It lacks a key that its transport needs, has one of another's, or a delegate with the kernels of
+    a runtime that loads none.
+    """
+    if "transport" not in values:
+        raise UserError(
+            f"{path}: transport is missing; expected {_alternatives(transport_names())}, or a"
+            " profile that it extends"
+        )
+    for name, owners in misplaced.items():
+        raise UserError(
+            f"{path}: {name}: belongs to transport = {_alternatives(owners)}, but this profile's is"
+            f' "{values["transport"]}"'
+        )
+    for key in keys:
+        if key.example is not None and key.name not in values:
+            raise UserError(f'{path}: {key.name} is missing; expected {key.name} = "{key.example}"')
+    kernels = str(values.get("kernels", TFLITE_KERNEL_SETS[0]))
+    if "delegate" in values and not is_tflite_kernel_set(kernels):
+        raise UserError(
+            f"{path}: delegate: belongs to kernels = {_alternatives(TFLITE_KERNEL_SETS)}, but this"
+            f' profile\'s are "{kernels}"'
+        )
+
+
+def _alternatives(names: Iterable[str]) -> str:
+    *most, last = (f'"{name}"' for name in names)
+    return f"{', '.join(most)} or {last}" if most else last

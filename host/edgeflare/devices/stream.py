@@ -1,13 +1,21 @@
-"""One pipelined stream of batches to a session on the device: many under way, answered in order."""
+"""One pipelined stream of batches to a session on the device: many under way, answered in order.
+
+A link whose items arrive late: the emulated latency of profiles with `link_delay_ms`. This is
+emulation, and provenance says so (`transport`, `link_delay_ms`): nothing but time is added. Every
+round trip takes the delay longer, all of it on the way there. As on a real slow link it is latency
+and not throughput: what was sent while another item was under way arrives right behind it.
+"""
 
 from __future__ import annotations
 
+import queue
 import threading
 import time
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass
+from typing import Generic, TypeVar
 
 import grpc
 import numpy as np
@@ -15,10 +23,11 @@ from numpy.typing import NDArray
 
 from edgeflare.core.tensor import RawBatch
 from edgeflare.devices.connection import UPLOAD_BYTES_PER_SECOND, Connection, DeviceLost
-from edgeflare.devices.link_delay import DelayLine
 from edgeflare.errors import InfrastructureError
 from edgeflare_protos import agent_pb2 as wire
 from edgeflare_protos import crc32
+
+_Item = TypeVar("_Item")
 
 ATTEMPTS = 2
 """Times that the agent runs an input that hangs, before it is quarantined."""
@@ -275,3 +284,36 @@ def _joined(parts: Sequence[RawBatch]) -> RawBatch:
         before += len(part.outputs)
     outputs = np.concatenate([part.outputs for part in parts])
     return RawBatch(outputs, failures, sum(part.busy_seconds for part in parts), details)
+
+
+class DelayLine(Generic[_Item]):
+    """A queue whose items come out in order, each `seconds` after it was put in.
+
+    One thread may put while another iterates. Iteration waits for items until the line is closed.
+    """
+
+    def __init__(
+        self,
+        seconds: float,
+        clock: Callable[[], float] = time.monotonic,
+        sleep: Callable[[float], None] = time.sleep,
+    ) -> None:
+        self._seconds = seconds
+        self._clock = clock
+        self._sleep = sleep
+        self._queue: queue.SimpleQueue[tuple[float, _Item] | None] = queue.SimpleQueue()
+
+    def put(self, item: _Item) -> None:
+        """Send an item on its way; never blocks."""
+        self._queue.put((self._clock() + self._seconds, item))
+
+    def close(self) -> None:
+        """End the iteration behind the items that are under way."""
+        self._queue.put(None)
+
+    def __iter__(self) -> Iterator[_Item]:
+        while (entry := self._queue.get()) is not None:
+            due, item = entry
+            if (left := due - self._clock()) > 0:
+                self._sleep(left)
+            yield item

@@ -1,4 +1,10 @@
-"""Find the layer where device and twin begin to differ: the same file, run by other kernels."""
+"""Find the layer where device and twin begin to differ: the same file, run by other kernels.
+
+For delegates whose intermediate tensors cannot be observed it is found by bisection over prefixes
+of the network: its parts from the input to some layer. Rounding can make values equal again, so a
+bisection finds *an* onset, a layer before which the two arms are equal and behind which they are
+not; it cannot say whether they also differed earlier.
+"""
 
 from __future__ import annotations
 
@@ -11,17 +17,10 @@ from edgeflare.core.arm import Arm
 from edgeflare.diagnose.evidence import MOST_DEVICE_QUERIES
 from edgeflare.diagnose.hidden_layers import follows_from, hidden_layers, where_hidden, where_unseen
 from edgeflare.diagnose.layer_difference import LayerDifference, LayerName, layer_name
-from edgeflare.diagnose.prefix_bisection import find_onset
 from edgeflare.diagnose.probed_arm import ObservedTensors, OpenProbe, ProbedArm, State
 from edgeflare.diagnose.tensor_difference import Difference, difference
 from edgeflare.errors import UserError
-from edgeflare.models.graph_parts import (
-    Part,
-    extract,
-    is_readable,
-    isolate,
-    readable_outputs,
-)
+from edgeflare.models.graph_parts import Part, extract, is_readable, isolate, readable_outputs
 from edgeflare.models.model_probe import ProbeFailed, ProbeRefused, Values
 from edgeflare.models.non_finite_values import NonFiniteOnset, non_finite_onset
 from edgeflare.models.tflite_graph import Graph, GraphOp
@@ -429,3 +428,23 @@ def _most(own_differences: Mapping[int, Difference]) -> int | None:
     """Return the operator with the largest difference relative to its output."""
     adding = {index: own for index, own in own_differences.items() if own.parted}
     return min(adding, key=lambda index: (adding[index].snr_db, index), default=None)
+
+
+def find_onset(count: int, differ: Callable[[int], bool]) -> int:
+    """Return a position behind which the arms differ and before which they do not.
+
+    Asks at most ⌈log2 count⌉ times.
+
+    Args:
+        count: number of positions; behind the last one the arms are known to differ.
+        differ: whether the arms differ behind a position, from 0 to count - 2.
+
+    """
+    equal, different = -1, count - 1
+    while different - equal > 1:
+        middle = (equal + different) // 2
+        if differ(middle):
+            different = middle
+        else:
+            equal = middle
+    return different

@@ -7,6 +7,7 @@ docs/shifts.md those of the details of shifts.
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Mapping
 from dataclasses import asdict
 from typing import Any
 
@@ -16,7 +17,6 @@ from edgeflare.models.pair import Pair
 from edgeflare.repair.cost_limits import NONE
 from edgeflare.repair.judging.judgement import Judgement
 from edgeflare.repair.judging.shown_inputs import ShownInput
-from edgeflare.repair.pareto_front import pareto_front
 from edgeflare.repair.repair_cost import Cost
 from edgeflare.repair.repair_file import SCHEMA
 from edgeflare.repair.repair_outcome import OnDevice, RepairOutcome, TriedCandidate
@@ -161,3 +161,24 @@ def _repaired(outcome: RepairOutcome) -> dict[str, Any] | None:
         "recipe": None if outcome.chosen.recipe is None else RECIPE,
         **asdict(outcome.cost),
     }
+
+
+def pareto_front(points: Mapping[str, tuple[float, ...]]) -> list[str]:
+    """Return the names of the points that no other point dominates, in order of their values.
+
+    One point dominates another if none of its values is greater, and one is less.
+
+    Args:
+        points: by name, values of which smaller is better, as many for each point.
+
+    """
+    kept = (
+        name
+        for name, one in points.items()
+        if not any(_dominates(other, one) for other in points.values())
+    )
+    return sorted(kept, key=lambda name: points[name])
+
+
+def _dominates(one: tuple[float, ...], other: tuple[float, ...]) -> bool:
+    return one != other and all(a <= b for a, b in zip(one, other, strict=True))

@@ -10,32 +10,44 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from edgeflare import __version__
 from edgeflare.campaign.opened_pair import OpenedPair, open_pair
+from edgeflare.core.arm import Arm
 from edgeflare.core.seeds import Seeds
 from edgeflare.devices.decisive_provenance import DEVICE_DECIDES, HOST_DECIDES, decisive
 from edgeflare.devices.profile import Profile
+from edgeflare.diagnose.near_boundary import near_boundary_inputs
 from edgeflare.errors import UserError
 from edgeflare.models.host_description import describe_host
+from edgeflare.models.model_file import read_model_file
 from edgeflare.models.pair import Pair
-from edgeflare.repair.candidate_choice import CandidateChoice, ChosenCandidate, surely_gains
+from edgeflare.repair.candidate_choice import (
+    CandidateChoice,
+    ChosenCandidate,
+    mended_and_broken,
+    surely_gains,
+)
 from edgeflare.repair.candidate_plans import CandidatePlan, candidate_plans
 from edgeflare.repair.device_judgement import judged_on
-from edgeflare.repair.inputs_to_fit import fit_inputs, network_to_fit
+from edgeflare.repair.fitting.quantized_network import QuantizedNetwork
 from edgeflare.repair.judging.judged_inputs import (
     FRESH,
     JudgedSet,
     fresh_set,
     judged_sets,
     known_labels,
+    original_label_of,
 )
 from edgeflare.repair.judging.judgement import (
+    SCORED,
+    Judgement,
     SetAside,
     candidate_answers,
     compared,
 )
-from edgeflare.repair.judging.seed_split import split_seeds
+from edgeflare.repair.judging.seed_split import SeedSplit, split_seeds
 from edgeflare.repair.judging.shown_inputs import shown_inputs
 from edgeflare.repair.precision.residual import residual
 from edgeflare.repair.repair_candidate import CandidateMaker, RepairCandidate
@@ -49,11 +61,14 @@ from edgeflare.repair.repair_outcome import (
 from edgeflare.repair.repair_progress import ReportProgress
 from edgeflare.repair.repair_request import RepairRequest
 from edgeflare.repair.repair_requirements import original_file, require_seeds, tries_shifts
-from edgeflare.repair.repair_verdict import verdict
 from edgeflare.repair.shifts.shift_candidate import shift_maker
 from edgeflare.repair.stored_candidates import StoredCandidates
 from edgeflare.replay.past_run import PastRun
 from edgeflare.run.plan import Plan
+
+FIT_INPUTS = 400
+"""Inputs to fit with at most, half of them seeds, half of them near the original's boundary. The
+time and the memory that fitting takes grow with them."""
 
 
 def repair_pair(
@@ -229,3 +244,92 @@ def repair_identity(
         "--rounds": request.shifts.rounds,
         "--mixture": asdict(request.shifts.mixture),
     }
+
+
+def fit_inputs(
+    opened: OpenedPair, labels: NDArray[np.int64], split: SeedSplit, rng: np.random.Generator
+) -> tuple[NDArray[np.uint8], list[int]]:
+    """Return seeds to fit with and inputs near the boundary between them, and their seeds' ids.
+
+    They are drawn whatever the method, so that all methods are judged by the same inputs.
+
+    Args:
+        opened: the pair.
+        labels: of all its seeds, as `known_labels` returns them.
+        split: the parts of the seeds.
+        rng: the generator of all that is drawn.
+
+    Returns:
+        images: (n, H, W, C) uint8.
+        ids: the n ids of their seeds.
+
+    Raises:
+        UserError: the original gives the known label to seeds of fewer than two labels.
+        InfrastructureError: a worker process is lost for good.
+
+    """
+    images = opened.seeds.inputs[split.fit]
+    some = np.sort(rng.permutation(len(images))[: FIT_INPUTS // 2])
+    near = near_boundary_inputs(
+        images, labels[split.fit], original_label_of(opened), FIT_INPUTS // 2, rng
+    )
+    ids = np.array(opened.seeds.seed_ids, np.int64)[split.fit]
+    fitted = np.concatenate([images[some], near.wide])
+    return fitted, ids[np.concatenate([some, near.rows])].tolist()
+
+
+def network_to_fit(
+    opened: OpenedPair, original: bytes, images: NDArray[np.uint8], ids: Sequence[int]
+) -> QuantizedNetwork:
+    """Return the network to fit, with the inputs to fit it with.
+
+    Args:
+        opened: the pair.
+        original: the original's `.tflite` file.
+        images: (n, H, W, C), as `fit_inputs` returns them.
+        ids: the seed that each was made from.
+
+    """
+    rows, original_rows = (opened.panel.rows(arm, images, ids) for arm in (Arm.TWIN, Arm.ORIGINAL))
+    content = read_model_file(opened.pair.compressed)
+    return QuantizedNetwork(content, original, rows, original_rows.astype(np.float32))
+
+
+def verdict(judgement: Judgement, devices: Sequence[OnDevice]) -> tuple[bool, str]:
+    """Say whether the chosen candidate is to be written, and why.
+
+    Args:
+        judgement: on inputs that nothing was chosen on.
+        devices: the same inputs on each device.
+
+    """
+    mended, broken = mended_and_broken(judgement)
+    before, after = (
+        sum(figures[name].deviating for name in SCORED)
+        for figures in (judgement.before, judgement.after)
+    )
+    said = f"{before:,} held-out inputs near the boundary deviate before and {after:,} after"
+    if not surely_gains(judgement):
+        return False, (
+            f"the chosen candidate does not surely gain on held-out inputs: {said}, {mended:,} are"
+            f" mended and {broken:,} broken"
+        )
+    if FRESH in judgement.after:
+        old, new = (one[FRESH].deviating for one in (judgement.before, judgement.after))
+        if new > old:
+            return False, f"on fresh data {new:,} inputs would deviate instead of {old:,}"
+    for one in devices:
+        lost, failed = (
+            sum(figures.failed for figures in side.values()) for side in (one.before, one.after)
+        )
+        if failed > lost:
+            return False, f"on {one.device} it gives no answer on {failed - lost:,} held-out inputs"
+        old, new = (
+            sum(figures.deviating for figures in side.values()) for side in (one.before, one.after)
+        )
+        if new >= old:
+            return (
+                False,
+                f"on {one.device} {new:,} held-out inputs would deviate instead of {old:,}",
+            )
+    return True, said

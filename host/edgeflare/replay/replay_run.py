@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
+from typing import Any
 
 from edgeflare.campaign.observer import Observer
 from edgeflare.campaign.opened_pair import OpenedPair, open_pair
@@ -13,6 +15,7 @@ from edgeflare.campaign.recorded_campaign import run_recorded_campaign
 from edgeflare.campaign.reevaluation import evaluate_again
 from edgeflare.campaign.run_description import describe_run
 from edgeflare.campaign.trigger_files import SEEDS_FOLDER
+from edgeflare.core.goal import Find
 from edgeflare.core.interrupt import Interrupt
 from edgeflare.core.seeds import Seeds
 from edgeflare.devices.profile import Profile
@@ -20,11 +23,11 @@ from edgeflare.errors import UserError
 from edgeflare.models.pair import Pair
 from edgeflare.record.atomic_file import write_atomically
 from edgeflare.replay.past_run import PastRun
-from edgeflare.replay.replay_header import replay_note, require_same_replay
 from edgeflare.run.begin_or_resume import resume_run
 from edgeflare.run.journal import Journal
 from edgeflare.run.journal_rows import ChainRow, TriggerRow
 from edgeflare.run.nearness import nearness_db
+from edgeflare.run.run_differences import made_by
 from edgeflare.run.run_directory import INPUT_FOLDERS, RunDirectory
 from edgeflare.run.run_document import Finding, RunDocument, to_json
 from edgeflare.run.run_header import RunHeader
@@ -122,7 +125,7 @@ def resume_replay(
         UserError: there is none, or it is one of something else.
 
     """
-    require_same_replay(path, replay.past, baseline)
+    _require_same_replay(path, replay.past, baseline)
     directory, journal = resume_run(path, replay.header)
     _copy_inputs(replay.past, replay.opened.seeds, directory, journal)
     return directory, journal
@@ -180,3 +183,88 @@ def _trigger(entry: Finding) -> TriggerRow:
         **to_json(entry.distortion),
         nearness_db=nearness_db(entry),
     )
+
+
+def replay_note(past: PastRun, baseline: PastRun | None) -> dict[str, Any]:
+    """Return what the journal of a replay is told of the run, and of the baseline.
+
+    Raises:
+        UserError: a stored image is gone or damaged, or the baseline is of something else.
+
+    """
+    suite = past.suite
+    return {
+        "seeds": len(suite),
+        "replay": {
+            "of": {
+                "run": past.lies_at,
+                "devices": [device.name for device in past.document.devices],
+                "compressed": past.document.pair["compressed"],
+            },
+            "baseline": None if baseline is None else _known(past, baseline),
+            "sha256": {str(entry.seed_id): entry.sha256 for entry in suite},
+            "seed_sha256": {str(entry.seed_id): _seed_sha256(past, entry) for entry in suite},
+            **({"deviated": sorted(past.deviated)} if past.deviated else {}),
+        },
+    }
+
+
+def _require_same_replay(path: Path, past: PastRun, baseline: PastRun | None) -> None:
+    """Refuse to go on with a replay of another run, or against another baseline.
+
+    Raises:
+        UserError: it is one; names the difference.
+
+    """
+    journal = Journal.open(RunDirectory(path).journal)
+    try:
+        begun, inputs = journal.about(), len(journal.triggers())
+    finally:
+        journal.close()
+    if "replay" not in begun:
+        command = made_by(begun["plan"]["strategy"])
+        raise UserError(f"{path} is no replay, but a {command}: name another folder with --out")
+    if inputs != begun["seeds"]:
+        raise UserError(
+            f"{path} has {inputs} of its {begun['seeds']} inputs: start anew with --overwrite"
+        )
+    was, now = begun["replay"], replay_note(past, baseline)["replay"]
+    for key, option in (("of", "RUN"), ("baseline", "--baseline")):
+        before, after = (one[key] and one[key]["run"] for one in (was, now))
+        if before != after:
+            raise UserError(
+                f"{path} was begun with {option} {before or 'not given'}, not {after or 'without'}:"
+                " repeat the command that began it, with --resume"
+            )
+    if was != now:
+        raise UserError(
+            f"what {path} replays, or its baseline, has changed since: start anew with --overwrite"
+        )
+
+
+def _known(past: PastRun, baseline: PastRun) -> dict[str, Any]:
+    """Return which images deviated in the baseline: stored inputs and seeds alike."""
+    where, document = baseline.directory.path, baseline.document
+    find = past.document.find
+    if document.find != find:
+        raise UserError(
+            f"{where} cannot be the baseline: it looked for {document.find}, and"
+            f" {past.directory.path} for {find}"
+        )
+    theirs, ours = (one.header.pair["sha256"]["original"] for one in (baseline, past))
+    if find != Find.KERNEL.value and theirs != ours:
+        raise UserError(
+            f"{where} cannot be the baseline: its original model is not that of"
+            f" {past.directory.path}"
+        )
+    inputs = (*document.deviations, *document.flaky)
+    deviating = {entry.sha256 for entry in inputs} | {
+        _seed_sha256(baseline, entry)
+        for entry in baseline.suite
+        if entry.seed_id in baseline.deviating
+    }
+    return {"run": baseline.lies_at, "sha256": sorted(deviating)}
+
+
+def _seed_sha256(past: PastRun, entry: Finding) -> str:
+    return hashlib.sha256(past.files(entry)[entry.seed_image]).hexdigest()

@@ -18,6 +18,7 @@ from edgeflare.report.answer_columns import EDITS, answer_cell, answer_columns, 
 from edgeflare.report.coverage_table import CoverageTable, coverage_table
 from edgeflare.report.entry_names import (
     cause_of,
+    last_parts,
     named_kind,
     seed_of,
     show_nearness,
@@ -39,14 +40,24 @@ from edgeflare.report.figure_lines import (
 )
 from edgeflare.report.folded_line import folded_line
 from edgeflare.report.interface_lines import interface_lines
-from edgeflare.report.replay_terminal import REPLAY_TITLES, replay_totals
 from edgeflare.report.structured_answers import shortened
 from edgeflare.report.taken_nodes import taken_nodes
 from edgeflare.run.nearness import counts
-from edgeflare.run.run_document import Finding, RunDocument
+from edgeflare.run.replay_outcome import deviating_now, tried
+from edgeflare.run.run_document import ChangedKind, Finding, ReplayOutcome, RunDocument
 from edgeflare.run.run_header import RunHeader
 from edgeflare.run.undelegated_devices import undelegated
 from edgeflare.untrusted_text import printable
+
+_REPLAY_TITLES = {
+    "deviating_seeds": "Seeds that deviate now",
+    "findings": "Findings that deviate now",
+    "flaky": "Unstable: deviating in some repetitions, or not always alike",
+    "unverified": "Not tried yet: go on with --resume",
+}
+"""Of the tables of entries, by the key of the document."""
+
+_MOST_IDS = 16
 
 ROWS = 12
 """Findings that a table lists; the rest is a line that says where to find them."""
@@ -66,7 +77,7 @@ def print_run(console: Console, document: RunDocument, where: str) -> None:
     replay = document.replay
     totals = replay_totals(document, replay) if replay else _totals(document)
     parts += [*_warnings(document), totals]
-    for key, title in (REPLAY_TITLES if replay else _TITLES).items():
+    for key, title in (_REPLAY_TITLES if replay else _TITLES).items():
         if entries := document.lists[key]:
             parts.append(_findings(document, entries, table_title(document, key, title)))
     if covered := coverage_table(document):
@@ -302,3 +313,51 @@ def _counted(values: Iterable[str]) -> str:
 
 def _number(value: float | None) -> str:
     return "–" if value is None else f"{value:,.1f}"
+
+
+def replay_totals(document: RunDocument, replay: ReplayOutcome) -> Table:
+    """Return what became of the inputs that were tried again."""
+    table = Table(box=None, show_header=False, pad_edge=False)
+    table.add_column(style="dim")
+    table.add_column(overflow="fold")
+    of = replay.of
+    table.add_row("replay of", f"{last_parts(of.run)} (on {', '.join(of.devices)})")
+    table.add_row("compressed model", _compressed(document, replay))
+    table.add_row("deviating now", f"{deviating_now(document)} of {tried(document)} tried again")
+    table.add_row("unstable", str(len(document.flaky)))
+    mended = [entry.seed_id for entry in replay.mended]
+    worse = replay.deviating_seeds
+    table.add_row("mended", _ids([seed_id for seed_id in mended if seed_id not in worse]))
+    but = [seed_id for seed_id in mended if seed_id in worse]
+    if but:
+        table.add_row("mended, but its seed deviates", _ids(but))
+    for name, line in (*kind_lines(document), *duplicate_lines(document.totals)):
+        table.add_row(name, line)
+    changes = replay.changed_kind
+    if changes:
+        table.add_row("of another kind now", "; ".join(map(_change, changes[:_MOST_IDS])))
+    table.add_row("seeds that deviate only now", _ids(worse))
+    if replay.baseline is not None:
+        table.add_row(f"new since {last_parts(replay.baseline)}", _ids(replay.new))
+    return table
+
+
+def _change(change: ChangedKind) -> str:
+    return f"seed {change.seed_id}: {change.before} → {change.now}"
+
+
+def _compressed(document: RunDocument, replay: ReplayOutcome) -> str:
+    now, then = document.pair.get("compressed", ""), replay.of.compressed
+    if now == then:
+        return last_parts(now)
+    if last_parts(now) == last_parts(then):
+        return f"{now} (then {then})"
+    return f"{last_parts(now)} (then {last_parts(then)})"
+
+
+def _ids(seed_ids: Sequence[int]) -> str:
+    """Return how many, and which seeds they are of."""
+    if not seed_ids:
+        return "0"
+    shown = ", ".join(map(str, seed_ids[:_MOST_IDS]))
+    return f"{len(seed_ids)} (seed {shown}{', …' if len(seed_ids) > _MOST_IDS else ''})"

@@ -1,36 +1,57 @@
-"""The document of a run, derived from its journal and its inputs."""
+"""The document of a run, derived from its journal and its inputs.
+
+How often the compared arms deviate on inputs as they are: the seeds, and held-out ones. A search
+shows what can be found, these figures how often it happens by itself; so they stand above all that
+was mutated.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from hashlib import sha256
+from itertools import compress
 from typing import Any
 
+from edgeflare.core.arm import Arm
+from edgeflare.core.domain import Domain
+from edgeflare.core.goal import Find
+from edgeflare.core.input import Input
+from edgeflare.core.truths import Truths
+from edgeflare.errors import InfrastructureError
 from edgeflare.record.atomic_file import write_atomically
 from edgeflare.run.coverage_figures import noted_coverage
-from edgeflare.run.duplicates import duplicates_of
-from edgeflare.run.equal_arms import equal_arms
-from edgeflare.run.journal import HEALTH_KEY, Journal
+from edgeflare.run.exact_interval import exact_interval
+from edgeflare.run.harm import count_harms, harm_or_why_not, right_by_arm
+from edgeflare.run.journal import HEALTH_KEY, HELD_OUT_KEY, Journal
+from edgeflare.run.journal_rows import AnswerRow, Role
 from edgeflare.run.json_file import json_bytes
 from edgeflare.run.nearness import nearness_of, noted_measure
 from edgeflare.run.other_hosts import OTHER_HOSTS_KEY
 from edgeflare.run.replay_outcome import replay_outcome
 from edgeflare.run.run_directory import RunDirectory
 from edgeflare.run.run_document import (
+    DeviationRate,
+    Duplicates,
+    Finding,
     ObservedHealth,
     ReplayOutcome,
     RunDevice,
     RunDocument,
+    Unmutated,
     to_json,
 )
 from edgeflare.run.run_header import RunHeader
 from edgeflare.run.seed_warnings import WARNINGS_KEY
 from edgeflare.run.seeds_that_deviate import seeds_that_deviate
 from edgeflare.run.sorted_findings import SortedFindings, sort_findings
+from edgeflare.run.stored_answers import from_rows
 from edgeflare.run.survey_rows import SURVEY_KEY
-from edgeflare.run.systematic.figures import order_warnings
+from edgeflare.run.systematic.differences import systematic_differences
+from edgeflare.run.systematic.figures import SystematicDifferences, order_warnings
 from edgeflare.run.totals import totals_of
 from edgeflare.run.undelegated_devices import undelegated
-from edgeflare.run.unmutated import unmutated
+from edgeflare.run.without_reset import noted_without_reset
 
 
 def write_document(directory: RunDirectory, journal: Journal) -> RunDocument:
@@ -68,7 +89,7 @@ def derive_document(directory: RunDirectory, journal: Journal) -> RunDocument:
             *undelegated(header.devices),
             *noted.get(OTHER_HOSTS_KEY, []),
             *noted.get(WARNINGS_KEY, []),
-            *equal_arms(journal, header),
+            *_equal_arms(journal, header),
             *health.get("warnings", []),
         ),
         health=tuple(
@@ -96,3 +117,147 @@ def _replay(
     deviating = [*found.findings, *found.deviating_seeds, *found.flaky]
     seeds = seeds_that_deviate(journal, header)
     return replay_outcome(noted, kinds, deviating, found.mended, seeds)
+
+
+def _equal_arms(journal: Journal, header: RunHeader) -> list[str]:
+    """Return a line about arms whose raw outputs were equal on all seeds, if nothing was found.
+
+    Arms that differ may still give equal outputs on seeds, where a saturated softmax hides what is
+    below; so it is no matter as long as something is found.
+    """
+    rows = [rows[0] for rows in journal.answers("seed").values()]
+    if len(rows) < int(journal.about()["seeds"]) or not journal.chains() or journal.triggers():
+        return []
+    first, second = header.plan.goal.compared
+    if _equal(rows, first, second):
+        return [
+            f"nothing was found, and {first} and {second} gave equal outputs on all "
+            f"{len(rows)} seeds: is it the same model on the same kernels?"
+        ]
+    if header.plan.goal.find is not Find.KERNEL and _equal(rows, Arm.ORIGINAL, Arm.TWIN):
+        return [
+            f"nothing was found, and original and twin gave equal outputs on all {len(rows)} "
+            "seeds: if it is the same model, only kernels can differ, which --find kernel looks for"
+        ]
+    return []
+
+
+def _equal(rows: Sequence[AnswerRow], first: Arm, second: Arm) -> bool:
+    return all(row.raw(first) == row.raw(second) for row in rows)
+
+
+def duplicates_of(
+    directory: RunDirectory, findings: Sequence[Finding], domain: Domain
+) -> Duplicates:
+    """Return how much of what was found is the same, as `totals` has it.
+
+    A finding whose trigger is gone or damaged is left out.
+
+    Args:
+        directory: where the inputs are.
+        findings: entries of the document.
+        domain: of their inputs, which says which are near.
+
+    """
+    if not findings:
+        return Duplicates(triggers=0, distinct=0, exact=0, near=0, distinct_seeds=0)
+    seeds: set[bytes] = set()
+
+    def inputs() -> Iterator[Input]:
+        for entry in findings:
+            try:
+                one = directory.load_input(entry.image)
+                # Files of one run are equal if their inputs are, and read much faster.
+                seeds.add(sha256(directory.read(entry.seed_image)).digest())
+            except (InfrastructureError, OSError):
+                continue
+            yield one
+
+    counts = count_duplicates(inputs(), domain)
+    return Duplicates(**counts, distinct_seeds=len(seeds))
+
+
+def count_duplicates(inputs: Iterable[Input], domain: Domain) -> dict[str, int]:
+    """Compare each input with every other; one of them is held at a time.
+
+    Returns:
+        `triggers`, how many were compared; `distinct`, the different ones; `exact`, those that
+        another one equals; `near`, those that another one is near to or equals.
+
+    """
+    copies, fingerprints = Counter[bytes](), []
+    for one in inputs:
+        copies[sha256(repr(one.shape).encode() + one.tobytes()).digest()] += 1
+        fingerprints.append(domain.fingerprint(one))
+    return {
+        "triggers": len(fingerprints),
+        "distinct": len(copies),
+        "exact": sum(times for times in copies.values() if times > 1),
+        "near": domain.count_near(fingerprints),
+    }
+
+
+def unmutated(journal: Journal, header: RunHeader) -> Unmutated:
+    """Return the figures of the seeds and, where there are some, of the held-out inputs."""
+    held_out = journal.about().get(HELD_OUT_KEY)
+    return Unmutated(
+        seeds=_rate(journal, header, "seed", header.truths),
+        test=_rate(
+            journal,
+            header,
+            "test",
+            Truths.from_json(header.arms[Arm.TWIN], held_out),
+            held_out["path"],
+        )
+        if held_out
+        else None,
+        systematic=_systematic(journal, header),
+        without_reset=noted_without_reset(journal.about()),
+    )
+
+
+def _systematic(journal: Journal, header: RunHeader) -> SystematicDifferences | None:
+    rows, labels = [rows[0] for rows in journal.answers("seed").values()], header.labels
+    return systematic_differences(
+        header.reading,
+        header.plan.goal.compared,
+        from_rows(header.reading, rows),
+        header.classes,
+        None if labels is None else [labels[header.place(row.seed_id)] for row in rows],
+    )
+
+
+def _rate(
+    journal: Journal,
+    header: RunHeader,
+    role: Role,
+    truths: Truths,
+    path: str | None = None,
+) -> DeviationRate:
+    goal = header.plan.goal.unmutated
+    rows = [rows[0] for rows in journal.answers(role).values()]
+    outcomes = [one.outcome for one in from_rows(header.reading, rows)]
+    known = [truths[row.seed_id] for row in rows]
+    deviating = [goal.met(one) is not None for one in outcomes]
+    by_tie = [
+        one and goal.tied_deviation(outcome)
+        for one, outcome in zip(deviating, outcomes, strict=True)
+    ]
+    harms = [harm_or_why_not(goal, *one) for one in zip(outcomes, known, strict=True)]
+    labelled, right = right_by_arm(outcomes, known)
+    inputs, count = len(rows), sum(deviating)
+    low, high = exact_interval(count, inputs) if inputs else (0.0, 1.0)
+    return DeviationRate(
+        path=path,
+        images=inputs,
+        deviating=count,
+        by_tie=sum(by_tie),
+        tied=sum(any(one[arm].tied for arm in goal.compared) for one in outcomes),
+        rate=count / max(1, inputs),
+        low=low,
+        high=high,
+        harm=count_harms(compress(harms, deviating)) if truths.given else None,
+        harm_by_tie=count_harms(compress(harms, by_tie)) if truths.given else None,
+        labelled=labelled,
+        right={arm.value: n for arm, n in right.items()} if labelled else None,
+    )

@@ -1,17 +1,44 @@
-"""The document of a run directory, read or derived, and read or derived, and validated."""
+"""The document of a run directory, read or derived, and read or derived, and validated.
+
+The views of answers in a document that somebody hands over, held to what a schema cannot say. The
+schema says that a box has four numbers and that classes are not negative, and whoever reads a
+document that all numbers are finite.
+"""
 
 from __future__ import annotations
 
+import json
+from collections.abc import Iterator
 from contextlib import closing
+from pathlib import Path
+from typing import Any
 
+from edgeflare.core.answer_view import (
+    AnswerView,
+    ClassesView,
+    DetectionView,
+    RegressionView,
+    SegmentationView,
+    ThresholdView,
+    TranscriptView,
+)
 from edgeflare.errors import UserError
 from edgeflare.record.folder import require_whole
 from edgeflare.run.derive_document import derive_document
-from edgeflare.run.document_check import check_document, read_document
 from edgeflare.run.journal import Journal
 from edgeflare.run.journal_database import reporting_damage
+from edgeflare.run.json_file import Schema, load_json, packaged_schema, parse_json
 from edgeflare.run.run_directory import DOCUMENT, RunDirectory
-from edgeflare.run.run_document import RunDocument
+from edgeflare.run.run_document import Finding, RunDocument, from_json, to_json
+
+LETTERS = 100_000
+"""Characters of a text, with its separators: two hours of speech."""
+
+OBJECTS = 10_000
+"""Objects that an arm detected in one input."""
+
+_CLASSES = 2**31
+"""A class is below it, so that it fits the integers that masks are drawn from."""
 
 
 def load_document(directory: RunDirectory) -> RunDocument:
@@ -28,7 +55,7 @@ def load_document(directory: RunDirectory) -> RunDocument:
         except UserError as error:
             raise UserError(f"{error}{_remedy(directory)}") from None
     with closing(Journal.open(directory.journal)) as journal, reporting_damage(directory.journal):
-        return check_document(derive_document(directory, journal), directory.journal)
+        return _check_document(derive_document(directory, journal), directory.journal)
 
 
 def _remedy(directory: RunDirectory) -> str:
@@ -36,3 +63,133 @@ def _remedy(directory: RunDirectory) -> str:
     if not directory.journal.is_file():
         return ""
     return f"; remove it, and it is derived anew from {directory.journal.name}"
+
+
+def read_document(path: Path) -> RunDocument:
+    """Return the document in a file.
+
+    Raises:
+        UserError: the file cannot be read or is damaged; names it, and the place in it.
+
+    """
+    return _consistent(load_json(path, _schema()), path)
+
+
+def _check_document(document: RunDocument, path: Path) -> RunDocument:
+    """Return a document that was derived from a journal, held to all that one in a file is held to.
+
+    Args:
+        document: as `derive_document` returns it.
+        path: the journal.
+
+    Raises:
+        UserError: the journal is damaged; names it, and the place in the document.
+
+    """
+    return _consistent(parse_json(json.dumps(to_json(document)).encode(), path, _schema()), path)
+
+
+def _schema() -> Schema:
+    return packaged_schema("edgeflare.run", "run.schema.json")
+
+
+def _consistent(fields: dict[str, Any], path: Path) -> RunDocument:
+    document = from_json(fields)
+    for wrong in _inconsistencies(document):
+        raise UserError(f"{path} is damaged: {wrong}")
+    return document
+
+
+def _inconsistencies(document: RunDocument) -> Iterator[str]:
+    """Yield what contradicts itself, each with its place."""
+    devices = {device.name for device in document.devices}
+    replay, totals = document.replay, document.totals
+    for key, entries in document.lists.items():
+        place = "replay.mended" if key == "mended" else key
+        for n, entry in enumerate(entries):
+            yield from _wrong_entry(f"{place}[{n}]", entry, devices)
+    if totals.deviating_seeds + totals.searched > totals.seeds:
+        yield "totals has fewer seeds than searched and deviating_seeds together"
+    if replay is not None:
+        known = {entry.seed_id for entries in document.lists.values() for entry in entries}
+        for key, seed_ids in (("new", replay.new), ("deviating_seeds", replay.deviating_seeds)):
+            for n, seed_id in enumerate(seed_ids):
+                if seed_id not in known:
+                    yield f"replay.{key}[{n}] is {seed_id}, but no entry has this seed_id"
+
+
+def _wrong_entry(place: str, entry: Finding, devices: set[str]) -> Iterator[str]:
+    if entry.device not in devices:
+        yield f"{place}.device is {entry.device!r}, but devices has none of this name"
+    for arm, label in entry.labels.items():
+        classes = len(entry.probabilities.get(arm, ()))
+        counted = classes or arm not in entry.probabilities  # values have no probabilities
+        if label is not None and label >= classes and counted:
+            yield f"{place}.labels.{arm} is {label}, but {arm} has {classes} probabilities"
+    for key in ("answers", "seed_answers"):
+        for n, view in enumerate(getattr(entry, key) or ()):
+            yield from wrong_view(f"{place}.{key}[{n}]", view)
+
+
+def wrong_view(place: str, view: AnswerView) -> Iterator[str]:
+    """Yield what contradicts itself in a view, with its place, or is larger than any answer.
+
+    Args:
+        place: of the view in the document.
+        view: as it was read.
+
+    """
+    if isinstance(view, ClassesView):
+        yield from _wrong_decisions(place, view)
+    elif isinstance(view, RegressionView):
+        yield from _wrong_values(place, view)
+    elif isinstance(view, TranscriptView):
+        yield from _wrong_texts(place, view)
+    elif isinstance(view, DetectionView):
+        yield from _wrong_objects(place, view)
+    elif isinstance(view, SegmentationView):
+        yield from _wrong_masks(place, view)
+    else:
+        assert isinstance(view, ThresholdView)  # noqa: S101 - of it the schema says all
+
+
+def _wrong_decisions(place: str, view: ClassesView) -> Iterator[str]:
+    for arm, label in view.decisions.items():
+        classes = len(view.probabilities.get(arm, ()))
+        if label is not None and label >= classes:
+            yield f"{place}.decisions.{arm} is {label}, but {arm} has {classes} probabilities"
+
+
+def _wrong_values(place: str, view: RegressionView) -> Iterator[str]:
+    for arm, values in view.values.items():
+        if values is not None and len(values) != len(view.names):
+            yield f"{place}.values.{arm} has {len(values)} values, but names {len(view.names)}"
+
+
+def _wrong_texts(place: str, view: TranscriptView) -> Iterator[str]:
+    for arm, words in view.words.items():
+        letters = sum(len(word) + len(view.separator) for word in words or ())
+        if letters > LETTERS:
+            yield f"{place}.words.{arm} has {letters:,} characters, more than {LETTERS:,}"
+
+
+def _wrong_objects(place: str, view: DetectionView) -> Iterator[str]:
+    for arm, boxes in view.boxes.items():
+        if len(boxes or ()) > OBJECTS:
+            yield f"{place}.boxes.{arm} has {len(boxes or ()):,} objects, more than {OBJECTS:,}"
+        for n, box in enumerate(boxes or ()):
+            if box.label >= _CLASSES:
+                yield f"{place}.boxes.{arm}[{n}].label is {box.label}, not a class"
+
+
+def _wrong_masks(place: str, view: SegmentationView) -> Iterator[str]:
+    pixels = view.rows * view.columns
+    for arm, mask in view.masks.items():
+        if mask is None:
+            continue
+        runs = list(map(int, mask.split()))
+        lengths = runs[1::2]
+        if len(runs) % 2 or min(lengths, default=0) < 1 or sum(lengths) != pixels:
+            yield f"{place}.masks.{arm} has runs that are not the {pixels:,} pixels of a mask"
+        elif max(runs[::2]) >= _CLASSES:
+            yield f"{place}.masks.{arm} has a number that is not a class"

@@ -368,7 +368,7 @@ def to_json(part: msgspec.Struct) -> dict[str, Any]:
 
 
 def from_json(fields: Mapping[str, Any]) -> RunDocument:
-    """Return the document that keeps to the schema; see `document_check`.
+    """Return the document that keeps to the schema; see `load_document`.
 
     Raises:
         msgspec.ValidationError: it does not.

@@ -1,28 +1,66 @@
-"""The document of a survey, derived from its journal: at its end, and of one that was cut off."""
+"""The document of a survey, derived from its journal: at its end, and of one that was cut off.
+
+`survey.json`, schema `edgeflare.survey/v1`: what a survey found, and what it was asked.
+`record/survey.schema.json` describes it; docs/survey.md says what each figure means.
+"""
 
 from __future__ import annotations
 
 import json
 import shlex
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from contextlib import closing
+from dataclasses import asdict, is_dataclass, replace
 from typing import Any
 
+import numpy as np
+
+from edgeflare import __version__
+from edgeflare.core.arm import Arm
+from edgeflare.core.task import LEAST_SEEDS
 from edgeflare.errors import UserError
 from edgeflare.record.folder_lock import is_locked
 from edgeflare.run.derive_document import derive_document
+from edgeflare.run.exact_interval import exact_interval
+from edgeflare.run.holm_correction import holm
 from edgeflare.run.journal import Journal
 from edgeflare.run.journal_database import reporting_damage
 from edgeflare.run.run_directory import RunDirectory
+from edgeflare.run.run_document import Finding, RunDocument
+from edgeflare.run.seed_warnings import MOST_TIED
+from edgeflare.run.survey_rows import DeviceRow, HostRow
+from edgeflare.survey.estimate.field_interval import FieldInterval, field_interval
+from edgeflare.survey.estimate.pooling_check import pooling_p_value
+from edgeflare.survey.estimate.rate import Sample
 from edgeflare.survey.gates.judged_gates import JudgedGates
 from edgeflare.survey.gates.survey_gate import parse_gate
+from edgeflare.survey.items.measures import headline
 from edgeflare.survey.items.noted_conditions import noted_sets
 from edgeflare.survey.items.sampling_rounds import SamplingRounds
-from edgeflare.survey.rates.baseline import BaselineSurvey
-from edgeflare.survey.record.survey_file import check_survey
+from edgeflare.survey.items.survey_facts import UNCHANGED, SurveyFacts
+from edgeflare.survey.rare.rare_phase import RARE_KEY
+from edgeflare.survey.rates.baseline import BaselineSurvey, compare
+from edgeflare.survey.rates.group_differences import group_differences
+from edgeflare.survey.rates.item_parts import surveyed
+from edgeflare.survey.rates.overall_rate import overall_rate
+from edgeflare.survey.rates.slices import survey_rates
+from edgeflare.survey.record.survey_file import SCHEMA, check_survey
 from edgeflare.survey.record.survey_journal import facts_of, host_is_done
-from edgeflare.survey.record.survey_plan import noted_plan
-from edgeflare.survey.survey_about import about_survey
-from edgeflare.survey.survey_document import survey_document
+from edgeflare.survey.record.survey_plan import ENDED_KEY, SurveyPlan, noted_plan
+from edgeflare.survey.shown.survey_words import release_sentence
+
+ABOUT = (
+    "pair", "devices", "host", "classes", "plan", "stopped_by", "seconds", "device_queries",
+    "overhead_device_queries", "gates", "findings", "rare", "warnings",
+)  # fmt: skip
+"""The keys that whoever ran the survey gives, as `survey.schema.json` describes them."""
+
+_STREAM = 0x9001
+"""Tells the generator of the permutations from others of the run seed."""
+
+_DIGITS = 9
+"""Of a figure; more say nothing, and differ between machines."""
 
 RUNNING = "the survey is still running: this is what is known so far"
 
@@ -46,7 +84,7 @@ def derive_survey(
 
     """
     document = derive_document(directory, journal)
-    about = about_survey(journal, document)
+    about = _about_survey(journal, document)
     facts, plan = facts_of(journal), noted_plan(journal)
     rounds = SamplingRounds.replayed(
         facts, document.rng_seed, plan.device_queries, plan.earlier_queries
@@ -109,3 +147,210 @@ def _nothing_yet(done: int, items: int, *, running: bool) -> str:
         f"is a survey that was stopped before the host's models had answered all items ({done:,} of"
         f" {items:,}): finish it with --resume"
     )
+
+
+def _about_survey(journal: Journal, document: RunDocument) -> dict[str, Any]:
+    """Return what is said of a survey beside its rates and gates, as plain JSON values.
+
+    Args:
+        journal: of the survey.
+        document: of its run.
+
+    """
+    plan, noted, totals = noted_plan(journal), journal.about(), document.totals
+    asked = journal.survey.device_count()
+    host = journal.survey.host()
+    signs = signs_in_answers(host, journal.survey.device())
+    if noted.get("labels") is not None and Arm.ORIGINAL.value in noted["arms"]:
+        signs += signs_of_chance(host, noted["labels"])
+    return {
+        "pair": dict(document.pair),
+        "devices": [
+            {"name": one.name, "provenance": dict(one.provenance)} for one in document.devices
+        ],
+        "host": dict(document.host),
+        "classes": list(document.classes),
+        "plan": _plan(plan, document),
+        "stopped_by": document.stopped_by or noted.get(ENDED_KEY),
+        "seconds": totals.setup_seconds + totals.wall_seconds + totals.verify_seconds,
+        "device_queries": asked,
+        "overhead_device_queries": totals.overhead_device_queries - asked,
+        "findings": [_finding(one) for one in document.deviations],
+        "rare": noted.get(RARE_KEY),
+        "warnings": [*document.warnings, *signs, *_looks(plan, asked)],
+    }
+
+
+def signs_in_answers(host: Sequence[HostRow], device: Sequence[DeviceRow]) -> list[str]:
+    """Return the signs that the device does not answer as a trained model does, a line each.
+
+    Args:
+        host: the rows of all items.
+        device: those of the items that the device was asked about; its failures say nothing here.
+
+    """
+    answered = [row for row in device if not row.failed]
+    if len(answered) < LEAST_SEEDS:
+        return []
+    twin = {row.item: row.twin_decision for row in host}
+    decided = {row.device_decision for row in answered}
+    lines, tied = [], sum(row.tied for row in answered)
+    if len(decided) == 1 and len({twin[row.item] for row in answered}) > 1:
+        lines.append(
+            f"the device decides the same on all {len(answered):,} items that it answered, and its"
+            " twin does not: look at the device's kernels"
+        )
+    if tied > MOST_TIED * len(answered):
+        lines.append(
+            f"the device's decision hangs on a tie of equal outputs on {tied:,} of the"
+            f" {len(answered):,} items that it answered: which of them wins says nothing"
+        )
+    return lines
+
+
+def signs_of_chance(host: Sequence[HostRow], labels: Sequence[int]) -> list[str]:
+    """Return a line where the original is no better than the most frequent label for all would be.
+
+    Args:
+        host: the rows of all items.
+        labels: of the inputs.
+
+    """
+    known = [row for row in host if row.known]
+    if len(known) < LEAST_SEEDS:
+        return []
+    ((_, most),) = Counter(labels[row.item % len(labels)] for row in known).most_common(1)
+    right, count = sum(row.original_right for row in known), len(known)
+    if exact_interval(right, count)[0] > most / count:
+        return []
+    return [
+        f"the original is right on {right / count:.1%} of {count:,} items, no better than one label"
+        f" for all of them ({most / count:.1%}): that the device loses no accuracy, and a gate that"
+        " is held, says nothing here"
+    ]
+
+
+def _looks(plan: SurveyPlan, asked: int) -> list[str]:
+    """Return what is to be known of a survey that had ended, and asked more after that."""
+    if not any(one["ended"] is not None and one["asked"] < asked for one in plan.earlier):
+        return []
+    return [
+        "the survey had ended and went on: an interval is for one look, and is too narrow for who"
+        " goes on until it pleases; gates hold at every look"
+    ]
+
+
+def _plan(plan: SurveyPlan, document: RunDocument) -> dict[str, Any]:
+    cells = plan.cells[1:]
+    return {
+        "conditions": list(dict.fromkeys(cell.condition for cell in cells)),
+        "severities": sorted({cell.severity for cell in cells}),
+        "inputs": dict(plan.inputs),
+        "groups": None if plan.groups is None else plan.groups["column"],
+        "precision": plan.precision,
+        "device_queries": plan.device_queries,
+        "time_limit": plan.time_limit,
+        "earlier": [dict(one) for one in plan.earlier],
+        "confidence": plan.confidence,
+        "gates": list(plan.gates),
+        "findings": plan.findings,
+        "rare_queries": plan.rare_queries,
+        "rng_seed": document.rng_seed,
+        "limit": document.plan["limit"],
+        "first": document.plan.get("first"),
+        "ensemble": list(document.ensemble),
+    }
+
+
+def _finding(finding: Finding) -> dict[str, Any]:
+    """Return which item a finding is; its operator says the condition and the severity."""
+    condition, _, severity = (finding.operators or (f"{UNCHANGED}:0",))[0].rpartition(":")
+    return {
+        "seed_id": finding.seed_id,
+        "condition": condition,
+        "severity": int(severity),
+        "strength": finding.strength,
+    }
+
+
+def survey_document(
+    facts: SurveyFacts,
+    sample: Sample,
+    about: Mapping[str, Any],
+    baseline: BaselineSurvey | None = None,
+) -> dict[str, Any]:
+    """Return a survey as plain JSON values.
+
+    Args:
+        facts: what is known of its items.
+        sample: which of them the device was asked about.
+        about: all of `ABOUT`; `plan` has the `confidence`, the `rng_seed` and the `inputs`.
+        baseline: what it is compared with; None where nothing was asked.
+
+    Raises:
+        UserError: the baseline is of other inputs, cells or draws; says which.
+
+    """
+    confidence = float(about["plan"]["confidence"])
+    rates = {key: _plain(one) for key, one in _fields(survey_rates(facts, sample, confidence))}
+    document = {
+        "schema": SCHEMA,
+        "edgeflare": __version__,
+        **{key: _plain(about[key]) for key in ABOUT},
+        "confidence": confidence,
+        "has_original": facts.has_original,
+        "inputs": facts.inputs,
+        "items": facts.items,
+        "asked": int(sample.asked.sum()),
+        "labelled": int(facts.labelled[: facts.inputs].sum()),
+        "distance": facts.distance_noun or None,
+        "truth_measure": facts.truth_measure or None,
+        **rates,
+        "pooling": _pooling(facts, sample, about["plan"]),
+        "field": _plain(_field(facts, sample, confidence)),
+        "groups": _plain(group_differences(facts, sample, confidence)),
+        "baseline": None,
+    }
+    if baseline is not None:
+        document["baseline"] = _plain(compare(facts, document, baseline))
+    return {**document, "sentence": release_sentence(document)}
+
+
+def _field(facts: SurveyFacts, sample: Sample, confidence: float) -> FieldInterval:
+    """Return the limits of the rate over all, where the inputs are a sample of the field's."""
+    fact, chosen = headline(facts), surveyed(facts)
+    found = overall_rate(facts, sample, confidence)
+    field = field_interval(found, fact, sample, facts.input, chosen, confidence)
+    return replace(field, low=max(0.0, field.low), high=min(1.0, field.high))
+
+
+def _pooling(facts: SurveyFacts, sample: Sample, plan: Mapping[str, Any]) -> dict[str, Any]:
+    """Return whether conditions, severities or classes differ in how often the device surprises."""
+    fact, rng = headline(facts), np.random.default_rng([plan["rng_seed"], _STREAM])
+    names = [one.condition for one in facts.cells]
+    numbers = {name: at for at, name in enumerate(dict.fromkeys(names))}
+    conditions = np.asarray([numbers[name] for name in names])[facts.cell]
+    severities = np.asarray([one.severity for one in facts.cells])[facts.cell]
+    p_values = [
+        pooling_p_value(fact, sample, slices, rng)
+        for slices in (conditions, severities, facts.classes)
+    ]
+    surprises = int((sample.asked & (fact.seen != fact.foretold)).sum())
+    return {"p": min(holm(p_values)), "surprises": surprises}
+
+
+def _fields(one: Any) -> list[tuple[str, Any]]:
+    return [(name, getattr(one, name)) for name in one.__dataclass_fields__]
+
+
+def _plain(value: Any) -> Any:
+    """Return what JSON holds, figures rounded."""
+    if is_dataclass(value) and not isinstance(value, type):
+        return _plain(asdict(value))
+    if isinstance(value, Mapping):
+        return {str(key): _plain(one) for key, one in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(one) for one in value]
+    if isinstance(value, float):
+        return float(f"{value:.{_DIGITS}g}")
+    return value

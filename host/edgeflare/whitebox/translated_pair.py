@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import NoReturn, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
+from edgeflare.core.answer import Answer
 from edgeflare.core.arm import Arm
 from edgeflare.core.encoder import DifferentiableEncoder, Encoder
 from edgeflare.core.gradient_query import (
@@ -20,15 +22,21 @@ from edgeflare.core.gradient_query import (
 from edgeflare.core.input import Input
 from edgeflare.core.outcome import Outcome
 from edgeflare.core.task import Decoder
+from edgeflare.core.tensor import RawBatch
 from edgeflare.errors import UserError
 from edgeflare.models.model_file import read_model_file
 from edgeflare.models.tflite_graph import Graph
-from edgeflare.python_callable import is_callable
+from edgeflare.python_callable import is_callable, load_callable, reason
 from edgeflare.whitebox.differentiable_network import DifferentiableNetwork
-from edgeflare.whitebox.own_gradient import ModelWithOwnGradient
-from edgeflare.whitebox.translated_arm import DifferentiableModel, TranslatedArm
 from edgeflare.whitebox.translation_check import require_equal
 from edgeflare_protos.kernel_sets import Kernels
+
+Real = NDArray[np.float64]
+
+_GRADIENT = "gradient"
+"""The name of the function, in the module or file of the original's."""
+
+_Real = NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,7 +135,7 @@ class TranslatedPair:
         )
 
 
-def _translated(one: ArmToTranslate, level: float) -> TranslatedArm:
+def _translated(one: ArmToTranslate, level: float) -> _TranslatedArm:
     if not isinstance(one.encoder, DifferentiableEncoder):
         raise UserError(
             f"what stands before {one.source} cannot be differentiated, such as the features of"
@@ -137,12 +145,12 @@ def _translated(one: ArmToTranslate, level: float) -> TranslatedArm:
         raise UserError(
             f"{one.source} does not give one score for each class, whose gradients are needed"
         )
-    return TranslatedArm(_model(one), one.encoder, one.decoder, level)
+    return _TranslatedArm(_model(one), one.encoder, one.decoder, level)
 
 
-def _model(one: ArmToTranslate) -> DifferentiableModel:
+def _model(one: ArmToTranslate) -> _DifferentiableModel:
     if is_callable(one.source):
-        model = ModelWithOwnGradient(one.source, one.shape, one.decoder)
+        model = _ModelWithOwnGradient(one.source, one.shape, one.decoder)
         for row in one.rows[:1]:
             model.require(row)
         return model
@@ -162,3 +170,167 @@ def _model(one: ArmToTranslate) -> DifferentiableModel:
         )
     require_equal(network, content, one.kernels, one.rows)
     return network
+
+
+class _DifferentiableModel(Protocol):
+    """A model that knows its gradient, asked about one input at a time."""
+
+    def evaluate(self, row: NDArray[np.generic]) -> tuple[NDArray[np.generic], _Real]:
+        """Return the raw output for a row, and the scores, (choices,), before a last softmax."""
+
+    def gradient(
+        self, row: NDArray[np.generic], weights: _Real, neurons: Mapping[int, float]
+    ) -> _Real:
+        """Return the gradient of a weighted sum of scores and neurons, by the real input."""
+
+    def covered(self, row: NDArray[np.generic], threshold: float) -> NDArray[np.bool_]:
+        """Return which neurons an input covers, (neurons,); see `covered_neurons`.
+
+        Raises:
+            UserError: the model cannot be looked into.
+
+        """
+
+
+@dataclass(frozen=True)
+class _TranslatedArm:
+    """A differentiable model between the encoder and the decoder of its arm.
+
+    Attributes:
+        model: what computes scores and gradients.
+        encoder: of the inputs that are searched.
+        decoder: of the model's outputs.
+        level: how much one level is, in the inputs' own units.
+
+    """
+
+    model: _DifferentiableModel
+    encoder: DifferentiableEncoder
+    decoder: Decoder
+    level: float
+
+    def answer(self, one: Input) -> tuple[Answer, _Real]:
+        """Return the answer to an input, and its scores before a last softmax."""
+        output, scores = self.model.evaluate(self._row(one))
+        (answer,) = self.decoder.read(RawBatch(output.reshape(1, -1)))
+        return answer, scores
+
+    def gradient(self, one: Input, weights: _Real, neurons: Mapping[int, float]) -> _Real:
+        """Return a gradient by the levels of an input, in its shape; see `GradientQuery`."""
+        by_row = self.model.gradient(self._row(one), weights, neurons)
+        return self.encoder.pulled_back(by_row).reshape(one.shape) * self.level
+
+    def covered(self, one: Input, threshold: float) -> NDArray[np.bool_]:
+        """Return which neurons an input covers; see `covered_neurons`."""
+        return self.model.covered(self._row(one), threshold)
+
+    def _row(self, one: Input) -> NDArray[np.generic]:
+        rows = self.encoder.encode(one[None])
+        return rows[:1]
+
+
+class _ModelWithOwnGradient:
+    """A Python original, and the derivatives of its outputs as the user computes them.
+
+    `gradient` takes what the original takes, and returns the derivative of each of its outputs by
+    each value of the input: (outputs, *input shape).
+    """
+
+    def __init__(self, source: str, shape: tuple[int, ...], decoder: Decoder) -> None:
+        """Import both functions.
+
+        Args:
+            source: the original, `module:function` or `path/to/file.py:function`.
+            shape: of what it takes.
+            decoder: of its output.
+
+        Raises:
+            UserError: there is no gradient beside it.
+
+        """
+        self._function = load_callable(source, "inputs")
+        self._original = source
+        self._source = source.rpartition(":")[0] + f":{_GRADIENT}"
+        try:
+            self._gradient = load_callable(self._source, "inputs")
+        except UserError:
+            raise UserError(
+                f"{source} has no gradient of its own: write `def {_GRADIENT}(inputs)` beside it,"
+                " which returns the derivative of each output by each value, (outputs, *inputs"
+                " shape)"
+            ) from None
+        self._shape = shape
+        self._decoder = decoder
+
+    def require(self, row: NDArray[np.generic]) -> None:
+        """Refuse outputs that are no scores of classes, and derivatives that are not theirs.
+
+        Args:
+            row: on which both functions are tried.
+
+        Raises:
+            UserError: the outputs are not one for each class, or the gradient fails.
+
+        """
+        output, _ = self.evaluate(row)
+        choices = self._decoder.choices
+        if output.size != choices:
+            raise UserError(
+                f"{self._source} is of {output.size} outputs for {choices} decisions, and a search"
+                " needs the gradient of a score of each"
+            )
+        self.gradient(row, np.zeros(choices), {})
+
+    def evaluate(self, row: NDArray[np.generic]) -> tuple[NDArray[np.generic], Real]:
+        """Return the output for a row, and its scores; see `DifferentiableModel`.
+
+        Raises:
+            UserError: the user's function fails.
+
+        """
+        try:
+            output = np.asarray(self._function(row.reshape(self._shape)), np.float32)
+        except Exception as error:  # whatever the user's code raises is the user's to correct
+            raise UserError(
+                f"{self._original} failed: {reason(error)}; the strategy boundary, which needs no"
+                " gradient, records that as a finding"
+            ) from error
+        (answer,) = self._decoder.read(RawBatch(output.reshape(1, -1)))
+        return output, answer.scores
+
+    def gradient(
+        self, row: NDArray[np.generic], weights: Real, neurons: Mapping[int, float]
+    ) -> Real:
+        """Return the gradient of a weighted sum of scores; see `DifferentiableModel`.
+
+        Raises:
+            UserError: the user's function fails, or returns something else; or neurons are asked.
+
+        """
+        if neurons:
+            self._refuse_neurons()
+        output, _ = self.evaluate(row)
+        try:
+            derivatives = np.asarray(self._gradient(row.reshape(self._shape)), np.float64)
+        except Exception as error:  # whatever the user's code raises is the user's to correct
+            raise UserError(f"{self._source} failed: {reason(error)}") from error
+        expected = (output.size, *self._shape)
+        if derivatives.shape != expected or not np.isfinite(derivatives).all():
+            returned = "infinity or NaN" if derivatives.shape == expected else derivatives.shape
+            raise UserError(
+                f"{self._source} returned {returned}: it has to return finite numbers of the shape"
+                f" {expected}, one derivative for each output and value"
+            )
+        if self._decoder.meaning == "probabilities":  # whose scores are their logarithms
+            weights = weights / np.maximum(output.ravel(), np.finfo(np.float32).tiny)
+        return np.tensordot(weights, derivatives, 1)
+
+    def covered(self, row: NDArray[np.generic], threshold: float) -> NoReturn:  # noqa: ARG002
+        """Refuse: nothing is known of its neurons."""
+        self._refuse_neurons()
+
+    def _refuse_neurons(self) -> NoReturn:
+        raise UserError(
+            f"{self._original} is a Python function, whose neurons are not known: give a .tflite"
+            " original, or set lambda2=0, which asks for none"
+        )

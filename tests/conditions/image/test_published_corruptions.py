@@ -13,13 +13,18 @@ from edgeflare.conditions.image import digital_corruptions as digital
 from edgeflare.conditions.image import noise_corruptions as noises
 from edgeflare.conditions.image import weather_corruptions as weather
 from edgeflare.conditions.image.elastic_corruption import ELASTIC, deformed
-from edgeflare.conditions.image.frost_texture import FINE, FULL, frost_texture
 from edgeflare.conditions.image.gaussian_smoothing import smoothed, smoothed_in_pairs
 from edgeflare.conditions.image.gray_levels import LUMINANCE, Image, gray_levels
 from edgeflare.conditions.image.motion_smear import smeared
-from edgeflare.conditions.image.plasma import plasma, plasma_side
 from edgeflare.conditions.image.severity_parameters import whole
 from edgeflare.conditions.image.spatter_corruption import MUD, SPATTER, spattered
+from edgeflare.conditions.image.weather_corruptions import (
+    FINE,
+    FULL,
+    frost_texture,
+    plasma,
+    plasma_side,
+)
 from published_corruptions import RECORDED, Recording, recording
 
 TEXTURES = 1000

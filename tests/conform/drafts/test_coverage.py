@@ -10,7 +10,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from drafting import check_sound, few_cells, few_covered, refused, relu_chain, taken
-from edgeflare.conform.drafts.bucket_combinations import BucketCombinations
 from edgeflare.conform.drafts.cell_pairs import allowed_pairs, example_pair
 from edgeflare.conform.drafts.cells import (
     Cell,
@@ -19,7 +18,12 @@ from edgeflare.conform.drafts.cells import (
     drawn_configuration,
     with_setting,
 )
-from edgeflare.conform.drafts.coverage import Coverage, draft_pairs, node_buckets
+from edgeflare.conform.drafts.coverage import (
+    BucketCombinations,
+    Coverage,
+    draft_pairs,
+    node_buckets,
+)
 from edgeflare.conform.drafts.draft import Draft, DraftNode
 from edgeflare.conform.drafts.draft_source import DraftOutcome
 from edgeflare.conform.drafts.uniform_drawing import UniformDrawing

@@ -19,12 +19,14 @@ from edgeflare.conform.drafts.draft_mutation import (
     reordered,
     without_oldest,
 )
-from edgeflare.conform.drafts.layer_mutations import changed_modes, changed_shapes, special_input
 from edgeflare.conform.drafts.memo_drawing import (
     MUTATIONS,
     MemoDrawing,
     SeedSelection,
+    changed_modes,
+    changed_shapes,
     metropolis_hastings,
+    special_input,
     unguided,
 )
 from edgeflare.conform.drafts.node_graphs import NodeGraphs

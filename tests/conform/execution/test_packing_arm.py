@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from deadly_operators import deadly_launcher
-from edgeflare.conform.execution.corruption_search import MOST_TRIALS, Blame, blamed
+from edgeflare.conform.execution.culprit_search import MOST_TRIALS, Blame, blamed
 from edgeflare.conform.execution.device_opener import DeviceOpener
 from edgeflare.conform.execution.host_opener import HostOpener
 from edgeflare.conform.execution.kernel_arm import ModelAnswer, PosedModel, RunFailure

@@ -15,7 +15,7 @@ from edgeflare.conform.graphs.operator_graph import (
     Quantization,
     Values,
 )
-from edgeflare.conform.operators.elementwise.equal_values import make_values_equal
+from edgeflare.conform.operators.elementwise.binary_operators import make_values_equal
 from edgeflare.conform.operators.known_operators import known_operators
 from edgeflare.conform.operators.one_input.constants_and_options import constant
 from edgeflare.conform.operators.pools.pools import AveragePool, L2Pool, MaxPool, Pool

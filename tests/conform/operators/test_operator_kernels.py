@@ -11,9 +11,8 @@ import pytest
 from drafting import fresh
 from edgeflare.conform.drafts.cells import Cell, chosen_cells
 from edgeflare.conform.graphs.operator_graph import OperatorGraph
-from edgeflare.conform.operators.known_operators import known_operators
+from edgeflare.conform.operators.known_operators import WEIGHTED_SUMS, known_operators
 from edgeflare.conform.operators.pools.pools import POOLS
-from edgeflare.conform.operators.weighted_sums.weighted_sum_operators import WEIGHTED_SUMS
 from edgeflare.conform.specification.operand_values import OperandStyle
 from edgeflare.conform.specification.settings import Configuration, dimensions
 from edgeflare.conform.verdict.exact_rows import one_exact

@@ -32,10 +32,9 @@ from edgeflare.conform.findings.grouping import FindingGroup
 from edgeflare.conform.record.conform_journal import ConformJournal
 from edgeflare.conform.rounds import conform_clock, conform_rounds
 from edgeflare.conform.rounds.conform_clock import ConformClock
-from edgeflare.conform.rounds.conform_rounds import ConformRounds
+from edgeflare.conform.rounds.conform_rounds import ConformRounds, drafts_digest, judged_from_json
 from edgeflare.conform.rounds.conformance import Conformance, settings_of
 from edgeflare.conform.rounds.judged_draft import JudgedDraft
-from edgeflare.conform.rounds.judged_json import drafts_digest, judged_from_json
 from edgeflare.conform.verdict.kernel_judgement import KernelJudgement
 from edgeflare.errors import InfrastructureError, UserError
 

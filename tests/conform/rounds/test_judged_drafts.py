@@ -22,12 +22,12 @@ from edgeflare.conform.execution.kernel_arm import (
     RunFailureKind,
 )
 from edgeflare.conform.graphs.operator_graph import Values
-from edgeflare.conform.rounds.judged_draft import JudgedDraft, judge_drafts
-from edgeflare.conform.rounds.judged_json import (
+from edgeflare.conform.rounds.conform_rounds import (
     drafts_digest,
     judged_from_json,
     judged_to_json,
 )
+from edgeflare.conform.rounds.judged_draft import JudgedDraft, judge_drafts
 from edgeflare.conform.rounds.judged_operators import (
     JudgedOperator,
     judge_alone,

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from edgeflare.conform.operators.elementwise.slope import Slope
+from edgeflare.conform.operators.elementwise.unary_operators import Slope
 from edgeflare.conform.specification.parameter import (
     Choice,
     Dimensions,

@@ -21,10 +21,14 @@ from agent_calls import wait_until
 from edgeflare.devices.device import connect
 from edgeflare.devices.profile import Profile
 from edgeflare.devices.profile_lookup import find_profile, find_shipped_profile
-from edgeflare.devices.transports import child_agent, scratch, vulkan_driver
-from edgeflare.devices.transports.emulated import PLUGIN, EmulatedTransport
+from edgeflare.devices.transports import child_agent, emulated, scratch
+from edgeflare.devices.transports.emulated import (
+    PLUGIN,
+    EmulatedTransport,
+    check_driver,
+    driver_variables,
+)
 from edgeflare.devices.transports.scratch import ScratchFolder
-from edgeflare.devices.transports.vulkan_driver import check_driver, driver_variables
 from edgeflare.errors import InfrastructureError, UserError
 from edgeflare.record.folder_contents import BEGUN_LIST
 from processes import alive, children
@@ -275,9 +279,9 @@ def software(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     file = tmp_path / "lib" / "chromium" / "vk_swiftshader_icd.json"
     file.parent.mkdir(parents=True)
     file.write_text("{}")
-    monkeypatch.setattr(vulkan_driver, "_SOFTWARE", (str(tmp_path / "lib*" / "chromium*/*.json"),))
-    monkeypatch.setattr(vulkan_driver, "_INSTALLED", (str(tmp_path / "icd.d" / "*.json"),))
-    for name in vulkan_driver.VARIABLES:
+    monkeypatch.setattr(emulated, "_SOFTWARE", (str(tmp_path / "lib*" / "chromium*/*.json"),))
+    monkeypatch.setattr(emulated, "_INSTALLED", (str(tmp_path / "icd.d" / "*.json"),))
+    for name in emulated.VARIABLES:
         monkeypatch.delenv(name, raising=False)
     return file
 
@@ -287,7 +291,7 @@ def test_the_driver_of_a_browser_is_named_to_old_and_new_loaders(software: Path)
     assert driver_variables({"HOME": "/root"}) == expected
 
 
-@pytest.mark.parametrize("name", vulkan_driver.VARIABLES)
+@pytest.mark.parametrize("name", emulated.VARIABLES)
 def test_the_one_that_the_user_names_counts(software: Path, name: str) -> None:
     assert software.exists()
     assert driver_variables({name: "/opt/driver.json"}) == {}
@@ -301,13 +305,13 @@ def test_the_loaders_own_are_taken_where_there_is_none(software: Path) -> None:
 def test_the_check_names_the_driver_or_what_installs_one(
     software: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(vulkan_driver, "find_library", lambda name: f"lib{name}.so.1")
+    monkeypatch.setattr(emulated, "find_library", lambda name: f"lib{name}.so.1")
     assert check_driver().found == str(software)
     own = software.with_name("driver.json")
     own.write_text("{}")
     monkeypatch.setenv("VK_DRIVER_FILES", str(own))
     assert check_driver().found == str(own)
-    monkeypatch.setattr(vulkan_driver, "find_library", lambda _name: None)
+    monkeypatch.setattr(emulated, "find_library", lambda _name: None)
     check = check_driver()
     assert not check.found
     assert not check.needed

@@ -28,7 +28,6 @@ from edgeflare.diagnose.inspect.behaviour_block import (
 )
 from edgeflare.diagnose.inspect.behaviour_scores import is_beyond, level_of
 from edgeflare.diagnose.inspect.error_shares import error_shares, first_to_blame, is_to_blame
-from edgeflare.diagnose.inspect.group_permutations import group_permutations
 from edgeflare.diagnose.inspect.inspect_document import (
     InspectDocument,
     inspect_bytes,
@@ -38,20 +37,18 @@ from edgeflare.diagnose.inspect.inspect_document import (
 from edgeflare.diagnose.inspect.inspected_inputs import (
     AT_ONCE,
     LEAST_LINES,
+    MOST_CHOOSING,
     STRATA,
     Found,
     InspectedInputs,
-    inspected_inputs,
-)
-from edgeflare.diagnose.inspect.inspection import Inspection
-from edgeflare.diagnose.inspect.inspection_result import InspectionResult
-from edgeflare.diagnose.inspect.inspection_terminal import print_inspection
-from edgeflare.diagnose.inspect.seed_halves import (
-    MOST_CHOOSING,
     SeedHalves,
     disjoint_lines,
+    inspected_inputs,
     seed_halves,
 )
+from edgeflare.diagnose.inspect.inspection import Inspection, group_permutations
+from edgeflare.diagnose.inspect.inspection_result import InspectionResult
+from edgeflare.diagnose.inspect.inspection_terminal import print_inspection
 from edgeflare.errors import UserError
 from edgeflare.hypothesis import UnitHypothesis
 from inspected_units import HYPOTHESES, blocks, inputs, network

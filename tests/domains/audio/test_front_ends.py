@@ -14,9 +14,8 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from numpy.typing import NDArray
 
-from edgeflare.domains.audio.front_end import open_front_end
+from edgeflare.domains.audio.front_end import Mfcc, open_front_end
 from edgeflare.domains.audio.log_mel import LogMel
-from edgeflare.domains.audio.mfcc import Mfcc
 from edgeflare.errors import UserError
 
 VECTORS = Path(__file__).with_name("front_end_vectors.npz")

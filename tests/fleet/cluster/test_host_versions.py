@@ -8,7 +8,7 @@ import edgeflare
 
 pytest.importorskip("ray", reason="the extra fleet brings it")
 
-from edgeflare.fleet.cluster.host_versions import host_versions, version_difference
+from edgeflare.fleet.cluster.ray_engine import host_versions, version_difference
 
 pytestmark = pytest.mark.fleet
 

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from edgeflare.fleet.record.fleet_folder import REFRESH_SECONDS, fleet_page
 from edgeflare.fleet.record.fleet_output import FleetOutput
-from edgeflare.fleet.record.fleet_page import REFRESH_SECONDS, fleet_page
 from edgeflare.fleet.record.fleet_state import AttemptState, FleetState, PlaceState, UnitState
 from edgeflare.record.atomic_file import write_atomically
 from edgeflare.run.run_directory import DOCUMENT, JOURNAL, RUN, RunDirectory

@@ -16,9 +16,8 @@ from edgeflare.models.in_place_edit import InPlaceEdit
 from edgeflare.models.tflite_graph import Graph
 from edgeflare.repair.fitting.captured_tensors import captured
 from edgeflare.repair.fitting.gptq import Real, damped, output_errors, rounded_by_gptq
-from edgeflare.repair.fitting.input_moments import InputMoments
 from edgeflare.repair.fitting.quantized_network import QuantizedNetwork
-from edgeflare.repair.fitting.weight_rounding import fit_rounding, round_original
+from edgeflare.repair.fitting.weight_rounding import InputMoments, fit_rounding, round_original
 from edgeflare_protos.kernel_sets import Kernels
 from fitted_networks import judged, untold
 from operator_chain import Step, write_tflite

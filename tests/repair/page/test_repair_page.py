@@ -14,11 +14,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from edgeflare.errors import UserError
-from edgeflare.repair.page.detail_parts import detail_parts
 from edgeflare.repair.page.front_figure import front_figure
 from edgeflare.repair.page.judged_parts import candidate_part, judged_part, search_parts
 from edgeflare.repair.page.page_part import PagePart
-from edgeflare.repair.page.repair_page import render_repair
+from edgeflare.repair.page.repair_page import detail_parts, render_repair
 from edgeflare.repair.repair_file import read_repair
 from edgeflare.run.run_directory import RunDirectory
 from parsed_pages import Parsed, asks_for_nothing, well_formed

@@ -14,7 +14,7 @@ from rich.console import Console
 
 from edgeflare.report.divergence_bars import divergence_bars
 from edgeflare.report.divergence_picture import divergence_picture
-from edgeflare.report.html.divergence_plot import HEIGHT, divergence_of
+from edgeflare.report.html.card import HEIGHT, divergence_of
 from edgeflare.report.html.explanation_view import ExplanationView, LayerView
 
 differences = st.none() | st.floats(0, 1e6)

@@ -32,14 +32,16 @@ from edgeflare.report.html.comparison_plot import ComparisonPlot
 from edgeflare.report.html.page_allowance import BUDGET, MOST, PageAllowance, allowance
 from edgeflare.report.html.pictures import GAINS, SIDE, Picture, difference, pictures_of
 from edgeflare.report.html.shots import ShotGroup, shot_groups
-from edgeflare.report.html.sounds import SoundFigure, gain_of, sounds_of
-from edgeflare.report.html.spectrogram import (
+from edgeflare.report.html.sounds import (
     COLUMNS,
     LEAST_POWER,
     RANGE_DB,
     ROWS,
     WAVE_ROWS,
+    SoundFigure,
+    gain_of,
     log_spectrogram,
+    sounds_of,
     spectrogram_image,
     waveform_image,
 )

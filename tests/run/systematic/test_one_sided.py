@@ -22,11 +22,10 @@ from edgeflare.run.systematic.differences import systematic_differences
 from edgeflare.run.systematic.figures import SystematicDifferences
 from edgeflare.run.systematic.one_sided import class_flows, score_shifts
 from edgeflare.run.systematic.saturation import Saturation, saturations
-from edgeflare.tasks.classification import ClassDecoder, softmax
+from edgeflare.tasks.classification import ClassDecoder, HeadsDecoder, softmax
 from edgeflare.tasks.clip_frames import NO_CLIP, ClipFrames
 from edgeflare.tasks.detection.detected import Candidates, DetectionRule, detected
 from edgeflare.tasks.detection.detection_answer import DetectionAnswer
-from edgeflare.tasks.heads_decoder import HeadsDecoder
 from edgeflare.tasks.value_decoder import Measure, ValueDecoder
 
 

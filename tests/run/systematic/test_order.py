@@ -13,11 +13,10 @@ from edgeflare.core.tensor_rows import pack_rows
 from edgeflare.run.systematic.class_order import class_order
 from edgeflare.run.systematic.confirmed_order import LEAST_CHANGED, ConfirmedOrder
 from edgeflare.run.systematic.output_order import output_order, value_order
-from edgeflare.tasks.classification import ClassDecoder, softmax
+from edgeflare.tasks.classification import ClassDecoder, HeadsDecoder, softmax
 from edgeflare.tasks.clip_frames import NO_CLIP
 from edgeflare.tasks.detection.detected import Candidates, DetectionRule, detected
 from edgeflare.tasks.detection.detection_answer import DetectionAnswer
-from edgeflare.tasks.heads_decoder import HeadsDecoder
 from edgeflare.tasks.segmentation.mask_answer import MaskAnswer, MaskRule
 from edgeflare.tasks.value_decoder import Measure, ValueAnswer, ValueDecoder
 

@@ -20,14 +20,13 @@ from edgeflare.core.input import Input
 from edgeflare.core.input_space import Real
 from edgeflare.core.outcome import Outcome
 from edgeflare.core.query import Query
-from edgeflare.search.refining.dct_basis import DCTBasis
 from edgeflare.search.refining.decision_boundary import (
     DecisionBoundary,
     find_crossing,
     seed_distance,
     step_towards_seed,
 )
-from edgeflare.search.refining.gradient_estimate import FIRST_PROBES, GradientEstimate
+from edgeflare.search.refining.gradient_estimate import FIRST_PROBES, DCTBasis, GradientEstimate
 from edgeflare.search.refining.trigger_refinement import (
     PATIENCE,
     BudgetSpentError,

@@ -14,14 +14,15 @@ from edgeflare.core.arm import Arm
 from edgeflare.core.goal import Find, Goal
 from edgeflare.core.outcome import Outcome
 from edgeflare.search.strategy import Donor
-from edgeflare.search.surrogates.ensemble_surrogate import EnsembleSurrogate
 from edgeflare.search.surrogates.near_tie_surrogate import NearTieSurrogate
 from edgeflare.search.surrogates.query_backoff import QueryBackoff
 from edgeflare.search.surrogates.surrogate import Surrogate, compared
-from edgeflare.search.surrogates.surrogate_choice import refinement_surrogates, search_surrogate
-from edgeflare.search.surrogates.twin_surrogate import (
+from edgeflare.search.surrogates.surrogate_choice import (
+    EnsembleSurrogate,
     TwinThenNearTieSurrogate,
     UnanimousTwinSurrogate,
+    refinement_surrogates,
+    search_surrogate,
 )
 
 CLASSES = 3

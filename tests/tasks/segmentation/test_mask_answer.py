@@ -23,7 +23,12 @@ from edgeflare.tasks.segmentation.mask_answer import (
     MaskRule,
     is_tied,
 )
-from edgeflare.tasks.segmentation.mask_decoder import MaskDecoder
+from edgeflare.tasks.segmentation.mask_decoder import (
+    MOST_RUNS,
+    MaskDecoder,
+    mask_runs,
+    runs_to_show,
+)
 from edgeflare.tasks.segmentation.mask_overlap import (
     Margins,
     Mask,
@@ -31,7 +36,6 @@ from edgeflare.tasks.segmentation.mask_overlap import (
     mean_iou,
     softened_iou,
 )
-from edgeflare.tasks.segmentation.mask_runs import MOST_RUNS, mask_runs, runs_to_show
 
 SHAPE = (6, 8)
 ROWS, COLUMNS = SHAPE

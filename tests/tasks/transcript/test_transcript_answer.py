@@ -18,8 +18,8 @@ from edgeflare.errors import UserError
 from edgeflare.tasks.classification import softmax
 from edgeflare.tasks.transcript.text_lattice import TextLattice
 from edgeflare.tasks.transcript.transcript_answer import TranscriptAnswer
-from edgeflare.tasks.transcript.transcript_decoder import TranscriptDecoder
 from edgeflare.tasks.transcript.transcript_symbols import TranscriptSymbols
+from edgeflare.tasks.transcript.transcript_task import TranscriptDecoder
 
 Array = NDArray[np.float32]
 

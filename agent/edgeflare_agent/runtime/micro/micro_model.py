@@ -5,17 +5,20 @@ Only a worker process should use it, for a broken model takes the process along.
 
 from __future__ import annotations
 
+import os
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from functools import partial
 from typing import Any
 
 from edgeflare_agent.runtime.answers import ModelRejected
-from edgeflare_agent.runtime.micro.arena_search import least_arena_bytes
 from edgeflare_agent.runtime.recorded_stderr import recorded_stderr
 from edgeflare_agent.runtime.session_options import Options
 from edgeflare_agent.runtime.tflite.model_description import described_model
+
+_STEP_BYTES = 64
+"""What sizes are tried at: a power of two of these, then in between."""
 
 _PLENTY_BYTES = 1 << 28
 """Of the arena in which each model runs; pages that it does not touch take no memory."""
@@ -47,7 +50,7 @@ class MicroModel:
         self._interpreter, counted = _opened_in_plenty(content)
         with recorded_stderr():
             opens = partial(_opened, content)
-            self.arena_bytes = least_arena_bytes(opens, counted, _PLENTY_BYTES)
+            self.arena_bytes = _least_arena_bytes(opens, counted, _PLENTY_BYTES)
         _check_arena(self.arena_bytes, options.arena_bytes)
         self._given = [described.graph_inputs.index(tensor.index) for tensor in self.inputs]
         self._made = [described.graph_outputs.index(tensor.index) for tensor in self.outputs]
@@ -152,3 +155,44 @@ def _refusal(log: str, message: str) -> str:
         operator, number = node.groups()
         return f"TFLite Micro refuses {operator}, node {number}: {why}"
     return f"TFLite Micro refuses it: {why}"
+
+
+def _least_arena_bytes(opens: Callable[[int], object], counted: int, most: int) -> int:
+    """Return the least size of an arena, in steps of 64 bytes from the one that is counted.
+
+    Each size is tried in a forked process, for kernels that get no memory may read from nowhere.
+
+    Args:
+        opens: opens the model in an arena of so many bytes, or raises ModelRejected.
+        counted: what the runtime counts once the model is open, in bytes; this leaves out what
+            operators take for a moment while they get ready.
+        most: bytes in which it opens.
+
+    """
+    too_few, enough = -1, 0
+    while not _opens_elsewhere(opens, min(counted + enough * _STEP_BYTES, most)):
+        if counted + enough * _STEP_BYTES >= most:
+            return most
+        too_few, enough = enough, max(1, 2 * enough)
+    while enough - too_few > 1:
+        middle = (too_few + enough) // 2
+        if _opens_elsewhere(opens, counted + middle * _STEP_BYTES):
+            enough = middle
+        else:
+            too_few = middle
+    return min(counted + enough * _STEP_BYTES, most)
+
+
+def _opens_elsewhere(opens: Callable[[int], object], size: int) -> bool:
+    """Return whether a model opens in a process that ends with it, however that ends."""
+    child = os.fork()
+    if not child:
+        code = 1
+        try:
+            opens(size)
+            code = 0
+        except ModelRejected:
+            pass
+        finally:
+            os._exit(code)
+    return os.waitpid(child, 0)[1] == 0

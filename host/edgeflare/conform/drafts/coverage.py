@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
+from itertools import combinations
 
-from edgeflare.conform.drafts.bucket_combinations import BucketCombinations
 from edgeflare.conform.drafts.cell_pairs import CellPair
 from edgeflare.conform.drafts.cells import Cell, cell_buckets, cell_parameters
 from edgeflare.conform.drafts.criterion import CoverageFigure, Criterion
 from edgeflare.conform.drafts.draft import FRESH, Draft, DraftNode
 from edgeflare.conform.drafts.draft_source import DraftOutcome
+
+_Combination = tuple[tuple[str, str], tuple[str, str]]
 
 Bucket = tuple[str, str, str, str]
 """An operator, a type, a parameter, and one of the parameter's buckets."""
@@ -197,3 +199,27 @@ def _known_buckets(cell: Cell) -> Iterator[Bucket]:
     for parameter in cell_parameters(cell):
         for bucket in parameter.buckets:
             yield (*cell, parameter.name, bucket)
+
+
+class BucketCombinations:
+    """The combinations of two buckets that nodes of each cell have had.
+
+    Most faults of software need one or two of its parameters to be set in some way, and few need
+    more (Kuhn, Wallace and Gallo, 2004), so that models that are to find them should differ in
+    these.
+    """
+
+    def __init__(self) -> None:
+        self._had: dict[Cell, set[_Combination]] = {}
+
+    def new(self, node: DraftNode) -> int:
+        """Return how many combinations of a node no other has had."""
+        return len(_combinations(node) - self._had.get(node.cell, set()))
+
+    def add(self, node: DraftNode) -> None:
+        """Take a node that is going to be run."""
+        self._had.setdefault(node.cell, set()).update(_combinations(node))
+
+
+def _combinations(node: DraftNode) -> set[_Combination]:
+    return set(combinations(cell_buckets(node.cell, node.configuration), 2))

@@ -4,23 +4,32 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
+from collections import OrderedDict
 from collections.abc import Iterator, Sequence
 from itertools import accumulate
+from threading import Lock
 
 import numpy as np
 from numpy.typing import NDArray
 
 from edgeflare.conform.execution.kernel_arm import ModelAnswer, PosedModel, RunFailure
-from edgeflare.conform.execution.pack_file import pack_file
+from edgeflare.conform.graphs.graph_file import graph_file
 from edgeflare.conform.graphs.operator_graph import (
     GraphNode,
     GraphValue,
     OperatorGraph,
     Values,
+    side_by_side,
 )
 from edgeflare.core.tensor import Tensor
 from edgeflare.core.tensor_rows import pack_rows, tensor_bytes
 from edgeflare.models.evaluator import Signature
+
+_KEPT = 16
+"""Files. Four arms ask for the same ones at about the same time."""
+
+_files: OrderedDict[tuple[int, ...], tuple[Sequence[OperatorGraph], bytes]] = OrderedDict()
+_lock = Lock()
 
 _ECHO = OperatorGraph((GraphValue("uint8", (2,)),), (), (0,), (0,))
 """No operator, and a tensor that is given and answered: a row needs a byte each way."""
@@ -222,3 +231,23 @@ def _answer(model: PosedModel, results: Sequence[tuple[Tensor, NDArray[np.uint8]
             for tensor, values in results
         )
     )
+
+
+def pack_file(graphs: Sequence[OperatorGraph]) -> bytes:
+    """Return the file of graphs side by side; to write one takes longer than to run it.
+
+    Args:
+        graphs: the same objects are taken for the same graphs.
+
+    """
+    key = tuple(map(id, graphs))
+    # Who waits here waits for the file that it wants, or for the interpreter's lock.
+    with _lock:
+        if key in _files:
+            return _files[key][1]
+        content = graph_file(side_by_side(graphs))
+        # The graphs are kept, too, so that no others get their identities.
+        _files[key] = tuple(graphs), content
+        if len(_files) > _KEPT:
+            _files.popitem(last=False)
+        return content

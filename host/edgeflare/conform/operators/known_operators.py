@@ -5,12 +5,54 @@ from __future__ import annotations
 from collections.abc import Mapping
 from functools import cache
 
-from edgeflare.conform.operators.elementwise.elementwise_operators import ELEMENTWISE_OPERATORS
+from edgeflare.conform.operators.elementwise.binary_operators import BINARY_OPERATORS
+from edgeflare.conform.operators.elementwise.conversion_operator import CONVERSION_OPERATORS
+from edgeflare.conform.operators.elementwise.sum_of_many import SumOfMany
+from edgeflare.conform.operators.elementwise.unary_operators import UNARY_OPERATORS
 from edgeflare.conform.operators.movement.movement_operators import MOVEMENT_OPERATORS
-from edgeflare.conform.operators.one_input.one_input_operators import ONE_INPUT_OPERATORS
+from edgeflare.conform.operators.one_input.normalizations import NORMALIZATIONS
+from edgeflare.conform.operators.one_input.one_axis import ONE_AXIS
+from edgeflare.conform.operators.one_input.one_input_operator import OneInputOperator
+from edgeflare.conform.operators.one_input.reductions import REDUCTIONS
+from edgeflare.conform.operators.one_input.resizing import RESIZINGS
+from edgeflare.conform.operators.one_input.softmax import SOFTMAXES
+from edgeflare.conform.operators.one_input.top_values import TOP_VALUES
 from edgeflare.conform.operators.pools.pools import POOLS
-from edgeflare.conform.operators.weighted_sums.weighted_sum_operators import WEIGHTED_SUMS
+from edgeflare.conform.operators.weighted_sums.batch_matmul import BatchMatmul
+from edgeflare.conform.operators.weighted_sums.convolutions import (
+    Convolution,
+    Convolution3d,
+    DepthwiseConvolution,
+)
+from edgeflare.conform.operators.weighted_sums.fully_connected import FullyConnected
+from edgeflare.conform.operators.weighted_sums.transpose_convolution import TransposeConvolution
 from edgeflare.conform.specification.operator_specification import OperatorSpecification
+
+WEIGHTED_SUMS: tuple[OperatorSpecification, ...] = (
+    Convolution(),
+    DepthwiseConvolution(),
+    TransposeConvolution(),
+    Convolution3d(),
+    FullyConnected(),
+    BatchMatmul(),
+)
+
+ONE_INPUT_OPERATORS: tuple[OneInputOperator, ...] = (
+    *REDUCTIONS,
+    *ONE_AXIS,
+    *TOP_VALUES,
+    *SOFTMAXES,
+    *NORMALIZATIONS,
+    *RESIZINGS,
+)
+
+ELEMENTWISE_OPERATORS: tuple[OperatorSpecification, ...] = (
+    *UNARY_OPERATORS,
+    *BINARY_OPERATORS,
+    *CONVERSION_OPERATORS,
+    SumOfMany(),
+)
+"""One declaration for each."""
 
 
 @cache

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Final, Protocol
+from typing import Any, Final, Protocol
 
 from edgeflare.conform.drafts.cells import Cell
 from edgeflare.conform.drafts.coverage import Coverage
 from edgeflare.conform.drafts.draft import Draft, DraftNode
+from edgeflare.conform.drafts.draft_json import draft_to_json
 from edgeflare.conform.drafts.draft_source import DraftOutcome, DraftSource
 from edgeflare.conform.execution.kernel_arm import KernelArm
 from edgeflare.conform.findings.finding_key import finding_key
@@ -20,8 +23,8 @@ from edgeflare.conform.record.conform_journal import ConformJournal
 from edgeflare.conform.rounds.conform_clock import ConformClock
 from edgeflare.conform.rounds.conformance import Conformance
 from edgeflare.conform.rounds.judged_draft import JudgedDraft, judge_drafts
-from edgeflare.conform.rounds.judged_json import drafts_digest, judged_from_json, judged_to_json
 from edgeflare.conform.rounds.refinement import Refinement, steers, with_failing
+from edgeflare.conform.verdict.kernel_judgement import KernelJudgement
 from edgeflare.errors import UserError
 from edgeflare.run.journal_database import reporting_damage
 
@@ -203,3 +206,46 @@ def _steering(observations: Sequence[Observation]) -> list[FindingGroup]:
     found = (finding_key(one) for one in observations if steers(one.judgement))
     keys = {key for key in found if key is not None}
     return grouped_as(keys, observations, known_operators())
+
+
+def drafts_digest(drafts: Sequence[Draft]) -> str:
+    """Return a digest of drafts, by which a resumed run knows that it draws the same again."""
+    text = json.dumps([draft_to_json(draft) for draft in drafts], separators=(",", ":"))
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def judged_to_json(judged: Sequence[JudgedDraft]) -> list[Any]:
+    """Return what was said of drafts, without the drafts, which are drawn again."""
+    return [
+        {"nodes": [_judgement(one) for one in draft.nodes], "whole": _judgement(draft.whole)}
+        for draft in judged
+    ]
+
+
+def judged_from_json(
+    drafts: Sequence[Draft], values: Sequence[Mapping[str, Any]]
+) -> list[JudgedDraft]:
+    """Return the drafts with what `judged_to_json` wrote of them."""
+    return [
+        JudgedDraft(draft, tuple(map(_read, one["nodes"])), _read(one["whole"]))
+        for draft, one in zip(drafts, values, strict=True)
+    ]
+
+
+def _judgement(one: KernelJudgement | None) -> list[Any] | None:
+    if one is None:
+        return None
+    # Most models are right, and there are many.
+    if one == KernelJudgement("right", telling=one.telling):
+        return [one.telling]
+    said = [one.verdict, one.symptom, one.counted, one.worst, one.unit, list(one.wrong), one.detail]
+    return [*said, one.telling]
+
+
+def _read(values: Sequence[Any] | None) -> KernelJudgement | None:
+    if values is None:
+        return None
+    if len(values) == 1:
+        return KernelJudgement("right", telling=values[0])
+    verdict, symptom, counted, worst, unit, wrong, detail, telling = values
+    return KernelJudgement(verdict, symptom, counted, worst, unit, tuple(wrong), detail, telling)

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from itertools import combinations
 from typing import Final
 
 import numpy as np
 
 from edgeflare.conform.drafts.cells import Cell
+from edgeflare.conform.drafts.draft import drafted
 from edgeflare.conform.drafts.node_graphs import NodeGraphs
+from edgeflare.conform.execution.kernel_arm import KernelArm
 from edgeflare.conform.execution.padded_rows import run_padded
 from edgeflare.conform.findings.fault_condition import FaultCondition
 from edgeflare.conform.findings.fewest_operators import (
@@ -24,13 +26,13 @@ from edgeflare.conform.findings.known_findings import KnownFinding, known_reason
 from edgeflare.conform.findings.model_shrinking import Shrinking, shrinking
 from edgeflare.conform.findings.observation import Observation
 from edgeflare.conform.findings.shrink_candidate import ShrinkCandidate, ShrinkContext
+from edgeflare.conform.graphs.operator_graph import OperatorGraph
 from edgeflare.conform.record.conform_finding import ConformFinding, SmallestModel
 from edgeflare.conform.record.finding_files import store_finding
 from edgeflare.conform.rounds.conform_rounds import ConformRounds
-from edgeflare.conform.rounds.joined_shrinking import FailingGraph, JoinedTrials, are_alike
 from edgeflare.conform.rounds.judged_draft import JudgedDraft
 from edgeflare.conform.rounds.judged_wholes import judge_joined
-from edgeflare.conform.rounds.posed_draft import posed
+from edgeflare.conform.rounds.posed_draft import PosedDraft, posed
 from edgeflare.conform.verdict.kernel_judgement import KernelJudgement
 from edgeflare.run.run_directory import RunDirectory
 
@@ -47,7 +49,6 @@ of these models are whole graphs, which alone fail."""
 _WAVE: Final = 16
 """Graphs whose fewest operators are looked for side by side, before others are compared with
 them."""
-
 
 _COMPARED: Final = 256
 """Graphs that are compared with findings side by side."""
@@ -67,10 +68,10 @@ class _JoinedGroup:
 
     key: FindingKey
     cells: tuple[Cell, ...]
-    smallest: FailingGraph
+    smallest: _FailingGraph
     judgements: list[KernelJudgement] = field(default_factory=list)
 
-    def add(self, graph: FailingGraph) -> None:
+    def add(self, graph: _FailingGraph) -> None:
         """Add a graph, the candidate of which has no other operators."""
         self.judgements.append(graph.said)
         self.smallest = min(self.smallest, graph, key=_size)
@@ -92,7 +93,7 @@ class JoinedFindings:
 
         """
         self.done = 0
-        self._trials = JoinedTrials(rounds.arms, rounds.given)
+        self._trials = _JoinedTrials(rounds.arms, rounds.given)
         graphs = NodeGraphs(rounds.given)
         self._pending = sorted((self._begun(one, graphs) for one in rounds.state.joined), key=_size)
         self._groups: list[_JoinedGroup] = []
@@ -164,45 +165,45 @@ class JoinedFindings:
         for number, group, model, one, all_ in zip(
             numbers, self._groups, several, judged, answers, strict=True
         ):
-            repeats = one is not None and are_alike(one[0], group.smallest.said)
+            repeats = one is not None and _are_alike(one[0], group.smallest.said)
             said, asked = one or (group.smallest.said, {})
             name = store_finding(directory, number, model.whole, {**all_, **asked}, ())
             reason = known_reason(group.key, (), known)
             found.append(_finding(number, group, said, repeats, name, reason))
         return found
 
-    def _begun(self, one: JudgedDraft, graphs: NodeGraphs) -> FailingGraph:
+    def _begun(self, one: JudgedDraft, graphs: NodeGraphs) -> _FailingGraph:
         if one.whole is None:
             raise ValueError("a draft of one operator has no answer as a whole")
         model = posed(one.draft, self._trials.given).whole
         rng = np.random.default_rng([node.constants for node in one.draft.nodes])
         context = ShrinkContext(self._trials.given, rng, graphs)
         start = ShrinkCandidate(one.draft, model.operands, model.rows)
-        return FailingGraph(one.whole, start, context)
+        return _FailingGraph(one.whole, start, context)
 
     def _left(
         self,
-        pending: Sequence[FailingGraph],
+        pending: Sequence[_FailingGraph],
         groups: Sequence[_JoinedGroup],
         over: Callable[[], bool],
-    ) -> list[FailingGraph]:
+    ) -> list[_FailingGraph]:
         """Add graphs to the groups whose operators fail in them, too; return the others.
 
         A graph may have the operators of one fault, and fail by another. So these are tried
         without the rest, but where they are all, or where each would be waited for.
         """
         left = dict(enumerate(pending))
-        trials: list[tuple[int, _JoinedGroup, FailingGraph]] = []
+        trials: list[tuple[int, _JoinedGroup, _FailingGraph]] = []
         for at, one in enumerate(pending):
             for group in groups:
-                if not are_alike(one.said, group.smallest.said) or not _has(one, group.cells):
+                if not _are_alike(one.said, group.smallest.said) or not _has(one, group.cells):
                     continue
                 if one.said.verdict == "hang" or group.cells == _cells(one):
                     if left.pop(at, None) is not None:
                         group.judgements.append(one.said)
                     break
                 for part in parts_of_cells(one.candidate, group.cells, one.context):
-                    smaller = FailingGraph(one.said, part, one.context, joined_runs(part))
+                    smaller = _FailingGraph(one.said, part, one.context, joined_runs(part))
                     trials.append((at, group, smaller))
         while trials and not over():
             now, trials = trials[:_COMPARED], trials[_COMPARED:]
@@ -213,24 +214,24 @@ class JoinedFindings:
         return list(left.values())
 
 
-def _size(graph: FailingGraph) -> tuple[int, int]:
+def _size(graph: _FailingGraph) -> tuple[int, int]:
     return len(graph.candidate.draft.nodes), graph.candidate.elements
 
 
-def _cells(graph: FailingGraph) -> tuple[Cell, ...]:
+def _cells(graph: _FailingGraph) -> tuple[Cell, ...]:
     return tuple(node.cell for node in graph.candidate.draft.nodes)
 
 
-def _has(graph: FailingGraph, cells: Sequence[Cell]) -> bool:
+def _has(graph: _FailingGraph, cells: Sequence[Cell]) -> bool:
     """Return whether a graph has some operators in their order."""
     return tuple(cells) in combinations(_cells(graph), len(cells))
 
 
 def _first_of_each(
-    pending: Sequence[FailingGraph],
-) -> tuple[list[FailingGraph], list[FailingGraph]]:
+    pending: Sequence[_FailingGraph],
+) -> tuple[list[_FailingGraph], list[_FailingGraph]]:
     """Return the first graphs of some operators each, of the fewest, and the others."""
-    first: dict[object, FailingGraph] = {}
+    first: dict[object, _FailingGraph] = {}
     left = []
     for one in pending:
         key = (_cells(one), one.said.verdict, one.said.symptom)
@@ -242,7 +243,7 @@ def _first_of_each(
     return list(first.values()), left
 
 
-def _added(groups: dict[FindingKey, _JoinedGroup], graph: FailingGraph) -> _JoinedGroup:
+def _added(groups: dict[FindingKey, _JoinedGroup], graph: _FailingGraph) -> _JoinedGroup:
     """Add a graph to the group of its operators, which may be a new one; return that."""
     cells = _cells(graph)
     name, type_ = joined_name([operator for operator, _ in cells]), cells[0][1]
@@ -259,7 +260,7 @@ def _limit(said: KernelJudgement) -> int:
     return _DEAR_RUNS.get(said.symptom, _RUNS if said.counted else _UNCOUNTED_RUNS)
 
 
-def _shrinking(graph: FailingGraph) -> Shrinking:
+def _shrinking(graph: _FailingGraph) -> Shrinking:
     """Return what shrinks a graph of the fewest operators, with what is left of its models."""
     left = max(0, _limit(graph.said) - graph.runs)
     return shrinking(graph.candidate, graph.context, left // joined_runs(graph.candidate))
@@ -286,3 +287,119 @@ def _finding(
         ),
         known=known,
     )
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _FailingGraph:
+    """A graph of several operators that answers otherwise than they do one after the other.
+
+    Attributes:
+        said: of all of it, as it was drawn.
+        candidate: the smallest that fails alike so far.
+        context: what makes smaller ones.
+        runs: models that the device ran to find it.
+
+    """
+
+    said: KernelJudgement
+    candidate: ShrinkCandidate
+    context: ShrinkContext
+    runs: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class _JoinedTrials:
+    """Tries graphs on the device, and on the twin what would count.
+
+    Attributes:
+        arms: the device first, then the twin.
+        given: the operators of the model that the user named, by their place in it.
+
+    """
+
+    arms: Sequence[KernelArm]
+    given: Mapping[int, OperatorGraph]
+
+    def shrunk(
+        self,
+        several: Sequence[tuple[_FailingGraph, Shrinking]],
+        show: Callable[[], None],
+        over: Callable[[], bool],
+    ) -> list[_FailingGraph]:
+        """Return the smallest of each of some graphs.
+
+        Args:
+            several: the graphs, and what shrinks each.
+            show: shows the progress.
+            over: whether there is no time left.
+
+        Raises:
+            InfrastructureError: an arm is lost.
+
+        """
+        tried = [_TriedGraph(*both) for both in several]
+        for one in tried:
+            one.tell(None)
+        while (open_ := [one for one in tried if one.asking is not None]) and not over():
+            show()
+            trials = [(one.graph.said, made) for one in open_ for made in one.trials]
+            fails = iter(self.fail_alike(trials))
+            for one in open_:
+                one.tell([next(fails) for _ in one.trials])
+        return [one.graph for one in tried]
+
+    def fail_alike(self, trials: Sequence[tuple[KernelJudgement, ShrinkCandidate]]) -> list[bool]:
+        """Return which models fail as was said of others; one operator alone is never joined.
+
+        Raises:
+            InfrastructureError: an arm is lost.
+
+        """
+        joined = [at for at, (_, made) in enumerate(trials) if len(made.draft.nodes) > 1]
+        judged = judge_joined([self.posed(trials[at][1]) for at in joined], self.arms)
+        fails = [False] * len(trials)
+        for at, one in zip(joined, judged, strict=True):
+            fails[at] = one is not None and _are_alike(one[0], trials[at][0])
+        return fails
+
+    def posed(self, one: ShrinkCandidate) -> PosedDraft:
+        """Return the models of a candidate."""
+        return PosedDraft(
+            one.draft, drafted(one.draft, self.given), one.draft.by_node(one.operands)
+        )
+
+
+def _are_alike(one: KernelJudgement, other: KernelJudgement) -> bool:
+    """Return whether two graphs fail in the same way."""
+    return (one.verdict, one.symptom, one.counted) == (other.verdict, other.symptom, other.counted)
+
+
+@dataclass(slots=True)
+class _TriedGraph:
+    """A graph that is being shrunk.
+
+    Attributes:
+        graph: the smallest so far.
+        asking: what shrinks it; None once it is done.
+        trials: that it asks for.
+
+    """
+
+    graph: _FailingGraph
+    asking: Shrinking | None
+    trials: list[ShrinkCandidate] = field(default_factory=list)
+
+    def tell(self, failing: list[bool] | None) -> None:
+        """Go on with what became of the trials; None to begin."""
+        if self.asking is None:
+            return
+        if failing is not None:
+            runs = sum(joined_runs(one) for one in self.trials if len(one.draft.nodes) > 1)
+            both = zip(self.trials, failing, strict=True)
+            best = next((one for one, fails in both if fails), self.graph.candidate)
+            self.graph = replace(self.graph, candidate=best, runs=self.graph.runs + runs)
+        try:
+            self.trials = next(self.asking) if failing is None else self.asking.send(failing)
+        except StopIteration as end:
+            self.graph = replace(self.graph, candidate=end.value)
+            self.trials, self.asking = [], None

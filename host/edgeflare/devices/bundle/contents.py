@@ -10,21 +10,83 @@ bundle.json      versions
 
 from __future__ import annotations
 
+import fnmatch
 import json
 import platform
+import re
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 
 from edgeflare import __version__
+from edgeflare.devices.bundle.build_command import run
 from edgeflare.devices.bundle.bundle_target import BundleTarget, native_target
-from edgeflare.devices.bundle.bytecode import compile_modules
 from edgeflare.devices.bundle.debian import Debian, fetch_python
-from edgeflare.devices.bundle.debian_python import python_files, python_version
-from edgeflare.devices.bundle.libraries import system_libraries
+from edgeflare.devices.bundle.elf import is_elf, needed_libraries
 from edgeflare.devices.bundle.requirements import requirements
+from edgeflare.devices.bundle.tree import write_tree
 from edgeflare.devices.bundle.wheels import fetch_wheels, wheel_files, wheel_licences
+from edgeflare.errors import InfrastructureError
 from edgeflare.models.agent_code import package_folder
+
+_VERSION = re.compile(r"^usr/bin/python(3)\.(\d+)$")
+
+# Of the standard library: what serves people, tests, other systems, or libraries left out.
+_UNUSED = (
+    "EXTERNALLY-MANAGED",
+    "*.rst",
+    "*.txt",
+    "__phello__*",
+    "_pydecimal.py",
+    "_sysconfigdata__*",
+    "config-3*",
+    "curses/*",
+    "dbm/*",
+    "distutils/*",
+    "ensurepip/*",
+    "idlelib/*",
+    "lib2to3/*",
+    "pydoc_data/*",
+    "sqlite3/*",
+    "test/*",
+    "*/test/*",
+    "*/tests/*",
+    "tkinter/*",
+    "turtle*",
+    "venv/*",
+    "wsgiref/*",
+    "xmlrpc/*",
+    "lib-dynload/_codecs_*",
+    "lib-dynload/_crypt.*",
+    "lib-dynload/_ctypes_test.*",
+    "lib-dynload/_curses*",
+    "lib-dynload/_dbm.*",
+    "lib-dynload/_hashlib.*",
+    "lib-dynload/_sqlite3.*",
+    "lib-dynload/_ssl.*",
+    "lib-dynload/_test*",
+    "lib-dynload/_tkinter.*",
+    "lib-dynload/_uuid.*",
+    "lib-dynload/_xx*",
+    "lib-dynload/nis.*",
+    "lib-dynload/ossaudiodev.*",
+    "lib-dynload/readline.*",
+    "lib-dynload/xx*",
+)
+
+
+# The hash of the source takes the place of its time, and nobody checks it, since no source comes
+# along. Order and hash seed are fixed, so that the same modules compile to the same bytes.
+_PROGRAM = """
+import importlib.util, marshal, pathlib, sys
+head = importlib.util.MAGIC_NUMBER + (1).to_bytes(4, "little")
+for path in sorted(pathlib.Path(".").rglob("*.py")):
+    source = path.read_bytes()
+    code = compile(source, str(path), "exec", dont_inherit=True)
+    path.with_suffix(".pyc").write_bytes(
+        head + importlib.util.source_hash(source) + marshal.dumps(code)
+    )
+"""
 
 Observer = Callable[[str], None]
 """Is told in a few words what is being done."""
@@ -56,7 +118,7 @@ def bundle_contents(target: BundleTarget, runtime: str, apt: Path, observe: Obse
 
     """
     debian = _fetch_python(target, apt, observe)
-    python = python_version(debian.files)
+    python = _python_version(debian.files)
     wanted = requirements(runtime, python)
     observe(f"fetching {', '.join(wanted)}")
     with tempfile.TemporaryDirectory(prefix="edgeflare-bundle-") as folder:
@@ -80,7 +142,7 @@ def bundle_contents(target: BundleTarget, runtime: str, apt: Path, observe: Obse
         "debian": {p: debian.versions[p] for p in sorted({debian.owners[path] for path in taken})},
     }
     return {
-        **compile_modules({**interpreter, **packages}, compiler),
+        **_compile_modules({**interpreter, **packages}, compiler),
         "agent": _script(target),
         "bundle.json": json.dumps(versions, indent=2).encode() + b"\n",
         "licenses/README": _ABOUT_LICENCES,
@@ -104,9 +166,9 @@ def _fetch_python(target: BundleTarget, apt: Path, observe: Observer) -> Debian:
 
 def _interpreter(debian: Debian, packages: Tree, target: BundleTarget) -> tuple[Tree, set[str]]:
     """Return Python with the libraries that it and the packages need, and Debian's paths."""
-    places = python_files(debian.files)
+    places = _python_files(debian.files)
     tree = {f"python/{place}": debian.files[path] for place, path in places.items()}
-    libraries = system_libraries({**tree, **packages}, debian.files, target)
+    libraries = _system_libraries({**tree, **packages}, debian.files, target)
     tree |= {f"lib/{name}": debian.files[path] for name, path in libraries.items()}
     return tree, {*places.values(), *libraries.values()}
 
@@ -131,3 +193,104 @@ def _script(target: BundleTarget) -> bytes:
 def _stem(wheel: Path) -> str:
     """Return name and version of a wheel."""
     return "-".join(wheel.name.split("-")[:2])
+
+
+def _compile_modules(tree: Mapping[str, bytes], python: Mapping[str, bytes]) -> dict[str, bytes]:
+    """Return a tree of files with every module compiled, and without its source.
+
+    Args:
+        tree: the content of files by path.
+        python: the tree of a bundle whose Python runs on this machine and has the version that is
+            to import the modules.
+
+    """
+    with tempfile.TemporaryDirectory(prefix="edgeflare-bundle-") as folder:
+        home, sources = Path(folder, "home"), Path(folder, "sources")
+        write_tree(python, home)
+        write_tree({path: code for path, code in tree.items() if path.endswith(".py")}, sources)
+        loader = next(home.glob("lib/ld-linux*"))
+        # fmt: off
+        run(
+            [str(loader), "--inhibit-cache", "--library-path", str(home / "lib"),
+             str(home / "python/bin/python"), "-S", "-B", "-c", _PROGRAM],
+            environment={"PYTHONHOME": str(home / "python"), "PYTHONHASHSEED": "0"},
+            cwd=sources,
+        )
+        # fmt: on
+        compiled = {}
+        for path, content in tree.items():
+            if path.endswith(".py"):
+                compiled[f"{path}c"] = (sources / f"{path}c").read_bytes()
+            else:
+                compiled[path] = content
+    return compiled
+
+
+def _system_libraries(
+    binaries: Mapping[str, bytes], debian: Mapping[str, bytes], target: BundleTarget
+) -> dict[str, str]:
+    """Return what programs and libraries ask for that is not among themselves, and the loader.
+
+    Args:
+        binaries: the content of files by path; those that are no programs or libraries are passed
+            over.
+        debian: the content of Debian's files by path.
+        target: what they are for.
+
+    Returns:
+        Paths of Debian's files by the names that libraries are asked for by.
+
+    Raises:
+        InfrastructureError: Debian's packages lack one of them.
+
+    """
+    offered = _offered(debian, target)
+    own = {path.rpartition("/")[2] for path in binaries}
+    found: dict[str, str] = {}
+    wanted = [target.loader, *_needed(binaries.values())]
+    while wanted:
+        name = wanted.pop()
+        if name in own or name in found:
+            continue
+        if name not in offered:
+            raise InfrastructureError(
+                f"Debian's packages do not hold {name}, which the agent needs"
+            )
+        found[name] = offered[name]
+        wanted += _needed([debian[offered[name]]])
+    return found
+
+
+def _offered(debian: Mapping[str, bytes], target: BundleTarget) -> dict[str, str]:
+    folders = (f"lib/{target.multiarch}/", f"usr/lib/{target.multiarch}/", "lib64/", "usr/lib64/")
+    offered = {}
+    for path in debian:
+        folder, _, name = path.rpartition("/")
+        if f"{folder}/" in folders and ".so" in name:
+            offered[name] = path
+    return offered
+
+
+def _needed(contents: Iterable[bytes]) -> list[str]:
+    return [name for content in contents if is_elf(content) for name in needed_libraries(content)]
+
+
+def _python_version(files: Mapping[str, bytes]) -> tuple[int, int]:
+    """Return the version of the Python that is among Debian's files."""
+    for path in files:
+        if match := _VERSION.match(path):
+            return int(match[1]), int(match[2])
+    raise InfrastructureError("Debian's packages do not hold a Python where one was expected")
+
+
+def _python_files(files: Mapping[str, bytes]) -> dict[str, str]:
+    """Return program and standard library: Debian's paths by those below PYTHONHOME."""
+    major, minor = _python_version(files)
+    library = f"usr/lib/python{major}.{minor}/"
+    places = {"bin/python": f"usr/bin/python{major}.{minor}"}
+    for path in files:
+        if path.startswith(library):
+            name = path.removeprefix(library)
+            if not any(fnmatch.fnmatchcase(name, rule) for rule in _UNUSED):
+                places[path.removeprefix("usr/")] = path
+    return places

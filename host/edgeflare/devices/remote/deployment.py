@@ -2,19 +2,33 @@
 
 from __future__ import annotations
 
+import gzip
+import hashlib
+import io
+import tarfile
 import tempfile
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
+from edgeflare.devices.bundle.build_bundle import build_bundle
 from edgeflare.devices.profile import Profile
 from edgeflare.devices.remote import on_device
 from edgeflare.devices.remote.on_device import RemoteState
-from edgeflare.devices.remote.payload import Payload, agent_code, bundle
 from edgeflare.devices.remote.process_names import is_stale, new_name
 from edgeflare.devices.remote.remote_shell import Remote, RemoteError
 from edgeflare.devices.transports.transport_registry import transport
 from edgeflare.errors import UserError
+from edgeflare.models.agent_code import package_folder
+
+_LAUNCHER = """\
+#!/bin/sh
+# Runs the agent with a Python that is on the device.
+PYTHONPATH=$(cd "$(dirname "$0")" && pwd)
+export PYTHONPATH
+unset PYTHONHOME
+exec "$EDGEFLARE_PYTHON" -m edgeflare_agent "$@"
+"""
 
 OTHERS_KEPT = 2
 """Payloads that stay beside the one in use, so that going back to another runtime is quick."""
@@ -105,11 +119,11 @@ def uninstall(remote: Remote, profile: Profile) -> str:
     return seen.cache
 
 
-def _payload(profile: Profile, seen: RemoteState, folder: Path) -> Payload:
+def _payload(profile: Profile, seen: RemoteState, folder: Path) -> _Payload:
     return agent_code(folder) if profile.python else bundle(profile, seen.machine)
 
 
-def _send(remote: Remote, cache: str, payload: Payload, upload_seconds: float | None) -> int:
+def _send(remote: Remote, cache: str, payload: _Payload, upload_seconds: float | None) -> int:
     size = payload.file.stat().st_size
     seconds = upload_seconds or on_device.SHORT_SECONDS + size / PUSH_BYTES_PER_SECOND
     name = new_name()
@@ -122,3 +136,82 @@ def _send(remote: Remote, cache: str, payload: Payload, upload_seconds: float | 
             on_device.halt(remote, cache, name)
         raise
     return size
+
+
+@dataclass(frozen=True, slots=True)
+class _Payload:
+    """A `.tar.gz` that unpacks to a folder with an executable `agent`.
+
+    Attributes:
+        file: where it is.
+        sha256: its hash, by which it is named on devices.
+
+    """
+
+    file: Path
+    sha256: str
+
+
+def agent_code(folder: Path) -> _Payload:
+    """Pack the agent's code, for a device that has a Python with a runtime.
+
+    The same code gives the same file.
+
+    Args:
+        folder: where to put the file.
+
+    """
+    tar = io.BytesIO()
+    with tarfile.open(fileobj=tar, mode="w", format=tarfile.USTAR_FORMAT) as archive:
+        _add(archive, "agent", _LAUNCHER.encode(), 0o755)
+        for package in ("edgeflare_agent", "edgeflare_protos"):
+            root = package_folder(package)
+            for path in sorted(root.rglob("*.py")):
+                name = f"{package}/{path.relative_to(root).as_posix()}"
+                _add(archive, name, path.read_bytes(), 0o644)
+    content = gzip.compress(tar.getvalue(), mtime=0)
+    file = folder / "agent-code.tar.gz"
+    file.write_bytes(content)
+    return _Payload(file, hashlib.sha256(content).hexdigest())
+
+
+def bundle(profile: Profile, machine: str) -> _Payload:
+    """Make the bundle for a machine, unless this host has made it before.
+
+    Raises:
+        UserError: there is none for it.
+        InfrastructureError: what goes into it cannot be had.
+
+    """
+    built = build_bundle(target_of(profile, machine), profile.runtime)
+    return _Payload(built.path, built.sha256)
+
+
+def target_of(profile: Profile, machine: str) -> str:
+    """Return the bundle's target for a machine, as its kernel names it.
+
+    Raises:
+        UserError: there is no bundle for it; says what to do.
+
+    """
+    deployment = transport(profile.transport).deployment
+    targets = deployment.bundle_targets if deployment else {}
+    if machine in targets:
+        return targets[machine]
+    if machine.startswith(("armv6", "armv7", "armv8")):
+        raise UserError(
+            f"{profile.name}: a 32-bit system ({machine}), for which there is no bundle:"
+            " tflite-runtime 2.14 is the last runtime with wheels for armv7l; install a 64-bit"
+            " system, or that runtime in a Python 3.10 or 3.11 there and name it in the profile,"
+            ' python = "/home/pi/runtime/bin/python"'
+        )
+    raise UserError(
+        f"{profile.name}: its machine is {machine}, but bundles exist for"
+        f" {', '.join(sorted(targets))}" + (f"; {deployment.without_bundle}" if deployment else "")
+    )
+
+
+def _add(archive: tarfile.TarFile, name: str, content: bytes, mode: int) -> None:
+    member = tarfile.TarInfo(name)
+    member.size, member.mode = len(content), mode
+    archive.addfile(member, io.BytesIO(content))

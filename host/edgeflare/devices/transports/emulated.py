@@ -5,20 +5,39 @@ Emulation is real: the kernels truly differ. Only the link is short.
 
 from __future__ import annotations
 
+import glob
 import os
 import sys
+from collections.abc import Iterable, Mapping
+from ctypes.util import find_library
 from importlib.util import find_spec
 from pathlib import Path
+from typing import Final
 
 from edgeflare.devices.profile import Profile
 from edgeflare.devices.profile_keys import PYTHON, START_TIMEOUT_SECONDS, ProfileKey, number
+from edgeflare.devices.program_check import Check
 from edgeflare.devices.transports.child_agent import ChildAgent, ChildTransport
 from edgeflare.devices.transports.delegate import allow_delegate
 from edgeflare.devices.transports.transport import Endpoint
 from edgeflare.devices.transports.transport_plugin import TransportPlugin
-from edgeflare.devices.transports.vulkan_driver import check_driver, driver_variables
 from edgeflare.errors import UserError
 from edgeflare.models.agent_code import link_packages
+
+VARIABLES: Final = ("VK_DRIVER_FILES", "VK_ICD_FILENAMES")
+"""Where a user names drivers to Vulkan's loader, the newer one first."""
+
+_SOFTWARE: Final = (
+    "/usr/lib*/chromium*/vk_swiftshader_icd.json",
+    "/usr/lib*/chromium*/swiftshader/vk_swiftshader_icd.json",
+    "/opt/google/chrome*/vk_swiftshader_icd.json",
+)
+"""The description of SwiftShader, as packages of browsers install it."""
+
+_INSTALLED: Final = ("/etc/vulkan/icd.d/*.json", "/usr/share/vulkan/icd.d/*.json")
+"""The descriptions of drivers that Vulkan's loader finds by itself."""
+
+_INSTALL: Final = "on Debian: apt-get install libvulkan1 chromium"
 
 
 class EmulatedTransport(ChildTransport):
@@ -79,3 +98,42 @@ PLUGIN = TransportPlugin(
     status=_status,
     checks=lambda: [check_driver()],
 )
+
+
+def driver_variables(environment: Mapping[str, str]) -> dict[str, str]:
+    """Return the variables that make Vulkan's loader take a driver in software.
+
+    There are none where the user names one, or there is none: then the loader takes what it finds.
+
+    Args:
+        environment: the variables that are set.
+
+    """
+    named = any(environment.get(name) for name in VARIABLES)
+    found = None if named else _software_driver()
+    return {} if found is None else dict.fromkeys(VARIABLES, os.fspath(found))
+
+
+def _software_driver() -> Path | None:
+    """Return the description file of a driver in software that is installed here."""
+    return _first(_SOFTWARE)
+
+
+def _first(patterns: Iterable[str]) -> Path | None:
+    found = (path for pattern in patterns for path in sorted(glob.glob(pattern)))
+    return next(map(Path, found), None)
+
+
+def check_driver() -> Check:
+    """Look for what emulated-gpu needs."""
+    title = "Vulkan driver, for emulated-gpu"
+    variable = next((name for name in VARIABLES if os.environ.get(name)), "")
+    driver = (
+        os.environ[variable]
+        if variable
+        else os.fspath(_software_driver() or _first(_INSTALLED) or "")
+    )
+    if not any(Path(one).is_file() for one in driver.split(os.pathsep)):
+        mend = f"{variable} names {driver}, which is no file: correct it" if variable else _INSTALL
+        return Check(title, "", False, mend)
+    return Check(title, driver if find_library("vulkan") else "", False, _INSTALL)

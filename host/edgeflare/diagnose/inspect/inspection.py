@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Final
 
 import numpy as np
+from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
 from edgeflare.diagnose.inspect.behaviour_block import (
@@ -14,16 +15,36 @@ from edgeflare.diagnose.inspect.behaviour_block import (
     HELD_OUT,
     BehaviourBlock,
     UnitLayer,
+    unit_at,
 )
-from edgeflare.diagnose.inspect.behaviour_scores import Halves, halves_of, scored, scores
-from edgeflare.diagnose.inspect.group_permutations import group_permutations
+from edgeflare.diagnose.inspect.behaviour_scores import (
+    Halves,
+    Matrix,
+    halves_of,
+    is_beyond,
+    level_of,
+    scored,
+    scores,
+)
+from edgeflare.diagnose.inspect.error_shares import (
+    ShareInterval,
+    error_shares,
+    first_to_blame,
+    is_to_blame,
+    permuted_shares,
+    share_interval,
+)
 from edgeflare.diagnose.inspect.hypothesis_values import telling, varying
 from edgeflare.diagnose.inspect.inspection_figures import InspectionFigures
-from edgeflare.diagnose.inspect.inspection_result import Ending, InspectionResult
-from edgeflare.diagnose.inspect.inspection_verdict import NOT_ASKED, blamed, verdict_on
+from edgeflare.diagnose.inspect.inspection_result import Ending, InspectionResult, InspectionVerdict
 from edgeflare.diagnose.inspect.kept_inputs import KeptInputs
+from edgeflare.diagnose.inspect.unit_measures import Orders
 from edgeflare.errors import UserError
 from edgeflare.hypothesis import UnitHypothesis
+
+_NOT_ASKED: Final = InspectionVerdict(
+    "none", "no verdict: it needs the behaviour error-gradient, which was left out"
+)
 
 LEAST_INPUTS: Final = 200
 """Before it may end early: shares settle within 200 to 400 inputs."""
@@ -131,13 +152,13 @@ class Inspection:
         figures = InspectionFigures(
             self._layers, tried, kept, halves_of(chosen, held_out, varies, orders)
         )
-        verdict = NOT_ASKED
+        verdict = _NOT_ASKED
         with threadpool_limits(1):  # last digits depend on the number of threads
             for behaviour in kept.behaviours:
                 figures.add(behaviour, int(self._fits_rng.integers(2**31)))
             if ERROR_GRADIENT in kept.behaviours:
                 both = [kept.values(ERROR_GRADIENT, half) for half in (CHOOSING, HELD_OUT)]
-                verdict = verdict_on(kept, both[0], both[1], self._layers, orders)
+                verdict = _verdict_on(kept, both[0], both[1], self._layers, orders)
         return InspectionResult(
             layers=self._layers,
             inputs=kept.count,
@@ -173,7 +194,7 @@ class Inspection:
             return False
         if ERROR_GRADIENT in kept.behaviours:
             both = [kept.values(ERROR_GRADIENT, half) for half in (CHOOSING, HELD_OUT)]
-            share = blamed(kept, both[0], both[1], self._layers)[1]
+            share = _blamed(kept, both[0], both[1], self._layers)[1]
             return share.half_width <= self._precision
         if not varies.any():
             return False
@@ -203,3 +224,91 @@ def require_precision(precision: float) -> None:
 def _groups(kept: KeptInputs) -> tuple[int, int]:
     """Return how many groups each half has."""
     return (len(set(kept.half(CHOOSING).groups)), len(set(kept.half(HELD_OUT).groups)))
+
+
+def group_permutations(
+    groups: NDArray[np.int64],
+    strata: NDArray[np.int64],
+    count: int,
+    rng: np.random.Generator,
+) -> NDArray[np.int64]:
+    """Return orders of inputs, as likely as their own if what is permuted has nothing to tell.
+
+    Whole groups change places with groups that have as many inputs in each stratum, since inputs of
+    one group are alike and are no independent evidence. Then the inputs of a group change places
+    within their stratum: in pairs of which always one deviates, that is all there is to permute.
+
+    Args:
+        groups: (inputs,) the group of each.
+        strata: (inputs,) the stratum of each.
+        count: of the orders.
+        rng: from which they are drawn.
+
+    Returns:
+        (count, inputs): `values[orders[n]]` are permuted values.
+
+    """
+    numbers = np.unique(groups, return_inverse=True)[1].reshape(-1)
+    members: dict[int, list[int]] = {}
+    for input_, number in enumerate(numbers.tolist()):
+        members.setdefault(number, []).append(input_)
+    kinds: dict[tuple[int, ...], int] = {}
+    kind_of = np.empty(len(members), np.int64)
+    for number, inputs in members.items():
+        kind_of[number] = kinds.setdefault(tuple(sorted(strata[inputs].tolist())), len(kinds))
+    kind = kind_of[numbers]
+    places = np.lexsort((strata, numbers, kind))
+    orders = np.empty((count, len(groups)), np.int64)
+    for order in orders:
+        shuffled = rng.random(len(members))[numbers]
+        order[places] = np.lexsort((rng.random(len(groups)), strata, shuffled, kind))
+    return orders
+
+
+def _blamed(
+    kept: KeptInputs, chosen: Matrix, held_out: Matrix, layers: Sequence[UnitLayer]
+) -> tuple[int, ShareInterval]:
+    """Return the unit that the verdict is about, and its share on the held-out half.
+
+    Args:
+        kept: the inputs.
+        chosen: (m, U), the contributions on the half to choose units on.
+        held_out: (n, U), on the other.
+        layers: in execution order.
+
+    """
+    one, other = kept.half(CHOOSING), kept.half(HELD_OUT)
+    unit = first_to_blame(error_shares(chosen, one.margin_errors), layers)
+    return unit, share_interval(held_out[:, unit], other.margin_errors, other.groups)
+
+
+def _verdict_on(
+    kept: KeptInputs,
+    chosen: Matrix,
+    held_out: Matrix,
+    layers: Sequence[UnitLayer],
+    orders: Orders,
+) -> InspectionVerdict:
+    """Return the verdict; arguments as of `_blamed`, and (P, n) orders of the inputs held out.
+
+    A channel is blamed if the lower limit of its share's interval is beyond the threshold: a
+    healthy network's top channel may be at half of it, and noise does the rest.
+    """
+    unit, share = _blamed(kept, chosen, held_out, layers)
+    errors = kept.half(HELD_OUT).margin_errors
+    extremes = [
+        np.abs(permuted_shares(held_out, errors, some)).max(axis=1)
+        for some in np.array_split(orders, max(len(orders) // 100, 1))
+    ]
+    level = level_of(np.concatenate(extremes))
+    where = unit_at(layers, unit)
+    layer = layers[where.layer]
+    said = f"channel {where.channel} of {layer}"
+    if not is_beyond(share.share, level) or level == 0.0:
+        sentence = "nothing: no channel has more of the margin's error than chance gives"
+        return InspectionVerdict("nothing", sentence, where, share, level)
+    if is_to_blame(share.low, layer):
+        sentence = f"{said} has {share.share:.0%} of the margin's error"
+        return InspectionVerdict("channel", sentence, where, share, level)
+    sentence = f"diffuse: the top channel, {where.channel} of {layer}, has {share.share:.0%}"
+    return InspectionVerdict("diffuse", sentence, where, share, level)

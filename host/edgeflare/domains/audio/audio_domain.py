@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from edgeflare.core.domain import Domain
 from edgeflare.core.input_space import InputSpace
@@ -15,19 +16,40 @@ from edgeflare.core.input_view import SoundView
 from edgeflare.core.nearness_measure import SNR, NearnessMeasure
 from edgeflare.core.seed_choice import ALL_SEEDS, SeedChoice
 from edgeflare.core.seeds import Seeds
-from edgeflare.core.tensor import Rounding, Tensor, without_ones
-from edgeflare.domains.audio.audio_fingerprint import (
-    AudioFingerprint,
-    audio_fingerprint,
-    count_alike,
-)
-from edgeflare.domains.audio.front_end import open_front_end
-from edgeflare.domains.audio.sound_encoder import SoundEncoder
+from edgeflare.core.tensor import Rounding, Tensor, quantize, without_ones
+from edgeflare.core.tensor_rows import row_layout
+from edgeflare.domains.audio.front_end import FrontEnd, open_front_end
 from edgeflare.domains.audio.sound_seeds import SOUND_SUFFIXES, Fit, load_sound_seeds
 from edgeflare.domains.audio.wav_file import Wave, decode_wav, encode_wav
 from edgeflare.domains.seed_files import seed_files
 from edgeflare.errors import UserError
 from edgeflare_operators import MutationOperator, operators
+
+_FULL_SCALE = np.float32(32_768.0)
+"""What samples are divided by where there is no front end."""
+
+_AudioFingerprint = NDArray[np.int16]
+"""The energy of each cell, in whole dB: (`_TIMES` * `_BANDS`,)."""
+
+_TIMES = 32
+"""Parts that a sound is divided into."""
+
+_BANDS = 16
+"""Parts of the spectrum, each as many times as wide as the one below it."""
+
+_FRAME = 512
+"""Samples of a frame; two frames make a cell."""
+
+_LEAST = 16.0
+"""Energies below it count as it: that of a wave of 4 PCM steps, root mean square."""
+
+_MOST_DB = 0.5
+"""The mean difference of the cells of two sounds that resemble each other, at most. Of 271 recorded
+sounds, no two different ones are within 0.63 dB; each is within 0.03 of itself with every sample
+changed by up to 1, and half of them within 0.2 of themselves 16 samples later."""
+
+_EDGES = np.unique(np.rint(np.geomspace(2, _FRAME // 2 + 1, _BANDS + 1)).astype(np.int64))[:-1]
+"""The first bin of each band."""
 
 DEFAULT_SAMPLE_RATE = 16_000
 """Hz. That of models of speech and of sounds on devices, unless a pair says otherwise."""
@@ -143,10 +165,10 @@ class AudioDomain(Domain):
             path, self.sample_rate, shape[0], self._fit, choice, array or "waves"
         )
 
-    def encoder(self, tensor: Tensor) -> SoundEncoder:
+    def encoder(self, tensor: Tensor) -> _SoundEncoder:
         """Return what makes features of sounds, and quantizes them."""
         self.input_shape(tensor)
-        return SoundEncoder(self._front_end, tensor, self._rounding)
+        return _SoundEncoder(self._front_end, tensor, self._rounding)
 
     def encode_file(self, one: Wave) -> bytes:
         """Return the WAV file of a sound."""
@@ -169,14 +191,14 @@ class AudioDomain(Domain):
         return None if decoded is None else SoundView(decoded.wave, decoded.sample_rate)
 
     @staticmethod
-    def fingerprint(one: Wave) -> AudioFingerprint:
+    def fingerprint(one: Wave) -> _AudioFingerprint:
         """Return the coarse log-spectrogram of a sound."""
         return audio_fingerprint(one)
 
     @staticmethod
-    def count_near(fingerprints: Sequence[AudioFingerprint]) -> int:
+    def count_near(fingerprints: Sequence[_AudioFingerprint]) -> int:
         """Return how many sounds resemble another one."""
-        return count_alike(fingerprints)
+        return _count_alike(fingerprints)
 
     @property
     def nearness_measure(self) -> NearnessMeasure:
@@ -209,3 +231,73 @@ def signal_to_noise_db(one: Wave, seed: Wave) -> float:
 def _energy(wave: Wave) -> int:
     wide = wave.astype(np.int64)
     return int(wide @ wide)
+
+
+def audio_fingerprint(wave: NDArray[np.int16]) -> _AudioFingerprint:
+    """Return what a sound is compared by.
+
+    Args:
+        wave: (samples,), int16, of any length.
+
+    """
+    half_step = max(1, len(wave) // (2 * _TIMES))
+    padded = np.pad(wave.astype(np.float64), (_FRAME // 2, _FRAME + 2 * _TIMES))
+    frames = np.lib.stride_tricks.sliding_window_view(padded, _FRAME)[::half_step][: 2 * _TIMES]
+    window = np.hanning(_FRAME)
+    energies = np.abs(np.fft.rfft(frames * window)) ** 2 * (2.0 / (_FRAME * (window @ window)))
+    cells = np.add.reduceat(energies[::2] + energies[1::2], _EDGES, axis=1) / 2
+    decibels: _AudioFingerprint = np.rint(10.0 * np.log10(np.maximum(cells, _LEAST))).astype(
+        np.int16
+    )
+    return decibels.ravel()
+
+
+def _count_alike(fingerprints: Sequence[_AudioFingerprint]) -> int:
+    """Return how many sounds resemble another one, or equal it."""
+    if not fingerprints:
+        return 0
+    all_of_them = np.stack(fingerprints)
+    # Whole numbers: no rounding decides.
+    most = _MOST_DB * all_of_them.shape[1]
+    return sum(
+        int(np.count_nonzero(np.abs(all_of_them - one).sum(1, dtype=np.int64) <= most) > 1)
+        for one in all_of_them  # each resembles itself
+    )
+
+
+class _SoundEncoder:
+    """Encodes sounds as a model's input."""
+
+    def __init__(
+        self, front_end: FrontEnd | None, tensor: Tensor, rounding: Rounding = "half-away"
+    ) -> None:
+        """Take a front end, or None where the model takes samples of -1 to 1."""
+        self._front_end, self._tensor = front_end, tensor
+        self._rounding: Rounding = rounding
+        self._row, _ = row_layout([tensor])
+
+    def encode(self, inputs: NDArray[np.int16]) -> NDArray[np.generic]:
+        """Encode sounds.
+
+        Args:
+            inputs: (batch, samples), int16.
+
+        Returns:
+            (batch, *input shape without a batch dimension of 1), C-contiguous, in the input's
+            dtype.
+
+        Raises:
+            UserError: a user's front end makes other features of a sound than of silence.
+
+        """
+        if self._front_end is None:
+            features = inputs.astype(np.float32) / _FULL_SCALE
+        else:
+            features = self._front_end.features(inputs)
+        if features.size != len(inputs) * prod(self._row):
+            raise UserError(
+                f"the front end made {features.shape[1:]} of a sound, but input"
+                f" {self._tensor.name!r} takes {self._row}: of all sounds it has to be as many"
+            )
+        made = quantize(features.reshape(len(inputs), *self._row), self._tensor, self._rounding)
+        return np.ascontiguousarray(made)

@@ -3,20 +3,30 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import fields
-from functools import cached_property
-from typing import Any, Protocol
+from dataclasses import dataclass, fields
+from functools import cache, cached_property
+from math import isfinite
+from typing import Any, Literal, Protocol, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
-from edgeflare.domains.audio.log_mel import LogMel, Waves
-from edgeflare.domains.audio.mfcc import Cosines, Mfcc
-from edgeflare.domains.audio.spectrum import Spectrum
+from edgeflare.domains.audio.log_mel import LogMel, Waves, hann
 from edgeflare.errors import UserError
 from edgeflare.keyword_settings import constructed
 from edgeflare.python_callable import is_callable, load_callable, reason
 from edgeflare.suggestion import suggestion
+
+_Window = Literal["none", "hann"]
+"""What a frame is multiplied by: nothing, or a periodic Hann window."""
+
+_StreamFraming = Literal["from-start", "streaming"]
+"""Where frames lie: within the sound from its first sample on; or as a device receives them, which
+begins with a buffer of silence and pushes `frame_step` new samples into it for each frame."""
+
+_Cosines = Literal["tensorflow", "orthonormal"]
+"""How the cosine transform (DCT-II) is scaled: by √(2 / bands) throughout, as in TensorFlow; or the
+first coefficient by √(1 / bands), as in librosa."""
 
 
 class FrontEnd(Protocol):
@@ -46,7 +56,7 @@ def open_front_end(settings: Mapping[str, Any], sample_rate: int) -> FrontEnd:
 
     Args:
         settings: `name`, which is one of `FRONT_ENDS` or a Python function; and what else the front
-            end takes: the attributes of `LogMel`, `Mfcc` or `Spectrum`. Those of `mfcc` stand
+            end takes: the attributes of `LogMel`, `Mfcc` or `_Spectrum`. Those of `mfcc` stand
             beside those of the log-mel bands that it transforms.
         sample_rate: of the sounds, in Hz.
 
@@ -64,7 +74,7 @@ def open_front_end(settings: Mapping[str, Any], sample_rate: int) -> FrontEnd:
     if name == "mfcc":
         return _mfcc({"sample_rate": sample_rate, **given}, where)
     if name == "spectrum":
-        return constructed(Spectrum, given, where)
+        return constructed(_Spectrum, given, where)
     if is_callable(name):
         if given:
             raise UserError(f"{where}: a function takes no settings: remove {min(given)}")
@@ -137,10 +147,164 @@ def _mfcc(settings: Mapping[str, Any], where: str) -> Mfcc:
     log_mel = constructed(LogMel, bands, where)
 
     def coefficients_of(
-        coefficients: int, cosines: Cosines = "tensorflow", mean: float = 0.0, std: float = 1.0
+        coefficients: int, cosines: _Cosines = "tensorflow", mean: float = 0.0, std: float = 1.0
     ) -> Mfcc:
         return Mfcc(log_mel, coefficients, cosines, mean, std)
 
     return constructed(
         coefficients_of, {key: value for key, value in settings.items() if key in own}, where
     )
+
+
+@dataclass(frozen=True, slots=True)
+class Mfcc:
+    """How sounds become cepstral coefficients: the cosine transform of each frame's log-mel bands.
+
+    Attributes:
+        log_mel: the features that are transformed, with a mean and std of their own.
+        coefficients: how many of each frame are kept, from the first.
+        cosines: how the transform is scaled, see `_Cosines`.
+        mean: what is subtracted from the coefficients.
+        std: what they are divided by then.
+
+    """
+
+    log_mel: LogMel
+    coefficients: int
+    cosines: _Cosines = "tensorflow"
+    mean: float = 0.0
+    std: float = 1.0
+
+    def __post_init__(self) -> None:
+        if not 1 <= self.coefficients <= self.log_mel.bands:
+            raise UserError(
+                f"front end: coefficients have to be 1 to the number of bands "
+                f"({self.log_mel.bands}), not {self.coefficients}"
+            )
+        if self.cosines not in get_args(_Cosines):
+            raise UserError(
+                f"front end: cosines has to be one of {', '.join(get_args(_Cosines))}, not "
+                f"{self.cosines!r}"
+            )
+        if not (isfinite(self.mean) and isfinite(self.std) and self.std > 0):
+            raise UserError(
+                "front end: mean and std have to be finite numbers, and std above 0, not "
+                f"{self.mean} and {self.std}"
+            )
+
+    def shape(self, samples: int) -> tuple[int, int]:
+        """Return the shape of the coefficients of one sound: (frames, coefficients).
+
+        Raises:
+            UserError: it is shorter than a frame.
+
+        """
+        return self.log_mel.shape(samples)[0], self.coefficients
+
+    def features(self, waves: Waves) -> NDArray[np.float32]:
+        """Return the coefficients of sounds: (batch, frames, coefficients).
+
+        Those of a sound do not depend on what else is in the batch.
+
+        Raises:
+            UserError: the sounds are shorter than a frame.
+
+        """
+        made = np.empty((len(waves), *self.shape(waves.shape[1])), np.float32)
+        cosines = _cosines(self.cosines, self.log_mel.bands, self.coefficients)
+        for place, wave in enumerate(waves):
+            made[place] = (self.log_mel.real_features(wave) @ cosines - self.mean) / self.std
+        return made
+
+
+@cache
+def _cosines(scaling: _Cosines, bands: int, coefficients: int) -> NDArray[np.float64]:
+    """Return the cosine transform, (bands, coefficients), which cannot be written to."""
+    angles = np.pi / bands * np.outer(np.arange(bands) + 0.5, np.arange(coefficients))
+    cosines: NDArray[np.float64] = np.cos(angles) * np.sqrt(2.0 / bands)
+    if scaling == "orthonormal":
+        cosines[:, 0] /= np.sqrt(2.0)
+    cosines.flags.writeable = False
+    return cosines
+
+
+@dataclass(frozen=True, slots=True)
+class _Spectrum:
+    """How sounds become magnitudes: |rfft| of each frame, of samples divided by 32,768.
+
+    Attributes:
+        frame_length: samples of a frame.
+        frame_step: samples from one frame to the next.
+        fft_length: samples that a frame is filled up to with zeros behind it; 0 for `frame_length`.
+        window: what a frame is multiplied by, see `_Window`.
+        framing: where frames lie, see `_StreamFraming`.
+
+    """
+
+    frame_length: int
+    frame_step: int
+    fft_length: int = 0
+    window: _Window = "none"
+    framing: _StreamFraming = "from-start"
+
+    def __post_init__(self) -> None:
+        for key in ("frame_length", "frame_step"):
+            if getattr(self, key) < 1:
+                raise UserError(f"front end: {key} has to be 1 or more, not {getattr(self, key)}")
+        if self.frame_step > self.frame_length and self.framing == "streaming":
+            raise UserError(
+                f"front end: frame_step has to be frame_length ({self.frame_length}) or less, not "
+                f"{self.frame_step}"
+            )
+        if self.fft_length and self.fft_length < self.frame_length:
+            raise UserError(
+                f"front end: fft_length has to be frame_length ({self.frame_length}) or more, not "
+                f"{self.fft_length}"
+            )
+        for key, choices in (("window", get_args(_Window)), ("framing", get_args(_StreamFraming))):
+            if getattr(self, key) not in choices:
+                raise UserError(
+                    f"front end: {key} has to be one of {', '.join(choices)}, not "
+                    f"{getattr(self, key)!r}"
+                )
+
+    def shape(self, samples: int) -> tuple[int, int]:
+        """Return the shape of the magnitudes of one sound: (frames, bins).
+
+        Raises:
+            UserError: it is shorter than a frame, or than a step where frames are streamed.
+
+        """
+        whole = samples + self._silence
+        if whole < self.frame_length:
+            raise UserError(
+                f"front end: sounds have {samples} samples, too few for a frame of "
+                f"{self.frame_length}: give longer sounds, or a smaller frame_length"
+            )
+        bins = (self.fft_length or self.frame_length) // 2 + 1
+        return 1 + (whole - self.frame_length) // self.frame_step, bins
+
+    def features(self, waves: Waves) -> NDArray[np.float32]:
+        """Return the magnitudes of sounds: (batch, frames, bins).
+
+        Those of a sound do not depend on what else is in the batch.
+
+        Raises:
+            UserError: the sounds are too short.
+
+        """
+        frames, bins = self.shape(waves.shape[1])
+        made = np.empty((len(waves), frames, bins), np.float32)
+        for place, wave in enumerate(waves):
+            real = np.pad(wave / 32_768.0, (self._silence, 0))
+            cut = np.lib.stride_tricks.sliding_window_view(real, self.frame_length)
+            framed = cut[:: self.frame_step][:frames]
+            if self.window == "hann":
+                framed = framed * hann(self.frame_length)
+            made[place] = np.abs(np.fft.rfft(framed, self.fft_length or self.frame_length))
+        return made
+
+    @property
+    def _silence(self) -> int:
+        """Samples of silence before the sound."""
+        return self.frame_length - self.frame_step if self.framing == "streaming" else 0

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Collection, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from inspect import signature
-from math import inf, log10, prod
+from math import inf, log10, prod, sqrt
 from pathlib import Path
 
 import numpy as np
@@ -15,19 +15,34 @@ from numpy.typing import NDArray
 
 from edgeflare.core.domain import Domain
 from edgeflare.core.input import Input
+from edgeflare.core.input_space import InputSpace, Real
 from edgeflare.core.nearness_measure import NearnessMeasure
-from edgeflare.core.seed_choice import ALL_SEEDS, SeedChoice
+from edgeflare.core.seed_choice import ALL_SEEDS, SeedChoice, ids_of, take
 from edgeflare.core.seeds import Seeds
 from edgeflare.core.tensor import Tensor
 from edgeflare.domains.array.array_encoder import ArrayEncoder
-from edgeflare.domains.seed_files import seed_files
-from edgeflare.domains.tokens.token_seeds import TOKEN_SUFFIXES, load_token_seeds
-from edgeflare.domains.tokens.token_space import TokenSpace
+from edgeflare.domains.npz_arrays import labels_of, read_npz
+from edgeflare.domains.seed_files import chosen_files, require_seeds, seed_files
 from edgeflare.errors import UserError
 from edgeflare.outside_text import json_value
+from edgeflare.regular_file import read_regular
 from edgeflare_operators import MutationOperator
 from edgeflare_operators.operator_registry import Sample
 from edgeflare_operators.tokens import TokenSets
+
+REPLACEMENT = 16.0
+"""Levels between two inputs that differ in one id. Two that differ in k of them are
+`REPLACEMENT` * sqrt(k) apart, so a search that bisects to less than a level tells up to 256
+replacements apart."""
+
+_WEIGHT = REPLACEMENT / sqrt(2.0)
+_GOLDEN = (sqrt(5.0) - 1.0) / 2.0
+
+_TOKEN_SUFFIXES = (".json",)
+"""Suffixes of files that are read as lists of ids; other files are ignored."""
+
+_MOST_BYTES = 2**27
+"""Of a list's file: ten million ids."""
 
 Tokens = NDArray[np.int32]
 """Ids: (length,), int32."""
@@ -124,7 +139,7 @@ class TokensDomain(Domain):
     @staticmethod
     def seed_files(path: Path) -> list[Path]:
         """Return an `.npz` itself, or the JSON files of a folder."""
-        return seed_files(path, TOKEN_SUFFIXES)
+        return seed_files(path, _TOKEN_SUFFIXES)
 
     def load_seeds(
         self, path: Path, shape: tuple[int, ...], array: str = "", choice: SeedChoice = ALL_SEEDS
@@ -195,3 +210,154 @@ def _refuse_unknown_ids(what: str, ids: Collection[int], vocabulary: int) -> Non
     unknown = sorted(one for one in ids if not 0 <= one < vocabulary)
     if unknown:
         raise UserError(f"{what}: ids have to be 0 to {vocabulary - 1}, not {unknown}")
+
+
+def load_token_seeds(
+    path: Path, vocabulary: int, length: int, choice: SeedChoice = ALL_SEEDS, array: str = "tokens"
+) -> Seeds:
+    """Load seed lists of ids.
+
+    Args:
+        path: an `.npz` with an array of the name, integers (N, length), and maybe `labels`,
+            integers (N,); or a folder of JSON files of one list each, taken in the order of their
+            names.
+        vocabulary: how many ids there are.
+        length: ids of each list.
+        choice: which of them are taken.
+        array: the name of the array in an `.npz`.
+
+    Raises:
+        UserError: there are none, or one is of another length, or no list of ids of the vocabulary.
+
+    """
+    require_seeds(path, "JSON files")
+    labels = None
+    if path.is_dir():
+        files, ids = chosen_files(path, _TOKEN_SUFFIXES, choice)
+        if not files:
+            raise UserError(f"seeds {path}: the folder has no JSON files")
+        lists = np.array([_read(file, length) for file in files], np.int64)
+        names = tuple(file.name for file in files)
+    else:
+        arrays = read_npz(path, (array, "labels"))
+        raw = arrays[array]
+        if raw.ndim != 2 or raw.dtype.kind not in "iu" or raw.shape[1] != length or not len(raw):
+            raise UserError(
+                f"seeds {path}: {array} are {raw.dtype} of shape {raw.shape}, expected integers"
+                f" (N, {length})"
+            )
+        labels = labels_of(path, arrays, len(raw), array)
+        places = choice.places(len(raw), labels)
+        labels, ids = None if labels is None else take(labels, places), ids_of(places)
+        lists = take(raw, places).astype(np.int64)
+        names = tuple(map(str, places.tolist()))
+    _require_known(path, lists, names, vocabulary)
+    return Seeds(lists.astype(np.int32), labels, names, ids=ids)
+
+
+def _read(file: Path, length: int) -> list[int]:
+    try:
+        ids = json_value(read_regular(file, _MOST_BYTES))
+    except OSError as error:
+        raise UserError(f"seeds: {file} cannot be read: {error.strerror or error}") from error
+    except ValueError:
+        ids = None
+    if not isinstance(ids, list) or not all(type(one) is int for one in ids):
+        raise UserError(f"seeds: {file} is no list of ids: correct or remove it")
+    if len(ids) != length:
+        raise UserError(f"seeds: {file} has {len(ids)} ids, but the model takes {length}")
+    if not all(0 <= one < 2**31 for one in ids):
+        raise UserError(f"seeds: {file} has numbers that are no ids: correct or remove it")
+    return ids
+
+
+def _require_known(
+    path: Path, lists: NDArray[np.int64], names: Sequence[str], vocabulary: int
+) -> None:
+    unknown = (lists < 0) | (lists >= vocabulary)
+    if unknown.any():
+        where = names[int(np.argwhere(unknown)[0][0])]
+        raise UserError(
+            f"seeds {path}: seed {where} has ids beyond the vocabulary, 0 to {vocabulary - 1}:"
+            " correct or remove it"
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class TokenSpace(InputSpace):
+    """Ids of a vocabulary; in levels, a weight for each id at each position.
+
+    An id at a position is a weight of `REPLACEMENT` / sqrt(2) for it and 0 for all others (one-hot
+    encoding): (length,) ids are (length, vocabulary) levels. Weights between two inputs are a
+    mixture of their ids, of which `nearest` takes each position's id by a threshold of the
+    position's own, and `dithered` by one drawn at random. All thresholds differ, so the line from
+    one input to another is a path of single replacements, in an order that is always the same.
+
+    A search that computes in levels, such as `boundary`, keeps some six arrays of 8 bytes *
+    length * vocabulary for each open chain.
+    """
+
+    @classmethod
+    def of_vocabulary(cls, size: int) -> TokenSpace:
+        """Return the space of the ids 0 to `size` - 1."""
+        return cls("int32", 0, size - 1, cell_axes=1)
+
+    @property
+    def ordered(self) -> bool:
+        """Return False: ids are names."""
+        return False
+
+    @property
+    def vocabulary(self) -> int:
+        """Return the number of ids."""
+        return int(self.highest) + 1
+
+    def levels(self, one: Input) -> Real:
+        """Return the weights of the ids of an input: (..., length) → (..., length, vocabulary)."""
+        weights = np.zeros((*one.shape, self.vocabulary))
+        np.put_along_axis(weights, one[..., np.newaxis].astype(np.intp), _WEIGHT, axis=-1)
+        return weights
+
+    def nearest(self, levels: Real) -> Input:
+        """Return the ids that the thresholds of their positions take of a mixture."""
+        return self._taken(levels, _thresholds(levels.shape[-2]))
+
+    def dithered(self, levels: Real, rng: np.random.Generator) -> Input:
+        """Return ids drawn from a mixture, each as often as its weight says."""
+        return self._taken(levels, rng.random(levels.shape[:-1]))
+
+    def between(self, begin: Input, end: Input, share: float) -> Input:
+        """Return the input at that share of the path of single replacements from one to another.
+
+        Each position has the id of `begin` or of `end`.
+        """
+        thresholds = _thresholds(begin.shape[-1])
+        replaced_from = np.where(end > begin, 1.0 - thresholds, thresholds)
+        return np.where(share > replaced_from, end, begin).astype(self.dtype)
+
+    def distance(self, one: Input, other: Input) -> float:
+        """Return `REPLACEMENT` * sqrt(the number of ids that differ), in levels."""
+        return REPLACEMENT * sqrt(int(np.count_nonzero(one != other)))
+
+    def limits(self, one: Input) -> tuple[Real, Real]:
+        """Return by how much the weight of each id may fall and rise, in levels."""
+        weights = self.levels(one)
+        return -weights, _WEIGHT - weights
+
+    def _taken(self, levels: Real, thresholds: NDArray[np.float64]) -> Input:
+        """Return at each position the first id at which the weights so far exceed a threshold.
+
+        A threshold is a share of all weights above 0. Where there is none, the id of the highest
+        weight is taken.
+        """
+        weights = np.maximum(levels, 0.0)
+        reached = np.cumsum(weights, axis=-1)
+        whole = reached[..., -1:]
+        taken = (reached > thresholds[..., np.newaxis] * whole).argmax(axis=-1)
+        return np.where(whole[..., 0] > 0.0, taken, levels.argmax(axis=-1)).astype(self.dtype)
+
+
+def _thresholds(length: int) -> NDArray[np.float64]:
+    """Return a threshold for each position, between 0 and 1: evenly spread, and no two equal."""
+    thresholds: NDArray[np.float64] = np.mod((np.arange(length) + 1) * _GOLDEN, 1.0)
+    return thresholds

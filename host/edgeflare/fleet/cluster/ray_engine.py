@@ -11,16 +11,17 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, wait
 from contextlib import contextmanager
 from dataclasses import replace
+from importlib.metadata import version
 from typing import Any
 
 import ray
 from ray.exceptions import ActorUnavailableError, RayError
 from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
+import edgeflare
 from edgeflare.errors import InfrastructureError, UserError
 from edgeflare.fleet.cluster.attempt_engine import EndedAttempt
 from edgeflare.fleet.cluster.cluster_token import MODE
-from edgeflare.fleet.cluster.host_versions import host_versions, version_difference
 from edgeflare.fleet.cluster.ray_cluster import NAMESPACE, require_answer
 from edgeflare.fleet.plan.fleet_file import DevicePlace, Fleet, FleetHost
 from edgeflare.fleet.work.unit_attempt import (
@@ -418,3 +419,29 @@ class RayEngine:
         listed: Any = ray.nodes  # which says nothing of its types
         with _reaching():
             return list(self._asked(listed))
+
+
+def host_versions() -> dict[str, str]:
+    """Return the versions of this host, by the name of what has them."""
+    return {
+        "Python": platform.python_version(),
+        "Ray": version("ray"),
+        "EdgeFlare": edgeflare.__version__,
+    }
+
+
+def version_difference(theirs: Mapping[str, str], mine: Mapping[str, str]) -> str:
+    """Return in what another host differs, as the end of a sentence about it; empty for nothing.
+
+    Args:
+        theirs: the versions of the other host.
+        mine: those of the host of the command.
+
+    """
+    for what, version_here in mine.items():
+        if theirs.get(what) != version_here:
+            return (
+                f"has {what} {theirs.get(what)}, and the host of the command {version_here}:"
+                " install the same on all hosts of a fleet"
+            )
+    return ""

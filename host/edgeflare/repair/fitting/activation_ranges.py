@@ -4,11 +4,20 @@ Each range is chosen for the least squared error against the float tensor on the
 that of a residual branch behind its sum. The logits of a softmax get the range of `logit_range`,
 and are shifted by their biases so that it begins at -128. Biases are derived anew from the
 original's, since their scales follow from the ranges, and damaged weights are restored.
+
+The range of logits that keeps the probabilities of a softmax best. A softmax does not see a shift
+of all its logits, and hardly those far below the best one. So the range need not have zero in it,
+nor the least logits: its ends are chosen for the least squared error of the probabilities.
+
+The range of a tensor that is added to another, where an activation cuts off the sum. What the
+activation cuts off needs no steps: the low end of a residual branch may lie far above its least
+value if a ReLU follows the sum. So the error is counted behind the activation.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
+from itertools import product
 
 import numpy as np
 from ai_edge_litert import schema_py_generated as schema
@@ -24,11 +33,25 @@ from edgeflare.repair.fitting.derived_biases import (
     has_integer_bias,
     write_bias,
 )
-from edgeflare.repair.fitting.logit_range import logit_range
 from edgeflare.repair.fitting.matched_layers import MatchedLayer
 from edgeflare.repair.fitting.quantized_network import QuantizedNetwork
-from edgeflare.repair.fitting.summand_range import summand_range
 from edgeflare.repair.fitting.weight_restoration import restore_weights
+from edgeflare.tasks.classification import softmax
+
+_MOST_PAIRS = 40_000
+_SHARES = np.arange(10, 106, 5) / 100
+"""Of the values' largest and least one, which are tried as ends of the range."""
+
+_Real = NDArray[np.float64]
+
+_HEADROOM = 0.05
+"""How far above the largest logit a range reaches at most, as a share of what all logits span."""
+
+_ENDS = 16
+"""How many lower and upper ends are tried."""
+
+_MOST_ROWS = 4000
+"""Logits of so many inputs, or pixels of inputs, are enough to choose by."""
 
 Floats = NDArray[np.float32]
 
@@ -183,3 +206,64 @@ def _with_biases(network: QuantizedNetwork, shifts: Mapping[int, float]) -> byte
             real = np.asarray(layer.float_bias, np.float64) - shifts.get(layer.operator, 0.0)
             write_bias(edit, network.graph, layer, real)
     return edit.content()
+
+
+def logit_range(logits: NDArray[np.floating]) -> QuantizedRange | None:
+    """Return the range, which may lie above or below zero; None where all logits are alike.
+
+    Args:
+        logits: the original's, (..., classes), two classes at least.
+
+    """
+    rows = logits.reshape(-1, logits.shape[-1]).astype(np.float64)
+    rows = rows[:: -(-len(rows) // _MOST_ROWS)]
+    ordered = np.sort(rows, axis=-1)
+    best, runner_up = ordered[:, -1], ordered[:, -2]
+    largest = float(best.max())
+    largest += _HEADROOM * (largest - float(ordered[:, 0].min()))
+    lows = np.linspace(ordered[:, 0].min(), runner_up.min(), _ENDS)
+    highs = np.linspace(max(runner_up.max(), lows[-1]), largest, _ENDS)
+    ends = product(lows.tolist(), highs.tolist())
+    tried = [QuantizedRange(low, high) for low, high in ends if low < high]
+    if not tried:
+        return None
+    wanted = softmax(rows)
+
+    def squared_error(one: QuantizedRange) -> float:
+        step = (one.high - one.low) / 255
+        rounded = one.low + step * np.clip(np.round((rows - one.low) / step), 0, 255)
+        return float(((softmax(rounded) - wanted) ** 2).sum())
+
+    return min(tried, key=squared_error)
+
+
+def summand_range(
+    values: NDArray[np.floating],
+    others: NDArray[np.floating],
+    clipped_by: tuple[float, float],
+    known: QuantizedRange,
+) -> QuantizedRange:
+    """Return the range of values with the least squared error behind sum and activation.
+
+    Args:
+        values: real ones, (n,).
+        others: what each is added to, (n,).
+        clipped_by: the least and the largest value that the activation leaves.
+        known: a range that is kept where no other has less error, or all values are zero.
+
+    """
+    stride = -(-len(values) // _MOST_PAIRS)
+    first, second = values[::stride].astype(np.float64), others[::stride].astype(np.float64)
+    least, largest = min(0.0, first.min()), max(0.0, first.max())
+    if least == largest:
+        return known
+    wanted = np.clip(first + second, *clipped_by)
+
+    def squared_error(tried: QuantizedRange) -> float:
+        made = np.clip(tried.nearest(first) + second, *clipped_by)
+        return float(((made - wanted) ** 2).sum())
+
+    lows = least * _SHARES if least < 0 else np.zeros(1)
+    highs = largest * _SHARES if largest > 0 else np.zeros(1)
+    ends = product(lows.tolist(), highs.tolist())
+    return min((known, *(QuantizedRange(low, high) for low, high in ends)), key=squared_error)

@@ -2,12 +2,17 @@
 
 Shifts are fitted to the seeds to fit with, and to what was made of them. Their cross-validation
 stays inside of that part too: it says whether there is a candidate at all.
+
+What a repair by shifts says of itself in `repair.json`: the section `shifts` of its `details`.
+docs/shifts.md says what each figure means.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+import hashlib
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,18 +21,33 @@ from edgeflare.campaign.opened_pair import OpenedPair
 from edgeflare.models.model_file import read_model_file
 from edgeflare.repair.repair_candidate import CandidateMaker, NoCandidate, RepairCandidate
 from edgeflare.repair.repair_progress import StepProgress
-from edgeflare.repair.shifts.boundary_set import ROUNDS, gather
+from edgeflare.repair.shifts.boundary_set import ROUNDS, BoundarySet, gather
 from edgeflare.repair.shifts.cross_validation import SHIFTS, JudgedRepairer, evaluate
+from edgeflare.repair.shifts.fold_assignment import FOLDS, SPLITS
+from edgeflare.repair.shifts.input_matching import matched_share
 from edgeflare.repair.shifts.mixture import Mixture
 from edgeflare.repair.shifts.model_to_repair import read_model_to_repair, require_probabilities
 from edgeflare.repair.shifts.perceptron import require_scikit_learn
-from edgeflare.repair.shifts.run_to_repair import RunToRepair, evaluate_run_inputs, run_to_repair
-from edgeflare.repair.shifts.shift_details import STANDALONE, FittedShifts, shift_details
+from edgeflare.repair.shifts.run_to_repair import (
+    RunInputs,
+    RunToRepair,
+    evaluate_run_inputs,
+    run_to_repair,
+)
 from edgeflare.repair.shifts.shift_effects import fold_rows, shift_effects
 from edgeflare.repair.shifts.shift_fitting import Fitted, fit
-from edgeflare.repair.shifts.shifts import append, standalone
-from edgeflare.repair.shifts.training_inputs import training_inputs
+from edgeflare.repair.shifts.shifts import STEP, append, standalone
+from edgeflare.repair.shifts.training_inputs import TrainingInputs, training_inputs
 from edgeflare.replay.past_run import PastRun
+
+_STANDALONE = "shifts.tflite"
+"""The shifts without the model, for one that cannot be edited."""
+
+_KEYS = {
+    "sampled_repaired": "unled_mended",
+    "sampled_induced": "unled_broken",
+    "sampled_ratio": "unled_ratio",
+}
 
 Rows = NDArray[np.int64]
 
@@ -87,19 +107,19 @@ def _candidate(run: RunToRepair, request: ShiftRequest, progress: StepProgress) 
     effects = shift_effects(training)
     repairers = evaluate(training, effects, progress)
     fitted = fit(effects, fold_rows(training.folds(0)))
-    found = FittedShifts(
+    found = _FittedShifts(
         run_inputs, boundary_set, training, request.rounds, repairers, effects.ceiling, fitted
     )
     why = why_none(repairers[SHIFTS], fitted)
     if why is not None:
-        raise NoCandidate(why, shift_details(found, None))
+        raise NoCandidate(why, _shift_details(found, None))
     alone = standalone(fitted.shifts, model)
     return RepairCandidate(
         SHIFTS,
         append(content, fitted.shifts, model, str(path)),
         None,
-        shift_details(found, alone),
-        {STANDALONE: alone},
+        _shift_details(found, alone),
+        {_STANDALONE: alone},
     )
 
 
@@ -125,3 +145,95 @@ def why_none(judged: JudgedRepairer, fitted: Fitted) -> str | None:
             f" deviate, and {judged.sampled_repaired:.1f} no longer do"
         )
     return None
+
+
+@dataclass(frozen=True, slots=True)
+class _FittedShifts:
+    """Shifts, and what they were fitted to and cross-validated by.
+
+    Attributes:
+        run_inputs: the run's triggers from the seeds to fit with, and these seeds.
+        boundary_set: inputs near the boundary, made from the same seeds.
+        training: both, as repairers are trained with them.
+        rounds: searches from each seed for the boundary set.
+        repairers: the effect of each repairer on held-out folds, by name.
+        ceiling: the largest net that shifts reach on the inputs that they are fitted to.
+        fitted: the shifts, fitted to all inputs.
+
+    """
+
+    run_inputs: RunInputs
+    boundary_set: BoundarySet
+    training: TrainingInputs
+    rounds: int
+    repairers: Mapping[str, JudgedRepairer]
+    ceiling: float
+    fitted: Fitted
+
+
+def _shift_details(found: _FittedShifts, alone: bytes | None) -> dict[str, Any]:
+    """Return the section by its name, as plain JSON values.
+
+    Args:
+        found: the shifts.
+        alone: content of `shifts.tflite`; None where shifts are no candidate.
+
+    """
+    return {
+        "shifts": {
+            "inputs": _inputs(found),
+            "queries": {
+                "known": 2 * (len(found.run_inputs.triggers) + found.run_inputs.not_reproduced),
+                "near_boundary": found.boundary_set.queries,
+            },
+            "mixture": asdict(found.training.mixture),
+            "folds": FOLDS,
+            "splits": SPLITS,
+            "repairers": {name: _judged(one) for name, one in found.repairers.items()},
+            "ceiling": found.ceiling,
+            "shifts": _shifts(found.fitted),
+            "alone": None if alone is None else _file(alone),
+        }
+    }
+
+
+def _inputs(found: _FittedShifts) -> dict[str, Any]:
+    run_inputs, sampled = found.run_inputs, found.boundary_set.sampled
+    return {
+        "triggers": len(run_inputs.triggers),
+        "seeds": len(run_inputs.seeds),
+        "not_reproduced": run_inputs.not_reproduced,
+        "rounds": found.rounds,
+        "near_boundary_agreeing": len(found.training.agreeing),
+        "near_boundary_deviating": len(found.training.near_deviating),
+        "unled": len(sampled),
+        "unled_deviating": int(sampled.deviating.sum()),
+        "matched_share": matched_share(run_inputs.triggers, found.training.weights()),
+    }
+
+
+def _judged(one: JudgedRepairer) -> dict[str, Any]:
+    """Return a repairer's figures under their keys."""
+    return {_KEYS.get(name, name): value for name, value in asdict(one).items()}
+
+
+def _shifts(fitted: Fitted) -> dict[str, Any]:
+    steps = fitted.shifts.steps
+    return {
+        "strength": fitted.strength,
+        "step": STEP,
+        "pairs": [
+            {"classes": [a, b], "steps": int(steps[a, b])}
+            for a in range(len(steps))
+            for b in range(a + 1, len(steps))
+            if steps[a, b]
+        ],
+    }
+
+
+def _file(content: bytes) -> dict[str, Any]:
+    return {
+        "file": _STANDALONE,
+        "sha256": hashlib.sha256(content).hexdigest(),
+        "bytes": len(content),
+    }

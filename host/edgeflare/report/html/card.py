@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from itertools import groupby
 
 from edgeflare.report.answer_words import (
@@ -18,21 +18,27 @@ from edgeflare.report.answer_words import (
     seed_views,
     structured_views,
 )
-from edgeflare.report.entry_names import class_name, named_kind, seed_of, sort
+from edgeflare.report.entry_names import class_name, named_kind, number, seed_of, sort
 from edgeflare.report.html.answer_blocks import AnswerBlock, answer_blocks
 from edgeflare.report.html.answered_input import AnsweredInput
-from edgeflare.report.html.answered_shots import answered_shots, without_shown
-from edgeflare.report.html.divergence_plot import Divergence, divergence_of
-from edgeflare.report.html.explanation_view import ExplanationView
+from edgeflare.report.html.explanation_view import ExplanationView, LayerView
+from edgeflare.report.html.object_table import ObjectTable
 from edgeflare.report.html.page_allowance import PageAllowance
 from edgeflare.report.html.pictures import Picture
-from edgeflare.report.html.shots import ShotGroup, shot_groups
+from edgeflare.report.html.shots import Shot, ShotGroup, shot_groups
+from edgeflare.report.html.sounds import SoundFigure
 from edgeflare.report.html.stored_views import StoredView, stored_views
+from edgeflare.report.html.text_table import TextTable
 from edgeflare.report.structured_answers import shortened
 from edgeflare.run.harm import harm_of_entry, rank
 from edgeflare.run.nearness import counts
 from edgeflare.run.run_directory import RunDirectory
 from edgeflare.run.run_document import Finding, RunDocument
+
+HEIGHT = 40
+"""Units of the drawing that the longest bar of either direction takes."""
+
+_Blocks = tuple[AnswerBlock, ...]
 
 TITLE = 60
 """Characters of an answer in a card's title; a text may have thousands."""
@@ -85,7 +91,7 @@ class Card:
     operators: tuple[str, ...]
     shots: tuple[ShotGroup, ...]
     explanation: ExplanationView | None
-    divergence: Divergence | None
+    divergence: _Divergence | None
 
 
 def make_card(
@@ -108,8 +114,8 @@ def make_card(
     stored = stored_views(directory, entry, document.pair)
     groups = shot_groups(stored, allowance)
     answers = _answers(document, entry, stored, groups, allowance)
-    groups = answered_shots(groups, answers)
-    *on_seed, on_trigger = (without_shown(groups, blocks) for blocks in answers.values())
+    groups = _answered_shots(groups, answers)
+    *on_seed, on_trigger = (_without_shown(groups, blocks) for blocks in answers.values())
     return Card(
         entry=entry,
         sort=sort(entry),
@@ -207,3 +213,132 @@ def _counted(operators: Sequence[str]) -> tuple[str, ...]:
     """Join repetitions: a, a, b becomes "a ×2", "b"."""
     runs = ((name, len(list(group))) for name, group in groupby(operators))
     return tuple(name if times == 1 else f"{name} ×{times}" for name, times in runs)
+
+
+def _answered_shots(
+    groups: tuple[ShotGroup, ...], answers: Mapping[str, _Blocks]
+) -> tuple[ShotGroup, ...]:
+    """Return the shots with the boxes of objects upon pictures, and texts below players.
+
+    Of several inputs, these are of the first that is shown in such a form.
+
+    Args:
+        groups: what is shown of the inputs.
+        answers: the blocks of the answers to an input, by what it is, "seed" or "trigger".
+
+    """
+    tables = [one for blocks in answers.values() for one in blocks]
+    form = Picture if any(isinstance(one, ObjectTable) for one in tables) else SoundFigure
+    at = next((n for n, group in enumerate(groups) if _has(group.shots, form)), None)
+    if at is None:
+        return groups
+    shots = tuple(_answered(shot, answers) for shot in groups[at].shots)
+    return (*groups[:at], replace(groups[at], shots=shots), *groups[at + 1 :])
+
+
+def _without_shown(groups: Iterable[ShotGroup], blocks: _Blocks) -> _Blocks:
+    """Return the blocks without the texts that stand below a player."""
+    shots = [shot for group in groups for shot in group.shots]
+    shown = [text for shot in shots if isinstance(shot, SoundFigure) for text in shot.texts]
+    return tuple(one for one in blocks if one not in shown)
+
+
+def _has(shots: Iterable[Shot], form: type[Shot]) -> bool:
+    return any(isinstance(shot, form) for shot in shots)
+
+
+def _answered(shot: Shot, answers: Mapping[str, _Blocks]) -> Shot:
+    if isinstance(shot, Picture):
+        blocks = answers.get(shot.what, ())
+        boxes = (box for one in blocks if isinstance(one, ObjectTable) for box in one.boxes)
+        return replace(shot, boxes=tuple(boxes))
+    if isinstance(shot, SoundFigure):
+        blocks = answers.get(shot.what, ())
+        return replace(shot, texts=tuple(one for one in blocks if isinstance(one, TextTable)))
+    return shot
+
+
+@dataclass(frozen=True, slots=True)
+class _Divergence:
+    """The plot: device and twin upwards, twin and original downwards, each to its own scale.
+
+    Attributes:
+        width: of the drawing, one for each operator.
+        up: the bars of device and twin, as the data of an SVG path.
+        down: those of twin and original.
+        begins: the place of the operator where the deviation starts, or None.
+        words: what it shows.
+
+    """
+
+    width: int
+    up: str
+    down: str
+    begins: float | None
+    words: str
+
+
+def divergence_of(explanation: ExplanationView) -> _Divergence | None:
+    """Return the plot of an explanation; None where no layer is known."""
+    layers = explanation.layers
+    if not layers:
+        return None
+    names = [layer.name for layer in layers]
+    kernel = [layer.kernel for layer in layers]
+    compression = [layer.compression for layer in layers]
+    said = [
+        part
+        for part in (
+            _words("up, device and twin", kernel, names, explanation.unit),
+            _apart(layers),
+            _words("down, what is new of twin and original", compression, names, "units"),
+        )
+        if part
+    ]
+    begins = [place + 0.5 for place, layer in enumerate(layers) if layer.begins]
+    along = f"Along {len(layers)} operator{'' if len(layers) == 1 else 's'}"
+    return _Divergence(
+        width=len(layers),
+        up=_bars(kernel, -1) + _marks(layers),
+        down=_bars(compression, 1),
+        begins=begins[0] if begins else None,
+        words=f"{along}: {'; '.join(said) or 'no difference'}",
+    )
+
+
+def _bars(values: Sequence[float | None], direction: int) -> str:
+    """Return bars from the middle line; any difference at all is at least one unit long."""
+    most = max((value for value in values if value is not None), default=0.0)
+    return "".join(
+        f"M{place}.5 {HEIGHT}v{direction * max(1, round(HEIGHT * value / most))}"
+        for place, value in enumerate(values)
+        if value
+    )
+
+
+def _marks(layers: Sequence[LayerView]) -> str:
+    """Return the shortest bars for layers whose difference has another scale."""
+    return "".join(f"M{n}.5 {HEIGHT}v-1" for n, layer in enumerate(layers) if layer.real)
+
+
+def _apart(layers: Sequence[LayerView]) -> str:
+    """Say how far device and twin are apart where the network is not quantized."""
+    known = [(layer.real, layer.name) for layer in layers if layer.real]
+    if not known:
+        return ""
+    most, name = max(known, key=lambda one: one[0])
+    return f"not quantized, at most {_figure(most)} at {name}"
+
+
+def _figure(value: float) -> str:
+    """Return a figure that is not nothing, so that it does not read as nothing."""
+    return f"{value:.2g}" if value < 1e-3 else number(value, 1 if value >= 1 else 4)
+
+
+def _words(what: str, values: Sequence[float | None], names: Sequence[str], unit: str) -> str:
+    """Say how large the largest difference is, and where."""
+    known = [(value, name) for value, name in zip(values, names, strict=True) if value]
+    if not known:
+        return ""
+    most, name = max(known, key=lambda one: one[0])
+    return f"{what}, at most {_figure(most)} {unit} at {name}"

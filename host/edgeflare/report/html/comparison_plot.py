@@ -8,18 +8,19 @@ from math import isfinite
 from typing import ClassVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from edgeflare.core.input_view import CurvesView, ValuesView
-from edgeflare.report.html.plot_paths import (
-    HEIGHT,
-    Scale,
-    Values,
-    bars_path,
-    change_path,
-    curve_path,
-    finite,
-    scale_of,
-)
+
+_HEIGHT = 80
+"""Units of a drawing from the lowest value to the highest."""
+
+_MIDDLE = 97
+"""Where changes are drawn from, up and down; `_DEPTH` below it the drawing ends."""
+
+_DEPTH = 13
+
+_Values = NDArray[np.float64]
 
 MOST_CURVES = 6
 """Series that have a panel of their own; those that changed most come first."""
@@ -106,7 +107,7 @@ def comparison_plot(
     first, *others = views
     if first.values.size == 0:
         return ComparisonPlot(names, (), more="no values")
-    one, *rest = (finite(view.values) for view in views)
+    one, *rest = (_finite(view.values) for view in views)
     other = rest[0] if others else None
     if isinstance(first, CurvesView):
         return _curves(names, first, one, other, most)
@@ -116,14 +117,14 @@ def comparison_plot(
         plot = _curves(names, along, one[:, np.newaxis], column, most, place="value")
         rows, more = _rows(first.names, one, other)
         return ComparisonPlot(names, plot.panels, rows, more)
-    scale = scale_of([one] if other is None else [one, other], zero=True)
+    scale = _scale_of([one] if other is None else [one, other], zero=True)
     width = 0.9 if other is None else 0.42
     panel = PlotPanel(
         "",
         len(one),
-        bars_path(one, scale, 0.05, width),
-        "" if other is None else bars_path(other, scale, 0.53, width),
-        "" if other is None else change_path(other - one, len(one)),
+        _bars_path(one, scale, 0.05, width),
+        "" if other is None else _bars_path(other, scale, 0.53, width),
+        "" if other is None else _change_path(other - one, len(one)),
         _bounds(first, scale),
         bars=True,
         words=_words(names, one, other, first),
@@ -135,8 +136,8 @@ def comparison_plot(
 def _curves(
     names: tuple[str, ...],
     view: CurvesView,
-    one: Values,
-    other: Values | None,
+    one: _Values,
+    other: _Values | None,
     most: int,
     place: str = "step",
 ) -> ComparisonPlot:
@@ -149,14 +150,14 @@ def _curves(
     for number in kept.tolist():
         before = one[:, number]
         after = None if other is None else other[:, number]
-        scale = scale_of([before] if after is None else [before, after], zero=False)
+        scale = _scale_of([before] if after is None else [before, after], zero=False)
         panels.append(
             PlotPanel(
                 "" if series == 1 and not view.names else _name(view.names, number, "series"),
                 len(before),
-                curve_path(before, scale, points),
-                "" if after is None else curve_path(after, scale, points),
-                "" if after is None else change_path(after - before, points),
+                _curve_path(before, scale, points),
+                "" if after is None else _curve_path(after, scale, points),
+                "" if after is None else _change_path(after - before, points),
                 _bounds(view, scale),
                 bars=False,
                 words=_words(names, before, after, view, f"{place} {{}}"),
@@ -167,7 +168,7 @@ def _curves(
     )
 
 
-def _left_out(changed: Values, kept: Sequence[int], *, compared: bool) -> str:
+def _left_out(changed: _Values, kept: Sequence[int], *, compared: bool) -> str:
     rest = np.delete(changed, np.asarray(kept))
     if not len(rest):
         return ""
@@ -176,7 +177,7 @@ def _left_out(changed: Values, kept: Sequence[int], *, compared: bool) -> str:
 
 
 def _rows(
-    names: Sequence[str], one: Values, other: Values | None
+    names: Sequence[str], one: _Values, other: _Values | None
 ) -> tuple[tuple[PlotRow, ...], str]:
     """Return the rows of the values that changed most, and what is left out in words."""
     change = np.zeros_like(one) if other is None else other - one
@@ -204,8 +205,8 @@ def _rows(
 
 def _words(
     names: tuple[str, ...],
-    one: Values,
-    other: Values | None,
+    one: _Values,
+    other: _Values | None,
     view: CurvesView | ValuesView,
     place: str = "",
 ) -> str:
@@ -240,7 +241,7 @@ def _words(
     return "; ".join(said)
 
 
-def _bounds(view: CurvesView | ValuesView, scale: Scale) -> tuple[int, ...]:
+def _bounds(view: CurvesView | ValuesView, scale: _Scale) -> tuple[int, ...]:
     """Return where bounds are drawn: those that a value of the drawing reaches or comes near."""
     near = 0.02 * (scale.high - scale.low)
     inside = [
@@ -248,7 +249,7 @@ def _bounds(view: CurvesView | ValuesView, scale: Scale) -> tuple[int, ...]:
         for bound in (view.lowest, view.highest)
         if isfinite(bound) and scale.low - near <= bound <= scale.high + near
     ]
-    return tuple(int(y) for y in scale.heights(np.array(inside, np.float64)).clip(0, HEIGHT))
+    return tuple(int(y) for y in scale.heights(np.array(inside, np.float64)).clip(0, _HEIGHT))
 
 
 def _name(names: Sequence[str], place: int, what: str) -> str:
@@ -258,3 +259,96 @@ def _name(names: Sequence[str], place: int, what: str) -> str:
 def figure(value: float, *, sign: bool = False) -> str:
     """Return a figure to read, of four digits."""
     return f"{value:+.4g}" if sign else f"{value:.4g}"
+
+
+@dataclass(frozen=True, slots=True)
+class _Scale:
+    """From values to the height of a drawing."""
+
+    low: float
+    high: float
+
+    def heights(self, values: _Values) -> NDArray[np.int64]:
+        """Return where values lie, from `_HEIGHT` at the lowest to 0 at the highest."""
+        spread = self.high - self.low
+        shares = (values - self.low) / spread if spread else np.full(values.shape, 0.5)
+        return np.rint(_HEIGHT * (1.0 - np.clip(shares, 0.0, 1.0))).astype(np.int64)
+
+
+def _finite(values: NDArray[np.generic]) -> _Values:
+    """Return values as float64, of any file: what is not finite is 0."""
+    real: _Values = np.nan_to_num(values.astype(np.float64), nan=0.0, posinf=0.0, neginf=0.0)
+    return np.clip(real, -1e300, 1e300)  # so that the spread of any two is finite
+
+
+def _scale_of(series: Sequence[_Values], *, zero: bool) -> _Scale:
+    """Return the scale that all of these values lie on; with 0 where bars begin there."""
+    every = np.concatenate([one.ravel() for one in series] + ([np.zeros(1)] if zero else []))
+    return _Scale(float(every.min()), float(every.max()))
+
+
+def _curve_path(values: _Values, scale: _Scale, points: int) -> str:
+    """Return a line through values, of at most so many points.
+
+    Of a longer one each part is drawn from its least value to its greatest.
+
+    Args:
+        values: (time,), at least one.
+        scale: from values to heights.
+        points: at least 2.
+
+    """
+    if len(values) == 1:
+        return f"M0 {scale.heights(values)[0]}h1"
+    if len(values) <= points:
+        places, kept = np.arange(len(values)), values
+    else:
+        parts = points // 2
+        begins = np.arange(parts) * len(values) // parts
+        low, high = np.minimum.reduceat(values, begins), np.maximum.reduceat(values, begins)
+        places, kept = np.repeat(begins, 2), np.stack([low, high], axis=1).ravel()
+    heights = scale.heights(kept).tolist()
+    return "M" + " ".join(f"{x} {y}" for x, y in zip(places.tolist(), heights, strict=True))
+
+
+def _change_path(change: _Values, points: int) -> str:
+    """Return bars of a change, up or down from the middle, on the scale of its largest.
+
+    Of more changes than `points`, each part has its largest. Any change at all is a unit long.
+    """
+    most = float(np.abs(change).max(initial=0.0))
+    if not most:
+        return ""
+    parts = min(points, len(change))
+    begins = np.arange(parts) * len(change) // parts
+    width = len(change) / parts
+    low, high = np.minimum.reduceat(change, begins), np.maximum.reduceat(change, begins)
+    largest = np.where(-low > high, low, high)
+    bars = []
+    for n, value in enumerate(largest.tolist()):
+        if value:
+            length = max(1, round(_DEPTH * abs(value) / most))
+            bars.append(_bar_path(n * width, width, _MIDDLE, -length if value > 0 else length))
+    return "".join(bars)
+
+
+def _bars_path(values: _Values, scale: _Scale, begin: float, width: float) -> str:
+    """Return a bar for each value, from 0, which lies on the scale.
+
+    Args:
+        values: (values,).
+        scale: from values to heights.
+        begin: where the bar of a value begins in the unit that is its own.
+        width: of a bar, in such units.
+
+    """
+    zero = int(scale.heights(np.zeros(1))[0])
+    return "".join(
+        _bar_path(place + begin, width, zero, height - zero)
+        for place, height in enumerate(scale.heights(values).tolist())
+    )
+
+
+def _bar_path(left: float, width: float, base: int, length: int) -> str:
+    """Return one bar; upwards where the length is negative."""
+    return f"M{round(left, 2):g} {base}v{length or -1}h{round(width, 2):g}v{-length or 1}z"

@@ -5,6 +5,7 @@ from __future__ import annotations
 from base64 import b64encode
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from hashlib import sha256
 from typing import Any
 
@@ -12,7 +13,7 @@ from edgeflare.core.interrupt import INTERRUPTED_BY
 from edgeflare.report.answer_words import answer_words
 from edgeflare.report.arm_lines import arm_lines, details
 from edgeflare.report.coverage_table import coverage_table
-from edgeflare.report.entry_names import SORTS, worst_first
+from edgeflare.report.entry_names import SORTS, last_parts, worst_first
 from edgeflare.report.figure_lines import kind_lines, nearness_lines, unmutated_lines
 from edgeflare.report.html.card import Card, make_card
 from edgeflare.report.html.charts import charts_of
@@ -21,11 +22,11 @@ from edgeflare.report.html.inspection_view import InspectionView
 from edgeflare.report.html.mask_group import mask_pictures
 from edgeflare.report.html.page_allowance import PageAllowance, allowance
 from edgeflare.report.html.page_template import packaged, page_environment
-from edgeflare.report.html.replay_view import replay_of
 from edgeflare.report.html.sounds import SoundFigure
 from edgeflare.report.input_words import input_words
 from edgeflare.run.harm import NOBODY, count_harms, harm_of_entry
 from edgeflare.run.nearness import counts
+from edgeflare.run.replay_outcome import deviating_now, tried
 from edgeflare.run.run_directory import RunDirectory
 from edgeflare.run.run_document import Finding, RunDocument, to_json
 
@@ -56,7 +57,7 @@ def render_page(
 
     """
     script = packaged("gallery.js")
-    replay = replay_of(document)
+    replay = _replay_of(document)
     entries = [entry for some in document.lists.values() for entry in some]
     pictures = sum((4 if entry.refined else 3) + mask_pictures(entry) for entry in entries)
     most = PageAllowance(allowance(pictures))
@@ -164,3 +165,70 @@ def _kinds(cards: Sequence[Card]) -> list[tuple[str, str, int]]:
     kinds = Counter(card.kind for card in cards if card.kind)
     named = [(kind, kind.replace("-", " "), count) for kind, count in kinds.most_common()]
     return named if len(named) > 1 else []
+
+
+@dataclass(frozen=True, slots=True)
+class _ReplayView:
+    """A replay, as its page shows it.
+
+    Attributes:
+        of: the run that it replays, and the devices of that.
+        model: the compressed model now, and what it was where it is another.
+        tried: how many stored inputs were tried again.
+        deviating: how many of them deviate each time.
+        mended: how many do not deviate at all, nor does their seed.
+        worse: seeds of inputs that deviate themselves, and did not when the run was made.
+        but: those of them whose stored input is mended.
+        changed: the kind that an input is of now, where it was of another, by its seed.
+        baseline: the run that it is held against, or None.
+        new: seeds of what deviates and did not there.
+        seeds_are_new: whether `new` is partly of seeds.
+
+    """
+
+    of: str
+    model: str
+    tried: int
+    deviating: int
+    mended: int
+    worse: frozenset[int]
+    but: frozenset[int]
+    changed: dict[int, str]
+    baseline: str | None
+    new: frozenset[int]
+    seeds_are_new: bool
+
+
+def _replay_of(document: RunDocument) -> _ReplayView | None:
+    """Return what is shown of a replay; None of a search."""
+    outcome = document.replay
+    if outcome is None:
+        return None
+    worse = frozenset(outcome.deviating_seeds)
+    mended = frozenset(entry.seed_id for entry in outcome.mended)
+    return _ReplayView(
+        of=f"{_name(outcome.of.run)} (on {', '.join(outcome.of.devices)})",
+        model=_model(document.pair.get("compressed", ""), outcome.of.compressed),
+        tried=tried(document),
+        deviating=deviating_now(document),
+        mended=len(mended - worse),
+        worse=worse,
+        but=mended & worse,
+        changed={one.seed_id: f"{one.before} → {one.now}" for one in outcome.changed_kind},
+        baseline=None if outcome.baseline is None else _name(outcome.baseline),
+        new=frozenset(outcome.new),
+        seeds_are_new=not worse.isdisjoint(outcome.new),
+    )
+
+
+def _model(now: str, then: str) -> str:
+    """Name the compressed model, and what it was where it is another."""
+    if now == then:
+        return _name(now)
+    shown = last_parts if _name(now) == _name(then) else _name
+    return f"{shown(now)} (then {shown(then)})"
+
+
+def _name(path: str) -> str:
+    """Return the last part of a path: a report is passed on."""
+    return last_parts(path).rpartition("/")[2]

@@ -7,20 +7,28 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, closing, contextmanager
 from dataclasses import replace
-from pathlib import Path
+from heapq import merge
+from pathlib import Path, PurePosixPath
+from typing import Final
 
 from edgeflare.errors import UserError
+from edgeflare.record.atomic_file import write_atomically
 from edgeflare.record.folder import ClaimedFolder
 from edgeflare.run.derive_document import write_document
 from edgeflare.run.journal import Journal
 from edgeflare.run.journal_database import DamagedJournalError, reporting_damage
 from edgeflare.run.merge.merged_description import describe_merged
-from edgeflare.run.merge.merged_inputs import copy_inputs
-from edgeflare.run.merge.merged_rows import merge_rows
 from edgeflare.run.merge.run_part import RunPart, open_part, require_mergeable
-from edgeflare.run.merge.seed_owners import find_owners
-from edgeflare.run.run_directory import RUN, RunDirectory, list_journals
+from edgeflare.run.merge.seed_owners import SeedOwners, find_owners
+from edgeflare.run.run_directory import FIXED_FILES, RUN, RunDirectory, fixed_name, list_journals
 from edgeflare.run.run_document import RunDocument
+from edgeflare.run.seed_rows import KEYS, Row
+
+_OF_NO_SEED: Final = frozenset({"test", "canary"})
+"""Roles of answers that say nothing of a seed's search: held-out inputs, and canaries."""
+
+_TOLD_EVERY = 100
+"""Findings between two reports of progress."""
 
 MERGED_RUN = replace(RUN, resumable=False)
 """Run directories of merges, which are done anew where they were killed."""
@@ -76,7 +84,7 @@ def merge_into(
         with claimed.replaced() as folder:
             list_journals(folder)
             into = RunDirectory(folder)
-            copy_inputs(parts, owners, into, copied)
+            _copy_inputs(parts, owners, into, copied)
             with (
                 closing(Journal.create(into.journal, {})) as journal,
                 _naming_parts(),
@@ -131,3 +139,122 @@ def _naming_parts() -> Iterator[None]:
         raise UserError(
             f"a run that is merged is damaged ({damaged.why}): `edgeflare report RUN` shows which"
         ) from damaged
+
+
+def _copy_inputs(
+    parts: Sequence[RunPart],
+    owners: SeedOwners,
+    into: RunDirectory,
+    copied: Callable[[int], None],
+) -> None:
+    """Copy what was found from each seed, the seed, and what goes with them.
+
+    Args:
+        parts: the runs.
+        owners: which of them says what became of each seed.
+        into: the merged run's directory.
+        copied: is told of how many findings all is copied.
+
+    Raises:
+        UserError: a file is gone, or is not what the run stored.
+
+    """
+    done = 0
+    # Models take something beside the inputs that are searched: of each seed, or of none.
+    has_fixed = any(any(part.directory.path.glob(FIXED_FILES)) for part in parts)
+    for at, part in enumerate(parts):
+        before = _unrefined(part)
+        for seed_id, image, sha256, seed_image in _stored(part):
+            if owners.of.get(seed_id) != at:
+                continue
+            _copy(part, into, image, sha256)
+            names = {seed_image, before.get(seed_id, image)} - {image}
+            for name in (*names, *([fixed_name(seed_id)] if has_fixed else ())):
+                _copy(part, into, name)
+            done += 1
+            if done % _TOLD_EVERY == 0:
+                copied(done)
+    copied(done)
+
+
+def _stored(part: RunPart) -> Iterator[tuple[int, str, str, str]]:
+    with reporting_damage(part.journal.path):
+        for row in part.journal.seed_rows.each("triggers"):
+            yield row[0], row[3], row[4], row[5]
+
+
+def _unrefined(part: RunPart) -> dict[int, str]:
+    """Return the input that the search found, of each finding that was refined, by seed id."""
+    with reporting_damage(part.journal.path):
+        return {row[0]: row[7] for row in part.journal.seed_rows.each("refinements")}
+
+
+def _copy(part: RunPart, into: RunDirectory, name: str, sha256: str | None = None) -> None:
+    data = part.read_input(name, sha256)
+    write_atomically(into.inside(name), data)
+
+
+def merge_rows(parts: Sequence[RunPart], owners: SeedOwners, into: Journal) -> None:
+    """Write what runs have of the seeds that are theirs into the journal of the merged run.
+
+    Rows are read and written one by one in the order of their keys, so that a run of a million
+    seeds takes no more memory than one of a few.
+
+    Args:
+        parts: the runs.
+        owners: which of them says what became of each seed.
+        into: the merged run's journal.
+
+    Raises:
+        UserError: a run is damaged.
+
+    """
+    with into.transaction():
+        for table, key in KEYS.items():
+            rows = [_owned(part, at, owners, table) for at, part in enumerate(parts)]
+            columns = len(key)
+            ordered = merge(*rows, key=lambda row: row[:columns])
+            into.seed_rows.insert(table, _each_once(ordered, columns))
+        for part in parts:
+            with reporting_damage(part.journal.path):
+                for stint in part.journal.seed_rows.stints():
+                    into.seed_rows.add_stint(stint)
+
+
+def _owned(part: RunPart, at: int, owners: SeedOwners, table: str) -> Iterator[Row]:
+    """Yield the rows of a run's table that count: of its own seeds, and of no seed at all."""
+    seed_of = _SEED_OF.get(table, _first)
+    with reporting_damage(part.journal.path):
+        for row in part.journal.seed_rows.each(table):
+            kept = table == "answers" and row[0] in _OF_NO_SEED
+            if kept or owners.of.get(seed_of(row)) == at:
+                yield row
+
+
+def _first(row: Row) -> int:
+    return int(row[0])
+
+
+def _second(row: Row) -> int:
+    return int(row[1])
+
+
+def _of_file(row: Row) -> int:
+    """Return the seed of a stored input, which its file is named by."""
+    return int(PurePosixPath(row[0]).name.partition(".")[0])
+
+
+_SEED_OF: Final[dict[str, Callable[[Row], int]]] = {
+    "answers": _second,
+    "marks": _second,
+    "nearness": _of_file,
+}
+
+
+def _each_once(rows: Iterator[Row], columns: int) -> Iterator[Row]:
+    """Leave out rows whose key was there: two runs may hold the same held-out input."""
+    before: Row | None = None
+    for row in rows:
+        if row[:columns] != before:
+            yield row
+        before = row[:columns]

@@ -11,6 +11,7 @@ from typing import Any, Final
 import numpy as np
 
 from edgeflare.core.answer import FAILURES
+from edgeflare.core.task import Task
 from edgeflare.run.coverage_figures import COVERAGE_KEY
 from edgeflare.run.journal import HEALTH_KEY, HELD_OUT_KEY, Journal
 from edgeflare.run.journal_rows import REPETITIONS
@@ -18,12 +19,12 @@ from edgeflare.run.merge.merged_health import merged_health
 from edgeflare.run.merge.run_part import RunPart
 from edgeflare.run.other_hosts import OTHER_HOSTS_KEY, SEVERAL_DEVICES, other_host_lines
 from edgeflare.run.run_header import RunHeader
-from edgeflare.run.run_task import run_task
 from edgeflare.run.screening_rows import SCREENING_KEY
 from edgeflare.run.seed_ids import SeedIds
 from edgeflare.run.seed_warnings import WARNINGS_KEY, seed_warnings
 from edgeflare.run.stored_answers import from_rows
 from edgeflare.run.without_reset import WITHOUT_RESET_KEY
+from edgeflare.tasks.task_registry import find_task
 
 _SEEDS: Final = " seeds)"
 """Ends the line that says which devices answered."""
@@ -103,7 +104,7 @@ def _warnings(parts: Sequence[RunPart], header: RunHeader, journal: Journal) -> 
     outcomes = [one.outcome for one in read]
     labels = None if header.labels is None else [header.seed_label(one) for one in rows]
     return seed_warnings(
-        run_task(header.pair), outcomes, None if labels is None else np.array(labels, np.int64)
+        _run_task(header.pair), outcomes, None if labels is None else np.array(labels, np.int64)
     )
 
 
@@ -156,3 +157,18 @@ def _part(part: RunPart) -> dict[str, Any]:
         "host": dict(part.header.host),
         "parts": part.about.get(PARTS_KEY, []),
     }
+
+
+def _run_task(pair: Mapping[str, Any]) -> Task:
+    """Return the task of a run's outputs; of a run that says none it is that of classes.
+
+    Args:
+        pair: that of the run's header.
+
+    Raises:
+        UserError: there is no such task, or it does not take the settings that the run has.
+
+    """
+    outputs = pair.get("outputs")
+    settings = pair.get("task_settings", {} if outputs is None else {"outputs": outputs})
+    return find_task(pair.get("task", "classification"), settings, "the run's task")

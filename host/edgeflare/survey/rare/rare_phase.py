@@ -11,9 +11,9 @@ import numpy as np
 from edgeflare.campaign.campaign_context import CampaignContext
 from edgeflare.campaign.opened_pair import OpenedPair
 from edgeflare.conditions.condition import Condition
+from edgeflare.errors import InfrastructureError
 from edgeflare.survey.phases.answer_watch import AnswerWatch
 from edgeflare.survey.phases.survey_observer import SurveyObserver
-from edgeflare.survey.rare.rare_check import RareCheck
 from edgeflare.survey.rare.rare_rate import RarePlan, RareProgress, RareRate
 from edgeflare.survey.rare.rare_survey import headline_event, survey_rare_event
 from edgeflare.survey.rare.splitting import SplittingPlan
@@ -65,7 +65,7 @@ class RarePhase:
             return True
         begun = time.monotonic()
         plan = rare_plan(self.queries, self.confidence)
-        check = RareCheck(AnswerWatch(context), context.panel.devices)
+        check = _RareCheck(AnswerWatch(context), context.panel.devices)
         check()
 
         def report(progress: RareProgress) -> None:
@@ -115,3 +115,44 @@ def _described(rate: RareRate) -> dict[str, Any]:
         "repetitions": list(rate.repetitions),
         "thresholds": [shell.below for shell in rate.shells[1:]],
     }
+
+
+@dataclass(slots=True)
+class _RareCheck:
+    """Asks each device again about the first of its inputs, as the survey's rounds did.
+
+    What is answered to that is no part of the survey's own queries, and is not kept: a rare event
+    is estimated anew where it was not estimated to its end.
+
+    Attributes:
+        watch: compares the answers.
+        devices: how many there are.
+        asked: device queries that this took.
+
+    """
+
+    watch: AnswerWatch
+    devices: int
+    asked: int = 0
+
+    def __call__(self) -> None:
+        """Ask the devices whose profile does not say `canary_every = 0`.
+
+        Raises:
+            InfrastructureError: the answer of one has changed, and stays so; or it is lost for
+                good.
+
+        """
+        context = self.watch.context
+        for index in filter(self.watch.watches, range(self.devices)):
+            self.watch.begin(index)
+            self.asked += 1
+            if self.watch.holds(index, context.ask_device(index)):
+                continue
+            line = (
+                f"{context.health.record.devices[index].profile.name}: what it decides about input"
+                f" {index} has changed; what was answered about rare events was dropped, and is"
+                " asked again on --resume: look after the device"
+            )
+            context.health.record.warn(line)
+            raise InfrastructureError(line)

@@ -3,6 +3,10 @@
 Quantized sums are computed in float32 from whole numbers, which is exact up to 2^24, and scaled by
 one float32 factor for each channel, as XNNPACK does. Hybrid operators take float32 and have 8-bit
 weights: their input is quantized for each invocation.
+
+The 8-bit quantization of a float input that hybrid operators make for each invocation. It is
+XNNPACK's: asymmetric, from the least and largest value and zero, one scale for the whole input, or
+one for each pixel or row where the operator is a product of matrices.
 """
 
 from __future__ import annotations
@@ -13,9 +17,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from edgeflare.whitebox.array_library import jnp, lax
-from edgeflare.whitebox.translation.dynamic_quantization import dynamically_quantized
-from edgeflare.whitebox.translation.rounding import activated, one_scale, requantized
+from edgeflare.whitebox.translation.rounding import activated, one_scale, requantized, rounded
 from edgeflare.whitebox.translation.translated_operator import Array, TranslatedOperator
+
+_LEAST, _LARGEST = np.float32(-128.0), np.float32(127.0)
 
 PADDINGS = ("SAME", "VALID")
 """The paddings by their numbers in a file; jax knows them by these names."""
@@ -57,7 +62,7 @@ def _weighted(
     if output.dtype == "float32" and given.dtype == "float32":
         if not weights.scales:
             return activated(one, add_up(inputs[0]) + bias)
-        values, units = dynamically_quantized(inputs[0], by_row=by_pixel)
+        values, units = _dynamically_quantized(inputs[0], by_row=by_pixel)
         return activated(one, add_up(values) * (units * _weight_scales(one)) + bias)
     scale = one_scale(one, given) * _weight_scales(one) / one_scale(one, output)
     sums = add_up(inputs[0] - np.float32(given.zero_points[0])) + bias
@@ -106,3 +111,31 @@ def _window_sum(
 
 def _strides(one: TranslatedOperator) -> tuple[int, int]:
     return one.options["strideH"], one.options["strideW"]
+
+
+def _dynamically_quantized(values: Array, *, by_row: bool) -> tuple[Array, Array]:
+    """Quantize float values as XNNPACK does.
+
+    The gradient passes straight through the rounding, and the range counts as a constant.
+
+    Args:
+        values: (..., channels) float32.
+        by_row: whether each row along the last axis has a scale of its own.
+
+    Returns:
+        The values as whole numbers less their zero point, and the size of one unit, which
+        broadcasts to them.
+
+    """
+    fixed = lax.stop_gradient(values)
+    axes = -1 if by_row else tuple(range(values.ndim))
+    least = jnp.minimum(fixed.min(axes, keepdims=True), 0.0)
+    largest = jnp.maximum(fixed.max(axes, keepdims=True), 0.0)
+    empty = least == largest
+    steps = jnp.where(empty, 1.0, (_LARGEST - _LEAST) / jnp.where(empty, 1.0, largest - least))
+    low, high = least * steps, largest * steps
+    nearer = (_LEAST + low) + (_LARGEST + high) > 0.0
+    zero_point = jnp.where(nearer, _LEAST - low, _LARGEST - high)
+    zero_point = jnp.round(jnp.clip(zero_point, _LEAST, _LARGEST))
+    raw = jnp.clip(rounded(values * steps) + zero_point, _LEAST, _LARGEST)
+    return raw - zero_point, 1.0 / steps

@@ -9,7 +9,6 @@ import numpy as np
 from edgeflare.conform.graphs.operator_graph import Values
 from edgeflare.conform.operators.elementwise.broadcasting_function import BroadcastingFunction
 from edgeflare.conform.operators.elementwise.broadcasting_operator import BroadcastingOperator
-from edgeflare.conform.operators.elementwise.equal_values import make_values_equal
 from edgeflare.conform.operators.elementwise.real_answers import Loss
 from edgeflare.conform.specification.operator_specification import (
     BOOL,
@@ -93,6 +92,33 @@ def _with_a_power(operands: Sequence[Operand]) -> None:
 def _with_a_shift(operands: Sequence[Operand]) -> None:
     """Keep shifts below the number of bits."""
     operands[1].raw[...] = operands[1].raw % 32
+
+
+def make_values_equal(operands: Sequence[Operand]) -> None:
+    """Make every other value of one operand, in place, what it is compared with.
+
+    Two floats that are drawn are hardly ever equal, so that kernels that compare the wrong ones
+    would answer rightly.
+    Quantized values are left as they are: several steps of one operand are one of the other's.
+
+    Args:
+        operands: the two, broadcast with each other; the larger one that is no constant is changed.
+
+    """
+    changeable = [one for one in operands if one.value.values is None]
+    if not changeable or changeable[0].value.quantization is not None:
+        return
+    changed = max(changeable, key=lambda one: one.raw.size)
+    first, second = operands
+    other = second if changed is first else first
+    shape = np.broadcast_shapes(first.raw.shape, second.raw.shape)
+    if 0 in shape:
+        return
+    own = (1,) * (len(shape) - changed.raw.ndim) + changed.raw.shape
+    compared = np.broadcast_to(other.raw, shape)
+    changed.raw.flat[1::2] = compared[tuple(map(slice, own))].flat[1::2]
+    if changed.raw.size == 1:
+        changed.raw[...] = compared.flat[-1]
 
 
 def _comparison(

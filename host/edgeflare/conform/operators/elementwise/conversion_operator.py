@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import prod
 
@@ -25,7 +25,6 @@ from edgeflare.conform.operators.elementwise.activation_tensors import (
     reaching_scale,
     type_of,
 )
-from edgeflare.conform.operators.elementwise.converted_zero_point import ConvertedZeroPoint
 from edgeflare.conform.operators.elementwise.output_scales import drawn_output
 from edgeflare.conform.operators.elementwise.real_answers import Loss, answer
 from edgeflare.conform.specification.exact_answer import EPSILON, ExactAnswer, bits, reals
@@ -47,6 +46,7 @@ from edgeflare.conform.specification.parameter import (
     Choice,
     Dimensions,
     OperatorParameter,
+    ParameterKind,
     ScaleParameter,
 )
 from edgeflare.conform.specification.settings import (
@@ -57,6 +57,9 @@ from edgeflare.conform.specification.settings import (
     whole,
     word,
 )
+
+_ENDS = (-128, 0, 127, 128, 255)
+"""The ends and the middles of 8-bit types, each a bucket of its own."""
 
 _FLOATS = np.linspace(-8, 8, 17)
 """Some of what float operands are, by which the scales of results are drawn."""
@@ -98,7 +101,7 @@ class ConversionOperator(OperatorSpecification):
             known.extend(quantization_parameters(type_, "input"))
             if set(self._conversion.to[type_]) & set(QUANTIZED):
                 known.extend(
-                    (ScaleParameter("output_scale"), ConvertedZeroPoint("output_zero_point"))
+                    (ScaleParameter("output_scale"), _ConvertedZeroPoint("output_zero_point"))
                 )
         return tuple(known)
 
@@ -255,3 +258,34 @@ CONVERSION_OPERATORS = tuple(
     )
 )
 """Conversions between types."""
+
+
+class _ConvertedZeroPoint(OperatorParameter):
+    """A zero point of int8, uint8 or int16."""
+
+    kind: ParameterKind = "quantization"
+    unit = "zero point"
+    simplest = 0
+    buckets = (*map(str, _ENDS), "between")
+
+    def __init__(self, name: str) -> None:
+        """Declare a zero point."""
+        self.name = name
+
+    def bucket(self, setting: Setting) -> str:
+        """Return the bucket of a setting."""
+        if not isinstance(setting, int):
+            raise TypeError(f"{self.name} is {setting!r}, no whole number")
+        if not _ENDS[0] <= setting <= _ENDS[-1]:
+            raise ValueError(f"{self.name} {setting}")
+        return str(setting) if setting in _ENDS else "between"
+
+    def draw(self, rng: np.random.Generator) -> Setting:
+        """Return a setting."""
+        choices = (*_ENDS, int(rng.integers(_ENDS[0], _ENDS[-1] + 1)))
+        return choices[int(rng.integers(len(choices)))]
+
+    def simpler(self, setting: Setting) -> Iterator[Setting]:
+        """Yield simpler settings."""
+        if setting != self.simplest:
+            yield self.simplest

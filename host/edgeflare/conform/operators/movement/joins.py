@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
 
-from edgeflare.conform.graphs.operator_graph import Values
-from edgeflare.conform.operators.movement.concatenation import (
-    Concatenation,
-    fit_scales,
-    near_scales,
+from edgeflare.conform.graphs.operator_graph import (
+    GraphValue,
+    OperatorGraph,
+    Option,
+    Quantization,
+    Values,
 )
 from edgeflare.conform.operators.movement.fitting import Settings, fit_axis
 from edgeflare.conform.operators.movement.model_parts import (
@@ -24,6 +25,7 @@ from edgeflare.conform.operators.movement.model_parts import (
 )
 from edgeflare.conform.operators.movement.movement_specification import MovementSpecification
 from edgeflare.conform.operators.movement.reshapes import ALL, BUT_BOOL
+from edgeflare.conform.specification.exact_answer import ExactAnswer, steps
 from edgeflare.conform.specification.operator_specification import (
     BOOL,
     FLOAT,
@@ -31,10 +33,103 @@ from edgeflare.conform.specification.operator_specification import (
     INT16,
     INT32,
     UINT8,
+    Operand,
+    OperatorReading,
+    UnknownOperatorForm,
 )
-from edgeflare.conform.specification.parameter import Choice, Dimensions, Whole
-from edgeflare.conform.specification.settings import Configuration, Setting, dimensions, whole
+from edgeflare.conform.specification.parameter import (
+    Choice,
+    Dimensions,
+    OperatorParameter,
+    ScaleParameter,
+    Whole,
+    ZeroPoint,
+)
+from edgeflare.conform.specification.settings import (
+    Configuration,
+    Setting,
+    dimensions,
+    number,
+    whole,
+)
 from edgeflare.conform.specification.whole_numbers import WholeNumbers, whole_numbers
+
+_OTHER, _OUTPUT = "other", "output"
+
+
+class _Concatenation(MovementSpecification):
+    """A concatenation; of uint8 all tensors but the first, and the result, have own scales.
+
+    Models of older converters have these. For all other types the scales are equal.
+    """
+
+    def parameters(self, type_: str) -> tuple[OperatorParameter, ...]:
+        """Return the parameters of a type."""
+        if type_ != UINT8:
+            return super().parameters(type_)
+        names = (_OTHER, _OUTPUT)
+        more = [
+            (ScaleParameter(f"{one}_scale"), ZeroPoint(f"{one}_zero_point", UINT8)) for one in names
+        ]
+        return (*super().parameters(type_), *(one for pair in more for one in pair))
+
+    def build(
+        self, type_: str, configuration: Configuration, rng: np.random.Generator
+    ) -> OperatorGraph:
+        """Return the model of a valid configuration."""
+        graph = super().build(type_, configuration, rng)
+        if type_ != UINT8:
+            return graph
+        (node,) = graph.nodes
+        values = list(graph.values)
+        for name, places in ((_OTHER, node.inputs[1:]), (_OUTPUT, node.outputs)):
+            for at in places:
+                values[at] = replace(values[at], quantization=_quantization(configuration, name))
+        return replace(graph, values=tuple(values))
+
+    def read(self, graph: OperatorGraph) -> OperatorReading:
+        """Return what a model of this one operator is."""
+        (node,) = graph.nodes
+        first, *others = (one for one in graph.operands(node) if one is not None)
+        (result,) = graph.results(node)
+        type_, settings = self._read(node.options, graph.operands(node))
+        known = {one.quantization for one in others}
+        if type_ == UINT8 and len(known) < 2:
+            other = known.pop() if known else first.quantization
+            settings |= _settings(_OTHER, other) | _settings(_OUTPUT, result.quantization)
+        elif known - {first.quantization} or result.quantization != first.quantization:
+            raise UnknownOperatorForm("its tensors have several scales")
+        return OperatorReading(type_, settings)
+
+    def exact(
+        self,
+        options: Mapping[str, Option],
+        operands: Sequence[Operand | None],
+        results: Sequence[GraphValue],
+    ) -> tuple[ExactAnswer, ...]:
+        """Return the exact answers: to the bit where all scales are equal."""
+        present = [one for one in operands if one is not None]
+        if len({one.quantization for one in (*results, *(one.value for one in present))}) == 1:
+            return super().exact(options, operands, results)
+        axis = options["axis"]
+        if not isinstance(axis, int):
+            raise UnknownOperatorForm(f"its axis is {axis}")
+        return (steps(np.concatenate([one.real for one in present], axis)),)
+
+
+def _near_scales(settings: Settings, rng: np.random.Generator) -> Settings:
+    """Return settings whose scales differ by a factor of 8 at most, often equal ones."""
+    if f"{_OTHER}_scale" not in settings:
+        return settings
+    near = dict(settings)
+    for one in (_OTHER, _OUTPUT):
+        if rng.random() < 1 / 3:
+            near[f"{one}_scale"] = settings["input_scale"]
+            near[f"{one}_zero_point"] = settings["input_zero_point"]
+        else:
+            scale = number(settings, "input_scale") * 2 ** rng.uniform(-3, 3)
+            near[f"{one}_scale"] = float(np.float32(scale))
+    return near
 
 
 class _CountOf(Place):
@@ -155,7 +250,7 @@ _AXIS = Whole("axis", -5, 4, simplest=0)
 _AXIS_OPTION = OptionOf(_AXIS, "axis")
 
 JOINS = (
-    Concatenation(
+    _Concatenation(
         "CONCATENATION",
         ALL,
         (
@@ -164,9 +259,9 @@ JOINS = (
             _OthersAlong(WholeNumbers("other_sizes", 1, 9, usual=1, counts=(0, 4), kind="shape")),
         ),
         _concatenated,
-        lambda settings, changed: fit_scales(fit_axis()(settings, changed)),
+        lambda settings, changed: _fit_scales(fit_axis()(settings, changed)),
         {"int8": 2, "int16": 3},
-        varied=near_scales,
+        varied=_near_scales,
         fixed={"fusedActivationFunction": "NONE"},
     ),
     MovementSpecification(
@@ -219,3 +314,22 @@ JOINS = (
         complete=_count_sizes,
     ),
 )
+
+
+def _fit_scales(settings: Settings) -> Settings:
+    """Return settings whose other tensors, if there are none, have the scale of the first."""
+    if f"{_OTHER}_scale" in settings and not dimensions(settings, "other_sizes"):
+        settings[f"{_OTHER}_scale"] = settings["input_scale"]
+        settings[f"{_OTHER}_zero_point"] = settings["input_zero_point"]
+    return settings
+
+
+def _quantization(configuration: Configuration, name: str) -> Quantization:
+    scale = number(configuration, f"{name}_scale")
+    return Quantization((scale,), whole(configuration, f"{name}_zero_point"))
+
+
+def _settings(name: str, known: Quantization | None) -> dict[str, Setting]:
+    if known is None or len(known.scales) != 1:
+        raise UnknownOperatorForm("a tensor has not one scale")
+    return {f"{name}_scale": known.scales[0], f"{name}_zero_point": known.zero_point}

@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from edgeflare.report.arm_lines import details
 from edgeflare.report.entry_names import class_name
+from edgeflare.report.html.card import Card, make_card
+from edgeflare.report.html.mask_group import mask_pictures
+from edgeflare.report.html.page_allowance import PageAllowance, allowance
 from edgeflare.report.html.page_template import packaged, page_environment
 from edgeflare.report.input_words import input_words
 from edgeflare.run.run_directory import RunDirectory
 from edgeflare.run.run_document import RunDocument
-from edgeflare.survey.shown.gate_words import gate_name, next_step
-from edgeflare.survey.shown.page.heat_map import heat_map
+from edgeflare.survey.rates.rate_words import bounds, estimated, exact, interval, together
+from edgeflare.survey.shown.gate_words import gate_name, gated_conditions, next_step
 from edgeflare.survey.shown.page.severity_charts import severity_charts
-from edgeflare.survey.shown.page.worst_examples import worst_conditions
 from edgeflare.survey.shown.rare_words import rare_sentences
 from edgeflare.survey.shown.survey_tables import (
     FigureTable,
@@ -30,9 +33,16 @@ from edgeflare.survey.shown.survey_words import (
     field_sentence,
     headline,
     method_sentences,
+    rate_key,
     release_sentence,
     shown_plan,
 )
+
+CONDITIONS = 8
+"""Conditions that are shown with examples; those that gates name are shown, too."""
+
+EXAMPLES = 4
+"""Deviations that are shown of each."""
 
 CLASSES = 100
 """Classes that the page lists, the worst first; `survey.csv` has all."""
@@ -112,3 +122,155 @@ def _classes(document: Mapping[str, Any]) -> Sequence[Mapping[str, Any]]:
 def _cost(document: Mapping[str, Any]) -> Mapping[str, Any]:
     keys = ("device_queries", "overhead_device_queries", "seconds")
     return {**{key: document[key] for key in keys}, "host": document["host"]}
+
+
+@dataclass(frozen=True, slots=True)
+class _HeatCell:
+    """A cell of the map.
+
+    Attributes:
+        rate: as a percentage.
+        interval: of it, in percent; "exact" where there is none.
+        title: the same in a sentence, with how many were asked.
+        shade: from 0 to 100, that of the highest rate.
+
+    """
+
+    rate: str
+    interval: str
+    title: str
+    shade: float
+
+
+@dataclass(frozen=True, slots=True)
+class _HeatMap:
+    """The map.
+
+    Attributes:
+        severities: its columns.
+        unchanged: the inputs as they are.
+        rows: by condition, a cell for each severity; None where that was not surveyed.
+        confidence: with which its intervals hold together, and each.
+
+    """
+
+    severities: Sequence[int]
+    unchanged: _HeatCell
+    rows: Mapping[str, Sequence[_HeatCell | None]]
+    confidence: str
+
+
+def heat_map(document: Mapping[str, Any]) -> _HeatMap | None:
+    """Return the map of a survey; None where only unchanged inputs were surveyed.
+
+    Args:
+        document: as `read_survey` returns it.
+
+    """
+    unchanged, *cells = document["by_cell"]["slices"]
+    if not cells:
+        return None
+    key = rate_key(document)
+    highest = max(one[key]["estimate"] for one in (unchanged, *cells)) or 1.0
+    by_place = {(one["condition"], one["severity"]): _cell(one, one[key], highest) for one in cells}
+    severities = sorted({severity for _, severity in by_place})
+    names = dict.fromkeys(condition for condition, _ in by_place)
+    return _HeatMap(
+        severities,
+        _cell(unchanged, unchanged[key], highest),
+        {name: [by_place.get((name, severity)) for severity in severities] for name in names},
+        together(document["confidence"], document["by_cell"]["confidence"]),
+    )
+
+
+def _cell(one: Mapping[str, Any], rate: Mapping[str, Any], highest: float) -> _HeatCell:
+    limits = "exact" if exact(rate) else f"interval {bounds(rate)} %"
+    said = (
+        f"{one['name']}: {estimated(rate)}, {limits};"
+        f" {rate['asked']:,} of {rate['items']:,} asked, {rate['seen']:,} of these deviate"
+    )
+    if (alone := rate["alone"]) is not None:
+        said += f"; by their answers alone {interval(alone)}"
+    shade = 100.0 * (rate["estimate"] / highest)
+    return _HeatCell(estimated(rate), "exact" if exact(rate) else bounds(rate), said, shade)
+
+
+@dataclass(frozen=True, slots=True)
+class _Example:
+    """A stored deviation: at what severity, and its card."""
+
+    severity: int
+    card: Card
+
+
+@dataclass(frozen=True, slots=True)
+class _WorstCondition:
+    """A condition with its strongest deviations.
+
+    Attributes:
+        name: of the condition.
+        rate: of its deviations, with the interval.
+        examples: the strongest first; none of a condition that a gate names where none was stored.
+
+    """
+
+    name: str
+    rate: str
+    examples: tuple[_Example, ...]
+
+
+def worst_conditions(
+    document: Mapping[str, Any], run: RunDocument | None, directory: RunDirectory
+) -> list[_WorstCondition]:
+    """Return the worst conditions of which deviations were stored, the highest rate first.
+
+    Those that gates name are among them in any case, and the inputs unchanged are the last.
+
+    Args:
+        document: of the survey.
+        run: that of its run, with the findings; None where there is none.
+        directory: where its inputs are. One that is gone is missing in the page, too.
+
+    """
+    if run is None:
+        return []
+    entries = {entry.seed_id: entry for entry in run.deviations}
+    stored: dict[str, list[Mapping[str, Any]]] = {}
+    for one in document["findings"]:
+        if one["seed_id"] in entries:
+            stored.setdefault(one["condition"], []).append(one)
+    worst = _worst(document, stored)
+    shown = {
+        one["condition"]: sorted(stored.get(one["condition"], []), key=_strongest_first)[:EXAMPLES]
+        for one in worst
+    }
+    found = [entries[one["seed_id"]] for some in shown.values() for one in some]
+    most = PageAllowance(allowance(sum(3 + mask_pictures(entry) for entry in found)))
+    return [
+        _WorstCondition(
+            one["condition"],
+            interval(one[rate_key(document)]),
+            tuple(
+                _Example(
+                    example["severity"],
+                    make_card(run, entries[example["seed_id"]], directory, most),
+                )
+                for example in shown[one["condition"]]
+            ),
+        )
+        for one in worst
+    ]
+
+
+def _worst(document: Mapping[str, Any], stored: Collection[str]) -> list[Mapping[str, Any]]:
+    """Return the slices that are shown, in their order."""
+    gated = gated_conditions(document) if stored else ()
+    ordered = worst_first(document, document["by_condition"]["slices"])
+    worst = [one["condition"] for one in ordered if one["condition"] in stored][:CONDITIONS]
+    conditions = [one for one in ordered if one["condition"] in (*worst, *gated)]
+    unchanged = document["unchanged"]
+    return [*conditions, unchanged] if unchanged["condition"] in stored else conditions
+
+
+def _strongest_first(one: Mapping[str, Any]) -> float:
+    return -(one["strength"] or 0.0)

@@ -16,9 +16,8 @@ import pytest
 from numpy.typing import NDArray
 
 from edgeflare.core.seed_choice import SeedChoice
-from edgeflare.domains.image.image_file import MOST_PIXELS, decode_image
-from edgeflare.domains.image.image_header import claimed_pixels
-from edgeflare.domains.image.image_seeds import load_image_seeds, resized
+from edgeflare.domains.image.image_domain import load_image_seeds, resized
+from edgeflare.domains.image.image_file import MOST_PIXELS, claimed_pixels, decode_image
 from edgeflare.errors import UserError
 from mutated_binaries import (
     Mutation,

@@ -3,7 +3,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from edgeflare.campaign.budget import Spent, first_allowance, next_allowance
+from edgeflare.campaign.search_phase import Spent, first_allowance, next_allowance
 
 
 def spend(needs: list[int], max_queries: int, total: int | None) -> tuple[list[int], int]:

@@ -25,8 +25,7 @@ from edgeflare.report.figure_lines import duplicate_lines
 from edgeflare.report.html.page import render_page
 from edgeflare.report.markdown_summary import summary
 from edgeflare.report.run_terminal import print_run
-from edgeflare.run.derive_document import derive_document
-from edgeflare.run.duplicates import count_duplicates, duplicates_of
+from edgeflare.run.derive_document import count_duplicates, derive_document, duplicates_of
 from edgeflare.run.journal import Journal
 from edgeflare.run.run_directory import RunDirectory
 from edgeflare.run.run_document import from_json

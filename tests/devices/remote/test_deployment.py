@@ -14,7 +14,7 @@ import pytest
 
 from edgeflare.devices.profile import Profile
 from edgeflare.devices.remote import process_names as names
-from edgeflare.devices.remote.payload import agent_code, target_of
+from edgeflare.devices.remote.deployment import agent_code, target_of
 from edgeflare.devices.remote.process_names import is_own, is_stale, new_name
 from edgeflare.errors import UserError
 

@@ -26,8 +26,13 @@ from edgeflare.repair.precision.localization import (
     tarantula,
 )
 from edgeflare.repair.precision.margin_comparison import MarginComparison, MarginDifference
-from edgeflare.repair.precision.precision_candidates import localized_scores, path_points
-from edgeflare.repair.precision.precision_search import LEAST_GAIN, improvements, search_precision
+from edgeflare.repair.precision.precision_candidates import (
+    LEAST_GAIN,
+    improvements,
+    localized_scores,
+    path_points,
+    search_precision,
+)
 from edgeflare.repair.precision.promoted_models import Measure, PromotedModel
 from edgeflare.repair.precision.residual import residual
 from fault_injection import Planted, broken
