@@ -9,15 +9,15 @@ from numpy.typing import NDArray
 
 from edgeflare_operators import MutationOperator
 from edgeflare_operators.array import (
+    MOST_JITTER,
     drift,
     dropped_samples,
     jitter,
     scaling,
+    spread,
     swapped_channels,
     time_warp,
 )
-from edgeflare_operators.array.amplitude import MOST_JITTER
-from edgeflare_operators.array.array_type import spread
 
 IN_PROPORTION = (drift, jitter)
 

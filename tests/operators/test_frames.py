@@ -8,8 +8,7 @@ from hypothesis.extra.numpy import array_shapes, arrays
 from numpy.typing import NDArray
 
 from edgeflare_operators import MutationOperator, operators
-from edgeflare_operators.frames import dropped_frame, jitter, swapped_frames
-from edgeflare_operators.frames.frame_order import MOST_SHIFT
+from edgeflare_operators.frames import MOST_SHIFT, dropped_frame, jitter, swapped_frames
 
 Clip = NDArray[np.uint8]
 

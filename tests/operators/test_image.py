@@ -11,7 +11,9 @@ from numpy.typing import NDArray
 
 from edgeflare_operators import MutationOperator, operators
 from edgeflare_operators.image import (
+    SIGMA,
     average_blur,
+    clipped,
     gaussian_blur,
     gaussian_noise,
     median_blur,
@@ -19,9 +21,7 @@ from edgeflare_operators.image import (
     pixel_change,
     salt_and_pepper,
 )
-from edgeflare_operators.image.noise import (
-    SIGMA,
-    clipped,
+from edgeflare_operators.wrapping_noise import (
     wrapped,
     wrapping_gaussian_noise,
     wrapping_multiplicative_noise,

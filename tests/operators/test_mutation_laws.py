@@ -12,7 +12,10 @@ from hypothesis.extra.numpy import array_shapes, arrays
 from numpy.typing import NDArray
 
 from edgeflare_operators import MutationOperator, domains, operators
-from edgeflare_operators.image.noise import wrapping_gaussian_noise, wrapping_multiplicative_noise
+from edgeflare_operators.wrapping_noise import (
+    wrapping_gaussian_noise,
+    wrapping_multiplicative_noise,
+)
 
 Input = NDArray[Any]
 

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from edgeflare.conditions.condition import condition
 from edgeflare.conditions.severity_scale import at_severity
 from edgeflare.core.input import Input
-from edgeflare_operators.array.array_type import as_type_of, spread
+from edgeflare_operators.array import as_type_of, spread
 
 OFFSETS = (0.05, 0.1, 0.2, 0.4, 0.8)
 """By how many spreads the zero is off."""

@@ -7,7 +7,7 @@ import numpy as np
 from edgeflare.conditions.condition import condition
 from edgeflare.conditions.severity_scale import at_severity
 from edgeflare.core.input import Input
-from edgeflare_operators.array.array_type import as_type_of, spread
+from edgeflare_operators.array import as_type_of, spread
 
 NOISES = (0.02, 0.05, 0.1, 0.2, 0.4)
 """Standard deviation of the noise over the spread: signal-to-noise ratios of 34, 26, 20, 14 and 8

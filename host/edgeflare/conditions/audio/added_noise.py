@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from edgeflare.conditions.condition import condition
 from edgeflare.conditions.severity_scale import at_severity
 from edgeflare.core.input import Input
-from edgeflare_operators.audio.colored_noise import noise_of_colour, with_noise_at
+from edgeflare_operators.audio import noise_of_colour, with_noise_at
 
 RATIOS_DB = (20.0, 15.0, 10.0, 5.0, 0.0)
 """Signal-to-noise ratios: those of the noisy tests of AURORA-2 (Hirsch and Pearce 2000), which go

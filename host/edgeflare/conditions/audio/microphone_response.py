@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from edgeflare.conditions.condition import condition
 from edgeflare.conditions.severity_scale import at_severity
 from edgeflare.core.input import Input
-from edgeflare_operators.audio.audio_library import pcm
+from edgeflare_operators.audio import pcm
 
 Response = Callable[[NDArray[np.float64]], NDArray[np.float64]]
 """From frequencies, as shares of the Nyquist frequency, to gains in dB."""

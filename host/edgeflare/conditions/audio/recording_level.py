@@ -7,7 +7,7 @@ import numpy as np
 from edgeflare.conditions.condition import condition
 from edgeflare.conditions.severity_scale import at_severity
 from edgeflare.core.input import Input
-from edgeflare_operators.audio.audio_library import pcm
+from edgeflare_operators.audio import pcm
 
 QUIETER_DB = (6.0, 12.0, 18.0, 24.0, 30.0)
 """By which a sound is quieter: 6 dB for each doubling of the distance."""

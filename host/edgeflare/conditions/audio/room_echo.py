@@ -7,8 +7,7 @@ import numpy as np
 from edgeflare.conditions.condition import condition
 from edgeflare.conditions.severity_scale import at_severity
 from edgeflare.core.input import Input
-from edgeflare_operators.audio import SAMPLE_RATE
-from edgeflare_operators.audio.reverberation import with_echoes
+from edgeflare_operators.audio import SAMPLE_RATE, with_echoes
 
 DECAY_SECONDS = (0.2, 0.35, 0.5, 0.7, 1.0)
 """After which the echoes are 60 dB weaker: from a car or a furnished room to a large and bare one.

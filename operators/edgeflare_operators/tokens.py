@@ -1,14 +1,56 @@
-"""The four edits of a text, on ids: replace, swap, drop and insert."""
+"""Operators on tokens: ids of a vocabulary, (length,), integers, whose number they keep.
+
+Which ids may take each other's place is said by `TokenSets`, which the domain hands them. An
+operator that is called without takes all ids of the input to be exchangeable.
+"""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
+from numpy.typing import NDArray
 
 from edgeflare_operators.operator_registry import Sample, operator
-from edgeflare_operators.tokens.token_sets import TokenSets
 
-MOST_REPLACED = 0.1
+_MOST_REPLACED = 0.1
 """The share of the ids in a set that is replaced, at most; one may always be."""
+
+_Ids = NDArray[np.int32]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class TokenSets:
+    """Sets of ids that may take each other's place.
+
+    Attributes:
+        sets: each is (ids,), in ascending order; an id may be in several. Ids in no set stay where
+            they are, save that others may be put in or left out before them.
+        padding: the id behind the last token; None for none.
+
+    """
+
+    sets: tuple[_Ids, ...]
+    padding: int | None = None
+
+    @classmethod
+    def of_input(cls, tokens: Sample) -> TokenSets:
+        """Return one set of all ids of an input."""
+        return cls((np.unique(tokens).astype(np.int32),))
+
+    def movable(self, tokens: Sample) -> NDArray[np.intp]:
+        """Return the positions whose ids are in a set: (positions,)."""
+        inside = np.zeros(tokens.shape, np.bool_)
+        for ids in self.sets:
+            inside |= np.isin(tokens, ids)
+        return np.flatnonzero(inside)
+
+    def drawn_like(self, token: int, rng: np.random.Generator) -> int:
+        """Return an id that may take the place of another: a different one, where there is one."""
+        holding = [ids for ids in self.sets if token in ids]
+        ids = holding[int(rng.integers(len(holding)))]
+        others = ids[ids != token]
+        return int(rng.choice(others)) if len(others) else token
 
 
 @operator("replace", domain="tokens")
@@ -18,7 +60,7 @@ def replace(tokens: Sample, rng: np.random.Generator, sets: TokenSets | None = N
     mutant: Sample = tokens.copy()
     positions = sets.movable(tokens)
     if len(positions):
-        count = int(rng.integers(1, max(1, int(MOST_REPLACED * len(positions))) + 1))
+        count = int(rng.integers(1, max(1, int(_MOST_REPLACED * len(positions))) + 1))
         for position in np.sort(rng.choice(positions, count, replace=False)):
             mutant[position] = sets.drawn_like(int(tokens[position]), rng)
     return mutant
