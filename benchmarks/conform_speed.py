@@ -32,7 +32,7 @@ from edgeflare.conform.opened_conformance import open_conformance
 from edgeflare.conform.rounds.conform_rounds import ROUND_MODELS
 from edgeflare.conform.rounds.posed_draft import posed
 from edgeflare.devices.profile_lookup import find_profile
-from edgeflare.trust.trust import granted
+from edgeflare.trust import granted
 
 
 def main() -> None:

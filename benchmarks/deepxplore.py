@@ -40,8 +40,7 @@ from edgeflare.core.arm import Arm
 from edgeflare.core.bounds import Bounds
 from edgeflare.core.goal import Goal
 from edgeflare.core.gradient_query import TranslatedOutcome, TranslatedQuery, WhiteboxQuery
-from edgeflare.core.input import Input
-from edgeflare.core.input_space import InputSpace
+from edgeflare.core.input_space import Input, InputSpace
 from edgeflare.core.outcome import Outcome
 from edgeflare.core.tensor import Tensor, quantize
 from edgeflare.core.trigger import Trigger

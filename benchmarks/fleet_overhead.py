@@ -26,8 +26,7 @@ from pathlib import Path
 from edgeflare.fleet.cluster.attempt_engine import AttemptEngine, EndedAttempt
 from edgeflare.fleet.cluster.ray_cluster import LOCAL, cluster
 from edgeflare.fleet.plan.fleet_file import DevicePlace, Fleet, local_fleet
-from edgeflare.fleet.plan.unit_command import DEVICE, RUN
-from edgeflare.fleet.plan.work_units import WorkUnit
+from edgeflare.fleet.plan.work_units import DEVICE, RUN, WorkUnit
 from edgeflare.fleet.record.fleet_folder import FleetFolder
 from edgeflare.fleet.record.fleet_state import FleetState
 from edgeflare.fleet.unit_runs import WAIT_SECONDS, UnitRuns

@@ -43,7 +43,7 @@ from edgeflare.models.pair import Pair
 from edgeflare.models.tflite import open_tflite
 from edgeflare.models.tflite_graph import Graph
 from edgeflare.replay.past_run import PastRun
-from edgeflare.trust.trust import KEPT_ONLY
+from edgeflare.trust import KEPT_ONLY
 
 STEPS = ("votes", "capture", "open", "bisection", "original")
 Made = TypeVar("Made")

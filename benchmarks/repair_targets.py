@@ -31,7 +31,7 @@ from edgeflare.repair.device_judgement import judged_on
 from edgeflare.repair.judging.judged_inputs import FRESH, TIGHT, WIDE
 from edgeflare.repair.judging.judgement import Judgement, SetAside, judged
 from edgeflare.run.sign_test import sign_test
-from edgeflare.trust.trust import granted
+from edgeflare.trust import granted
 from judged_images import JudgedImages, judged_images
 
 WAYS = {

@@ -22,7 +22,7 @@ from edgeflare.core.answer import Answer
 from edgeflare.core.answer_view import DetectionView
 from edgeflare.core.arm import Arm
 from edgeflare.core.goal import Find, Goal
-from edgeflare.core.input import Input
+from edgeflare.core.input_space import Input
 from edgeflare.core.outcome import Outcome
 from edgeflare.core.query import Query
 from edgeflare.core.task import Decoder

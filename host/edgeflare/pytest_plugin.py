@@ -66,7 +66,7 @@ def pytest_configure(config: pytest.Config) -> None:
     if names := config.getoption("--edgeflare-device"):
         from edgeflare.devices.profile_lookup import find_profiles  # noqa: PLC0415
         from edgeflare.errors import UserError  # noqa: PLC0415
-        from edgeflare.trust.trust import granted  # noqa: PLC0415
+        from edgeflare.trust import granted  # noqa: PLC0415
 
         try:
             find_profiles(names, granted(True))  # read only: whoever opens them needs the trust
@@ -318,7 +318,7 @@ class EdgeFlare:
         from edgeflare.devices.device import connect  # noqa: PLC0415
         from edgeflare.devices.profile_lookup import find_profile  # noqa: PLC0415
         from edgeflare.errors import EdgeFlareError  # noqa: PLC0415
-        from edgeflare.trust.trust import granted  # noqa: PLC0415
+        from edgeflare.trust import granted  # noqa: PLC0415
 
         trusted = trust or (self._trust and name in (None, *self.devices))
         try:
@@ -397,7 +397,7 @@ def _search(
     from edgeflare.errors import UserError  # noqa: PLC0415
     from edgeflare.models.pair import load_pair  # noqa: PLC0415
     from edgeflare.run.begin_or_resume import begin_run  # noqa: PLC0415
-    from edgeflare.trust.trust import granted  # noqa: PLC0415
+    from edgeflare.trust import granted  # noqa: PLC0415
 
     loaded = load_pair(pair, trust=trust)
     found = find_profiles(devices, granted(profiles))

@@ -87,7 +87,7 @@ def survey_in_test(asked: SurveyArguments, path: Path) -> SurveyResult:
         run_survey,
         survey_run_plan,
     )
-    from edgeflare.trust.trust import granted  # noqa: PLC0415
+    from edgeflare.trust import granted  # noqa: PLC0415
 
     given = Settings(seeds=None if asked.inputs is None else str(asked.inputs))
     loaded = load_pair(asked.pair, given, trust=asked.trust)

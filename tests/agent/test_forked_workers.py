@@ -16,7 +16,7 @@ from agent_calls import wait_until
 from edgeflare.conform.graphs.graph_file import graph_file
 from edgeflare.devices import connection
 from edgeflare_agent.runtime import IsolatedModel, Options, WorkerLost, loading
-from edgeflare_agent.runtime.nameless_file import nameless_file
+from edgeflare_agent.runtime.shared_memory import nameless_file
 from edgeflare_agent.runtime.tflite.rehearsal import MODEL
 from edgeflare_agent.runtime.worker_process import WorkerProcess, end_fork_servers
 from posed_models import unary

@@ -15,7 +15,7 @@ import pytest
 from called_commands import EXAMPLE, completed, document_of, refused
 from canary import Canary
 from edgeflare.devices.profile_lookup import find_profile
-from edgeflare.trust.trust import granted
+from edgeflare.trust import granted
 
 Refusal = Callable[..., str]
 

@@ -41,8 +41,7 @@ from edgeflare.conditions.audio.transmission import (
     packet_loss,
     shifted_window,
 )
-from edgeflare.conditions.condition import SEVERITIES, Condition
-from edgeflare.conditions.severity_scale import at_severity
+from edgeflare.conditions.condition import SEVERITIES, Condition, at_severity
 from edgeflare.domains.audio.audio_domain import signal_to_noise_db
 from edgeflare_operators.audio import SAMPLE_RATE
 from stored_runs import chirp

@@ -8,12 +8,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from edgeflare.conditions.condition import SEVERITIES, Condition, condition
+from edgeflare.conditions.condition import SEVERITIES, Condition, at_severity, condition
 from edgeflare.conditions.condition_draw import changed_input
 from edgeflare.conditions.condition_registry import own_conditions
-from edgeflare.conditions.severity_scale import at_severity
-from edgeflare.core.input import Input
-from edgeflare.core.input_space import InputSpace
+from edgeflare.core.input_space import Input, InputSpace
 from edgeflare.domains.array.array_domain import ArrayDomain
 from edgeflare.domains.audio.audio_domain import PCM_16
 from edgeflare.domains.frames.frames_domain import FramesDomain

@@ -10,7 +10,7 @@ import pytest
 
 from conforming import BesideOthers, ExactArm, PlantedFault
 from drafting import chain
-from edgeflare.conform.drafts.draft_json import draft_to_json
+from edgeflare.conform.drafts.draft import draft_to_json
 from edgeflare.conform.record.conform_file import read_conformance
 from edgeflare.conform.record.finding_files import store_finding
 from edgeflare.conform.record.stored_model import StoredModel, stored_model

@@ -13,8 +13,7 @@ from hypothesis.extra.numpy import arrays
 from numpy.typing import NDArray
 
 from edgeflare.core.bounds import Bounds
-from edgeflare.core.input import Input
-from edgeflare.core.input_space import EIGHT_BIT, InputSpace
+from edgeflare.core.input_space import EIGHT_BIT, Input, InputSpace
 
 SPEECH = InputSpace("int16", -32768, 32767, cell_axes=1, level=128.0)
 TABLE = InputSpace("float32", -4.0, 4.0, cell_axes=1, level=0.05)

@@ -9,8 +9,7 @@ from hypothesis import strategies as st
 
 from edgeflare.core.answer import Answer, Failure
 from edgeflare.core.arm import Arm
-from edgeflare.core.cause import Cause, cause
-from edgeflare.core.goal import Find, Goal
+from edgeflare.core.goal import Cause, Find, Goal, cause
 from edgeflare.core.outcome import Outcome
 
 CLASSES = 4

@@ -24,7 +24,7 @@ from edgeflare.devices.profile_lookup import (
     list_profiles,
 )
 from edgeflare.errors import UserError
-from edgeflare.trust.trust import granted
+from edgeflare.trust import granted
 
 TRUSTED = granted(True)
 USER = "~/.config/edgeflare/devices"

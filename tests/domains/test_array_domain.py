@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from numpy.typing import NDArray
 
-from edgeflare.core.input import Input
+from edgeflare.core.input_space import Input
 from edgeflare.domains.array.array_domain import ArrayDomain
 from edgeflare.domains.frames.frames_domain import FramesDomain
 from edgeflare.domains.npz_arrays import labels_of

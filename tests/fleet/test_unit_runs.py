@@ -20,8 +20,7 @@ from edgeflare.errors import InfrastructureError, UserError
 from edgeflare.fleet import unit_runs
 from edgeflare.fleet.cluster.attempt_engine import EndedAttempt
 from edgeflare.fleet.plan.fleet_file import DevicePlace
-from edgeflare.fleet.plan.unit_command import given_run
-from edgeflare.fleet.plan.work_units import WorkUnit, search_parts
+from edgeflare.fleet.plan.work_units import WorkUnit, given_run, search_parts
 from edgeflare.fleet.record.fleet_folder import FleetFolder
 from edgeflare.fleet.record.fleet_state import FleetState
 from edgeflare.fleet.unit_runs import FAILURES, LAST_FAILURES, MOST_FAILURES, UnitRuns

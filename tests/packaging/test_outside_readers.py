@@ -130,7 +130,7 @@ _OF_THE_HOST = frozenset(
         "fleet/cluster/cluster_token.py",
         "fleet/work/local_disk.py",
         "record/folder_contents.py",  # a part of a file at a time
-        "trust/trust_store.py",
+        "trust.py",
     }
 )
 """What reads a file of the system, or one that is the user's alone, or less than a whole file."""

@@ -25,7 +25,7 @@ _OWN: Mapping[str, frozenset[str]] = {
     # Tracebacks, known by their first line.
     "host/edgeflare/crash_report.py": frozenset({"unlink"}),
     # A new file that takes the place of the store's only one.
-    "host/edgeflare/trust/trust_store.py": frozenset({"os.replace", "unlink"}),
+    "host/edgeflare/trust.py": frozenset({"os.replace", "unlink"}),
     # Files that are named by the sha256 of what they hold, and those that become such.
     "agent/edgeflare_agent/model_store.py": frozenset({"os.replace", "unlink"}),
 }

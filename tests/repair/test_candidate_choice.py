@@ -27,6 +27,7 @@ from edgeflare.repair.repair_candidate import (
     Method,
     NoCandidate,
     RepairCandidate,
+    StepProgress,
     Target,
 )
 from edgeflare.repair.repair_cost import (
@@ -38,7 +39,6 @@ from edgeflare.repair.repair_cost import (
     measure,
 )
 from edgeflare.repair.repair_document import pareto_front
-from edgeflare.repair.repair_progress import StepProgress
 from edgeflare.repair.repair_request import RepairRequest
 from edgeflare.repair.stored_candidates import StoredCandidates
 from fitted_networks import judged

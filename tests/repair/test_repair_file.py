@@ -19,12 +19,15 @@ from edgeflare.models.pair_file import Settings, read_settings
 from edgeflare.models.pair_input import PairInput
 from edgeflare.models.pair_interface import PairInterface
 from edgeflare.record.folder import FolderKind
-from edgeflare.repair.image_classifier import require_image_classifier
 from edgeflare.repair.judging.judged_inputs import FRESH, TIGHT
 from edgeflare.repair.repair_candidate import RepairCandidate
 from edgeflare.repair.repair_file import holds_repair, read_repair
 from edgeflare.repair.repair_outcome import OnDevice, TriedCandidate
-from edgeflare.repair.repair_requirements import LEAST_SEEDS, can_be_repaired
+from edgeflare.repair.repair_requirements import (
+    LEAST_SEEDS,
+    can_be_repaired,
+    require_image_classifier,
+)
 from edgeflare.repair.repair_run import verdict
 from edgeflare.repair.repair_summary import repair_summary
 from edgeflare.repair.repaired_pair import MODEL, RECIPE, write_document, write_pair, write_repaired

@@ -28,9 +28,9 @@ from edgeflare.run.journal_rows import (
     RefinementRow,
     Times,
     TriggerRow,
+    screening_sha256,
     white_box_spent,
 )
-from edgeflare.run.screening_rows import screening_sha256
 from edgeflare.run.survey_rows import DeviceRow, HostRow
 
 blobs = st.none() | st.binary(min_size=1, max_size=12)

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from documents import finding, run_document
 from edgeflare.core.goal import Goal
 from edgeflare.core.nearness_measure import PSNR, decibels
-from edgeflare.report.nearness_curve import db_steps, linf_steps
+from edgeflare.report.nearness_figure import db_steps, linf_steps
 from edgeflare.run.nearness import (
     area,
     is_near,

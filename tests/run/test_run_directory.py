@@ -25,7 +25,7 @@ from edgeflare.run.begin_or_resume import resume_run
 from edgeflare.run.journal import Journal
 from edgeflare.run.json_file import MOST, Schema, json_bytes, parse_json
 from edgeflare.run.run_directory import RunDirectory
-from edgeflare.run.run_domain import run_domain
+from edgeflare.run.run_header import run_domain
 from edgeflare_operators.operator_registry import Image
 from laboratory import Laboratory
 

@@ -6,7 +6,7 @@ from numpy.typing import NDArray
 
 from driving import SearchCase, linear_model
 from edgeflare.core.arm import Arm
-from edgeflare.core.input import Input
+from edgeflare.core.input_space import Input
 
 
 @pytest.fixture(scope="session")

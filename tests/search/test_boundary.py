@@ -11,7 +11,7 @@ import pytest
 from driving import BeginSearch, Drive, Model, SearchCase, linear_model, quantized
 from edgeflare.core.arm import Arm
 from edgeflare.core.goal import Find, Goal
-from edgeflare.core.input import Input
+from edgeflare.core.input_space import Input
 from edgeflare.core.outcome import Outcome
 from edgeflare.search.boundary import Boundary, BoundaryMH
 from edgeflare.search.strategy import SearchGenerator, Start

@@ -14,8 +14,7 @@ from edgeflare.core.answer import Answer
 from edgeflare.core.arm import Arm
 from edgeflare.core.bounds import UNBOUNDED, Bounds
 from edgeflare.core.goal import Find, Goal
-from edgeflare.core.input import Input
-from edgeflare.core.input_space import EIGHT_BIT, InputSpace
+from edgeflare.core.input_space import EIGHT_BIT, Input, InputSpace
 from edgeflare.core.outcome import Outcome
 from edgeflare.core.task import ModelOutputs
 from edgeflare.core.tensor import RawBatch, Tensor

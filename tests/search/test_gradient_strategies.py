@@ -32,7 +32,7 @@ from edgeflare.core.gradient_query import (
     TranslatedQuery,
     WhiteboxQuery,
 )
-from edgeflare.core.input import Input
+from edgeflare.core.input_space import Input
 from edgeflare.core.outcome import Outcome
 from edgeflare.core.query import Query
 from edgeflare.core.trigger import Trigger

@@ -12,7 +12,7 @@ from edgeflare.core.arm import Arm
 from edgeflare.core.bounds import Bounds
 from edgeflare.core.domain import Domain
 from edgeflare.core.goal import Goal
-from edgeflare.core.input import Input
+from edgeflare.core.input_space import Input
 from edgeflare.domains.array.array_domain import ArrayDomain
 from edgeflare.domains.audio.audio_domain import AudioDomain
 from edgeflare.search.operator_pool import built_in_pool

@@ -27,10 +27,10 @@ from edgeflare.search.dflare_published import (
     PublishedAcceptance,
     PublishedSelection,
 )
+from edgeflare.search.fitness import NOVELTY_THRESHOLD, SeenStates
 from edgeflare.search.mutation_loop import mutation_loop
 from edgeflare.search.operator_selection import Uniform, draw_rank
 from edgeflare.search.random_walk import RandomWalk, accept_all
-from edgeflare.search.state_novelty import NOVELTY_THRESHOLD, SeenStates
 from edgeflare.search.strategy import AskTellSearch, SearchGenerator, Start
 from edgeflare_operators import MutationOperator, built_in_operators, operators
 

@@ -8,8 +8,7 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Any, Final
 
-from edgeflare.conform.drafts.draft import FRESH, Draft, DraftNode
-from edgeflare.conform.drafts.draft_json import draft_to_json
+from edgeflare.conform.drafts.draft import FRESH, Draft, DraftNode, draft_to_json
 from edgeflare.conform.execution.host_opener import HostOpener
 from edgeflare.conform.execution.kernel_arm import ModelAnswer, PosedModel
 from edgeflare.conform.execution.packing_arm import PackingArm, run_on_all

@@ -13,7 +13,7 @@ from edgeflare.core.arm import Arm
 from edgeflare.core.bounds import UNBOUNDED, Bounds
 from edgeflare.core.goal import Goal
 from edgeflare.core.gradient_query import TranslatedOutcome, TranslatedQuery, WhiteboxQuery
-from edgeflare.core.input import Input
+from edgeflare.core.input_space import Input
 from edgeflare.core.outcome import Outcome
 from edgeflare.core.query import Query
 from edgeflare.core.trigger import Trigger

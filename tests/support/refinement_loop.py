@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from driving import SearchCase, linear_model
 from edgeflare.core.arm import Arm
 from edgeflare.core.goal import Goal
-from edgeflare.core.input import Input
+from edgeflare.core.input_space import Input
 from edgeflare.core.outcome import Outcome
 from edgeflare.core.query import Query
 from edgeflare.core.trigger import Trigger

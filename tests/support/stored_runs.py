@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from documents import run_document
 from edgeflare.core.domain import Domain
-from edgeflare.core.input import Input
+from edgeflare.core.input_space import Input
 from edgeflare.run.run_directory import RunDirectory
 from edgeflare.run.run_document import RunDocument
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from documents import as_json
 from edgeflare.core.domain import Domain
-from edgeflare.core.input import Input
+from edgeflare.core.input_space import Input
 from edgeflare.domains.audio.audio_domain import AudioDomain
 from edgeflare.domains.image.image_domain import ImageDomain
 from edgeflare.run.run_directory import RunDirectory

@@ -15,7 +15,7 @@ from edgeflare.campaign.campaign import StoppedBy
 from edgeflare.campaign.campaign_context import CampaignContext
 from edgeflare.conditions.condition import Condition
 from edgeflare.conditions.condition_choice import ChosenCondition
-from edgeflare.core.input import Input
+from edgeflare.core.input_space import Input
 from edgeflare.core.interrupt import Interrupt
 from edgeflare.run.journal import Journal
 from edgeflare.run.survey_rows import SURVEY_KEY, DeviceRow, HostRow

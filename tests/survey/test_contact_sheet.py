@@ -17,7 +17,7 @@ from edgeflare.conditions.condition_choice import ChosenCondition
 from edgeflare.conditions.condition_draw import changed_input
 from edgeflare.conditions.condition_registry import own_conditions
 from edgeflare.core.domain import Domain
-from edgeflare.core.input import Input
+from edgeflare.core.input_space import Input
 from edgeflare.domains.array.array_domain import ArrayDomain
 from edgeflare.domains.audio.audio_domain import AudioDomain
 from edgeflare.domains.audio.wav_file import decode_wav

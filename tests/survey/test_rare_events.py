@@ -15,8 +15,7 @@ from numpy.typing import NDArray
 from edgeflare.conditions.condition import Condition
 from edgeflare.core.answer import Answer, Failure
 from edgeflare.core.arm import Arm
-from edgeflare.core.input import Input
-from edgeflare.core.input_space import InputSpace
+from edgeflare.core.input_space import Input, InputSpace
 from edgeflare.core.outcome import Outcome
 from edgeflare.survey.rare.rare_survey import RareEvent, RarePoint, RarePoints
 

@@ -18,7 +18,7 @@ from edgeflare.campaign.opened_pair import OpenedPair, open_pair
 from edgeflare.conditions.condition import Condition
 from edgeflare.core.arm import Arm
 from edgeflare.core.goal import Goal
-from edgeflare.core.input import Input
+from edgeflare.core.input_space import Input
 from edgeflare.core.tensor import RawBatch
 from edgeflare.devices.profile_lookup import find_profile
 from edgeflare.errors import InfrastructureError, UserError

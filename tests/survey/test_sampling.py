@@ -18,8 +18,7 @@ from edgeflare.survey.estimate.sampling_design import (
     first_shares,
     next_shares,
 )
-from edgeflare.survey.estimate.strata import LEAST, Strata, strata_of
-from edgeflare.survey.estimate.stratum_weights import StratumWeights
+from edgeflare.survey.estimate.strata import LEAST, Strata, StratumWeights, strata_of
 from edgeflare.survey.items.sampling_rounds import SamplingRounds
 from edgeflare.survey.items.survey_facts import SurveyFacts
 from survey_populations import Population, with_good_twin, with_useless_twin

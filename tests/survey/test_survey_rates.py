@@ -22,7 +22,7 @@ from constructed_surveys import (
     without_original,
 )
 from edgeflare.survey.items.survey_facts import Flags, SurveyFacts
-from edgeflare.survey.rates.item_parts import items_by_condition, surveyed
+from edgeflare.survey.rates.overall_rate import items_by_condition, surveyed
 from edgeflare.survey.rates.slices import (
     ArmAccuracy,
     Share,

@@ -22,7 +22,7 @@ from edgeflare.conditions.condition import Condition
 from edgeflare.conditions.condition_choice import ChosenCondition
 from edgeflare.core.answer import Answer
 from edgeflare.core.arm import Arm
-from edgeflare.core.input import Input
+from edgeflare.core.input_space import Input
 from edgeflare.core.outcome import Outcome, answers_by_arm
 from edgeflare.core.tensor import RawBatch
 from edgeflare.devices.connection import DeviceLost
@@ -249,7 +249,7 @@ def test_the_time_limit_does_not_count_what_the_host_does_before(
         return answers_by_arm(outcomes)
 
     clock = SimpleNamespace(monotonic=lambda: now() + passed[0])
-    monkeypatch.setattr("edgeflare.campaign.stopwatch.time", clock)
+    monkeypatch.setattr("edgeflare.campaign.campaign_context.time", clock)
     monkeypatch.setattr("edgeflare.survey.phases.host_phase.answers_by_arm", look)
     survey.plan = {"time_limit": 900.0, "device_queries": 20}
     totals = survey.run("run")["totals"]

@@ -6,7 +6,7 @@ import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from edgeflare_agent.runtime.nameless_file import nameless_file
+from edgeflare_agent.runtime.shared_memory import nameless_file
 
 _MOST_BYTES = 1 << 20
 """Read of what was written; a log about hundreds of operators has some kilobytes."""

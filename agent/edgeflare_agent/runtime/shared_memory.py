@@ -8,8 +8,7 @@ from __future__ import annotations
 
 import mmap
 import os
-
-from edgeflare_agent.runtime.nameless_file import nameless_file
+import tempfile
 
 NOWHERE = -1
 """The position of a worker that runs no input."""
@@ -90,3 +89,19 @@ class SharedBatch:
         """Return the first `count` outputs."""
         start = self.outputs_offset
         return self.memory[start : start + count * self._output_bytes]
+
+
+def nameless_file(purpose: str) -> int:
+    """Return the descriptor of a new, empty file, which ends with its last descriptor.
+
+    Args:
+        purpose: what the system's list of open files calls it.
+
+    Raises:
+        OSError: the system has no files in memory, and no temporary folder can be written to.
+
+    """
+    if hasattr(os, "memfd_create"):
+        return os.memfd_create(purpose)
+    with tempfile.TemporaryFile() as file:
+        return os.dup(file.fileno())

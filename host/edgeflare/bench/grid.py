@@ -15,7 +15,7 @@ from edgeflare.search.operator_pool import pool_names
 from edgeflare.search.strategy_parameters import Value
 from edgeflare.search.strategy_registry import find_strategy
 from edgeflare.suggestion import suggestion
-from edgeflare.trust.trust import KEPT_ONLY, Trust
+from edgeflare.trust import KEPT_ONLY, Trust
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,10 +10,10 @@ from threadpoolctl import threadpool_limits
 
 from edgeflare.campaign.campaign_context import CampaignContext
 from edgeflare.campaign.held_out import evaluate_held_out
+from edgeflare.campaign.input_evaluation import verify
 from edgeflare.campaign.refinement_phase import refine
 from edgeflare.campaign.screening import screen, warn
 from edgeflare.campaign.search_phase import SearchPhase
-from edgeflare.campaign.verification import verify
 from edgeflare.core.interrupt import Interrupt, InterruptedBy
 from edgeflare.core.outcome import Outcome
 

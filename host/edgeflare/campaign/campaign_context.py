@@ -2,24 +2,24 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import Any, Literal
 
 from edgeflare.campaign.given_screening import GivenScreening
 from edgeflare.campaign.health.device_health import DeviceHealth
 from edgeflare.campaign.observer import Observer
 from edgeflare.campaign.panel import Panel
 from edgeflare.campaign.pipeline import DEPTH, Pipeline
-from edgeflare.campaign.stopwatch import Stopwatch
 from edgeflare.core.arm import Arm
 from edgeflare.core.domain import Domain
-from edgeflare.core.evaluated_query import EvaluatedQuery
 from edgeflare.core.gradient_query import WhiteboxQuery
-from edgeflare.core.query import Query
+from edgeflare.core.query import EvaluatedQuery, Query
 from edgeflare.core.seeds import Seeds
 from edgeflare.core.task import Task
 from edgeflare.run.journal import Journal
+from edgeflare.run.journal_rows import Times
 from edgeflare.run.plan import Plan
 from edgeflare.run.run_directory import RunDirectory
 from edgeflare.run.seed_ids import SeedIds
@@ -104,3 +104,30 @@ class CampaignContext:
         if seconds_for_each <= 0.0:
             return most
         return max(1, min(most, int(BATCH_SECONDS / seconds_for_each)))
+
+
+class Stopwatch:
+    """Times what this process spends on the run, and writes it into the journal."""
+
+    def __init__(self, journal: Journal, opening_seconds: float = 0.0) -> None:
+        """Start the first lap, to which the opening of models and device belongs."""
+        self._journal = journal
+        self._mark = time.monotonic() - opening_seconds
+        self._times = Times()
+
+    def lap(
+        self, phase: Literal["setup", "wall", "refine", "verify"], device_busy: float = 0.0
+    ) -> None:
+        """Add the time since the last lap to a phase."""
+        now = time.monotonic()
+        spent = getattr(self._times, phase) + now - self._mark
+        self._times = replace(
+            self._times, **{phase: spent}, device_busy=self._times.device_busy + device_busy
+        )
+        self._mark = now
+        self._journal.write_times(self._times)
+
+    @property
+    def wall(self) -> float:
+        """Seconds that this process has searched."""
+        return self._times.wall

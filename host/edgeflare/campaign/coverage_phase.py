@@ -17,7 +17,7 @@ from edgeflare.campaign.opened_pair import OpenedPair
 from edgeflare.campaign.pipeline import MOST_RECOVERIES
 from edgeflare.campaign.plan_defaults import TWIN_KERNELS
 from edgeflare.core.arm import Arm
-from edgeflare.core.input import Input
+from edgeflare.core.input_space import Input
 from edgeflare.core.interrupt import Interrupt
 from edgeflare.core.seeds import Seeds
 from edgeflare.core.tensor_rows import unpack_rows
@@ -28,8 +28,8 @@ from edgeflare.models.model_file import read_model_file
 from edgeflare.models.model_probe import HostProbe, Probe, ProbeFailed, ProbeRefused
 from edgeflare.models.tflite_graph import Graph
 from edgeflare.run.coverage_figures import COVERAGE_KEY, ArmCoverage, NeuronCoverage
-from edgeflare.run.device_assignment import device_of
 from edgeflare.run.run_header import RunHeader
+from edgeflare.run.seed_ids import device_of
 from edgeflare.run.sorted_findings import sort_findings
 from edgeflare.whitebox.captured_neurons import CapturedNeurons
 

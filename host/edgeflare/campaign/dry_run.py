@@ -18,10 +18,9 @@ from edgeflare.campaign.unreset_twin import answers_without_reset
 from edgeflare.core.answer import Answer
 from edgeflare.core.arm import Arm
 from edgeflare.core.encoder import DescribedEncoder
-from edgeflare.core.evaluated_query import EvaluatedQuery
 from edgeflare.core.goal import Find, Goal
 from edgeflare.core.outcome import Outcome, answers_by_arm
-from edgeflare.core.query import Query
+from edgeflare.core.query import EvaluatedQuery, Query
 from edgeflare.core.tensor import Tensor, dequantize
 from edgeflare.core.tensor_rows import unpack_rows
 from edgeflare.core.truths import truth_distance

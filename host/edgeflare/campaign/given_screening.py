@@ -17,13 +17,12 @@ from edgeflare.core.seeds import Seeds
 from edgeflare.errors import UserError
 from edgeflare.run.journal import Journal
 from edgeflare.run.journal_database import reporting_damage
-from edgeflare.run.journal_rows import AnswerRow
+from edgeflare.run.journal_rows import SCREENING_KEY, AnswerRow, screening_sha256
 from edgeflare.run.plan import Plan
 from edgeflare.run.run_differences import differences, plan_options
 from edgeflare.run.run_directory import RunDirectory
 from edgeflare.run.run_header import RunHeader
 from edgeflare.run.same_run import OtherHostError
-from edgeflare.run.screening_rows import SCREENING_KEY, screening_sha256
 from edgeflare.run.stored_answers import from_rows
 from edgeflare.search.strategy_registry import find_strategy
 

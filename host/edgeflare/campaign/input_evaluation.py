@@ -6,10 +6,9 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from edgeflare.campaign.campaign_context import CampaignContext
 from edgeflare.campaign.pipeline import Pipeline
-from edgeflare.core.evaluated_query import EvaluatedQuery
-from edgeflare.core.input import Input
-from edgeflare.core.query import Query
-from edgeflare.run.journal_rows import Role
+from edgeflare.core.input_space import Input
+from edgeflare.core.query import EvaluatedQuery, Query
+from edgeflare.run.journal_rows import REPETITIONS, Role
 from edgeflare.run.stored_answers import to_row
 
 _Inputs = list[tuple[int, int, Input]]
@@ -66,3 +65,25 @@ def evaluate_inputs(
                 record(seed_id, one)
             end_batch()
         yield [(seed_id, one) for (seed_id, _, _), one in answered]
+
+
+def verify(context: CampaignContext) -> bool:
+    """Verify what has not been verified yet; return False if it was stopped before the end."""
+    done = {seed_id: len(rows) for seed_id, rows in context.journal.answers("verify").items()}
+    paths = {seed_id: row.image for seed_id, row in context.journal.triggers().items()}
+    rounds = [
+        [(seed_id, n) for seed_id in paths if n >= done.get(seed_id, 0)] for n in range(REPETITIONS)
+    ]
+    left = sum(map(len, rounds))
+    verified = 0
+
+    def load(seed_id: int) -> Input:
+        return context.directory.load_input(paths[seed_id])
+
+    def add_time() -> None:
+        context.stopwatch.lap("verify")
+
+    for batch in evaluate_inputs(context, "verify", rounds, load, end_batch=add_time):
+        verified += len(batch)
+        context.observer.verified(verified, left)
+    return verified == left

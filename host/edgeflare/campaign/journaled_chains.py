@@ -12,11 +12,10 @@ from edgeflare.campaign.campaign_context import CampaignContext
 from edgeflare.campaign.chain import Chain
 from edgeflare.campaign.pipeline import Pipeline
 from edgeflare.campaign.scheduler import ChainAnswer, ChainPhase, ChainRecord, Lane, run_chains
-from edgeflare.core.evaluated_query import EvaluatedQuery
-from edgeflare.core.query import Query
+from edgeflare.core.query import EvaluatedQuery, Query
 from edgeflare.errors import UserError
-from edgeflare.run.device_assignment import device_of
 from edgeflare.run.journal_rows import Role
+from edgeflare.run.seed_ids import device_of
 from edgeflare.run.stored_answers import from_rows, input_crc32, to_row
 
 

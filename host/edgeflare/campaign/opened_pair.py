@@ -16,10 +16,9 @@ from edgeflare.campaign.pipeline import Pipeline
 from edgeflare.campaign.plan_defaults import default_ensemble
 from edgeflare.campaign.white_box import WhiteBox
 from edgeflare.core.arm import Arm
-from edgeflare.core.evaluated_query import EvaluatedQuery
 from edgeflare.core.goal import Find
-from edgeflare.core.input import Input
-from edgeflare.core.query import Query
+from edgeflare.core.input_space import Input
+from edgeflare.core.query import EvaluatedQuery, Query
 from edgeflare.core.seeds import Seeds
 from edgeflare.core.task import Decoder, ModelOutputs
 from edgeflare.core.tensor import RawBatch

@@ -13,11 +13,10 @@ from numpy.typing import NDArray
 from edgeflare.core.answer import Answer
 from edgeflare.core.arm import Arm
 from edgeflare.core.encoder import Encoder
-from edgeflare.core.evaluated_query import EvaluatedQuery
 from edgeflare.core.kept_rows import kept_row
 from edgeflare.core.outcome import Outcome
 from edgeflare.core.output_decoders import OutputDecoders
-from edgeflare.core.query import Query
+from edgeflare.core.query import EvaluatedQuery, Query
 from edgeflare.core.seeds import Seeds
 from edgeflare.core.task import Decoder
 from edgeflare.core.tensor import RawBatch
@@ -26,7 +25,7 @@ from edgeflare.devices.connection import DeviceLost
 from edgeflare.models.decoder_rows import submit
 from edgeflare.models.evaluator import Evaluator
 from edgeflare.models.model_inputs import FixedInputs, ModelInputs, model_rows
-from edgeflare.run.device_assignment import device_of
+from edgeflare.run.seed_ids import device_of
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,8 +10,7 @@ from statistics import fmean
 from typing import Any, Generic, TypeVar
 
 from edgeflare.campaign.panel import Panel, PanelDeviceLost, Pending
-from edgeflare.core.evaluated_query import EvaluatedQuery
-from edgeflare.core.query import Query
+from edgeflare.core.query import EvaluatedQuery, Query
 from edgeflare.errors import InfrastructureError
 
 Ticket = TypeVar("Ticket")

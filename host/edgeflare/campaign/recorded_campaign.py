@@ -8,12 +8,11 @@ from dataclasses import asdict
 from functools import partial
 
 from edgeflare.campaign.campaign import StoppedBy, run_campaign
-from edgeflare.campaign.campaign_context import CHAINS, CampaignContext
+from edgeflare.campaign.campaign_context import CHAINS, CampaignContext, Stopwatch
 from edgeflare.campaign.health.device_health import DeviceHealth
 from edgeflare.campaign.held_out import HeldOut
 from edgeflare.campaign.observer import Observer
 from edgeflare.campaign.opened_pair import OpenedPair
-from edgeflare.campaign.stopwatch import Stopwatch
 from edgeflare.campaign.unreset_twin import answers_without_reset
 from edgeflare.core.interrupt import Interrupt
 from edgeflare.core.kept_rows import UnreadableRowError

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from edgeflare.campaign.campaign import StoppedBy
 from edgeflare.campaign.campaign_context import CampaignContext
-from edgeflare.campaign.input_evaluation import evaluate_inputs
-from edgeflare.campaign.verification import verify
-from edgeflare.core.input import Input
+from edgeflare.campaign.input_evaluation import evaluate_inputs, verify
+from edgeflare.core.input_space import Input
 from edgeflare.core.interrupt import Interrupt
 
 

@@ -12,8 +12,7 @@ from typing import NamedTuple, Protocol
 
 from edgeflare.campaign.chain import Chain
 from edgeflare.campaign.pipeline import Pipeline
-from edgeflare.core.evaluated_query import EvaluatedQuery
-from edgeflare.core.query import Query
+from edgeflare.core.query import EvaluatedQuery, Query
 from edgeflare.errors import EdgeFlareError
 
 HELD_UP_SECONDS = 0.5

@@ -19,8 +19,7 @@ from edgeflare.cli.command_on_fleet import (
 from edgeflare.cli.fleet_options import FleetOptions, user_words
 from edgeflare.cli.run_options import RunFolder
 from edgeflare.errors import UserError
-from edgeflare.fleet.plan.unit_command import DEVICE, RUN
-from edgeflare.fleet.plan.work_units import WorkUnit
+from edgeflare.fleet.plan.work_units import DEVICE, RUN, WorkUnit
 from edgeflare.fleet.record.fleet_folder import FleetFolder
 from edgeflare.fleet.unit_runs import UnitRuns
 from edgeflare.record.atomic_file import write_atomically

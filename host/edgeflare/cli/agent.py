@@ -19,7 +19,7 @@ from edgeflare.devices.bundle.build_bundle import build_bundle
 from edgeflare.devices.bundle.bundle_target import TARGETS
 from edgeflare.devices.profile_lookup import find_profile
 from edgeflare.errors import UserError
-from edgeflare.trust.asking import decided_by_user
+from edgeflare.trust import decided_by_user
 from edgeflare_agent.runtime.launcher import RUN_MODULE
 
 app = typer.Typer(help="The part that runs on the device.", no_args_is_help=True)

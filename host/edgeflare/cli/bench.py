@@ -21,7 +21,7 @@ from edgeflare.cli.completion import complete_strategy
 from edgeflare.cli.console import Console
 from edgeflare.cli.fleet_options import FleetOptions
 from edgeflare.cli.grid_progress import say, watch_runs
-from edgeflare.cli.interruptible import INTERRUPTED, interruptible
+from edgeflare.cli.interruptible import INTERRUPTED, interruptible, resumable_work
 from edgeflare.cli.only_run import OnlyRun, make_only_run
 from edgeflare.cli.option_groups import with_option_groups
 from edgeflare.cli.option_values import (
@@ -31,7 +31,6 @@ from edgeflare.cli.option_values import (
     read_whole_numbers,
 )
 from edgeflare.cli.quiet import Quiet, result
-from edgeflare.cli.resumable_work import resumable_work
 from edgeflare.cli.runs_on_fleet import RunsOnFleet
 from edgeflare.cli.search_options import make_plan
 from edgeflare.core.goal import Find
@@ -41,7 +40,7 @@ from edgeflare.models.ensemble_choice import read_ensemble
 from edgeflare.models.pair import Pair, load_pair
 from edgeflare.search.operator_pool import BUILT_IN
 from edgeflare.search.strategy_registry import strategies as known_strategies
-from edgeflare.trust.asking import decided_by_user
+from edgeflare.trust import decided_by_user
 
 Pairs = Annotated[list[Path], typer.Argument(metavar="PAIR", help="Folders that hold a pair.toml.")]
 Strategies = Annotated[

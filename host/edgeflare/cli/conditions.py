@@ -9,8 +9,7 @@ import typer
 from rich.markup import escape
 from rich.table import Table
 
-from edgeflare.cli.console import Console
-from edgeflare.cli.warning import warn
+from edgeflare.cli.console import Console, warn
 from edgeflare.conditions.condition import Condition
 from edgeflare.conditions.condition_registry import all_conditions, condition_complaints
 from edgeflare.domains.domain_registry import DOMAINS

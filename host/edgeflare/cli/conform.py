@@ -44,7 +44,7 @@ from edgeflare.errors import UserError
 from edgeflare.matrix.matrix_folder import a_begun_run
 from edgeflare.models.model_file import read_model_file
 from edgeflare.models.pair import model_or_compressed
-from edgeflare.trust.asking import decided_by_user
+from edgeflare.trust import decided_by_user
 
 
 @with_option_groups

@@ -31,7 +31,7 @@ from edgeflare.matrix.kernel_set_runs import RunStopped
 from edgeflare.matrix.matrix_document import conform_matrix_document, write_matrix
 from edgeflare.matrix.matrix_folder import claimed_matrix
 from edgeflare.run.run_directory import CONFORM_DOCUMENT, RunDirectory
-from edgeflare.trust.trust import Trust
+from edgeflare.trust import Trust
 
 
 def conform_kernel_sets(

@@ -13,12 +13,12 @@ from rich.table import Table
 from edgeflare.cli import run_options
 from edgeflare.cli.completion import complete_device
 from edgeflare.cli.console import Console
-from edgeflare.devices.cpu_features import features_for_kernels
+from edgeflare.devices.decisive_provenance import features_for_kernels
 from edgeflare.devices.device import connect
 from edgeflare.devices.device_check import check_device
 from edgeflare.devices.discovery import device_states
 from edgeflare.devices.profile_lookup import find_profile, list_profiles
-from edgeflare.trust.asking import decided_by_user
+from edgeflare.trust import decided_by_user
 from edgeflare.untrusted_text import printable
 
 app = typer.Typer(help="The devices that there are, and how they are right now.")

@@ -14,14 +14,13 @@ from rich.table import Table
 from edgeflare.cli import moved_models, run_options
 from edgeflare.cli.addition_on_fleet import add_on_fleet
 from edgeflare.cli.completion import complete_device, complete_run
-from edgeflare.cli.console import Console
+from edgeflare.cli.console import Console, unless_damaged, warn
 from edgeflare.cli.fleet_options import FleetOptions
 from edgeflare.cli.interruptible import INTERRUPTED, as_ctrl_c, stopped_by
 from edgeflare.cli.option_groups import with_option_groups
 from edgeflare.cli.overlay_files import OverlayFiles
 from edgeflare.cli.progress import ProgressDisplay, observe
 from edgeflare.cli.quiet import Quiet, result
-from edgeflare.cli.warning import unless_damaged, warn
 from edgeflare.devices.device import connect
 from edgeflare.devices.profile import Profile
 from edgeflare.diagnose.explain_document import (
@@ -45,7 +44,7 @@ from edgeflare.report.interface_lines import variables_in_words
 from edgeflare.run.journal import Journal
 from edgeflare.run.run_directory import RunDirectory
 from edgeflare.run.run_document import Finding
-from edgeflare.trust.asking import decided_by_user
+from edgeflare.trust import decided_by_user
 
 PICTURES = "explain"
 """The folder of the pictures in the run directory."""

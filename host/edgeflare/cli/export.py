@@ -11,9 +11,9 @@ import typer
 
 from edgeflare.cli import moved_models
 from edgeflare.cli.completion import complete_run
-from edgeflare.cli.options_of_searches import refuse_options_of_searches
+from edgeflare.cli.console import unless_damaged
 from edgeflare.cli.quiet import Quiet, result
-from edgeflare.cli.warning import unless_damaged
+from edgeflare.cli.search_options import refuse_options_of_searches
 from edgeflare.conform.record.conform_file import holds_conformance, read_conformance
 from edgeflare.diagnose.explain_document import load_explanations
 from edgeflare.errors import InfrastructureError, UserError

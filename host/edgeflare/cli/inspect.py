@@ -41,7 +41,7 @@ from edgeflare.record.folder import written
 from edgeflare.replay.past_run import PastRun
 from edgeflare.run.plan import Plan
 from edgeflare.suggestion import suggestion
-from edgeflare.trust.asking import decided_by_user
+from edgeflare.trust import decided_by_user
 
 HOST = "emulated-xnnpack"
 """The device that stands for the host's own kernels, where none is named."""

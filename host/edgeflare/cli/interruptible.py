@@ -11,6 +11,7 @@ from types import FrameType
 from typing import Final
 
 from edgeflare.core.interrupt import INTERRUPTED_BY, Interrupt, InterruptedBy
+from edgeflare.errors import InfrastructureError
 
 INTERRUPTED: Final = 130
 """The exit code that shells give a process that Ctrl-C ended, and here SIGTERM too."""
@@ -97,3 +98,17 @@ def _terminate(_signal: int, _frame: FrameType | None) -> None:
 
 def _is_sigterm(error: BaseException | None) -> bool:
     return error is not None and error.args == (_TERMINATED,)
+
+
+@contextmanager
+def resumable_work() -> Iterator[None]:
+    """Say of whatever fails that the same command with --resume goes on.
+
+    Raises:
+        InfrastructureError: as the work raises it, with how to go on.
+
+    """
+    try:
+        yield
+    except InfrastructureError as error:
+        raise InfrastructureError(f"{error}; the same command with --resume goes on") from error

@@ -22,7 +22,7 @@ from edgeflare.matrix.matrix_folder import remove_other_runs, remove_tables
 from edgeflare.matrix.matrix_table import print_matrix, to_markdown
 from edgeflare.matrix.stored_inputs import stored_triggers
 from edgeflare.run.run_document import RunDocument
-from edgeflare.trust.trust import Trust
+from edgeflare.trust import Trust
 
 Result = TypeVar("Result")
 

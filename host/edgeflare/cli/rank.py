@@ -19,12 +19,11 @@ from edgeflare.cli.completion import complete_strategy
 from edgeflare.cli.console import Console
 from edgeflare.cli.fleet_options import FleetOptions
 from edgeflare.cli.grid_progress import say, watch_runs
-from edgeflare.cli.interruptible import INTERRUPTED, interruptible
+from edgeflare.cli.interruptible import INTERRUPTED, interruptible, resumable_work
 from edgeflare.cli.only_run import OnlyRun, make_only_run
 from edgeflare.cli.option_groups import with_option_groups
 from edgeflare.cli.option_values import read_operators, read_whole_numbers
 from edgeflare.cli.quiet import Quiet, result
-from edgeflare.cli.resumable_work import resumable_work
 from edgeflare.cli.runs_on_fleet import RunsOnFleet
 from edgeflare.cli.search_options import make_plan
 from edgeflare.core.goal import Find
@@ -43,7 +42,7 @@ from edgeflare.rank.ranking import rank as put_in_order
 from edgeflare.run.plan import SHRINK
 from edgeflare.search.operator_pool import BUILT_IN
 from edgeflare.search.strategy_registry import find_strategy
-from edgeflare.trust.asking import decided_by_user
+from edgeflare.trust import decided_by_user
 
 DEFAULT_STRATEGY = "dflare-published"
 """What tells compressed models apart with the fewest seeds; see docs/rank.md."""

@@ -13,10 +13,15 @@ import typer
 from edgeflare.bench.bench_runs import check_folder, claimed_folder
 from edgeflare.cli import moved_models, repair_options, run_options
 from edgeflare.cli.console import Console
-from edgeflare.cli.interruptible import INTERRUPTED, as_ctrl_c, interruptible, stopped_by
+from edgeflare.cli.interruptible import (
+    INTERRUPTED,
+    as_ctrl_c,
+    interruptible,
+    resumable_work,
+    stopped_by,
+)
 from edgeflare.cli.progress import observe
 from edgeflare.cli.quiet import Quiet, result
-from edgeflare.cli.resumable_work import resumable_work
 from edgeflare.core.goal import Find, Goal
 from edgeflare.core.interrupt import INTERRUPTED_BY
 from edgeflare.devices.profile import Profile
@@ -29,14 +34,13 @@ from edgeflare.models.pair_interface import PairInterface
 from edgeflare.record import folder_contents
 from edgeflare.repair.candidate_plans import allows_shifts
 from edgeflare.repair.cost_limits import DEFAULT
-from edgeflare.repair.image_classifier import require_image_classifier
 from edgeflare.repair.judging.shown_inputs import write_shown
 from edgeflare.repair.planned_repair import planned_repair
+from edgeflare.repair.repair_candidate import ReportProgress
 from edgeflare.repair.repair_document import repair_document
 from edgeflare.repair.repair_outcome import RepairOutcome
-from edgeflare.repair.repair_progress import ReportProgress
 from edgeflare.repair.repair_request import RepairRequest
-from edgeflare.repair.repair_requirements import shifts_alone
+from edgeflare.repair.repair_requirements import require_image_classifier, shifts_alone
 from edgeflare.repair.repair_run import repair_pair
 from edgeflare.repair.repair_terminal import (
     print_planned_repair,
@@ -57,7 +61,7 @@ from edgeflare.replay.past_run import PastRun
 from edgeflare.run.plan import Plan
 from edgeflare.run.run_directory import RunDirectory
 from edgeflare.suggestion import path_suggestion
-from edgeflare.trust.asking import decided_by_user
+from edgeflare.trust import decided_by_user
 
 
 def repair(

@@ -22,9 +22,9 @@ from edgeflare.cli.interruptible import INTERRUPTED
 from edgeflare.cli.kernel_set_matrix import compare_kernel_sets, run_kernel_sets, stopping_said
 from edgeflare.cli.matrix_options import is_matrix
 from edgeflare.cli.option_groups import with_option_groups
-from edgeflare.cli.options_of_searches import refuse_options_of_searches
 from edgeflare.cli.quiet import Quiet, result
 from edgeflare.cli.requested_replay import RequestedReplay, refuse_as_target, run_requested_replay
+from edgeflare.cli.search_options import refuse_options_of_searches
 from edgeflare.conform.record.conform_file import holds_conformance
 from edgeflare.core.interrupt import INTERRUPTED_BY
 from edgeflare.devices.profile import Profile
@@ -38,8 +38,7 @@ from edgeflare.run.harm import is_harmful
 from edgeflare.run.replay_outcome import regressed
 from edgeflare.run.run_directory import RunDirectory
 from edgeflare.run.run_document import Finding, RunDocument
-from edgeflare.trust.asking import decided_by_user
-from edgeflare.trust.trust import Trust
+from edgeflare.trust import Trust, decided_by_user
 
 Run = Annotated[
     Path,

@@ -32,7 +32,7 @@ from edgeflare.matrix.matrix_document import retry_matrix_document, write_matrix
 from edgeflare.matrix.matrix_folder import check_matrix_folder, claimed_matrix
 from edgeflare.matrix.retry_matrix import retry_matrix
 from edgeflare.run.run_directory import RunDirectory
-from edgeflare.trust.trust import Trust
+from edgeflare.trust import Trust
 from edgeflare.untrusted_text import printable
 
 

@@ -9,10 +9,9 @@ from typing import Annotated, Final
 import typer
 
 from edgeflare.cli.completion import complete_run
-from edgeflare.cli.console import Console
+from edgeflare.cli.console import Console, unless_damaged
 from edgeflare.cli.quiet import Quiet, result
 from edgeflare.cli.reported import Reported, extra_needed
-from edgeflare.cli.warning import unless_damaged
 from edgeflare.conform.record.conform_file import holds_conformance
 from edgeflare.errors import InfrastructureError, UserError
 from edgeflare.record.atomic_file import write_atomically

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from edgeflare.cli.console import unless_damaged
 from edgeflare.cli.reported import Reported, extra_needed
-from edgeflare.cli.warning import unless_damaged
 from edgeflare.run.load_document import load_document
 from edgeflare.run.run_directory import SURVEY_DOCUMENT, RunDirectory
 from edgeflare.survey.derived_survey import derive_unwritten_survey

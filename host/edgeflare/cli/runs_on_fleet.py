@@ -19,8 +19,7 @@ from edgeflare.cli.matrix_options import is_matrix
 from edgeflare.cli.quiet import result
 from edgeflare.errors import UserError
 from edgeflare.fleet.opened_fleet import FleetWork, campaign_of
-from edgeflare.fleet.plan.unit_command import DEVICE, RESUME, RUN, shown_command
-from edgeflare.fleet.plan.work_units import WorkUnit
+from edgeflare.fleet.plan.work_units import DEVICE, RESUME, RUN, WorkUnit, shown_command
 from edgeflare.fleet.record.fleet_folder import FleetFolder, UnitEnding
 from edgeflare.fleet.unit_runs import UnitRuns
 from edgeflare.fleet.work.folder_archive import archive_folder

@@ -41,8 +41,7 @@ from edgeflare.report.run_terminal import print_run
 from edgeflare.run.plan import SHRINK, default_strengthen
 from edgeflare.run.run_document import RunDocument
 from edgeflare.search.operator_pool import BUILT_IN, pool_names
-from edgeflare.trust.asking import decided_by_user
-from edgeflare.trust.trust import Trust
+from edgeflare.trust import Trust, decided_by_user
 
 
 @with_option_groups

@@ -22,8 +22,16 @@ from edgeflare.cli.run_options import naming_other_host
 from edgeflare.cli.search_exit_code import search_exit_code
 from edgeflare.errors import InfrastructureError, UserError
 from edgeflare.fleet.opened_fleet import FleetWork, campaign_of
-from edgeflare.fleet.plan.unit_command import DEVICE, RESUME, RUN, given_run, shown_command
-from edgeflare.fleet.plan.work_units import WorkUnit, screening_parts, search_parts
+from edgeflare.fleet.plan.work_units import (
+    DEVICE,
+    RESUME,
+    RUN,
+    WorkUnit,
+    given_run,
+    screening_parts,
+    search_parts,
+    shown_command,
+)
 from edgeflare.fleet.record.fleet_folder import FleetFolder
 from edgeflare.fleet.unit_runs import UnitRuns
 from edgeflare.fleet.work.folder_archive import archive_folder

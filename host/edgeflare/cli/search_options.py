@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
@@ -359,3 +359,22 @@ def make_plan(
         max_linf=read_bound("--max-linf", bounds.max_linf),
         max_l2=read_bound("--max-l2", bounds.max_l2),
     )
+
+
+def refuse_options_of_searches(given: Mapping[str, object], run: Path) -> None:
+    """Refuse options that were given for a conformance run, and say nothing of one.
+
+    Args:
+        given: options by their names, with what the user gave; falsy where that is nothing.
+        run: the run directory.
+
+    Raises:
+        UserError: one was given.
+
+    """
+    for name, value in given.items():
+        if value:
+            raise UserError(
+                f"{name} is for what a search or a survey found, and {run} is a conformance run:"
+                f" leave {name} out"
+            )

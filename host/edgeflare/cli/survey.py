@@ -61,7 +61,7 @@ from edgeflare.survey.survey_run import (
     run_survey,
     survey_run_plan,
 )
-from edgeflare.trust.asking import decided_by_user
+from edgeflare.trust import decided_by_user
 from edgeflare.untrusted_text import printable
 
 _SHORT: Final = 10.0

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from edgeflare.core.input import Input
+from edgeflare.core.input_space import Input
 from edgeflare.errors import UserError
 
 SEVERITIES = (1, 2, 3, 4, 5)
@@ -83,3 +83,14 @@ def condition(
         return Condition(name, domain, sets, summary, change)
 
     return make
+
+
+def at_severity(values: Sequence[float], severity: float) -> float:
+    """Return a parameter at a severity; between two whole ones it is interpolated.
+
+    Args:
+        values: the parameter at the severities 1 to 5.
+        severity: from 1 to 5.
+
+    """
+    return float(np.interp(severity, SEVERITIES, values))

@@ -7,8 +7,7 @@ import zlib
 import numpy as np
 
 from edgeflare.conditions.condition import Condition
-from edgeflare.core.input import Input
-from edgeflare.core.input_space import InputSpace
+from edgeflare.core.input_space import Input, InputSpace
 
 
 def changed_input(

@@ -9,8 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from edgeflare.core.input import Input
-from edgeflare.core.input_space import EIGHT_BIT, InputSpace
+from edgeflare.core.input_space import EIGHT_BIT, Input, InputSpace
 
 Change = NDArray[Any]
 """What an input differs by from its seed, in the inputs' own units, in a type that holds it."""

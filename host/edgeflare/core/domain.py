@@ -11,8 +11,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from edgeflare.core.encoder import Encoder
-from edgeflare.core.input import Input
-from edgeflare.core.input_space import Distances, InputSpace
+from edgeflare.core.input_space import Distances, Input, InputSpace
 from edgeflare.core.input_view import InputView, view_by_shape
 from edgeflare.core.nearness_measure import PSNR, SNR, NearnessMeasure, decibels
 from edgeflare.core.seed_choice import ALL_SEEDS, SeedChoice

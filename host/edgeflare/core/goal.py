@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from enum import Enum
+from typing import Literal
 
 from edgeflare.core.arm import Arm
 from edgeflare.core.outcome import Outcome
+
+Cause = Literal["compression", "kernel", "mixed"]
 
 Kind = str
 """Why an arm failed, see `Failure`; or how two arms deviate, see `Answer.kind_against`."""
@@ -91,3 +94,24 @@ class Goal:
             and first.differs(second)
             and first.differs_by_tie(second)
         )
+
+
+def cause(outcome: Outcome, find: Find = Find.ANY) -> Cause | None:
+    """Name the cause of a deviation, from decisions alone; that an arm failed is one of its own.
+
+    h = g != f: compression. g != h and f equal to one of them: kernel. All three differ, or the
+    third arm, the one that `find` does not compare, is tied: mixed. Without an original, g != h is
+    kernel all the same. None where nothing deviates, or the twin or the device was not asked.
+    """
+    original, twin, device = (outcome.answers.get(arm) for arm in Arm)
+    if twin is None or device is None:
+        return None
+    if original is None:
+        return "kernel" if twin.differs(device) else None
+    third = original if find is Find.KERNEL else twin
+    by_compression, by_kernels = original.differs(twin), twin.differs(device)
+    if not (by_compression or by_kernels or original.differs(device)):
+        return None
+    if (by_compression and by_kernels and original.differs(device)) or third.tied:
+        return "mixed"
+    return "kernel" if by_kernels else "compression"

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from edgeflare.core.arm import Arm
-from edgeflare.core.input import Input
+from edgeflare.core.input_space import Input
 from edgeflare.core.outcome import Outcome
 
 

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from edgeflare.core.input import Input
+Input = NDArray[Any]
+"""One input: an array whose shape and dtype the domain of the pair gives a meaning."""
 
 Real = NDArray[np.float64]
 """An input, a change of one or a direction, in levels."""

@@ -10,8 +10,7 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from edgeflare.core.input import Input
-from edgeflare.core.input_space import InputSpace
+from edgeflare.core.input_space import Input, InputSpace
 
 
 @dataclass(frozen=True, slots=True)

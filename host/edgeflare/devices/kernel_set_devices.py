@@ -10,7 +10,7 @@ from edgeflare.devices.kernel_set_names import EMULATED_ALL, without_all
 from edgeflare.devices.profile import Profile
 from edgeflare.devices.profile_folders import profile_files
 from edgeflare.devices.profile_lookup import find_profile
-from edgeflare.trust.trust import KEPT_ONLY, Trust
+from edgeflare.trust import KEPT_ONLY, Trust
 from edgeflare_protos.kernel_sets import Kernels
 
 _EMULATED: Final = "emulated-xnnpack"

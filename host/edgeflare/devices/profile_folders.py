@@ -12,7 +12,7 @@ from edgeflare.devices.profile_keys import COMMON_KEYS
 from edgeflare.devices.transports.transport_registry import transport
 from edgeflare.outside_text import MOST_TOML_BYTES
 from edgeflare.regular_file import read_regular
-from edgeflare.trust.request import Request
+from edgeflare.trust import Request
 
 
 class ProfileLocation(IntEnum):

@@ -31,8 +31,7 @@ from edgeflare.devices.transports.transport_registry import transport, transport
 from edgeflare.errors import UserError
 from edgeflare.outside_text import read_toml
 from edgeflare.suggestion import suggestion
-from edgeflare.trust.request import Request
-from edgeflare.trust.trust import KEPT_ONLY, Trust
+from edgeflare.trust import KEPT_ONLY, Request, Trust
 from edgeflare_protos.kernel_sets import TFLITE_KERNEL_SETS, is_tflite_kernel_set
 
 _MEANT = ' Did you mean "{}"?'

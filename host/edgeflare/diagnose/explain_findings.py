@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 
 from edgeflare.core.answer import Answer
 from edgeflare.core.arm import Arm
-from edgeflare.core.evaluated_query import EvaluatedQuery
 from edgeflare.core.joint_answer import JointAnswer
+from edgeflare.core.query import EvaluatedQuery
 from edgeflare.core.seed_choice import SeedChoice
 from edgeflare.core.seeds import Seeds
 from edgeflare.core.tensor_rows import GivenRows

@@ -7,7 +7,7 @@ from types import MappingProxyType
 from typing import Any
 
 from edgeflare.core.domain import Domain
-from edgeflare.core.input import Input
+from edgeflare.core.input_space import Input
 from edgeflare.errors import UserError
 from edgeflare.installed_classes import InstalledClasses
 from edgeflare.keyword_settings import constructed

@@ -11,8 +11,8 @@ from rich.markup import escape
 from rich.table import Table
 
 from edgeflare.matrix.matrix import KernelSetFigures, Matrix
+from edgeflare.report.arm_lines import taken_nodes
 from edgeflare.report.markdown_summary import markdown_table
-from edgeflare.report.taken_nodes import taken_nodes
 from edgeflare.untrusted_text import for_markdown, printable
 
 _Tell = Callable[[Matrix, KernelSetFigures, Mapping[str, Any]], str]

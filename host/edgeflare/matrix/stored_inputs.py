@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from edgeflare.core.input import Input
+from edgeflare.core.input_space import Input
 from edgeflare.replay.past_run import PastRun
 
 

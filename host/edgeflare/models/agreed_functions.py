@@ -13,8 +13,7 @@ from contextlib import suppress
 from edgeflare.errors import UserError
 from edgeflare.python_callable import callable_files, is_callable
 from edgeflare.regular_file import read_regular
-from edgeflare.trust.request import Request
-from edgeflare.trust.trust_store import is_trusted, keep, kept_words
+from edgeflare.trust import Request, is_trusted, keep, kept_words
 
 _MOST_BYTES = 2**26
 """Of a file of code; a stranger's run may name any file."""

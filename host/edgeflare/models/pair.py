@@ -19,8 +19,7 @@ from edgeflare.models.pair_interface import PairInterface
 from edgeflare.python_callable import callable_file, callable_files, is_callable
 from edgeflare.regular_file import open_regular
 from edgeflare.suggestion import path_suggestion
-from edgeflare.trust.request import Request
-from edgeflare.trust.trust import Trust, granted
+from edgeflare.trust import Request, Trust, granted
 
 _LONGEST_NAME = 50
 """The most characters of a folder's name, of up to 4 bytes: file systems take 255 bytes, and a date

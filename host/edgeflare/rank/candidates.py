@@ -11,7 +11,7 @@ from edgeflare.errors import UserError
 from edgeflare.models.pair import Pair, load_pair
 from edgeflare.models.pair_file import Settings
 from edgeflare.models.shape_folding import asks_for_shapes
-from edgeflare.trust.trust import KEPT_ONLY, Trust
+from edgeflare.trust import KEPT_ONLY, Trust
 
 
 def gather(

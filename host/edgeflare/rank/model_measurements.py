@@ -26,7 +26,7 @@ from edgeflare.record.atomic_file import write_atomically
 from edgeflare.record.folder_contents import sha256_of
 from edgeflare.run.json_file import compiled, load_json
 from edgeflare.run.plan import Plan
-from edgeflare.trust.trust import KEPT_ONLY, Trust
+from edgeflare.trust import KEPT_ONLY, Trust
 
 WARM_UPS = 10
 """Runs before the first that is timed, for caches and the frequency governor."""

@@ -20,10 +20,14 @@ from edgeflare.repair.fitting.candidate_check import candidate_fault
 from edgeflare.repair.judging.candidate_model import NAME
 from edgeflare.repair.judging.judged_inputs import SEEDS, JudgedSet
 from edgeflare.repair.judging.judgement import SCORED, Judgement, SetAside, judged
-from edgeflare.repair.repair_candidate import CandidateMaker, NoCandidate, RepairCandidate
+from edgeflare.repair.repair_candidate import (
+    CandidateMaker,
+    NoCandidate,
+    RepairCandidate,
+    ReportProgress,
+)
 from edgeflare.repair.repair_cost import Cost, same_work
 from edgeflare.repair.repair_outcome import TriedCandidate
-from edgeflare.repair.repair_progress import ReportProgress
 from edgeflare.repair.repair_request import RepairRequest
 from edgeflare.repair.stored_candidates import StoredCandidates, Tried
 from edgeflare.run.sign_test import sign_test

@@ -13,8 +13,13 @@ from edgeflare.repair.fitting.quantized_network import QuantizedNetwork
 from edgeflare.repair.fitting.quantizer import float_operators, weights_only
 from edgeflare.repair.fitting.weight_rounding import RoundedLayer, fit_rounding, round_original
 from edgeflare.repair.precision.precision_candidates import precision_candidates
-from edgeflare.repair.repair_candidate import CandidateMaker, Method, RepairCandidate, Target
-from edgeflare.repair.repair_progress import StepProgress
+from edgeflare.repair.repair_candidate import (
+    CandidateMaker,
+    Method,
+    RepairCandidate,
+    StepProgress,
+    Target,
+)
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,12 @@ from typing import Any, Literal
 
 from edgeflare.errors import EdgeFlareError
 from edgeflare.repair.fitting.float_model import Recipe
-from edgeflare.repair.repair_progress import StepProgress
+
+ReportProgress = Callable[[str, int, int], None]
+"""Is called with the name of a step, how much of it is done, and how much there is."""
+
+StepProgress = Callable[[int, int], None]
+"""The same within one step: how much of it is done, and how much there is."""
 
 Method = Literal["auto", "shifts", "ranges", "rounding", "bias", "precision", "weights-only"]
 

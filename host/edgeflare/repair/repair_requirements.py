@@ -8,12 +8,12 @@ from edgeflare.campaign.opened_pair import OpenedPair
 from edgeflare.errors import UserError
 from edgeflare.models.model_file import read_model_file
 from edgeflare.models.pair import Pair
-from edgeflare.models.pair_interface import PairInterface
+from edgeflare.models.pair_input import DEFAULT_DOMAIN
+from edgeflare.models.pair_interface import DEFAULT_TASK, PairInterface
 from edgeflare.models.tflite_graph import Graph
 from edgeflare.repair.candidate_plans import allows_shifts
 from edgeflare.repair.cost_limits import DEFAULT
 from edgeflare.repair.fitting.matched_layers import matched_layers
-from edgeflare.repair.image_classifier import require_image_classifier
 from edgeflare.repair.repair_request import RepairRequest
 from edgeflare.replay.past_run import PastRun
 
@@ -123,3 +123,25 @@ def tries_shifts(past: PastRun | None, request: RepairRequest) -> bool:
 
 def _has_float_file(pair: Pair) -> bool:
     return pair.original is not None and Path(pair.original).suffix.lower() == ".tflite"
+
+
+def require_image_classifier(interface: PairInterface, name: str) -> None:
+    """Refuse models of another kind.
+
+    Args:
+        interface: what the models take and give.
+        name: what the user calls their pair or run.
+
+    Raises:
+        UserError: their inputs are no images or several, or the task is another one.
+
+    """
+    several = len(interface.inputs) > 1
+    domain = interface.domain_name
+    if interface.task == DEFAULT_TASK and domain == DEFAULT_DOMAIN and not several:
+        return
+    given = "several inputs" if several else f"the domain {domain}"
+    raise UserError(
+        f"repair is for classifiers of images with one input, and {name} is of {given} and the"
+        f" task {interface.task}: convert or train the compressed model anew"
+    )

@@ -50,7 +50,7 @@ from edgeflare.repair.judging.judgement import (
 from edgeflare.repair.judging.seed_split import SeedSplit, split_seeds
 from edgeflare.repair.judging.shown_inputs import shown_inputs
 from edgeflare.repair.precision.residual import residual
-from edgeflare.repair.repair_candidate import CandidateMaker, RepairCandidate
+from edgeflare.repair.repair_candidate import CandidateMaker, RepairCandidate, ReportProgress
 from edgeflare.repair.repair_cost import Cost
 from edgeflare.repair.repair_outcome import (
     OfferedCandidate,
@@ -58,7 +58,6 @@ from edgeflare.repair.repair_outcome import (
     RepairOutcome,
     TriedCandidate,
 )
-from edgeflare.repair.repair_progress import ReportProgress
 from edgeflare.repair.repair_request import RepairRequest
 from edgeflare.repair.repair_requirements import original_file, require_seeds, tries_shifts
 from edgeflare.repair.shifts.shift_candidate import shift_maker

@@ -26,15 +26,15 @@ from edgeflare.models.pair_interface import PairInterface
 from edgeflare.models.shape_folding import asks_for_shapes
 from edgeflare.python_callable import is_callable
 from edgeflare.report.input_words import input_words
+from edgeflare.run.derive_document import seeds_that_deviate
 from edgeflare.run.journal import Journal
 from edgeflare.run.journal_database import reporting_damage
 from edgeflare.run.load_document import load_document
 from edgeflare.run.run_directory import RunDirectory
 from edgeflare.run.run_document import Finding, RunDocument
 from edgeflare.run.run_header import RunHeader
-from edgeflare.run.seeds_that_deviate import seeds_that_deviate
 from edgeflare.run.survey_rows import SURVEY_KEY
-from edgeflare.trust.trust import Trust
+from edgeflare.trust import Trust
 
 
 @dataclass(frozen=True, slots=True)

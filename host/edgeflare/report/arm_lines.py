@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from pathlib import PurePath
 from typing import Any
 
-from edgeflare.report.taken_nodes import taken_nodes
 from edgeflare.run.run_document import RunDevice, RunDocument
 
 PLACES = frozenset({"original", "compressed", "seeds"})
@@ -95,3 +94,23 @@ def _runtime(device: RunDevice) -> str:
 
 def _file(path: str | None, otherwise: str) -> str:
     return PurePath(path).name if path else otherwise
+
+
+def taken_nodes(device: Mapping[str, Any]) -> str:
+    """Return the words, with what the accelerator computes on; of TFLite Micro, its arena.
+
+    Of a model that was compiled for the CPU no nodes are counted.
+
+    Args:
+        device: its provenance, as a run has it.
+
+    """
+    if device.get("arena_bytes") is not None:
+        return f"an arena of {device['arena_bytes']:,} bytes"
+    if device.get("kernels") == "compiled-cpu":
+        return "compiled for the CPU"  # by XNNPACK, which is counted nowhere
+    taken, nodes = device.get("delegated_nodes") or 0, device.get("total_nodes") or "?"
+    if device.get("precision") is None:
+        return f"{taken} of {nodes} nodes delegated"
+    adapter = f" on {device['adapter']}" if device.get("adapter") else ""
+    return f"{taken} of {nodes} nodes accelerated{adapter}, {device['precision']}"

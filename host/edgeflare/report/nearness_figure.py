@@ -3,19 +3,24 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from edgeflare.errors import UserError
 from edgeflare.record.atomic_file import write_atomically
 from edgeflare.report.input_words import input_words
-from edgeflare.report.nearness_curve import db_steps, linf_steps, most_levels, step_line
-from edgeflare.run.nearness import curve_of, measure_name
+from edgeflare.run.nearness import curve_of, measure_name, nearness_db
 from edgeflare.run.run_document import RunDocument
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+
+_Steps = tuple[list[float], list[float]]
+"""Distances in the order of nearness, and the share of all seeds that have an input as near."""
+
+_LEVELS = 255.0
+"""Levels of the largest change that are drawn at least: those of an image."""
 
 
 def draw_nearness(documents: Mapping[str, RunDocument], path: Path) -> None:
@@ -77,3 +82,32 @@ def label_lines(panel: Axes, names: Sequence[str], loc: str) -> None:
     legend = panel.legend(panel.lines, [str(n) for n in range(len(names))], loc=loc, frameon=False)
     for text, name in zip(legend.get_texts(), names, strict=True):
         text.set_text(name)
+
+
+def db_steps(document: RunDocument) -> _Steps:
+    """Return the curve of a run against nearness in dB: from the nearest on, the share so far."""
+    known = [value for entry in document.deviations if (value := nearness_db(entry)) is not None]
+    return _steps(sorted(known, reverse=True), document)
+
+
+def linf_steps(document: RunDocument) -> _Steps:
+    """Return the curve of a run against the largest change of a value, in levels."""
+    return _steps(sorted(entry.distortion.linf for entry in document.deviations), document)
+
+
+def most_levels(documents: Iterable[RunDocument]) -> float:
+    """Return up to where the curves of runs against the largest change are drawn."""
+    return max(_LEVELS, *(max(linf_steps(one)[0], default=0.0) for one in documents))
+
+
+def step_line(steps: _Steps, begin: float, end: float) -> tuple[list[float], list[float]]:
+    """Return the points of a curve to draw in steps, from one edge of a panel to the other."""
+    distances, shares = steps
+    least, most = sorted((begin, end))
+    inside = [min(max(one, least), most) for one in distances]
+    return [begin, *inside, end], [0.0, *shares, shares[-1] if shares else 0.0]
+
+
+def _steps(distances: list[float], document: RunDocument) -> _Steps:
+    seeds = max(1, document.totals.seeds)
+    return distances, [count / seeds for count in range(1, len(distances) + 1)]

@@ -15,6 +15,7 @@ from rich.text import Text
 from edgeflare.campaign.dry_run import DryRun
 from edgeflare.core.interrupt import INTERRUPTED_BY
 from edgeflare.report.answer_columns import EDITS, answer_cell, answer_columns, table_title
+from edgeflare.report.arm_lines import taken_nodes
 from edgeflare.report.coverage_table import CoverageTable, coverage_table
 from edgeflare.report.entry_names import (
     cause_of,
@@ -41,7 +42,6 @@ from edgeflare.report.figure_lines import (
 from edgeflare.report.folded_line import folded_line
 from edgeflare.report.interface_lines import interface_lines
 from edgeflare.report.structured_answers import shortened
-from edgeflare.report.taken_nodes import taken_nodes
 from edgeflare.run.nearness import counts
 from edgeflare.run.replay_outcome import deviating_now, tried
 from edgeflare.run.run_document import ChangedKind, Finding, ReplayOutcome, RunDocument

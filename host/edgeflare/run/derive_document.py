@@ -16,7 +16,7 @@ from typing import Any
 from edgeflare.core.arm import Arm
 from edgeflare.core.domain import Domain
 from edgeflare.core.goal import Find
-from edgeflare.core.input import Input
+from edgeflare.core.input_space import Input
 from edgeflare.core.truths import Truths
 from edgeflare.errors import InfrastructureError
 from edgeflare.record.atomic_file import write_atomically
@@ -43,7 +43,6 @@ from edgeflare.run.run_document import (
 )
 from edgeflare.run.run_header import RunHeader
 from edgeflare.run.seed_warnings import WARNINGS_KEY
-from edgeflare.run.seeds_that_deviate import seeds_that_deviate
 from edgeflare.run.sorted_findings import SortedFindings, sort_findings
 from edgeflare.run.stored_answers import from_rows
 from edgeflare.run.survey_rows import SURVEY_KEY
@@ -261,3 +260,19 @@ def _rate(
         labelled=labelled,
         right={arm.value: n for arm, n in right.items()} if labelled else None,
     )
+
+
+def seeds_that_deviate(journal: Journal, header: RunHeader) -> list[int]:
+    """Return the ids of the seeds that deviate when they were evaluated first.
+
+    Args:
+        journal: of the run.
+        header: its header.
+
+    """
+    rows = [rows[0] for rows in journal.answers("seed").values()]
+    return [
+        row.seed_id
+        for row, one in zip(rows, from_rows(header.reading, rows), strict=True)
+        if header.plan.goal.unmutated.met(one.outcome)
+    ]

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from edgeflare.array_file import NotArrays, encode_npz, read_npz
 from edgeflare.core.domain import Domain
-from edgeflare.core.input import Input
+from edgeflare.core.input_space import Input
 from edgeflare.domains.domain_registry import decoder_of_file
 from edgeflare.errors import InfrastructureError, UserError
 from edgeflare.record.atomic_file import write_atomically

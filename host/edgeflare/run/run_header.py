@@ -13,11 +13,11 @@ from edgeflare.core.domain import Domain
 from edgeflare.core.output_decoders import OutputDecoders
 from edgeflare.core.task import Decoder
 from edgeflare.core.truths import KeptTargets, Truths
+from edgeflare.domains.domain_registry import find_domain
 from edgeflare.errors import UserError
 from edgeflare.outside_text import json_value
 from edgeflare.run.json_file import Schema, compiled
 from edgeflare.run.plan import Plan
-from edgeflare.run.run_domain import run_domain
 from edgeflare.run.seed_ids import SeedIds
 from edgeflare.tasks.task_registry import TASKS
 
@@ -186,3 +186,23 @@ def _require_of_each_seed(header: RunHeader) -> None:
     for what, one in said.items():
         if one is not None and len(one) != len(header.all_seeds):
             raise ValueError(f"{len(one)} {what} of {len(header.all_seeds)} seeds")
+
+
+def run_domain(pair: Mapping[str, Any]) -> Domain:
+    """Return the domain of a run's inputs; of a run that says none it is that of images.
+
+    Files alone do not say all of it: the bounds of an array are no part of its values.
+
+    Args:
+        pair: that of the run's document or header.
+
+    Raises:
+        UserError: there is no such domain, or it does not take the settings that the run has.
+
+    """
+    named, settings = pair.get("domain", "image"), pair.get("domain_settings", {})
+    if not isinstance(named, str) or not isinstance(settings, Mapping):
+        raise UserError(
+            f"the run's domain {named!r} or its settings {settings!r} are none: make the run again"
+        )
+    return find_domain(named, settings, "the run's domain")

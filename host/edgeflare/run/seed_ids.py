@@ -142,3 +142,8 @@ class SeedIds:
     def last(self) -> int:
         """The largest id."""
         return self.ranges[-1][1] - 1
+
+
+def device_of(seed_id: int, devices: int) -> int:
+    """Return which of so many devices a seed is given to."""
+    return seed_id % devices

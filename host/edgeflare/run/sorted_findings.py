@@ -12,11 +12,9 @@ from msgspec import UNSET, UnsetType, structs
 from edgeflare.core.answer import Answer
 from edgeflare.core.answer_view import AnswerView
 from edgeflare.core.arm import Arm
-from edgeflare.core.cause import cause
-from edgeflare.core.goal import Goal
+from edgeflare.core.goal import Goal, cause
 from edgeflare.core.joint_answer import JointAnswer
 from edgeflare.core.outcome import Outcome, same_decisions
-from edgeflare.run.device_assignment import device_of
 from edgeflare.run.harm import harm_of
 from edgeflare.run.journal import Journal
 from edgeflare.run.journal_rows import (
@@ -30,6 +28,7 @@ from edgeflare.run.nearness import is_near, is_strong
 from edgeflare.run.plan import Plan
 from edgeflare.run.run_document import Distortion, Finding, Refined
 from edgeflare.run.run_header import RunHeader
+from edgeflare.run.seed_ids import device_of
 from edgeflare.run.stored_answers import from_rows
 
 

@@ -7,11 +7,11 @@ from collections.abc import Mapping, Sequence
 
 from edgeflare.core.answer import Answer
 from edgeflare.core.arm import Arm
-from edgeflare.core.evaluated_query import EvaluatedQuery
-from edgeflare.core.input import Input
+from edgeflare.core.input_space import Input
 from edgeflare.core.kept_rows import joined, parted
 from edgeflare.core.outcome import Outcome
 from edgeflare.core.output_decoders import OutputDecoders, batch_from_bytes
+from edgeflare.core.query import EvaluatedQuery
 from edgeflare.core.task import Decoder
 from edgeflare.run.journal_rows import AnswerRow, Role
 

@@ -7,8 +7,7 @@ from math import inf
 import numpy as np
 
 from edgeflare.core.bounds import Bounds
-from edgeflare.core.input import Input
-from edgeflare.core.input_space import InputSpace, Real
+from edgeflare.core.input_space import Input, InputSpace, Real
 
 SMALLEST = 1 / 64
 """Share of an axis that a block has at least."""

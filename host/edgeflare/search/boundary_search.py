@@ -8,8 +8,7 @@ from itertools import product, starmap
 import numpy as np
 
 from edgeflare.core.arm import Arm
-from edgeflare.core.input import Input
-from edgeflare.core.input_space import Real
+from edgeflare.core.input_space import Input, Real
 from edgeflare.core.outcome import Outcome
 from edgeflare.core.query import Query
 from edgeflare.core.trigger import Trigger

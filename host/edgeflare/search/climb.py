@@ -22,7 +22,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from edgeflare.core.input import Input
+from edgeflare.core.input_space import Input
 from edgeflare.core.outcome import Outcome
 from edgeflare.core.query import Query
 from edgeflare.core.trigger import Trigger

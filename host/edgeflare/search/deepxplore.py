@@ -32,8 +32,7 @@ import numpy as np
 
 from edgeflare.core.arm import Arm
 from edgeflare.core.gradient_query import GradientQuery, TranslatedOutcome
-from edgeflare.core.input import Input
-from edgeflare.core.input_space import Real
+from edgeflare.core.input_space import Input, Real
 from edgeflare.errors import UserError
 from edgeflare.search.foretold_deviation import confirmed, translated
 from edgeflare.search.strategy import SearchGenerator, Start, Strategy, WhiteboxGenerator

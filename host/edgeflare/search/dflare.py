@@ -29,13 +29,13 @@ from functools import partial
 
 from edgeflare.search.fitness import (
     DISTANCE_TOLERANCE,
+    NOVELTY_THRESHOLD,
     AtLeastAsFit,
     DistanceAndNovelty,
     distance,
 )
 from edgeflare.search.mutation_loop import mutation_loop
 from edgeflare.search.operator_selection import MetropolisHastings, Uniform
-from edgeflare.search.state_novelty import NOVELTY_THRESHOLD
 from edgeflare.search.strategy import SearchGenerator, Start, Strategy
 from edgeflare.search.strategy_parameters import parameter
 

@@ -40,10 +40,15 @@ import numpy as np
 
 from edgeflare.core.goal import Goal
 from edgeflare.core.outcome import Outcome
-from edgeflare.search.fitness import DISTANCE_TOLERANCE, distance, state
+from edgeflare.search.fitness import (
+    DISTANCE_TOLERANCE,
+    NOVELTY_THRESHOLD,
+    SeenStates,
+    distance,
+    state,
+)
 from edgeflare.search.mutation_loop import mutation_loop
 from edgeflare.search.operator_selection import AcceptanceCounts, draw_rank
-from edgeflare.search.state_novelty import NOVELTY_THRESHOLD, SeenStates
 from edgeflare.search.strategy import SearchGenerator, Start, Strategy
 from edgeflare.search.strategy_parameters import parameter
 from edgeflare_operators import MutationOperator

@@ -31,8 +31,7 @@ from math import inf
 import numpy as np
 
 from edgeflare.core.goal import Goal
-from edgeflare.core.input import Input
-from edgeflare.core.input_space import EIGHT_BIT, InputSpace
+from edgeflare.core.input_space import EIGHT_BIT, Input, InputSpace
 from edgeflare.core.outcome import Outcome
 from edgeflare.core.query import Query
 from edgeflare.core.trigger import Trigger

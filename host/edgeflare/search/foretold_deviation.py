@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from edgeflare.core.arm import Arm
 from edgeflare.core.gradient_query import TranslatedOutcome, TranslatedQuery
-from edgeflare.core.input import Input
+from edgeflare.core.input_space import Input
 from edgeflare.core.query import Query
 from edgeflare.core.trigger import Trigger
 from edgeflare.search.strategy import SearchGenerator, Start, WhiteboxGenerator

@@ -23,8 +23,7 @@ import numpy as np
 
 from edgeflare.core.arm import Arm
 from edgeflare.core.gradient_query import GradientQuery, TranslatedOutcome, TranslatedQuery
-from edgeflare.core.input import Input
-from edgeflare.core.input_space import Real
+from edgeflare.core.input_space import Input, Real
 from edgeflare.core.query import Query
 from edgeflare.core.trigger import Trigger
 from edgeflare.search.strategy import (

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from edgeflare.core.input import Input
+from edgeflare.core.input_space import Input
 from edgeflare.errors import UserError
 from edgeflare_operators import MutationOperator, OperatorError
 

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from edgeflare.core.input import Input
+from edgeflare.core.input_space import Input
 from edgeflare.core.outcome import Outcome
 from edgeflare.core.trigger import Trigger
 from edgeflare.search.refining.between_boundaries import find_deviations_near

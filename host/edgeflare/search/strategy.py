@@ -24,8 +24,7 @@ from edgeflare.core.gradient_query import (
     TranslatedQuery,
     WhiteboxQuery,
 )
-from edgeflare.core.input import Input
-from edgeflare.core.input_space import EIGHT_BIT, InputSpace
+from edgeflare.core.input_space import EIGHT_BIT, Input, InputSpace
 from edgeflare.core.outcome import Outcome
 from edgeflare.core.query import Query
 from edgeflare.core.trigger import Trigger

@@ -42,8 +42,7 @@ from edgeflare.survey.items.survey_facts import UNCHANGED, SurveyFacts
 from edgeflare.survey.rare.rare_phase import RARE_KEY
 from edgeflare.survey.rates.baseline import BaselineSurvey, compare
 from edgeflare.survey.rates.group_differences import group_differences
-from edgeflare.survey.rates.item_parts import surveyed
-from edgeflare.survey.rates.overall_rate import overall_rate
+from edgeflare.survey.rates.overall_rate import overall_rate, surveyed
 from edgeflare.survey.rates.slices import survey_rates
 from edgeflare.survey.record.survey_file import SCHEMA, check_survey
 from edgeflare.survey.record.survey_journal import facts_of, host_is_done

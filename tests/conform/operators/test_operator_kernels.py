@@ -16,8 +16,7 @@ from edgeflare.conform.operators.pools.pools import POOLS
 from edgeflare.conform.specification.operand_values import OperandStyle
 from edgeflare.conform.specification.settings import Configuration, dimensions
 from edgeflare.conform.verdict.exact_rows import one_exact
-from edgeflare.conform.verdict.exceptions import allowance
-from edgeflare.conform.verdict.right_values import RightValues
+from edgeflare.conform.verdict.right_values import RightValues, allowance
 from kernel_rows import kernel_answers
 
 OPTIMIZED = "BUILTIN_WITHOUT_DEFAULT_DELEGATES"

@@ -13,8 +13,7 @@ import pytest
 from conformed_runs import addition, conformed_run, constructed_conformance, finding_entry
 from drafting import chain
 from edgeflare.conform.drafts.coverage import Coverage
-from edgeflare.conform.drafts.draft import Draft
-from edgeflare.conform.drafts.draft_json import draft_to_json
+from edgeflare.conform.drafts.draft import Draft, draft_to_json
 from edgeflare.conform.drafts.uniform_drawing import UniformDrawing
 from edgeflare.conform.execution.kernel_arm import ModelAnswer, RunFailure
 from edgeflare.conform.graphs.graph_file import graph_file

@@ -10,9 +10,8 @@ from hypothesis.extra import numpy as arrays
 
 from edgeflare.conform.graphs.operator_graph import GraphValue, Quantization
 from edgeflare.conform.specification.exact_answer import bits, reals, steps
-from edgeflare.conform.verdict.exceptions import Allowance, allowance
 from edgeflare.conform.verdict.mean_error import MeanLimits
-from edgeflare.conform.verdict.right_values import RightValues
+from edgeflare.conform.verdict.right_values import Allowance, RightValues, allowance
 
 SHAPE = (2, 5)
 real_values = arrays.arrays(

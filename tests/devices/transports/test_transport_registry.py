@@ -18,7 +18,7 @@ from edgeflare.devices.transports.transport_registry import (
     transports,
 )
 from edgeflare.errors import UserError
-from edgeflare.trust.trust import granted
+from edgeflare.trust import granted
 from transport_packages import NICE, installed
 
 OWN = ("emulated", "qemu", "adb", "ssh", "address")

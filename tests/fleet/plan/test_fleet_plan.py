@@ -10,19 +10,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from edgeflare.fleet.plan.fleet_file import DevicePlace, local_fleet, read_fleet
-from edgeflare.fleet.plan.unit_command import (
+from edgeflare.fleet.plan.work_units import (
     DEVICE,
     RESUME,
     RUN,
-    filled_command,
-    given_run,
-    shown_command,
-)
-from edgeflare.fleet.plan.work_units import (
     SCREENED_SEEDS,
     UNITS_FOR_EACH_PLACE,
+    filled_command,
+    given_run,
     screening_parts,
     search_parts,
+    shown_command,
 )
 from edgeflare.run.seed_ids import SeedIds
 

@@ -15,7 +15,7 @@ from types import SimpleNamespace
 import pytest
 
 from documents import as_json
-from edgeflare.fleet.plan.unit_command import DEVICE, RESUME, RUN
+from edgeflare.fleet.plan.work_units import DEVICE, RESUME, RUN
 from edgeflare.fleet.work import unit_attempt
 from edgeflare.fleet.work.folder_archive import unpack_folder
 from edgeflare.fleet.work.unit_attempt import (

@@ -20,7 +20,7 @@ from edgeflare.core.answer import Answer
 from edgeflare.core.arm import Arm
 from edgeflare.core.bounds import Bounds
 from edgeflare.core.goal import Goal
-from edgeflare.core.input import Input
+from edgeflare.core.input_space import Input
 from edgeflare.core.interrupt import Interrupt
 from edgeflare.core.outcome import Outcome
 from edgeflare.devices.profile_lookup import find_profiles

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from edgeflare.core.arm import Arm
 from edgeflare.run.merge.merge_runs import merge_runs
-from edgeflare.run.merge.merged_health import merged_health
+from edgeflare.run.merge.run_part import merged_health
 from edgeflare.run.seed_ids import SeedIds
 from laboratory import CLASSES, SIDE, linear
 from merged_parts import (

@@ -10,10 +10,10 @@ from numpy.typing import NDArray
 
 from edgeflare.core.answer import Answer, Confusion
 from edgeflare.core.arm import Arm
-from edgeflare.core.evaluated_query import EvaluatedQuery
 from edgeflare.core.kept_rows import kept_row
 from edgeflare.core.outcome import Outcome
 from edgeflare.core.output_decoders import OutputDecoders
+from edgeflare.core.query import EvaluatedQuery
 from edgeflare.core.task import Decoder
 from edgeflare.core.tensor import RawBatch, Tensor
 from edgeflare.core.tensor_rows import pack_rows

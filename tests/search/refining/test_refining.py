@@ -16,8 +16,7 @@ from driving import SearchCase
 from edgeflare.core.arm import Arm
 from edgeflare.core.bounds import Bounds
 from edgeflare.core.goal import Find, Goal
-from edgeflare.core.input import Input
-from edgeflare.core.input_space import Real
+from edgeflare.core.input_space import Input, Real
 from edgeflare.core.outcome import Outcome
 from edgeflare.core.query import Query
 from edgeflare.search.refining.decision_boundary import (

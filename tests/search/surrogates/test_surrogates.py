@@ -14,11 +14,11 @@ from edgeflare.core.arm import Arm
 from edgeflare.core.goal import Find, Goal
 from edgeflare.core.outcome import Outcome
 from edgeflare.search.strategy import Donor
-from edgeflare.search.surrogates.near_tie_surrogate import NearTieSurrogate
-from edgeflare.search.surrogates.query_backoff import QueryBackoff
 from edgeflare.search.surrogates.surrogate import Surrogate, compared
 from edgeflare.search.surrogates.surrogate_choice import (
     EnsembleSurrogate,
+    NearTieSurrogate,
+    QueryBackoff,
     TwinThenNearTieSurrogate,
     UnanimousTwinSurrogate,
     refinement_surrogates,

@@ -19,15 +19,14 @@ from dataclasses import dataclass
 from edgeflare.campaign.health.health_record import HealthRecord, MonitoredDevice, WarningSink
 from edgeflare.campaign.health.thermometer import Thermometer
 from edgeflare.core.arm import Arm
-from edgeflare.core.evaluated_query import EvaluatedQuery
 from edgeflare.core.output_decoders import OutputDecoders
-from edgeflare.core.query import Query
+from edgeflare.core.query import EvaluatedQuery, Query
 from edgeflare.core.seeds import Seeds
 from edgeflare.errors import InfrastructureError
 from edgeflare.record.folder import remove_files
-from edgeflare.run.device_assignment import device_of
 from edgeflare.run.journal import Journal
 from edgeflare.run.run_directory import RunDirectory
+from edgeflare.run.seed_ids import device_of
 from edgeflare.run.stored_answers import from_rows, to_row
 
 _Ask = Callable[[int], EvaluatedQuery]

@@ -5,9 +5,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from edgeflare.conditions.condition import condition
-from edgeflare.conditions.severity_scale import at_severity
-from edgeflare.core.input import Input
+from edgeflare.conditions.condition import at_severity, condition
+from edgeflare.core.input_space import Input
 from edgeflare_operators.array import as_type_of, spread
 
 OFFSETS = (0.05, 0.1, 0.2, 0.4, 0.8)

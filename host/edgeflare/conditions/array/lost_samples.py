@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from edgeflare.conditions.condition import condition
-from edgeflare.conditions.severity_scale import at_severity
-from edgeflare.core.input import Input
+from edgeflare.conditions.condition import at_severity, condition
+from edgeflare.core.input_space import Input
 
 LOST_SHARES = (0.01, 0.05, 0.1, 0.2, 0.4)
 """Share of the rows that are lost."""

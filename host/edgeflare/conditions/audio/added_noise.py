@@ -5,9 +5,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from edgeflare.conditions.condition import condition
-from edgeflare.conditions.severity_scale import at_severity
-from edgeflare.core.input import Input
+from edgeflare.conditions.condition import at_severity, condition
+from edgeflare.core.input_space import Input
 from edgeflare_operators.audio import noise_of_colour, with_noise_at
 
 RATIOS_DB = (20.0, 15.0, 10.0, 5.0, 0.0)

@@ -7,9 +7,8 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
-from edgeflare.conditions.condition import condition
-from edgeflare.conditions.severity_scale import at_severity
-from edgeflare.core.input import Input
+from edgeflare.conditions.condition import at_severity, condition
+from edgeflare.core.input_space import Input
 from edgeflare_operators.audio import pcm
 
 Response = Callable[[NDArray[np.float64]], NDArray[np.float64]]

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from edgeflare.conditions.condition import condition
-from edgeflare.conditions.severity_scale import at_severity
-from edgeflare.core.input import Input
+from edgeflare.conditions.condition import at_severity, condition
+from edgeflare.core.input_space import Input
 from edgeflare_operators.audio import SAMPLE_RATE, with_echoes
 
 DECAY_SECONDS = (0.2, 0.35, 0.5, 0.7, 1.0)

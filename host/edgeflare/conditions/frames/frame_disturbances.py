@@ -5,9 +5,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from edgeflare.conditions.condition import condition
-from edgeflare.conditions.severity_scale import at_severity
-from edgeflare.core.input import Input
+from edgeflare.conditions.condition import at_severity, condition
+from edgeflare.core.input_space import Input
 
 NOISES = (4.0, 8.0, 12.0, 18.0, 26.0)
 """Standard deviation of the noise, in gray levels: a small camera by day, to one in the dark."""

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from edgeflare.conditions.condition import condition
-from edgeflare.conditions.severity_scale import at_severity
-from edgeflare.core.input import Input
+from edgeflare.conditions.condition import at_severity, condition
+from edgeflare.core.input_space import Input
 
 DROPPED_SHARES = (0.05, 0.1, 0.2, 0.3, 0.5)
 """Share of the frames that are dropped, as by a processor that does not keep up."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
@@ -141,3 +142,18 @@ def _check_fit(made: GraphValue, read: GraphValue) -> None:
     other = (read.dtype, read.shape, read.quantization)
     if one != other:
         raise ValueError(f"a tensor {one} cannot be read as {other}")
+
+
+def draft_to_json(draft: Draft) -> list[dict[str, Any]]:
+    """Return a draft as plain JSON values, one object for each operator."""
+    return [
+        {
+            "operator": node.operator,
+            "type": node.type,
+            "settings": dict(node.configuration),
+            "constants": node.constants,
+            "sources": list(node.sources),
+            "given": node.given,
+        }
+        for node in draft.nodes
+    ]

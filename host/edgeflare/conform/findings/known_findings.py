@@ -6,14 +6,13 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from edgeflare.conform.findings.fault_condition import FaultCondition
 from edgeflare.conform.findings.finding_key import FindingKey
-from edgeflare.conform.findings.joined_name import named_operators
 from edgeflare.conform.findings.settings_table import SettingsTable
 from edgeflare.conform.findings.spoken_settings import condition_fault
 from edgeflare.conform.operators.known_operators import known_operators
@@ -24,6 +23,8 @@ from edgeflare.keyword_settings import constructed
 from edgeflare.outside_text import read_toml
 from edgeflare.suggestion import path_suggestion, suggestion
 from edgeflare.untrusted_text import for_json
+
+_THEN: Final = " then "
 
 _VERDICTS: tuple[Verdict, ...] = ("device", "host", "shared", "undefined", "crash", "hang")
 """What a finding may have; models of other verdicts make none."""
@@ -65,7 +66,7 @@ class KnownFinding:
 
         """
         known = known_operators()
-        operators = named_operators(self.operator)
+        operators = _named_operators(self.operator)
         for one in operators:
             if one not in known:
                 raise UserError(
@@ -198,3 +199,13 @@ def _tables(content: Mapping[str, Any], path: Path) -> list[dict[str, Any]]:
     if isinstance(tables, list) and all(isinstance(one, dict) for one in tables):
         return tables
     raise UserError(f"{path}: {TABLES} is no list of tables: begin each table by [[{TABLES}]]")
+
+
+def joined_name(operators: Sequence[str]) -> str:
+    """Return the name of operators in their order, of one its own."""
+    return _THEN.join(operators)
+
+
+def _named_operators(name: str) -> list[str]:
+    """Return the operators that a name says, in their order."""
+    return name.split(_THEN)

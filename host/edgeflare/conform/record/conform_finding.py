@@ -5,8 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from edgeflare.conform.drafts.draft import Draft
-from edgeflare.conform.drafts.draft_json import draft_to_json
+from edgeflare.conform.drafts.draft import Draft, draft_to_json
 from edgeflare.conform.findings.fault_condition import FaultCondition
 from edgeflare.conform.verdict.kernel_judgement import KernelJudgement
 from edgeflare.run.json_file import MOST

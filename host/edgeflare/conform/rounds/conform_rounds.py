@@ -10,8 +10,7 @@ from typing import Any, Final, Protocol
 
 from edgeflare.conform.drafts.cells import Cell
 from edgeflare.conform.drafts.coverage import Coverage
-from edgeflare.conform.drafts.draft import Draft, DraftNode
-from edgeflare.conform.drafts.draft_json import draft_to_json
+from edgeflare.conform.drafts.draft import Draft, DraftNode, draft_to_json
 from edgeflare.conform.drafts.draft_source import DraftOutcome, DraftSource
 from edgeflare.conform.execution.kernel_arm import KernelArm
 from edgeflare.conform.findings.finding_key import finding_key

@@ -21,8 +21,7 @@ from edgeflare.conform.findings.fewest_operators import (
     parts_of_cells,
 )
 from edgeflare.conform.findings.finding_key import FindingKey, finding_key
-from edgeflare.conform.findings.joined_name import joined_name
-from edgeflare.conform.findings.known_findings import KnownFinding, known_reason
+from edgeflare.conform.findings.known_findings import KnownFinding, joined_name, known_reason
 from edgeflare.conform.findings.model_shrinking import Shrinking, shrinking
 from edgeflare.conform.findings.observation import Observation
 from edgeflare.conform.findings.shrink_candidate import ShrinkCandidate, ShrinkContext

@@ -5,10 +5,16 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 import numpy as np
+from numpy.typing import NDArray
 
 from edgeflare.conform.graphs.operator_graph import OperatorGraph, Values
 from edgeflare.conform.specification.exact_answer import ExactAnswer
 from edgeflare.conform.specification.operator_specification import Operand, OperatorSpecification
+
+_LARGEST = 1e15
+"""A float32 beyond it may overflow where it is squared and summed."""
+
+_TINIEST = float(np.finfo(np.float32).tiny)
 
 
 def exact_rows(
@@ -68,3 +74,22 @@ def _stacked(answers: Sequence[ExactAnswer]) -> ExactAnswer:
     values = np.stack([one.values for one in answers])
     slack = [np.broadcast_to(one.slack, one.values.shape) for one in answers]
     return ExactAnswer(answers[0].kind, values, np.stack(slack))
+
+
+def usual_rows(graph: OperatorGraph, operands: Sequence[Values], rows: int) -> NDArray[np.bool_]:
+    """Return the rows without NaN, infinities, denormals and numbers near them, (rows).
+
+    No row of a model is usual in which a tensor has no values.
+
+    Args:
+        graph: the model.
+        operands: one array for each of its inputs, (rows, *shape) in its dtype.
+        rows: how many there are.
+
+    """
+    usual = np.full(rows, all(value.size for value in graph.values))
+    for one in operands:
+        if one.dtype.kind == "f":
+            size = np.abs(one.reshape(rows, -1))
+            usual &= np.all((size == 0) | ((size >= _TINIEST) & (size <= _LARGEST)), axis=1)
+    return usual

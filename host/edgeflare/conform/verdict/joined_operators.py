@@ -27,9 +27,9 @@ from edgeflare.conform.operators.known_operators import known_operators
 from edgeflare.conform.specification.exact_answer import EPSILON, ExactAnswer
 from edgeflare.conform.specification.operator_specification import Operand
 from edgeflare.conform.verdict.arm_comparison import DEVICE, TWIN
+from edgeflare.conform.verdict.exact_rows import usual_rows
 from edgeflare.conform.verdict.kernel_judgement import KernelJudgement
 from edgeflare.conform.verdict.right_values import same_bits
-from edgeflare.conform.verdict.usual_rows import usual_rows
 
 _FLOAT_ROUNDINGS = 8
 """Roundings of float32 that a fused operator may add or leave out."""

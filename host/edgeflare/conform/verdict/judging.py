@@ -14,11 +14,9 @@ from edgeflare.conform.graphs.operator_graph import GraphValue, OperatorGraph, V
 from edgeflare.conform.specification.operator_specification import OperatorSpecification
 from edgeflare.conform.verdict.arm_comparison import DEVICE, TWIN, ArmComparison
 from edgeflare.conform.verdict.arm_errors import ArmErrors, Ruler
-from edgeflare.conform.verdict.exact_rows import exact_rows
-from edgeflare.conform.verdict.exceptions import allowance
+from edgeflare.conform.verdict.exact_rows import exact_rows, usual_rows
 from edgeflare.conform.verdict.kernel_judgement import LOST, KernelJudgement, Symptom
-from edgeflare.conform.verdict.right_values import RightValues
-from edgeflare.conform.verdict.usual_rows import usual_rows
+from edgeflare.conform.verdict.right_values import RightValues, allowance
 
 _SYMPTOMS: Mapping[RunFailureKind, Symptom] = {
     "crash": "crash",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from math import inf
@@ -12,7 +13,21 @@ from numpy.typing import NDArray
 
 from edgeflare.conform.graphs.operator_graph import GraphValue, Quantization, Values
 from edgeflare.conform.specification.exact_answer import EPSILON, AnswerKind, ExactAnswer
-from edgeflare.conform.verdict.exceptions import Allowance
+
+_USUAL_STEPS = 1.0
+"""Steps of quantization that an answer may be off: any rounding, of an argument that is known to
+about half a step."""
+
+_USUAL_ULP = 4.0
+"""Units in the last place that a float may be off besides what its sums lose."""
+
+_USUAL_MEAN = 0.1
+"""Steps that quantized answers may be off on average. Rounding to the nearest is off by nothing,
+truncation by half a step."""
+
+_EXCEPTIONS: Mapping[tuple[str, str], Allowance] = {}
+"""Allowances by operator and type. What one kernel set alone needs belongs in no exception: it is
+a deviation."""
 
 _DIFFERENT = 4.0
 """The offence of a value that had to be equal, and is not."""
@@ -184,3 +199,29 @@ def _both_same(answer: NDArray[Any], exact: NDArray[np.float64]) -> NDArray[np.b
 def _largest(dtype: str) -> float:
     """Return the largest number that a result may have; quantized ones saturate beyond it."""
     return float(np.finfo(dtype).max) if dtype.startswith("float") else inf
+
+
+@dataclass(frozen=True, slots=True)
+class Allowance:
+    """How far from the exact answers of an operator an answer may lie.
+
+    Attributes:
+        reason: why these figures are not the usual ones.
+        steps: of quantization, for one value.
+        ulp: of float32, for one value, besides the exact answer's slack.
+        mean: steps of quantization, for the mean of a model's values.
+
+    """
+
+    reason: str
+    steps: float = _USUAL_STEPS
+    ulp: float = _USUAL_ULP
+    mean: float = _USUAL_MEAN
+
+
+_USUAL = Allowance("")
+
+
+def allowance(operator: str, type_: str) -> Allowance:
+    """Return how far from the exact answers of an operator the answers of a type may lie."""
+    return _EXCEPTIONS.get((operator, type_), _USUAL)

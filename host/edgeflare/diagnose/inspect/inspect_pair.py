@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from edgeflare.campaign.opened_pair import OpenedPair
 from edgeflare.core.arm import Arm
 from edgeflare.core.gradient_query import TranslatedQuery
-from edgeflare.core.input import Input
+from edgeflare.core.input_space import Input
 from edgeflare.diagnose.inspect.behaviour_block import BehaviourBlock
 from edgeflare.diagnose.inspect.built_in_hypotheses import built_in_hypotheses, commonest_pair
 from edgeflare.diagnose.inspect.hypothesis_values import hypothesis_values, require_varying

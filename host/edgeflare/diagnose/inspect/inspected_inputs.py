@@ -20,7 +20,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from edgeflare.core.input import Input
+from edgeflare.core.input_space import Input
 from edgeflare.diagnose.inspect.behaviour_block import CHOOSING, HELD_OUT
 from edgeflare.diagnose.near_boundary import Inputs, Lines, drawn_lines
 from edgeflare.errors import UserError

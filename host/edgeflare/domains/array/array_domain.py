@@ -11,8 +11,7 @@ from numpy.typing import NDArray
 
 from edgeflare.array_file import decode_npz, encode_npz
 from edgeflare.core.domain import Domain
-from edgeflare.core.input import Input
-from edgeflare.core.input_space import InputSpace
+from edgeflare.core.input_space import Input, InputSpace
 from edgeflare.core.seed_choice import ALL_SEEDS, SeedChoice
 from edgeflare.core.seeds import Seeds
 from edgeflare.core.tensor import Rounding, Tensor

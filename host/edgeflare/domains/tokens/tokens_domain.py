@@ -14,8 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from edgeflare.core.domain import Domain
-from edgeflare.core.input import Input
-from edgeflare.core.input_space import InputSpace, Real
+from edgeflare.core.input_space import Input, InputSpace, Real
 from edgeflare.core.nearness_measure import NearnessMeasure
 from edgeflare.core.seed_choice import ALL_SEEDS, SeedChoice, ids_of, take
 from edgeflare.core.seeds import Seeds

@@ -2,10 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import shlex
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Final
 
 from edgeflare.run.seed_ids import SeedIds
+
+DEVICE: Final = "\0DEVICE"
+"""In place of the device's name. An argument of a program cannot have a NUL, so that no other word
+of a command is taken for one of these."""
+
+RUN: Final = "\0RUN"
+"""In place of the run directory that an attempt works in."""
+
+RESUME: Final = "\0RESUME"
+"""Becomes `--resume` where an attempt goes on with what an earlier one had, and nothing else."""
 
 UNITS_FOR_EACH_PLACE = 4
 """Units for each device, so that none is idle for long while the last one ends, and what a lost
@@ -76,3 +88,26 @@ def search_parts(seed_ids: SeedIds, places: int, seeds_of_a_unit: int | None) ->
     """
     size = seeds_of_a_unit or max(1, -(-len(seed_ids) // (places * UNITS_FOR_EACH_PLACE)))
     return share_out(list(seed_ids), size)
+
+
+def given_run(name: str) -> str:
+    """Return the word in place of a run directory that the head gives to attempts."""
+    return f"\0{name.upper()}"
+
+
+def filled_command(command: Sequence[str], words: Mapping[str, str], *, resume: bool) -> list[str]:
+    """Return a command as it is run.
+
+    Args:
+        command: of a unit.
+        words: what stands for `DEVICE`, `RUN` and what the head gives.
+        resume: whether it goes on with what an earlier attempt had.
+
+    """
+    told = [words.get(one, one) for one in command if one != RESUME or resume]
+    return ["--resume" if one == RESUME else one for one in told]
+
+
+def shown_command(command: Sequence[str]) -> str:
+    """Return a command as people read it."""
+    return shlex.join(one.replace("\0", "") for one in command if one != RESUME)

@@ -21,7 +21,7 @@ from edgeflare.campaign.plan_defaults import settle_plan
 from edgeflare.core.answer import Answer
 from edgeflare.core.arm import Arm
 from edgeflare.core.goal import Goal
-from edgeflare.core.input import Input
+from edgeflare.core.input_space import Input
 from edgeflare.core.outcome import Outcome
 from edgeflare.core.seeds import Seeds, is_labelled
 from edgeflare.diagnose.near_boundary import LabelOf, near_boundary_inputs

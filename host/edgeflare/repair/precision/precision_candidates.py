@@ -42,7 +42,7 @@ from edgeflare.repair.precision.promoted_models import (
     PromotedModel,
     PromotedModels,
 )
-from edgeflare.repair.repair_progress import StepProgress
+from edgeflare.repair.repair_candidate import StepProgress
 
 _AT_ONCE = 4
 """Blocks that are tried at a step, those first in the ranking."""

@@ -26,10 +26,9 @@ import numpy as np
 from edgeflare.campaign.chain import Chain
 from edgeflare.campaign.scheduler import ChainAnswer, ChainRecord, Lane, run_chains
 from edgeflare.core.arm import Arm
-from edgeflare.core.evaluated_query import EvaluatedQuery
 from edgeflare.core.goal import Goal
 from edgeflare.core.outcome import Outcome
-from edgeflare.core.query import Query
+from edgeflare.core.query import EvaluatedQuery, Query
 from edgeflare.domains.image.image_domain import ImageDomain
 from edgeflare.repair.shifts.boundary_crossing import cross_boundary
 from edgeflare.repair.shifts.repair_samples import Samples

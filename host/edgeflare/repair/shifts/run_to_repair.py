@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 from edgeflare.campaign.opened_pair import OpenedPair
 from edgeflare.core.answer import FAILURES
 from edgeflare.core.arm import Arm
-from edgeflare.core.evaluated_query import EvaluatedQuery
-from edgeflare.core.input import Input
+from edgeflare.core.input_space import Input
+from edgeflare.core.query import EvaluatedQuery
 from edgeflare.errors import UserError
 from edgeflare.repair.shifts.fold_assignment import FOLDS
 from edgeflare.repair.shifts.repair_samples import Labels, Samples

@@ -19,8 +19,12 @@ from numpy.typing import NDArray
 
 from edgeflare.campaign.opened_pair import OpenedPair
 from edgeflare.models.model_file import read_model_file
-from edgeflare.repair.repair_candidate import CandidateMaker, NoCandidate, RepairCandidate
-from edgeflare.repair.repair_progress import StepProgress
+from edgeflare.repair.repair_candidate import (
+    CandidateMaker,
+    NoCandidate,
+    RepairCandidate,
+    StepProgress,
+)
 from edgeflare.repair.shifts.boundary_set import ROUNDS, BoundarySet, gather
 from edgeflare.repair.shifts.cross_validation import SHIFTS, JudgedRepairer, evaluate
 from edgeflare.repair.shifts.fold_assignment import FOLDS, SPLITS

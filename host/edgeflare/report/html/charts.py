@@ -21,7 +21,7 @@ from edgeflare.report.entry_names import SORTS, number, sort, with_article
 from edgeflare.report.html.chart import Chart, finish, lines_across, new_panel
 from edgeflare.report.html.svg import COLOURS, page_style
 from edgeflare.report.input_words import input_words
-from edgeflare.report.nearness_curve import db_steps, linf_steps, most_levels, step_line
+from edgeflare.report.nearness_figure import db_steps, linf_steps, most_levels, step_line
 from edgeflare.run.nearness import curve_of, measure_name
 from edgeflare.run.run_document import DbShare, LinfShare, RunDocument
 from edgeflare.untrusted_text import for_html

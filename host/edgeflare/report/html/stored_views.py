@@ -9,7 +9,7 @@ from typing import Any
 from edgeflare.core.input_view import InputView
 from edgeflare.run.run_directory import RunDirectory
 from edgeflare.run.run_document import Finding
-from edgeflare.run.run_domain import run_domain
+from edgeflare.run.run_header import run_domain
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,12 +14,10 @@ from edgeflare.core.answer import FAILURES
 from edgeflare.core.task import Task
 from edgeflare.run.coverage_figures import COVERAGE_KEY
 from edgeflare.run.journal import HEALTH_KEY, HELD_OUT_KEY, Journal
-from edgeflare.run.journal_rows import REPETITIONS
-from edgeflare.run.merge.merged_health import merged_health
-from edgeflare.run.merge.run_part import RunPart
+from edgeflare.run.journal_rows import REPETITIONS, SCREENING_KEY
+from edgeflare.run.merge.run_part import RunPart, merged_health
 from edgeflare.run.other_hosts import OTHER_HOSTS_KEY, SEVERAL_DEVICES, other_host_lines
 from edgeflare.run.run_header import RunHeader
-from edgeflare.run.screening_rows import SCREENING_KEY
 from edgeflare.run.seed_ids import SeedIds
 from edgeflare.run.seed_warnings import WARNINGS_KEY, seed_warnings
 from edgeflare.run.stored_answers import from_rows

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import zlib
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
@@ -15,16 +16,18 @@ from edgeflare.errors import UserError
 from edgeflare.record.folder_lock import is_locked
 from edgeflare.run.journal import HEALTH_KEY, HELD_OUT_KEY, Journal
 from edgeflare.run.journal_database import damaged_journal, reporting_damage
-from edgeflare.run.merge.merged_health import merged_health
+from edgeflare.run.journal_rows import SCREENING_KEY
 from edgeflare.run.other_hosts import OTHER_HOSTS_KEY
 from edgeflare.run.run_differences import RunDifference, differences
 from edgeflare.run.run_directory import INPUT_FOLDERS, RunDirectory
 from edgeflare.run.run_header import RunHeader
 from edgeflare.run.same_run import OtherHostError
-from edgeflare.run.screening_rows import SCREENING_KEY
 from edgeflare.run.seed_ids import SeedIds
 from edgeflare.run.seed_warnings import WARNINGS_KEY
 from edgeflare.run.survey_rows import SURVEY_KEY
+
+_Readings = Mapping[str, Any]
+"""What a journal keeps of one device; see `campaign.health.health_record`."""
 
 _MAY_DIFFER: Final = frozenset({"seed_ids", "device"})
 """Options in which parts of one run may differ: two devices that are alike have different names."""
@@ -197,3 +200,46 @@ def _refusal(one: RunPart, other: RunPart, found: RunDifference) -> str:
         f" one and {found.other} in the other: merge runs of one command that differ in --seed-ids"
         " only"
     )
+
+
+def merged_health(noted: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """Return what was seen in all runs: the devices by their places in the plan, each line once.
+
+    Args:
+        noted: what the journal of each run keeps of the health of its devices, in the order in
+            which the first and the last reading count.
+
+    """
+    devices = [one["devices"] for one in noted if one.get("devices")]
+    lines = [line for one in noted for line in one.get("warnings", ())]
+    return {
+        "devices": [_of_one_device(readings) for readings in zip(*devices, strict=False)],
+        "warnings": list(dict.fromkeys(lines)),
+    }
+
+
+def _of_one_device(readings: Sequence[_Readings]) -> dict[str, Any]:
+    canaries: Counter[str] = Counter()
+    for one in readings:
+        canaries.update(one["canaries"])
+    return {
+        "temperatures": _ranges([one["temperatures"] for one in readings]),
+        "frequencies": _ranges([one["frequencies"] for one in readings]),
+        "canaries": dict(canaries),
+        "pauses": sum(one["pauses"] for one in readings),
+        "paused_seconds": sum(one["paused_seconds"] for one in readings),
+        "failed": any(one["failed"] for one in readings),
+    }
+
+
+def _ranges(seen: Sequence[Mapping[str, Mapping[str, float]]]) -> dict[str, dict[str, float]]:
+    ranges: dict[str, dict[str, float]] = {}
+    for zones in seen:
+        for name, now in zones.items():
+            before = ranges.setdefault(name, dict(now))
+            before |= {
+                "min": min(before["min"], now["min"]),
+                "max": max(before["max"], now["max"]),
+                "last": now["last"],
+            }
+    return ranges

@@ -10,8 +10,7 @@ from math import atanh, sqrt
 
 import numpy as np
 
-from edgeflare.core.input import Input
-from edgeflare.core.input_space import Real
+from edgeflare.core.input_space import Input, Real
 from edgeflare.search.refining.decision_boundary import DecisionBoundary, seed_distance
 from edgeflare.search.refining.gradient_estimate import GradientEstimate
 from edgeflare.search.refining.trigger_refinement import EvaluatedInput, TriggerRefinement

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from edgeflare.core.input import Input
+from edgeflare.core.input_space import Input
 from edgeflare.core.outcome import Outcome
 from edgeflare.core.trigger import Trigger
 from edgeflare.search.block_changes import grown, random_block, with_block

@@ -17,8 +17,7 @@ from math import prod
 import numpy as np
 from numpy.typing import NDArray
 
-from edgeflare.core.input import Input
-from edgeflare.core.input_space import EIGHT_BIT, InputSpace, Real
+from edgeflare.core.input_space import EIGHT_BIT, Input, InputSpace, Real
 from edgeflare.search.refining.trigger_refinement import EvaluatedInput
 
 _MOST = 256

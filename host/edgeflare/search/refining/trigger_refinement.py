@@ -11,8 +11,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from edgeflare.core.answer import Answer
-from edgeflare.core.cause import cause
-from edgeflare.core.input import Input
+from edgeflare.core.goal import cause
+from edgeflare.core.input_space import Input
 from edgeflare.core.outcome import Outcome
 from edgeflare.core.query import Query
 from edgeflare.core.trigger import Trigger

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from edgeflare.survey.estimate.rate import Fact, Rate, Sample
-from edgeflare.survey.estimate.stratum_weights import StratumWeights
+from edgeflare.survey.estimate.strata import StratumWeights
 
 
 @dataclass(frozen=True, slots=True)

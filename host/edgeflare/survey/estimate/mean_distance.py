@@ -7,9 +7,8 @@ from statistics import NormalDist
 import numpy as np
 from numpy.typing import NDArray
 
-from edgeflare.survey.estimate.rate import Sample
-from edgeflare.survey.estimate.signed_estimate import SignedEstimate
-from edgeflare.survey.estimate.stratum_weights import StratumWeights
+from edgeflare.survey.estimate.rate import Sample, SignedEstimate
+from edgeflare.survey.estimate.strata import StratumWeights
 
 
 def mean_distance(

@@ -7,9 +7,9 @@ from math import inf
 
 from edgeflare.core.answer import Answer
 from edgeflare.core.arm import Arm
-from edgeflare.core.evaluated_query import EvaluatedQuery
 from edgeflare.core.goal import Goal
 from edgeflare.core.outcome import Outcome
+from edgeflare.core.query import EvaluatedQuery
 from edgeflare.core.truths import Truths, is_right, truth_distance
 from edgeflare.run.survey_rows import NO_DECISION, DeviceRow, HostRow
 

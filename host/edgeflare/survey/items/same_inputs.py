@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from edgeflare.core.input import Input
+from edgeflare.core.input_space import Input
 from edgeflare.errors import UserError
 from edgeflare.run.stored_answers import input_crc32
 from edgeflare.survey.items.surveyed_items import SurveyedItems

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from edgeflare.run.device_assignment import device_of
+from edgeflare.run.seed_ids import device_of
 
 Flags = NDArray[np.bool_]
 Numbers = NDArray[np.int64]

@@ -11,8 +11,7 @@ from numpy.typing import NDArray
 from edgeflare.conditions.condition import Condition
 from edgeflare.conditions.condition_choice import ChosenCondition
 from edgeflare.conditions.condition_draw import changed_input
-from edgeflare.core.input import Input
-from edgeflare.core.input_space import InputSpace
+from edgeflare.core.input_space import Input, InputSpace
 from edgeflare.survey.items.survey_facts import UNCHANGED, Cell
 
 FIRST_BATCH = 16

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from edgeflare.campaign.campaign_context import CampaignContext
 from edgeflare.core.arm import Arm
-from edgeflare.core.evaluated_query import EvaluatedQuery
+from edgeflare.core.query import EvaluatedQuery
 from edgeflare.run.journal_rows import AnswerRow
 from edgeflare.run.stored_answers import from_rows, to_row
 

@@ -22,7 +22,7 @@ from edgeflare.campaign.campaign_context import CampaignContext
 from edgeflare.campaign.pipeline import EvaluatedBatch, Pipeline
 from edgeflare.core.query import Query
 from edgeflare.errors import InfrastructureError
-from edgeflare.run.device_assignment import device_of
+from edgeflare.run.seed_ids import device_of
 from edgeflare.run.survey_rows import DeviceRow
 from edgeflare.survey.estimate.rate import Rate
 from edgeflare.survey.items.item_judgement import ItemJudgement

@@ -13,8 +13,7 @@ from edgeflare.campaign.opened_pair import OpenedPair
 from edgeflare.conditions.condition import SEVERITIES, Condition
 from edgeflare.core.answer import Answer
 from edgeflare.core.arm import Arm
-from edgeflare.core.input import Input
-from edgeflare.core.input_space import InputSpace
+from edgeflare.core.input_space import Input, InputSpace
 from edgeflare.core.joint_answer import MOST_SCORES
 from edgeflare.core.outcome import Outcome
 from edgeflare.errors import UserError

@@ -17,12 +17,10 @@ from typing import Any, Literal
 from edgeflare.errors import UserError
 from edgeflare.run.holm_correction import holm
 from edgeflare.run.sign_test import sign_test
-from edgeflare.survey.estimate.difference import difference
-from edgeflare.survey.estimate.rate import Rate
-from edgeflare.survey.estimate.signed_estimate import SignedEstimate
+from edgeflare.survey.estimate.rate import Rate, SignedEstimate, difference
 from edgeflare.survey.items.measures import headline
 from edgeflare.survey.items.survey_facts import Cell, Flags, SurveyFacts
-from edgeflare.survey.rates.item_parts import items_by_condition, surveyed
+from edgeflare.survey.rates.overall_rate import items_by_condition, surveyed
 
 
 @dataclass(frozen=True, slots=True)

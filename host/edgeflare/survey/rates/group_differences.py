@@ -12,13 +12,18 @@ from itertools import combinations
 
 import numpy as np
 
-from edgeflare.survey.estimate.difference import difference
-from edgeflare.survey.estimate.rate import Fact, Rate, Sample
+from edgeflare.survey.estimate.rate import (
+    Fact,
+    Rate,
+    Sample,
+    SignedEstimate,
+    difference,
+    simultaneous,
+)
 from edgeflare.survey.estimate.rate_interval import rate
-from edgeflare.survey.estimate.signed_estimate import SignedEstimate, simultaneous
 from edgeflare.survey.items.measures import headline
 from edgeflare.survey.items.survey_facts import Flags, Numbers, SurveyFacts
-from edgeflare.survey.rates.item_parts import surveyed
+from edgeflare.survey.rates.overall_rate import surveyed
 from edgeflare.survey.rates.slices import right_fact
 
 COMPARED_GROUPS = 10

@@ -9,9 +9,8 @@ import numpy as np
 
 from edgeflare.survey.estimate.mean_distance import mean_distance
 from edgeflare.survey.estimate.pooled_rate import pooled_rate
-from edgeflare.survey.estimate.rate import Fact, Rate, Sample
+from edgeflare.survey.estimate.rate import Fact, Rate, Sample, SignedEstimate, simultaneous
 from edgeflare.survey.estimate.rate_interval import rate
-from edgeflare.survey.estimate.signed_estimate import SignedEstimate, simultaneous
 from edgeflare.survey.items.measures import (
     deviation,
     deviation_strict,
@@ -22,7 +21,7 @@ from edgeflare.survey.items.measures import (
     kernel_strict,
 )
 from edgeflare.survey.items.survey_facts import Flags, Floats, SurveyFacts
-from edgeflare.survey.rates.item_parts import items_by_condition, surveyed
+from edgeflare.survey.rates.overall_rate import items_by_condition, surveyed
 
 
 @dataclass(frozen=True, slots=True)

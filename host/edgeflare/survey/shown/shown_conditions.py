@@ -16,7 +16,7 @@ from edgeflare.campaign.plan_defaults import TWIN_KERNELS
 from edgeflare.conditions.condition_choice import ChosenCondition
 from edgeflare.conditions.condition_draw import changed_input
 from edgeflare.core.domain import Domain
-from edgeflare.core.input import Input
+from edgeflare.core.input_space import Input
 from edgeflare.core.input_view import (
     CurvesView,
     ImageView,

@@ -13,10 +13,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from edgeflare.errors import UserError
-from edgeflare.trust.asking import decided_by_user
-from edgeflare.trust.request import Request
-from edgeflare.trust.trust import KEPT_ONLY, Trust, granted
-from edgeflare.trust.trust_store import is_trusted, keep, store_path
+from edgeflare.trust import (
+    KEPT_ONLY,
+    Request,
+    Trust,
+    decided_by_user,
+    granted,
+    is_trusted,
+    keep,
+    store_path,
+)
 
 contents = st.dictionaries(st.text(max_size=3), st.binary(max_size=3), max_size=3)
 
@@ -96,8 +102,8 @@ def test_a_damaged_file_trusts_nothing(text: str) -> None:
 REQUEST = Request("pair.toml names \x1b[2J:predict", {"file": b"text"})
 
 ASK = """
-from edgeflare.trust.asking import decided_by_user
-from edgeflare.trust.request import Request
+from edgeflare.trust import decided_by_user
+from edgeflare.trust import Request
 request = Request("pair.toml names \\x1b[2J:predict", {"file": b"text"})
 raise SystemExit(0 if decided_by_user(False).allows(request) else 5)
 """
