@@ -7,7 +7,7 @@
 and writes what they made to FOLDER/CASE/PART, all but times, versions and paths. `compare` prints
 each part that differs, with its first differing line, and exits with 1 if there is one. A change
 that should alter no result is shown to alter none by recording the commit before it and the commit
-after it.
+after it. A case that FOLDER has is left as it is, so that a recording goes on where it was stopped.
 
 Cases whose extras or capabilities PYTHON lacks record that they are refused: compare recordings of
 one environment.
@@ -57,6 +57,9 @@ for words in json.load(sys.stdin):
 print(json.dumps(ended))
 """
 """A program that calls all commands of a case, so that they are imported once."""
+DONE = "exit-codes.txt"
+"""The part of a case that is written last."""
+
 PATHS = re.compile(r"^(original|compressed|seeds|path|folder|run|test|labelled|out)$")
 
 
@@ -91,6 +94,8 @@ def parse() -> argparse.Namespace:
 def record(case: Case, arguments: argparse.Namespace) -> str:
     """Run the case's commands and write what they made."""
     folder = arguments.folder / case.name
+    if (folder / DONE).exists():
+        return f"{case.name}: is there"
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
     codes = []
@@ -102,11 +107,11 @@ def record(case: Case, arguments: argparse.Namespace) -> str:
             (folder / f"{number:02}-{words[0]}.txt").write_text(shown(words[0], said, out))
             if code not in (0, 1):
                 codes.append(plain(complained, out))
-        (folder / "exit-codes.txt").write_text("\n".join(codes) + "\n")
         for path in sorted(Path(out).rglob("*")):
             if path.is_file() and (write := WRITERS.get(path.suffix)):
                 part = "_".join(path.relative_to(out).parts)
                 (folder / part).write_text(write(path, out))
+    (folder / DONE).write_text("\n".join(codes) + "\n")
     return case.name + ": " + ", ".join(codes)
 
 
@@ -140,9 +145,10 @@ def plain(text: str, out: str) -> str:
 
 def shown(command: str, text: str, out: str) -> str:
     """Return what a command printed, JSON or text; the last column of a rank is the latency."""
-    if text.startswith(("{", "[")):
+    try:
         return plain(json.dumps(stripped(json.loads(text)), indent=1, sort_keys=True), out)
-    text = plain(text, out)
+    except ValueError:
+        text = plain(text, out)
     return re.sub(r"[\d.]+( \|)?\s*$", r"N\1", text, flags=re.M) if command == "rank" else text
 
 

@@ -166,6 +166,7 @@ def _survey_case(pair: Path) -> Case:
     """Return two surveys of a pair, of which the second is set beside the first."""
     asked = ("survey", str(pair), "--limit", "40", "--device-queries", "40")
     gates = ("--gate", "rate<0.5", "--gate", "rate<0.001")
+    ensemble = ("--ensemble", "xnnpack,reference")
     first, second = "{out}/survey", "{out}/after"
     tokens = 'domain = "tokens"' in (pair / "pair.toml").read_text(encoding="utf-8")
     conditions = ("--conditions", "none" if tokens else "common", "--severities", "1")
@@ -174,7 +175,7 @@ def _survey_case(pair: Path) -> Case:
         (
             (*asked, *conditions, *gates, "--findings", "5", "--out", first),
             ("report", first, *FILES),
-            (*asked, "--rng-seed", "1", "--baseline", first, "--out", second),
+            (*asked, *conditions, *ensemble, "--baseline", first, "--out", second),
             ("report", second, "--html", "--summary"),
         ),
     )
