@@ -8,7 +8,7 @@ EXTRAS = .[audio,detection,dev,micro,onnx,plots,repair,report,survey]
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help env demo test test-all check lint protos clean
+.PHONY: help env demo test test-all check lint protos schemas clean
 
 help:
 	@echo 'make demo      search the example pair on an emulated device, into runs/demo'
@@ -18,6 +18,7 @@ help:
 	@echo 'make lint      check style, types and the directions between the rooms'
 	@echo 'make env       make the environments only; PYTHON=python3.12 chooses another Python'
 	@echo 'make protos    write the Python code of agent.proto again'
+	@echo 'make schemas   write the JSON schemas of documents again, from their types'
 	@echo 'make clean     delete the environments, the caches and what was built; runs/ stays'
 
 env: .venv/.complete .venv-old-board/.complete
@@ -47,6 +48,9 @@ lint: .venv/.complete
 protos: .venv/.complete
 	.venv/bin/python -m grpc_tools.protoc --proto_path=protos --python_out=protos \
 	    --pyi_out=protos --grpc_python_out=protos protos/edgeflare_protos/agent.proto
+
+schemas: .venv/.complete
+	.venv/bin/python -m edgeflare.schemas
 
 clean:
 	rm -rf .venv .venv-old-board .venv-old-litert .venv-labgrid build dist

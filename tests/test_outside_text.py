@@ -11,8 +11,8 @@ import pytest
 
 from edgeflare.errors import UserError
 from edgeflare.outside_text import MOST_DEPTH, json_value, read_lines, read_toml
+from edgeflare.record.json_file import compiled, load_json
 from edgeflare.regular_file import read_regular
-from edgeflare.run.json_file import compiled, load_json
 
 HOST = Path(__file__).resolve().parents[1] / "host" / "edgeflare"
 
@@ -25,6 +25,7 @@ PARSERS = {
 
 OTHERS = {
     "outside_text.py": "the reader",
+    "record/json_schema.py": "only describes types",
     "repair/stored_candidates.py": "only encodes",
     "replay/reproduction_scripts/reproduce.py": "runs without edgeflare, beside the file it reads",
     "replay/reproduction_scripts/reproduce_tensors.py": "the same",

@@ -161,7 +161,7 @@ class EdgeFlare:
         from edgeflare.core.goal import Find, Goal  # noqa: PLC0415
         from edgeflare.errors import EdgeFlareError  # noqa: PLC0415
         from edgeflare.outside_text import json_value  # noqa: PLC0415
-        from edgeflare.run.json_file import MOST  # noqa: PLC0415
+        from edgeflare.record.json_file import MOST  # noqa: PLC0415
         from edgeflare.run.plan import SHRINK, Plan, default_strengthen  # noqa: PLC0415
 
         _check("rng_seed", rng_seed, 0, MOST, whole=True)
@@ -252,7 +252,7 @@ class EdgeFlare:
         """
         __tracebackhide__ = True
         from edgeflare.errors import EdgeFlareError, UserError  # noqa: PLC0415
-        from edgeflare.run.json_file import MOST  # noqa: PLC0415
+        from edgeflare.record.json_file import MOST  # noqa: PLC0415
 
         _check("rng_seed", rng_seed, 0, MOST, whole=True)
         _check("precision", precision, 1e-6, 0.5)

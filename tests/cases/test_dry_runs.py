@@ -301,12 +301,12 @@ def test_what_cannot_be_tried_is_named_with_the_reason(case: str) -> None:
     figures = model_figures("compressed.tflite", content, reading, cells)
     reasons, said = UNTRIED[case]
     assert tried_words(figures, "can be") == said
-    for one in figures["untried"]:
-        assert reasons[one["operator"]] in one["why"]
-    assert {one["operator"] for one in figures["untried"]} == reasons.keys()
+    for one in figures.untried:
+        assert reasons[one.operator] in one.why
+    assert {one.operator for one in figures.untried} == reasons.keys()
     nothing = with_tried(figures, reading, cells, Conformance())
-    assert nothing["arithmetic_tried"] == nothing["operators_tried"] == 0
-    assert sum(one["arithmetic"] for one in nothing["untried"]) == figures["arithmetic"]
+    assert nothing.arithmetic_tried == nothing.operators_tried == 0
+    assert sum(one.arithmetic for one in nothing.untried) == figures.arithmetic
     assert "nothing that computes in compressed.tflite was tried" in headline(
         constructed_conformance([], model=nothing)
     )

@@ -15,10 +15,11 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
 from called_commands import EXAMPLE, call_here, completed, document_of, refused
-from edgeflare.conform.record.conform_file import read_conformance
+from edgeflare.conform.record.conform_document import CoveredShare, read_conformance
 from edgeflare.conform.record.finding_files import load_finding
 from edgeflare.run.run_directory import RunDirectory
 from interrupted_commands import started
@@ -37,7 +38,7 @@ DEADLINE_SECONDS = 300.0
 
 
 def untimed(run: Path) -> dict[str, Any]:
-    document = read_conformance(RunDirectory(run))
+    document = msgspec.to_builtins(read_conformance(RunDirectory(run)))
     return {key: value for key, value in document.items() if key != "seconds"}
 
 
@@ -70,28 +71,29 @@ def test_a_fault_of_the_device_is_found_and_named(wrapped: Path) -> None:
     assert "1 ADD uint8: wrong values when " in out
     assert f"edgeflare report {wrapped / 'run'} --html" in out
     document = read_conformance(RunDirectory(wrapped / "run"))
-    first = document["findings"][0]
-    assert (first["verdict"], first["counted"], first["unit"]) == ("device", True, "steps")
-    assert first["worst"] > 100
-    assert {"device", "builtin"} <= set(first["wrong"])
-    assert document["coverage"]["cells"] == {"covered": 1, "of": 1, "refused": 0}
+    first = document.findings[0]
+    assert (first.verdict, first.counted, first.unit) == ("device", True, "steps")
+    assert first.worst is not None
+    assert first.worst > 100
+    assert {"device", "builtin"} <= set(first.wrong)
+    assert document.coverage.cells == CoveredShare(covered=1, of=1, refused=0)
 
 
 def test_its_smallest_model_lies_beside_with_all_answers(wrapped: Path) -> None:
     directory = RunDirectory(wrapped / "run")
-    for finding in read_conformance(directory)["findings"]:
-        files = load_finding(directory, finding["smallest"]["file"])
-        lost = finding["wrong"] if finding["verdict"] in ("crash", "hang") else []
+    for finding in read_conformance(directory).findings:
+        files = load_finding(directory, finding.smallest.file)
+        lost = finding.wrong if finding.verdict in ("crash", "hang") else ()
         for arm in ("device", "xnnpack", "builtin", "reference", "exact"):
             assert len(files.answers(arm)) == (arm not in lost)
-        assert sum(one[0].size for one in files.operands) == finding["smallest"]["elements"]
+        assert sum(one[0].size for one in files.operands) == finding.smallest.elements
 
 
 def test_its_findings_are_exported_and_replayed(wrapped: Path, tmp_path: Path) -> None:
     run = wrapped / "run"
-    for finding in read_conformance(RunDirectory(run))["findings"]:
-        path = tmp_path / f"{finding['number']}.zip"
-        completed("export", run, str(finding["number"]), "--out", path)
+    for finding in read_conformance(RunDirectory(run)).findings:
+        path = tmp_path / f"{finding.number}.zip"
+        completed("export", run, str(finding.number), "--out", path)
         shown = reproduce(unpacked(path, path.with_suffix("")))
         assert shown.returncode == 0, shown
     said = call_here("replay", run, "--out", tmp_path / "again")
@@ -104,19 +106,19 @@ def test_known_findings_do_not_count(wrapped: Path, tmp_path: Path) -> None:
     known = run / "known.toml"
     again = completed(*WRAPPING, "--known", known, "--out", run, "--resume")
     assert "no fault that is not known, 1 known" in " ".join(again.out.split())
-    (first, *_) = read_conformance(RunDirectory(run))["findings"]
-    assert first["known"].startswith("found on emulated-builtin ai-edge-litert")
+    (first, *_) = read_conformance(RunDirectory(run)).findings
+    assert (first.known or "").startswith("found on emulated-builtin ai-edge-litert")
 
 
 def test_a_run_that_has_ended_is_resumed_as_it_was_and_printed_as_asked(sound: Path) -> None:
     """With its own limits, where none is given."""
     before, resumed = untimed(sound), ("--out", sound, "--resume")
-    request = read_conformance(RunDirectory(sound))["request"]
+    request = read_conformance(RunDirectory(sound)).request
     without = SOUND[: SOUND.index("--models")]
     said = completed(*without, *resumed, "--json")
     assert json.loads(said.out) == document_of(sound, "conform.json")
     assert untimed(sound) == before
-    assert read_conformance(RunDirectory(sound))["request"] == request
+    assert read_conformance(RunDirectory(sound)).request == request
     said = call_here(*SOUND, *resumed, "--quiet")
     assert (said.code, said.out, said.err) == (0, f"{sound}\n", "")
     assert untimed(sound) == before
@@ -185,10 +187,11 @@ def test_a_model_is_begun_with(tmp_path: Path) -> None:
     said = call_here(*asked, "--out", tmp_path)
     assert said.code in (0, 1), said.err
     document = read_conformance(RunDirectory(tmp_path))
-    assert document["model"]["file"] == "compressed.tflite"
-    assert document["request"]["cells"] == [["CONV_2D", "int8"]]
-    assert document["cells"][0]["operator"] == "CONV_2D"
-    assert (document["model"]["tried"], document["model"]["distinct"]) == (2, 2)
+    assert document.model is not None
+    assert document.model.file == "compressed.tflite"
+    assert document.request.cells == (("CONV_2D", "int8"),)
+    assert document.cells[0].operator == "CONV_2D"
+    assert (document.model.tried, document.model.distinct) == (2, 2)
     assert "tried 2 of 2 as they stand" in " ".join(said.out.split())
 
 
@@ -196,11 +199,12 @@ def test_what_is_not_run_of_a_model_is_not_tried(tmp_path: Path) -> None:
     asked = ("conform", "--from", EXAMPLE / "compressed.tflite", "--models", "1")
     said = call_here(*asked, "--out", tmp_path)
     assert said.code in (0, 1), said.err
-    model = read_conformance(RunDirectory(tmp_path))["model"]
-    assert model["tried"] == 1 < model["distinct"]
+    model = read_conformance(RunDirectory(tmp_path)).model
+    assert model is not None
+    assert model.tried == 1 < model.distinct
     printed = " ".join(said.out.split())
-    assert f"tried 1 of {model['distinct']} as they stand" in printed
-    assert 0 < model["arithmetic_tried"] < model["arithmetic"]
+    assert f"tried 1 of {model.distinct} as they stand" in printed
+    assert 0 < model.arithmetic_tried < model.arithmetic
     assert "the run ended before it: give it more --models or a longer --time-limit" in printed
 
 
@@ -231,8 +235,8 @@ def test_ctrl_c_leaves_a_run_that_goes_on_as_if_nothing_had_happened(
     assert "Traceback" not in err
     assert f"the same command with --out {out} --resume goes on" in err
     document = read_conformance(RunDirectory(out))
-    assert document["stopped_by"] == "interrupt"
-    assert 0 < document["models"] < 1024
+    assert document.stopped_by == "interrupt"
+    assert 0 < document.models < 1024
     completed("report", out)
 
     completed(*SOUND, "--out", out, "--resume")

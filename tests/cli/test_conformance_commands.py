@@ -11,7 +11,7 @@ import pytest
 from called_commands import call_here, completed, document_of, refused
 from conformed_runs import conformed_run, constructed_conformance, finding_entry, run_with_files
 from edgeflare.conform.findings.known_findings import read_known
-from edgeflare.conform.record.conform_file import read_conformance
+from edgeflare.conform.record.conform_document import read_conformance
 from edgeflare.run.run_directory import RunDirectory
 from made_once import made_once
 from reproductions import reproduce, unpacked
@@ -66,12 +66,12 @@ def test_a_replay_says_what_still_fails_and_keeps_it(found: Path, tmp_path: Path
     assert lines.index("Still fails") < lines.index("Mended")
     assert lines[-1] == f"What fails is kept in {out}"
     document = read_conformance(RunDirectory(out))
-    (still,) = document["findings"]
-    before = read_conformance(RunDirectory(found))["findings"][0]
+    (still,) = document.findings
+    before = read_conformance(RunDirectory(found)).findings[0]
     for key in ("number", "operator", "type", "verdict", "symptom", "condition", "known"):
-        assert still[key] == before[key]
-    assert (still["failing"], document["models"]) == (1, 2)
-    assert "replay of 2 findings" in document["warnings"][0]
+        assert getattr(still, key) == getattr(before, key)
+    assert (still.failing, document.models) == (1, 2)
+    assert "replay of 2 findings" in document.warnings[0]
     completed("report", out)
     completed("export", out, "1")
     completed("replay", out, "--out", tmp_path / "third", code=1)
@@ -83,7 +83,7 @@ def test_a_replay_elsewhere_mends_what_other_kernels_do_right(found: Path, tmp_p
     said = completed("replay", found, "--device", "emulated-reference", *out)
     assert said.out.startswith("emulated-reference: findings that fail: 0 of 2, mended: 2")
     document = read_conformance(RunDirectory(tmp_path / "again"))
-    assert (document["findings"], document["device"]["kernels"]) == ([], "reference")
+    assert (document.findings, document.device.kernels) == ((), "reference")
     quiet = call_here("replay", found, *out, "--overwrite", "--quiet")
     assert (quiet.code, quiet.out) == (1, f"{tmp_path / 'again'}\n")
 

@@ -13,6 +13,7 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+import msgspec
 import numpy as np
 import pytest
 
@@ -31,7 +32,7 @@ from conforming import (
 from edgeflare.conform.conform_run import ConformanceRun, run_conformance
 from edgeflare.conform.drafts.cells import Cell
 from edgeflare.conform.record.begun_journal import begin_journal, resume_journal
-from edgeflare.conform.record.conform_file import read_conformance
+from edgeflare.conform.record.conform_document import read_conformance
 from edgeflare.conform.record.finding_files import load_finding
 from edgeflare.conform.rounds import conform_clock
 from edgeflare.core.interrupt import InterruptedBy
@@ -62,7 +63,7 @@ def ended(
         run_conformance(run, arms, observer or SeenProgress(), interrupted)
     finally:
         journal.close()
-    return read_conformance(RunDirectory(folder))
+    return dict(msgspec.to_builtins(read_conformance(RunDirectory(folder))))
 
 
 def untimed(document: dict[str, Any]) -> dict[str, Any]:
@@ -186,7 +187,7 @@ def _has_begun(out: Path) -> bool:
 
 def _run(out: Path) -> dict[str, Any]:
     completed(*_command(out))
-    document = read_conformance(RunDirectory(out))
+    document = msgspec.to_builtins(read_conformance(RunDirectory(out)))
     return {key: value for key, value in document.items() if key != "seconds"}
 
 

@@ -7,15 +7,24 @@ import json
 import subprocess
 import sys
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import numpy as np
 import pytest
+from msgspec import structs
 
-from conformed_runs import conformed_run, constructed_conformance, finding_entry
+from conformed_runs import (
+    conformed_run,
+    constructed_conformance,
+    finding_entry,
+    finding_fields,
+    plain,
+)
 from edgeflare.conform.finding_archive import export_finding
-from edgeflare.conform.record.conform_file import read_conformance
+from edgeflare.conform.record.conform_document import ConformDocument, FoundFault, read_conformance
 from edgeflare.run.run_directory import RunDirectory
 from reproductions import reproduce, unpacked
 
@@ -24,16 +33,17 @@ pytestmark = pytest.mark.slow
 MOST_LINES = 150
 """Of the script: what somebody who gets it from a stranger reads before running it."""
 
-SMALLEST: dict[str, Any] = finding_entry()["smallest"]
+SMALLEST: dict[str, Any] = finding_fields()["smallest"]
 TWO: list[dict[str, Any]] = SMALLEST["operators"] * 2
 
 
 def exported(run: Path, number: int, folder: Path, **changed: Any) -> Path:
     """Export a finding, of which something may be changed before, and unpack it."""
     directory = RunDirectory(run)
-    document = read_conformance(directory)
+    document = plain(read_conformance(directory))
     document["findings"][number - 1] |= changed
-    export_finding(directory, document, number, folder / "one.zip")
+    told = msgspec.convert(document, ConformDocument)
+    export_finding(directory, told, number, folder / "one.zip")
     return unpacked(folder / "one.zip", folder / "one")
 
 
@@ -162,7 +172,7 @@ def test_the_script_is_short_the_same_again_and_needs_but_numpy_and_a_runtime(
     ],
 )
 def test_what_no_script_can_show_is_refused(
-    tmp_path: Path, refusal: Callable[..., str], finding: dict[str, Any] | None, said: str
+    tmp_path: Path, refusal: Callable[..., str], finding: FoundFault | None, said: str
 ) -> None:
     document = constructed_conformance([] if finding is None else [finding])
     directory = conformed_run(tmp_path / "run", document)
@@ -175,7 +185,7 @@ def test_kernels_that_there_are_not_are_one_line(
 ) -> None:
     directory = RunDirectory(run_of_findings)
     document = read_conformance(directory)
-    document["device"]["kernels"] = "../on_gpu"
+    document = structs.replace(document, device=replace(document.device, kernels="../on_gpu"))
     said = refusal(export_finding, directory, document, 1, tmp_path / "one.zip")
     assert said.startswith("the finding is of the kernel set '../on_gpu', which this edgeflare")
     assert not (tmp_path / "one.zip").exists()

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
+import msgspec
 import pytest
+from msgspec import structs
 
+from conformed_runs import finding_fields
 from conforming import BesideOthers, ExactArm, PlantedFault
 from drafting import chain
 from edgeflare.conform.drafts.draft import draft_to_json
-from edgeflare.conform.record.conform_file import read_conformance
+from edgeflare.conform.record.conform_document import FoundFault, read_conformance
 from edgeflare.conform.record.finding_files import store_finding
 from edgeflare.conform.record.stored_model import StoredModel, stored_model
 from edgeflare.conform.retried_findings import RetriedFinding, retried_findings
@@ -26,7 +30,7 @@ WRAPS = PlantedFault("ADD", lambda settings: settings["output_scale"] != 0.125)
 @pytest.fixture
 def models(run_of_findings: Path) -> list[StoredModel]:
     directory = RunDirectory(run_of_findings)
-    return [stored_model(directory, one) for one in read_conformance(directory)["findings"]]
+    return [stored_model(directory, one) for one in read_conformance(directory).findings]
 
 
 def retried(models: Sequence[StoredModel], *faults: PlantedFault) -> list[RetriedFinding]:
@@ -40,7 +44,7 @@ def test_the_same_kernels_fail_alike_and_what_they_do_right_is_mended(
     assert (wraps.outcome, wraps.judgement.verdict, wraps.counts) == ("still", "device", True)
     assert (sound.outcome, sound.counts) == ("mended", False)
     assert {*wraps.answers} == {"device", "xnnpack", "reference"}
-    known = replace(models[0], finding={**models[0].finding, "known": "a vendor's"})
+    known = replace(models[0], finding=structs.replace(models[0].finding, known="a vendor's"))
     (still,) = retried([known], WRAPS)
     assert (still.outcome, still.counts) == ("still", False)
     assert [one.outcome for one in retried(models)] == ["mended", "mended"]
@@ -54,7 +58,7 @@ def test_a_device_without_an_answer_fails_otherwise_or_refuses(models: list[Stor
 
 
 def test_a_model_that_fails_beside_others_has_others_beside_it(models: list[StoredModel]) -> None:
-    one = replace(models[0], finding={**models[0].finding, "symptom": "neighbours"})
+    one = replace(models[0], finding=structs.replace(models[0].finding, symptom="neighbours"))
     (found,) = retried_findings([one], [BesideOthers("device", (WRAPS,)), *HOSTS])
     assert (found.outcome, found.judgement.symptom) == ("still", "neighbours")
 
@@ -63,12 +67,13 @@ def test_operators_that_follow_each_other_are_run_one_by_one_and_whole(tmp_path:
     draft = chain("RELU", "NEG")
     whole = posed(draft, {}).whole
     directory = RunDirectory(tmp_path)
-    smallest = {
+    fields = finding_fields()
+    fields["smallest"] |= {
         "file": store_finding(directory, 1, whole, {}, ()),
         "rows": whole.rows,
-        "operators": draft_to_json(draft),
+        "operators": json.loads(json.dumps(draft_to_json(draft))),
     }
-    known = {"smallest": smallest, "verdict": "device", "symptom": "wrong values", "known": None}
+    known = msgspec.convert(fields, FoundFault)
     (found,) = retried([stored_model(directory, known)])
     assert (found.outcome, found.judgement.verdict) == ("mended", "right")
     assert [said is not None and said.verdict for said in found.judged.nodes] == ["right", "right"]

@@ -127,7 +127,7 @@ def test_every_shipped_profile_is_told() -> None:
 
 DOCUMENTS: dict[str, tuple[tuple[str, ...], bool]] = {
     # By their schemas: the pages that tell of their keys, and whether also of their values.
-    "conform/record/conform": (("conform.md",), True),
+    "conform/record/conform": (("conform.md", "run.md"), True),
     "diagnose/inspect/inspect": (("inspect.md",), True),
     "rank/rank": (("rank.md",), False),
     "repair/repair": (("repair.md", "shifts.md"), False),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import os
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, cast
 
@@ -14,7 +15,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from rich.console import Console
 
-from conformed_runs import HALF_TRIED
+from conformed_runs import BOARD, HALF_TRIED, constructed_conformance, finding_entry
+from edgeflare.conform.record.conform_document import ConformDocument, FoundFault
 from edgeflare.core.answer import Answer, Failure
 from edgeflare.core.arm import Arm
 from edgeflare.core.goal import Find, Goal
@@ -164,33 +166,36 @@ def test_markdown_has_what_strangers_named_escaped() -> None:
     assert "| litert 2.3 | micro | 0/4 | 2/4 | 2/2 | 1 |" in said
 
 
-def finding(operator: str, verdict: str, worst: float | None, **others: Any) -> dict[str, Any]:
-    said = {"symptom": "wrong values", "unit": "steps", "counted": True, "known": None}
-    return {
-        "operator": operator,
-        "type": "int8",
-        "verdict": verdict,
-        "worst": worst,
-        **said,
-        **others,
-    }
+def finding(operator: str, verdict: str, worst: float | None, **others: Any) -> FoundFault:
+    return finding_entry(operator=operator, type="int8", verdict=verdict, worst=worst, **others)
 
 
 def conformed(
     kernels: str,
-    findings: list[dict[str, Any]],
+    findings: list[FoundFault],
     refused: tuple[str, ...] = (),
     model: dict[str, Any] | None = None,
-) -> KernelSetRun[dict[str, Any]]:
-    device = {"name": f"emulated-{kernels}", "runtime": "litert", "runtime_version": "2.3"}
-    document = {
-        "device": device,
-        "models": 30,
-        "cells": [{"operator": one, "type": "int8"} for one in ("ADD", "EXP", "SUM")],
-        "refused": [{"operator": one, "type": "int8", "always": True} for one in refused],
-        "findings": findings,
-        "model": model,
+) -> KernelSetRun[ConformDocument]:
+    board = replace(
+        BOARD, name=f"emulated-{kernels}", runtime="litert", runtime_version="2.3", kernels=kernels
+    )
+    no_verdicts: dict[str, Any] = {
+        "type": "int8",
+        "verdicts": {},
+        "rounding": None,
+        "rounding_unit": "",
     }
+    document = constructed_conformance(
+        findings,
+        device=board.to_json(),
+        models=30,
+        cells=[{"operator": one, **no_verdicts} for one in ("ADD", "EXP", "SUM")],
+        refused=[
+            {"operator": one, "type": "int8", "models": 1, "always": True, "message": ""}
+            for one in refused
+        ],
+        model=model,
+    )
     return KernelSetRun(profile(kernels), document)
 
 

@@ -359,6 +359,7 @@ KNOWN_JOINS: Final[Mapping[str, str]] = {
     "replay/past_run.py PastRun.pair: str(self._recorded('compressed', '.tflite'))": MODEL,
     "replay/replay_run.py open_replay: past.lies_at": BY_THE_USER,
     "replay/reproduction_archive.py _original: pair.original": MODEL,
+    "schemas.py schemas: str(files(package) / f'{name}.schema.json')": SYSTEM,
     "replay/reproduction_archive.py "
     "_reproduction: entry.image": "its end alone, of a file that was read",
     "replay/reproduction_archive.py _reproduction: entry.seed_image": "likewise",

@@ -103,7 +103,7 @@ _OF_THE_PACKAGE = frozenset(
         "devices/remote/deployment.py",
         "replay/reproduction_archive.py",
         "report/html/page_template.py",
-        "run/json_file.py",
+        "record/json_file.py",
         "run/run_header.py",
     }
 )

@@ -21,9 +21,9 @@ from edgeflare.domains.image.image_domain import ImageDomain
 from edgeflare.errors import EdgeFlareError, InfrastructureError, UserError
 from edgeflare.record.atomic_file import write_atomically
 from edgeflare.record.folder_contents import FOLDER, LIST, begin_list, list_as
+from edgeflare.record.json_file import MOST, Schema, json_bytes, parse_json
 from edgeflare.run.begin_or_resume import resume_run
 from edgeflare.run.journal import Journal
-from edgeflare.run.json_file import MOST, Schema, json_bytes, parse_json
 from edgeflare.run.run_directory import RunDirectory
 from edgeflare.run.run_header import run_domain
 from edgeflare_operators.operator_registry import Image

@@ -5,19 +5,24 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from contextlib import ExitStack
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
+
+import msgspec
 
 from edgeflare.conform.drafts.draft import FRESH, Draft, DraftNode, draft_to_json
 from edgeflare.conform.execution.host_opener import HostOpener
 from edgeflare.conform.execution.kernel_arm import ModelAnswer, PosedModel
 from edgeflare.conform.execution.packing_arm import PackingArm, run_on_all
 from edgeflare.conform.operators.known_operators import known_operators
+from edgeflare.conform.record.conform_document import ConformDocument, FoundFault
 from edgeflare.conform.record.finding_files import store_finding
 from edgeflare.conform.rounds.posed_draft import posed
 from edgeflare.conform.specification.settings import Setting
 from edgeflare.conform.verdict.exact_rows import exact_rows
 from edgeflare.conform.verdict.judging import judged
+from edgeflare.devices.provenance import Provenance
 from edgeflare.record.atomic_file import write_atomically
 from edgeflare.run.run_directory import CONFORM_DOCUMENT, RunDirectory
 
@@ -64,13 +69,43 @@ HALF_TRIED: Final[dict[str, Any]] = {
 """What the document says of a model of which less than half was tried."""
 
 
+BOARD: Final = Provenance(
+    name="board",
+    transport="ssh",
+    machine="aarch64",
+    soc="",
+    cpu_features=("asimd",),
+    os="Linux",
+    cores=4,
+    governor="",
+    python="3.11.2",
+    runtime="tflite-runtime",
+    runtime_version="2.14.0",
+    kernels="builtin",
+    threads=1,
+    link_delay_ms=0.0,
+    agent_version="0.1.0",
+    protocol="1.5",
+)
+
+
+def plain(part: object) -> Any:
+    """Return a document, or parts of one, as they are read from JSON."""
+    return msgspec.json.decode(msgspec.json.encode(part))
+
+
 def addition(settings: dict[str, Setting] = WRAPPING) -> DraftNode:
     """Return an ADD of uint8."""
     return DraftNode("ADD", "uint8", settings, CONSTANTS, (FRESH,))
 
 
-def finding_entry(number: int = 1, **changed: Any) -> dict[str, Any]:
-    """Return a finding as documents have it, of an ADD that wraps unless something is changed."""
+def finding_entry(number: int = 1, **changed: Any) -> FoundFault:
+    """Return a finding of a document, of an ADD that wraps unless something is changed."""
+    return msgspec.convert(finding_fields(number, **changed), FoundFault)
+
+
+def finding_fields(number: int = 1, **changed: Any) -> dict[str, Any]:
+    """Return `finding_entry` as plain JSON values."""
     return {
         "number": number,
         "operator": "ADD",
@@ -86,7 +121,7 @@ def finding_entry(number: int = 1, **changed: Any) -> dict[str, Any]:
         "wrong": ["device", "builtin"],
         "detail": "14 of 68 values are wrong, by up to 255 steps; xnnpack and reference are right",
         "smallest": {
-            "operators": json.loads(json.dumps(draft_to_json(Draft((addition(),))))),
+            "operators": _plain(addition()),
             "elements": 1,
             "rows": 4,
             "device_runs": 31,
@@ -100,8 +135,8 @@ def finding_entry(number: int = 1, **changed: Any) -> dict[str, Any]:
 
 
 def constructed_conformance(
-    findings: Sequence[dict[str, Any]] | None = None, **changed: Any
-) -> dict[str, Any]:
+    findings: Sequence[FoundFault] | None = None, **changed: Any
+) -> ConformDocument:
     """Return the document of a run of three operators and types on the device "board".
 
     Args:
@@ -109,7 +144,14 @@ def constructed_conformance(
         changed: keys of the document, and their values.
 
     """
-    found = [finding_entry()] if findings is None else list(findings)
+    return msgspec.convert(conformance_fields(findings, **changed), ConformDocument)
+
+
+def conformance_fields(
+    findings: Sequence[FoundFault] | None = None, **changed: Any
+) -> dict[str, Any]:
+    """Return `constructed_conformance` as plain JSON values."""
+    found = [finding_fields()] if findings is None else plain(findings)
     figure = {"covered": 2, "of": 2, "refused": 1}
     return {
         "schema": "edgeflare.conform/v1",
@@ -123,14 +165,7 @@ def constructed_conformance(
             "rng_seed": 0,
             "model": None,
         },
-        "device": {
-            "name": "board",
-            "runtime": "tflite-runtime",
-            "runtime_version": "2.14.0",
-            "kernels": "builtin",
-            "machine": "aarch64",
-            "threads": 1,
-        },
+        "device": BOARD.to_json(),
         "host": {
             "runtime": "ai-edge-litert 2.3.0",
             "kernels": ["xnnpack", "builtin", "reference"],
@@ -165,15 +200,22 @@ def constructed_conformance(
     }
 
 
+def _plain(node: DraftNode) -> list[dict[str, Any]]:
+    """Return a model of one operator as documents have it."""
+    return list(json.loads(json.dumps(draft_to_json(Draft((node,))))))
+
+
 def _cell(operator: str, type_: str, verdicts: dict[str, int]) -> dict[str, Any]:
     figures = {"verdicts": verdicts, "rounding": None, "rounding_unit": ""}
     return {"operator": operator, "type": type_, **figures}
 
 
-def conformed_run(folder: Path, document: dict[str, Any] | None = None) -> RunDirectory:
+def conformed_run(
+    folder: Path, document: ConformDocument | dict[str, Any] | None = None
+) -> RunDirectory:
     """Write a document into a run directory, which has no files of findings."""
     directory = RunDirectory(folder)
-    content = json.dumps(document or constructed_conformance(), indent=1)
+    content = json.dumps(msgspec.to_builtins(document or constructed_conformance()), indent=1)
     write_atomically(folder / CONFORM_DOCUMENT, content.encode())
     return directory
 
@@ -193,13 +235,15 @@ def run_with_files(folder: Path) -> None:
         known_operators()["ADD"], "uint8", models[0].graph, models[0].operands, answers[0]
     )
     assert (said.verdict, said.symptom, said.counted) == ("device", "wrong values", True), said
-    sound = finding_entry(2, verdict="crash", symptom="crash", worst=0.0, unit="", condition=[])
-    sound["smallest"]["operators"] = json.loads(
-        json.dumps(draft_to_json(Draft((addition(SOUND),))))
-    )
-    document = constructed_conformance([finding_entry(wrong=list(said.wrong)), sound])
-    document["device"] |= {"name": "emulated-builtin", "runtime": "ai-edge-litert"}
-    document["device"] |= {"runtime_version": "2.3.0", "machine": "x86_64"}
+    sound = finding_fields(2, verdict="crash", symptom="crash", worst=0.0, unit="", condition=[])
+    sound["smallest"]["operators"] = _plain(addition(SOUND))
+    found = [finding_entry(wrong=list(said.wrong)), msgspec.convert(sound, FoundFault)]
+    device = replace(
+        BOARD,
+        name="emulated-builtin", runtime="ai-edge-litert", runtime_version="2.3.0",
+        machine="x86_64",
+    )  # fmt: skip
+    document = constructed_conformance(found, device=device.to_json())
     conformed_run(folder, document)
 
 

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import numpy as np
 
+from conformed_runs import BOARD
 from edgeflare.conform.drafts.cells import Cell
 from edgeflare.conform.drafts.coverage import Coverage
 from edgeflare.conform.drafts.draft import FRESH, DraftNode
@@ -233,20 +234,7 @@ def conforming(
 
 def a_header(cells: Sequence[Cell] = (ADD,), rng_seed: int = 0) -> ConformHeader:
     """Return the header of a run on the device "board"."""
-    device = {
-        "name": "board",
-        "machine": "aarch64",
-        "soc": "BCM2711",
-        "cpu_features": ["asimd", "fp"],
-        "runtime": "tflite-runtime",
-        "runtime_version": "2.14.0",
-        "kernels": "builtin",
-        "threads": 1,
-        "delegate": None,
-        "adapter": None,
-        "precision": None,
-        "fallback": None,
-    }
+    device = replace(BOARD, soc="BCM2711", cpu_features=("asimd", "fp")).to_json()
     request = ConformRequest(tuple(cells), "uniform", False, 96, None, rng_seed)
     host = {
         "machine": "x86_64",

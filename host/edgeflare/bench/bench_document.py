@@ -12,7 +12,7 @@ from edgeflare.bench.bench_table import to_markdown
 from edgeflare.bench.grid import BenchRun, Grid
 from edgeflare.bench.strategy_figures import StrategyFigures, summarize
 from edgeflare.record.atomic_file import write_atomically
-from edgeflare.run.json_file import json_bytes
+from edgeflare.record.json_file import json_bytes
 from edgeflare.run.run_document import RunDocument, to_json
 
 SCHEMA = "edgeflare.bench/v1"

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any
 
+import msgspec
 import typer
 
 from edgeflare.cli import conform_options as options
@@ -33,10 +33,10 @@ from edgeflare.conform.drafts.cells import Cell, chosen_cells
 from edgeflare.conform.drafts.model_reading import ModelReading, read_operators
 from edgeflare.conform.findings.known_findings import read_known
 from edgeflare.conform.record.begun_journal import asked_before
+from edgeflare.conform.record.conform_document import ConformDocument
 from edgeflare.conform.record.conform_request import ConformRequest
 from edgeflare.conform.rounds.model_figures import model_figures
 from edgeflare.conform.shown.conform_terminal import print_conformance
-from edgeflare.conform.shown.conform_words import is_new
 from edgeflare.conform.shown.operator_list import listed_operators, print_operators
 from edgeflare.core.interrupt import INTERRUPTED_BY
 from edgeflare.devices.profile_lookup import find_profiles
@@ -108,7 +108,7 @@ def conform(
         about_model = model_figures(model.name, content, reading, cells)
     request = ConformRequest(
         *(cells, draw.value, pairs, models, seconds, rng_seed),
-        model=None if about_model is None else about_model["sha256"],
+        model=None if about_model is None else about_model.sha256,
     )
     decided = decided_by_user(trust)
     if on_fleet.fleet is not None:
@@ -134,14 +134,14 @@ def conform(
     return _end(document, path, as_json=as_json)
 
 
-def _end(document: dict[str, Any], path: Path, *, as_json: bool) -> int:
+def _end(document: ConformDocument, path: Path, *, as_json: bool) -> int:
     """Print what the run comes to, and return the exit code."""
     if as_json:
-        typer.echo(json.dumps(document, indent=1))
+        typer.echo(json.dumps(msgspec.to_builtins(document), indent=1))
     else:
         print_conformance(Console(), document, str(path))
-    if document["stopped_by"] in INTERRUPTED_BY:
-        by = INTERRUPTED_BY[document["stopped_by"]]
+    if document.interrupted_by is not None:
+        by = INTERRUPTED_BY[document.interrupted_by]
         Console(stderr=True).print(
             f"stopped by {by}; the same command with --out {path} --resume goes on",
             markup=False,
@@ -149,7 +149,7 @@ def _end(document: dict[str, Any], path: Path, *, as_json: bool) -> int:
         )
         return INTERRUPTED
     result(path)
-    return 1 if any(map(is_new, document["findings"])) else 0
+    return 1 if any(one.is_new for one in document.findings) else 0
 
 
 def _cells(ops: str | None, dtype: str | None) -> tuple[Cell, ...]:

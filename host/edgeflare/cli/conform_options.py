@@ -11,7 +11,7 @@ import typer
 
 from edgeflare.cli.completion import complete_device
 from edgeflare.errors import UserError
-from edgeflare.run.json_file import MOST
+from edgeflare.record.json_file import MOST
 
 _WHAT: Final = "What is tried"
 _HOW_LONG: Final = "How long"

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import typer
 
@@ -22,8 +21,7 @@ from edgeflare.cli.requested_conformance import (
     try_conformance,
 )
 from edgeflare.conform.record.begun_journal import require_same_run
-from edgeflare.conform.record.conform_file import read_conformance
-from edgeflare.core.interrupt import INTERRUPTED_BY
+from edgeflare.conform.record.conform_document import ConformDocument, read_conformance
 from edgeflare.devices.profile import Profile
 from edgeflare.matrix.conform_matrix import conform_matrix
 from edgeflare.matrix.conform_matrix_table import conform_matrix_markdown, print_conform_matrix
@@ -56,14 +54,14 @@ def conform_kernel_sets(
         try_kernel_sets(device, trust, out, lambda one, path: try_conformance(asked, one, path))
         return 0
 
-    def conform_on(profile: Profile, path: Path) -> dict[str, Any]:
+    def conform_on(profile: Profile, path: Path) -> ConformDocument:
         if asked.folder.resume and (ended := _ended(asked, profile, path)) is not None:
             return ended
         own = replace(asked, folder=of_kernel_set(asked.folder, path))
-        document = run_requested_conformance(own, profile, path, resumed_at=out)
-        if document["stopped_by"] in INTERRUPTED_BY:
+        done = run_requested_conformance(own, profile, path, resumed_at=out)
+        if done.interrupted_by is not None:
             raise RunStopped
-        return document
+        return done
 
     folder = asked.folder
     with claimed_matrix(out, resume=folder.resume, overwrite=folder.overwrite):
@@ -85,7 +83,7 @@ def conform_kernel_sets(
     return int(any(row.new for row in matrix.rows))
 
 
-def _ended(asked: RequestedConformance, profile: Profile, path: Path) -> dict[str, Any] | None:
+def _ended(asked: RequestedConformance, profile: Profile, path: Path) -> ConformDocument | None:
     """Return the document of the same run if it has ended: what it shrank would be lost else.
 
     Raises:
@@ -96,7 +94,7 @@ def _ended(asked: RequestedConformance, profile: Profile, path: Path) -> dict[st
     if not (path / CONFORM_DOCUMENT).exists():
         return None
     document = read_conformance(directory)
-    if document["request"] != asked.request.to_json() or document["stopped_by"] in INTERRUPTED_BY:
+    if document.request != asked.request or document.interrupted_by is not None:
         return None
     require_same_run(path, requested_header(asked, profile))
     return document

@@ -14,7 +14,7 @@ from edgeflare.cli.completion import complete_run
 from edgeflare.cli.console import unless_damaged
 from edgeflare.cli.quiet import Quiet, result
 from edgeflare.cli.search_options import refuse_options_of_searches
-from edgeflare.conform.record.conform_file import holds_conformance, read_conformance
+from edgeflare.conform.record.conform_document import holds_conformance, read_conformance
 from edgeflare.diagnose.explain_document import load_explanations
 from edgeflare.errors import InfrastructureError, UserError
 from edgeflare.models.pair_interface import PairInterface

@@ -25,7 +25,7 @@ from edgeflare.cli.option_groups import with_option_groups
 from edgeflare.cli.quiet import Quiet, result
 from edgeflare.cli.requested_replay import RequestedReplay, refuse_as_target, run_requested_replay
 from edgeflare.cli.search_options import refuse_options_of_searches
-from edgeflare.conform.record.conform_file import holds_conformance
+from edgeflare.conform.record.conform_document import holds_conformance
 from edgeflare.core.interrupt import INTERRUPTED_BY
 from edgeflare.devices.profile import Profile
 from edgeflare.matrix.kernel_set_runs import RunStopped

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import ExitStack
 from datetime import datetime
 from pathlib import Path
-from typing import Any
 
 import typer
 from rich.markup import escape
@@ -20,7 +19,7 @@ from edgeflare.cli.quiet import result
 from edgeflare.cli.requested_replay import refuse_as_target
 from edgeflare.conform.conform_replay import replay_findings, stored_models
 from edgeflare.conform.opened_conformance import open_conformance
-from edgeflare.conform.record.conform_file import read_conformance
+from edgeflare.conform.record.conform_document import ConformDocument, read_conformance
 from edgeflare.conform.record.stored_model import StoredModel
 from edgeflare.conform.retried_findings import RetriedFinding
 from edgeflare.conform.shown.retry_terminal import RetryLine, print_retry
@@ -64,7 +63,7 @@ def replay_conformance(
     document = read_conformance(directory)
     models = stored_models(directory, document)
     matrix = device is not None and is_matrix(device)
-    profiles = [] if matrix else [_profile(device, document["device"]["name"], trust)]
+    profiles = [] if matrix else [_profile(device, document.device.name, trust)]
     name = f"replay-{directory.path.resolve().name}-{datetime.now():%Y%m%d-%H%M%S}"
     path = out or Path("runs") / name
     refuse_as_target(path, "what is replayed", directory.path)
@@ -92,7 +91,7 @@ def replay_conformance(
 
 
 def _retried(
-    document: Mapping[str, Any],
+    document: ConformDocument,
     models: Sequence[StoredModel],
     profile: Profile,
     path: Path,

@@ -12,7 +12,7 @@ from edgeflare.cli.completion import complete_run
 from edgeflare.cli.console import Console, unless_damaged
 from edgeflare.cli.quiet import Quiet, result
 from edgeflare.cli.reported import Reported, extra_needed
-from edgeflare.conform.record.conform_file import holds_conformance
+from edgeflare.conform.record.conform_document import holds_conformance
 from edgeflare.errors import InfrastructureError, UserError
 from edgeflare.record.atomic_file import write_atomically
 from edgeflare.record.folder import written

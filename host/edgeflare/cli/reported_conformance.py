@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+import msgspec
 
 from edgeflare.cli.reported import Reported, extra_needed
-from edgeflare.conform.findings.known_findings import known_text
-from edgeflare.conform.record.conform_file import read_conformance
+from edgeflare.conform.record.conform_document import ConformDocument, read_conformance
 from edgeflare.conform.shown.conform_junit import conform_junit
 from edgeflare.conform.shown.conform_summary import conform_summary
 from edgeflare.conform.shown.conform_terminal import print_conformance
+from edgeflare.conform.shown.known_table import known_text
 from edgeflare.run.run_directory import RunDirectory
 
 
@@ -23,7 +22,7 @@ def reported_conformance(directory: RunDirectory) -> Reported:
     """
     document = read_conformance(directory)
     return Reported(
-        lambda: document,
+        lambda: msgspec.to_builtins(document),
         lambda console: print_conformance(console, document, str(directory.path)),
         {
             "--html": ("conform.html", lambda: _page(document)),
@@ -35,7 +34,7 @@ def reported_conformance(directory: RunDirectory) -> Reported:
     )
 
 
-def _page(document: Mapping[str, Any]) -> bytes:
+def _page(document: ConformDocument) -> bytes:
     with extra_needed():
         from edgeflare.conform.shown.page.conform_page import (  # noqa: PLC0415
             render_conformance,

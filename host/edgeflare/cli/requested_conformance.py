@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from rich.markup import escape
 
@@ -20,6 +19,7 @@ from edgeflare.conform.drafts.model_reading import ModelReading
 from edgeflare.conform.findings.known_findings import KnownFinding
 from edgeflare.conform.opened_conformance import OpenedConformance, open_conformance
 from edgeflare.conform.record.begun_journal import begin_journal, resume_journal
+from edgeflare.conform.record.conform_document import ConformDocument, ModelCoverage
 from edgeflare.conform.record.conform_header import ConformHeader, specification_digest
 from edgeflare.conform.record.conform_request import ConformRequest
 from edgeflare.conform.shown.conform_look import look_lines
@@ -45,7 +45,7 @@ class RequestedConformance:
     """
 
     request: ConformRequest
-    model: Mapping[str, Any] | None
+    model: ModelCoverage | None
     reading: ModelReading | None
     known: Sequence[KnownFinding]
     folder: RunFolder
@@ -53,7 +53,7 @@ class RequestedConformance:
 
 def run_requested_conformance(
     asked: RequestedConformance, profile: Profile, path: Path, resumed_at: Path
-) -> dict[str, Any]:
+) -> ConformDocument:
     """Run it, its progress shown, and return its document.
 
     Args:
@@ -111,7 +111,7 @@ def try_conformance(asked: RequestedConformance, profile: Profile, path: Path) -
     with ExitStack() as stack, interruptible() as interrupt:
         opened = _opened(profile, stack, Console(stderr=True), interrupt)
         header = _header(asked.request, opened)
-        for line in look_lines(header.to_json(), asked.model, path):
+        for line in look_lines(header, asked.model, path):
             Console().print(line, markup=False, highlight=False, soft_wrap=True)
 
 

@@ -22,7 +22,7 @@ from edgeflare.core.nearness_measure import PSNR
 from edgeflare.core.seed_choice import SeedChoice
 from edgeflare.domains.image.image_domain import DEFAULT_LINF, DEFAULT_RMS
 from edgeflare.errors import UserError
-from edgeflare.run.json_file import MOST
+from edgeflare.record.json_file import MOST
 from edgeflare.run.plan import MAX_QUERIES, STRENGTHEN, TIME_LIMIT_SECONDS, Plan
 from edgeflare.run.seed_ids import SeedIds
 from edgeflare.search.strategy_registry import find_strategy, pool_strategies, strategies

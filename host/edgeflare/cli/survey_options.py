@@ -11,7 +11,7 @@ import typer
 from edgeflare.cli.option_values import require_finite
 from edgeflare.conditions.condition_choice import NO_CONDITIONS, read_severities
 from edgeflare.errors import UserError
-from edgeflare.run.json_file import MOST
+from edgeflare.record.json_file import MOST
 from edgeflare.survey.gates.survey_gate import parse_gate
 from edgeflare.survey.items.group_table import GROUPS_FILE
 from edgeflare.survey.opened_survey import SurveyRequest

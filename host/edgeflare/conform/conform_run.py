@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import cycle
-from typing import Any, Final, Protocol
+from typing import Final, Protocol
+
+import msgspec
 
 from edgeflare.conform.drafts.cell_pairs import allowed_pairs
 from edgeflare.conform.drafts.coverage import Coverage
@@ -13,11 +15,12 @@ from edgeflare.conform.drafts.draft_source import DraftSource
 from edgeflare.conform.drafts.model_reading import ModelReading
 from edgeflare.conform.execution.kernel_arm import KernelArm
 from edgeflare.conform.findings.known_findings import KnownFinding
+from edgeflare.conform.record.conform_document import ConformDocument, ModelCoverage, StoppedBy
 from edgeflare.conform.record.conform_header import ConformHeader
 from edgeflare.conform.record.conform_journal import ConformJournal
 from edgeflare.conform.record.conform_request import ConformRequest
 from edgeflare.conform.rounds.conform_clock import ConformClock
-from edgeflare.conform.rounds.conform_document import StoppedBy, conform_document
+from edgeflare.conform.rounds.conform_outcome import conform_document
 from edgeflare.conform.rounds.conform_rounds import ROUND_MODELS, ConformRounds, RoundObserver
 from edgeflare.conform.rounds.conformance import Conformance
 from edgeflare.conform.rounds.draft_sources import draft_sources
@@ -25,7 +28,7 @@ from edgeflare.conform.rounds.model_figures import with_tried
 from edgeflare.conform.rounds.smallest_models import ShrinkObserver, found_findings
 from edgeflare.core.interrupt import InterruptedBy
 from edgeflare.record.atomic_file import write_atomically
-from edgeflare.run.json_file import json_bytes
+from edgeflare.record.json_file import json_bytes
 from edgeflare.run.run_directory import CONFORM_DOCUMENT, RunDirectory
 
 _SHRINKING_SHARE: Final = 0.25
@@ -59,7 +62,7 @@ class ConformanceRun:
     header: ConformHeader
     directory: RunDirectory
     journal: ConformJournal
-    model: Mapping[str, Any] | None
+    model: ModelCoverage | None
     reading: ModelReading | None
     known: Sequence[KnownFinding]
 
@@ -69,7 +72,7 @@ def run_conformance(
     arms: Sequence[KernelArm],
     observer: ConformObserver,
     interrupted: Callable[[], InterruptedBy | None],
-) -> dict[str, Any]:
+) -> ConformDocument:
     """Run models until their number or the time is reached; write and return the document.
 
     Args:
@@ -102,11 +105,13 @@ def run_conformance(
         seconds=rounds.clock.total,
         devices=run.journal.devices(),
     )
-    write_atomically(run.directory.path / CONFORM_DOCUMENT, json_bytes(document))
+    write_atomically(
+        run.directory.path / CONFORM_DOCUMENT, json_bytes(msgspec.to_builtins(document))
+    )
     return document
 
 
-def _tried(run: ConformanceRun, state: Conformance) -> dict[str, Any] | None:
+def _tried(run: ConformanceRun, state: Conformance) -> ModelCoverage | None:
     """Return what the document says of the model that the user named."""
     if run.model is None or run.reading is None:
         return None

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
 
+import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
 from edgeflare.conform.execution.pack_runner import INVALID_COMMANDS
 from edgeflare.conform.graphs.operator_graph import Values
 from edgeflare.conform.operators.known_operators import known_operators
+from edgeflare.conform.record.conform_document import ConformDocument, FoundFault
 from edgeflare.conform.record.stored_model import StoredModel, stored_model
 from edgeflare.conform.verdict.arm_comparison import DEVICE
 from edgeflare.conform.verdict.arm_errors import Ruler
@@ -21,9 +22,9 @@ from edgeflare.conform.verdict.kernel_judgement import BESIDE_OTHERS
 from edgeflare.conform.verdict.mean_error import MeanLimits, MeanSide
 from edgeflare.errors import UserError
 from edgeflare.record.atomic_file import write_atomically
+from edgeflare.record.json_file import json_bytes
 from edgeflare.replay.failing_operator import saved_together
 from edgeflare.replay.reproduction_archive import SCRIPT, SCRIPTS, zipped
-from edgeflare.run.json_file import json_bytes
 from edgeflare.run.run_directory import RunDirectory
 from edgeflare.untrusted_text import printable
 from edgeflare_protos.kernel_sets import KERNEL_SETS, is_kernel_set, is_tflite_kernel_set
@@ -35,7 +36,7 @@ _SCRIPT_OF_OPERATORS: Final = "reproduce_operator.py"
 
 
 def export_finding(
-    directory: RunDirectory, document: Mapping[str, Any], number: int, path: Path
+    directory: RunDirectory, document: ConformDocument, number: int, path: Path
 ) -> dict[str, bytes]:
     """Write a finding as a zip, and return the files in it.
 
@@ -53,16 +54,19 @@ def export_finding(
     finding = numbered(directory, document, number)
     _require_scriptable(finding, number, directory)
     stored = stored_model(directory, finding)
-    arm = DEVICE if finding["verdict"] != "host" else finding["wrong"][0]
+    arm = DEVICE if finding.verdict != "host" else finding.wrong[0]
     right, results = _what_is_right(stored, arm)
     found = {**_found(document, arm), **_called(stored)}
     told = {
         "schema": SCHEMA,
         "sha256": hashlib.sha256(stored.files.model).hexdigest(),
-        "finding": finding,
+        "finding": msgspec.to_builtins(finding),
         "found": found,
         "results": results,
-        "run": {key: document[key] for key in ("edgeflare", "device", "host")},
+        "run": {
+            key: msgspec.to_builtins(getattr(document, key))
+            for key in ("edgeflare", "device", "host")
+        },
     }
     files = {
         SCRIPT: (SCRIPTS / _SCRIPT_OF_OPERATORS).read_bytes(),
@@ -75,22 +79,22 @@ def export_finding(
     return files
 
 
-def numbered(directory: RunDirectory, document: Mapping[str, Any], number: int) -> dict[str, Any]:
+def numbered(directory: RunDirectory, document: ConformDocument, number: int) -> FoundFault:
     """Return a finding of a run.
 
     Raises:
         UserError: it has none of that number.
 
     """
-    for one in document["findings"]:
-        if one["number"] == number:
-            return dict(one)
-    numbers = [str(one["number"]) for one in document["findings"]]
+    for one in document.findings:
+        if one.number == number:
+            return one
+    numbers = [str(one.number) for one in document.findings]
     known = f"it has those from {numbers[0]} to {numbers[-1]}" if numbers else "it found nothing"
     raise UserError(f"{directory.path} has no finding {number}: {known}")
 
 
-def _require_scriptable(finding: Mapping[str, Any], number: int, directory: RunDirectory) -> None:
+def _require_scriptable(finding: FoundFault, number: int, directory: RunDirectory) -> None:
     """Refuse a finding that one model of one operator does not show.
 
     Raises:
@@ -98,13 +102,13 @@ def _require_scriptable(finding: Mapping[str, Any], number: int, directory: RunD
 
     """
     why = None
-    if finding["symptom"] in BESIDE_OTHERS:
+    if finding.symptom in BESIDE_OTHERS:
         why = "beside other models in the same process"
-    elif not finding["smallest"]["repeats"]:
+    elif not finding.smallest.repeats:
         why = "at times, and not again when its model was run once more"
-    elif INVALID_COMMANDS in finding["detail"]:
+    elif INVALID_COMMANDS in finding.detail:
         why = "in what an accelerator's driver logs"
-    if len(finding["smallest"]["operators"]) > 1:
+    if len(finding.smallest.operators) > 1:
         why = "where a device joins operators"
     if why is not None:
         raise UserError(
@@ -113,7 +117,7 @@ def _require_scriptable(finding: Mapping[str, Any], number: int, directory: RunD
         )
 
 
-def _found(document: Mapping[str, Any], arm: str) -> dict[str, Any]:
+def _found(document: ConformDocument, arm: str) -> dict[str, Any]:
     """Return where and how a finding was seen, as the script runs it again."""
     if arm != DEVICE:
         return {
@@ -121,20 +125,20 @@ def _found(document: Mapping[str, Any], arm: str) -> dict[str, Any]:
             "kernels": arm,
             "threads": 1,
             "precision": None,
-            "ran_on": printable(f"the host: {document['host']['runtime']}, {arm} kernels"),
+            "ran_on": printable(f"the host: {document.host.runtime}, {arm} kernels"),
         }
-    device = document["device"]
+    device = document.device
     place = (
-        f"{device['name']}: {device['machine']}, {device['runtime']} {device['runtime_version']},"
-        f" {device['kernels']} kernels"
+        f"{device.name}: {device.machine}, {device.runtime} {device.runtime_version},"
+        f" {device.kernels} kernels"
     )
-    if device.get("delegate"):
-        place += f", delegate {device['delegate']}, which this script does not load"
+    if device.delegate:
+        place += f", delegate {device.delegate}, which this script does not load"
     return {
         "arm": arm,
-        "kernels": device["kernels"],
-        "threads": device.get("threads") or 1,
-        "precision": device.get("precision"),
+        "kernels": device.kernels,
+        "threads": device.threads,
+        "precision": device.precision,
         "ran_on": printable(place),
     }
 
@@ -142,7 +146,7 @@ def _found(document: Mapping[str, Any], arm: str) -> dict[str, Any]:
 def _called(stored: StoredModel) -> dict[str, Any]:
     """Return how often the script runs the model, and how many outputs it has."""
     (graph,) = stored.model.alone
-    return {"rows": stored.finding["smallest"]["rows"], "outputs": len(graph.outputs)}
+    return {"rows": stored.finding.smallest.rows, "outputs": len(graph.outputs)}
 
 
 def _script_of_runtime(kernels: str) -> dict[str, bytes]:
@@ -174,11 +178,11 @@ def _what_is_right(stored: StoredModel, arm: str) -> tuple[dict[str, Values], li
     Nothing of a model that crashes or hangs, whose answers say nothing.
     """
     finding, (node,), (graph,) = stored.finding, stored.draft.nodes, stored.model.alone
-    if finding["symptom"] in ("crash", "hang"):
+    if finding.symptom in ("crash", "hang"):
         return {}, []
-    rows, operands = finding["smallest"]["rows"], stored.files.operands
+    rows, operands = finding.smallest.rows, stored.files.operands
     by = ruler(known_operators()[node.operator], node.type, graph, operands, rows)
-    apart = finding["verdict"] == "undefined"
+    apart = finding.verdict == "undefined"
     arrays: dict[str, Values] = {}
     results = []
     for n, (one, counted) in enumerate(zip(by.results, _by_result(by), strict=True)):
@@ -192,8 +196,8 @@ def _what_is_right(stored: StoredModel, arm: str) -> tuple[dict[str, Values], li
     return arrays, results
 
 
-def _is_biased(finding: Mapping[str, Any]) -> bool:
-    return bool(finding["symptom"] == "biased")
+def _is_biased(finding: FoundFault) -> bool:
+    return bool(finding.symptom == "biased")
 
 
 def _by_result(by: Ruler) -> list[NDArray[np.bool_]]:

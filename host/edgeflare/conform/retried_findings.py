@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final, Literal
+from typing import Final, Literal
 
 from edgeflare.conform.execution.kernel_arm import KernelArm, ModelAnswer, PosedModel
+from edgeflare.conform.record.conform_document import FoundFault
 from edgeflare.conform.record.stored_model import StoredModel
 from edgeflare.conform.rounds.judged_draft import JudgedDraft
 from edgeflare.conform.rounds.judged_operators import judge_again, judge_packed
@@ -39,7 +40,7 @@ class RetriedFinding:
     answers: Mapping[str, ModelAnswer]
 
     @property
-    def finding(self) -> Mapping[str, Any]:
+    def finding(self) -> FoundFault:
         """What it was."""
         return self.stored.finding
 
@@ -56,7 +57,7 @@ class RetriedFinding:
         now = self.judgement
         if now.verdict == "refused":
             return "refused"
-        was = (self.finding["verdict"], self.finding["symptom"])
+        was = (self.finding.verdict, self.finding.symptom)
         if (now.verdict, now.symptom) == was:
             return "still"
         # That the host's kernels are wrong says that this device, on which it is tried, is right.
@@ -66,7 +67,7 @@ class RetriedFinding:
     def counts(self) -> bool:
         """Whether it counts for the exit code."""
         fails = self.outcome in ("still", "otherwise")
-        return fails and self.judgement.counted and self.finding["known"] is None
+        return fails and self.judgement.counted and self.finding.known is None
 
 
 def retried_findings(
@@ -90,7 +91,7 @@ def retried_findings(
 def _of_one_operator(
     several: Sequence[StoredModel], arms: Sequence[KernelArm]
 ) -> list[RetriedFinding]:
-    beside = [one for one in several if one.finding["symptom"] in BESIDE_OTHERS]
+    beside = [one for one in several if one.finding.symptom in BESIDE_OTHERS]
     models = [*several, *beside * _COPIES]
     nodes, posed = [one.draft.nodes[0] for one in models], [_model(one) for one in models]
     again = judge_again(nodes, posed, arms)
@@ -119,5 +120,5 @@ def _joined(one: StoredModel, arms: Sequence[KernelArm]) -> RetriedFinding:
 
 
 def _model(one: StoredModel) -> PosedModel:
-    rows = one.finding["smallest"]["rows"]
+    rows = one.finding.smallest.rows
     return PosedModel(one.model.graph, one.files.operands, rows)

@@ -14,7 +14,7 @@ from edgeflare import __version__
 from edgeflare.diagnose.explain_findings import Explanation
 from edgeflare.errors import UserError
 from edgeflare.record.atomic_file import write_atomically
-from edgeflare.run.json_file import json_bytes, load_json, packaged_schema
+from edgeflare.record.json_file import json_bytes, load_json, packaged_schema
 from edgeflare.run.run_directory import RunDirectory
 from edgeflare.run.run_header import RunHeader
 

@@ -4,19 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final, Literal
+from typing import Final, Literal
 
+from edgeflare.conform.record.conform_document import ConformDocument, FoundFault
 from edgeflare.conform.shown.conform_words import (
-    is_new,
     model_sentence,
     tried_words,
     worst_words,
 )
 from edgeflare.matrix.agreement import FEWEST
 from edgeflare.matrix.kernel_set_runs import KernelSetRun
-
-Document = Mapping[str, Any]
-"""Of a conformance run, as it is written."""
 
 Cell = tuple[str, str]
 """An operator and a type."""
@@ -91,14 +88,14 @@ class ConformMatrix:
     refused: Mapping[str, str]
 
 
-def conform_matrix(runs: Sequence[KernelSetRun[Document]]) -> ConformMatrix:
+def conform_matrix(runs: Sequence[KernelSetRun[ConformDocument]]) -> ConformMatrix:
     """Compare conformance runs on the kernel sets of a device.
 
     Args:
         runs: as `run_on_each` returns them.
 
     """
-    done: dict[str, Document] = {
+    done: dict[str, ConformDocument] = {
         one.profile.kernels: one.result for one in runs if one.result is not None
     }
     results = {kernels: dict(_results(document)) for kernels, document in done.items()}
@@ -115,24 +112,24 @@ def conform_matrix(runs: Sequence[KernelSetRun[Document]]) -> ConformMatrix:
     return ConformMatrix(tuple(rows), cells, alone, refused)
 
 
-def _results(document: Document) -> Iterator[tuple[Cell, CellResult]]:
-    refused = {(one["operator"], one["type"]) for one in document["refused"] if one["always"]}
-    for one in document["cells"]:
-        cell = (one["operator"], one["type"])
+def _results(document: ConformDocument) -> Iterator[tuple[Cell, CellResult]]:
+    refused = {(one.operator, one.type) for one in document.refused if one.always}
+    for one in document.cells:
+        cell = (one.operator, one.type)
         yield cell, CellResult("refused" if cell in refused else "right")
-    worst: dict[Cell, list[Mapping[str, Any]]] = {}
-    for one in document["findings"]:
-        if one["verdict"] in _FAILS:
-            worst.setdefault((one["operator"], one["type"]), []).append(one)
+    worst: dict[Cell, list[FoundFault]] = {}
+    for found in document.findings:
+        if found.verdict in _FAILS:
+            worst.setdefault((found.operator, found.type), []).append(found)
     for cell, findings in worst.items():
         finding = max(findings, key=_size)
-        yield cell, CellResult("wrong", worst_words(finding) or finding["symptom"])
+        yield cell, CellResult("wrong", worst_words(finding) or finding.symptom)
 
 
-def _size(finding: Mapping[str, Any]) -> tuple[bool, float]:
+def _size(finding: FoundFault) -> tuple[bool, float]:
     """Return what orders findings of one cell by how bad they are: no answer is the worst."""
-    error = finding["worst"]
-    return finding["verdict"] in ("crash", "hang"), float("inf") if error is None else error
+    error = finding.worst
+    return finding.verdict in ("crash", "hang"), float("inf") if error is None else error
 
 
 def _alone(by: Mapping[str, CellResult]) -> str | None:
@@ -142,26 +139,29 @@ def _alone(by: Mapping[str, CellResult]) -> str | None:
 
 
 def _figures(
-    kernels: str, document: Document, by: Mapping[Cell, CellResult], alone: Mapping[Cell, str]
+    kernels: str,
+    document: ConformDocument,
+    by: Mapping[Cell, CellResult],
+    alone: Mapping[Cell, str],
 ) -> ConformFigures:
-    device = document["device"]
+    device = document.device
     states = [one.state for one in by.values()]
     return ConformFigures(
         kernels=kernels,
-        device=device["name"],
-        runtime=f"{device['runtime']} {device['runtime_version']}",
-        models=document["models"],
+        device=device.name,
+        runtime=f"{device.runtime} {device.runtime_version}",
+        models=document.models,
         taken=len(states) - states.count("refused"),
         refused=states.count("refused"),
         wrong=states.count("wrong"),
         alone=sum(one == kernels for one in alone.values()),
-        new=sum(map(is_new, document["findings"])),
+        new=sum(one.is_new for one in document.findings),
         tried=_tried(document),
     )
 
 
-def _tried(document: Document) -> str:
-    model = document["model"]
+def _tried(document: ConformDocument) -> str:
+    model = document.model
     if model is None:
         return ""
     return " ".join([f"{tried_words(model, 'was')}.", *model_sentence(document)])

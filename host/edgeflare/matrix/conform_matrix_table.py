@@ -88,7 +88,7 @@ def _retry_heads(matrix: RetryMatrix) -> tuple[str, ...]:
 def _retries(matrix: RetryMatrix) -> list[tuple[str, ...]]:
     rows = zip(matrix.findings, matrix.outcomes, matrix.alone, strict=True)
     return [
-        (f"{finding['number']}", finding_sentence(finding), *outcomes, alone or "")
+        (f"{finding.number}", finding_sentence(finding), *outcomes, alone or "")
         for finding, outcomes, alone in rows
     ]
 

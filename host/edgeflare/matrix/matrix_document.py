@@ -15,7 +15,7 @@ from edgeflare.matrix.matrix import KernelSetFigures, Matrix
 from edgeflare.matrix.matrix_folder import MATRIX_DOCUMENT, MATRIX_TABLE
 from edgeflare.matrix.retry_matrix import RetryMatrix
 from edgeflare.record.atomic_file import write_atomically
-from edgeflare.run.json_file import json_bytes
+from edgeflare.record.json_file import json_bytes
 
 SCHEMA: Final = "edgeflare.matrix/v1"
 
@@ -106,9 +106,9 @@ def retry_matrix_document(matrix: RetryMatrix) -> dict[str, Any]:
         "command": "replay",
         "findings": [
             {
-                "number": finding["number"],
-                "operator": finding["operator"],
-                "type": finding["type"],
+                "number": finding.number,
+                "operator": finding.operator,
+                "type": finding.type,
                 "kernel_sets": dict(zip(matrix.kernels, outcomes, strict=True)),
                 "alone": alone,
             }

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from edgeflare.conform.record.conform_document import FoundFault
 from edgeflare.matrix.kernel_set_runs import KernelSetRun
 
 if TYPE_CHECKING:  # a whole room, which every search would load
@@ -25,7 +26,7 @@ class RetryMatrix:
     """
 
     kernels: tuple[str, ...]
-    findings: tuple[Mapping[str, Any], ...]
+    findings: tuple[FoundFault, ...]
     outcomes: tuple[tuple[str, ...], ...]
     alone: tuple[str | None, ...]
 

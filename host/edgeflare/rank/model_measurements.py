@@ -24,7 +24,7 @@ from edgeflare.models.tflite import open_tflite
 from edgeflare.rank.model_runs import CorrectCounts, count_right
 from edgeflare.record.atomic_file import write_atomically
 from edgeflare.record.folder_contents import sha256_of
-from edgeflare.run.json_file import compiled, load_json
+from edgeflare.record.json_file import compiled, load_json
 from edgeflare.run.plan import Plan
 from edgeflare.trust import KEPT_ONLY, Trust
 

@@ -16,7 +16,7 @@ from edgeflare.rank.rank_statistics import ModelComparison
 from edgeflare.rank.rank_table import to_markdown
 from edgeflare.rank.ranking import Ranked, Ranking
 from edgeflare.record.atomic_file import write_atomically
-from edgeflare.run.json_file import json_bytes
+from edgeflare.record.json_file import json_bytes
 
 SCHEMA = "edgeflare.rank/v1"
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from edgeflare.errors import UserError
+from edgeflare.record.json_file import MOST_BYTES, packaged_schema, parse_json
 from edgeflare.regular_file import read_regular
-from edgeflare.run.json_file import MOST_BYTES, packaged_schema, parse_json
 from edgeflare.run.run_directory import RunDirectory
 
 DOCUMENT = "repair.json"

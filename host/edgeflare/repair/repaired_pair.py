@@ -10,10 +10,10 @@ from typing import Any
 from edgeflare.models.pair import Pair
 from edgeflare.models.pair_file import FILE, is_callable_module
 from edgeflare.record.atomic_file import write_atomically
+from edgeflare.record.json_file import json_bytes
 from edgeflare.record.path_inside import path_inside
 from edgeflare.repair.repair_candidate import RepairCandidate
 from edgeflare.repair.repair_file import DOCUMENT
-from edgeflare.run.json_file import json_bytes
 from edgeflare.untrusted_text import for_json
 
 MODEL = "repaired.tflite"

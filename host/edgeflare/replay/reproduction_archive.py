@@ -33,10 +33,10 @@ from edgeflare.models.tflite import open_tflite
 from edgeflare.outside_text import json_value
 from edgeflare.python_callable import is_callable
 from edgeflare.record.atomic_file import write_atomically
+from edgeflare.record.json_file import json_bytes
 from edgeflare.replay.failing_operator import cut_out, saved, saved_together, where_it_begins
 from edgeflare.replay.past_run import PastRun
 from edgeflare.report.arm_lines import PLACES
-from edgeflare.run.json_file import json_bytes
 from edgeflare.run.run_document import Finding, RunDevice, to_json
 from edgeflare.untrusted_text import printable
 from edgeflare_protos.kernel_sets import KERNEL_SETS, is_kernel_set, is_tflite_kernel_set

@@ -12,8 +12,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from edgeflare.models.tflite_graph import Graph
+from edgeflare.record.json_file import json_bytes
 from edgeflare.report.html.explanation_view import begins_at, largest, read_explanation
-from edgeflare.run.json_file import json_bytes
 
 TOTAL, OWN, NEW_SHARE, RESIDUAL, MARGIN_SHARE, VERDICT = OVERLAY_FILES = (
     "1-total.json", "2-own.json", "3-new-share.json", "4-residual.json", "5-margin-share.json",

@@ -24,10 +24,10 @@ from edgeflare.core.answer_view import (
 )
 from edgeflare.errors import UserError
 from edgeflare.record.folder import require_whole
+from edgeflare.record.json_file import Schema, load_json, packaged_schema, parse_json
 from edgeflare.run.derive_document import derive_document
 from edgeflare.run.journal import Journal
 from edgeflare.run.journal_database import reporting_damage
-from edgeflare.run.json_file import Schema, load_json, packaged_schema, parse_json
 from edgeflare.run.run_directory import DOCUMENT, RunDirectory
 from edgeflare.run.run_document import Finding, RunDocument, from_json, to_json
 

@@ -16,7 +16,7 @@ from edgeflare.core.truths import KeptTargets, Truths
 from edgeflare.domains.domain_registry import find_domain
 from edgeflare.errors import UserError
 from edgeflare.outside_text import json_value
-from edgeflare.run.json_file import Schema, compiled
+from edgeflare.record.json_file import Schema, compiled
 from edgeflare.run.plan import Plan
 from edgeflare.run.seed_ids import SeedIds
 from edgeflare.tasks.task_registry import TASKS

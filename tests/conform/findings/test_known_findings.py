@@ -9,15 +9,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from conformed_runs import constructed_conformance, finding_entry
 from edgeflare.conform.findings.fault_condition import FaultCondition
 from edgeflare.conform.findings.finding_key import FindingKey
 from edgeflare.conform.findings.known_findings import (
     KnownFinding,
     known_reason,
     known_table,
-    known_text,
     read_known,
 )
+from edgeflare.conform.shown.known_table import known_text
 from edgeflare.conform.specification.settings import Setting
 from edgeflare.errors import UserError
 
@@ -76,11 +77,11 @@ def test_a_finding_with_failing_models_outside_of_the_condition_is_new(tmp_path:
 
 
 def test_a_bias_is_written_without_its_condition(tmp_path: Path) -> None:
-    device = dict.fromkeys(("name", "runtime", "runtime_version", "kernels"), "x")
-    finding = {"operator": "CONV_2D", "type": "float32", "verdict": "device", "counted": True}
-    finding |= {"known": None, "detail": "off", "condition": WIDE.texts}
-    both = [finding | {"symptom": one} for one in ("wrong values", "biased")]
-    text = known_text({"device": device, "findings": both})
+    both = [
+        finding_entry(operator="CONV_2D", condition=WIDE.texts, symptom=one)
+        for one in ("wrong values", "biased")
+    ]
+    text = known_text(constructed_conformance(both))
     wrong, biased = read_known(written(tmp_path, text))
     assert (wrong.symptom, list(wrong.condition)) == ("wrong values", WIDE.texts)
     assert (biased.symptom, list(biased.condition)) == ("biased", [])

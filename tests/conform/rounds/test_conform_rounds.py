@@ -67,8 +67,9 @@ def _run(
     return rounds
 
 
-def _told(rounds: ConformRounds) -> tuple[list[FindingGroup], dict[str, object], object]:
-    return rounds.groups, rounds.coverage.document(), rounds.state
+def _told(rounds: ConformRounds) -> tuple[list[FindingGroup], object, object, object]:
+    coverage = rounds.coverage
+    return rounds.groups, coverage.figures(), coverage.uncovered(), rounds.state
 
 
 @pytest.fixture(scope="module")

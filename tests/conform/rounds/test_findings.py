@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from conformed_runs import constructed_conformance
 from conforming import (
     ADD,
     CLAMPED,
@@ -19,7 +20,6 @@ from conforming import (
     ExactArm,
     PlantedFault,
     SeenProgress,
-    a_header,
     conforming,
     faulty_arms,
 )
@@ -30,7 +30,7 @@ from edgeflare.conform.drafts.coverage import Coverage
 from edgeflare.conform.drafts.draft import Draft, drafted
 from edgeflare.conform.drafts.pair_drawing import PairDrawing
 from edgeflare.conform.execution.kernel_arm import ModelAnswer, PosedModel, RunFailureKind
-from edgeflare.conform.findings.known_findings import KnownFinding, known_text, read_known
+from edgeflare.conform.findings.known_findings import KnownFinding, read_known
 from edgeflare.conform.graphs.operator_graph import Values
 from edgeflare.conform.record.conform_finding import ConformFinding
 from edgeflare.conform.record.finding_files import load_finding
@@ -40,6 +40,7 @@ from edgeflare.conform.rounds.conform_rounds import ConformRounds
 from edgeflare.conform.rounds.judged_draft import judge_drafts
 from edgeflare.conform.rounds.judged_operators import judge_packed
 from edgeflare.conform.rounds.smallest_models import found_findings
+from edgeflare.conform.shown.known_table import known_text
 from edgeflare.conform.specification.settings import Configuration, dimensions
 from edgeflare.run.run_directory import RunDirectory
 
@@ -280,12 +281,12 @@ def test_what_the_twin_joins_alike_is_listed_and_does_not_count(tmp_path: Path) 
 @pytest.mark.slow
 def test_a_run_that_is_resumed_comes_to_the_same(tmp_path: Path) -> None:
     first, again = _arms(FUSED), _arms(FUSED)
-    found = [one.to_json() for one in _run(tmp_path, first)]
-    assert [one.to_json() for one in _run(tmp_path, again)] == found
+    found = [one.entry() for one in _run(tmp_path, first)]
+    assert [one.entry() for one in _run(tmp_path, again)] == found
     assert len(again[0].models) < len(first[0].models)
     elsewhere = tmp_path / "elsewhere"
     elsewhere.mkdir()
-    assert [one.to_json() for one in _run(elsewhere, _arms(FUSED))] == found
+    assert [one.entry() for one in _run(elsewhere, _arms(FUSED))] == found
 
 
 def test_without_time_models_of_the_same_operators_are_one_finding(tmp_path: Path) -> None:
@@ -345,9 +346,8 @@ def test_what_counts_is_numbered_before_what_does_not(tmp_path: Path) -> None:
 @pytest.mark.slow
 def test_what_report_writes_is_known_in_the_next_run(tmp_path: Path) -> None:
     (found,) = _run(tmp_path, _arms(FUSED))
-    device = a_header().device
     path = tmp_path / "known.toml"
-    path.write_text(known_text({"device": device, "findings": [found.to_json()]}))
+    path.write_text(known_text(constructed_conformance([found.entry()])))
     known = read_known(path)
     (again,) = _run(tmp_path, _arms(FUSED), known)
     assert (again.operator, again.counts) == ("RELU then NEG", False)
@@ -362,7 +362,7 @@ def test_what_report_writes_is_known_in_the_next_run(tmp_path: Path) -> None:
 @pytest.mark.parametrize("fault", [FUSED, DIES])
 def test_a_finding_that_is_tried_again_is_what_it_was(tmp_path: Path, fault: PlantedFault) -> None:
     (found,) = _run(tmp_path, _arms(fault))
-    stored = stored_model(RunDirectory(tmp_path), found.to_json())
+    stored = stored_model(RunDirectory(tmp_path), found.entry())
     (still,) = retried_findings([stored], _arms(fault))
     assert (still.outcome, still.counts) == ("still", True)
     assert {*still.answers} == {"device", "xnnpack"}

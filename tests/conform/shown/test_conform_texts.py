@@ -9,11 +9,13 @@ from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
 
+import msgspec
 import pytest
 import xmlschema
 from rich.console import Console
 
-from conformed_runs import HALF_TRIED, constructed_conformance, finding_entry
+from conformed_runs import BOARD, HALF_TRIED, constructed_conformance, finding_entry
+from edgeflare.conform.record.conform_document import ConformDocument, CoveredShare, FoundFault
 from edgeflare.conform.shown.conform_junit import conform_junit
 from edgeflare.conform.shown.conform_summary import ROWS, conform_summary
 from edgeflare.conform.shown.conform_terminal import MOST, print_conformance
@@ -48,7 +50,7 @@ KNOWN = finding_entry(known="wraps")
         ([finding_entry(), finding_entry(2, operator="MUL")], "2 faults in 2 operators, in"),
     ],
 )
-def test_the_headline_counts_what_counts(findings: list[dict[str, Any]], said: str) -> None:
+def test_the_headline_counts_what_counts(findings: list[FoundFault], said: str) -> None:
     line = headline(constructed_conformance(findings))
     assert said in line
     assert line.startswith("board (tflite-runtime 2.14.0, builtin): ")
@@ -67,7 +69,7 @@ def test_each_finding_is_in_one_section_and_those_that_count_come_first() -> Non
     sections = finding_sections(constructed_conformance(findings))
     assert [one.id for one in sections] == ["new", "known", "shared", "undefined", "host"]
     shown = [finding for one in sections for finding in one.findings]
-    assert sorted(map(id, shown)) == sorted(map(id, findings))
+    assert sorted(one.number for one in shown) == sorted(one.number for one in findings)
     assert finding_sections(constructed_conformance([])) == []
 
 
@@ -76,7 +78,7 @@ def test_each_reason_to_end_has_a_sentence(reason: str) -> None:
     assert ending_sentence(constructed_conformance(stopped_by=reason)).endswith(".")
 
 
-@pytest.mark.parametrize("verdict", SCHEMA["$defs"]["finding"]["properties"]["verdict"]["enum"])
+@pytest.mark.parametrize("verdict", SCHEMA["$defs"]["FoundFault"]["properties"]["verdict"]["enum"])
 def test_each_verdict_has_a_sentence(verdict: str) -> None:
     assert verdict_words(finding_entry(verdict=verdict)).endswith(".")
 
@@ -108,7 +110,8 @@ def test_a_finding_is_named_with_its_condition() -> None:
 
 def test_settings_are_written_as_people_write_them() -> None:
     settings = {"shape": [2, 3], "axes": [], "bias": True, "scale": 0.11445245891809464, "size": 3}
-    assert settings_words({"settings": settings}) == [
+    (node,) = finding_entry().smallest.operators
+    assert settings_words(msgspec.structs.replace(node, settings=settings)) == [
         ("shape", "2 × 3"),
         ("axes", "scalar"),
         ("bias", "yes"),
@@ -123,10 +126,14 @@ def test_pairs_are_spoken_of_where_they_were_tried() -> None:
         "Covered, of what the device takes: 100.0 % (2 of 2) of operators and types, 75.0 %"
         " (90 of 120) of ranges of parameters."
     )
-    document["coverage"]["pairs"] = {"covered": 1000, "of": 4000, "refused": 0}
-    assert "25.0 % (1,000 of 4,000) of pairs of operators" in coverage_sentence(document)
-    document["coverage"]["cells"] = {"covered": 0, "of": 0, "refused": 3}
-    assert "all (0 of 0) of operators and types" in coverage_sentence(document)
+    coverage = msgspec.structs.replace(
+        document.coverage,
+        pairs=CoveredShare(covered=1000, of=4000, refused=0),
+        cells=CoveredShare(covered=0, of=0, refused=3),
+    )
+    said = coverage_sentence(msgspec.structs.replace(document, coverage=coverage))
+    assert "25.0 % (1,000 of 4,000) of pairs of operators" in said
+    assert "all (0 of 0) of operators and types" in said
 
 
 def test_what_was_tried_of_a_model_is_told_of() -> None:
@@ -156,7 +163,7 @@ def test_the_headline_says_first_how_much_of_a_model_was_tried(
     assert line.startswith(f"board (tflite-runtime 2.14.0, builtin): {told}")
 
 
-def printed(document: dict[str, Any], width: int = 80) -> str:
+def printed(document: ConformDocument, width: int = 80) -> str:
     written = io.StringIO()
     print_conformance(Console(file=written, width=width), document, "runs/one")
     return "\n".join(line.rstrip() for line in written.getvalue().splitlines())
@@ -265,7 +272,7 @@ SCHEMAS = [
 ]
 
 
-def suite_of(document: dict[str, Any]) -> ElementTree.Element:
+def suite_of(document: ConformDocument) -> ElementTree.Element:
     """The one suite, once the whole is valid."""
     data = conform_junit(document)
     for schema in SCHEMAS:
@@ -324,8 +331,9 @@ def test_several_findings_of_a_cell_are_one_failure_and_joined_operators_have_th
 
 def test_hostile_names_stay_text() -> None:
     hostile = "<b>&\x00\x1b]]>\ufffe"
-    document = constructed_conformance([finding_entry(detail=hostile, condition=[hostile])])
-    document["device"]["name"] = hostile
+    board = {**BOARD.to_json(), "name": hostile}
+    found = finding_entry(detail=hostile, condition=[hostile])
+    document = constructed_conformance([found], device=board)
     suite = suite_of(document)
     assert "<b>&" in suite.attrib["name"]
     assert suite.attrib["failures"] == "1"

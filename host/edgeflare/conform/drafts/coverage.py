@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from itertools import combinations
 
+import msgspec
+
 from edgeflare.conform.drafts.cell_pairs import CellPair
 from edgeflare.conform.drafts.cells import Cell, cell_buckets, cell_parameters
 from edgeflare.conform.drafts.criterion import CoverageFigure, Criterion
@@ -15,6 +17,21 @@ _Combination = tuple[tuple[str, str], tuple[str, str]]
 
 Bucket = tuple[str, str, str, str]
 """An operator, a type, a parameter, and one of the parameter's buckets."""
+
+
+class UncoveredParts(msgspec.Struct, frozen=True, kw_only=True):
+    """What no model of a run covers.
+
+    Attributes:
+        cells: operators and types.
+        buckets: operator, type, parameter and range.
+        pairs: operator and type of the first and of the second.
+
+    """
+
+    cells: tuple[Cell, ...]
+    buckets: tuple[Bucket, ...]
+    pairs: tuple[tuple[str, str, str, str], ...]
 
 
 class Coverage:
@@ -152,30 +169,19 @@ class Coverage:
             "pairs": self._of_pairs.figure(self.is_refused_pair),
         }
 
-    def document(self) -> dict[str, object]:
-        """Return figures, and what is not covered, as JSON has them."""
-        figures = {
-            name: {
-                "covered": one.covered,
-                "refused": one.refused,
-                "known": one.known,
-                "share": one.share,
-            }
-            for name, one in self.figures().items()
-        }
-        cells = self._of_cells.uncovered()
-        buckets = self._of_buckets.uncovered()
-        return {
-            "figures": figures,
-            "refused_cells": [list(one) for one in cells if self.is_refused(one)],
-            "uncovered_cells": [list(one) for one in cells if not self.is_refused(one)],
-            "uncovered_buckets": [list(one) for one in buckets if not self._is_refused_bucket(one)],
-            "uncovered_pairs": [
-                [*first, *second]
+    def uncovered(self) -> UncoveredParts:
+        """Return what is not covered, of what the device takes."""
+        return UncoveredParts(
+            cells=tuple(one for one in self._of_cells.uncovered() if not self.is_refused(one)),
+            buckets=tuple(
+                one for one in self._of_buckets.uncovered() if not self._is_refused_bucket(one)
+            ),
+            pairs=tuple(
+                (*first, *second)
                 for first, second in self._of_pairs.uncovered()
                 if not self.is_refused_pair((first, second))
-            ],
-        }
+            ),
+        )
 
     def _is_refused_bucket(self, bucket: Bucket) -> bool:
         return self._of_buckets.is_refused(bucket) or self.is_refused(bucket[:2])

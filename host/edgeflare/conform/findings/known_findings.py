@@ -146,31 +146,6 @@ def known_table(key: FindingKey, condition: FaultCondition, reason: str) -> str:
     return "\n".join([f"[[{TABLES}]]", *lines, ""])
 
 
-def known_text(document: Mapping[str, Any]) -> str:
-    """Return a `known.toml` that names the findings of a run that count.
-
-    A bias is named without its condition. It is a mean, which some models show and others like
-    them do not, so that another run learns another condition.
-
-    Args:
-        document: as `read_conformance` returns it.
-
-    """
-    device = document["device"]
-    where = " ".join(device[key] for key in ("name", "runtime", "runtime_version", "kernels"))
-    return "\n".join(
-        known_table(
-            FindingKey(
-                *(one[name] for name in ("operator", "type", "verdict", "symptom", "counted"))
-            ),
-            FaultCondition.parsed([] if one["symptom"] == "biased" else one["condition"]),
-            one["known"] or f"found on {where}: {one['detail']}",
-        )
-        for one in document["findings"]
-        if one["counted"]
-    )
-
-
 def read_known(path: Path) -> tuple[KnownFinding, ...]:
     """Return the tables of a file, in their order.
 

@@ -3,12 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import cast
 
-from edgeflare.conform.drafts.draft import Draft, draft_to_json
+from edgeflare.conform.drafts.draft import Draft, DraftNode
 from edgeflare.conform.findings.fault_condition import FaultCondition
+from edgeflare.conform.record.conform_document import (
+    FaultSymptom,
+    FaultVerdict,
+    FoundFault,
+    SmallestStored,
+    StoredOperator,
+)
 from edgeflare.conform.verdict.kernel_judgement import KernelJudgement
-from edgeflare.run.json_file import MOST
+from edgeflare.record.json_file import MOST
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,37 +73,48 @@ class ConformFinding:
         """Whether it counts for the exit code."""
         return self.judgement.counted and self.known is None
 
-    def to_json(self) -> dict[str, Any]:
-        """Return plain JSON values, as the document has them."""
-        return {
-            "number": self.number,
-            "operator": self.operator,
-            "type": self.type,
-            "verdict": self.judgement.verdict,
-            "symptom": self.judgement.symptom,
-            "condition": self.condition.texts,
-            "counted": self.judgement.counted,
-            "known": self.known,
-            "failing": self.failing,
-            "worst": kept_error(self.judgement.worst),
-            "unit": self.judgement.unit,
-            "wrong": list(self.judgement.wrong),
-            "detail": self.judgement.detail,
-            "smallest": _smallest(self.smallest),
-        }
+    def entry(self) -> FoundFault:
+        """Return what the document says of it."""
+        return FoundFault(
+            number=self.number,
+            operator=self.operator,
+            type=self.type,
+            verdict=cast("FaultVerdict", self.judgement.verdict),
+            symptom=cast("FaultSymptom", self.judgement.symptom),
+            condition=tuple(self.condition.texts),
+            counted=self.judgement.counted,
+            known=self.known,
+            failing=self.failing,
+            worst=kept_error(self.judgement.worst),
+            unit=self.judgement.unit,
+            wrong=tuple(self.judgement.wrong),
+            detail=self.judgement.detail,
+            smallest=_smallest(self.smallest),
+        )
 
 
-def _smallest(one: SmallestModel) -> dict[str, Any]:
-    return {
-        "operators": draft_to_json(one.draft),
-        "elements": one.elements,
-        "rows": one.rows,
-        "device_runs": one.device_runs,
-        "repeats": one.repeats,
-        "worst": kept_error(one.judgement.worst),
-        "detail": one.judgement.detail,
-        "file": one.file,
-    }
+def _smallest(one: SmallestModel) -> SmallestStored:
+    return SmallestStored(
+        operators=tuple(map(_operator, one.draft.nodes)),
+        elements=one.elements,
+        rows=one.rows,
+        device_runs=one.device_runs,
+        repeats=one.repeats,
+        worst=kept_error(one.judgement.worst),
+        detail=one.judgement.detail,
+        file=one.file,
+    )
+
+
+def _operator(node: DraftNode) -> StoredOperator:
+    return StoredOperator(
+        operator=node.operator,
+        type=node.type,
+        settings=dict(node.configuration),
+        constants=node.constants,
+        sources=tuple(node.sources),
+        given=node.given,
+    )
 
 
 def kept_error(error: float) -> float | None:

@@ -9,6 +9,7 @@ from typing import Any, Literal
 import msgspec
 
 from edgeflare.conform.drafts.cells import Cell
+from edgeflare.record.json_types import Amount, Count, CountFromOne
 
 DrawingName = Literal["uniform", "memo"]
 """How models are drawn: evenly over operators and types, or by MEMO's loop."""
@@ -32,9 +33,9 @@ class ConformRequest:
     cells: tuple[Cell, ...]
     drawing: DrawingName
     pairs: bool
-    models: int | None
-    seconds: float | None
-    rng_seed: int
+    models: CountFromOne | None
+    seconds: Amount | None
+    rng_seed: Count
     model: str | None = None
 
     def to_json(self) -> dict[str, Any]:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from edgeflare.conform.drafts.draft import FRESH, Draft, DraftedModel, DraftNode, drafted
 from edgeflare.conform.drafts.file_operators import FileOperator, file_operators
 from edgeflare.conform.graphs.operator_graph import OperatorGraph, Values
 from edgeflare.conform.operators.known_operators import known_operators
+from edgeflare.conform.record.conform_document import FoundFault
 from edgeflare.conform.record.finding_files import FindingFiles, load_finding
 from edgeflare.conform.specification.operator_specification import UnknownOperatorForm
 from edgeflare.errors import UserError
@@ -28,7 +28,7 @@ class StoredModel:
 
     """
 
-    finding: Mapping[str, Any]
+    finding: FoundFault
     files: FindingFiles
     draft: Draft
     model: DraftedModel
@@ -39,7 +39,7 @@ class StoredModel:
         return self.draft.by_node(self.files.operands)
 
 
-def stored_model(directory: RunDirectory, finding: Mapping[str, Any]) -> StoredModel:
+def stored_model(directory: RunDirectory, finding: FoundFault) -> StoredModel:
     """Return the model of a finding.
 
     Args:
@@ -50,7 +50,7 @@ def stored_model(directory: RunDirectory, finding: Mapping[str, Any]) -> StoredM
         UserError: a file is gone or damaged, or has an operator that this version does not know.
 
     """
-    name = finding["smallest"]["file"]
+    name = finding.smallest.file
     files = load_finding(directory, name)
     source = str(directory.path / name)
     operators = file_operators(files.model, source)
@@ -95,8 +95,8 @@ def _nodes(
 def _fits(one: StoredModel) -> bool:
     """Return whether a model was stored that has operators, with operands that it takes."""
     takes = [one.model.graph.values[at] for at in one.model.graph.inputs]
-    told = [node["operator"] for node in one.finding["smallest"]["operators"]]
-    operands, rows = one.files.operands, one.finding["smallest"]["rows"]
+    told = [node.operator for node in one.finding.smallest.operators]
+    operands, rows = one.files.operands, one.finding.smallest.rows
     if [node.operator for node in one.draft.nodes] != told or len(takes) != len(operands):
         return False
     return all(

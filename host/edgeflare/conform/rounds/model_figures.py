@@ -6,8 +6,11 @@ import hashlib
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any
 
+import msgspec
+
 from edgeflare.conform.drafts.cells import Cell
 from edgeflare.conform.drafts.model_reading import ModelReading
+from edgeflare.conform.record.conform_document import ModelCoverage, UntriedOperator
 from edgeflare.conform.rounds.conformance import Conformance
 
 _LEFT_OUT = "left out by --ops or --dtype"
@@ -17,8 +20,8 @@ _NOT_REACHED = "the run ended before it: give it more --models or a longer --tim
 
 def model_figures(
     name: str, content: bytes, reading: ModelReading, cells: Sequence[Cell]
-) -> dict[str, Any]:
-    """Return what is known of the user's model before any of it is run, as plain JSON values.
+) -> ModelCoverage:
+    """Return what is known of the user's model before any of it is run.
 
     The figures of what is tried are those of a run that comes to an end.
 
@@ -30,20 +33,20 @@ def model_figures(
 
     """
     possible = {one.place for one in reading.known if one.cell in cells}
-    return {
-        "file": name,
-        "sha256": hashlib.sha256(content).hexdigest(),
-        "operators": len(reading.arithmetic),
-        "distinct": sum(one.cell in cells for one in reading.distinct),
-        "arithmetic": sum(reading.arithmetic.values()),
+    return ModelCoverage(
+        file=name,
+        sha256=hashlib.sha256(content).hexdigest(),
+        operators=len(reading.arithmetic),
+        distinct=sum(one.cell in cells for one in reading.distinct),
+        arithmetic=sum(reading.arithmetic.values()),
         **_tried(reading, possible, _known_reasons(reading, cells)),
-    }
+    )
 
 
 def with_tried(
-    figures: Mapping[str, Any], reading: ModelReading, cells: Sequence[Cell], seen: Conformance
-) -> dict[str, Any]:
-    """Return what is known of the user's model after a run, as plain JSON values.
+    figures: ModelCoverage, reading: ModelReading, cells: Sequence[Cell], seen: Conformance
+) -> ModelCoverage:
+    """Return what is known of the user's model after a run.
 
     Args:
         figures: as `model_figures` returned them.
@@ -58,7 +61,7 @@ def with_tried(
     refused = reading.equal_to(seen.refused(cells))
     for one in reading.known:
         reasons.setdefault(one.place, _REFUSED if one.place in refused else _NOT_REACHED)
-    return {**figures, **_tried(reading, tried, reasons)}
+    return msgspec.structs.replace(figures, **_tried(reading, tried, reasons))
 
 
 def _known_reasons(reading: ModelReading, cells: Sequence[Cell]) -> dict[int, str]:
@@ -75,15 +78,17 @@ def _tried(
         "tried": reading.distinct_at(places),
         "operators_tried": len(places),
         "arithmetic_tried": sum(reading.arithmetic[place] for place in places),
-        "untried": sorted(
-            _untried(reading, places, reasons), key=lambda one: (-one["arithmetic"], one["places"])
+        "untried": tuple(
+            sorted(
+                _untried(reading, places, reasons), key=lambda one: (-one.arithmetic, one.places)
+            )
         ),
     }
 
 
 def _untried(
     reading: ModelReading, places: Collection[int], reasons: Mapping[int, str]
-) -> Iterator[dict[str, Any]]:
+) -> Iterator[UntriedOperator]:
     names = {one.place: one.operator for one in reading.known}
     names |= {one.place: one.operator for one in reading.unknown}
     gathered: dict[tuple[str, str], list[int]] = {}
@@ -91,4 +96,4 @@ def _untried(
         gathered.setdefault((names[place], reasons[place]), []).append(place)
     for (operator, why), at in gathered.items():
         arithmetic = sum(reading.arithmetic[place] for place in at)
-        yield {"operator": operator, "places": at, "why": why, "arithmetic": arithmetic}
+        yield UntriedOperator(operator=operator, places=tuple(at), why=why, arithmetic=arithmetic)

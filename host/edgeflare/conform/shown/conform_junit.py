@@ -5,16 +5,18 @@ It keeps to what `report/junit_xml.py` says of readers.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from collections.abc import Iterator, Sequence
 from xml.etree.ElementTree import Element, SubElement, indent, tostring
 
+import msgspec
+
+from edgeflare.conform.record.conform_document import ConformDocument, FoundFault
 from edgeflare.conform.shown.conform_words import (
+    asked_besides_cells,
     coverage_sentence,
     ending_sentence,
     finding_sentence,
     headline,
-    is_new,
     untried_words,
     witness_sentence,
 )
@@ -22,7 +24,7 @@ from edgeflare.report.arm_lines import details
 from edgeflare.untrusted_text import for_xml
 
 
-def conform_junit(document: Mapping[str, Any]) -> bytes:
+def conform_junit(document: ConformDocument) -> bytes:
     """Return a conformance run as JUnit XML, in UTF-8.
 
     An operator fails in a type if a finding of it counts for the exit code. It is skipped if no
@@ -33,12 +35,12 @@ def conform_junit(document: Mapping[str, Any]) -> bytes:
         document: as `read_conformance` returns it.
 
     """
-    name = for_xml(document["device"]["name"])
+    name = for_xml(document.device.name)
     suite = Element("testsuite", name=f"edgeflare conform {name}")
     _add_properties(suite, document)
-    verdicts = {(one["operator"], one["type"]): one["verdicts"] for one in document["cells"]}
+    verdicts = {(one.operator, one.type): one.verdicts for one in document.cells}
     failing = _failing(document)
-    names = list(dict.fromkeys([*map(tuple, document["request"]["cells"]), *failing]))
+    names = list(dict.fromkeys([*document.request.cells, *failing]))
     for cell in names:
         case = SubElement(suite, "testcase", classname=f"edgeflare.conform.{name}", time="0")
         case.set("name", for_xml(" ".join(cell)))
@@ -56,7 +58,7 @@ def conform_junit(document: Mapping[str, Any]) -> bytes:
         "failures": str(len(failing)),
         "errors": "0",
         "skipped": str(len(suite.findall("testcase/skipped"))),
-        "time": f"{document['seconds']:.3f}",
+        "time": f"{document.seconds:.3f}",
     }
     root = Element("testsuites", name="edgeflare")
     root.append(suite)
@@ -64,49 +66,51 @@ def conform_junit(document: Mapping[str, Any]) -> bytes:
     return bytes(tostring(root, encoding="utf-8", xml_declaration=True)) + b"\n"
 
 
-def _untried(document: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+def _untried(document: ConformDocument) -> Iterator[tuple[str, str]]:
     """Yield the operators of the user's model that were not tried, and why not."""
-    model = document["model"]
-    for one in () if model is None else model["untried"]:
-        places = ", ".join(map(str, one["places"]))
-        yield f"{model['file']} {one['operator']} {places}", untried_words(one, model["arithmetic"])
+    model = document.model
+    if model is None:
+        return
+    for one in model.untried:
+        places = ", ".join(map(str, one.places))
+        yield f"{model.file} {one.operator} {places}", untried_words(one, model.arithmetic)
 
 
-def _failing(document: Mapping[str, Any]) -> dict[tuple[str, str], list[Mapping[str, Any]]]:
+def _failing(document: ConformDocument) -> dict[tuple[str, str], list[FoundFault]]:
     """Return the findings that count, by operator and type."""
-    found: dict[tuple[str, str], list[Mapping[str, Any]]] = {}
-    for one in filter(is_new, document["findings"]):
-        found.setdefault((one["operator"], one["type"]), []).append(one)
+    found: dict[tuple[str, str], list[FoundFault]] = {}
+    for one in (one for one in document.findings if one.is_new):
+        found.setdefault((one.operator, one.type), []).append(one)
     return found
 
 
-def _add_failure(case: Element, findings: Sequence[Mapping[str, Any]]) -> None:
+def _add_failure(case: Element, findings: Sequence[FoundFault]) -> None:
     first = findings[0]
     rest = f", and {len(findings) - 1} more" if len(findings) > 1 else ""
     title = for_xml(f"{finding_sentence(first)}{rest}")
-    failure = SubElement(case, "failure", message=title, type=first["verdict"])
+    failure = SubElement(case, "failure", message=title, type=first.verdict)
     failure.text = for_xml("\n".join(map(_line, findings)))
 
 
-def _line(finding: Mapping[str, Any]) -> str:
+def _line(finding: FoundFault) -> str:
     said = (
-        f"{finding['number']}. {finding_sentence(finding)}",
+        f"{finding.number}. {finding_sentence(finding)}",
         witness_sentence(finding),
-        finding["detail"],
-        f"smallest model: {finding['smallest']['file']}",
+        finding.detail,
+        f"smallest model: {finding.smallest.file}",
     )
     return "; ".join(part for part in said if part)
 
 
-def _add_properties(suite: Element, document: Mapping[str, Any]) -> None:
+def _add_properties(suite: Element, document: ConformDocument) -> None:
     known = {
-        "edgeflare": document["edgeflare"],
+        "edgeflare": document.edgeflare,
         "conformance": headline(document),
         "coverage": coverage_sentence(document),
         "ended": ending_sentence(document),
-        "asked": {key: value for key, value in document["request"].items() if key != "cells"},
-        "host": document["host"],
-        "device": document["device"],
+        "asked": asked_besides_cells(document),
+        "host": msgspec.to_builtins(document.host),
+        "device": msgspec.to_builtins(document.device),
     }
     properties = SubElement(suite, "properties")
     for name, value in details(known):

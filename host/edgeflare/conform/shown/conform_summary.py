@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from typing import Any
+from collections.abc import Iterator
 
+from edgeflare.conform.record.conform_document import ConformDocument, FoundFault
 from edgeflare.conform.shown.conform_words import (
     FindingSection,
     condition_words,
@@ -12,7 +12,6 @@ from edgeflare.conform.shown.conform_words import (
     ending_sentence,
     finding_sections,
     headline,
-    is_new,
     model_sentence,
     refused_sentence,
     title_of,
@@ -20,7 +19,6 @@ from edgeflare.conform.shown.conform_words import (
     worst_words,
     wrong_words,
 )
-from edgeflare.core.interrupt import INTERRUPTED_BY
 from edgeflare.report.markdown_summary import markdown_table
 from edgeflare.untrusted_text import for_markdown
 
@@ -30,7 +28,7 @@ ROWS = 30
 _COLUMNS = ("", "operator", "how", "when", "worst", "wrong", "models")
 
 
-def conform_summary(document: Mapping[str, Any]) -> str:
+def conform_summary(document: ConformDocument) -> str:
     """Return a conformance run as Markdown (GitHub's flavour).
 
     Args:
@@ -40,14 +38,14 @@ def conform_summary(document: Mapping[str, Any]) -> str:
     return "\n\n".join(_parts(document)) + "\n"
 
 
-def _parts(document: Mapping[str, Any]) -> Iterator[str]:
-    yield f"## EdgeFlare kernel conformance: {for_markdown(document['device']['name'])}"
+def _parts(document: ConformDocument) -> Iterator[str]:
+    yield f"## EdgeFlare kernel conformance: {for_markdown(document.device.name)}"
     yield f"{_mark(document)} {for_markdown(headline(document))}."
     yield from map(for_markdown, model_sentence(document))
     if _cut_off(document):
         said = f"This is not the whole run. {ending_sentence(document)}"
         yield f"> [!WARNING]\n> {for_markdown(said)}"
-    yield from (f"> [!WARNING]\n> {for_markdown(one)}" for one in document["warnings"])
+    yield from (f"> [!WARNING]\n> {for_markdown(one)}" for one in document.warnings)
     for section in finding_sections(document):
         yield f"### {for_markdown(section.title)}"
         yield _table(section)
@@ -55,16 +53,16 @@ def _parts(document: Mapping[str, Any]) -> Iterator[str]:
     yield for_markdown(" ".join([coverage_sentence(document), *refused_sentence(document)]))
 
 
-def _mark(document: Mapping[str, Any]) -> str:
-    if any(map(is_new, document["findings"])):
+def _mark(document: ConformDocument) -> str:
+    if any(one.is_new for one in document.findings):
         return "❌"
-    model = document["model"]
+    model = document.model
     little = model is not None and tries_little(model)
     return "⚠️" if little or _cut_off(document) else "✅"
 
 
-def _cut_off(document: Mapping[str, Any]) -> bool:
-    return bool(document["stopped_by"] in INTERRUPTED_BY)
+def _cut_off(document: ConformDocument) -> bool:
+    return document.interrupted_by is not None
 
 
 def _table(section: FindingSection) -> str:
@@ -73,13 +71,13 @@ def _table(section: FindingSection) -> str:
     return f"{table}\n\nand {rest:,} more" if rest > 0 else table
 
 
-def _cells(one: Mapping[str, Any]) -> tuple[str, ...]:
+def _cells(one: FoundFault) -> tuple[str, ...]:
     return (
-        str(one["number"]),
+        str(one.number),
         title_of(one),
-        one["symptom"],
+        one.symptom,
         condition_words(one),
         worst_words(one) or "–",
         wrong_words(one) or "–",
-        f"{one['failing']:,}",
+        f"{one.failing:,}",
     )

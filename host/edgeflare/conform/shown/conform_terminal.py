@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, Final
+from typing import Final
 
 from rich.console import Console, Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
+from edgeflare.conform.record.conform_document import ConformDocument
 from edgeflare.conform.shown.conform_words import (
     FindingSection,
     coverage_sentence,
@@ -25,7 +25,7 @@ MOST: Final = 12
 """Findings of one kind that are listed; the page has all."""
 
 
-def print_conformance(console: Console, document: Mapping[str, Any], where: str) -> None:
+def print_conformance(console: Console, document: ConformDocument, where: str) -> None:
     """Print a conformance run.
 
     Args:
@@ -36,7 +36,7 @@ def print_conformance(console: Console, document: Mapping[str, Any], where: str)
     """
     parts: list[RenderableType] = [Text(printable(headline(document)), style="bold")]
     parts += [Text(printable(one)) for one in model_sentence(document)]
-    parts += [Text(f"warning: {printable(one)}", style="yellow") for one in document["warnings"]]
+    parts += [Text(f"warning: {printable(one)}", style="yellow") for one in document.warnings]
     parts += [_listed(one) for one in finding_sections(document)]
     parts.append("")
     sentences = (coverage_sentence(document), *refused_sentence(document))
@@ -54,6 +54,6 @@ def _listed(section: FindingSection) -> Group:
     table.add_column(justify="right", style="bold")
     table.add_column()
     for one in findings[:MOST]:
-        table.add_row(f"{one['number']}", Text(printable(finding_sentence(one))))
+        table.add_row(f"{one.number}", Text(printable(finding_sentence(one))))
         table.add_row("", Text(printable(witness_sentence(one)), style="dim"))
     return Group("", Text(f"{section.title}{rest}", style="bold"), table)

@@ -2,25 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from edgeflare.conform.record.conform_document import (
+    ConformDocument,
+    CoveredShare,
+    FoundFault,
+    ModelCoverage,
+    StoredOperator,
+    UntriedOperator,
+)
 from edgeflare.core.interrupt import INTERRUPTED_BY
 
 _PERCENT = 0.01
 
 
-def headline(document: Mapping[str, Any]) -> str:
+def headline(document: ConformDocument) -> str:
     """Return what the run comes to, in one line.
 
     Of a model that the user named it says first how much of its arithmetic was tried. Its file name
     may be a stranger's.
     """
-    device = document["device"]
-    new = [one for one in document["findings"] if is_new(one)]
-    known = sum(one["counted"] and one["known"] is not None for one in document["findings"])
-    operators = len({one["operator"] for one in new})
+    device = document.device
+    new = [one for one in document.findings if one.is_new]
+    known = sum(one.counted and one.known is not None for one in document.findings)
+    operators = len({one.operator for one in new})
     said = (
         f"{count_of(len(new), 'fault')} in {count_of(operators, 'operator')}"
         if new
@@ -29,17 +37,17 @@ def headline(document: Mapping[str, Any]) -> str:
         else "no fault"
     )
     besides = f", {known} known" if known else ""
-    runtime = f"{device['runtime']} {device['runtime_version']}, {device['kernels']}"
-    models = count_of(document["models"], "model")
-    cells = cells_of(document["coverage"]["cells"]["covered"])
-    tried, model = "", document["model"]
+    runtime = f"{device.runtime} {device.runtime_version}, {device.kernels}"
+    models = count_of(document.models, "model")
+    cells = cells_of(document.coverage.cells.covered)
+    tried, model = "", document.model
     if model is not None:
         tried = f"{tried_words(model, 'was')}; "
         said += " in that" if tries_little(model) else ""
-    return f"{device['name']} ({runtime}): {tried}{said}{besides}, in {models} of {cells}"
+    return f"{device.name} ({runtime}): {tried}{said}{besides}, in {models} of {cells}"
 
 
-def tried_words(model: Mapping[str, Any], verb: str) -> str:
+def tried_words(model: ModelCoverage, verb: str) -> str:
     """Return how much of the user's model is tried, by its share of the arithmetic.
 
     Args:
@@ -47,19 +55,17 @@ def tried_words(model: Mapping[str, Any], verb: str) -> str:
         verb: before "tried", such as "was".
 
     """
-    tried, of = model["arithmetic_tried"], model["arithmetic"]
-    operators = f"{model['operators_tried']:,} of {count_of(model['operators'], 'operator')}"
+    tried, of = model.arithmetic_tried, model.arithmetic
+    operators = f"{model.operators_tried:,} of {count_of(model.operators, 'operator')}"
     if of and not tried:
-        return f"nothing that computes in {model['file']} {verb} tried ({operators})"
-    share = (
-        f"{_share_words(tried, of)} of the arithmetic of {model['file']}" if of else model["file"]
-    )
+        return f"nothing that computes in {model.file} {verb} tried ({operators})"
+    share = f"{_share_words(tried, of)} of the arithmetic of {model.file}" if of else model.file
     return f"{share} {verb} tried ({operators})"
 
 
-def tries_little(model: Mapping[str, Any]) -> bool:
+def tries_little(model: ModelCoverage) -> bool:
     """Return whether most of the arithmetic of the user's model was not tried."""
-    return bool(2 * model["arithmetic_tried"] < model["arithmetic"])
+    return bool(2 * model.arithmetic_tried < model.arithmetic)
 
 
 def _share_words(part: int, of: int) -> str:
@@ -69,11 +75,6 @@ def _share_words(part: int, of: int) -> str:
     percent = round(100 * part / of)
     bounds = {0: "less than 1 %", 100: "more than 99 %"}
     return bounds.get(percent, f"{percent} %")
-
-
-def is_new(finding: Mapping[str, Any]) -> bool:
-    """Return whether a finding counts for the exit code."""
-    return bool(finding["counted"]) and finding["known"] is None
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,33 +90,38 @@ class FindingSection:
 
     id: str
     title: str
-    findings: Sequence[Mapping[str, Any]]
+    findings: Sequence[FoundFault]
 
 
-def finding_sections(document: Mapping[str, Any]) -> list[FindingSection]:
+def finding_sections(document: ConformDocument) -> list[FindingSection]:
     """Return the findings in sections, those that count for the exit code first."""
-    findings = document["findings"]
-    counted = [one for one in findings if one["counted"]]
-    rest = [one for one in findings if not one["counted"]]
+    findings = document.findings
+    counted = [one for one in findings if one.counted]
+    rest = [one for one in findings if not one.counted]
     sections = (
-        FindingSection("new", "The device fails", [one for one in counted if is_new(one)]),
+        FindingSection("new", "The device fails", [one for one in counted if one.is_new]),
         FindingSection(
-            "known", "The device fails, as is known", [x for x in counted if not is_new(x)]
+            "known", "The device fails, as is known", [x for x in counted if not x.is_new]
         ),
         FindingSection(
-            "shared", "Device and twin fail alike", [x for x in rest if x["verdict"] == "shared"]
+            "shared", "Device and twin fail alike", [x for x in rest if x.verdict == "shared"]
         ),
         FindingSection(
             "undefined",
             "NaN, infinities and empty tensors",
-            [x for x in rest if x["verdict"] not in ("shared", "host")],
+            [x for x in rest if x.verdict not in ("shared", "host")],
         ),
-        FindingSection("host", "The host fails", [x for x in rest if x["verdict"] == "host"]),
+        FindingSection("host", "The host fails", [x for x in rest if x.verdict == "host"]),
     )
     return [one for one in sections if one.findings]
 
 
-def ending_sentence(document: Mapping[str, Any]) -> str:
+def asked_besides_cells(document: ConformDocument) -> dict[str, Any]:
+    """Return what was asked, but for the operators and types, as plain values by name."""
+    return {key: one for key, one in document.request.to_json().items() if key != "cells"}
+
+
+def ending_sentence(document: ConformDocument) -> str:
     """Return why the run ended."""
     reasons = {
         "models": "all models that were asked for were drawn",
@@ -123,7 +129,7 @@ def ending_sentence(document: Mapping[str, Any]) -> str:
         **{by: f"it was stopped by {word}" for by, word in INTERRUPTED_BY.items()},
         "nothing left": "there was nothing left to draw",
     }
-    return f"It ended when {reasons[document['stopped_by']]}."
+    return f"It ended when {reasons[document.stopped_by]}."
 
 
 _VERDICTS = {
@@ -136,14 +142,14 @@ _VERDICTS = {
 }
 
 
-def verdict_words(finding: Mapping[str, Any]) -> str:
+def verdict_words(finding: FoundFault) -> str:
     """Return what a finding's verdict means."""
-    return _VERDICTS[finding["verdict"]]
+    return _VERDICTS[finding.verdict]
 
 
-def settings_words(node: Mapping[str, Any]) -> list[tuple[str, str]]:
+def settings_words(node: StoredOperator) -> list[tuple[str, str]]:
     """Return the settings of an operator, by name."""
-    return [(name, _setting(value)) for name, value in node["settings"].items()]
+    return [(name, _setting(value)) for name, value in node.settings.items()]
 
 
 def _setting(value: Any) -> str:
@@ -154,79 +160,81 @@ def _setting(value: Any) -> str:
     return f"{value:.8g}" if isinstance(value, float) else str(value)
 
 
-def title_of(finding: Mapping[str, Any]) -> str:
+def title_of(finding: FoundFault) -> str:
     """Return the operator and the type of a finding."""
-    return f"{finding['operator']} {finding['type']}"
+    return f"{finding.operator} {finding.type}"
 
 
-def condition_words(finding: Mapping[str, Any]) -> str:
+def condition_words(finding: FoundFault) -> str:
     """Return when a finding shows."""
-    return ", ".join(finding["condition"]) or "always"
+    return ", ".join(finding.condition) or "always"
 
 
-def worst_words(finding: Mapping[str, Any]) -> str:
+def worst_words(finding: FoundFault) -> str:
     """Return how wrong a finding is at its worst."""
-    if finding["symptom"] in ("wrong shape", "crash", "hang", "corrupts", "neighbours"):
+    if finding.symptom in ("wrong shape", "crash", "hang", "corrupts", "neighbours"):
         return ""
-    worst = finding["worst"]
-    if worst is None or (finding["symptom"] == "not finite" and not worst):
+    worst = finding.worst
+    if worst is None or (finding.symptom == "not finite" and not worst):
         return "not finite"
-    if not finding["unit"]:
+    if not finding.unit:
         return f"{worst:.0%} of the values" if worst >= _PERCENT else "less than 1 % of the values"
-    return f"{worst:,.3g} {finding['unit']}"
+    return f"{worst:,.3g} {finding.unit}"
 
 
-def wrong_words(finding: Mapping[str, Any]) -> str:
+def wrong_words(finding: FoundFault) -> str:
     """Return which arms are wrong."""
-    return ", ".join(finding["wrong"])
+    return ", ".join(finding.wrong)
 
 
-def finding_sentence(finding: Mapping[str, Any]) -> str:
+def finding_sentence(finding: FoundFault) -> str:
     """Return what fails, how and when, in one line."""
-    condition = finding["condition"]
+    condition = finding.condition
     when = f"when {', '.join(condition)}" if condition else "always"
-    return f"{title_of(finding)}: {finding['symptom']} {when}"
+    return f"{title_of(finding)}: {finding.symptom} {when}"
 
 
-def witness_sentence(finding: Mapping[str, Any]) -> str:
+def witness_sentence(finding: FoundFault) -> str:
     """Return how wrong a finding is, which arms are, and how many models show it."""
     worst, wrong = worst_words(finding), wrong_words(finding)
     parts = (
-        f"by up to {worst}" if finding["unit"] and worst != "not finite" else worst,
+        f"by up to {worst}" if finding.unit and worst != "not finite" else worst,
         f"wrong: {wrong}" if wrong else "",
-        count_of(finding["failing"], "model"),
-        "" if finding["smallest"]["repeats"] else "its smallest model did not fail again",
-        f"known: {finding['known']}" if finding["known"] is not None else "",
+        count_of(finding.failing, "model"),
+        "" if finding.smallest.repeats else "its smallest model did not fail again",
+        f"known: {finding.known}" if finding.known is not None else "",
     )
     return "; ".join(part for part in parts if part)
 
 
-def coverage_sentence(document: Mapping[str, Any]) -> str:
+def coverage_sentence(document: ConformDocument) -> str:
     """Return what was covered."""
-    coverage = document["coverage"]
-    names = {"cells": "operators and types", "buckets": "ranges of parameters"}
-    if coverage["pairs"]["of"]:
-        names["pairs"] = "pairs of operators"
-    parts = (f"{_share(coverage[key])} of {words}" for key, words in names.items())
+    coverage = document.coverage
+    parts = [
+        f"{_share(coverage.cells)} of operators and types",
+        f"{_share(coverage.buckets)} of ranges of parameters",
+    ]
+    if coverage.pairs.of:
+        parts.append(f"{_share(coverage.pairs)} of pairs of operators")
     return f"Covered, of what the device takes: {', '.join(parts)}."
 
 
-def model_sentence(document: Mapping[str, Any]) -> list[str]:
+def model_sentence(document: ConformDocument) -> list[str]:
     """Return what was run of the model that the user named, in one sentence; none if there is none.
 
     Its file name and its operators' names may be a stranger's.
     """
-    model = document["model"]
+    model = document.model
     if model is None:
         return []
-    said = f"Of the operators of {model['file']}, tried {model['tried']:,} of"
-    untried = "; ".join(untried_words(one, model["arithmetic"]) for one in model["untried"])
+    said = f"Of the operators of {model.file}, tried {model.tried:,} of"
+    untried = "; ".join(untried_words(one, model.arithmetic) for one in model.untried)
     return [
-        f"{said} {model['distinct']:,} as they stand{f'; not tried: {untried}' if untried else ''}."
+        f"{said} {model.distinct:,} as they stand{f'; not tried: {untried}' if untried else ''}."
     ]
 
 
-def untried_words(one: Mapping[str, Any], of: int) -> str:
+def untried_words(one: UntriedOperator, of: int) -> str:
     """Return an operator of the user's model that is not tried, with the reason.
 
     Args:
@@ -234,17 +242,15 @@ def untried_words(one: Mapping[str, Any], of: int) -> str:
         of: the arithmetic of the whole model.
 
     """
-    times = f" × {len(one['places'])}" if one["places"][1:] else ""
-    share = (
-        f"{_share_words(one['arithmetic'], of)} of the arithmetic, " if one["arithmetic"] else ""
-    )
-    return f"{one['operator']}{times} ({share}{one['why']})"
+    times = f" × {len(one.places)}" if one.places[1:] else ""
+    share = f"{_share_words(one.arithmetic, of)} of the arithmetic, " if one.arithmetic else ""
+    return f"{one.operator}{times} ({share}{one.why})"
 
 
-def refused_sentence(document: Mapping[str, Any]) -> list[str]:
+def refused_sentence(document: ConformDocument) -> list[str]:
     """Return what the device refused, in one sentence; none if it refused nothing."""
-    cells = {(one["operator"], one["type"]) for one in document["refused"]}
-    always = {(one["operator"], one["type"]) for one in document["refused"] if one["always"]}
+    cells = {(one.operator, one.type) for one in document.refused}
+    always = {(one.operator, one.type) for one in document.refused if one.always}
     if not cells:
         return []
     return [
@@ -252,8 +258,8 @@ def refused_sentence(document: Mapping[str, Any]) -> list[str]:
     ]
 
 
-def _share(figure: Mapping[str, Any]) -> str:
-    covered, of = figure["covered"], figure["of"]
+def _share(figure: CoveredShare) -> str:
+    covered, of = figure.covered, figure.of
     percent = f"{100 * covered / of:.1f} %" if of else "all"
     return f"{percent} ({covered:,} of {of:,})"
 

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from edgeflare.conform.record.conform_document import FoundFault
 from edgeflare.conform.shown.conform_words import finding_sentence
 from edgeflare.untrusted_text import printable
 
@@ -32,7 +32,7 @@ class RetryLine:
 
     """
 
-    finding: Mapping[str, Any]
+    finding: FoundFault
     outcome: str
     detail: str
 
@@ -64,8 +64,8 @@ def _table(lines: Sequence[RetryLine]) -> Table:
     table.add_column(justify="right", style="bold")
     table.add_column()
     for one in lines:
-        known = one.finding["known"]
-        table.add_row(f"{one.finding['number']}", Text(printable(finding_sentence(one.finding))))
+        known = one.finding.known
+        table.add_row(f"{one.finding.number}", Text(printable(finding_sentence(one.finding))))
         if one.detail:
             table.add_row("", Text(printable(one.detail), style="dim"))
         if known is not None:

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from edgeflare.conform.graphs.operator_graph import Values
+from edgeflare.conform.verdict.kernel_judgement import Unit
 from edgeflare.conform.verdict.mean_error import MeanLimits
 from edgeflare.conform.verdict.right_values import RightValues, same_bits
 
@@ -85,11 +86,11 @@ class Ruler:
             return 0
         return int(np.count_nonzero(self.judged))
 
-    def unit(self, at: int) -> str:
+    def unit(self, at: int) -> Unit:
         """Return the unit of the error of one of all values."""
         return self.results[self._result(at)].unit
 
-    def worst(self, arm: ArmErrors, among: NDArray[np.bool_]) -> tuple[float, str]:
+    def worst(self, arm: ArmErrors, among: NDArray[np.bool_]) -> tuple[float, Unit]:
         """Return the largest finite error among some values that are wrong, and its unit.
 
         Of values that have to be equal, it is the share that is not, of all that count.
@@ -112,7 +113,7 @@ class Ruler:
         both = zip(self.results, one, other, strict=True)
         return _flat_marks([right.alike(a, b) for right, a, b in both])
 
-    def difference(self, one: Sequence[Values], other: Sequence[Values]) -> tuple[float, str]:
+    def difference(self, one: Sequence[Values], other: Sequence[Values]) -> tuple[float, Unit]:
         """Return the largest difference of two answers where they count, and its unit."""
         both = zip(self.results, one, other, strict=True)
         apart = _flat([right.differences(a, b) for right, a, b in both])

@@ -43,6 +43,10 @@ Symptom = Literal[
 infinity where there should be none, or none where there should be; another shape or type than the
 model says; no answer; another answer beside other models; other models die after it."""
 
+Unit = Literal["", "steps", "ulp"]
+"""Of an error: steps of the result's quantization, units in the last place of float32, or, where
+answers have to be equal, the share of values that are not."""
+
 LOST: Final[tuple[Verdict, ...]] = ("crash", "hang")
 """What leaves no process that could answer."""
 
@@ -73,7 +77,7 @@ class KernelJudgement:
     symptom: Symptom = ""
     counted: bool = False
     worst: float = 0.0
-    unit: str = ""
+    unit: Unit = ""
     wrong: tuple[str, ...] = ()
     detail: str = ""
     telling: int = 0

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from edgeflare.conform.graphs.operator_graph import GraphValue, Quantization, Values
 from edgeflare.conform.specification.exact_answer import EPSILON, AnswerKind, ExactAnswer
+from edgeflare.conform.verdict.kernel_judgement import Unit
 
 _USUAL_STEPS = 1.0
 """Steps of quantization that an answer may be off: any rounding, of an argument that is known to
@@ -24,6 +25,8 @@ _USUAL_ULP = 4.0
 _USUAL_MEAN = 0.1
 """Steps that quantized answers may be off on average. Rounding to the nearest is off by nothing,
 truncation by half a step."""
+
+_UNITS: Mapping[AnswerKind, Unit] = {"bits": "", "steps": "steps", "reals": "ulp"}
 
 _EXCEPTIONS: Mapping[tuple[str, str], Allowance] = {}
 """Allowances by operator and type. What one kernel set alone needs belongs in no exception: it is
@@ -63,9 +66,9 @@ class RightValues:
     allowance: Allowance
 
     @property
-    def unit(self) -> str:
+    def unit(self) -> Unit:
         """What errors are measured in: "steps", "ulp", or "" where values are equal or not."""
-        return {"bits": "", "steps": "steps", "reals": "ulp"}[self.exact.kind]
+        return _UNITS[self.exact.kind]
 
     @property
     def finite(self) -> NDArray[np.bool_]:

@@ -12,7 +12,7 @@ from typing import Any, Final
 from edgeflare import __version__
 from edgeflare.diagnose.inspect.inspection_result import InspectionResult
 from edgeflare.errors import UserError
-from edgeflare.run.json_file import json_bytes, load_json, packaged_schema
+from edgeflare.record.json_file import json_bytes, load_json, packaged_schema
 
 SCHEMA: Final = "edgeflare.inspect/v1"
 INSPECTION: Final = "inspect.json"

@@ -23,8 +23,8 @@ from edgeflare.record.atomic_file import write_atomically
 from edgeflare.record.folder import ClaimedFolder, FolderKind, is_free, remove_documents
 from edgeflare.record.folder_contents import FOLDER, LIST, list_as, read_contents
 from edgeflare.record.folder_contents import STATE as STATE_FILE
+from edgeflare.record.json_file import load_json, packaged_schema
 from edgeflare.record.path_inside import path_inside
-from edgeflare.run.json_file import load_json, packaged_schema
 from edgeflare.run.run_directory import RunDirectory
 from edgeflare.run.seed_ids import SeedIds
 from edgeflare.untrusted_text import printable

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from edgeflare.errors import UserError
-from edgeflare.run.json_file import Schema, load_json, packaged_schema, parse_json
+from edgeflare.record.json_file import Schema, load_json, packaged_schema, parse_json
 from edgeflare.run.run_directory import SURVEY_DOCUMENT, RunDirectory
 
 WRITTEN_FROM_IT = ("survey.html", "survey.csv", "junit.xml", "summary.md")

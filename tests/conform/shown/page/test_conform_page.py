@@ -5,16 +5,24 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
-from conformed_runs import HALF_TRIED, constructed_conformance, finding_entry
+from conformed_runs import (
+    HALF_TRIED,
+    conformance_fields,
+    constructed_conformance,
+    finding_entry,
+    finding_fields,
+)
+from edgeflare.conform.record.conform_document import ConformDocument
 from edgeflare.conform.shown.page.conform_page import render_conformance
 from parsed_pages import Parsed, asks_for_nothing, well_formed
 
 HOSTILE = "<script>alert('x')</script>\"><img src=http://localhost/x>\x1b[31m"
 
 
-def rendered(document: dict[str, Any]) -> Parsed:
+def rendered(document: ConformDocument) -> Parsed:
     """The page, once it is well formed and asks for nothing."""
     parsed = well_formed(render_conformance(document))
     asks_for_nothing(parsed)
@@ -85,12 +93,13 @@ def test_each_kind_of_finding_has_its_section() -> None:
 
 
 def test_hostile_names_stay_text() -> None:
-    hostile = finding_entry(detail=HOSTILE, condition=[HOSTILE], known=HOSTILE)
+    document = conformance_fields(warnings=[HOSTILE])
+    hostile = finding_fields(detail=HOSTILE, condition=[HOSTILE], known=HOSTILE)
     hostile["smallest"]["operators"][0]["settings"][HOSTILE] = HOSTILE
-    document = constructed_conformance([hostile], warnings=[HOSTILE])
+    document["findings"] = [hostile]
     document["device"]["name"] = HOSTILE
     document["refused"][0]["message"] = HOSTILE
-    text = render_conformance(document)
+    text = render_conformance(msgspec.convert(document, ConformDocument))
     asks_for_nothing(well_formed(text))
     assert "<script" not in text
     assert "\x1b" not in text
@@ -111,7 +120,7 @@ def page(tmp_path_factory: pytest.TempPathFactory) -> Path:
         finding_entry(3, operator="MUL", type="int8", verdict="shared", counted=False),
         finding_entry(4, operator="DIV", type="int8", verdict="host", counted=False),
     ]
-    document = constructed_conformance(several, warnings=["take care"])
+    document = conformance_fields(several, warnings=["take care"])
     operators = ("ADD", "EXP", "MUL", "DIV", "SIGN", "RESIZE_NEAREST_NEIGHBOR")
     document["request"]["cells"] = [[one, type_] for one in operators for type_ in TYPES]
     for one in document["findings"]:
@@ -124,7 +133,8 @@ def page(tmp_path_factory: pytest.TempPathFactory) -> Path:
         for one in ("MUL", "DIV")
     ]  # fmt: skip
     file = tmp_path_factory.mktemp("conform") / "conform.html"
-    file.write_text(render_conformance(document), encoding="utf-8")
+    page = render_conformance(msgspec.convert(document, ConformDocument))
+    file.write_text(page, encoding="utf-8")
     return file
 
 

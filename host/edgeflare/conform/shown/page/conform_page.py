@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
+import msgspec
+
+from edgeflare.conform.record.conform_document import ConformDocument, FoundFault
 from edgeflare.conform.shown.conform_words import (
+    asked_besides_cells,
     condition_words,
     coverage_sentence,
     ending_sentence,
     finding_sections,
     headline,
-    is_new,
     model_sentence,
     settings_words,
     title_of,
@@ -40,14 +42,14 @@ class MapCell:
     title: str
 
 
-def render_conformance(document: Mapping[str, Any]) -> str:
+def render_conformance(document: ConformDocument) -> str:
     """Return a conformance run as an HTML document.
 
     Args:
         document: as `read_conformance` returns it.
 
     """
-    types = list(dict.fromkeys(type_ for _, type_ in document["request"]["cells"]))
+    types = list(dict.fromkeys(type_ for _, type_ in document.request.cells))
     return (
         page_environment("edgeflare.conform.shown.page")
         .get_template("conform.html.j2")
@@ -66,21 +68,20 @@ def render_conformance(document: Mapping[str, Any]) -> str:
             verdict_words=verdict_words,
             worst_words=worst_words,
             wrong_words=wrong_words,
-            is_new=is_new,
-            device=details(document["device"]),
-            asked=details({k: v for k, v in document["request"].items() if k != "cells"}),
+            device=details(msgspec.to_builtins(document.device)),
+            asked=details(asked_besides_cells(document)),
             style=packaged("style.css"),
         )
     )
 
 
-def _rows(document: Mapping[str, Any], types: Sequence[str]) -> dict[str, list[MapCell | None]]:
+def _rows(document: ConformDocument, types: Sequence[str]) -> dict[str, list[MapCell | None]]:
     """Return the map's rows: for each operator a cell for each type, None where it has none."""
-    cells = {(one["operator"], one["type"]): one["verdicts"] for one in document["cells"]}
-    asked = {(operator, type_) for operator, type_ in document["request"]["cells"]}
-    found: dict[tuple[str, str], list[Mapping[str, Any]]] = {}
-    for one in document["findings"]:
-        found.setdefault((one["operator"], one["type"]), []).append(one)
+    cells = {(one.operator, one.type): one.verdicts for one in document.cells}
+    asked = {(operator, type_) for operator, type_ in document.request.cells}
+    found: dict[tuple[str, str], list[FoundFault]] = {}
+    for one in document.findings:
+        found.setdefault((one.operator, one.type), []).append(one)
     return {
         operator: [
             _cell(cells.get((operator, type_), {}), found.get((operator, type_), []))
@@ -88,11 +89,11 @@ def _rows(document: Mapping[str, Any], types: Sequence[str]) -> dict[str, list[M
             else None
             for type_ in types
         ]
-        for operator in dict.fromkeys(operator for operator, _ in document["request"]["cells"])
+        for operator in dict.fromkeys(operator for operator, _ in document.request.cells)
     }
 
 
-def _cell(verdicts: Mapping[str, int], findings: Sequence[Mapping[str, Any]]) -> MapCell:
+def _cell(verdicts: Mapping[str, int], findings: Sequence[FoundFault]) -> MapCell:
     models = sum(verdicts.values())
     if not models:
         return MapCell("untried", "–", "no model was tried")
@@ -102,12 +103,12 @@ def _cell(verdicts: Mapping[str, int], findings: Sequence[Mapping[str, Any]]) ->
     return MapCell(_mark(findings), f"{models:,}", said)
 
 
-def _mark(findings: Sequence[Mapping[str, Any]]) -> str:
+def _mark(findings: Sequence[FoundFault]) -> str:
     """Return the worst that findings say of their cell."""
     marks = {
-        "fails": any(is_new(one) for one in findings),
-        "known": any(one["counted"] for one in findings),
-        "shared": any(one["verdict"] != "host" for one in findings),
+        "fails": any(one.is_new for one in findings),
+        "known": any(one.counted for one in findings),
+        "shared": any(one.verdict != "host" for one in findings),
         "host": bool(findings),
     }
     return next((mark for mark, is_so in marks.items() if is_so), "right")

@@ -7,10 +7,18 @@ from math import inf, nan
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import numpy as np
 import pytest
 
-from conformed_runs import addition, conformed_run, constructed_conformance, finding_entry
+from conformed_runs import (
+    addition,
+    conformance_fields,
+    conformed_run,
+    constructed_conformance,
+    finding_entry,
+    finding_fields,
+)
 from drafting import chain
 from edgeflare.conform.drafts.coverage import Coverage
 from edgeflare.conform.drafts.draft import Draft, draft_to_json
@@ -19,7 +27,11 @@ from edgeflare.conform.execution.kernel_arm import ModelAnswer, RunFailure
 from edgeflare.conform.graphs.graph_file import graph_file
 from edgeflare.conform.graphs.operator_graph import Values
 from edgeflare.conform.operators.known_operators import known_operators
-from edgeflare.conform.record.conform_file import holds_conformance, read_conformance
+from edgeflare.conform.record.conform_document import (
+    FoundFault,
+    holds_conformance,
+    read_conformance,
+)
 from edgeflare.conform.record.conform_finding import kept_error
 from edgeflare.conform.record.finding_files import load_finding, store_finding
 from edgeflare.conform.record.stored_model import StoredModel, stored_model
@@ -47,7 +59,7 @@ def test_a_run_that_was_cut_off_says_how_to_go_on(
 @pytest.mark.parametrize(
     ("changed", "said"),
     [
-        ({"findings": [finding_entry(verdict="right")]}, "findings[0].verdict"),
+        ({"findings": [finding_fields(verdict="right")]}, "findings[0].verdict"),
         ({"stopped_by": "boredom"}, "stopped_by"),
         ({"more": 1}, "unknown key"),
         ({"schema": "edgeflare.run/v1"}, "is not of the schema edgeflare.conform/v1"),
@@ -56,7 +68,7 @@ def test_a_run_that_was_cut_off_says_how_to_go_on(
 def test_what_does_not_keep_to_the_schema_is_refused(
     tmp_path: Path, refusal: Callable[..., str], changed: dict[str, Any], said: str
 ) -> None:
-    directory = conformed_run(tmp_path, constructed_conformance(**changed))
+    directory = conformed_run(tmp_path, conformance_fields() | changed)
     assert said in refusal(read_conformance, directory)
 
 
@@ -102,7 +114,14 @@ def stored_again(draft: Draft, folder: Path) -> StoredModel:
     directory = RunDirectory(folder)
     name = store_finding(directory, 1, whole, {}, ())
     smallest = {"file": name, "rows": whole.rows, "operators": draft_to_json(draft)}
-    return stored_model(directory, {"smallest": smallest})
+    return stored_model(directory, of_model(**smallest))
+
+
+def of_model(**changed: Any) -> FoundFault:
+    """A finding whose smallest model is another one."""
+    fields = finding_fields()
+    fields["smallest"] |= changed
+    return msgspec.convert(fields, FoundFault)
 
 
 @pytest.mark.slow
@@ -150,10 +169,10 @@ def test_another_model_than_the_document_says_is_refused(
 ) -> None:
     finding = finding_entry()
     assert stored_model(run, finding).draft.nodes[0].cell == ("ADD", "uint8")
-    finding["smallest"]["rows"] = 3
-    assert "is not what the arrays beside it were stored for" in refusal(stored_model, run, finding)
-    other = finding_entry()
-    other["smallest"]["operators"][0]["operator"] = "MUL"
+    said = refusal(stored_model, run, of_model(rows=3))
+    assert "is not what the arrays beside it were stored for" in said
+    (node,) = finding_fields()["smallest"]["operators"]
+    other = of_model(operators=[{**node, "operator": "MUL"}])
     assert "000001.tflite is not what" in refusal(stored_model, run, other)
 
 
@@ -177,6 +196,4 @@ def test_damaged_files_are_one_line(
 def test_no_file_outside_of_the_run_is_read(
     run: RunDirectory, refusal: Callable[..., str], file: str
 ) -> None:
-    finding = finding_entry()
-    finding["smallest"]["file"] = file
-    assert "outside of it" in refusal(stored_model, run, finding)
+    assert "outside of it" in refusal(stored_model, run, of_model(file=file))

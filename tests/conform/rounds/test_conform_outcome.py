@@ -12,6 +12,7 @@ import jsonschema
 import numpy as np
 import pytest
 
+from conformed_runs import plain
 from conforming import (
     ADD,
     CLAMPED,
@@ -24,7 +25,7 @@ from conforming import (
 )
 from drafting import relu_chain
 from edgeflare.conform.record.conform_finding import ConformFinding
-from edgeflare.conform.rounds.conform_document import conform_document
+from edgeflare.conform.rounds.conform_outcome import conform_document
 from edgeflare.conform.rounds.conform_rounds import ConformRounds
 from edgeflare.conform.rounds.judged_draft import judge_drafts
 from edgeflare.conform.rounds.smallest_models import found_findings
@@ -52,8 +53,7 @@ def _document(run: tuple[ConformRounds, list[ConformFinding]]) -> dict[str, Any]
     document = conform_document(
         *(a_header((ADD, SUM)), rounds.state, rounds.coverage, found, None, "models", 1.23456)
     )
-    again: dict[str, Any] = json.loads(json.dumps(document, allow_nan=False))
-    return again
+    return dict(plain(document))
 
 
 def _check(document: dict[str, Any]) -> None:

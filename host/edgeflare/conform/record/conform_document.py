@@ -1,0 +1,330 @@
+"""The result of a conformance run: `conform.json`, schema `edgeflare.conform/v1`.
+
+docs/conform.md says what each figure means.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Annotated, Any, Final, Literal
+
+import msgspec
+
+from edgeflare.conform.drafts.coverage import UncoveredParts
+from edgeflare.conform.record.conform_request import ConformRequest
+from edgeflare.conform.verdict.kernel_judgement import Unit
+from edgeflare.core.interrupt import InterruptedBy
+from edgeflare.devices.provenance import Provenance
+from edgeflare.errors import UserError
+from edgeflare.record.json_file import load_json, packaged_schema
+from edgeflare.record.json_types import Amount, Count, CountFromOne, Number
+from edgeflare.run.run_directory import CONFORM_DOCUMENT, CONFORM_JOURNAL, RunDirectory
+
+SCHEMA: Final = "edgeflare.conform/v1"
+"""What the document has under `schema`."""
+
+StoppedBy = InterruptedBy | Literal["models", "time", "nothing left"]
+"""Why a run ended: all models that were asked for were drawn; its time was up; Ctrl-C or
+SIGTERM; or there was nothing left to draw."""
+
+FaultVerdict = Literal["device", "host", "shared", "undefined", "crash", "hang"]
+"""Those of the verdicts on models that are findings."""
+
+FaultSymptom = Literal[
+    "wrong values",
+    "biased",
+    "not finite",
+    "wrong shape",
+    "crash",
+    "hang",
+    "neighbours",
+    "corrupts",
+]
+"""How a finding is wrong."""
+
+
+class ConformDocument(
+    msgspec.Struct, frozen=True, kw_only=True, tag_field="schema", tag="edgeflare.conform/v1"
+):
+    """What the kernels of a device compute otherwise than operators mean.
+
+    Attributes:
+        edgeflare: version that wrote it.
+        request: what was asked.
+        device: provenance of the device.
+        host: the kernel sets that it is compared with.
+        model: what was tried of the model of `--from`; null without.
+        stopped_by: why the run ended.
+        seconds: that it took.
+        models: how many were run.
+        coverage: what they cover.
+        cells: verdicts by operator and type.
+        findings: those that count first.
+        refused: what the device refuses.
+        warnings: a sentence each.
+
+    """
+
+    edgeflare: str
+    request: ConformRequest
+    device: Provenance
+    host: HostKernels
+    model: ModelCoverage | None
+    stopped_by: StoppedBy
+    seconds: Amount
+    models: Count
+    coverage: ConformCoverage
+    cells: tuple[CellVerdicts, ...]
+    findings: tuple[FoundFault, ...]
+    refused: tuple[RefusedModels, ...]
+    warnings: tuple[str, ...]
+
+    @property
+    def interrupted_by(self) -> InterruptedBy | None:
+        """What stopped the run before its end, or None."""
+        return self.stopped_by if self.stopped_by in ("interrupt", "sigterm") else None
+
+
+class HostKernels(msgspec.Struct, frozen=True, kw_only=True):
+    """The host's kernel sets.
+
+    Attributes:
+        runtime: with its version, such as "ai-edge-litert 2.3.0".
+        kernels: names of the sets; the first is the twin.
+
+    """
+
+    runtime: str
+    kernels: tuple[str, ...]
+
+
+class ModelCoverage(msgspec.Struct, frozen=True, kw_only=True):
+    """How much of the model of `--from` was tried.
+
+    Attributes:
+        file: its name.
+        sha256: of the file.
+        operators: how many it has.
+        operators_tried: those that were run as they stand, or are equal to one that was.
+        arithmetic: multiply-accumulates of all operators.
+        arithmetic_tried: of these, those of the operators that were tried.
+        distinct: operators that are known and asked for, of equal ones the first.
+        tried: of these, those that were run as they stand.
+        untried: what was not tried, and why.
+
+    """
+
+    file: str
+    sha256: str
+    operators: Count
+    operators_tried: Count
+    arithmetic: Count
+    arithmetic_tried: Count
+    distinct: Count
+    tried: Count
+    untried: tuple[UntriedOperator, ...]
+
+
+class UntriedOperator(msgspec.Struct, frozen=True, kw_only=True):
+    """Operators of a model that were not tried.
+
+    Attributes:
+        operator: name of the operator.
+        places: in the model, from 0.
+        why: the reason.
+        arithmetic: multiply-accumulates of all of them.
+
+    """
+
+    operator: str
+    places: tuple[Count, ...]
+    why: str
+    arithmetic: Count
+
+
+class ConformCoverage(msgspec.Struct, frozen=True, kw_only=True):
+    """What the models of a run cover.
+
+    Attributes:
+        cells: operators and types.
+        buckets: ranges of parameters.
+        pairs: ordered pairs of operators.
+        uncovered: what is left; of pairs at most 1,000.
+
+    """
+
+    cells: CoveredShare
+    buckets: CoveredShare
+    pairs: CoveredShare
+    uncovered: UncoveredParts
+
+
+class CoveredShare(msgspec.Struct, frozen=True, kw_only=True):
+    """How much of something is covered.
+
+    Attributes:
+        covered: number of what is.
+        of: what the specification has and the device takes.
+        refused: what the device does not take.
+
+    """
+
+    covered: Count
+    of: Count
+    refused: Count
+
+
+class CellVerdicts(msgspec.Struct, frozen=True, kw_only=True):
+    """The verdicts on the models of an operator and a type.
+
+    Attributes:
+        operator: name of the operator.
+        type: of its values.
+        verdicts: number of models by verdict.
+        rounding: the greatest error that is rounding; null where there is none.
+        rounding_unit: its unit.
+
+    """
+
+    operator: str
+    type: str
+    verdicts: Mapping[str, CountFromOne]
+    rounding: Number | None
+    rounding_unit: str
+
+
+class FoundFault(msgspec.Struct, frozen=True, kw_only=True):
+    """A way in which an operator fails.
+
+    Attributes:
+        number: from 1, those that count first.
+        operator: name of the operator; of operators that fail joined alone, their names.
+        type: of its values.
+        verdict: who is wrong.
+        symptom: in which way.
+        condition: predicates that all failing models share and others lack.
+        counted: whether it is a fault of the device.
+        known: the reason that the user gave for it; null for what is new.
+        failing: number of models that fail in this way.
+        worst: the greatest error; null where it is not finite.
+        unit: of the error; empty where it is a share of the values.
+        wrong: the arms that are wrong.
+        detail: more of it in words.
+        smallest: the smallest model that was found to fail so.
+
+    """
+
+    number: CountFromOne
+    operator: str
+    type: str
+    verdict: FaultVerdict
+    symptom: FaultSymptom
+    condition: tuple[str, ...]
+    counted: bool
+    known: str | None
+    failing: CountFromOne
+    worst: Number | None
+    unit: Unit
+    wrong: tuple[str, ...]
+    detail: str
+    smallest: SmallestStored
+
+    @property
+    def is_new(self) -> bool:
+        """Whether it counts for the exit code."""
+        return self.counted and self.known is None
+
+
+class SmallestStored(msgspec.Struct, frozen=True, kw_only=True):
+    """The smallest model that was found to fail in the same way.
+
+    Attributes:
+        operators: of the model, in their order.
+        elements: values of all tensors that it is given.
+        rows: of its operands, those that it is run on.
+        device_runs: models that the device ran to find it.
+        repeats: whether it failed so again when it was run once more at the end.
+        worst: its greatest error; null where it is not finite.
+        detail: more of it in words.
+        file: of the model in the run directory.
+
+    """
+
+    operators: Annotated[tuple[StoredOperator, ...], msgspec.Meta(min_length=1)]
+    elements: Count
+    rows: CountFromOne
+    device_runs: Count
+    repeats: bool
+    worst: Number | None
+    detail: str
+    file: str
+
+
+class StoredOperator(msgspec.Struct, frozen=True, kw_only=True):
+    """An operator of a model.
+
+    Attributes:
+        operator: name of the operator.
+        type: of its values.
+        settings: values of its parameters, by name.
+        constants: which of its operands are constants.
+        sources: for each operand the operator that feeds it; -1 for none.
+        given: its place in the model of `--from`; null where it was drawn.
+
+    """
+
+    operator: str
+    type: str
+    settings: Mapping[str, Any]
+    constants: Count
+    sources: tuple[Annotated[int, msgspec.Meta(ge=-1)], ...]
+    given: Count | None
+
+
+class RefusedModels(msgspec.Struct, frozen=True, kw_only=True):
+    """Models of an operator and a type that the device refuses.
+
+    Attributes:
+        operator: name of the operator.
+        type: of its values.
+        models: how many.
+        always: whether it refuses all of them.
+        message: what its runtime says.
+
+    """
+
+    operator: str
+    type: str
+    models: CountFromOne
+    always: bool
+    message: str
+
+
+def holds_conformance(directory: RunDirectory) -> bool:
+    """Return whether a run directory is that of a conformance run."""
+    return any((directory.path / name).is_file() for name in (CONFORM_DOCUMENT, CONFORM_JOURNAL))
+
+
+def read_conformance(directory: RunDirectory) -> ConformDocument:
+    """Return the document of a conformance run.
+
+    Raises:
+        UserError: the run was cut off before it was written, or it is damaged.
+
+    """
+    path = directory.inside(CONFORM_DOCUMENT)
+    if not path.is_file() and (directory.path / CONFORM_JOURNAL).is_file():
+        raise UserError(
+            f"{directory.path} holds a conformance run that was cut off: go on with it by the same"
+            f" `edgeflare conform` with --out {directory.path} --resume, and then show it"
+        )
+    schema = packaged_schema("edgeflare.conform.record", "conform.schema.json")
+    try:
+        return msgspec.convert(load_json(path, schema), ConformDocument)
+    except UserError as error:
+        if not (directory.path / CONFORM_JOURNAL).is_file():
+            raise
+        raise UserError(
+            f"{error}; move it away, and the same `edgeflare conform` with --out {directory.path}"
+            " --resume writes it anew"
+        ) from error

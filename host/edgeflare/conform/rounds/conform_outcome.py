@@ -1,0 +1,118 @@
+"""The document of a conformance run, from what came of its models."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+import msgspec
+
+from edgeflare.conform.drafts.coverage import Coverage
+from edgeflare.conform.drafts.criterion import CoverageFigure
+from edgeflare.conform.execution.host_opener import HOST_KERNELS
+from edgeflare.conform.record.conform_document import (
+    CellVerdicts,
+    ConformCoverage,
+    ConformDocument,
+    CoveredShare,
+    HostKernels,
+    ModelCoverage,
+    RefusedModels,
+    StoppedBy,
+)
+from edgeflare.conform.record.conform_finding import ConformFinding, kept_error
+from edgeflare.conform.record.conform_header import ConformHeader
+from edgeflare.conform.rounds.conformance import Conformance
+from edgeflare.devices.provenance import Provenance
+
+_MOST_PAIRS: Final = 1000
+"""Uncovered pairs that the document lists: there are tens of thousands."""
+
+
+def conform_document(
+    header: ConformHeader,
+    conformance: Conformance,
+    coverage: Coverage,
+    findings: Sequence[ConformFinding],
+    model: ModelCoverage | None,
+    stopped_by: StoppedBy,
+    seconds: float,
+    devices: Sequence[str] = (),
+) -> ConformDocument:
+    """Return the result of a run.
+
+    Args:
+        header: what run it is.
+        conformance: what came of its models.
+        coverage: what they covered.
+        findings: what was found.
+        model: what is known of the model that the user named; None for none.
+        stopped_by: why it ended.
+        seconds: that it took.
+        devices: the names of those that worked on it, where it was gone on with.
+
+    """
+    return ConformDocument(
+        edgeflare=header.version,
+        request=header.request,
+        device=msgspec.convert(header.device, Provenance),
+        host=HostKernels(runtime=header.host_runtime, kernels=HOST_KERNELS),
+        model=model,
+        stopped_by=stopped_by,
+        seconds=round(seconds, 3),
+        models=conformance.models,
+        coverage=_coverage(coverage),
+        cells=_cells(conformance),
+        findings=tuple(one.entry() for one in findings),
+        refused=_refused(conformance),
+        warnings=_several(devices),
+    )
+
+
+def _several(devices: Sequence[str]) -> tuple[str, ...]:
+    """Return a warning where devices of several names answered."""
+    said = f"several devices that are alike worked on this run: {', '.join(devices)}"
+    return (said,) if devices[1:] else ()
+
+
+def _coverage(coverage: Coverage) -> ConformCoverage:
+    figures, uncovered = coverage.figures(), coverage.uncovered()
+    return ConformCoverage(
+        cells=_share(figures["cells"]),
+        buckets=_share(figures["buckets"]),
+        pairs=_share(figures["pairs"]),
+        uncovered=msgspec.structs.replace(uncovered, pairs=uncovered.pairs[:_MOST_PAIRS]),
+    )
+
+
+def _share(figure: CoverageFigure) -> CoveredShare:
+    return CoveredShare(
+        covered=figure.covered, of=figure.known - figure.refused, refused=figure.refused
+    )
+
+
+def _cells(conformance: Conformance) -> tuple[CellVerdicts, ...]:
+    return tuple(
+        CellVerdicts(
+            operator=operator,
+            type=type_,
+            verdicts=dict(sorted(figures.verdicts.items())),
+            rounding=kept_error(figures.rounding[0]) if figures.verdicts["rounding"] else None,
+            rounding_unit=figures.rounding[1],
+        )
+        for (operator, type_), figures in sorted(conformance.cells.items())
+    )
+
+
+def _refused(conformance: Conformance) -> tuple[RefusedModels, ...]:
+    return tuple(
+        RefusedModels(
+            operator=operator,
+            type=type_,
+            models=models,
+            always=set(figures.verdicts) == {"refused"},
+            message=message,
+        )
+        for (operator, type_), figures in sorted(conformance.cells.items())
+        for message, models in sorted(figures.refused.items())
+    )

@@ -1,0 +1,149 @@
+"""JSON Schemas of documents, written from the types that they are made of.
+
+A document is a `msgspec.Struct`. Its docstring describes the object and, under *Attributes*, each
+key; what a value may be is its annotation, with limits by `msgspec.Meta`. `make schemas` writes the
+schemas beside the types, for other programs and for `load_json`.
+"""
+
+from __future__ import annotations
+
+import inspect
+import re
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import msgspec
+
+_DIALECT = "https://json-schema.org/draft/2020-12/schema"
+
+_ENTRY = re.compile(r"    ((?:\w+, )*\w+): (.*)")
+"""The first line of what a docstring says of one or more attributes."""
+
+_NULL = {"type": "null"}
+
+
+def schema_of(document: type[msgspec.Struct]) -> dict[str, Any]:
+    """Return the JSON Schema of a document.
+
+    Objects have no further keys. A key is absent, and never null, where a type that omits its
+    defaults has None for it; one whose default is UNSET may be either.
+
+    Args:
+        document: its type, tagged with the name of the schema under the key `schema`.
+
+    """
+    _, parts = msgspec.json.schema_components([document], ref_template="#/$defs/{name}")
+    omitting = {
+        kind.__name__
+        for kind in _structs(msgspec.inspect.type_info(document), set())
+        if kind.__struct_config__.omit_defaults
+    }
+    described = {name: _object(part, omits=name in omitting) for name, part in parts.items()}
+    root = described.pop(document.__name__)
+    title = root.pop("description").removesuffix(".")
+    schema = {"$schema": _DIALECT, "$id": document.__struct_config__.tag, "title": title, **root}
+    return schema | ({"$defs": described} if described else {})
+
+
+def _structs(info: Any, known: set[type[msgspec.Struct]]) -> set[type[msgspec.Struct]]:
+    """Return the structs that a type is made of."""
+    if isinstance(info, msgspec.inspect.StructType):
+        if info.cls in known:
+            return known
+        known.add(info.cls)
+    parts = getattr(info, "types", ()) or getattr(info, "item_types", ())
+    fields = (one.type for one in getattr(info, "fields", ()))
+    inner = (getattr(info, name, None) for name in ("item_type", "value_type", "type"))
+    for part in (*parts, *fields, *inner):
+        if isinstance(part, msgspec.inspect.Type):
+            _structs(part, known)
+    return known
+
+
+def _object(part: Mapping[str, Any], *, omits: bool) -> dict[str, Any]:
+    """Return the schema of an object, each key with what the docstring says of it."""
+    summary, said = _docstring(part.get("description", ""))
+    absent = {
+        key
+        for key, value in part["properties"].items()
+        if key not in part["required"] and (omits or "default" not in value)
+    }
+    properties = {
+        key: _value(value, nullable=key not in absent or "default" not in value)
+        | ({"description": said[key]} if key in said else {})
+        for key, value in part["properties"].items()
+    }
+    return {
+        "description": summary,
+        "type": "object",
+        "additionalProperties": False,
+        "required": [key for key in properties if key not in absent],
+        "properties": properties,
+    }
+
+
+def _docstring(text: str) -> tuple[str, dict[str, str]]:
+    """Return what a docstring says of a type in general, and of its attributes by name."""
+    general, _, section = inspect.cleandoc(text).partition("\nAttributes:\n")
+    said: dict[str, str] = {}
+    names: list[str] = []
+    for line in section.partition("\n\n")[0].splitlines():
+        if entry := _ENTRY.fullmatch(line):
+            names = entry[1].split(", ")
+            said |= dict.fromkeys(names, entry[2])
+        else:
+            said |= {name: f"{said[name]} {line.strip()}" for name in names}
+    sentences = {name: f"{line[:1].upper()}{line[1:]}" for name, line in said.items()}
+    return " ".join(general.split()), sentences
+
+
+def _value(value: Mapping[str, Any], *, nullable: bool = True) -> dict[str, Any]:
+    """Return the schema of a value, in the words that validators of all drafts know."""
+    kept = {key: one for key, one in value.items() if key not in ("default", "discriminator")}
+    if places := kept.pop("prefixItems", None):
+        kept["items"] = _joined(places)
+    for key in ("items", "additionalProperties"):
+        if isinstance(kept.get(key), Mapping):
+            kept[key] = _value(kept[key])
+    if "anyOf" in kept:
+        some = kept.pop("anyOf")
+        kept |= _joined(some if nullable else [one for one in some if one != _NULL])
+    if len(kept.get("enum", ())) == 1:
+        (kept["const"],) = kept.pop("enum")
+    return kept
+
+
+def _joined(alternatives: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
+    """Return one schema for what may be any of some, as plain as it can be said."""
+    some = _named_together(_numbers(list(map(_value, alternatives))))
+    if len(some) == 1:
+        return some[0]
+    if len(some) == 2 and _NULL in some:
+        (one,) = (each for each in some if each != _NULL)
+        if isinstance(one.get("type"), str):
+            return {**one, "type": [one["type"], "null"]}
+    if all(set(one) == {"type"} for one in some):
+        return {"type": [one["type"] for one in some]}
+    return {"anyOf": some}
+
+
+def _numbers(some: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Leave out what is there twice, and integers where numbers are: each integer is one, too."""
+    kept = [one for at, one in enumerate(some) if one not in some[:at]]
+    return [
+        one for one in kept if one.get("type") != "integer" or {**one, "type": "number"} not in kept
+    ]
+
+
+def _named_together(some: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Make one list of values of those that are named, and of null where it is one."""
+    named = [value for one in some for value in _enumerated(one)]
+    if not named:
+        return some
+    null = [None] if _NULL in some else []
+    others = [one for one in some if not _enumerated(one) and one != _NULL]
+    return [{"enum": [*named, *null]}, *others]
+
+
+def _enumerated(one: Mapping[str, Any]) -> list[Any]:
+    return [one["const"]] if "const" in one else one.get("enum", [])

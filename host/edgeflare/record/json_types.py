@@ -1,0 +1,19 @@
+"""Values as documents have them, with their limits, for the annotations of their types."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import msgspec
+
+Number = int | float
+"""A number as JSON has it: of a file, one without a fraction is of type int."""
+
+Count = Annotated[int, msgspec.Meta(ge=0)]
+"""How many there are of something, or the place of one of them."""
+
+CountFromOne = Annotated[int, msgspec.Meta(ge=1)]
+"""How many there are of what there is at least one."""
+
+Amount = Annotated[int, msgspec.Meta(ge=0)] | Annotated[float, msgspec.Meta(ge=0)]
+"""A number of seconds or bytes, or a distance."""

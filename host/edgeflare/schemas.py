@@ -1,0 +1,38 @@
+"""The JSON Schemas of all documents, written beside their types: `make schemas`.
+
+Other programs, and the readers of documents, use the files; no command imports this module.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from importlib.resources import files
+from pathlib import Path
+
+import msgspec
+
+from edgeflare.conform.record.conform_document import ConformDocument
+from edgeflare.record.json_schema import schema_of
+
+_DOCUMENTS: tuple[tuple[str, str, type[msgspec.Struct]], ...] = (
+    ("edgeflare.conform.record", "conform", ConformDocument),
+)
+"""The package of each document, its name, and its type."""
+
+
+def schemas() -> Iterator[tuple[Path, str]]:
+    """Yield the file of each schema, and what belongs into it."""
+    for package, name, document in _DOCUMENTS:
+        path = Path(str(files(package) / f"{name}.schema.json"))
+        yield path, json.dumps(schema_of(document), indent=2, ensure_ascii=False) + "\n"
+
+
+def main() -> None:
+    """Write all of them."""
+    for path, text in schemas():
+        path.write_text(text, encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

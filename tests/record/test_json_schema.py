@@ -1,0 +1,110 @@
+"""JSON Schemas of documents: they say what the types and their docstrings say."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Annotated, Any, Literal
+
+import fastjsonschema
+import msgspec
+import pytest
+from jsonschema import Draft202012Validator
+from msgspec import UNSET, UnsetType
+
+from edgeflare.record.json_schema import schema_of
+from edgeflare.record.json_types import Amount, Count, Number
+from edgeflare.schemas import schemas
+
+
+class Inner(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """A part of it.
+
+    Attributes:
+        ratio: from 0 to 1.
+        left, right: where it ends.
+        why: absent where there
+            is no reason.
+        other: absent, or nothing.
+
+    """
+
+    ratio: Annotated[float, msgspec.Meta(ge=0, le=1)] | None
+    left: Number
+    right: Number
+    why: str | None = None
+    other: int | UnsetType | None = UNSET
+
+
+class Outer(msgspec.Struct, frozen=True, kw_only=True, tag_field="schema", tag="a/v1"):
+    """What a command wrote. It goes on."""
+
+    parts: tuple[Inner, ...]
+    by_name: Mapping[str, Inner | None]
+    how: Literal["well", "badly"] | None
+    pair: tuple[str, str]
+    seconds: Amount
+    counts: Annotated[tuple[Count, ...], msgspec.Meta(min_length=1)]
+
+
+SCHEMA = schema_of(Outer)
+INNER = {"ratio": None, "left": 1, "right": 2.5}
+WHOLE: dict[str, Any] = {
+    "schema": "a/v1", "parts": [INNER], "by_name": {"one": None, "two": INNER}, "how": None,
+    "pair": ["a", "b"], "seconds": 0.5, "counts": [0],
+}  # fmt: skip
+
+
+def test_each_key_has_what_the_docstring_says_of_it() -> None:
+    assert (SCHEMA["$id"], SCHEMA["title"]) == ("a/v1", "What a command wrote. It goes on")
+    inner = SCHEMA["$defs"]["Inner"]
+    said = {key: one.get("description") for key, one in inner["properties"].items()}
+    assert said == {
+        "ratio": "From 0 to 1.",
+        "left": "Where it ends.",
+        "right": "Where it ends.",
+        "why": "Absent where there is no reason.",
+        "other": "Absent, or nothing.",
+    }
+    assert inner["description"] == "A part of it."
+    assert inner["required"] == ["ratio", "left", "right"]
+
+
+@pytest.mark.parametrize("validates", [fastjsonschema.compile, Draft202012Validator])
+@pytest.mark.parametrize(
+    ("changed", "valid"),
+    [
+        ({}, True),
+        ({"how": "well"}, True),
+        ({"parts": [INNER | {"ratio": 1, "why": "so", "other": None}]}, True),
+        ({"seconds": 3}, True),
+        ({"how": "so"}, False),
+        ({"schema": "a/v2"}, False),
+        ({"more": 1}, False),
+        ({"parts": [INNER | {"ratio": 1.5}]}, False),
+        ({"parts": [INNER | {"why": None}]}, False),
+        ({"parts": [{"ratio": None, "left": 1}]}, False),
+        ({"by_name": {"one": {}}}, False),
+        ({"pair": ["a"]}, False),
+        ({"pair": ["a", 1]}, False),
+        ({"seconds": -1}, False),
+        ({"counts": []}, False),
+        ({"counts": [-1]}, False),
+    ],
+)
+def test_it_takes_what_the_types_take(validates: Any, changed: dict[str, Any], valid: bool) -> None:
+    check = validates({key: one for key, one in SCHEMA.items() if key not in ("$id", "$schema")})
+    document = WHOLE | changed
+    try:
+        check(document) if callable(check) else check.validate(document)
+    except (fastjsonschema.JsonSchemaValueException, Exception):
+        assert not valid
+    else:
+        assert valid
+    if valid:
+        msgspec.convert(document, Outer)
+
+
+def test_the_schemas_beside_the_types_are_those_of_the_types() -> None:
+    """`make schemas` writes them."""
+    for path, text in schemas():
+        assert path.read_text(encoding="utf-8") == text, path
