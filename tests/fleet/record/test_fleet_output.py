@@ -6,6 +6,7 @@ import os
 from collections.abc import Callable
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from edgeflare.fleet.record.fleet_folder import REFRESH_SECONDS, fleet_page
@@ -179,4 +180,4 @@ def test_it_counts_units_seeds_and_findings() -> None:
 
 
 def test_a_state_is_read_back() -> None:
-    assert FleetState.from_json(state(ended=True).to_json()) == state(ended=True)
+    assert msgspec.convert(state(ended=True).to_json(), FleetState) == state(ended=True)

@@ -336,7 +336,7 @@ class FleetFolder:
             )
         schema = packaged_schema("edgeflare.fleet.record", SCHEMA_FILE)
         file = RunDirectory(self.path).inside(STATE)
-        state = FleetState.from_json(load_json(file, schema))
+        state = msgspec.convert(load_json(file, schema), FleetState)
         tried = {unit.name for unit in state.units if unit.attempts}
         for place in state.places:
             if place.unit and place.unit not in tried:

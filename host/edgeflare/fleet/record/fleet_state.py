@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
 from typing import Any, Literal
 
-SCHEMA = "edgeflare.fleet/v1"
+import msgspec
+
+from edgeflare.record.json_types import Amount, Count, CountFromOne, Number
 
 _NO_FAILURES = ("", "exit code 0", "exit code 1", "exit code 130")
 """Outcomes of attempts that run, are done or were stopped."""
@@ -14,29 +14,27 @@ _NO_FAILURES = ("", "exit code 0", "exit code 1", "exit code 130")
 UnitStatus = Literal["waiting", "running", "done", "given up"]
 
 
-@dataclass(slots=True)
-class AttemptState:
+class AttemptState(msgspec.Struct):
     """An attempt at a unit.
 
     Attributes:
         number: from 1.
-        host: on which it runs, or ran; likewise device.
+        host, device: on which it runs, or ran.
         began: seconds since the fleet began.
         seconds: it took, or takes until now.
         outcome: how it ended; empty while it runs.
 
     """
 
-    number: int
+    number: CountFromOne
     host: str
     device: str
-    began: float
-    seconds: float = 0.0
+    began: Number
+    seconds: Amount = 0.0
     outcome: str = ""
 
 
-@dataclass(slots=True)
-class UnitState:
+class UnitState(msgspec.Struct):
     """A unit of work.
 
     Attributes:
@@ -54,15 +52,14 @@ class UnitState:
     name: str
     device_class: str
     seed_ids: str
-    seeds: int
+    seeds: Count
     status: UnitStatus = "waiting"
-    ended: int = 0
-    found: int = 0
-    attempts: list[AttemptState] = field(default_factory=list)
+    ended: Count = 0
+    found: Count = 0
+    attempts: list[AttemptState] = msgspec.field(default_factory=list)
 
 
-@dataclass(slots=True)
-class PlaceState:
+class PlaceState(msgspec.Struct):
     """A device of the fleet, or one that an emulation starts.
 
     Attributes:
@@ -80,16 +77,15 @@ class PlaceState:
     place: str
     host: str
     unit: str = ""
-    units: int = 0
-    busy_seconds: float = 0.0
-    failures: int = 0
+    units: Count = 0
+    busy_seconds: Amount = 0.0
+    failures: Count = 0
     quarantined: str = ""
     away: bool = False
 
 
-@dataclass(slots=True)
-class FleetState:
-    """All of it, as `fleet.json` has it.
+class FleetState(msgspec.Struct, tag_field="schema", tag="edgeflare.fleet/v1"):
+    """The work of a fleet: `fleet.json`, schema `edgeflare.fleet/v1`.
 
     Attributes:
         campaign: the fingerprint of what is done.
@@ -103,12 +99,12 @@ class FleetState:
     """
 
     campaign: str
-    seconds: float = 0.0
-    units: list[UnitState] = field(default_factory=list)
-    places: list[PlaceState] = field(default_factory=list)
-    drained: list[str] = field(default_factory=list)
+    seconds: Amount = 0.0
+    units: list[UnitState] = msgspec.field(default_factory=list)
+    places: list[PlaceState] = msgspec.field(default_factory=list)
+    drained: list[str] = msgspec.field(default_factory=list)
     ended: bool = False
-    ended_before: int = 0
+    ended_before: Count = 0
 
     @property
     def hourly(self) -> float:
@@ -118,18 +114,8 @@ class FleetState:
 
     def to_json(self) -> dict[str, Any]:
         """Return it as plain JSON values."""
-        return {"schema": SCHEMA, **asdict(self)}
-
-    @classmethod
-    def from_json(cls, said: Mapping[str, Any]) -> FleetState:
-        """Return what `to_json` wrote."""
-        plain = {key: value for key, value in said.items() if key != "schema"}
-        units = [
-            UnitState(**{**unit, "attempts": [AttemptState(**one) for one in unit["attempts"]]})
-            for unit in said["units"]
-        ]
-        places = [PlaceState(**place) for place in said["places"]]
-        return cls(**{**plain, "units": units, "places": places})
+        fields: dict[str, Any] = msgspec.to_builtins(self)
+        return fields
 
     def summary(self) -> str:
         """Return how far it is, in a line."""
