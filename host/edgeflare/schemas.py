@@ -13,11 +13,13 @@ from pathlib import Path
 import msgspec
 
 from edgeflare.conform.record.conform_document import ConformDocument
+from edgeflare.diagnose.inspect.inspect_document import InspectDocument
 from edgeflare.fleet.record.fleet_state import FleetState
 from edgeflare.record.json_schema import schema_of
 
 _DOCUMENTS: tuple[tuple[str, str, type[msgspec.Struct]], ...] = (
     ("edgeflare.conform.record", "conform", ConformDocument),
+    ("edgeflare.diagnose.inspect", "inspect", InspectDocument),
     ("edgeflare.fleet.record", "fleet", FleetState),
 )
 """The package of each document, its name, and its type."""

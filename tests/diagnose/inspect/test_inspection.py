@@ -259,9 +259,9 @@ def found(*behaviours: str) -> InspectionResult:
 def checked(result: InspectionResult, folder: Path) -> InspectDocument:
     document = inspect_document(result)
     schema = Path(module.__file__).with_name("inspect.schema.json")
-    jsonschema.validate(document, json.loads(schema.read_bytes()))
     path = folder / module.INSPECTION
     path.write_bytes(inspect_bytes(document))
+    jsonschema.validate(json.loads(path.read_bytes()), json.loads(schema.read_bytes()))
     assert load_inspection(path) == document
     return document
 
@@ -269,18 +269,18 @@ def checked(result: InspectionResult, folder: Path) -> InspectDocument:
 @pytest.mark.slow
 def test_a_document_has_all_that_was_found(tmp_path: Path) -> None:
     document = checked(found("error", "error-gradient"), tmp_path)
-    assert document["verdict"]["name"] == "channel"
-    assert document["verdict"]["unit"] == {"layer": 0, "channel": 3}
-    assert len(document["best"]) == 2 * 5 * 6
-    assert [layer["channels"] for layer in document["layers"]] == [16, 32]
-    assert {name: len(units) for name, units in document["top_units"].items()} == {
+    assert document.verdict.name == "channel"
+    assert document.verdict.unit == InspectedUnit(0, 3)
+    assert len(document.best) == 2 * 5 * 6
+    assert [layer.channels for layer in document.layers] == [16, 32]
+    assert {name: len(units) for name, units in document.top_units.items()} == {
         "error": 20, "error-gradient": 20, "share": 20,
     }  # fmt: skip
 
 
 @pytest.mark.slow
 def test_one_without_gradients_is_valid_too(tmp_path: Path) -> None:
-    assert checked(found("error"), tmp_path)["verdict"]["unit"] is None
+    assert checked(found("error"), tmp_path).verdict.unit is None
 
 
 @pytest.mark.slow

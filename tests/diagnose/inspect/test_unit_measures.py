@@ -35,6 +35,7 @@ from edgeflare.diagnose.inspect.score_interval import (
 from edgeflare.diagnose.inspect.unit_measures import (
     CENTRES,
     MEASURES,
+    Measure,
     Scores,
     as_they_are,
     unit_forms,
@@ -58,7 +59,7 @@ def drawn(seed: int, n: int = 60, units: int = 5) -> tuple[Scores, np.ndarray]:
     return values, said.astype(np.float64)
 
 
-def measured(measure: str, values: Scores, said: np.ndarray) -> Scores:
+def measured(measure: Measure, values: Scores, said: np.ndarray) -> Scores:
     forms, targets = unit_forms(values), hypothesis_targets(said)
     return np.asarray(MEASURES[measure](forms, targets, as_they_are(len(values)))[0])
 
@@ -119,7 +120,7 @@ def test_mutual_information_is_that_of_the_table(seed: int) -> None:
 
 
 @given(seeds, st.sampled_from(["auc", "mutual information"]))
-def test_monotone_maps_of_units_leave_measures_of_ranks(seed: int, measure: str) -> None:
+def test_monotone_maps_of_units_leave_measures_of_ranks(seed: int, measure: Measure) -> None:
     values, said = drawn(seed)
     mapped = np.exp(values / 4).astype(np.float32)
     if (doubled_ranks(mapped) == doubled_ranks(values)).all():  # rounding may make ties
@@ -127,7 +128,7 @@ def test_monotone_maps_of_units_leave_measures_of_ranks(seed: int, measure: str)
 
 
 @given(seeds, st.sampled_from(list(CENTRES)))
-def test_orders_deal_the_hypotheses_to_the_inputs(seed: int, measure: str) -> None:
+def test_orders_deal_the_hypotheses_to_the_inputs(seed: int, measure: Measure) -> None:
     values, said = drawn(seed)
     orders = np.array([np.random.default_rng(seed + n).permutation(len(said)) for n in range(3)])
     found = MEASURES[measure](unit_forms(values), hypothesis_targets(said), orders)
@@ -136,7 +137,7 @@ def test_orders_deal_the_hypotheses_to_the_inputs(seed: int, measure: str) -> No
 
 
 @given(seeds, st.sampled_from(list(CENTRES)))
-def test_a_constant_unit_has_nothing_to_do_with_anything(seed: int, measure: str) -> None:
+def test_a_constant_unit_has_nothing_to_do_with_anything(seed: int, measure: Measure) -> None:
     values, said = drawn(seed)
     assert measured(measure, values, said)[:, 2] == pytest.approx(CENTRES[measure], abs=1e-6)
 
@@ -152,7 +153,7 @@ def test_a_hypothesis_with_most_values_at_its_median_is_split_all_the_same() -> 
 TRIALS = 300
 
 
-def score(measure: str, unit: np.ndarray, said: np.ndarray) -> tuple[float, np.ndarray]:
+def score(measure: Measure, unit: np.ndarray, said: np.ndarray) -> tuple[float, np.ndarray]:
     targets = hypothesis_targets(said[:, None])
     forms = unit_forms(unit[:, None].astype(np.float32))
     column: Any = {"correlation": targets.standard, "mutual information": targets.bins}
@@ -169,7 +170,7 @@ def related(rng: np.random.Generator, n: int) -> tuple[np.ndarray, np.ndarray]:
 @pytest.mark.slow
 @pytest.mark.parametrize("measure", list(INFLUENCES))
 @pytest.mark.parametrize("times", [1, 4], ids=["single inputs", "groups of four copies"])
-def test_intervals_cover(measure: str, times: int) -> None:
+def test_intervals_cover(measure: Measure, times: int) -> None:
     rng = np.random.default_rng(0)
     truth = score(measure, *related(rng, 200_000))[0]
     held = 0

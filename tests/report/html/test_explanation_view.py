@@ -10,6 +10,7 @@ from typing import Any
 import jsonschema
 import numpy as np
 import pytest
+from msgspec import structs
 
 from documents import Document
 from edgeflare.diagnose.inspect.behaviour_block import UnitLayer
@@ -332,7 +333,7 @@ def test_the_page_begins_with_the_verdict_and_escapes_what_it_reads(
     whole: InspectDocument, show: Callable[[InspectDocument], str]
 ) -> None:
     parsed = well_formed(show(whole))
-    sentence = whole["verdict"]["sentence"]
+    sentence = whole.verdict.sentence
     assert sentence.startswith("channel 3 of CONV_2D (operator 0) has ")
     assert f"Hidden units C{sentence[1:]}" in parsed.text
     assert len(parsed.all("script")) == 1
@@ -344,18 +345,17 @@ def test_a_strip_has_a_cell_for_each_layer_and_the_table_says_the_same(
 ) -> None:
     shares, aucs = inspection_view(whole).strips
     assert [cell.begins for cell in shares.cells] == [True, False]
-    for cell, layer in zip(shares.cells, whole["layers"], strict=True):
-        assert cell.percent == pytest.approx(100 * max(layer["top_share"], 0.0))
+    for cell, layer in zip(shares.cells, whole.layers, strict=True):
+        assert cell.percent == pytest.approx(100 * max(layer.top_share or 0.0, 0.0))
         assert cell.words == (
-            f"{layer['operator']} {layer['name']}: channel {layer['top_channel']} has"
-            f" {layer['top_share']:.0%}"
+            f"{layer.operator} {layer.name}: channel {layer.top_channel} has {layer.top_share:.0%}"
         )
     assert all(0.0 <= cell.percent <= 100.0 for cell in aucs.cells)
     parsed = well_formed(show(whole))
     titles = [one["title"] for one in parsed.all("span") if "title" in one]
     assert titles == [cell.words for strip in (shares, aucs) for cell in strip.cells]
-    top = whole["layers"][0]
-    text = f"0 CONV_2D 16 {top['share']:.0%} {top['top_channel']} {top['top_share']:.0%}"
+    top = whole.layers[0]
+    text = f"0 CONV_2D 16 {top.share:.0%} {top.top_channel} {top.top_share:.0%}"
     assert text in parsed.text
 
 
@@ -384,10 +384,11 @@ def test_without_gradients_there_is_one_strip_and_no_share(
 def test_where_deviates_was_not_tried_there_are_the_shares_alone(
     whole: InspectDocument, show: Callable[[InspectDocument], str]
 ) -> None:
-    document = json.loads(json.dumps(whole))
-    document["best"] = [one for one in document["best"] if one["hypothesis"] != "deviates"]
-    for layer in document["layers"]:
-        layer |= {"aucs": {}, "summed_auc": None}
+    document = structs.replace(
+        whole,
+        best=tuple(one for one in whole.best if one.hypothesis != "deviates"),
+        layers=tuple(structs.replace(one, aucs={}, summed_auc=None) for one in whole.layers),
+    )
     (strip,) = inspection_view(document).strips
     assert strip.name.startswith("share of the margin's error")
     assert "What foretells" not in show(document)
@@ -412,12 +413,12 @@ def test_nothing_is_shown_where_nobody_looked(page: str, tmp_path: Path) -> None
 def test_a_damaged_file_is_refused_with_what_to_type(
     whole: InspectDocument,
     tmp_path: Path,
-    damage: Callable[[InspectDocument], object],
+    damage: Callable[[dict[str, Any]], object],
     said: str,
 ) -> None:
-    document = json.loads(json.dumps(whole))
+    document = json.loads(inspect_bytes(whole))
     damage(document)
-    (tmp_path / "inspect.json").write_bytes(inspect_bytes(document))
+    (tmp_path / "inspect.json").write_text(json.dumps(document))
     with pytest.raises(UserError) as caught:
         load_inspection_view(RunDirectory(tmp_path))
     assert said in str(caught.value)

@@ -10,6 +10,8 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from edgeflare.record.json_types import Count
+
 ERROR_GRADIENT: Final = "error-gradient"
 """The behaviour that is a share of the margin's error: the error of a unit's values times the
 gradient of the original's margin, summed over their positions."""
@@ -90,8 +92,8 @@ class InspectedUnit:
 
     """
 
-    layer: int
-    channel: int
+    layer: Count
+    channel: Count
 
 
 def unit_at(layers: Sequence[UnitLayer], index: int) -> InspectedUnit:

@@ -19,6 +19,7 @@ from edgeflare.diagnose.inspect.sparse_regression import REGRESSION, foretold, f
 from edgeflare.diagnose.inspect.unit_measures import (
     CENTRES,
     MEASURES,
+    Measure,
     Orders,
     as_they_are,
     unit_forms,
@@ -68,7 +69,7 @@ class FoundScore:
 
     """
 
-    measure: str
+    measure: Measure
     hypothesis: int
     unit: int | None
     score: float
@@ -112,7 +113,7 @@ def found_scores(
     return found + regressed, levels
 
 
-def scores(measure: str, values: Matrix, targets: HypothesisTargets) -> Matrix:
+def scores(measure: Measure, values: Matrix, targets: HypothesisTargets) -> Matrix:
     """Return (H, U) float32, the scores of all units on one half."""
     order = as_they_are(len(values))
     parts = [
@@ -122,7 +123,7 @@ def scores(measure: str, values: Matrix, targets: HypothesisTargets) -> Matrix:
     return np.concatenate(parts, axis=1)
 
 
-def scored(measure: str, unit: Matrix, halves: Halves, hypothesis: int) -> tuple[float, float]:
+def scored(measure: Measure, unit: Matrix, halves: Halves, hypothesis: int) -> tuple[float, float]:
     """Return one unit's score on the held-out half and half the width of its interval.
 
     Args:

@@ -1,29 +1,111 @@
-"""An inspection as a document: `inspect.json`, schema `edgeflare.inspect/v1`.
-
-`inspect.schema.json` beside this file describes it.
-"""
+"""An inspection as a document: `inspect.json`, schema `edgeflare.inspect/v1`."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any, Final
+from typing import Annotated, Any, Final
+
+import msgspec
 
 from edgeflare import __version__
-from edgeflare.diagnose.inspect.inspection_result import InspectionResult
+from edgeflare.diagnose.inspect.inspection_result import (
+    BestScore,
+    Ending,
+    InspectionResult,
+    InspectionVerdict,
+    RankedUnit,
+)
 from edgeflare.errors import UserError
 from edgeflare.record.json_file import json_bytes, load_json, packaged_schema
+from edgeflare.record.json_types import Count, CountFromOne
 
-SCHEMA: Final = "edgeflare.inspect/v1"
 INSPECTION: Final = "inspect.json"
 """Its name in the run directory."""
 
-InspectDocument = dict[str, Any]
-"""An inspection as plain JSON values."""
+
+class InspectedLayer(msgspec.Struct, frozen=True, kw_only=True):
+    """A layer; its figures are of the held-out half, and null where they were not asked for.
+
+    Attributes:
+        name: of the operator.
+        operator: position in the compressed model.
+        channels: how many units it has.
+        aucs: by behaviour, the AUC for deviates of the layer's best unit.
+        share: of the margin's error, of all units together.
+        top_channel: the channel with the greatest share on the other half.
+        top_share: its share.
+        summed_auc: the AUC for deviates of the sum of the contributions.
+
+    """
+
+    name: str
+    operator: Count
+    channels: CountFromOne
+    aucs: Mapping[str, float]
+    share: float | None
+    top_channel: Count | None
+    top_share: float | None
+    summed_auc: float | None
+
+    def __str__(self) -> str:
+        return f"{self.operator} {self.name}"
+
+    @property
+    def known(self) -> frozenset[str]:
+        """The names of the figures that are known of it."""
+        named = ("share", "top_channel", "top_share", "summed_auc")
+        return frozenset(one for one in named if getattr(self, one) is not None) | set(self.aucs)
+
+
+class InspectDocument(
+    msgspec.Struct, frozen=True, kw_only=True, tag_field="schema", tag="edgeflare.inspect/v1"
+):
+    """Which hidden units of a compressed model foretell what.
+
+    Attributes:
+        edgeflare: version that wrote this.
+        inputs: that were used.
+        halves: of them, those to choose units on, and those held out.
+        groups: of inputs, in the same two halves; one lies wholly in one half.
+        ended: why no more inputs were taken: precise enough, as many kept as there may be, or no
+            more there.
+        precision: half the width of a 95 % interval that was precise enough.
+        permutations: from which levels come.
+        behaviours: of the units.
+        hypotheses: those that were tried.
+        constant: built-in hypotheses that were left out, since they were the same for all inputs of
+            a half.
+        levels: by behaviour and measure, the 99.9th percentile, over permutations, of the best
+            score of all units and hypotheses.
+        best: the unit that was best on one half, for each behaviour, measure and hypothesis.
+        layers: in execution order.
+        top_units: by share of the margin's error, and by the AUC for deviates under each behaviour;
+            in their order on the other half.
+        verdict: on the margin's error.
+
+    """
+
+    edgeflare: str
+    inputs: Count
+    halves: tuple[Count, Count]
+    groups: tuple[Count, Count]
+    ended: Ending
+    precision: Annotated[float, msgspec.Meta(gt=0, lt=1)]
+    permutations: CountFromOne
+    behaviours: tuple[str, ...]
+    hypotheses: tuple[str, ...]
+    constant: tuple[str, ...]
+    levels: Mapping[str, Mapping[str, float]]
+    best: tuple[BestScore, ...]
+    layers: Annotated[tuple[InspectedLayer, ...], msgspec.Meta(min_length=1)]
+    top_units: Mapping[str, Annotated[tuple[RankedUnit, ...], msgspec.Meta(max_length=20)]]
+    verdict: InspectionVerdict
 
 
 def inspect_document(result: InspectionResult) -> InspectDocument:
-    """Return a result as plain JSON values; limits and scores are rounded to six digits."""
+    """Return a result as a document; limits and scores are rounded to six digits."""
     levels: dict[str, dict[str, float]] = {}
     for (behaviour, measure), level in result.levels.items():
         levels.setdefault(behaviour, {})[measure] = level
@@ -31,33 +113,14 @@ def inspect_document(result: InspectionResult) -> InspectDocument:
         asdict(layer) | asdict(scores)
         for layer, scores in zip(result.layers, result.layer_scores, strict=True)
     ]
-    document = {
-        "schema": SCHEMA,
-        "edgeflare": __version__,
-        "inputs": result.inputs,
-        "halves": list(result.halves),
-        "groups": list(result.groups),
-        "ended": result.ended,
-        "precision": result.precision,
-        "permutations": result.permutations,
-        "behaviours": list(result.behaviours),
-        "hypotheses": list(result.hypotheses),
-        "constant": list(result.constant),
-        "levels": levels,
-        "best": [asdict(one) for one in result.best],
-        "layers": layers,
-        "top_units": {
-            name: [asdict(one) for one in ranked] for name, ranked in result.top_units.items()
-        },
-        "verdict": asdict(result.verdict),
-    }
-    rounded: InspectDocument = _rounded(document)
-    return rounded
+    fields = asdict(result) | {"edgeflare": __version__, "levels": levels, "layers": layers}
+    del fields["layer_scores"]
+    return msgspec.convert(_rounded(fields), InspectDocument)
 
 
 def inspect_bytes(document: InspectDocument) -> bytes:
     """Return a document as it is written."""
-    return json_bytes(document)
+    return json_bytes(msgspec.to_builtins(document))
 
 
 def load_inspection(path: Path) -> InspectDocument:
@@ -67,7 +130,8 @@ def load_inspection(path: Path) -> InspectDocument:
         UserError: it cannot be read, is damaged, or of another schema.
 
     """
-    document = load_json(path, packaged_schema("edgeflare.diagnose.inspect", "inspect.schema.json"))
+    schema = packaged_schema("edgeflare.diagnose.inspect", "inspect.schema.json")
+    document = msgspec.convert(load_json(path, schema), InspectDocument)
     if reason := _unlike_itself(document):
         raise UserError(f"{path} is damaged: {reason}")
     return document
@@ -75,23 +139,16 @@ def load_inspection(path: Path) -> InspectDocument:
 
 def _unlike_itself(document: InspectDocument) -> str:
     """Say what of a document contradicts another part of it; empty where nothing does."""
-    layers, verdict = document["layers"], document["verdict"]
-    ranked = [one for some in document["top_units"].values() for one in some]
-    units = [one["unit"] for one in (*document["best"], *ranked, verdict) if one["unit"]]
-    for unit in units:
-        if unit["layer"] >= len(layers):
-            return f"a unit is of layer {unit['layer']}, but layers has {len(layers)}"
-    if any(_known_of(layer) != _known_of(layers[0]) for layer in layers):
+    layers, verdict = document.layers, document.verdict
+    ranked = [one.unit for some in document.top_units.values() for one in some]
+    for unit in (*(one.unit for one in document.best), *ranked, verdict.unit):
+        if unit is not None and unit.layer >= len(layers):
+            return f"a unit is of layer {unit.layer}, but layers has {len(layers)}"
+    if any(layer.known != layers[0].known for layer in layers):
         return "what is known of one layer is not known of another"
-    if verdict["name"] == "channel" and verdict["unit"] is None:
+    if verdict.name == "channel" and verdict.unit is None:
         return "the verdict is about a channel, and names none"
     return ""
-
-
-def _known_of(layer: InspectDocument) -> frozenset[str]:
-    """Return which figures are known of a layer."""
-    named = ("share", "top_channel", "top_share", "summed_auc")
-    return frozenset(name for name in named if layer[name] is not None) | set(layer["aucs"])
 
 
 def _rounded(value: Any) -> Any:
@@ -100,4 +157,4 @@ def _rounded(value: Any) -> Any:
         return round(value, 6)
     if isinstance(value, dict):
         return {key: _rounded(one) for key, one in value.items()}
-    return [_rounded(one) for one in value] if isinstance(value, list) else value
+    return [_rounded(one) for one in value] if isinstance(value, list | tuple) else value

@@ -8,6 +8,7 @@ from typing import Literal
 
 from edgeflare.diagnose.inspect.behaviour_block import InspectedUnit, UnitLayer
 from edgeflare.diagnose.inspect.error_shares import ShareInterval
+from edgeflare.diagnose.inspect.unit_measures import Measure
 
 Ending = Literal["precise", "full", "inputs"]
 """Why no more inputs were taken: what the verdict rests on is precise enough, as many are kept as
@@ -32,7 +33,7 @@ class BestScore:
     """
 
     behaviour: str
-    measure: str
+    measure: Measure
     hypothesis: str
     unit: InspectedUnit | None
     score: float

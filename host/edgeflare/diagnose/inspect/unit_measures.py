@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import Final
+from typing import Final, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,7 +23,10 @@ from edgeflare.diagnose.inspect.hypothesis_targets import (
     standardized,
 )
 
-CENTRES: Final[Mapping[str, float]] = MappingProxyType(
+Measure = Literal["correlation", "mean difference", "auc", "mutual information", "regression"]
+"""How a unit, or for the last one all units, and a hypothesis are held against each other."""
+
+CENTRES: Final[Mapping[Measure, float]] = MappingProxyType(
     {"correlation": 0.0, "mean difference": 0.0, "auc": 0.5, "mutual information": 0.0}
 )
 """The value of each measure where a unit has nothing to do with a hypothesis."""
@@ -113,7 +116,7 @@ def mutual_information(units: UnitForms, targets: HypothesisTargets, orders: Ord
 
 MeasureFunction = Callable[[UnitForms, HypothesisTargets, Orders], Scores]
 
-MEASURES: Final[Mapping[str, MeasureFunction]] = MappingProxyType(
+MEASURES: Final[Mapping[Measure, MeasureFunction]] = MappingProxyType(
     dict(zip(CENTRES, (correlation, mean_difference, auc, mutual_information), strict=True))
 )
 """Each takes the units (n, U), the hypotheses (n, H) and orders (P, n) in which the hypotheses'

@@ -5,17 +5,18 @@ It is read from `inspect.json`, if that lies beside the run.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from edgeflare.diagnose.inspect.behaviour_block import ERROR_GRADIENT
 from edgeflare.diagnose.inspect.built_in_hypotheses import DEVIATES
 from edgeflare.diagnose.inspect.inspect_document import (
     INSPECTION,
     InspectDocument,
+    InspectedLayer,
     load_inspection,
 )
+from edgeflare.diagnose.inspect.inspection_result import BestScore, InspectionVerdict
 from edgeflare.errors import UserError
 from edgeflare.run.run_directory import RunDirectory
 
@@ -88,57 +89,58 @@ def load_inspection_view(directory: RunDirectory) -> InspectionView | None:
 
 def inspection_view(document: InspectDocument) -> InspectionView:
     """Return what a page shows of an inspection."""
-    layers, verdict = document["layers"], document["verdict"]
-    held_out = document["halves"][1]
+    layers, verdict = document.layers, document.verdict
+    held_out = document.halves[1]
     first = layers[0]
-    behaviours = [name for name in document["behaviours"] if name in first["aucs"]]
-    shared = None not in (first["share"], first["top_channel"], first["top_share"])
+    behaviours = [name for name in document.behaviours if name in first.aucs]
+    shared = None not in (first.share, first.top_channel, first.top_share)
     header: tuple[str, ...] = ("layer", "channels")
     if shared:
         header = (*header, "share of the error", "top channel", "its share")
         if behaviours:
             header = (*header, "AUC of their sum")
     rows = tuple(_layer(one, behaviours, shared=shared) for one in layers)
-    best = [one for one in document["best"] if one["hypothesis"] == DEVIATES]
+    best = [one for one in document.best if one.hypothesis == DEVIATES]
     return InspectionView(
-        sentence=verdict["sentence"],
+        sentence=verdict.sentence,
         words=f"Figures are of {held_out} inputs near the boundary, on which no unit was chosen.",
         strips=_strips(layers, verdict, behaviours, shared=shared),
         header=(*header, *(f"AUC of the best {name}" for name in behaviours)),
         layers=rows,
-        measures=tuple(dict.fromkeys(one["measure"] for one in best)),
+        measures=tuple(dict.fromkeys(one.measure for one in best)),
         foretells=tuple(
-            (name, *(_score(one, layers) for one in best if one["behaviour"] == name))
+            (name, *(_score(one, layers) for one in best if one.behaviour == name))
             for name in behaviours
         ),
     )
 
 
 def _strips(
-    layers: Sequence[Mapping[str, Any]],
-    verdict: Mapping[str, Any],
+    layers: Sequence[InspectedLayer],
+    verdict: InspectionVerdict,
     behaviours: Sequence[str],
     *,
     shared: bool,
 ) -> tuple[LayerStrip, ...]:
     """Return the strips; an AUC of a half is as light as no share, an AUC of 0 or 1 dark."""
-    to_blame = verdict["unit"]["layer"] if verdict["name"] == "channel" else None
-    strips = []
+    channel = verdict.unit if verdict.name == "channel" else None
+    to_blame = None if channel is None else channel.layer
+    strips: list[tuple[str, list[tuple[float, str]]]] = []
     if shared:
         cells = [
-            (one["top_share"], f"channel {one['top_channel']} has {one['top_share']:.0%}")
+            (one.top_share or 0.0, f"channel {one.top_channel} has {one.top_share:.0%}")
             for one in layers
         ]
         strips.append(("share of the margin's error that the top channel has", cells))
     if behaviours:
         name = ERROR_GRADIENT if ERROR_GRADIENT in behaviours else behaviours[0]
-        cells = [(abs(2 * one["aucs"][name] - 1), f"AUC {one['aucs'][name]:.2f}") for one in layers]
+        cells = [(abs(2 * one.aucs[name] - 1), f"AUC {one.aucs[name]:.2f}") for one in layers]
         strips.append((f"AUC for {DEVIATES} of the best channel's {name}", cells))
     return tuple(
         LayerStrip(
             name,
             tuple(
-                StripCell(100 * min(max(part, 0.0), 1.0), f"{_named(one)}: {said}", at == to_blame)
+                StripCell(100 * min(max(part, 0.0), 1.0), f"{one}: {said}", at == to_blame)
                 for at, (one, (part, said)) in enumerate(zip(layers, cells, strict=True))
             ),
         )
@@ -146,25 +148,20 @@ def _strips(
     )
 
 
-def _layer(one: Mapping[str, Any], behaviours: Sequence[str], *, shared: bool) -> tuple[str, ...]:
-    cells = [_named(one), str(one["channels"])]
+def _layer(one: InspectedLayer, behaviours: Sequence[str], *, shared: bool) -> tuple[str, ...]:
+    cells = [str(one), str(one.channels)]
     if shared:
-        cells += [f"{one['share']:.0%}", str(one["top_channel"]), f"{one['top_share']:.0%}"]
+        cells += [f"{one.share:.0%}", str(one.top_channel), f"{one.top_share:.0%}"]
         if behaviours:
-            auc = one["summed_auc"]
+            auc = one.summed_auc
             cells.append("–" if auc is None else f"{auc:.2f}")
-    return (*cells, *(f"{one['aucs'][name]:.2f}" for name in behaviours))
+    return (*cells, *(f"{one.aucs[name]:.2f}" for name in behaviours))
 
 
-def _score(one: Mapping[str, Any], layers: Sequence[Mapping[str, Any]]) -> str:
-    if not one["beyond"]:
+def _score(one: BestScore, layers: Sequence[InspectedLayer]) -> str:
+    if not one.beyond:
         return "nothing"
     where = "all channels"
-    if one["unit"] is not None:
-        layer = layers[one["unit"]["layer"]]
-        where = f"channel {one['unit']['channel']} of {_named(layer)}"
-    return f"{one['score']:.2f} ({one['low']:.2f} to {one['high']:.2f}), {where}"
-
-
-def _named(layer: Mapping[str, Any]) -> str:
-    return f"{layer['operator']} {layer['name']}"
+    if one.unit is not None:
+        where = f"channel {one.unit.channel} of {layers[one.unit.layer]}"
+    return f"{one.score:.2f} ({one.low:.2f} to {one.high:.2f}), {where}"
