@@ -33,12 +33,12 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parent / "support"))
 
-from behaviour_cases import Case, cases
+from behaviour_cases import ROOT, Case, cases
 
 TIMES = re.compile(
-    r"seconds|latency|^(ratio|edgeflare|agent_version|protocol|started|finished|date|cost)$"
+    r"seconds|latency|^(ratio|began|edgeflare|agent_version|protocol|started|finished|date|cost)$"
 )
-MEASURED = r"µs|ms|s|min|h|MB|(?:queries )?per second|seconds?|bytes +finding\.json"
+MEASURED = r"µs|ms|s|min|h|MB|(?:queries )?per second|seeds per hour|seconds?|bytes +finding\.json"
 """What stands behind a number that is another one each time; finding.json holds times."""
 CALLS = """
 import contextlib, io, json, sys
@@ -60,7 +60,7 @@ print(json.dumps(ended))
 DONE = "exit-codes.txt"
 """The part of a case that is written last."""
 
-PATHS = re.compile(r"^(original|compressed|seeds|path|folder|run|test|labelled|out)$")
+PATHS = re.compile(r"^(original|compressed|seeds|path|folder|run|test|labelled|out|campaign)$")
 
 
 def main() -> None:
@@ -134,8 +134,8 @@ def called(
 
 
 def plain(text: str, out: str) -> str:
-    """Return the text without times, memory, the path of the folder and runs of spaces."""
-    text = text.replace(out, "OUT").replace(Path(out).name, "OUT")
+    """Return the text without times, memory, paths of this machine and runs of spaces."""
+    text = text.replace(out, "OUT").replace(Path(out).name, "OUT").replace(str(ROOT), "ROOT")
     text = re.sub(rf"\d[\d,.]*(?= ?(?:{MEASURED})\b)", "N", text)
     text = re.sub(r"(seconds</dt><dd>)[^<]*", r"\1N", text)
     text = re.sub(r"(N µs \()[^)]*", r"\1N", text)
@@ -149,6 +149,8 @@ def shown(command: str, text: str, out: str) -> str:
         return plain(json.dumps(stripped(json.loads(text)), indent=1, sort_keys=True), out)
     except ValueError:
         text = plain(text, out)
+    if command == "fleet":  # the share of the time for which a device worked
+        return re.sub(r"\d+%", "N%", text)
     return re.sub(r"[\d.]+( \|)?\s*$", r"N\1", text, flags=re.M) if command == "rank" else text
 
 
