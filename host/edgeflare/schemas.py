@@ -15,12 +15,14 @@ import msgspec
 from edgeflare.conform.record.conform_document import ConformDocument
 from edgeflare.diagnose.inspect.inspect_document import InspectDocument
 from edgeflare.fleet.record.fleet_state import FleetState
+from edgeflare.rank.rank_document import RankDocument
 from edgeflare.record.json_schema import schema_of
 
 _DOCUMENTS: tuple[tuple[str, str, type[msgspec.Struct]], ...] = (
     ("edgeflare.conform.record", "conform", ConformDocument),
     ("edgeflare.diagnose.inspect", "inspect", InspectDocument),
     ("edgeflare.fleet.record", "fleet", FleetState),
+    ("edgeflare.rank", "rank", RankDocument),
 )
 """The package of each document, its name, and its type."""
 

@@ -14,6 +14,7 @@ from edgeflare.core.arm import Arm
 from edgeflare.core.outcome import Outcome
 from edgeflare.core.truths import Truths, is_right
 from edgeflare.errors import UserError
+from edgeflare.record.json_types import Count
 from edgeflare.run.journal import Journal
 from edgeflare.run.load_document import load_document
 from edgeflare.run.nearness import curve_of, nearness_db, rise
@@ -35,9 +36,9 @@ class CorrectCounts:
 
     """
 
-    images: int
-    original: int
-    compressed: int
+    images: Count
+    original: Count
+    compressed: Count
 
 
 @dataclass(frozen=True, slots=True)

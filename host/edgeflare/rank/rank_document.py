@@ -1,24 +1,106 @@
 """The result of a ranking: `rank.json`, schema `edgeflare.rank/v1`, and its table in Markdown.
 
-`rank.schema.json` beside this file describes it; docs/rank.md says what each figure means.
+docs/rank.md says what each figure means.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
+
+import msgspec
 
 from edgeflare import __version__
+from edgeflare.bench.bench_statistics import Estimate
 from edgeflare.bench.grid import Grid
 from edgeflare.rank.rank_statistics import ModelComparison
 from edgeflare.rank.rank_table import to_markdown
 from edgeflare.rank.ranking import Ranked, Ranking
 from edgeflare.record.atomic_file import write_atomically
 from edgeflare.record.json_file import json_bytes
+from edgeflare.record.json_types import Count, CountFromOne, Share
 
-SCHEMA = "edgeflare.rank/v1"
+
+class RankedModel(Ranked, frozen=True, kw_only=True):
+    """A compressed model.
+
+    Attributes:
+        runs: its run directories, relative to this file, one for each run seed.
+
+    """
+
+    runs: Annotated[tuple[str, ...], msgspec.Meta(min_length=1)]
+
+
+class ModelDifference(msgspec.Struct, frozen=True, kw_only=True):
+    """How two models differ in one measure.
+
+    Attributes:
+        difference: mean of the first less that of the second.
+        effect: that difference over its standard deviation among the seeds; null where there is
+            none.
+        order_kept: share of the resamples that order the two as all seeds do; one half where all
+            seeds order them not at all.
+        p: of a difference as large where there is none, two-sided: of a paired randomization test
+            over the seeds.
+        p_corrected: the same after Holm's correction for all comparisons.
+        significant: whether that is below 0.05.
+
+    """
+
+    difference: Estimate
+    effect: float | None
+    order_kept: Share
+    p: Share
+    p_corrected: Share
+    significant: bool
+
+
+class ComparedModels(ModelDifference, frozen=True, kw_only=True):
+    """Two models by their queries on the shared seeds.
+
+    Attributes:
+        first: name of the one with the more queries.
+        second: name of the other.
+        area: the same of the two models' areas, on all seeds; null where findings were not shrunk.
+
+    """
+
+    first: str
+    second: str
+    area: ModelDifference | None
+
+
+class RankDocument(
+    msgspec.Struct, frozen=True, kw_only=True, tag_field="schema", tag="edgeflare.rank/v1"
+):
+    """A ranking of compressed models.
+
+    Attributes:
+        edgeflare: version that wrote it.
+        strategy: the search strategy of all runs.
+        rng_seeds: run seeds; each model has a run with each.
+        budget: the most queries of one search.
+        plan: what each run was asked beside that, as in run.json.
+        seeds: number of the seeds.
+        shared_seeds: ids of those that deviate on none of the models: what the rank is made from.
+        models: those with the most queries first.
+        comparisons: of each model with each other.
+        sentences: what it says and does not say.
+
+    """
+
+    edgeflare: str
+    strategy: str
+    rng_seeds: Annotated[tuple[Count, ...], msgspec.Meta(min_length=1)]
+    budget: CountFromOne
+    plan: Mapping[str, Any]
+    seeds: Count
+    shared_seeds: Annotated[tuple[Count, ...], msgspec.Meta(min_length=1)]
+    models: Annotated[tuple[RankedModel, ...], msgspec.Meta(min_length=2)]
+    comparisons: Annotated[tuple[ComparedModels, ...], msgspec.Meta(min_length=1)]
+    sentences: Annotated[tuple[str, ...], msgspec.Meta(min_length=1)]
 
 
 def write_ranking(
@@ -43,43 +125,41 @@ def write_ranking(
     plan = grid.plan.to_json()
     for key in ("strategy", "rng_seed"):
         del plan[key]
-    document = {
-        "schema": SCHEMA,
-        "edgeflare": __version__,
-        "strategy": grid.plan.strategy,
-        "rng_seeds": list(grid.rng_seeds),
-        "budget": grid.plan.max_queries,
-        "plan": plan,
-        "seeds": ranking.seeds,
-        "shared_seeds": list(ranking.shared_seeds),
-        "models": [_model(one, runs[one.name]) for one in ranking.models],
-        "comparisons": _comparisons(ranking),
-        "sentences": list(sentences),
-    }
-    write_atomically(out / "rank.json", json_bytes(document))
+    document = RankDocument(
+        edgeflare=__version__,
+        strategy=grid.plan.strategy,
+        rng_seeds=tuple(grid.rng_seeds),
+        budget=grid.plan.max_queries,
+        plan=plan,
+        seeds=ranking.seeds,
+        shared_seeds=ranking.shared_seeds,
+        models=tuple(
+            RankedModel(**msgspec.structs.asdict(one), runs=tuple(runs[one.name]))
+            for one in ranking.models
+        ),
+        comparisons=_comparisons(ranking),
+        sentences=tuple(sentences),
+    )
+    write_atomically(out / "rank.json", json_bytes(msgspec.to_builtins(document)))
     write_atomically(out / "rank.md", to_markdown(ranking, heading, sentences).encode())
 
 
-def _model(one: Ranked, runs: Sequence[str]) -> dict[str, Any]:
-    return {**asdict(one), "runs": list(runs)}
-
-
-def _comparisons(ranking: Ranking) -> list[dict[str, Any]]:
+def _comparisons(ranking: Ranking) -> tuple[ComparedModels, ...]:
     names = [model.name for model in ranking.models]
-    by_area = {(one.first, one.second): _tested(one) for one in ranking.area_comparisons}
-    return [
-        {
-            "first": names[one.first],
-            "second": names[one.second],
+    by_area = {
+        (one.first, one.second): ModelDifference(**_tested(one)) for one in ranking.area_comparisons
+    }
+    return tuple(
+        ComparedModels(
+            first=names[one.first],
+            second=names[one.second],
+            area=by_area.get((one.first, one.second)),
             **_tested(one),
-            "area": by_area.get((one.first, one.second)),
-        }
+        )
         for one in ranking.comparisons
-    ]
+    )
 
 
 def _tested(one: ModelComparison) -> dict[str, Any]:
     """Return the figures of a comparison, without its models."""
-    fields = asdict(one)
-    del fields["first"], fields["second"]
-    return {**fields, "significant": one.significant}
+    return {name: getattr(one, name) for name in ModelDifference.__struct_fields__}

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import median
 
+import msgspec
 import numpy as np
 
 from edgeflare.bench.bench_statistics import Estimate, mean, success_rate
@@ -17,10 +18,10 @@ from edgeflare.models.pair import Pair
 from edgeflare.rank.model_measurements import ModelMeasurements
 from edgeflare.rank.model_runs import CorrectCounts, ModelRuns
 from edgeflare.rank.rank_statistics import ModelComparison, Values, compare_all, places, share
+from edgeflare.record.json_types import Amount, Count, CountFromOne, Sha256
 
 
-@dataclass(frozen=True, slots=True)
-class Ranked:
+class Ranked(msgspec.Struct, frozen=True, kw_only=True):
     """One model, and all that is known of it.
 
     Attributes:
@@ -53,29 +54,29 @@ class Ranked:
     """
 
     name: str
-    place: int
+    place: CountFromOne
     compressed: str
-    sha256: str
-    size_bytes: int
-    latency_ms: float
-    timed_runs: int
-    deviating_seeds: int
+    sha256: Sha256
+    size_bytes: Count
+    latency_ms: Amount
+    timed_runs: CountFromOne
+    deviating_seeds: Count
     deviation_rate: Estimate
-    tied_seeds: int
+    tied_seeds: Count
     seed_accuracy: Estimate | None
     right: CorrectCounts | None
-    labelled: int | None
+    labelled: Count | None
     labelled_accuracy: Estimate | None
     labelled_right: CorrectCounts | None
     labelled_deviation_rate: Estimate | None
-    labelled_tied: int | None
-    searches: int
-    findings: int
+    labelled_tied: Count | None
+    searches: Count
+    findings: Count
     success: Estimate
     mean_queries: Estimate
     area: Estimate | None
     median_strength: float | None
-    cut_by_time: int
+    cut_by_time: Count
 
 
 @dataclass(frozen=True, slots=True)

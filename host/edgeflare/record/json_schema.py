@@ -33,36 +33,37 @@ def schema_of(document: type[msgspec.Struct]) -> dict[str, Any]:
 
     """
     _, parts = msgspec.json.schema_components([document], ref_template="#/$defs/{name}")
-    omitting = {
-        kind.__name__
-        for kind in _structs(msgspec.inspect.type_info(document), set())
-        if kind.__struct_config__.omit_defaults
-    }
-    described = {name: _object(part, omits=name in omitting) for name, part in parts.items()}
+    types = {one.__name__: one for one in _types(msgspec.inspect.type_info(document), {})}
+    described = {name: _object(types[name], part) for name, part in parts.items()}
     root = described.pop(document.__name__)
     title = root.pop("description").removesuffix(".")
     schema = {"$schema": _DIALECT, "$id": document.__struct_config__.tag, "title": title, **root}
     return schema | ({"$defs": described} if described else {})
 
 
-def _structs(info: Any, known: set[type[msgspec.Struct]]) -> set[type[msgspec.Struct]]:
-    """Return the structs that a type is made of."""
-    if isinstance(info, msgspec.inspect.StructType):
+def _types(info: Any, known: dict[type, None]) -> dict[type, None]:
+    """Return the structs and dataclasses that a type is made of."""
+    if isinstance(info, msgspec.inspect.StructType | msgspec.inspect.DataclassType):
         if info.cls in known:
             return known
-        known.add(info.cls)
+        known[info.cls] = None
     parts = getattr(info, "types", ()) or getattr(info, "item_types", ())
     fields = (one.type for one in getattr(info, "fields", ()))
     inner = (getattr(info, name, None) for name in ("item_type", "value_type", "type"))
     for part in (*parts, *fields, *inner):
         if isinstance(part, msgspec.inspect.Type):
-            _structs(part, known)
+            _types(part, known)
     return known
 
 
-def _object(part: Mapping[str, Any], *, omits: bool) -> dict[str, Any]:
+def _object(kind: type, part: Mapping[str, Any]) -> dict[str, Any]:
     """Return the schema of an object, each key with what the docstring says of it."""
-    summary, said = _docstring(part.get("description", ""))
+    said: dict[str, str] = {}
+    for one in reversed(kind.__mro__):
+        summary, attributes = _docstring(one.__doc__ or "")
+        said |= attributes
+    config = getattr(kind, "__struct_config__", None)
+    omits = config is not None and config.omit_defaults
     absent = {
         key
         for key, value in part["properties"].items()
