@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+from collections.abc import Mapping
 from importlib import import_module
 from typing import Annotated, Any, Final
 
@@ -16,37 +17,50 @@ from edgeflare.cli.quiet import Quietable
 
 _RICH_MARKUP: Final = "markdown"
 
-_COMMANDS: Final = {
-    "search": "Find the inputs on which a compressed model on its device decides differently.",
-    "survey": "Estimate how often a compressed model on its device decides differently in the "
-    "field.",
-    "conform": "Say whether the operators that models need are right on a device.",
-    "explain": "Say why findings deviate, and where in the network it begins.",
-    "inspect": "Say which hidden units have to do with deviations, over many inputs near the "
-    "boundary.",
-    "replay": "Try what a run found again: on another device or firmware, or with a new compressed "
-    "model.",
-    "merge": "Make one run of several that searched parts of the same seeds.",
-    "compare": "Set runs side by side: devices, quantizations, runtimes, strategies; searches or "
-    "replays.",
-    "export": "Write a finding as a zip that shows the deviation with nothing but numpy and a "
-    "runtime.",
-    "rank": "Rank compressed models of one original: the more queries a deviation takes, the "
-    "better.",
-    "repair": "Make a compressed model decide as its original does, as far as that can be done.",
-    "bench": "Run strategies on pairs with several run seeds, and print them side by side.",
-    "report": "Show what a run found, also a search or a survey that was cut off, or what a "
-    "repair did.",
-    "strategies": "List the search strategies that are installed, or show one of them with its "
-    "parameters.",
-    "doctor": "Say what this machine has, what it lacks, and the command that installs it.",
-    "devices": "The devices that there are, and how they are right now.",
-    "fleet": "How far the work of a fleet is, and hosts that get no further work.",
-    "operators": "List the mutation operators that are installed, for `--operators`.",
-    "conditions": "List the natural conditions that are installed, for `--conditions`.",
-    "agent": "The part that runs on the device.",
+_COMMANDS: Final[Mapping[str, Mapping[str, str]]] = {
+    "Decide whether a model may ship": {
+        "survey": "Estimate how often a compressed model on its device decides differently in "
+        "the field.",
+        "replay": "Try what a run found again: on another device or firmware, or with a new "
+        "compressed model.",
+    },
+    "Find what is decided differently": {
+        "search": "Find the inputs on which a compressed model on its device decides differently.",
+        "conform": "Say whether the operators that models need are right on a device.",
+        "merge": "Make one run of several that searched parts of the same seeds.",
+    },
+    "Explain what was found": {
+        "explain": "Say why findings deviate, and where in the network it begins.",
+        "inspect": "Say which hidden units have to do with deviations, over many inputs near the"
+        " boundary.",
+        "report": "Show what a run found, also a search or a survey that was cut off, or what a "
+        "repair did.",
+        "export": "Write a finding as a zip that shows the deviation with nothing but numpy and "
+        "a runtime.",
+    },
+    "Mend a model": {
+        "repair": "Make a compressed model decide as its original does, as far as that can be "
+        "done.",
+    },
+    "Compare models, runs and strategies": {
+        "rank": "Rank compressed models of one original: the more queries a deviation takes, the"
+        " better.",
+        "compare": "Set runs side by side: devices, quantizations, runtimes, strategies; "
+        "searches or replays.",
+        "bench": "Run strategies on pairs with several run seeds, and print them side by side.",
+    },
+    "Look after the lab": {
+        "devices": "The devices that there are, and how they are right now.",
+        "doctor": "Say what this machine has, what it lacks, and the command that installs it.",
+        "fleet": "How far the work of a fleet is, and hosts that get no further work.",
+        "agent": "The part that runs on the device.",
+        "strategies": "List the search strategies that are installed, or show one of them with "
+        "its parameters.",
+        "operators": "List the mutation operators that are installed, for `--operators`.",
+        "conditions": "List the natural conditions that are installed, for `--conditions`.",
+    },
 }
-"""The commands in the order of `--help`, each with the first sentence of its own help."""
+"""The commands by group, in the order of `--help`, each with the first sentence of its own help."""
 
 
 class LazyCommand(TyperCommand):
@@ -105,8 +119,9 @@ app = typer.Typer(
     rich_markup_mode=_RICH_MARKUP,
     pretty_exceptions_enable=False,
 )
-for _name, _sentence in _COMMANDS.items():
-    app.command(_name, cls=LazyCommand, help=_sentence)(lambda: None)
+for _group, _commands in _COMMANDS.items():
+    for _name, _sentence in _commands.items():
+        app.command(_name, cls=LazyCommand, help=_sentence, rich_help_panel=_group)(lambda: None)
 
 
 def _print_version(value: bool) -> None:
