@@ -154,7 +154,8 @@ def _exported_case(pair: Path) -> Case:
             ("search", str(pair), *options, "--out", run),
             ("search", str(pair), *options, "--strategy", "random", "--out", other),
             ("compare", run, other),
-            ("compare", run, other, "--json", "--figure", "{out}/compared.svg"),
+            # The figure names them, and is as wide as their names.
+            ("compare", "run", "other", "--json", "--figure", "{out}/compared.svg"),
             ("export", run, "0", "--out", "{out}/finding.zip"),
             ("merge", run, "--out", "{out}/merged"),
             ("report", "{out}/merged", "--json"),
