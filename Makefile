@@ -18,7 +18,7 @@ help:
 	@echo 'make lint      check style, types and the directions between the rooms'
 	@echo 'make env       make the environments only; PYTHON=python3.12 chooses another Python'
 	@echo 'make protos    write the Python code of agent.proto again'
-	@echo 'make schemas   write the JSON schemas of documents again, from their types'
+	@echo 'make schemas   write the JSON schemas again that are written from the types of documents'
 	@echo 'make clean     delete the environments, the caches and what was built; runs/ stays'
 
 env: .venv/.complete .venv-old-board/.complete

@@ -1,6 +1,6 @@
-"""The JSON Schemas of all documents, written beside their types: `make schemas`.
+"""The JSON Schemas that are written from the types of documents, beside them: `make schemas`.
 
-Other programs, and the readers of documents, use the files; no command imports this module.
+Other programs, and the readers of these documents, use the files; no command imports this module.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ def schemas() -> Iterator[tuple[Path, str]]:
 
 
 def main() -> None:
-    """Write all of them."""
+    """Write them."""
     for path, text in schemas():
         path.write_text(text, encoding="utf-8")
 

@@ -86,6 +86,13 @@ def test_a_command_imports_no_other_command() -> None:
     assert others.isdisjoint(modules)
 
 
+@pytest.mark.slow
+def test_what_reads_folders_of_all_kinds_loads_the_room_of_one_alone() -> None:
+    for command in ("search", "replay", "report", "export"):
+        modules = {one for one in imported_by(command, "--help") if "edgeflare.conform." in one}
+        assert modules <= {"edgeflare.conform.shown", "edgeflare.conform.shown.conform_words"}
+
+
 @pytest.mark.parametrize("name", get_group(app).commands)
 def test_the_sentence_of_a_command_is_the_first_of_its_own_help(name: str) -> None:
     command = get_group(app).commands[name]

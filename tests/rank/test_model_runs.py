@@ -278,18 +278,15 @@ def test_findings_that_were_not_shrunk_have_no_area(found: Ran) -> None:
 
 
 @pytest.mark.slow
-def test_an_older_run_whose_images_are_gone_is_refused(
+def test_a_run_whose_distances_are_gone_is_refused(
     models: Models, shrunk: Ran, tmp_path: Path
 ) -> None:
-    """Older journals do not say how near an input is to its seed, so its size has to be known."""
     ran = run(models, tmp_path, 1)
     path = ran.paths[0]
     (path / "run.json").unlink()
     with closing(sqlite3.connect(path / "run.db")) as journal, journal:
         journal.execute("DELETE FROM nearness")
-    for image in path.rglob("*.png"):
-        image.unlink()
-    with pytest.raises(UserError, match=r"has none of the images that it stored: remove it"):
+    with pytest.raises(UserError, match=r"does not say how near its findings are: remove it"):
         read_runs([path])
 
 

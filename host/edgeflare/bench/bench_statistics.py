@@ -25,7 +25,13 @@ BOOTSTRAP_SEED = 0
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
-    """A figure and its 95 % interval."""
+    """A figure and its 95 % interval.
+
+    Attributes:
+        value: the figure.
+        low, high: the ends of the interval.
+
+    """
 
     value: float
     low: float

@@ -1,4 +1,7 @@
-"""Known inputs evaluated on every arm, batch after batch, with the answers in the journal."""
+"""Known inputs evaluated on every arm, batch after batch, with the answers in the journal.
+
+Findings are among them, several times each, which verifies that they show again.
+"""
 
 from __future__ import annotations
 

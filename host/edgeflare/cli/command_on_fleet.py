@@ -72,7 +72,7 @@ class CommandOnFleet:
 
     Attributes:
         classes: of devices.
-        command: of each unit; see `unit_command`.
+        command: of each unit; see `filled_command`.
         options: of the fleet.
         folder: whether it begins anew, replaces what is there or goes on.
         out: the run directory; of several classes, the folder that has one of each.

@@ -14,7 +14,6 @@ from edgeflare.cli.completion import complete_run
 from edgeflare.cli.console import unless_damaged
 from edgeflare.cli.quiet import Quiet, result
 from edgeflare.cli.search_options import refuse_options_of_searches
-from edgeflare.conform.record.conform_document import holds_conformance, read_conformance
 from edgeflare.diagnose.explain_document import load_explanations
 from edgeflare.errors import InfrastructureError, UserError
 from edgeflare.models.pair_interface import PairInterface
@@ -22,7 +21,7 @@ from edgeflare.record.folder import file_written, written
 from edgeflare.replay.past_run import PastRun, seed_id_of
 from edgeflare.replay.reproduction_archive import SCRIPT, require_scriptable
 from edgeflare.replay.reproduction_archive import export as write_reproduction
-from edgeflare.run.run_directory import RunDirectory
+from edgeflare.run.run_directory import RunDirectory, holds_conformance
 from edgeflare.untrusted_text import printable
 
 Run = Annotated[
@@ -113,6 +112,7 @@ def _export_operator(directory: RunDirectory, finding: str, out: Path | None) ->
 
     """
     from edgeflare.conform.finding_archive import export_finding  # noqa: PLC0415 - loads a room
+    from edgeflare.conform.record.conform_document import read_conformance  # noqa: PLC0415
 
     number = seed_id_of(finding)
     if number is None:

@@ -1,4 +1,4 @@
-"""Ctrl-C and SIGTERM, as a wish to stop that a campaign heeds."""
+"""Ctrl-C and SIGTERM, as a wish to stop that a campaign heeds, and what is said of it."""
 
 from __future__ import annotations
 

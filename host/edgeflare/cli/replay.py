@@ -25,7 +25,6 @@ from edgeflare.cli.option_groups import with_option_groups
 from edgeflare.cli.quiet import Quiet, result
 from edgeflare.cli.requested_replay import RequestedReplay, refuse_as_target, run_requested_replay
 from edgeflare.cli.search_options import refuse_options_of_searches
-from edgeflare.conform.record.conform_document import holds_conformance
 from edgeflare.core.interrupt import INTERRUPTED_BY
 from edgeflare.devices.profile import Profile
 from edgeflare.matrix.kernel_set_runs import RunStopped
@@ -36,7 +35,7 @@ from edgeflare.report.run_terminal import print_run
 from edgeflare.run.gate import HARMFUL_NEEDS
 from edgeflare.run.harm import is_harmful
 from edgeflare.run.replay_outcome import regressed
-from edgeflare.run.run_directory import RunDirectory
+from edgeflare.run.run_directory import RunDirectory, holds_conformance
 from edgeflare.run.run_document import Finding, RunDocument
 from edgeflare.trust import Trust, decided_by_user
 

@@ -12,7 +12,6 @@ from edgeflare.cli.completion import complete_run
 from edgeflare.cli.console import Console, unless_damaged
 from edgeflare.cli.quiet import Quiet, result
 from edgeflare.cli.reported import Reported, extra_needed
-from edgeflare.conform.record.conform_document import holds_conformance
 from edgeflare.errors import InfrastructureError, UserError
 from edgeflare.record.atomic_file import write_atomically
 from edgeflare.record.folder import written
@@ -22,7 +21,7 @@ from edgeflare.report.junit_xml import junit_xml
 from edgeflare.report.markdown_summary import summary
 from edgeflare.report.run_terminal import print_run
 from edgeflare.run.load_document import load_document
-from edgeflare.run.run_directory import SURVEY_DOCUMENT, RunDirectory
+from edgeflare.run.run_directory import SURVEY_DOCUMENT, RunDirectory, holds_conformance
 from edgeflare.run.run_document import RunDocument, to_json
 
 Run = Annotated[

@@ -9,7 +9,7 @@ from edgeflare.conform.record.conform_document import ConformDocument, read_conf
 from edgeflare.conform.shown.conform_junit import conform_junit
 from edgeflare.conform.shown.conform_summary import conform_summary
 from edgeflare.conform.shown.conform_terminal import print_conformance
-from edgeflare.conform.shown.known_table import known_text
+from edgeflare.conform.shown.known_text import known_text
 from edgeflare.run.run_directory import RunDirectory
 
 

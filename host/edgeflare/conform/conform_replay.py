@@ -18,7 +18,7 @@ from edgeflare.conform.record.conform_request import ConformRequest
 from edgeflare.conform.record.finding_files import store_finding
 from edgeflare.conform.record.stored_model import StoredModel, stored_model
 from edgeflare.conform.retried_findings import RetriedFinding, retried_findings
-from edgeflare.conform.rounds.conform_outcome import conform_document
+from edgeflare.conform.rounds.conform_outcome import conform_outcome
 from edgeflare.conform.rounds.conformance import Conformance
 from edgeflare.conform.rounds.posed_draft import PosedDraft
 from edgeflare.conform.specification.exact_answer import ExactAnswer
@@ -80,7 +80,7 @@ def replay_findings(
         state.add(one.judged)
         coverage.add(one.judged.draft, one.judged.outcome)
     seconds = time.monotonic() - begin
-    written = conform_document(header, state, coverage, (), None, "models", seconds)
+    written = conform_outcome(header, state, coverage, (), None, "models", seconds)
     warning = (
         f"This is a replay of {len(found)} findings of a run on {document.device.name}: what it did"
         " not try may fail as well."

@@ -20,7 +20,7 @@ from edgeflare.conform.record.conform_header import ConformHeader
 from edgeflare.conform.record.conform_journal import ConformJournal
 from edgeflare.conform.record.conform_request import ConformRequest
 from edgeflare.conform.rounds.conform_clock import ConformClock
-from edgeflare.conform.rounds.conform_outcome import conform_document
+from edgeflare.conform.rounds.conform_outcome import conform_outcome
 from edgeflare.conform.rounds.conform_rounds import ROUND_MODELS, ConformRounds, RoundObserver
 from edgeflare.conform.rounds.conformance import Conformance
 from edgeflare.conform.rounds.draft_sources import draft_sources
@@ -99,7 +99,7 @@ def run_conformance(
     if ending.cut_short is not None:
         stopped_by = ending.cut_short
     rounds.clock.note()
-    document = conform_document(
+    document = conform_outcome(
         *(run.header, rounds.state, coverage, findings, _tried(run, rounds.state)),
         stopped_by=stopped_by,
         seconds=rounds.clock.total,

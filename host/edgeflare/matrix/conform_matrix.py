@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final, Literal
+from typing import TYPE_CHECKING, Final, Literal
 
-from edgeflare.conform.record.conform_document import ConformDocument, FoundFault
 from edgeflare.conform.shown.conform_words import (
     model_sentence,
     tried_words,
@@ -14,6 +13,9 @@ from edgeflare.conform.shown.conform_words import (
 )
 from edgeflare.matrix.agreement import FEWEST
 from edgeflare.matrix.kernel_set_runs import KernelSetRun
+
+if TYPE_CHECKING:  # a whole room, which every search would load
+    from edgeflare.conform.record.conform_document import ConformDocument, FoundFault
 
 Cell = tuple[str, str]
 """An operator and a type."""

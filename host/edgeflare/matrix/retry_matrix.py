@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from edgeflare.conform.record.conform_document import FoundFault
 from edgeflare.matrix.kernel_set_runs import KernelSetRun
 
 if TYPE_CHECKING:  # a whole room, which every search would load
+    from edgeflare.conform.record.conform_document import FoundFault
     from edgeflare.conform.retried_findings import RetriedFinding
 
 

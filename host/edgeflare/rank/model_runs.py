@@ -170,8 +170,8 @@ def _rises(run: Path, document: RunDocument, seeds: SeedIds) -> NDArray[np.float
         distance = nearness_db(entry)
         if distance is None:
             raise UserError(
-                f"{run} has none of the images that it stored: remove it, and the same command "
-                "with --resume searches again"
+                f"{run} does not say how near its findings are: remove it, and the same command"
+                " with --resume searches again"
             )
         values[seeds.place(entry.seed_id), 0] = rise(distance, curve_of(document))
     return values

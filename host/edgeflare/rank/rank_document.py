@@ -34,10 +34,10 @@ class RankedModel(Ranked, frozen=True, kw_only=True):
 
 
 class ModelDifference(msgspec.Struct, frozen=True, kw_only=True):
-    """How two models differ in one measure.
+    """Two models by area, on all seeds.
 
     Attributes:
-        difference: mean of the first less that of the second.
+        difference: area of the first less that of the second.
         effect: that difference over its standard deviation among the seeds; null where there is
             none.
         order_kept: share of the resamples that order the two as all seeds do; one half where all
@@ -57,18 +57,33 @@ class ModelDifference(msgspec.Struct, frozen=True, kw_only=True):
     significant: bool
 
 
-class ComparedModels(ModelDifference, frozen=True, kw_only=True):
-    """Two models by their queries on the shared seeds.
+class ComparedModels(msgspec.Struct, frozen=True, kw_only=True):
+    """Two models on the shared seeds.
 
     Attributes:
         first: name of the one with the more queries.
         second: name of the other.
+        difference: mean queries of the first less those of the second.
+        effect: that difference over its standard deviation among the seeds; null where there is
+            none.
+        order_kept: share of the resamples that order the two as all seeds do; one half where all
+            seeds order them not at all.
+        p: of a difference as large where there is none, two-sided: of a paired randomization test
+            over the seeds.
+        p_corrected: the same after Holm's correction for all comparisons.
+        significant: whether that is below 0.05.
         area: the same of the two models' areas, on all seeds; null where findings were not shrunk.
 
     """
 
     first: str
     second: str
+    difference: Estimate
+    effect: float | None
+    order_kept: Share
+    p: Share
+    p_corrected: Share
+    significant: bool
     area: ModelDifference | None
 
 

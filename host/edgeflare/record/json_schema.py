@@ -1,8 +1,8 @@
 """JSON Schemas of documents, written from the types that they are made of.
 
-A document is a `msgspec.Struct`. Its docstring describes the object and, under *Attributes*, each
-key; what a value may be is its annotation, with limits by `msgspec.Meta`. `make schemas` writes the
-schemas beside the types, for other programs and for `load_json`.
+Such a document is a `msgspec.Struct`. Its docstring describes the object and, under *Attributes*,
+each key; what a value may be is its annotation, with limits by `msgspec.Meta`. `make schemas`
+writes the schemas beside the types, for other programs and for `load_json`.
 """
 
 from __future__ import annotations

@@ -1,5 +1,7 @@
 """`repair.json`, schema `edgeflare.repair/v2`: the candidates that were tried, and the outcome.
 
+Its Pareto front has the candidates that no other one betters in score, time and bytes.
+
 `repair.schema.json` beside this file describes it; docs/repair.md says what each figure means, and
 docs/shifts.md those of the details of shifts.
 """

@@ -1,8 +1,7 @@
-"""The document of a run directory, read or derived, and read or derived, and validated.
+"""The document of a run directory, read or derived, and validated.
 
-The views of answers in a document that somebody hands over, held to what a schema cannot say. The
-schema says that a box has four numbers and that classes are not negative, and whoever reads a
-document that all numbers are finite.
+A document that somebody hands over is held to what its schema says, and to what that cannot say:
+that its parts agree, and that the views of its answers are no larger than answers are.
 """
 
 from __future__ import annotations

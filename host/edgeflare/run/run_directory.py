@@ -242,3 +242,8 @@ _HELD: Mapping[str, str] = {
     "candidates/about.json": "repair",
     "matrix.json": "matrix of kernel sets",
 }
+
+
+def holds_conformance(directory: RunDirectory) -> bool:
+    """Return whether a run directory is that of a conformance run."""
+    return any((directory.path / name).is_file() for name in (CONFORM_DOCUMENT, CONFORM_JOURNAL))

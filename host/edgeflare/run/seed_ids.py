@@ -1,4 +1,4 @@
-"""Ids of some seeds of a pair, as users write them: `0:50,60,70:80`."""
+"""Ids of some seeds of a pair, as users write them: `0:50,60,70:80`; and whose device is whose."""
 
 from __future__ import annotations
 

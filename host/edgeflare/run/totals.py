@@ -89,8 +89,6 @@ def _refining(
 ) -> Mapping[str, Any]:
     """Return what refining cost, as the document has it; nothing where none was refined.
 
-    An older journal does not say what its steps took, and so the document does not.
-
     Beside its two steps it has a query for each finding, which shows whether it still is one, and
     refinements that have not ended. They are under way together, so the time is shared out by what
     their evaluations took.

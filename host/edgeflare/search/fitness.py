@@ -1,11 +1,10 @@
 """The fitness of a non-triggering mutant, and its acceptance by fitness (paper §3.3.2).
 
-The states that a chain has seen, and whether another one is new (paper §3.3.2). A state is the
-answer of the compared arms: their probability vectors, concatenated. The paper uses a nearest-
-neighbour index, its published code FLANN. At the sizes of a chain, up to a few thousand states of a
-few dozen numbers, plain numpy is exact and faster: an index must be rebuilt as states arrive, while
-a mutant's nearest state is nearly always among the newest, which are compared first
-(`benchmarks/novelty.py`).
+A state is the answer of the compared arms: their probability vectors, concatenated. Whether one is
+new the paper asks a nearest-neighbour index, its published code FLANN. At the sizes of a chain, up
+to a few thousand states of a few dozen numbers, plain numpy is exact and faster: an index must be
+rebuilt as states arrive, while a mutant's nearest state is nearly always among the newest, which
+are compared first (`benchmarks/novelty.py`).
 """
 
 from __future__ import annotations

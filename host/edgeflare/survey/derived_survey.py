@@ -1,6 +1,6 @@
 """The document of a survey, derived from its journal: at its end, and of one that was cut off.
 
-`survey.json`, schema `edgeflare.survey/v1`: what a survey found, and what it was asked.
+It is `survey.json`, schema `edgeflare.survey/v1`: what a survey found, and what it was asked.
 `record/survey.schema.json` describes it; docs/survey.md says what each figure means.
 """
 

@@ -282,7 +282,7 @@ class _ModelWithOwnGradient:
         self.gradient(row, np.zeros(choices), {})
 
     def evaluate(self, row: NDArray[np.generic]) -> tuple[NDArray[np.generic], Real]:
-        """Return the output for a row, and its scores; see `DifferentiableModel`.
+        """Return the output for a row, and its scores; see `_DifferentiableModel`.
 
         Raises:
             UserError: the user's function fails.
@@ -301,7 +301,7 @@ class _ModelWithOwnGradient:
     def gradient(
         self, row: NDArray[np.generic], weights: Real, neurons: Mapping[int, float]
     ) -> Real:
-        """Return the gradient of a weighted sum of scores; see `DifferentiableModel`.
+        """Return the gradient of a weighted sum of scores; see `_DifferentiableModel`.
 
         Raises:
             UserError: the user's function fails, or returns something else; or neurons are asked.

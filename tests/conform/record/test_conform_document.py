@@ -29,7 +29,6 @@ from edgeflare.conform.graphs.operator_graph import Values
 from edgeflare.conform.operators.known_operators import known_operators
 from edgeflare.conform.record.conform_document import (
     FoundFault,
-    holds_conformance,
     read_conformance,
 )
 from edgeflare.conform.record.conform_finding import kept_error
@@ -37,7 +36,7 @@ from edgeflare.conform.record.finding_files import load_finding, store_finding
 from edgeflare.conform.record.stored_model import StoredModel, stored_model
 from edgeflare.conform.rounds.posed_draft import PosedDraft, posed
 from edgeflare.conform.specification.exact_answer import steps
-from edgeflare.run.run_directory import RunDirectory
+from edgeflare.run.run_directory import RunDirectory, holds_conformance
 
 
 def test_a_document_comes_back_as_it_was(tmp_path: Path) -> None:

@@ -25,7 +25,7 @@ from conforming import (
 )
 from drafting import relu_chain
 from edgeflare.conform.record.conform_finding import ConformFinding
-from edgeflare.conform.rounds.conform_outcome import conform_document
+from edgeflare.conform.rounds.conform_outcome import conform_outcome
 from edgeflare.conform.rounds.conform_rounds import ConformRounds
 from edgeflare.conform.rounds.judged_draft import judge_drafts
 from edgeflare.conform.rounds.smallest_models import found_findings
@@ -50,7 +50,7 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> tuple[ConformRounds, list[C
 
 def _document(run: tuple[ConformRounds, list[ConformFinding]]) -> dict[str, Any]:
     rounds, found = run
-    document = conform_document(
+    document = conform_outcome(
         *(a_header((ADD, SUM)), rounds.state, rounds.coverage, found, None, "models", 1.23456)
     )
     return dict(plain(document))

@@ -32,7 +32,8 @@ _MEAN = np.array((143.4, 164.6, 176.5), np.float32)
 _BETWEEN = np.array((50.5, 35.3, 33.7), np.float32)
 _WITHIN = np.array((25.9, 24.5, 24.7), np.float32)
 _CONTRASTS = (0.5, 1.5)
-"""Some panes have twice the contrast of others and more; factors of WITHIN, root mean square 1."""
+"""Some panes have twice the contrast of others and more; factors of `_WITHIN`, of root mean
+square 1."""
 
 # Side of the cells in pixels of the full texture, and their share of the variance: as differences
 # of pixels at these distances grow in the pictures.

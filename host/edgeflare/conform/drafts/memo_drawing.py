@@ -14,24 +14,17 @@ Differences from the published code:
 - Its coverage is of layer types, pairs, inputs' ranks, dtypes and shapes, and values of parameters.
   Here it is `Coverage`.
 - Models have at most eight operators.
+- A parameter's options are its buckets, so that a scale, too, has a few. Scales and zero points,
+  which Keras has not, are modes (CMode): they change what is computed, and no shape (CShape).
+- Layers behind a changed one follow it. In the code they are built again as they were, and a mutant
+  that then fails is lost.
+- The code multiplies a layer's result by NaN, infinity or 0, in a layer of its own, so that nothing
+  but NaN is left of all inputs. Here the layer is given a tensor of the model instead: one row of
+  what such tensors are given has NaN, infinities and denormals among ordinary values, which is
+  where a kernel that swallows them shows.
 
 Differences from the paper: mutants are asked for in batches, so one counts as taken until it is
 known that the device refused it; then the model that it was made from comes back.
-
-MEMO's mutations of single layers: CMode and CShape, and its mutation of what they read: NaN. The
-paper's §3.3 says what they do to models of Keras.
-
-Differences from the original:
-
-- A parameter's options are its buckets, so that a scale, too, has a few.
-- Scales and zero points, which Keras has not, are modes: they change what is computed, and no
-  shape.
-- Layers behind the changed one follow it. In the published code they are built again as they were,
-  and a mutant that then fails is lost.
-- The published code multiplies a layer's result by NaN, infinity or 0, in a layer of its own, so
-  that nothing but NaN is left of all inputs. Here the layer is given a tensor of the model instead:
-  one row of what such tensors are given has NaN, infinities and denormals among ordinary values,
-  which is where a kernel that swallows them shows.
 """
 
 from __future__ import annotations

@@ -6,7 +6,7 @@ docs/conform.md says what each figure means.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Annotated, Any, Final, Literal
+from typing import Annotated, Any, Literal
 
 import msgspec
 
@@ -19,9 +19,6 @@ from edgeflare.errors import UserError
 from edgeflare.record.json_file import load_json, packaged_schema
 from edgeflare.record.json_types import Amount, Count, CountFromOne, Number
 from edgeflare.run.run_directory import CONFORM_DOCUMENT, CONFORM_JOURNAL, RunDirectory
-
-SCHEMA: Final = "edgeflare.conform/v1"
-"""What the document has under `schema`."""
 
 StoppedBy = InterruptedBy | Literal["models", "time", "nothing left"]
 """Why a run ended: all models that were asked for were drawn; its time was up; Ctrl-C or
@@ -298,11 +295,6 @@ class RefusedModels(msgspec.Struct, frozen=True, kw_only=True):
     models: CountFromOne
     always: bool
     message: str
-
-
-def holds_conformance(directory: RunDirectory) -> bool:
-    """Return whether a run directory is that of a conformance run."""
-    return any((directory.path / name).is_file() for name in (CONFORM_DOCUMENT, CONFORM_JOURNAL))
 
 
 def read_conformance(directory: RunDirectory) -> ConformDocument:

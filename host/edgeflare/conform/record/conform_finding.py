@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import cast
 
+import numpy as np
+
 from edgeflare.conform.drafts.draft import Draft, DraftNode
 from edgeflare.conform.findings.fault_condition import FaultCondition
 from edgeflare.conform.record.conform_document import (
@@ -110,7 +112,10 @@ def _operator(node: DraftNode) -> StoredOperator:
     return StoredOperator(
         operator=node.operator,
         type=node.type,
-        settings=dict(node.configuration),
+        settings={
+            name: one.item() if isinstance(one, np.generic) else one
+            for name, one in node.configuration.items()
+        },
         constants=node.constants,
         sources=tuple(node.sources),
         given=node.given,

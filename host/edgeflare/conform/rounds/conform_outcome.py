@@ -29,7 +29,7 @@ _MOST_PAIRS: Final = 1000
 """Uncovered pairs that the document lists: there are tens of thousands."""
 
 
-def conform_document(
+def conform_outcome(
     header: ConformHeader,
     conformance: Conformance,
     coverage: Coverage,

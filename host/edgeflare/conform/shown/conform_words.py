@@ -4,17 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from edgeflare.conform.record.conform_document import (
-    ConformDocument,
-    CoveredShare,
-    FoundFault,
-    ModelCoverage,
-    StoredOperator,
-    UntriedOperator,
-)
 from edgeflare.core.interrupt import INTERRUPTED_BY
+
+if TYPE_CHECKING:  # a whole room, which every search would load
+    from edgeflare.conform.record.conform_document import (
+        ConformDocument,
+        CoveredShare,
+        FoundFault,
+        ModelCoverage,
+        StoredOperator,
+        UntriedOperator,
+    )
 
 _PERCENT = 0.01
 

@@ -1,4 +1,7 @@
-"""The values that are right for one result of a model, and how far from them an answer lies."""
+"""The values that are right for one result of a model, and how far from them an answer lies.
+
+What an answer may be off by has its table of exceptions here, each with its reason.
+"""
 
 from __future__ import annotations
 

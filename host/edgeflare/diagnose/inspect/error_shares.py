@@ -35,7 +35,13 @@ that noise, and leaves out a smaller fault before the greatest one."""
 
 @dataclass(frozen=True, slots=True)
 class ShareInterval:
-    """A share of the margin's error, with its 95 % interval."""
+    """A share of the margin's error, with its 95 % interval.
+
+    Attributes:
+        share: of the error.
+        low, high: the ends of the interval.
+
+    """
 
     share: float
     low: float

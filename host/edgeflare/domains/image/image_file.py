@@ -1,9 +1,8 @@
 """Decode image files that may be a stranger's; nothing else does.
 
-What a file claims is bounded before, and messages of the decoding libraries are held back.
-
-How many pixels an image file claims to have, read from its header before anything decodes it.
-Decoders allocate what a header claims. Files of a few bytes may claim gigapixels.
+How many pixels a file claims to have is read from its header and bounded before: decoders allocate
+what a header claims, and files of a few bytes may claim gigapixels. Messages of the decoding
+libraries are held back.
 """
 
 from __future__ import annotations

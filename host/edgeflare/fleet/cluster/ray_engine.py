@@ -1,4 +1,4 @@
-"""Attempts carried by Ray: a task for each, on the host of its device."""
+"""Attempts carried by Ray: a task for each, on the host of its device, which has our versions."""
 
 from __future__ import annotations
 

@@ -37,7 +37,7 @@ class WorkUnit:
     Attributes:
         name: of the unit, such as "unit-0003".
         device_class: on a device of which it is done.
-        command: of `edgeflare`; see `unit_command`.
+        command: of `edgeflare`; see `filled_command`.
         seed_ids: the seeds that are searched; None for what searches none.
         backed_up: whether attempts send what they have so far to the head at intervals.
 

@@ -54,7 +54,7 @@ class AttemptOrder:
         campaign: the fingerprint of what the fleet does, by which its folder is named.
         unit: name of the unit.
         number: of the attempt at it, from 1; a higher one fences off those before.
-        command: of `edgeflare`; see `unit_command`.
+        command: of `edgeflare`; see `filled_command`.
         folder: in which the command runs, so that the paths that it names are found.
         device: as `--device` takes it.
         backup_seconds: between two backups of the run to the head.

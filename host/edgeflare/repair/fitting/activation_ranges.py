@@ -5,13 +5,10 @@ that of a residual branch behind its sum. The logits of a softmax get the range 
 and are shifted by their biases so that it begins at -128. Biases are derived anew from the
 original's, since their scales follow from the ranges, and damaged weights are restored.
 
-The range of logits that keeps the probabilities of a softmax best. A softmax does not see a shift
-of all its logits, and hardly those far below the best one. So the range need not have zero in it,
-nor the least logits: its ends are chosen for the least squared error of the probabilities.
-
-The range of a tensor that is added to another, where an activation cuts off the sum. What the
-activation cuts off needs no steps: the low end of a residual branch may lie far above its least
-value if a ReLU follows the sum. So the error is counted behind the activation.
+A softmax does not see a shift of all its logits, and hardly those far below the best one. So the
+range of logits need not have zero in it, nor the least logits: its ends are chosen for the least
+squared error of the probabilities. What an activation cuts off of a sum needs no steps: the low end
+of a residual branch may lie far above its least value if a ReLU follows the sum.
 """
 
 from __future__ import annotations
