@@ -139,6 +139,7 @@ def plain(text: str, out: str) -> str:
     text = re.sub(rf"\d[\d,.]*(?= ?(?:{MEASURED})\b)", "N", text)
     text = re.sub(r"(seconds</dt><dd>)[^<]*", r"\1N", text)
     text = re.sub(r"(N µs \()[^)]*", r"\1N", text)
+    text = re.sub(r"(seconds\" value=\")[^\"]*", r"\1N", text)
     text = re.sub(r" +", " ", text)
     return re.sub(r"(time|seconds|timestamp)=\"[^\"]*\"", r'\1="N"', text)
 
