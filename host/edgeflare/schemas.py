@@ -15,23 +15,27 @@ import msgspec
 from edgeflare.conform.record.conform_document import ConformDocument
 from edgeflare.diagnose.inspect.inspect_document import InspectDocument
 from edgeflare.fleet.record.fleet_state import FleetState
+from edgeflare.matrix.conform_matrix_document import ConformMatrixDocument
+from edgeflare.matrix.matrix_document import MatrixDocument
+from edgeflare.matrix.retry_matrix_document import RetryMatrixDocument
 from edgeflare.rank.rank_document import RankDocument
 from edgeflare.record.json_schema import schema_of
 
-_DOCUMENTS: tuple[tuple[str, str, type[msgspec.Struct]], ...] = (
-    ("edgeflare.conform.record", "conform", ConformDocument),
-    ("edgeflare.diagnose.inspect", "inspect", InspectDocument),
-    ("edgeflare.fleet.record", "fleet", FleetState),
-    ("edgeflare.rank", "rank", RankDocument),
+_DOCUMENTS: tuple[tuple[str, str, tuple[type[msgspec.Struct], ...]], ...] = (
+    ("edgeflare.conform.record", "conform", (ConformDocument,)),
+    ("edgeflare.diagnose.inspect", "inspect", (InspectDocument,)),
+    ("edgeflare.fleet.record", "fleet", (FleetState,)),
+    ("edgeflare.matrix", "matrix", (MatrixDocument, ConformMatrixDocument, RetryMatrixDocument)),
+    ("edgeflare.rank", "rank", (RankDocument,)),
 )
-"""The package of each document, its name, and its type."""
+"""The package of each document, its name, and its type, or those of its kinds."""
 
 
 def schemas() -> Iterator[tuple[Path, str]]:
     """Yield the file of each schema, and what belongs into it."""
-    for package, name, document in _DOCUMENTS:
+    for package, name, documents in _DOCUMENTS:
         path = Path(str(files(package) / f"{name}.schema.json"))
-        yield path, json.dumps(schema_of(document), indent=2, ensure_ascii=False) + "\n"
+        yield path, json.dumps(schema_of(*documents), indent=2, ensure_ascii=False) + "\n"
 
 
 def main() -> None:

@@ -39,6 +39,8 @@ from edgeflare.matrix.matrix_folder import (
     remove_tables,
 )
 from edgeflare.matrix.matrix_table import print_matrix, sentences, to_markdown
+from edgeflare.matrix.retry_matrix import RetryMatrix
+from edgeflare.matrix.retry_matrix_document import retry_matrix_document
 from edgeflare.matrix.stored_inputs import StoredTrigger
 from edgeflare.record.atomic_file import write_atomically
 from edgeflare.record.folder_contents import FOLDER, list_as
@@ -319,7 +321,7 @@ def make_matrix(out: Path, *kernel_sets: Kernels, overwrite: bool) -> None:
             os.close(lock)
         remove_tables(out)
         remove_other_runs(out, set(kernel_sets))
-        write_matrix({"of": list(kernel_sets)}, "# table", out)
+        write_matrix(retry_matrix_document(RetryMatrix(kernel_sets, (), (), ())), "# table", out)
 
 
 def test_a_table_that_others_have_changed_is_not_replaced(tmp_path: Path) -> None:

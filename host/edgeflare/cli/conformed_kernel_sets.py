@@ -6,6 +6,7 @@ import json
 from dataclasses import replace
 from pathlib import Path
 
+import msgspec
 import typer
 
 from edgeflare.cli.console import Console
@@ -24,9 +25,10 @@ from edgeflare.conform.record.begun_journal import require_same_run
 from edgeflare.conform.record.conform_document import ConformDocument, read_conformance
 from edgeflare.devices.profile import Profile
 from edgeflare.matrix.conform_matrix import conform_matrix
+from edgeflare.matrix.conform_matrix_document import conform_matrix_document
 from edgeflare.matrix.conform_matrix_table import conform_matrix_markdown, print_conform_matrix
 from edgeflare.matrix.kernel_set_runs import RunStopped
-from edgeflare.matrix.matrix_document import conform_matrix_document, write_matrix
+from edgeflare.matrix.matrix_document import write_matrix
 from edgeflare.matrix.matrix_folder import claimed_matrix
 from edgeflare.run.run_directory import CONFORM_DOCUMENT, RunDirectory
 from edgeflare.trust import Trust
@@ -74,7 +76,7 @@ def conform_kernel_sets(
         document = conform_matrix_document(matrix)
         write_matrix(document, conform_matrix_markdown(matrix), out)
     if as_json:
-        typer.echo(json.dumps(document, indent=1))
+        typer.echo(json.dumps(msgspec.to_builtins(document), indent=1))
     else:
         print_conform_matrix(Console(), matrix)
         first = next(one.profile.kernels for one in runs if one.result is not None)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TypeVar
+from typing import Literal, TypeVar
 
 from edgeflare.cli.console import Console
 from edgeflare.cli.grid_progress import say
@@ -95,7 +95,10 @@ def try_kernel_sets(
 
 
 def compare_kernel_sets(
-    command: str, runs: Sequence[KernelSetRun[RunDocument]], out: Path, opened_on: Open
+    command: Literal["search", "replay"],
+    runs: Sequence[KernelSetRun[RunDocument]],
+    out: Path,
+    opened_on: Open,
 ) -> None:
     """Evaluate what runs have stored on all kernel sets; write and print what that comes to.
 

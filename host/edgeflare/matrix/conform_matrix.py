@@ -13,6 +13,7 @@ from edgeflare.conform.shown.conform_words import (
 )
 from edgeflare.matrix.agreement import FEWEST
 from edgeflare.matrix.kernel_set_runs import KernelSetRun
+from edgeflare.record.json_types import Count
 
 if TYPE_CHECKING:  # a whole room, which every search would load
     from edgeflare.conform.record.conform_document import ConformDocument, FoundFault
@@ -63,12 +64,12 @@ class ConformFigures:
     kernels: str
     device: str
     runtime: str
-    models: int
-    taken: int
-    refused: int
-    wrong: int
-    alone: int
-    new: int
+    models: Count
+    taken: Count
+    refused: Count
+    wrong: Count
+    alone: Count
+    new: Count
     tried: str = ""
 
 

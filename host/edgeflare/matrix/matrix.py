@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 from edgeflare.core.goal import Goal
 from edgeflare.core.outcome import Outcome
@@ -58,7 +58,7 @@ class Matrix:
 
     """
 
-    command: str
+    command: Literal["search", "replay"]
     pair: str
     goal: Goal
     rows: tuple[KernelSetFigures, ...]
@@ -71,7 +71,7 @@ class Matrix:
 
 
 def matrix_of(
-    command: str,
+    command: Literal["search", "replay"],
     runs: Sequence[KernelSetRun[RunDocument]],
     triggers: Sequence[StoredTrigger],
     outcomes: Mapping[str, Sequence[Outcome]],

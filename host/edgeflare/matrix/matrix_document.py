@@ -1,119 +1,192 @@
-"""The result of a matrix: `matrix.json`, schema `edgeflare.matrix/v1`, and `matrix.md`.
+"""Searches or a replay on the kernel sets of a device as a document, and how matrices are written.
 
-`matrix.schema.json` beside this file describes it; docs/matrix.md says what each figure means.
+It is `matrix.json`, schema `edgeflare.matrix/v1`, beside `matrix.md`; docs/matrix.md says what each
+figure means.
 """
 
 from __future__ import annotations
 
-from dataclasses import asdict
 from pathlib import Path
-from typing import Any, Final
+from typing import Annotated, Literal
+
+import msgspec
+from msgspec import UNSET, UnsetType
 
 from edgeflare import __version__
-from edgeflare.matrix.conform_matrix import ConformMatrix
+from edgeflare.core.goal import Find
 from edgeflare.matrix.matrix import KernelSetFigures, Matrix
 from edgeflare.matrix.matrix_folder import MATRIX_DOCUMENT, MATRIX_TABLE
-from edgeflare.matrix.retry_matrix import RetryMatrix
 from edgeflare.record.atomic_file import write_atomically
 from edgeflare.record.json_file import json_bytes
-
-SCHEMA: Final = "edgeflare.matrix/v1"
-
-_WRITER: Final = {"schema": SCHEMA, "edgeflare": __version__}
+from edgeflare.record.json_types import Count, CountFromOne
 
 
-def write_matrix(document: dict[str, Any], markdown: str, out: Path) -> None:
+class MatrixDocument(
+    msgspec.Struct, frozen=True, kw_only=True, tag_field="schema", tag="edgeflare.matrix/v1"
+):
+    """Searches or replays on the kernel sets of a device.
+
+    Attributes:
+        edgeflare: version that wrote it.
+        command: that made the runs.
+        pair: name of the pair.
+        find: which deviations were looked for.
+        compared: the two arms whose decisions are compared.
+        kernel_sets: a row for each kernel set.
+        inputs: on which a kernel set deviates, of all runs.
+        apart: the pairs that decide differently on an input, and on how many.
+
+    """
+
+    edgeflare: str
+    command: Literal["search", "replay"]
+    pair: str
+    find: Literal["any", "compression", "kernel"]
+    compared: tuple[str, str]
+    kernel_sets: tuple[KernelSetRow, ...]
+    inputs: tuple[DeviatingInput, ...]
+    apart: tuple[KernelSetsApart, ...]
+
+
+class KernelSetRow(msgspec.Struct, frozen=True, kw_only=True):
+    """A kernel set; of one that refuses the model there is nothing after the reason.
+
+    Attributes:
+        kernels: its name.
+        device: name of the device with it.
+        refused: why it refuses the model; null where it does not.
+        runtime: that ran it.
+        runtime_version: of the runtime.
+        delegated_nodes: nodes that a delegate took; null where that is not known.
+        total_nodes: nodes of the model.
+        adapter: what an accelerator computes on; null without.
+        arena_bytes: size of the arena; null without.
+        run: its run directory, relative to this file.
+        seeds: that were tried.
+        deviating_seeds: those that deviate themselves.
+        findings: verified ones of its run.
+        deviating: of the inputs below, those on which it deviates.
+        alone: those on which it differs from all others, which agree.
+
+    """
+
+    kernels: str
+    device: str
+    refused: str | None
+    runtime: str | UnsetType = UNSET
+    runtime_version: str | UnsetType = UNSET
+    delegated_nodes: int | UnsetType | None = UNSET
+    total_nodes: int | UnsetType | None = UNSET
+    adapter: str | UnsetType | None = UNSET
+    arena_bytes: int | UnsetType | None = UNSET
+    run: str | UnsetType = UNSET
+    seeds: Count | UnsetType = UNSET
+    deviating_seeds: Count | UnsetType = UNSET
+    findings: Count | UnsetType = UNSET
+    deviating: Count | UnsetType = UNSET
+    alone: Count | UnsetType = UNSET
+
+
+class DeviatingInput(msgspec.Struct, frozen=True, kw_only=True):
+    """An input on which a kernel set deviates.
+
+    Attributes:
+        run: the run directory that has it.
+        image: its path in there.
+        seed_id: of the seed that it came from.
+        sha256: of the file.
+        deviating: kernel sets by name.
+        alone: the kernel set that differs from all others, which agree; null for none.
+
+    """
+
+    run: str
+    image: str
+    seed_id: Count
+    sha256: str
+    deviating: tuple[str, ...]
+    alone: str | None
+
+
+class KernelSetsApart(msgspec.Struct, frozen=True, kw_only=True):
+    """Two kernel sets that decide differently.
+
+    Attributes:
+        kernel_sets: their names.
+        inputs: on how many.
+
+    """
+
+    kernel_sets: Annotated[tuple[str, ...], msgspec.Meta(min_length=2, max_length=2)]
+    inputs: CountFromOne
+
+
+def matrix_document(matrix: Matrix) -> MatrixDocument:
+    """Return the result of searches or of a replay."""
+    first, second = (arm.value for arm in matrix.goal.compared)
+    return MatrixDocument(
+        edgeflare=__version__,
+        command=matrix.command,
+        pair=matrix.pair,
+        find=_FINDS[matrix.goal.find],
+        compared=(first, second),
+        kernel_sets=tuple(map(_row, matrix.rows)),
+        inputs=tuple(
+            DeviatingInput(
+                run=trigger.run,
+                image=trigger.image,
+                seed_id=trigger.seed_id,
+                sha256=trigger.sha256,
+                deviating=tuple(said.deviating),
+                alone=said.alone,
+            )
+            for trigger, said in zip(matrix.triggers, matrix.agreement, strict=True)
+        ),
+        apart=tuple(
+            KernelSetsApart(kernel_sets=pair, inputs=count)
+            for pair, count in sorted(matrix.apart().items())
+        ),
+    )
+
+
+_FINDS: dict[Find, Literal["any", "compression", "kernel"]] = {
+    Find.ANY: "any",
+    Find.COMPRESSION: "compression",
+    Find.KERNEL: "kernel",
+}
+
+
+def write_matrix(document: msgspec.Struct, markdown: str, out: Path) -> None:
     """Write `matrix.json` and `matrix.md` into the folder of the runs.
 
     Args:
-        document: what one of the functions below returns.
+        document: of one of the three kinds of matrices.
         markdown: the tables.
         out: the folder.
 
     """
-    write_atomically(out / MATRIX_DOCUMENT, json_bytes(document))
+    write_atomically(out / MATRIX_DOCUMENT, json_bytes(msgspec.to_builtins(document)))
     write_atomically(out / MATRIX_TABLE, markdown.encode())
 
 
-def matrix_document(matrix: Matrix) -> dict[str, Any]:
-    """Return the result of searches or of a replay as plain JSON values."""
-    apart = matrix.apart()
-    return {
-        **_WRITER,
-        "command": matrix.command,
-        "pair": matrix.pair,
-        "find": matrix.goal.find.value,
-        "compared": [arm.value for arm in matrix.goal.compared],
-        "kernel_sets": [_kernel_set(one) for one in matrix.rows],
-        "inputs": [
-            {
-                "run": trigger.run,
-                "image": trigger.image,
-                "seed_id": trigger.seed_id,
-                "sha256": trigger.sha256,
-                "deviating": list(said.deviating),
-                "alone": said.alone,
-            }
-            for trigger, said in zip(matrix.triggers, matrix.agreement, strict=True)
-        ],
-        "apart": [
-            {"kernel_sets": list(pair), "inputs": count} for pair, count in sorted(apart.items())
-        ],
-    }
-
-
-def _kernel_set(one: KernelSetFigures) -> dict[str, Any]:
+def _row(one: KernelSetFigures) -> KernelSetRow:
     if one.provenance is None:
-        return {"kernels": one.kernels, "device": one.device, "refused": one.refused}
-    keys = ("runtime", "runtime_version", "delegated_nodes", "total_nodes", "adapter")
-    return {
-        "kernels": one.kernels,
-        "device": one.device,
-        "refused": None,
-        **{key: one.provenance.get(key) for key in (*keys, "arena_bytes")},
-        "run": one.kernels,
-        "seeds": one.seeds,
-        "deviating_seeds": one.deviating_seeds,
-        "findings": one.findings,
-        "deviating": one.deviating,
-        "alone": one.alone,
-    }
-
-
-def conform_matrix_document(matrix: ConformMatrix) -> dict[str, Any]:
-    """Return the result of conformance runs as plain JSON values."""
-    return {
-        **_WRITER,
-        "command": "conform",
-        "kernel_sets": [asdict(row) for row in matrix.rows],
-        "refused": dict(matrix.refused),
-        "cells": [
-            {
-                "operator": operator,
-                "type": type_,
-                "kernel_sets": {kernels: asdict(one) for kernels, one in by.items()},
-                "alone": matrix.alone.get((operator, type_)),
-            }
-            for (operator, type_), by in matrix.cells.items()
-        ],
-    }
-
-
-def retry_matrix_document(matrix: RetryMatrix) -> dict[str, Any]:
-    """Return what became of the findings of a conformance run as plain JSON values."""
-    return {
-        **_WRITER,
-        "command": "replay",
-        "findings": [
-            {
-                "number": finding.number,
-                "operator": finding.operator,
-                "type": finding.type,
-                "kernel_sets": dict(zip(matrix.kernels, outcomes, strict=True)),
-                "alone": alone,
-            }
-            for finding, outcomes, alone in zip(
-                matrix.findings, matrix.outcomes, matrix.alone, strict=True
-            )
-        ],
-    }
+        return KernelSetRow(kernels=one.kernels, device=one.device, refused=one.refused)
+    said = one.provenance
+    return KernelSetRow(
+        kernels=one.kernels,
+        device=one.device,
+        refused=None,
+        runtime=said["runtime"],
+        runtime_version=said["runtime_version"],
+        delegated_nodes=said.get("delegated_nodes"),
+        total_nodes=said.get("total_nodes"),
+        adapter=said.get("adapter"),
+        arena_bytes=said.get("arena_bytes"),
+        run=one.kernels,
+        seeds=one.seeds,
+        deviating_seeds=one.deviating_seeds,
+        findings=one.findings,
+        deviating=one.deviating,
+        alone=one.alone,
+    )

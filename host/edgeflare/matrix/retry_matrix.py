@@ -10,7 +10,7 @@ from edgeflare.matrix.kernel_set_runs import KernelSetRun
 
 if TYPE_CHECKING:  # a whole room, which every search would load
     from edgeflare.conform.record.conform_document import FoundFault
-    from edgeflare.conform.retried_findings import RetriedFinding
+    from edgeflare.conform.retried_findings import RetriedFinding, RetryOutcome
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +27,7 @@ class RetryMatrix:
 
     kernels: tuple[str, ...]
     findings: tuple[FoundFault, ...]
-    outcomes: tuple[tuple[str, ...], ...]
+    outcomes: tuple[tuple[RetryOutcome, ...], ...]
     alone: tuple[str | None, ...]
 
 

@@ -22,23 +22,30 @@ _ENTRY = re.compile(r"    ((?:\w+, )*\w+): (.*)")
 _NULL = {"type": "null"}
 
 
-def schema_of(document: type[msgspec.Struct]) -> dict[str, Any]:
-    """Return the JSON Schema of a document.
+def schema_of(*documents: type[msgspec.Struct]) -> dict[str, Any]:
+    """Return the JSON Schema of a document, or of those of several kinds under one name.
 
     Objects have no further keys. A key is absent, and never null, where a type that omits its
     defaults has None for it; one whose default is UNSET may be either.
 
     Args:
-        document: its type, tagged with the name of the schema under the key `schema`.
+        documents: their types, tagged with the name of the schema under the key `schema`.
 
     """
-    _, parts = msgspec.json.schema_components([document], ref_template="#/$defs/{name}")
-    types = {one.__name__: one for one in _types(msgspec.inspect.type_info(document), {})}
-    described = {name: _object(types[name], part) for name, part in parts.items()}
-    root = described.pop(document.__name__)
-    title = root.pop("description").removesuffix(".")
-    schema = {"$schema": _DIALECT, "$id": document.__struct_config__.tag, "title": title, **root}
+    _, parts = msgspec.json.schema_components(documents, ref_template="#/$defs/{name}")
+    types: dict[type, None] = {}
+    for one in documents:
+        _types(msgspec.inspect.type_info(one), types)
+    kinds = {one.__name__: one for one in types}
+    described = {name: _object(kinds[name], part) for name, part in parts.items()}
+    roots = [_titled(described.pop(one.__name__)) for one in documents]
+    whole: dict[str, Any] = roots[0] if len(roots) == 1 else {"oneOf": roots}
+    schema = {"$schema": _DIALECT, "$id": documents[0].__struct_config__.tag, **whole}
     return schema | ({"$defs": described} if described else {})
+
+
+def _titled(root: dict[str, Any]) -> dict[str, Any]:
+    return {"title": root.pop("description").removesuffix("."), **root}
 
 
 def _types(info: Any, known: dict[type, None]) -> dict[type, None]:
