@@ -127,6 +127,49 @@ def derive_unwritten_survey(directory: RunDirectory) -> dict[str, Any]:
     return check_survey(text, directory.journal)
 
 
+def survey_document(
+    facts: SurveyFacts,
+    sample: Sample,
+    about: Mapping[str, Any],
+    baseline: BaselineSurvey | None = None,
+) -> dict[str, Any]:
+    """Return a survey as plain JSON values.
+
+    Args:
+        facts: what is known of its items.
+        sample: which of them the device was asked about.
+        about: all of `ABOUT`; `plan` has the `confidence`, the `rng_seed` and the `inputs`.
+        baseline: what it is compared with; None where nothing was asked.
+
+    Raises:
+        UserError: the baseline is of other inputs, cells or draws; says which.
+
+    """
+    confidence = float(about["plan"]["confidence"])
+    rates = {key: _plain(one) for key, one in _fields(survey_rates(facts, sample, confidence))}
+    document = {
+        "schema": SCHEMA,
+        "edgeflare": __version__,
+        **{key: _plain(about[key]) for key in ABOUT},
+        "confidence": confidence,
+        "has_original": facts.has_original,
+        "inputs": facts.inputs,
+        "items": facts.items,
+        "asked": int(sample.asked.sum()),
+        "labelled": int(facts.labelled[: facts.inputs].sum()),
+        "distance": facts.distance_noun or None,
+        "truth_measure": facts.truth_measure or None,
+        **rates,
+        "pooling": _pooling(facts, sample, about["plan"]),
+        "field": _plain(_field(facts, sample, confidence)),
+        "groups": _plain(group_differences(facts, sample, confidence)),
+        "baseline": None,
+    }
+    if baseline is not None:
+        document["baseline"] = _plain(compare(facts, document, baseline))
+    return {**document, "sentence": release_sentence(document)}
+
+
 def _not_compared(baseline: str) -> str:
     """Say how a survey is compared with what it was begun with."""
     return (
@@ -270,49 +313,6 @@ def _finding(finding: Finding) -> dict[str, Any]:
         "severity": int(severity),
         "strength": finding.strength,
     }
-
-
-def survey_document(
-    facts: SurveyFacts,
-    sample: Sample,
-    about: Mapping[str, Any],
-    baseline: BaselineSurvey | None = None,
-) -> dict[str, Any]:
-    """Return a survey as plain JSON values.
-
-    Args:
-        facts: what is known of its items.
-        sample: which of them the device was asked about.
-        about: all of `ABOUT`; `plan` has the `confidence`, the `rng_seed` and the `inputs`.
-        baseline: what it is compared with; None where nothing was asked.
-
-    Raises:
-        UserError: the baseline is of other inputs, cells or draws; says which.
-
-    """
-    confidence = float(about["plan"]["confidence"])
-    rates = {key: _plain(one) for key, one in _fields(survey_rates(facts, sample, confidence))}
-    document = {
-        "schema": SCHEMA,
-        "edgeflare": __version__,
-        **{key: _plain(about[key]) for key in ABOUT},
-        "confidence": confidence,
-        "has_original": facts.has_original,
-        "inputs": facts.inputs,
-        "items": facts.items,
-        "asked": int(sample.asked.sum()),
-        "labelled": int(facts.labelled[: facts.inputs].sum()),
-        "distance": facts.distance_noun or None,
-        "truth_measure": facts.truth_measure or None,
-        **rates,
-        "pooling": _pooling(facts, sample, about["plan"]),
-        "field": _plain(_field(facts, sample, confidence)),
-        "groups": _plain(group_differences(facts, sample, confidence)),
-        "baseline": None,
-    }
-    if baseline is not None:
-        document["baseline"] = _plain(compare(facts, document, baseline))
-    return {**document, "sentence": release_sentence(document)}
 
 
 def _field(facts: SurveyFacts, sample: Sample, confidence: float) -> FieldInterval:

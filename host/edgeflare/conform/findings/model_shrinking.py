@@ -25,40 +25,6 @@ from edgeflare.conform.graphs.operator_graph import GraphValue, Values
 _MOST_CHUNKS = 32
 """Parts of an operand that are set to zero one by one."""
 
-
-def _fewer_rows(one: ShrinkCandidate, _context: ShrinkContext) -> Iterator[ShrinkingMove]:
-    """Yield moves that keep one row; and then those that keep half of the rows."""
-    half = one.rows // 2
-    kept = [[at] for at in range(one.rows)]
-    kept += [list(range(half)), list(range(half, one.rows))] if half > 1 else []
-    for rows in kept if one.rows > 1 else ():
-
-        def made(now: ShrinkCandidate, rows: list[int] = rows) -> ShrinkCandidate:
-            return ShrinkCandidate(now.draft, tuple(v[rows] for v in now.operands), len(rows))
-
-        yield ShrinkingMove("rows", made)
-
-
-def _plainer_operands(one: ShrinkCandidate, context: ShrinkContext) -> Iterator[ShrinkingMove]:
-    """Yield moves that make all values of an operand zero, or ones and zeros, or whole."""
-    for at, value in enumerate(context.values(one.draft)):
-        zero = _zero(value)
-        for plain in (_zeros, _ones, _wholes):
-            if not _same(plain(one.operands[at], zero), one.operands[at]):
-                yield _value_move(at, ("operand", at), partial(plain, zero=zero))
-
-
-def _zeroed_parts(one: ShrinkCandidate, context: ShrinkContext) -> Iterator[ShrinkingMove]:
-    """Yield moves that set a part of an operand's values to zero."""
-    for at, value in enumerate(context.values(one.draft)):
-        zero = _zero(value)
-        flat = one.operands[at].ravel()
-        left = np.flatnonzero(flat != zero)
-        for chunk in np.array_split(left, min(len(left), _MOST_CHUNKS)) if len(left) > 1 else ():
-            change = partial(_with, places=chunk, zero=zero)
-            yield _value_move(at, ("part", at, int(chunk[0])), change)
-
-
 MOST_RUNS = 300
 """Models that shrinking one finding may run."""
 
@@ -68,22 +34,12 @@ ROWS = 8
 _MOST_MOVES = 40
 """Models that are run at a time: together they take hardly longer than one."""
 
-_PHASES: tuple[tuple[MoveFamily, float], ...] = (
-    (fewer_operators, 1.0),
-    (drawn_constants, 1.0),
-    (default_settings, 0.3),
-    (simpler_settings, 0.75),
-    (_fewer_rows, 0.85),
-    (_plainer_operands, 0.9),
-    (_zeroed_parts, 1.0),
-)
-"""Moves in their order, and the share of all runs after which the next ones have their turn."""
-
 Shrinking = Generator[list[ShrinkCandidate], list[bool], ShrinkCandidate]
 """Yields models to run, never none, is sent which of them fail with the same verdict and symptom,
 and returns the smallest. So models of many findings can be run side by side."""
 
 T = TypeVar("T")
+
 _Asking = Generator[list[ShrinkCandidate], list[bool], T]
 
 
@@ -175,6 +131,51 @@ class _ShrinkState:
             if more is not None and repr(more.draft) not in self.left:
                 model = more
                 yield model
+
+
+def _fewer_rows(one: ShrinkCandidate, _context: ShrinkContext) -> Iterator[ShrinkingMove]:
+    """Yield moves that keep one row; and then those that keep half of the rows."""
+    half = one.rows // 2
+    kept = [[at] for at in range(one.rows)]
+    kept += [list(range(half)), list(range(half, one.rows))] if half > 1 else []
+    for rows in kept if one.rows > 1 else ():
+
+        def made(now: ShrinkCandidate, rows: list[int] = rows) -> ShrinkCandidate:
+            return ShrinkCandidate(now.draft, tuple(v[rows] for v in now.operands), len(rows))
+
+        yield ShrinkingMove("rows", made)
+
+
+def _plainer_operands(one: ShrinkCandidate, context: ShrinkContext) -> Iterator[ShrinkingMove]:
+    """Yield moves that make all values of an operand zero, or ones and zeros, or whole."""
+    for at, value in enumerate(context.values(one.draft)):
+        zero = _zero(value)
+        for plain in (_zeros, _ones, _wholes):
+            if not _same(plain(one.operands[at], zero), one.operands[at]):
+                yield _value_move(at, ("operand", at), partial(plain, zero=zero))
+
+
+def _zeroed_parts(one: ShrinkCandidate, context: ShrinkContext) -> Iterator[ShrinkingMove]:
+    """Yield moves that set a part of an operand's values to zero."""
+    for at, value in enumerate(context.values(one.draft)):
+        zero = _zero(value)
+        flat = one.operands[at].ravel()
+        left = np.flatnonzero(flat != zero)
+        for chunk in np.array_split(left, min(len(left), _MOST_CHUNKS)) if len(left) > 1 else ():
+            change = partial(_with, places=chunk, zero=zero)
+            yield _value_move(at, ("part", at, int(chunk[0])), change)
+
+
+_PHASES: tuple[tuple[MoveFamily, float], ...] = (
+    (fewer_operators, 1.0),
+    (drawn_constants, 1.0),
+    (default_settings, 0.3),
+    (simpler_settings, 0.75),
+    (_fewer_rows, 0.85),
+    (_plainer_operands, 0.9),
+    (_zeroed_parts, 1.0),
+)
+"""Moves in their order, and the share of all runs after which the next ones have their turn."""
 
 
 def _value_move(at: int, subject: Hashable, change: Callable[[Values], Values]) -> ShrinkingMove:

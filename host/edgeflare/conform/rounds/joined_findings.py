@@ -53,29 +53,6 @@ _COMPARED: Final = 256
 """Graphs that are compared with findings side by side."""
 
 
-@dataclass(slots=True)
-class _JoinedGroup:
-    """Graphs that fail alike by the same operators.
-
-    Attributes:
-        key: the operators' name, and how they fail.
-        cells: the operators and their types.
-        smallest: of the graphs.
-        judgements: of all of them, as they were drawn.
-
-    """
-
-    key: FindingKey
-    cells: tuple[Cell, ...]
-    smallest: _FailingGraph
-    judgements: list[KernelJudgement] = field(default_factory=list)
-
-    def add(self, graph: _FailingGraph) -> None:
-        """Add a graph, the candidate of which has no other operators."""
-        self.judgements.append(graph.said)
-        self.smallest = min(self.smallest, graph, key=_size)
-
-
 class JoinedFindings:
     """The findings of a run's graphs that answer otherwise than their operators one by one.
 
@@ -213,79 +190,27 @@ class JoinedFindings:
         return list(left.values())
 
 
-def _size(graph: _FailingGraph) -> tuple[int, int]:
-    return len(graph.candidate.draft.nodes), graph.candidate.elements
+@dataclass(slots=True)
+class _JoinedGroup:
+    """Graphs that fail alike by the same operators.
 
+    Attributes:
+        key: the operators' name, and how they fail.
+        cells: the operators and their types.
+        smallest: of the graphs.
+        judgements: of all of them, as they were drawn.
 
-def _cells(graph: _FailingGraph) -> tuple[Cell, ...]:
-    return tuple(node.cell for node in graph.candidate.draft.nodes)
+    """
 
+    key: FindingKey
+    cells: tuple[Cell, ...]
+    smallest: _FailingGraph
+    judgements: list[KernelJudgement] = field(default_factory=list)
 
-def _has(graph: _FailingGraph, cells: Sequence[Cell]) -> bool:
-    """Return whether a graph has some operators in their order."""
-    return tuple(cells) in combinations(_cells(graph), len(cells))
-
-
-def _first_of_each(
-    pending: Sequence[_FailingGraph],
-) -> tuple[list[_FailingGraph], list[_FailingGraph]]:
-    """Return the first graphs of some operators each, of the fewest, and the others."""
-    first: dict[object, _FailingGraph] = {}
-    left = []
-    for one in pending:
-        key = (_cells(one), one.said.verdict, one.said.symptom)
-        fewest = len(one.candidate.draft.nodes) == len(pending[0].candidate.draft.nodes)
-        if fewest and key not in first and len(first) < _WAVE:
-            first[key] = one
-        else:
-            left.append(one)
-    return list(first.values()), left
-
-
-def _added(groups: dict[FindingKey, _JoinedGroup], graph: _FailingGraph) -> _JoinedGroup:
-    """Add a graph to the group of its operators, which may be a new one; return that."""
-    cells = _cells(graph)
-    name, type_ = joined_name([operator for operator, _ in cells]), cells[0][1]
-    key = finding_key(Observation(name, type_, {}, graph.said))
-    if key is None:
-        raise ValueError("a graph that is right is no finding")
-    group = groups.setdefault(key, _JoinedGroup(key, cells, graph))
-    group.add(graph)
-    return group
-
-
-def _limit(said: KernelJudgement) -> int:
-    """Return how many models the device may run to shrink what fails so."""
-    return _DEAR_RUNS.get(said.symptom, _RUNS if said.counted else _UNCOUNTED_RUNS)
-
-
-def _shrinking(graph: _FailingGraph) -> Shrinking:
-    """Return what shrinks a graph of the fewest operators, with what is left of its models."""
-    left = max(0, _limit(graph.said) - graph.runs)
-    return shrinking(graph.candidate, graph.context, left // joined_runs(graph.candidate))
-
-
-def _finding(
-    number: int,
-    group: _JoinedGroup,
-    said: KernelJudgement,
-    repeats: bool,
-    file: str,
-    known: str | None,
-) -> ConformFinding:
-    best = group.smallest.candidate
-    return ConformFinding(
-        number=number,
-        operator=group.key.operator,
-        type=group.key.type,
-        condition=FaultCondition(),
-        failing=len(group.judgements),
-        judgement=max(group.judgements, key=lambda one: one.worst),
-        smallest=SmallestModel(
-            best.draft, said, best.elements, best.rows, group.smallest.runs, repeats, file
-        ),
-        known=known,
-    )
+    def add(self, graph: _FailingGraph) -> None:
+        """Add a graph, the candidate of which has no other operators."""
+        self.judgements.append(graph.said)
+        self.smallest = min(self.smallest, graph, key=_size)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -368,11 +293,6 @@ class _JoinedTrials:
         )
 
 
-def _are_alike(one: KernelJudgement, other: KernelJudgement) -> bool:
-    """Return whether two graphs fail in the same way."""
-    return (one.verdict, one.symptom, one.counted) == (other.verdict, other.symptom, other.counted)
-
-
 @dataclass(slots=True)
 class _TriedGraph:
     """A graph that is being shrunk.
@@ -402,3 +322,83 @@ class _TriedGraph:
         except StopIteration as end:
             self.graph = replace(self.graph, candidate=end.value)
             self.trials, self.asking = [], None
+
+
+def _size(graph: _FailingGraph) -> tuple[int, int]:
+    return len(graph.candidate.draft.nodes), graph.candidate.elements
+
+
+def _cells(graph: _FailingGraph) -> tuple[Cell, ...]:
+    return tuple(node.cell for node in graph.candidate.draft.nodes)
+
+
+def _has(graph: _FailingGraph, cells: Sequence[Cell]) -> bool:
+    """Return whether a graph has some operators in their order."""
+    return tuple(cells) in combinations(_cells(graph), len(cells))
+
+
+def _first_of_each(
+    pending: Sequence[_FailingGraph],
+) -> tuple[list[_FailingGraph], list[_FailingGraph]]:
+    """Return the first graphs of some operators each, of the fewest, and the others."""
+    first: dict[object, _FailingGraph] = {}
+    left = []
+    for one in pending:
+        key = (_cells(one), one.said.verdict, one.said.symptom)
+        fewest = len(one.candidate.draft.nodes) == len(pending[0].candidate.draft.nodes)
+        if fewest and key not in first and len(first) < _WAVE:
+            first[key] = one
+        else:
+            left.append(one)
+    return list(first.values()), left
+
+
+def _added(groups: dict[FindingKey, _JoinedGroup], graph: _FailingGraph) -> _JoinedGroup:
+    """Add a graph to the group of its operators, which may be a new one; return that."""
+    cells = _cells(graph)
+    name, type_ = joined_name([operator for operator, _ in cells]), cells[0][1]
+    key = finding_key(Observation(name, type_, {}, graph.said))
+    if key is None:
+        raise ValueError("a graph that is right is no finding")
+    group = groups.setdefault(key, _JoinedGroup(key, cells, graph))
+    group.add(graph)
+    return group
+
+
+def _limit(said: KernelJudgement) -> int:
+    """Return how many models the device may run to shrink what fails so."""
+    return _DEAR_RUNS.get(said.symptom, _RUNS if said.counted else _UNCOUNTED_RUNS)
+
+
+def _shrinking(graph: _FailingGraph) -> Shrinking:
+    """Return what shrinks a graph of the fewest operators, with what is left of its models."""
+    left = max(0, _limit(graph.said) - graph.runs)
+    return shrinking(graph.candidate, graph.context, left // joined_runs(graph.candidate))
+
+
+def _finding(
+    number: int,
+    group: _JoinedGroup,
+    said: KernelJudgement,
+    repeats: bool,
+    file: str,
+    known: str | None,
+) -> ConformFinding:
+    best = group.smallest.candidate
+    return ConformFinding(
+        number=number,
+        operator=group.key.operator,
+        type=group.key.type,
+        condition=FaultCondition(),
+        failing=len(group.judgements),
+        judgement=max(group.judgements, key=lambda one: one.worst),
+        smallest=SmallestModel(
+            best.draft, said, best.elements, best.rows, group.smallest.runs, repeats, file
+        ),
+        known=known,
+    )
+
+
+def _are_alike(one: KernelJudgement, other: KernelJudgement) -> bool:
+    """Return whether two graphs fail in the same way."""
+    return (one.verdict, one.symptom, one.counted) == (other.verdict, other.symptom, other.counted)

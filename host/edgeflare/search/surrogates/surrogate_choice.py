@@ -53,98 +53,62 @@ def refinement_surrogates(goal: Goal, ensemble: tuple[str, ...]) -> tuple[Surrog
     return (_TwinSurrogate(goal), device)
 
 
-class _MemberSurrogate(Surrogate):
-    """One member of the ensemble answers for the device."""
+class NearTieSurrogate(Surrogate):
+    """The device may deviate where the two best classes of the twin nearly tie."""
 
-    def __init__(self, goal: Goal, name: str) -> None:
-        super().__init__(goal, (Arm.TWIN,), (name,))
-        self._name = name
+    LEAST = 0.01
+    MOST = 0.1
+    """Margins between the twin's two largest probabilities at which the device is queried: below, a
+    device that differs mostly ties itself; above, none was ever found to differ."""
+
+    UNIT = 1 / 256
+    """What 8 bits tell apart. A smaller margin is a float model's, whose device seldom ties."""
+
+    def __init__(self, goal: Goal, arms: tuple[Arm, ...] = (Arm.TWIN,)) -> None:
+        super().__init__(goal, arms)
 
     def substitute(self, outcome: Outcome) -> Outcome:
-        """Return the outcome with the member's answer as the device's."""
-        return with_device(outcome, outcome.members[self._name])
+        """Return the outcome with the twin's answer as the device's."""
+        return with_device(outcome, outcome[Arm.TWIN])
+
+    def deviates(self, outcome: Outcome) -> bool:
+        """Whether the twin nearly ties, or fails."""
+        twin = outcome[Arm.TWIN]
+        if twin.failure is not None:
+            return True
+        margin = twin.lead()
+        return not twin.tied and bool(margin < self.UNIT or self.LEAST <= margin <= self.MOST)
 
 
-class EnsembleSurrogate(Surrogate):
-    """The first member that disagrees with the twin answers for the device.
+class _NearTieWithOriginalSurrogate(NearTieSurrogate):
+    """The device may deviate where the twin nearly ties and the original prefers its second.
 
-    All kernel sets round one and the same model, so the original's preference is informative: where
-    it prefers the twin's decision, the device has the member's in 0.23 of the disagreements,
-    elsewhere in 0.52 (a ResNet-20 on built-in kernels). The device shows whether the ensemble
-    resembles it: after a number of wrong predictions in a row, or of queries without a
-    disagreement, the device is queried at near-ties of the twin as well.
+    On an int8 LeNet-5 with built-in kernels, 7 of 100 near-ties are findings where the original's
+    score prefers the other decision by 0.03 or more, 2 of 100 where by less, and under 1 of 100
+    where it prefers the twin's. So the boundary that is followed is the one between these two.
     """
 
-    ORIGINAL_MARGIN = 0.02
-    """Score by which the original has to prefer the member's decision to the twin's."""
-
-    MOST_PASSED_OVER = 8
-    """Disagreements in a row that may be passed over because the original prefers the twin's
-    decision. With 4 the ResNet-20 took 2.38 device queries and 351 queries for a finding, with 8 it
-    takes 1.93 and 366 (60 seeds, each with a finding)."""
-
-    MOST_WRONG = 8
-    """Disagreements in a row that the device did not share, before near-ties count too."""
-
-    MOST_AGREEING = 1000
-    """Queries in a row without a disagreement, before near-ties count too."""
-
-    def __init__(self, goal: Goal, kernels: tuple[str, ...], near_ties: Surrogate) -> None:
-        super().__init__(goal, near_ties.arms, kernels)
-        self._near_ties = near_ties
-        self._backoff = QueryBackoff()
-        self._passed_over = 0
-        self._wrong = 0
-        self._agreeing = 0
-
-    def substitute(self, outcome: Outcome) -> Outcome:
-        """Return the outcome with the disagreeing member's answer as the device's."""
-        return with_device(outcome, self._disagreeing(outcome))
+    def __init__(self, goal: Goal) -> None:
+        super().__init__(goal, (Arm.ORIGINAL, Arm.TWIN))
 
     def sides(self, outcome: Outcome) -> tuple[Answer, Answer]:
-        """Return the original's and the twin's answers, or twin's and member's without an original.
+        """Return the original's and the twin's answers."""
+        return outcome[Arm.ORIGINAL], outcome[Arm.TWIN]
 
-        The kernels disagree where the twin nearly ties, and so near the original's boundary. That
-        is the one to follow: its margin is smooth, where a twin of 8 bits has steps.
+    def deviates(self, outcome: Outcome) -> bool:
+        """Whether the twin nearly ties and the original prefers its second, or one fails.
+
+        Without probabilities nobody knows the second.
         """
-        if Arm.ORIGINAL in outcome.answers:
-            return outcome[Arm.ORIGINAL], outcome[Arm.TWIN]
-        return super().sides(outcome)
-
-    def decide(self, outcome: Outcome) -> bool:
-        """Decide to query where a member deviates from the twin, or that proved uninformative."""
-        if not self.deviates(outcome):
-            self._agreeing += 1
-            useless = self._wrong >= self.MOST_WRONG or self._agreeing >= self.MOST_AGREEING
-            return useless and self._near_ties.deviates(outcome) and self._backoff.take()
-        self._agreeing = 0
-        if self._original_agrees(outcome) or self._passed_over >= self.MOST_PASSED_OVER:
-            self._passed_over = 0
+        original, twin = self.sides(outcome)
+        if not super().deviates(outcome):
+            return False
+        if original.failure is not None or twin.failure is not None:
             return True
-        self._passed_over += 1
-        return False
-
-    def update(self, outcome: Outcome) -> None:
-        """Update how often in a row the ensemble was wrong."""
-        self._backoff.update(outcome)
-        self._wrong = 0 if self._goal.met(outcome) is not None else self._wrong + 1
-
-    def _disagreeing(self, outcome: Outcome) -> Answer:
-        """Return the answer of the first member that disagrees with the twin, or of the first."""
-        members = [outcome.members[name] for name in self.kernels]
-        twin = outcome[Arm.TWIN]
-        return next((one for one in members if one.differs(twin)), members[0])
-
-    def _original_agrees(self, outcome: Outcome) -> bool:
-        """Whether the original prefers the member's decision, or there is no original to tell."""
-        twin, member = outcome[Arm.TWIN], self._disagreeing(outcome)
-        original = outcome.answers.get(Arm.ORIGINAL)
-        if original is None or None in (original.decision, twin.decision, member.decision):
+        if not len(twin.probabilities):
             return True
-        if not len(original.scores):
-            return True
-        margin = original.scores[member.decision] - original.scores[twin.decision]
-        return bool(margin >= self.ORIGINAL_MARGIN)
+        second, first = np.argsort(twin.probabilities)[-2:]
+        return bool(original.scores[second] > original.scores[first])
 
 
 class _TwinSurrogate(Surrogate):
@@ -243,62 +207,98 @@ class TwinThenNearTieSurrogate(_TwinSurrogate):
         return not all(_answers_are_equal(one.outcome) for one in self._donors)
 
 
-class NearTieSurrogate(Surrogate):
-    """The device may deviate where the two best classes of the twin nearly tie."""
+class _MemberSurrogate(Surrogate):
+    """One member of the ensemble answers for the device."""
 
-    LEAST = 0.01
-    MOST = 0.1
-    """Margins between the twin's two largest probabilities at which the device is queried: below, a
-    device that differs mostly ties itself; above, none was ever found to differ."""
-
-    UNIT = 1 / 256
-    """What 8 bits tell apart. A smaller margin is a float model's, whose device seldom ties."""
-
-    def __init__(self, goal: Goal, arms: tuple[Arm, ...] = (Arm.TWIN,)) -> None:
-        super().__init__(goal, arms)
+    def __init__(self, goal: Goal, name: str) -> None:
+        super().__init__(goal, (Arm.TWIN,), (name,))
+        self._name = name
 
     def substitute(self, outcome: Outcome) -> Outcome:
-        """Return the outcome with the twin's answer as the device's."""
-        return with_device(outcome, outcome[Arm.TWIN])
-
-    def deviates(self, outcome: Outcome) -> bool:
-        """Whether the twin nearly ties, or fails."""
-        twin = outcome[Arm.TWIN]
-        if twin.failure is not None:
-            return True
-        margin = twin.lead()
-        return not twin.tied and bool(margin < self.UNIT or self.LEAST <= margin <= self.MOST)
+        """Return the outcome with the member's answer as the device's."""
+        return with_device(outcome, outcome.members[self._name])
 
 
-class _NearTieWithOriginalSurrogate(NearTieSurrogate):
-    """The device may deviate where the twin nearly ties and the original prefers its second.
+class EnsembleSurrogate(Surrogate):
+    """The first member that disagrees with the twin answers for the device.
 
-    On an int8 LeNet-5 with built-in kernels, 7 of 100 near-ties are findings where the original's
-    score prefers the other decision by 0.03 or more, 2 of 100 where by less, and under 1 of 100
-    where it prefers the twin's. So the boundary that is followed is the one between these two.
+    All kernel sets round one and the same model, so the original's preference is informative: where
+    it prefers the twin's decision, the device has the member's in 0.23 of the disagreements,
+    elsewhere in 0.52 (a ResNet-20 on built-in kernels). The device shows whether the ensemble
+    resembles it: after a number of wrong predictions in a row, or of queries without a
+    disagreement, the device is queried at near-ties of the twin as well.
     """
 
-    def __init__(self, goal: Goal) -> None:
-        super().__init__(goal, (Arm.ORIGINAL, Arm.TWIN))
+    ORIGINAL_MARGIN = 0.02
+    """Score by which the original has to prefer the member's decision to the twin's."""
+
+    MOST_PASSED_OVER = 8
+    """Disagreements in a row that may be passed over because the original prefers the twin's
+    decision. With 4 the ResNet-20 took 2.38 device queries and 351 queries for a finding, with 8 it
+    takes 1.93 and 366 (60 seeds, each with a finding)."""
+
+    MOST_WRONG = 8
+    """Disagreements in a row that the device did not share, before near-ties count too."""
+
+    MOST_AGREEING = 1000
+    """Queries in a row without a disagreement, before near-ties count too."""
+
+    def __init__(self, goal: Goal, kernels: tuple[str, ...], near_ties: Surrogate) -> None:
+        super().__init__(goal, near_ties.arms, kernels)
+        self._near_ties = near_ties
+        self._backoff = QueryBackoff()
+        self._passed_over = 0
+        self._wrong = 0
+        self._agreeing = 0
+
+    def substitute(self, outcome: Outcome) -> Outcome:
+        """Return the outcome with the disagreeing member's answer as the device's."""
+        return with_device(outcome, self._disagreeing(outcome))
 
     def sides(self, outcome: Outcome) -> tuple[Answer, Answer]:
-        """Return the original's and the twin's answers."""
-        return outcome[Arm.ORIGINAL], outcome[Arm.TWIN]
+        """Return the original's and the twin's answers, or twin's and member's without an original.
 
-    def deviates(self, outcome: Outcome) -> bool:
-        """Whether the twin nearly ties and the original prefers its second, or one fails.
-
-        Without probabilities nobody knows the second.
+        The kernels disagree where the twin nearly ties, and so near the original's boundary. That
+        is the one to follow: its margin is smooth, where a twin of 8 bits has steps.
         """
-        original, twin = self.sides(outcome)
-        if not super().deviates(outcome):
-            return False
-        if original.failure is not None or twin.failure is not None:
+        if Arm.ORIGINAL in outcome.answers:
+            return outcome[Arm.ORIGINAL], outcome[Arm.TWIN]
+        return super().sides(outcome)
+
+    def decide(self, outcome: Outcome) -> bool:
+        """Decide to query where a member deviates from the twin, or that proved uninformative."""
+        if not self.deviates(outcome):
+            self._agreeing += 1
+            useless = self._wrong >= self.MOST_WRONG or self._agreeing >= self.MOST_AGREEING
+            return useless and self._near_ties.deviates(outcome) and self._backoff.take()
+        self._agreeing = 0
+        if self._original_agrees(outcome) or self._passed_over >= self.MOST_PASSED_OVER:
+            self._passed_over = 0
             return True
-        if not len(twin.probabilities):
+        self._passed_over += 1
+        return False
+
+    def update(self, outcome: Outcome) -> None:
+        """Update how often in a row the ensemble was wrong."""
+        self._backoff.update(outcome)
+        self._wrong = 0 if self._goal.met(outcome) is not None else self._wrong + 1
+
+    def _disagreeing(self, outcome: Outcome) -> Answer:
+        """Return the answer of the first member that disagrees with the twin, or of the first."""
+        members = [outcome.members[name] for name in self.kernels]
+        twin = outcome[Arm.TWIN]
+        return next((one for one in members if one.differs(twin)), members[0])
+
+    def _original_agrees(self, outcome: Outcome) -> bool:
+        """Whether the original prefers the member's decision, or there is no original to tell."""
+        twin, member = outcome[Arm.TWIN], self._disagreeing(outcome)
+        original = outcome.answers.get(Arm.ORIGINAL)
+        if original is None or None in (original.decision, twin.decision, member.decision):
             return True
-        second, first = np.argsort(twin.probabilities)[-2:]
-        return bool(original.scores[second] > original.scores[first])
+        if not len(original.scores):
+            return True
+        margin = original.scores[member.decision] - original.scores[twin.decision]
+        return bool(margin >= self.ORIGINAL_MARGIN)
 
 
 class QueryBackoff:
