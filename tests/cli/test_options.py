@@ -195,7 +195,7 @@ def complete(monkeypatch: pytest.MonkeyPatch) -> Complete:
 
 
 def test_commands_and_options(complete: Complete) -> None:
-    assert complete("edgeflare rep") == ["replay", "repair", "report"]
+    assert complete("edgeflare rep") == ["replay", "report", "repair"]
     assert complete("edgeflare search --fail") == ["--fail-on"]
 
 
