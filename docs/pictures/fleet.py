@@ -17,9 +17,9 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, MaxNLocator, NullLocator, PercentFormatter
 
 ROOT = Path(__file__).parents[2]
-sys.path[:0] = [str(ROOT / "benchmarks"), str(ROOT / "benchmarks" / "support")]
+sys.path[:0] = [str(ROOT), str(ROOT / "benchmarks" / "support")]
 
-from fleet_simulation import SIZES, UNIT_MINUTES, fleets, scenario  # noqa: E402
+from benchmarks.fleet_simulation import SIZES, UNIT_MINUTES, fleets, scenario  # noqa: E402
 
 from simulated_fleet import FleetFigures, ServiceTimes, SimulatedFleet  # noqa: E402
 

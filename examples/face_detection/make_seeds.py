@@ -13,7 +13,6 @@ from contextlib import closing
 from pathlib import Path
 
 import numpy as np
-from edgeflare.models.kernels import Kernels
 from numpy.typing import NDArray
 
 from edgeflare.core.answer import Answer
@@ -21,6 +20,7 @@ from edgeflare.core.task import ModelOutputs
 from edgeflare.core.tensor import quantize
 from edgeflare.models.pair import load_pair
 from edgeflare.models.tflite import open_tflite
+from edgeflare_protos.kernel_sets import Kernels
 
 HERE = Path(__file__).parent
 SEEDS = 35

@@ -19,10 +19,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from edgeflare.core.trigger import Trigger
 from edgeflare.search.boundary_parameters import BoundaryParameters
 from edgeflare.search.boundary_search import BoundarySearch
 from edgeflare.search.operator_selection import MetropolisHastings, Uniform
-from edgeflare.search.strategy import SearchGenerator, Start
+from edgeflare.search.strategy import QueryGenerator, Start
 
 
 @dataclass(frozen=True)
@@ -31,7 +32,7 @@ class Boundary(BoundaryParameters):
 
     summary = "bisect to the decision boundary and follow it"
 
-    def search(self, start: Start) -> SearchGenerator:
+    def search(self, start: Start) -> QueryGenerator[Trigger | None]:
         """Search by boundary bisection."""
         return BoundarySearch(start, Uniform(start.operators, start.rng), self).run()
 
@@ -42,6 +43,6 @@ class BoundaryMH(BoundaryParameters):
 
     summary = "boundary, operators by Metropolis-Hastings (ablation)"
 
-    def search(self, start: Start) -> SearchGenerator:
+    def search(self, start: Start) -> QueryGenerator[Trigger | None]:
         """Search by boundary bisection."""
         return BoundarySearch(start, MetropolisHastings(start.operators, start.rng), self).run()

@@ -15,7 +15,7 @@ from edgeflare.core.trigger import Trigger
 from edgeflare.search.boundary_parameters import BoundaryParameters
 from edgeflare.search.mutation import mutated
 from edgeflare.search.operator_selection import Selection
-from edgeflare.search.strategy import QueryGenerator, SearchGenerator, Start
+from edgeflare.search.strategy import QueryGenerator, Start
 from edgeflare.search.surrogates.surrogate_choice import search_surrogate
 
 
@@ -62,7 +62,7 @@ class BoundarySearch:
         self._descent: tuple[BoundaryPoint, list[str]] = self._seed, []
         self._failed = 0
 
-    def run(self) -> SearchGenerator:
+    def run(self) -> QueryGenerator[Trigger | None]:
         """Attempt until a trigger is found."""
         try:
             while True:
