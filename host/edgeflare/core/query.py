@@ -4,10 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Literal
 
 from edgeflare.core.arm import Arm
 from edgeflare.core.input_space import Input
 from edgeflare.core.outcome import Outcome
+
+Repetition = Literal["same", "varied", "changed"]
+"""An answer beside an earlier one to the same input: the same to the bit; other outputs, which
+decide or fail alike; or another decision or failure."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,3 +49,10 @@ class EvaluatedQuery:
     outcome: Outcome
     raw: Mapping[Arm | str, bytes]
     seconds: float
+
+    def repeated(self, before: EvaluatedQuery) -> Repetition:
+        """Compare what the device answers with what it answered before to the same input."""
+        now, then = self.outcome[Arm.DEVICE], before.outcome[Arm.DEVICE]
+        if now.differs(then) or now.failure != then.failure:
+            return "changed"
+        return "same" if self.raw[Arm.DEVICE] == before.raw[Arm.DEVICE] else "varied"

@@ -153,7 +153,7 @@ class Canaries:
         seed_id, reference = self._references[index]
         rows = self._journal.steps("canary", seed_id)
         changed = {
-            row.n: _differs(one, reference)
+            row.n: one.repeated(reference) == "changed"
             for row, one in zip(rows, from_rows(reading, rows), strict=True)
         }
         return any(n > 0 and now and changed.get(-n, True) for n, now in changed.items())
@@ -212,19 +212,17 @@ class Canaries:
         record, reference = self._record, self._references[canary.index][1]
         readings, name = record.readings[canary.index], record.devices[canary.index].profile.name
         self._thermometer.read_unless_recent(canary.index)
-        if one.raw[Arm.DEVICE] == reference.raw[Arm.DEVICE]:
-            readings.canaries["same"] += 1
-        elif not _differs(one, reference):
-            readings.canaries["varied"] += 1
+        repetition = one.repeated(reference)
+        readings.canaries[repetition] += 1
+        if repetition == "varied":
             record.warn(
                 f"{name} does not repeat its answers to the bit: the label of its canary, seed"
                 f" {canary.seed_id}, held, and its outputs varied"
             )
-        else:
-            readings.canaries["changed"] += 1
+        elif repetition == "changed":
             again = ask(canary.seed_id)
             self._write(-canary.n, canary, again)
-            if _differs(again, reference):
+            if again.repeated(reference) == "changed":
                 line = self._changed(canary, reference, again)
                 record.warn(line)
                 self._fail(canary.index)
@@ -294,8 +292,3 @@ class Canaries:
 
     def _index(self, seed_id: int) -> int:
         return device_of(seed_id, len(self._record.devices))
-
-
-def _differs(one: EvaluatedQuery, other: EvaluatedQuery) -> bool:
-    answer, before = one.outcome[Arm.DEVICE], other.outcome[Arm.DEVICE]
-    return answer.differs(before) or answer.failure != before.failure

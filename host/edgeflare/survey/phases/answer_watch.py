@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from edgeflare.campaign.campaign_context import CampaignContext
-from edgeflare.core.arm import Arm
 from edgeflare.core.query import EvaluatedQuery
 from edgeflare.run.journal_rows import AnswerRow
 from edgeflare.run.stored_answers import from_rows, to_row
@@ -66,18 +65,15 @@ class AnswerWatch:
         readings, name = record.readings[index], record.devices[index].profile.name
         first, *_ = self._rows(index)
         (reference,) = from_rows(self.context.panel.reading, [first])
-        held = True
-        if one.raw[Arm.DEVICE] == reference.raw[Arm.DEVICE]:
-            readings.canaries["same"] += 1
-        elif not _differs(one, reference):
-            readings.canaries["varied"] += 1
+        held, repetition = True, one.repeated(reference)
+        readings.canaries[repetition] += 1
+        if repetition == "varied":
             record.warn(
                 f"{name} does not repeat its answers to the bit: what it decides about input"
                 f" {index} held, and its outputs varied"
             )
-        else:
-            readings.canaries["changed"] += 1
-            held = not _differs(self.context.ask_device(index), reference)
+        elif repetition == "changed":
+            held = self.context.ask_device(index).repeated(reference) != "changed"
             if held:
                 record.warn(
                     f"{name} decided differently about input {index} once, and as before when asked"
@@ -94,8 +90,3 @@ class AnswerWatch:
             self.context.panel.reading, "canary", index, n, self.context.seeds.inputs[index], one
         )
         self.context.journal.write_answers([row])
-
-
-def _differs(one: EvaluatedQuery, other: EvaluatedQuery) -> bool:
-    answer, before = one.outcome[Arm.DEVICE], other.outcome[Arm.DEVICE]
-    return answer.differs(before) or answer.failure != before.failure
