@@ -33,11 +33,11 @@ class RankedModel(Ranked, frozen=True, kw_only=True):
     runs: Annotated[tuple[str, ...], msgspec.Meta(min_length=1)]
 
 
-class ModelDifference(msgspec.Struct, frozen=True, kw_only=True):
-    """Two models by area, on all seeds.
+class TestedDifference(msgspec.Struct, frozen=True, kw_only=True):
+    """How two models differ on the same seeds.
 
     Attributes:
-        difference: area of the first less that of the second.
+        difference: mean of the first less that of the second.
         effect: that difference over its standard deviation among the seeds; null where there is
             none.
         order_kept: share of the resamples that order the two as all seeds do; one half where all
@@ -57,34 +57,19 @@ class ModelDifference(msgspec.Struct, frozen=True, kw_only=True):
     significant: bool
 
 
-class ComparedModels(msgspec.Struct, frozen=True, kw_only=True):
-    """Two models on the shared seeds.
+class ComparedModels(TestedDifference, frozen=True, kw_only=True):
+    """Two models by queries, on the shared seeds.
 
     Attributes:
         first: name of the one with the more queries.
         second: name of the other.
-        difference: mean queries of the first less those of the second.
-        effect: that difference over its standard deviation among the seeds; null where there is
-            none.
-        order_kept: share of the resamples that order the two as all seeds do; one half where all
-            seeds order them not at all.
-        p: of a difference as large where there is none, two-sided: of a paired randomization test
-            over the seeds.
-        p_corrected: the same after Holm's correction for all comparisons.
-        significant: whether that is below 0.05.
         area: the same of the two models' areas, on all seeds; null where findings were not shrunk.
 
     """
 
     first: str
     second: str
-    difference: Estimate
-    effect: float | None
-    order_kept: Share
-    p: Share
-    p_corrected: Share
-    significant: bool
-    area: ModelDifference | None
+    area: TestedDifference | None
 
 
 class RankDocument(
@@ -162,7 +147,8 @@ def write_ranking(
 def _comparisons(ranking: Ranking) -> tuple[ComparedModels, ...]:
     names = [model.name for model in ranking.models]
     by_area = {
-        (one.first, one.second): ModelDifference(**_tested(one)) for one in ranking.area_comparisons
+        (one.first, one.second): TestedDifference(**_tested(one))
+        for one in ranking.area_comparisons
     }
     return tuple(
         ComparedModels(
@@ -177,4 +163,4 @@ def _comparisons(ranking: Ranking) -> tuple[ComparedModels, ...]:
 
 def _tested(one: ModelComparison) -> dict[str, Any]:
     """Return the figures of a comparison, without its models."""
-    return {name: getattr(one, name) for name in ModelDifference.__struct_fields__}
+    return {name: getattr(one, name) for name in TestedDifference.__struct_fields__}
