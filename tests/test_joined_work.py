@@ -11,6 +11,7 @@ from typing import Any, cast
 
 import pytest
 
+from conformed_runs import BOARD
 from conforming import a_header
 from edgeflare.core.goal import Goal
 from edgeflare.devices.decisive_provenance import (
@@ -34,26 +35,7 @@ from edgeflare.run.seed_ids import SeedIds
 
 Known = Mapping[str, Any]
 
-DEVICE: Known = Provenance(
-    name="board",
-    transport="ssh",
-    machine="aarch64",
-    soc="BCM2711",
-    cpu_features=("asimd",),
-    os="Debian 12",
-    cores=4,
-    governor="",
-    python="3.11",
-    runtime="ai-edge-litert",
-    runtime_version="2.3.0",
-    kernels="xnnpack",
-    threads=1,
-    link_delay_ms=0.0,
-    agent_version="0.1.0",
-    protocol="1.4",
-    delegated_nodes=3,
-    total_nodes=9,
-).to_json()
+DEVICE: Known = replace(BOARD, soc="BCM2711", delegated_nodes=3, total_nodes=9).to_json()
 HOST: Known = {
     "machine": "x86_64",
     "cpu_features": ["avx"],

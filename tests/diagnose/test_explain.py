@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, get_args
@@ -12,8 +13,8 @@ import jsonschema
 import pytest
 
 from called_commands import completed
+from conformed_runs import BOARD
 from edgeflare.core.goal import Goal
-from edgeflare.devices.provenance import Provenance
 from edgeflare.diagnose import explain_document
 from edgeflare.diagnose.explain_document import Explanations, left_over, load_explanations
 from edgeflare.diagnose.explain_findings import is_the_runs_own
@@ -199,13 +200,6 @@ def test_the_schema_knows_all_kernels_and_all_that_a_verdict_names() -> None:
 
 # Whether the device that explains findings is the one that made them.
 
-BOARD: dict[str, Any] = {
-    "name": "board", "transport": "ssh", "machine": "aarch64", "soc": "", "os": "Linux",
-    "cpu_features": ("asimd", "fp"), "cores": 4, "governor": "", "python": "3.11",
-    "runtime": "ai-edge-litert", "runtime_version": "2.3.0", "kernels": "xnnpack",
-    "threads": 1, "link_delay_ms": 0.0, "agent_version": "0.1.0", "protocol": "1.5",
-}  # fmt: skip
-
 
 @pytest.mark.parametrize(
     ("unknown", "changed", "is_same"),
@@ -221,9 +215,9 @@ BOARD: dict[str, Any] = {
 def test_a_device_that_may_answer_otherwise_is_not_the_runs_own(
     unknown: str, changed: dict[str, Any], is_same: bool
 ) -> None:
-    noted = {key: one for key, one in Provenance(**BOARD).to_json().items() if key != unknown}
+    noted = {key: one for key, one in BOARD.to_json().items() if key != unknown}
     plan = Plan("boundary", Goal(), ("board",))
     header: Any = SimpleNamespace(plan=plan, devices=({"name": "board", "provenance": noted},))
-    now = Provenance(**BOARD | changed)
+    now = replace(BOARD, **changed)
     device: Any = SimpleNamespace(profile=SimpleNamespace(name="board"), provenance=now)
     assert is_the_runs_own(header, device) == is_same
