@@ -15,6 +15,7 @@ import pytest
 from selenium import webdriver
 from selenium.webdriver.chrome.service import Service
 from selenium.webdriver.common.action_chains import ActionChains
+from selenium.webdriver.common.by import By
 from selenium.webdriver.remote.webelement import WebElement
 from selenium.webdriver.support.ui import WebDriverWait
 
@@ -63,6 +64,21 @@ const opaque = async (image) => {
 Promise.all([...document.images].map(opaque)).then(done, (error) => done(String(error)));
 """
 
+AT_REST = """
+const [selector, done] = arguments;
+const element = document.querySelector(selector);
+element.scrollIntoView({block: "center"});
+let last = null;
+const look = () => {
+  const box = element.getBoundingClientRect();
+  const middle = document.elementFromPoint(box.x + box.width / 2, box.y + box.height / 2);
+  const place = [box.x, box.y, box.width, box.height].join();
+  if (place === last && element.contains(middle)) done();
+  else { last = place; requestAnimationFrame(look); }
+};
+requestAnimationFrame(look);
+"""
+
 PLAY_BUTTON = 20
 """Pixels from the left edge of Chromium's controls to the middle of the button."""
 
@@ -83,7 +99,9 @@ class Browser:
             width=width, height=height, deviceScaleFactor=1, mobile=width < 600,
         )  # fmt: skip
         scheme = {"name": "prefers-color-scheme", "value": "dark" if dark else "light"}
-        self.command("Emulation.setEmulatedMedia", features=[scheme])
+        # A smooth scroll would go on under the pointer.
+        still = {"name": "prefers-reduced-motion", "value": "reduce"}
+        self.command("Emulation.setEmulatedMedia", features=[scheme, still])
         self.driver.get(page.as_uri())
 
     def command(self, name: str, **parameters: Any) -> Any:
@@ -93,6 +111,11 @@ class Browser:
     def run(self, script: str, *arguments: Any) -> Any:
         """Run JavaScript in the page, and return what it returns."""
         return self.driver.execute_script(script, *arguments)
+
+    def click(self, selector: str) -> None:
+        """Scroll to an element and click it, once it rests under the pointer for two frames."""
+        self.driver.execute_async_script(AT_REST, selector)
+        self.driver.find_element(By.CSS_SELECTOR, selector).click()
 
     def contrasts(self) -> dict[str, float]:
         """Return the contrast of texts to their ground, the least of each kind of element."""
@@ -106,7 +129,7 @@ class Browser:
 
     def play(self, audio: WebElement) -> bool | str:
         """Click a player's button; return True where it came to its end, or its error."""
-        self.run("arguments[0].scrollIntoView({block: 'center', behavior: 'instant'})", audio)
+        self.run("arguments[0].scrollIntoView({block: 'center'})", audio)
         button = PLAY_BUTTON - audio.size["width"] // 2
         moved = ActionChains(self.driver).move_to_element_with_offset(audio, button, 0)
         moved.click().perform()

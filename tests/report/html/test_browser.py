@@ -110,7 +110,7 @@ def test_it_can_be_read_and_opens_without_a_complaint_or_a_request(
     browser: Any, report: Path, width: int, dark: bool
 ) -> None:
     browser.open(report, width=width, dark=dark)
-    browser.run("scrollTo({top: document.body.scrollHeight, behavior: 'instant'})")
+    browser.run("scrollTo(0, document.body.scrollHeight)")
     browser.run("document.querySelectorAll('details').forEach((one) => one.open = true)")
     time.sleep(0.3)
     assert browser.logged("browser") == []
@@ -145,14 +145,6 @@ def test_every_picture_and_chart_is_drawn(browser: Any, report: Path) -> None:
     assert all(width > 250 and height > 120 and paths > 5 for width, height, paths in charts)
 
 
-def click(browser: Any, selector: str) -> None:
-    """Click what has been scrolled to, at once: the driver does not wait for a smooth scroll."""
-    element = browser.driver.find_element(By.CSS_SELECTOR, selector)
-    where = '{block: "center", behavior: "instant"}'
-    browser.run(f"document.querySelector({selector!r}).scrollIntoView({where})")
-    element.click()
-
-
 def test_findings_are_chosen_by_cause(
     browser: Any, report: Path, many: Document, shown: Callable[[], list[int]]
 ) -> None:
@@ -171,7 +163,7 @@ def test_findings_are_chosen_by_cause(
         if entry["cause"] == "compression" and entry["kind"] == "deviation"
     }
     assert set(shown()) == expected
-    click(browser, "button[type=reset]")
+    browser.click("button[type=reset]")
     WebDriverWait(browser.driver, 5).until(lambda _: set(shown()) == everything)
 
 
@@ -231,7 +223,7 @@ def test_nothing_like_that_is_said_and_undone(
         label for label in ("0", "1", "2") if _hides_the_crash(browser, label, shown)
     ))  # fmt: skip
     assert shown() == []
-    click(browser, ".again")
+    browser.click(".again")
     assert len(shown()) > 10
     assert focused(browser).get_attribute("name") == "sort-of"
 
@@ -297,7 +289,7 @@ def test_a_click_on_a_picture_enlarges_it(browser: Any, report: Path) -> None:
     large = browser.driver.find_element(By.CSS_SELECTOR, "#lens img")
     assert large.size["width"] > 1.5 * small
     assert large.value_of_css_property("image-rendering") == "pixelated"
-    click(browser, "#lens [data-close]")
+    browser.click("#lens [data-close]")
     assert not browser.driver.find_element(By.ID, "lens").is_displayed()
 
 
@@ -352,7 +344,7 @@ def test_what_belongs_together_stands_in_a_line(browser: Any, report: Path) -> N
     """)
     assert max(tops) - min(tops) < 1
     browser.open(report, width=320)
-    click(browser, "#gallery .enlarge")
+    browser.click("#gallery .enlarge")
     tops = browser.run("""
         return [...document.querySelectorAll("#lens button")]
           .map((button) => button.getBoundingClientRect().top)

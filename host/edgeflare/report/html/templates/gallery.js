@@ -116,6 +116,10 @@
   const reset = () => { form.reset(); apply(); remember(); };
 
   form.hidden = false;
+  // The filters stay on top of what is scrolled to, in as many rows as they need.
+  const cover = () => document.documentElement.style.setProperty("--covered", `${form.offsetHeight}px`);
+  new ResizeObserver(cover).observe(form);
+  cover();
   for (const kind of ["input", "change"]) form.addEventListener(kind, () => { apply(); remember(); });
   form.addEventListener("submit", (event) => event.preventDefault());
   form.addEventListener("reset", () => setTimeout(() => { apply(); remember(); }));
