@@ -27,7 +27,7 @@ import typer
 
 sys.path.insert(0, str(Path(__file__).resolve().parent / "support"))
 
-from edgeflare.run.journal import Journal
+from edgeflare.run.journal import RunJournal
 from edgeflare.run.merge.merge_runs import merge_rows, merge_runs, opened_parts
 from edgeflare.run.merge.seed_owners import find_owners
 from edgeflare.run.run_directory import RunDirectory
@@ -76,7 +76,7 @@ def _merge_rows(paths: list[Path], out: Path) -> None:
     out.mkdir()
     with ExitStack() as stack:
         opened = opened_parts(paths, stack, allow_other_host=False)
-        with closing(Journal.create(RunDirectory(out).journal, {})) as journal:
+        with closing(RunJournal.create(RunDirectory(out).journal, {})) as journal:
             merge_rows(opened, find_owners(opened), journal)
 
 

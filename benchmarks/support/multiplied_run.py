@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from edgeflare.run.journal import Journal
+from edgeflare.run.journal import RunJournal
 from edgeflare.run.run_directory import RunDirectory
 from edgeflare.run.seed_ids import SeedIds
 from edgeflare.run.seed_rows import KEYS
@@ -25,7 +25,7 @@ class MultipliedRun:
     def __init__(self, path: Path, findings: int) -> None:
         """Read a run, whose findings are to be so many in all."""
         self._directory = RunDirectory(path)
-        journal = Journal.open(self._directory.journal)
+        journal = RunJournal.open(self._directory.journal)
         self._about = journal.about()
         self._rows = {table: list(journal.seed_rows.each(table)) for table in KEYS}
         self._found = sorted(row[0] for row in self._rows["triggers"])
@@ -54,7 +54,7 @@ class MultipliedRun:
         about |= {"all_seeds": self._all, "names": []}
         path.mkdir()
         directory = RunDirectory(path)
-        journal = Journal.create(directory.journal, about)
+        journal = RunJournal.create(directory.journal, about)
         with journal.transaction():
             for table in tables:
                 journal.seed_rows.insert(table, self._multiplied(table, seed_ids, sources))

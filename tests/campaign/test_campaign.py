@@ -23,7 +23,7 @@ from edgeflare.core.tensor import RawBatch
 from edgeflare.domains.image.image_domain import ImageDomain
 from edgeflare.errors import InfrastructureError, UserError
 from edgeflare.models.evaluator import Evaluator
-from edgeflare.run.journal import Journal
+from edgeflare.run.journal import RunJournal
 from edgeflare.run.run_directory import RunDirectory
 from edgeflare_operators import MutationOperator
 from laboratory import Laboratory, untimed
@@ -236,7 +236,7 @@ def test_a_device_that_is_gone_for_good_leaves_a_run_that_can_go_on(
 ) -> None:
     with pytest.raises(InfrastructureError, match="burnt down"):
         laboratory.run("run", wrap_device=lambda inner: Mortal(inner, 12))
-    with closing(Journal.open(laboratory.folder / "run" / "run.db")) as journal:
+    with closing(RunJournal.open(laboratory.folder / "run" / "run.db")) as journal:
         assert journal.about()["stopped_by"] == "infrastructure"
     left = json.loads((laboratory.folder / "run" / "run.json").read_bytes())
     assert left["stopped_by"] == "infrastructure"

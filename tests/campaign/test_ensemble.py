@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from documents import as_json
 from edgeflare.core.arm import Arm
 from edgeflare.core.goal import Find, Goal
-from edgeflare.run.journal import Journal
+from edgeflare.run.journal import RunJournal
 from edgeflare.run.load_document import load_document
 from edgeflare.run.run_directory import RunDirectory
 from laboratory import CLASSES, SIDE, Laboratory, linear, untimed
@@ -52,7 +52,7 @@ def test_the_device_confirms_what_members_foretell_which_is_no_query_but_a_devic
     searched = {entry["seed_id"]: entry for entry in document["findings"]}
     for entry in searched.values():
         assert 1 <= entry["device_queries"] < entry["queries"]
-    journal = Journal.open(ensemble.folder / "run" / "run.db")
+    journal = RunJournal.open(ensemble.folder / "run" / "run.db")
     chains = journal.chains().values()
     journal.close()
     assert totals["queries"] == sum(row.queries for row in chains)

@@ -27,7 +27,7 @@ from edgeflare.core.truths import Truths, is_right, truth_distance
 from edgeflare.errors import UserError
 from edgeflare.models.model_inputs import ModelInputs
 from edgeflare.models.pair_interface import PairInterface
-from edgeflare.run.journal import Journal
+from edgeflare.run.journal import RunJournal
 from edgeflare.run.plan import Plan
 from edgeflare.run.run_header import RunHeader
 from edgeflare.run.same_run import OtherHostError
@@ -75,7 +75,7 @@ def load(laboratory: Laboratory, run: Path, header: RunHeader | None = None) -> 
 
 
 def test_a_screening_searches_nothing(screened: Laboratory) -> None:
-    with closing(Journal.open(screened.folder / "screening" / "run.db")) as journal:
+    with closing(RunJournal.open(screened.folder / "screening" / "run.db")) as journal:
         assert not journal.chains()
         assert len(journal.answers("seed")) == len(screened.images)
         assert set(journal.answers("verify")) == set(journal.triggers())
@@ -186,8 +186,8 @@ def test_a_search_of_some_seeds_evaluates_no_seed_and_has_those_of_its_own(
     totals = search_part(screened, "part", SOME, screening, **PLAN)["totals"]
     assert totals["seeds"] == 2
     with (
-        closing(Journal.open(screening / "run.db")) as theirs,
-        closing(Journal.open(screened.folder / "part" / "run.db")) as mine,
+        closing(RunJournal.open(screening / "run.db")) as theirs,
+        closing(RunJournal.open(screened.folder / "part" / "run.db")) as mine,
     ):
         rows = mine.answers("seed")
         assert list(rows) == list(SOME)
@@ -272,7 +272,7 @@ def test_a_search_goes_on_with_the_screening_that_it_began_with(
     run = copied(screened.folder / "screening", tmp_path / "run")
     given = load(screened, run)
     other = replace(given, sha256=64 * "0")
-    with closing(Journal.reopen(run / "run.db")) as journal:
+    with closing(RunJournal.reopen(run / "run.db")) as journal:
         note_screening(journal, given, resumed=False)
         note_screening(journal, given, resumed=True)
         for now in (other, None):
@@ -322,7 +322,7 @@ def test_targets_that_do_not_fit_are_refused_and_others_are_kept(tmp_path: Path)
 
 
 def test_a_run_is_resumed_with_the_same_images_alone(held_out: HeldOut, tmp_path: Path) -> None:
-    journal = Journal.create(tmp_path / "run.db", {"seeds": 1})
+    journal = RunJournal.create(tmp_path / "run.db", {"seeds": 1})
     note_held_out(journal, held_out, resumed=False)
     note_held_out(journal, held_out, resumed=True)
     moved = HeldOut(tmp_path / "elsewhere.npz", held_out.inputs)
@@ -336,7 +336,7 @@ def test_a_run_is_resumed_with_the_same_images_alone(held_out: HeldOut, tmp_path
 
 
 def test_a_run_that_was_begun_without_them_stays_so(held_out: HeldOut, tmp_path: Path) -> None:
-    journal = Journal.create(tmp_path / "run.db", {"seeds": 1})
+    journal = RunJournal.create(tmp_path / "run.db", {"seeds": 1})
     with pytest.raises(UserError, match="was begun without --test"):
         note_held_out(journal, held_out, resumed=True)
     note_held_out(journal, None, resumed=True)

@@ -21,7 +21,7 @@ from edgeflare.errors import InfrastructureError
 from edgeflare.models.evaluator import Evaluator
 from edgeflare.run.derive_document import derive_document
 from edgeflare.run.gate import counting
-from edgeflare.run.journal import Journal
+from edgeflare.run.journal import RunJournal
 from edgeflare.run.run_directory import RunDirectory
 from edgeflare.run.run_document import from_json
 from laboratory import Laboratory, untimed
@@ -218,7 +218,7 @@ def test_cut_off_and_resumed_is_as_if_never_cut_off(laboratory: Laboratory) -> N
         name = f"cut-{calls}"
         with pytest.raises(InfrastructureError, match="burnt down"):
             laboratory.run(name, **BOTH, wrap_device=mortal(int(calls)))
-        with closing(Journal.open(laboratory.folder / name / "run.db")) as journal:
+        with closing(RunJournal.open(laboratory.folder / name / "run.db")) as journal:
             spent = [one.queries for one in journal.refinements().values()]
             under_way = sum(map(len, journal.answers("refine").values()))
             totals = derive_document(RunDirectory(laboratory.folder / name), journal).totals

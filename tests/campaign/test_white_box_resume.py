@@ -18,7 +18,7 @@ from documents import Document, as_json
 from edgeflare.campaign import scheduler
 from edgeflare.campaign.chain import Chain
 from edgeflare.campaign.search_phase import SearchPhase
-from edgeflare.run.journal import Journal
+from edgeflare.run.journal import RunJournal
 from edgeflare.run.load_document import load_document
 from edgeflare.run.run_directory import RunDirectory
 from interrupted_commands import started
@@ -139,7 +139,7 @@ def test_time_that_is_up_leaves_what_was_found(strongest: Document, tmp_path: Pa
     totals = document["totals"]
     assert totals["host_gradients"] < strongest["totals"]["host_gradients"]
     assert 0 < totals["findings"] <= totals["searched"] == 6
-    with closing(Journal.open(tmp_path / "run" / "run.db")) as journal:
+    with closing(RunJournal.open(tmp_path / "run" / "run.db")) as journal:
         ends = {one.ended for one in journal.chains().values()}
     assert "finding" in ends <= {"finding", "time-limit", "gave-up"}  # before the time was up
 

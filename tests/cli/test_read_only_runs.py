@@ -11,7 +11,7 @@ import pytest
 
 from called_commands import EXAMPLE, SMALL, document_of
 from confined_commands import where_it_is_read_only, where_its_disk_is_full
-from edgeflare.run.journal import Journal
+from edgeflare.run.journal import RunJournal
 
 pytestmark = pytest.mark.slow
 
@@ -23,7 +23,7 @@ def runs(finished: Any, tmp_path_factory: pytest.TempPathFactory) -> Path:
     ended, killed = folder / "ended", folder / "killed"
     shutil.copytree(finished.folder, ended)
     shutil.copytree(finished.folder, folder / "running")
-    with closing(Journal.reopen(folder / "running" / "run.db")) as journal:
+    with closing(RunJournal.reopen(folder / "running" / "run.db")) as journal:
         journal.note("stopped_by", "killed")
         shutil.copytree(folder / "running", killed)
     shutil.rmtree(folder / "running")

@@ -19,7 +19,7 @@ from called_commands import EXAMPLE, SMALL, call_here, completed, document_of, r
 from conformed_runs import conformed_run
 from edgeflare.record.folder_lock import lock_folder
 from edgeflare.run.begin_or_resume import begin_run
-from edgeflare.run.journal import Journal
+from edgeflare.run.journal import RunJournal
 from edgeflare.run.run_header import RunHeader
 from linear_laboratory import linear_laboratory
 from repaired_example import repair_by_shifts
@@ -173,7 +173,7 @@ def test_a_file_that_cannot_be_written_is_one_line(run: Path) -> None:
 
 
 def test_a_run_in_which_nothing_was_evaluated_is_shown(finished: Any, tmp_path: Path) -> None:
-    with closing(Journal.open(finished.folder / "run.db")) as journal:
+    with closing(RunJournal.open(finished.folder / "run.db")) as journal:
         header = RunHeader.from_json(journal.about())
     run = tmp_path / "run"
     begin_run(run, header, 6, overwrite=False)[1].close()

@@ -18,7 +18,7 @@ from documents import Document
 from edgeflare.errors import InfrastructureError
 from edgeflare.record.atomic_file import write_atomically
 from edgeflare.run.begin_or_resume import begin_run
-from edgeflare.run.journal import Journal
+from edgeflare.run.journal import RunJournal
 from edgeflare.run.run_directory import RunDirectory
 from interrupted_commands import started
 from laboratory import untimed
@@ -297,7 +297,7 @@ def test_a_baseline_is_not_written_over(surveyed: tuple[Path, str], tmp_path: Pa
 
 def answers(folder: Path) -> tuple[set[int], set[int]]:
     """The changed items that the device was asked about, and those that deviate."""
-    with closing(Journal.open(RunDirectory(folder).journal)) as journal:
+    with closing(RunJournal.open(RunDirectory(folder).journal)) as journal:
         rows = [row for row in journal.survey.device() if row.item >= 100]
     deviating = {row.item for row in rows if row.deviates}
     return {row.item for row in rows}, deviating

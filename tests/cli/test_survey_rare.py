@@ -13,7 +13,7 @@ import pytest
 
 from called_commands import call_here, completed, document_of, refused
 from documents import Document
-from edgeflare.run.journal import Journal
+from edgeflare.run.journal import RunJournal
 from edgeflare.run.run_directory import RunDirectory
 from edgeflare.survey.rare.rare_phase import RARE_KEY
 from edgeflare.survey.record.survey_file import read_survey
@@ -156,5 +156,5 @@ def _await_rare_events(stderr: IO[str] | None) -> None:
 
 def _noted(path: Path) -> set[str]:
     """What a journal says of its run."""
-    with closing(Journal.open(path)) as journal:
+    with closing(RunJournal.open(path)) as journal:
         return set(journal.about())

@@ -17,7 +17,7 @@ from edgeflare.errors import UserError
 from edgeflare.replay import past_run, replay_run, reproduction_archive
 from edgeflare.replay.failing_operator import where_it_begins
 from edgeflare.replay.past_run import PastRun
-from edgeflare.run.journal import Journal
+from edgeflare.run.journal import RunJournal
 from edgeflare.run.plan import Plan
 from edgeflare.run.run_directory import RunDirectory
 from edgeflare.run.run_document import RunDevice
@@ -41,7 +41,7 @@ ABOUT = RunHeader(
 def test_a_finding_of_a_seed_without_its_label_is_damage(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    Journal.create(tmp_path / "run.db", ABOUT.to_json()).close()
+    RunJournal.create(tmp_path / "run.db", ABOUT.to_json()).close()
     document = run_document(findings=[{"seed_id": 1}])
     monkeypatch.setattr(past_run, "load_document", lambda _: document)
     with pytest.raises(UserError, match=r"run\.db is damaged \("):
@@ -76,7 +76,7 @@ def copy(name: str, run: Path) -> None:
         suite=[{}], files=lambda _: {name: b"theirs"}, directory=RunDirectory(run.parent / "past")
     )
     seeds = Seeds(np.empty(0), None, ())
-    journal = Journal.create(run / "run.db", {})
+    journal = RunJournal.create(run / "run.db", {})
     replay_run._copy_inputs(past, seeds, RunDirectory(run), journal)
 
 

@@ -26,7 +26,7 @@ from edgeflare.report.html.page import render_page
 from edgeflare.report.markdown_summary import summary
 from edgeflare.report.run_terminal import print_run
 from edgeflare.run.derive_document import count_duplicates, derive_document, duplicates_of
-from edgeflare.run.journal import Journal
+from edgeflare.run.journal import RunJournal
 from edgeflare.run.run_directory import RunDirectory
 from edgeflare.run.run_document import from_json
 from edgeflare_operators.operator_registry import Image
@@ -157,7 +157,7 @@ def test_images_of_any_size_can_be_compared(height: int, width: int, channels: i
 
 def counted(directory: RunDirectory) -> dict[str, int]:
     """The counts of a run, derived anew from its journal and images."""
-    journal = Journal.open(directory.journal)
+    journal = RunJournal.open(directory.journal)
     try:
         totals = as_json(derive_document(directory, journal))["totals"]
         counts: dict[str, int] = totals["duplicates"]

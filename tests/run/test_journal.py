@@ -21,7 +21,7 @@ from hypothesis import strategies as st
 from edgeflare.errors import UserError
 from edgeflare.record.folder_lock import lock_folder
 from edgeflare.run.coverage_figures import noted_coverage
-from edgeflare.run.journal import Journal
+from edgeflare.run.journal import RunJournal
 from edgeflare.run.journal_rows import (
     AnswerRow,
     ChainRow,
@@ -55,7 +55,7 @@ answers = st.builds(
 def test_what_is_written_is_read_in_order(
     tmp_path_factory: pytest.TempPathFactory, rows: list[AnswerRow]
 ) -> None:
-    journal = Journal.create(tmp_path_factory.mktemp("run") / "run.db", {"name": "x"})
+    journal = RunJournal.create(tmp_path_factory.mktemp("run") / "run.db", {"name": "x"})
     with journal.transaction():
         journal.write_answers(rows)
     for role in ("seed", "step", "verify"):
@@ -68,7 +68,7 @@ def test_what_is_written_is_read_in_order(
 
 
 def test_the_end_of_a_chain_replaces_its_steps(tmp_path: Path) -> None:
-    journal = Journal.create(tmp_path / "run.db", {})
+    journal = RunJournal.create(tmp_path / "run.db", {})
     end = ChainRow(1, "finding", 2, 2, 2, 0, 0, 0, 0.5)
     with journal.transaction():
         journal.write_answers(
@@ -87,7 +87,7 @@ def test_the_end_of_a_chain_replaces_its_steps(tmp_path: Path) -> None:
 def test_what_white_box_queries_cost_is_kept_of_each_chain(tmp_path: Path) -> None:
     plain = ChainRow.nothing_spent(1)
     asking = replace(plain, seed_id=2, host_gradients=8, translated_evaluations=20)
-    journal = Journal.create(tmp_path / "run.db", {}, chains=[plain, asking])
+    journal = RunJournal.create(tmp_path / "run.db", {}, chains=[plain, asking])
     assert journal.chains() == {1: plain, 2: asking}
     with journal.transaction():
         journal.drop_unreliable(lambda seed_id: seed_id == 2, lambda _: b"")
@@ -101,7 +101,7 @@ def test_what_white_box_queries_cost_is_kept_of_each_chain(tmp_path: Path) -> No
 
 
 def test_triggers_and_times_survive_reopening(tmp_path: Path) -> None:
-    journal = Journal.create(tmp_path / "run.db", {"pair": {"name": "p"}})
+    journal = RunJournal.create(tmp_path / "run.db", {"pair": {"name": "p"}})
     trigger = TriggerRow(
         3, "deviation", ("blur", "noise"), "a.png", "0" * 64, "s.png", 1.5, 2.0, 0.1, 7
     )
@@ -109,7 +109,7 @@ def test_triggers_and_times_survive_reopening(tmp_path: Path) -> None:
         journal.write_trigger(trigger)
         journal.write_times(Times(1.0, 2.0, 3.0, 4.0))
     journal.close()
-    again = Journal.reopen(tmp_path / "run.db")
+    again = RunJournal.reopen(tmp_path / "run.db")
     with again.transaction():
         again.write_times(Times(wall=10.0))
         again.write_times(Times(wall=11.0))
@@ -124,11 +124,11 @@ def test_the_nearness_of_a_stored_input_is_that_of_its_file(
 ) -> None:
     found = TriggerRow(3, "deviation", (), "found.wav", "0", "s.wav", 1.5, 2.0, 0.1, 7, 10.25)
     refined = replace(found, image="refined.wav", nearness_db=db)
-    journal = Journal.create(tmp_path / "run.db", {})
+    journal = RunJournal.create(tmp_path / "run.db", {})
     journal.write_trigger(found)
     journal.write_trigger(refined)
     journal.close()
-    again = Journal.reopen(tmp_path / "run.db")
+    again = RunJournal.reopen(tmp_path / "run.db")
     assert again.triggers() == {3: refined}
     again.write_trigger(replace(refined, image="found.wav", nearness_db=None))
     assert again.triggers() == {3: found}
@@ -136,14 +136,14 @@ def test_the_nearness_of_a_stored_input_is_that_of_its_file(
 
 def test_a_folder_without_a_journal_is_no_run(tmp_path: Path) -> None:
     with pytest.raises(UserError, match="is no run directory"):
-        Journal.open(tmp_path / "run.db")
+        RunJournal.open(tmp_path / "run.db")
 
 
 def test_another_version_of_the_journal_is_refused(tmp_path: Path) -> None:
     sqlite3.connect(tmp_path / "run.db").execute("PRAGMA user_version = 99").connection.close()
     (tmp_path / "run.db").touch()
     with pytest.raises(UserError, match="another version"):
-        Journal.open(tmp_path / "run.db")
+        RunJournal.open(tmp_path / "run.db")
 
 
 def test_a_rollback_journal_beside_a_run_is_refused_and_deletes_nothing(tmp_path: Path) -> None:
@@ -151,13 +151,13 @@ def test_a_rollback_journal_beside_a_run_is_refused_and_deletes_nothing(tmp_path
     run, target = tmp_path / "run", tmp_path / "precious"
     run.mkdir()
     target.write_text("mine")
-    Journal.create(run / "run.db", {}).close()
+    RunJournal.create(run / "run.db", {}).close()
     with sqlite3.connect(run / "run.db") as db:
         db.execute("PRAGMA journal_mode = DELETE")
     db.close()
     (run / "run.db-journal").write_bytes(rollback_journal(run / "run.db", target))
     with pytest.raises(UserError, match=r"run\.db-journal is there.*--overwrite"):
-        Journal.open(run / "run.db")
+        RunJournal.open(run / "run.db")
     assert target.read_text() == "mine"
 
 
@@ -180,18 +180,18 @@ def rollback_journal(of: Path, above: Path) -> bytes:
 )
 def test_views_and_triggers_are_refused(tmp_path: Path, statement: str) -> None:
     path = tmp_path / "run.db"
-    Journal.create(path, {}).close()
+    RunJournal.create(path, {}).close()
     db = sqlite3.connect(path)
     db.executescript(statement)
     db.close()
     with pytest.raises(UserError, match=r"run\.db is damaged \(it has (no table about|other)"):
-        Journal.open(path)
+        RunJournal.open(path)
 
 
 def test_a_journal_begins_with_all_its_triggers_or_not_at_all(tmp_path: Path) -> None:
     row = TriggerRow(3, "deviation", (), "a.png", "0", "b.png", 1.0, 1.0, 1.0, 1)
     ended = ChainRow(3, "finding", 0, 0, 0, 0, 0, 0, 0.0)
-    journal = Journal.create(tmp_path / "whole.db", {}, [row], [ended])
+    journal = RunJournal.create(tmp_path / "whole.db", {}, [row], [ended])
     assert journal.triggers() == {3: row}
     assert journal.chains() == {3: ended}
     journal.close()
@@ -201,14 +201,14 @@ def test_a_journal_begins_with_all_its_triggers_or_not_at_all(tmp_path: Path) ->
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        Journal.create(tmp_path / "run.db", {}, killed())
+        RunJournal.create(tmp_path / "run.db", {}, killed())
     with pytest.raises(UserError, match="killed before it began"):
-        Journal.open(tmp_path / "run.db")
+        RunJournal.open(tmp_path / "run.db")
 
 
 def test_what_is_written_ahead_stays_small(tmp_path: Path) -> None:
     """A run on a nearly full disk needs little more room than its journal takes in the end."""
-    journal = Journal.create(tmp_path / "run.db", {})
+    journal = RunJournal.create(tmp_path / "run.db", {})
     ahead = tmp_path / "run.db-wal"
     for batch in range(100):
         rows = [
@@ -246,7 +246,7 @@ def test_a_value_that_no_run_writes_is_refused(
     path = tmp_path / "run.db"
     chain = ChainRow(1, "gave-up", 2, 1, 2, 2, 0, 0, 0.5)
     trigger = TriggerRow(1, "deviation", ("blur",), "a.png", "ab", "b.png", 1.0, 2.0, 0.5, 3)
-    with closing(Journal.create(path, {}, [trigger], [chain])) as journal:
+    with closing(RunJournal.create(path, {}, [trigger], [chain])) as journal:
         journal.write_answers([AnswerRow("seed", 1, 0, 0, b"a", None, None, None, {}, 0.0)])
         journal.end_refinement(RefinementRow(1, 2, 1, 2, 2, 0, 0.5, "c.png", 1.0, 2.0, 0.5, 3))
         journal.write_times(Times())
@@ -254,13 +254,13 @@ def test_a_value_that_no_run_writes_is_refused(
     with closing(sqlite3.connect(path, isolation_level=None)) as db:
         db.execute(f"UPDATE {table} SET {column} = ?", [value])  # noqa: S608 - names above
     with (
-        closing(Journal.open(path)) as journal,
+        closing(RunJournal.open(path)) as journal,
         pytest.raises(UserError, match=r"run.db is damaged"),
     ):
         read_all(journal)
 
 
-def read_all(journal: Journal) -> None:
+def read_all(journal: RunJournal) -> None:
     journal.answers("seed")
     for read in (journal.chains, journal.triggers, journal.refinements, journal.times):
         read()
@@ -281,7 +281,7 @@ def read_all(journal: Journal) -> None:
 )
 def test_what_no_run_notes_is_refused(tmp_path: Path, key: str, value: object) -> None:
     with (
-        closing(Journal.create(tmp_path / "run.db", {key: value})) as journal,
+        closing(RunJournal.create(tmp_path / "run.db", {key: value})) as journal,
         pytest.raises(UserError, match=r"run\.db is damaged .*" + key),
     ):
         journal.about()
@@ -289,7 +289,7 @@ def test_what_no_run_notes_is_refused(tmp_path: Path, key: str, value: object) -
 
 def test_rows_that_are_left_unread_may_end_after_the_journal(tmp_path: Path) -> None:
     chains = [ChainRow(seed_id, "gave-up", 2, 1, 2, 2, 0, 0, 0.5) for seed_id in range(3)]
-    with closing(Journal.create(tmp_path / "run.db", {}, chains=chains)) as journal:
+    with closing(RunJournal.create(tmp_path / "run.db", {}, chains=chains)) as journal:
         rows = journal.seed_rows.each("chains")
         assert next(rows)[0] == 0
     rows.close()  # type: ignore[attr-defined]
@@ -297,7 +297,7 @@ def test_rows_that_are_left_unread_may_end_after_the_journal(tmp_path: Path) -> 
 
 def test_a_journal_that_cannot_be_begun_leaves_its_folder_to_others(tmp_path: Path) -> None:
     with pytest.raises(TypeError):
-        Journal.create(tmp_path / "a.db", {"seeds": object()})
+        RunJournal.create(tmp_path / "a.db", {"seeds": object()})
     os.close(lock_folder(tmp_path))
 
 
@@ -329,12 +329,12 @@ def test_rows_of_a_survey_are_read_as_they_were_written(
     tmp_path_factory: pytest.TempPathFactory, host: list[HostRow], device: list[DeviceRow]
 ) -> None:
     folder = tmp_path_factory.mktemp("rows")
-    journal = Journal.create(folder / "run.db", {})
+    journal = RunJournal.create(folder / "run.db", {})
     with journal.transaction():
         journal.survey.write_host(host)
         journal.survey.write_device(device)
     journal.close()
-    again = Journal.open(folder / "run.db")
+    again = RunJournal.open(folder / "run.db")
     assert again.survey.host() == sorted(host, key=lambda row: row.item)
     assert again.survey.device() == sorted(device, key=lambda row: row.item)
     assert again.survey.host_items() == {row.item for row in host}
@@ -342,14 +342,14 @@ def test_rows_of_a_survey_are_read_as_they_were_written(
     assert again.survey.checksums() == {row.item: row.input_crc32 for row in host}
     assert (again.survey.host_count(), again.survey.device_count()) == (len(host), len(device))
     again.close()
-    again = Journal.reopen(folder / "run.db")
+    again = RunJournal.reopen(folder / "run.db")
     again.survey.drop_device([*(row.item for row in device[:2]), 2**31 + 1])
     assert again.survey.device_items() == {row.item for row in device[2:]}
     again.close()
 
 
 def test_a_journal_without_a_survey_has_no_rows(tmp_path: Path) -> None:
-    with closing(Journal.create(tmp_path / "run.db", {})) as journal:
+    with closing(RunJournal.create(tmp_path / "run.db", {})) as journal:
         assert not journal.survey.host()
         assert not journal.survey.device_items()
         assert journal.survey.host_count() == journal.survey.device_count() == 0

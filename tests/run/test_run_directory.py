@@ -23,7 +23,7 @@ from edgeflare.record.atomic_file import write_atomically
 from edgeflare.record.folder_contents import FOLDER, LIST, begin_list, list_as
 from edgeflare.record.json_file import MOST, Schema, json_bytes, parse_json
 from edgeflare.run.begin_or_resume import resume_run
-from edgeflare.run.journal import Journal
+from edgeflare.run.journal import RunJournal
 from edgeflare.run.run_directory import RunDirectory
 from edgeflare.run.run_header import run_domain
 from edgeflare_operators.operator_registry import Image
@@ -153,7 +153,7 @@ def test_a_run_that_is_under_way_is_neither_gone_on_with_nor_replaced(
     run = laboratory.folder / "run"
     laboratory.run("run", stop_after=300)
     before = sorted(run.rglob("*"))
-    journal = Journal.reopen(run / "run.db")
+    journal = RunJournal.reopen(run / "run.db")
     with pytest.raises(UserError, match="is being worked on by another process"):
         laboratory.run("run", resume=True)
     with pytest.raises(UserError, match="is being worked on by another process"):
@@ -175,14 +175,14 @@ def test_a_header_that_no_run_wrote_is_damage_and_the_run_is_unlocked(
         "version": "0", "plan": {}, "devices": [], "arms": {}, "classes": [], "labels": None,
         "seeds": 1,
     }  # fmt: skip
-    Journal.create(tmp_path / "run.db", {**whole, **header}).close()
+    RunJournal.create(tmp_path / "run.db", {**whole, **header}).close()
     ours: Any = None  # has no pair to compare with, once theirs is one
     with (
         patch("edgeflare.run.run_header.Plan.from_json", return_value=None),
         pytest.raises(UserError, match=r"run\.db is damaged"),
     ):
         resume_run(tmp_path, ours)
-    Journal.reopen(tmp_path / "run.db").close()
+    RunJournal.reopen(tmp_path / "run.db").close()
 
 
 @pytest.fixture
@@ -194,7 +194,7 @@ def of_any_header(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def begun(path: Path) -> RunDirectory:
     directory, lock = RunDirectory.claim(path, overwrite=False)
-    Journal.create(directory.journal, {"seeds": 1}, lock=lock).close()
+    RunJournal.create(directory.journal, {"seeds": 1}, lock=lock).close()
     write_atomically(directory.document, b"{}")
     return directory
 
@@ -208,7 +208,7 @@ def test_a_document_that_others_have_changed_is_refused_before_the_run_goes_on(
     survey.write_text("the user's")
     with pytest.raises(UserError, match=r"survey\.json is not as edgeflare left it"):
         resume_run(tmp_path, ours, documents=["survey.json"])
-    with closing(Journal.open(directory.journal)) as journal:
+    with closing(RunJournal.open(directory.journal)) as journal:
         assert "stopped_by" not in journal.about()
     assert directory.document.exists()
     survey.unlink()

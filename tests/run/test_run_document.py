@@ -20,7 +20,7 @@ import pytest
 from documents import LISTS, as_json
 from edgeflare.errors import UserError
 from edgeflare.run.derive_document import derive_document
-from edgeflare.run.journal import Journal
+from edgeflare.run.journal import RunJournal
 from edgeflare.run.load_document import load_document
 from edgeflare.run.nearness import nearness_db
 from edgeflare.run.run_directory import RunDirectory
@@ -40,7 +40,7 @@ def test_it_keeps_its_schema(run: Any, schema: jsonschema.Draft202012Validator) 
 
 def test_what_is_written_is_what_the_journal_says(run: Any) -> None:
     directory = RunDirectory(run.folder)
-    journal = Journal.open(directory.journal)
+    journal = RunJournal.open(directory.journal)
     derived = derive_document(directory, journal)
     journal.close()
     assert as_json(derived) == run.document == as_json(load_document(directory))
@@ -126,7 +126,7 @@ def crafted(run: Any, tmp_path: Path, key: str, value: Any) -> RunDirectory:
     shutil.copytree(run.folder, tmp_path / "run")
     directory = RunDirectory(tmp_path / "run")
     directory.document.unlink()
-    with closing(Journal.reopen(directory.journal)) as journal:
+    with closing(RunJournal.reopen(directory.journal)) as journal:
         journal.note(key, value)
     return directory
 

@@ -17,7 +17,7 @@ from edgeflare.core.goal import Find, Goal
 from edgeflare.core.outcome import Outcome
 from edgeflare.run.begin_or_resume import resume_run
 from edgeflare.run.derive_document import write_document
-from edgeflare.run.journal import Journal
+from edgeflare.run.journal import RunJournal
 from edgeflare.run.run_directory import RunDirectory
 from edgeflare.run.run_header import RunHeader
 from edgeflare.run.same_run import OtherHostError
@@ -169,7 +169,7 @@ def test_each_device_of_a_run_speaks_for_itself(run: Run, tmp_path: Path) -> Non
         for name, kernels in (("a", "xnnpack"), ("b", "builtin"), ("c", "xnnpack"))
     ]
     note_about(here, devices=devices)
-    with closing(Journal.open(here / "run.db")) as journal:
+    with closing(RunJournal.open(here / "run.db")) as journal:
         warned = write_document(RunDirectory(here), journal).warnings
     assert warned == (*undelegated(devices), *run.document["warnings"])
     assert [line.split(":")[0] for line in undelegated(devices)] == ["a", "c"]
@@ -182,7 +182,7 @@ FIRST_HOST: dict[str, Any] = {
 
 
 def host_lines(run: Path) -> list[str]:
-    with closing(Journal.open(run / "run.db")) as journal:
+    with closing(RunJournal.open(run / "run.db")) as journal:
         document = write_document(RunDirectory(run), journal)
     return [line for line in document.warnings if "several hosts worked on this run" in line]
 

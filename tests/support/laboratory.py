@@ -36,7 +36,7 @@ from edgeflare.models.model_inputs import ModelInputs
 from edgeflare.models.pair import Pair
 from edgeflare.models.pair_interface import DEFAULT_TASK, PairInterface
 from edgeflare.run.begin_or_resume import begin_run, resume_run
-from edgeflare.run.journal import Journal
+from edgeflare.run.journal import RunJournal
 from edgeflare.run.plan import Plan
 from edgeflare.run.run_header import RunHeader
 from edgeflare.run.seed_ids import SeedIds
@@ -153,7 +153,7 @@ class Laboratory:
         wrap_device: Callable[[Evaluator], Evaluator] = lambda evaluator: evaluator,
         phases: Phases = run_campaign,
         asked: Mapping[str, Any] | None = None,
-        require: Callable[[Journal], None] = lambda _journal: None,
+        require: Callable[[RunJournal], None] = lambda _journal: None,
         **plan: Any,
     ) -> Document:
         """Run a campaign, or go on with one; `plan` changes fields of the laboratory's own.

@@ -17,7 +17,7 @@ from edgeflare.conditions.condition import Condition
 from edgeflare.conditions.condition_choice import ChosenCondition
 from edgeflare.core.input_space import Input
 from edgeflare.core.interrupt import Interrupt
-from edgeflare.run.journal import Journal
+from edgeflare.run.journal import RunJournal
 from edgeflare.run.survey_rows import SURVEY_KEY, DeviceRow, HostRow
 from edgeflare.survey.gates.judged_gates import JudgedGates
 from edgeflare.survey.items.survey_facts import SurveyFacts
@@ -135,7 +135,7 @@ class LaboratorySurvey:
         rows = self._read(name, lambda journal: journal.survey.device())
         return [replace(row, seconds=0.0) for row in rows]
 
-    def _read(self, name: str, read: Callable[[Journal], Any]) -> Any:
+    def _read(self, name: str, read: Callable[[RunJournal], Any]) -> Any:
         path: Path = self.laboratory.folder / name / "run.db"
-        with closing(Journal.open(path)) as journal:
+        with closing(RunJournal.open(path)) as journal:
             return read(journal)

@@ -21,7 +21,7 @@ from constructed_surveys import constructed_document
 from damaged_documents import VALUES, damage, places
 from edgeflare.errors import UserError
 from edgeflare.record.folder_lock import lock_folder
-from edgeflare.run.journal import Journal
+from edgeflare.run.journal import RunJournal
 from edgeflare.run.run_directory import RunDirectory
 from edgeflare.run.survey_rows import SURVEY_KEY
 from edgeflare.survey.baseline_run import load_baseline
@@ -53,13 +53,13 @@ PLAN = SurveyPlan(
 
 
 @pytest.fixture
-def journal(tmp_path: Path) -> Iterator[Journal]:
-    journal = Journal.create(tmp_path / "run.db", {SURVEY_KEY: PLAN.to_json()})
+def journal(tmp_path: Path) -> Iterator[RunJournal]:
+    journal = RunJournal.create(tmp_path / "run.db", {SURVEY_KEY: PLAN.to_json()})
     yield journal
     journal.close()
 
 
-def test_a_plan_is_read_as_it_was_noted(journal: Journal) -> None:
+def test_a_plan_is_read_as_it_was_noted(journal: RunJournal) -> None:
     assert noted_plan(journal) == PLAN
     resume_plan(journal, PLAN)  # the same again goes on
 
@@ -97,7 +97,7 @@ MORE, ANOTHER = "a larger --device-queries", "another folder with --out"
     ],
 )
 def test_another_plan_is_refused_by_the_option(
-    changes: dict[str, Any], said: str, journal: Journal
+    changes: dict[str, Any], said: str, journal: RunJournal
 ) -> None:
     """More queries are advised only where they help."""
     with pytest.raises(UserError, match=said) as refused:
@@ -110,7 +110,7 @@ def test_another_plan_is_refused_by_the_option(
     "noted", [{"baseline": True}, {"earlier": [3]}, {"earlier": [{"device_queries": 5}]}]
 )
 def test_a_plan_of_which_a_part_is_something_else_is_damage(
-    noted: dict[str, Any], journal: Journal
+    noted: dict[str, Any], journal: RunJournal
 ) -> None:
     journal.note(SURVEY_KEY, {**PLAN.to_json(), **noted})
     with pytest.raises(UserError, match="damaged"):
@@ -120,7 +120,7 @@ def test_a_plan_of_which_a_part_is_something_else_is_damage(
 @pytest.mark.parametrize(
     "more", [{"device_queries": 200}, {"device_queries": None}, {"precision": 0.001}]
 )
-def test_more_is_asked_of_a_survey_that_ended(more: dict[str, Any], journal: Journal) -> None:
+def test_more_is_asked_of_a_survey_that_ended(more: dict[str, Any], journal: RunJournal) -> None:
     journal.note(ENDED_KEY, "device-queries")
     resume_plan(journal, replace(PLAN, **more))
     noted = noted_plan(journal)
@@ -135,7 +135,9 @@ def test_more_is_asked_of_a_survey_that_ended(more: dict[str, Any], journal: Jou
         resume_plan(journal, PLAN)
 
 
-def test_an_end_that_there_was_not_is_refused_with_those_that_there_were(journal: Journal) -> None:
+def test_an_end_that_there_was_not_is_refused_with_those_that_there_were(
+    journal: RunJournal,
+) -> None:
     resume_plan(journal, PLAN)
     said = "a smaller --precision or a larger --device-queries if the device is to be asked further"
     with pytest.raises(UserError, match=rf"without --time-limit, not with --time-limit 9.*{said}"):
@@ -143,7 +145,7 @@ def test_an_end_that_there_was_not_is_refused_with_those_that_there_were(journal
 
 
 def test_a_run_without_a_plan_is_no_survey(tmp_path: Path) -> None:
-    with closing(Journal.create(tmp_path / "run.db", {})) as journal:
+    with closing(RunJournal.create(tmp_path / "run.db", {})) as journal:
         with pytest.raises(UserError, match="is no survey"):
             noted_plan(journal)
         with pytest.raises(UserError, match="is no survey"):
@@ -183,7 +185,7 @@ def execute(run: Path, statement: str, *values: object) -> None:
 
 
 def noted_of(run: Path) -> dict[str, Any]:
-    with closing(Journal.open(run / "run.db")) as journal:
+    with closing(RunJournal.open(run / "run.db")) as journal:
         noted: dict[str, Any] = journal.about()[SURVEY_KEY]
         return noted
 
@@ -195,7 +197,7 @@ def note(run: Path, noted: Any) -> None:
 
 def resumed(run: Path) -> None:
     """Do what going on with a survey does first."""
-    with closing(Journal.open(run / "run.db")) as journal:
+    with closing(RunJournal.open(run / "run.db")) as journal:
         require_sound(journal)
 
 
@@ -270,7 +272,7 @@ def test_rows_that_no_survey_wrote_are_damage(statement: str, run: Path) -> None
 
 @pytest.mark.parametrize("vouched", [-1, 2.5, "x", None])
 def test_a_number_of_vouched_draws_that_is_none_is_damage(vouched: Any, run: Path) -> None:
-    with closing(Journal.reopen(run / "run.db")) as journal:
+    with closing(RunJournal.reopen(run / "run.db")) as journal:
         journal.note(VOUCHED_KEY, vouched)
     with pytest.raises(UserError, match=r"run\.db is damaged \(it vouches for "):
         resumed(run)

@@ -20,7 +20,7 @@ from edgeflare.models.pair import Pair
 from edgeflare.record.folder import FolderKind, is_free
 from edgeflare.record.folder_contents import FOLDER, list_as
 from edgeflare.run.begin_or_resume import begin_run, resume_run
-from edgeflare.run.journal import Journal
+from edgeflare.run.journal import RunJournal
 from edgeflare.run.load_document import load_document
 from edgeflare.run.run_directory import DOCUMENT, RunDirectory, files_of, what_is_in
 from edgeflare.run.run_document import RunDocument
@@ -144,7 +144,7 @@ def _finished(directory: RunDirectory, header: RunHeader) -> RunDocument | None:
     document = load_document(directory)
     if document.stopped_by is not None:
         return None
-    with closing(Journal.open(directory.journal)) as journal:
+    with closing(RunJournal.open(directory.journal)) as journal:
         begun = RunHeader.from_json(journal.about())
         require_same(begun, header, str(directory.path))
     return document

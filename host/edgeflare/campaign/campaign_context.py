@@ -18,7 +18,7 @@ from edgeflare.core.gradient_query import WhiteboxQuery
 from edgeflare.core.query import EvaluatedQuery, Query
 from edgeflare.core.seeds import Seeds
 from edgeflare.core.task import Task
-from edgeflare.run.journal import Journal
+from edgeflare.run.journal import RunJournal
 from edgeflare.run.journal_rows import Times
 from edgeflare.run.plan import Plan
 from edgeflare.run.run_directory import RunDirectory
@@ -68,7 +68,7 @@ class CampaignContext:
     panel: Panel
     recover: Callable[[int], None]
     health: DeviceHealth
-    journal: Journal
+    journal: RunJournal
     directory: RunDirectory
     domain: Domain
     task: Task
@@ -109,7 +109,7 @@ class CampaignContext:
 class Stopwatch:
     """Times what this process spends on the run, and writes it into the journal."""
 
-    def __init__(self, journal: Journal, opening_seconds: float = 0.0) -> None:
+    def __init__(self, journal: RunJournal, opening_seconds: float = 0.0) -> None:
         """Start the first lap, to which the opening of models and device belongs."""
         self._journal = journal
         self._mark = time.monotonic() - opening_seconds

@@ -15,7 +15,7 @@ from pathlib import Path
 from edgeflare.core.outcome import Outcome
 from edgeflare.core.seeds import Seeds
 from edgeflare.errors import UserError
-from edgeflare.run.journal import Journal
+from edgeflare.run.journal import RunJournal
 from edgeflare.run.journal_database import reporting_damage
 from edgeflare.run.journal_rows import SCREENING_KEY, AnswerRow, screening_sha256
 from edgeflare.run.plan import Plan
@@ -66,7 +66,7 @@ class GivenScreening:
 
         """
         directory = RunDirectory(path)
-        with closing(Journal.open(directory.journal)) as journal, reporting_damage(journal.path):
+        with closing(RunJournal.open(directory.journal)) as journal, reporting_damage(journal.path):
             theirs = RunHeader.from_json(journal.about())
             _require_alike(theirs, header, path, allow_other_host=allow_other_host)
             rows = {seed_id: found[0] for seed_id, found in journal.answers("seed").items()}
@@ -103,7 +103,7 @@ def require_screening(plan: Plan, given: Path | None, *, screen_only: bool) -> N
         )
 
 
-def note_screening(journal: Journal, given: GivenScreening | None, *, resumed: bool) -> None:
+def note_screening(journal: RunJournal, given: GivenScreening | None, *, resumed: bool) -> None:
     """Note in the journal of a run which screening it takes answers from.
 
     Raises:
@@ -132,7 +132,10 @@ def require_unsearched(path: Path) -> None:
 
     """
     directory = RunDirectory(path)
-    with closing(Journal.open(directory.journal)) as journal, reporting_damage(directory.journal):
+    with (
+        closing(RunJournal.open(directory.journal)) as journal,
+        reporting_damage(directory.journal),
+    ):
         if journal.chains():
             raise UserError(
                 f"{path} has searched from its seeds already: leave out --screen-only to go on,"

@@ -17,7 +17,7 @@ from edgeflare.core.task import Decoder
 from edgeflare.core.truths import KeptTargets, require_targets
 from edgeflare.errors import UserError
 from edgeflare.models.model_inputs import ModelInputs
-from edgeflare.run.journal import HELD_OUT_KEY, Journal
+from edgeflare.run.journal import HELD_OUT_KEY, RunJournal
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +72,7 @@ class HeldOut:
         }
 
 
-def note_held_out(journal: Journal, held_out: HeldOut | None, *, resumed: bool) -> None:
+def note_held_out(journal: RunJournal, held_out: HeldOut | None, *, resumed: bool) -> None:
     """Note in the journal of a run which inputs it evaluates beside its seeds.
 
     Raises:

@@ -19,7 +19,7 @@ from edgeflare.core.kept_rows import UnreadableRowError
 from edgeflare.errors import InfrastructureError
 from edgeflare.record.database import DamagedDatabaseError
 from edgeflare.run.derive_document import write_document
-from edgeflare.run.journal import Journal
+from edgeflare.run.journal import RunJournal
 from edgeflare.run.journal_database import damaged_journal
 from edgeflare.run.nearness import NEARNESS_KEY
 from edgeflare.run.plan import Plan
@@ -30,7 +30,7 @@ from edgeflare.run.run_document import RunDocument
 def run_recorded_campaign(
     opened: OpenedPair,
     plan: Plan,
-    journal: Journal,
+    journal: RunJournal,
     *,
     observer: Observer,
     interrupt: Interrupt,

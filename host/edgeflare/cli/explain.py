@@ -41,7 +41,7 @@ from edgeflare.replay.past_run import PastRun, seed_id_of
 from edgeflare.report.divergence_bars import divergence_bars
 from edgeflare.report.html.explanation_view import read_explanation
 from edgeflare.report.interface_lines import variables_in_words
-from edgeflare.run.journal import Journal
+from edgeflare.run.journal import RunJournal
 from edgeflare.run.run_directory import RunDirectory
 from edgeflare.run.run_document import Finding
 from edgeflare.trust import decided_by_user
@@ -310,7 +310,7 @@ def _harmed(past: PastRun, chosen: Sequence[Finding], *, named: bool) -> set[int
 
 
 def _seed_rows(past: PastRun) -> Any:
-    journal = Journal.open(past.directory.journal)
+    journal = RunJournal.open(past.directory.journal)
     try:
         return journal.answers("seed")
     finally:

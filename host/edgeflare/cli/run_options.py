@@ -15,7 +15,7 @@ import typer
 from edgeflare.cli.option_values import require_finite
 from edgeflare.errors import UserError
 from edgeflare.run.begin_or_resume import begin_run, resume_run
-from edgeflare.run.journal import Journal
+from edgeflare.run.journal import RunJournal
 from edgeflare.run.run_directory import RunDirectory
 from edgeflare.run.run_header import RunHeader
 from edgeflare.run.same_run import OtherHostError
@@ -131,7 +131,7 @@ class RunFolder:
 
     def begin_or_resume(
         self, path: Path, header: RunHeader, seeds: int
-    ) -> tuple[RunDirectory, Journal]:
+    ) -> tuple[RunDirectory, RunJournal]:
         """Begin the run, or go on with it; see `begin_run` and `resume_run`."""
         if self.resume:
             return resume_run(path, header)
@@ -146,7 +146,7 @@ class MovableRunFolder(RunFolder):
 
     def begin_or_resume(
         self, path: Path, header: RunHeader, seeds: int
-    ) -> tuple[RunDirectory, Journal]:
+    ) -> tuple[RunDirectory, RunJournal]:
         """Begin the run, or go on with it; see `begin_run` and `resume_run`."""
         if not self.resume:
             return RunFolder.begin_or_resume(self, path, header, seeds)

@@ -15,7 +15,7 @@ from edgeflare.core.outcome import Outcome
 from edgeflare.core.truths import Truths, is_right
 from edgeflare.errors import UserError
 from edgeflare.record.json_types import Count
-from edgeflare.run.journal import Journal
+from edgeflare.run.journal import RunJournal
 from edgeflare.run.load_document import load_document
 from edgeflare.run.nearness import curve_of, nearness_db, rise
 from edgeflare.run.run_directory import RunDirectory
@@ -129,7 +129,7 @@ def count_right(outcomes: Mapping[int, Outcome], truths: Truths) -> CorrectCount
 def _read(run: Path) -> ModelRuns:
     directory = RunDirectory(run)
     document = load_document(directory)
-    with closing(Journal.open(directory.journal)) as journal:
+    with closing(RunJournal.open(directory.journal)) as journal:
         header = RunHeader.from_json(journal.about())
         chains = journal.chains()
         answered = dict(sorted(journal.answers("seed").items()))

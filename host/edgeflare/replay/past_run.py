@@ -27,7 +27,7 @@ from edgeflare.models.shape_folding import asks_for_shapes
 from edgeflare.python_callable import is_callable
 from edgeflare.report.input_words import input_words
 from edgeflare.run.derive_document import seeds_that_deviate
-from edgeflare.run.journal import Journal
+from edgeflare.run.journal import RunJournal
 from edgeflare.run.journal_database import reporting_damage
 from edgeflare.run.load_document import load_document
 from edgeflare.run.run_directory import RunDirectory
@@ -75,7 +75,7 @@ class PastRun:
         """
         directory = RunDirectory(path)
         document = load_document(directory)
-        journal = Journal.open(directory.journal)
+        journal = RunJournal.open(directory.journal)
         with closing(journal), reporting_damage(directory.journal):
             noted = journal.about()
             header = RunHeader.from_json(noted)

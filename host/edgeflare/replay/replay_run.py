@@ -24,7 +24,7 @@ from edgeflare.models.pair import Pair
 from edgeflare.record.atomic_file import write_atomically
 from edgeflare.replay.past_run import PastRun
 from edgeflare.run.begin_or_resume import resume_run
-from edgeflare.run.journal import Journal
+from edgeflare.run.journal import RunJournal
 from edgeflare.run.journal_rows import ChainRow, TriggerRow
 from edgeflare.run.nearness import nearness_db
 from edgeflare.run.run_differences import made_by
@@ -88,7 +88,7 @@ def open_replay(past: PastRun, pair: Pair, profiles: Sequence[Profile], stack: E
 
 def begin_replay(
     replay: Replay, path: Path, baseline: PastRun | None, *, overwrite: bool
-) -> tuple[RunDirectory, Journal]:
+) -> tuple[RunDirectory, RunJournal]:
     """Begin a replay's own run directory, with the inputs of the run in it.
 
     Raises:
@@ -107,7 +107,7 @@ def begin_replay(
     about = {**replay.header.to_json(), **note}
     directory, lock = RunDirectory.claim(path, overwrite=overwrite)
     # The journal first: with it the replay can be resumed after any interruption.
-    journal = Journal.create(directory.journal, about, triggers, chains, lock=lock)
+    journal = RunJournal.create(directory.journal, about, triggers, chains, lock=lock)
     try:
         _copy_inputs(replay.past, replay.opened.seeds, directory, journal)
     except BaseException:
@@ -118,7 +118,7 @@ def begin_replay(
 
 def resume_replay(
     replay: Replay, path: Path, baseline: PastRun | None
-) -> tuple[RunDirectory, Journal]:
+) -> tuple[RunDirectory, RunJournal]:
     """Go on with a replay that was cut off.
 
     Raises:
@@ -133,7 +133,7 @@ def resume_replay(
 
 def run_replay(
     replay: Replay,
-    journal: Journal,
+    journal: RunJournal,
     observer: Observer,
     interrupt: Interrupt,
 ) -> RunDocument:
@@ -153,7 +153,7 @@ def run_replay(
     )
 
 
-def _copy_inputs(past: PastRun, seeds: Seeds, directory: RunDirectory, journal: Journal) -> None:
+def _copy_inputs(past: PastRun, seeds: Seeds, directory: RunDirectory, journal: RunJournal) -> None:
     """Copy the inputs of a run; where that fails, leave the replay resumable."""
     try:
         for at, seed_id in enumerate(seeds.ids if seeds.fixed else ()):
@@ -216,7 +216,7 @@ def _require_same_replay(path: Path, past: PastRun, baseline: PastRun | None) ->
         UserError: it is one; names the difference.
 
     """
-    journal = Journal.open(RunDirectory(path).journal)
+    journal = RunJournal.open(RunDirectory(path).journal)
     try:
         begun, inputs = journal.about(), len(journal.triggers())
     finally:

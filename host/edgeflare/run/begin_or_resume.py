@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from edgeflare.record.folder import remove_documents, require_ours
-from edgeflare.run.journal import Journal
+from edgeflare.run.journal import RunJournal
 from edgeflare.run.journal_database import reporting_damage
 from edgeflare.run.other_hosts import note_other_devices, note_other_host
 from edgeflare.run.run_directory import DOCUMENT, RunDirectory
@@ -22,7 +22,7 @@ def begin_run(
     *,
     overwrite: bool,
     asked: Mapping[str, Any] | None = None,
-) -> tuple[RunDirectory, Journal]:
+) -> tuple[RunDirectory, RunJournal]:
     """Begin a run.
 
     Args:
@@ -38,17 +38,17 @@ def begin_run(
     """
     about = {**header.to_json(), "seeds": seeds, **(asked or {})}
     directory, lock = RunDirectory.claim(path, overwrite=overwrite)
-    return directory, Journal.create(directory.journal, about, lock=lock)
+    return directory, RunJournal.create(directory.journal, about, lock=lock)
 
 
 def resume_run(
     path: Path,
     header: RunHeader,
-    require: Callable[[Journal], None] = lambda _: None,
+    require: Callable[[RunJournal], None] = lambda _: None,
     *,
     documents: Sequence[str] = (),
     allow_other_host: bool = False,
-) -> tuple[RunDirectory, Journal]:
+) -> tuple[RunDirectory, RunJournal]:
     """Go on with a run; one that is refused stays as it was.
 
     Args:
@@ -64,7 +64,7 @@ def resume_run(
 
     """
     directory = RunDirectory(path)
-    journal = Journal.reopen(directory.journal)
+    journal = RunJournal.reopen(directory.journal)
     try:
         with reporting_damage(directory.journal):
             about = journal.about()

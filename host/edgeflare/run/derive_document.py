@@ -24,7 +24,7 @@ from edgeflare.record.json_file import json_bytes
 from edgeflare.run.coverage_figures import noted_coverage
 from edgeflare.run.exact_interval import exact_interval
 from edgeflare.run.harm import count_harms, harm_or_why_not, right_by_arm
-from edgeflare.run.journal import HEALTH_KEY, HELD_OUT_KEY, Journal
+from edgeflare.run.journal import HEALTH_KEY, HELD_OUT_KEY, RunJournal
 from edgeflare.run.journal_rows import AnswerRow, Role
 from edgeflare.run.nearness import nearness_of, noted_measure
 from edgeflare.run.other_hosts import OTHER_HOSTS_KEY
@@ -53,14 +53,14 @@ from edgeflare.run.undelegated_devices import undelegated
 from edgeflare.run.without_reset import noted_without_reset
 
 
-def write_document(directory: RunDirectory, journal: Journal) -> RunDocument:
+def write_document(directory: RunDirectory, journal: RunJournal) -> RunDocument:
     """Derive the document from the journal, write it into the run directory, and return it."""
     document = derive_document(directory, journal)
     write_atomically(directory.document, json_bytes(to_json(document)))
     return document
 
 
-def derive_document(directory: RunDirectory, journal: Journal) -> RunDocument:
+def derive_document(directory: RunDirectory, journal: RunJournal) -> RunDocument:
     """Derive the document of a run from its journal and its inputs."""
     noted = journal.about()
     header = RunHeader.from_json(noted)
@@ -110,7 +110,7 @@ def derive_document(directory: RunDirectory, journal: Journal) -> RunDocument:
 
 
 def _replay(
-    noted: Mapping[str, Any], journal: Journal, header: RunHeader, found: SortedFindings
+    noted: Mapping[str, Any], journal: RunJournal, header: RunHeader, found: SortedFindings
 ) -> ReplayOutcome:
     kinds = {seed_id: stored.kind for seed_id, stored in journal.triggers().items()}
     deviating = [*found.findings, *found.deviating_seeds, *found.flaky]
@@ -118,7 +118,7 @@ def _replay(
     return replay_outcome(noted, kinds, deviating, found.mended, seeds)
 
 
-def _equal_arms(journal: Journal, header: RunHeader) -> list[str]:
+def _equal_arms(journal: RunJournal, header: RunHeader) -> list[str]:
     """Return a line about arms whose raw outputs were equal on all seeds, if nothing was found.
 
     Arms that differ may still give equal outputs on seeds, where a saturated softmax hides what is
@@ -196,7 +196,7 @@ def count_duplicates(inputs: Iterable[Input], domain: Domain) -> dict[str, int]:
     }
 
 
-def unmutated(journal: Journal, header: RunHeader) -> Unmutated:
+def unmutated(journal: RunJournal, header: RunHeader) -> Unmutated:
     """Return the figures of the seeds and, where there are some, of the held-out inputs."""
     held_out = journal.about().get(HELD_OUT_KEY)
     return Unmutated(
@@ -215,7 +215,7 @@ def unmutated(journal: Journal, header: RunHeader) -> Unmutated:
     )
 
 
-def _systematic(journal: Journal, header: RunHeader) -> SystematicDifferences | None:
+def _systematic(journal: RunJournal, header: RunHeader) -> SystematicDifferences | None:
     rows, labels = [rows[0] for rows in journal.answers("seed").values()], header.labels
     return systematic_differences(
         header.reading,
@@ -227,7 +227,7 @@ def _systematic(journal: Journal, header: RunHeader) -> SystematicDifferences | 
 
 
 def _rate(
-    journal: Journal,
+    journal: RunJournal,
     header: RunHeader,
     role: Role,
     truths: Truths,
@@ -262,7 +262,7 @@ def _rate(
     )
 
 
-def seeds_that_deviate(journal: Journal, header: RunHeader) -> list[int]:
+def seeds_that_deviate(journal: RunJournal, header: RunHeader) -> list[int]:
     """Return the ids of the seeds that deviate when they were evaluated first.
 
     Args:

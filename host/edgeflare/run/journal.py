@@ -69,12 +69,12 @@ _T = TypeVar("_T")
 
 
 def _telling_damage(
-    read: Callable[Concatenate[Journal, _P], _T],
-) -> Callable[Concatenate[Journal, _P], _T]:
+    read: Callable[Concatenate[RunJournal, _P], _T],
+) -> Callable[Concatenate[RunJournal, _P], _T]:
     """Return what reads a journal, and tells of damage where it holds what cannot be read."""
 
     @wraps(read)
-    def told(journal: Journal, /, *args: _P.args, **kwargs: _P.kwargs) -> _T:
+    def told(journal: RunJournal, /, *args: _P.args, **kwargs: _P.kwargs) -> _T:
         with reporting_damage(journal.path):
             return read(journal, *args, **kwargs)
 
@@ -82,7 +82,7 @@ def _telling_damage(
 
 
 @dataclass(slots=True)
-class Journal:
+class RunJournal:
     """The journal of one run."""
 
     path: Path
@@ -99,7 +99,7 @@ class Journal:
         chains: Iterable[ChainRow] = (),
         *,
         lock: int | None = None,
-    ) -> Journal:
+    ) -> RunJournal:
         """Begin a journal, and lock the run.
 
         Args:
@@ -124,7 +124,7 @@ class Journal:
         return journal
 
     @classmethod
-    def open(cls, path: Path) -> Journal:
+    def open(cls, path: Path) -> RunJournal:
         """Open the journal of a run that exists, to read it; nothing in its folder changes.
 
         Raises:
@@ -135,7 +135,7 @@ class Journal:
         return cls(path, open_database(path, TABLES, SCHEMA_VERSION))
 
     @classmethod
-    def reopen(cls, path: Path) -> Journal:
+    def reopen(cls, path: Path) -> RunJournal:
         """Open the journal of a run that exists, to go on with it, and lock the run.
 
         Raises:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from edgeflare.run.journal import Journal
+from edgeflare.run.journal import RunJournal
 from edgeflare.run.run_differences import differences
 from edgeflare.run.run_header import RunHeader
 
@@ -14,14 +14,14 @@ OTHER_HOSTS_KEY: Final = "other_hosts"
 SEVERAL_DEVICES: Final = "several devices that are alike answered under the name of the first"
 
 
-def note_other_host(journal: Journal, begun: RunHeader, other: RunHeader) -> None:
+def note_other_host(journal: RunJournal, begun: RunHeader, other: RunHeader) -> None:
     """Note in the journal of a run that another host worked on it, where that may matter."""
     known = journal.about().get(OTHER_HOSTS_KEY, [])
     if new := [line for line in other_host_lines(begun, other) if line not in known]:
         journal.note(OTHER_HOSTS_KEY, [*known, *new])
 
 
-def note_other_devices(journal: Journal, begun: RunHeader, other: RunHeader) -> None:
+def note_other_devices(journal: RunJournal, begun: RunHeader, other: RunHeader) -> None:
     """Note in the journal of a run that devices of other names go on with it."""
     if begun.plan.devices == other.plan.devices:
         return

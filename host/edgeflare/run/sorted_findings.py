@@ -16,7 +16,7 @@ from edgeflare.core.goal import Goal, cause
 from edgeflare.core.joint_answer import JointAnswer
 from edgeflare.core.outcome import Outcome, same_decisions
 from edgeflare.run.harm import harm_of
-from edgeflare.run.journal import Journal
+from edgeflare.run.journal import RunJournal
 from edgeflare.run.journal_rows import (
     REPETITIONS,
     ChainRow,
@@ -52,7 +52,7 @@ class SortedFindings:
     mended: list[Finding] = field(default_factory=list)
 
 
-def sort_findings(journal: Journal, header: RunHeader) -> SortedFindings:
+def sort_findings(journal: RunJournal, header: RunHeader) -> SortedFindings:
     """Return all stored inputs of a run, by what became of them.
 
     Args:
@@ -188,7 +188,7 @@ def _views(header: RunHeader, answers: Mapping[Arm, Answer]) -> tuple[AnswerView
 
 
 def _seed_views(
-    header: RunHeader, journal: Journal, wanted: Collection[int]
+    header: RunHeader, journal: RunJournal, wanted: Collection[int]
 ) -> Mapping[int, tuple[AnswerView, ...]]:
     """Return how the answers to some seeds are shown, by seed id; none where the task does not."""
     if not header.arms[Arm.DEVICE].shows_seeds:

@@ -9,7 +9,7 @@ from typing import Any
 
 from edgeflare.core.arm import Arm
 from edgeflare.run.harm import count_harms, harm_of_entry
-from edgeflare.run.journal import Journal
+from edgeflare.run.journal import RunJournal
 from edgeflare.run.journal_rows import (
     AnswerRow,
     ChainRow,
@@ -27,7 +27,7 @@ OVERHEAD: tuple[Role, ...] = ("seed", "test", "verify", "canary")
 
 
 def totals_of(
-    journal: Journal, header: RunHeader, found: SortedFindings, duplicates: Duplicates
+    journal: RunJournal, header: RunHeader, found: SortedFindings, duplicates: Duplicates
 ) -> Totals:
     """Return the figures of a run.
 
@@ -124,7 +124,7 @@ def _refining(
     }
 
 
-def _answers(journal: Journal, role: Role) -> list[AnswerRow]:
+def _answers(journal: RunJournal, role: Role) -> list[AnswerRow]:
     return list(chain.from_iterable(journal.answers(role).values()))
 
 

@@ -24,7 +24,7 @@ from edgeflare.record.folder_lock import is_locked
 from edgeflare.run.derive_document import derive_document
 from edgeflare.run.exact_interval import exact_interval
 from edgeflare.run.holm_correction import holm
-from edgeflare.run.journal import Journal
+from edgeflare.run.journal import RunJournal
 from edgeflare.run.journal_database import reporting_damage
 from edgeflare.run.run_directory import RunDirectory
 from edgeflare.run.run_document import Finding, RunDocument
@@ -66,7 +66,7 @@ RUNNING = "the survey is still running: this is what is known so far"
 
 def derive_survey(
     directory: RunDirectory,
-    journal: Journal,
+    journal: RunJournal,
     gates: JudgedGates,
     baseline: BaselineSurvey | None,
 ) -> dict[str, Any]:
@@ -107,7 +107,7 @@ def derive_unwritten_survey(directory: RunDirectory) -> dict[str, Any]:
 
     """
     running = is_locked(directory.path)
-    with closing(Journal.open(directory.journal)) as journal:
+    with closing(RunJournal.open(directory.journal)) as journal:
         plan = noted_plan(journal)
         # In a transaction all is of one moment, also while the survey goes on.
         with reporting_damage(directory.journal), journal.transaction():
@@ -191,7 +191,7 @@ def _nothing_yet(done: int, items: int, *, running: bool) -> str:
     )
 
 
-def _about_survey(journal: Journal, document: RunDocument) -> dict[str, Any]:
+def _about_survey(journal: RunJournal, document: RunDocument) -> dict[str, Any]:
     """Return what is said of a survey beside its rates and gates, as plain JSON values.
 
     Args:

@@ -12,7 +12,7 @@ from statistics import NormalDist
 import numpy as np
 
 from edgeflare.core.arm import Arm
-from edgeflare.run.journal import Journal
+from edgeflare.run.journal import RunJournal
 from edgeflare.run.journal_database import reporting_damage
 from edgeflare.run.run_directory import RunDirectory
 from edgeflare.run.run_header import RunHeader
@@ -78,7 +78,7 @@ def progress_of(survey: Survey, path: Path) -> SurveyProgress:
 
     """
     require_survey(path, "--out")
-    journal = Journal.open(RunDirectory(path).journal)
+    journal = RunJournal.open(RunDirectory(path).journal)
     with closing(journal), reporting_damage(journal.path):
         noted = journal.about()
         require_same(RunHeader.from_json(noted), survey.header, str(path))

@@ -25,7 +25,7 @@ from edgeflare.record.atomic_file import write_atomically
 from edgeflare.record.folder import remove_files
 from edgeflare.record.json_file import json_bytes
 from edgeflare.run.begin_or_resume import begin_run, resume_run
-from edgeflare.run.journal import Journal
+from edgeflare.run.journal import RunJournal
 from edgeflare.run.journal_database import reporting_damage
 from edgeflare.run.plan import Plan
 from edgeflare.run.run_directory import SURVEY_DOCUMENT, RunDirectory
@@ -109,7 +109,7 @@ def survey_run_plan(
     )
 
 
-def begin_survey(survey: Survey, path: Path, *, overwrite: bool) -> tuple[RunDirectory, Journal]:
+def begin_survey(survey: Survey, path: Path, *, overwrite: bool) -> tuple[RunDirectory, RunJournal]:
     """Begin a survey.
 
     Raises:
@@ -123,7 +123,7 @@ def begin_survey(survey: Survey, path: Path, *, overwrite: bool) -> tuple[RunDir
     return begin_run(path, survey.header, inputs, overwrite=overwrite, asked=asked)
 
 
-def resume_survey(survey: Survey, path: Path) -> tuple[RunDirectory, Journal]:
+def resume_survey(survey: Survey, path: Path) -> tuple[RunDirectory, RunJournal]:
     """Go on with a survey.
 
     Raises:
@@ -143,7 +143,7 @@ def resume_survey(survey: Survey, path: Path) -> tuple[RunDirectory, Journal]:
     return directory, journal
 
 
-def require_same_survey(journal: Journal, plan: SurveyPlan, items: SurveyedItems) -> None:
+def require_same_survey(journal: RunJournal, plan: SurveyPlan, items: SurveyedItems) -> None:
     """Hold a survey that goes on to what it was begun with, and note what more it is asked.
 
     Args:
@@ -165,7 +165,7 @@ def require_same_survey(journal: Journal, plan: SurveyPlan, items: SurveyedItems
 
 def run_survey(
     survey: Survey,
-    journal: Journal,
+    journal: RunJournal,
     *,
     observer: Observer,
     survey_observer: SurveyObserver,
@@ -196,7 +196,7 @@ def run_survey(
             write_survey(survey, RunDirectory(journal.path.parent), journal)
 
 
-def write_survey(survey: Survey, directory: RunDirectory, journal: Journal) -> None:
+def write_survey(survey: Survey, directory: RunDirectory, journal: RunJournal) -> None:
     """Derive the document of a survey from its journal, and write it into the run directory."""
     written = derive_survey(directory, journal, survey.gates, survey.baseline)
     write_atomically(directory.path / SURVEY_DOCUMENT, json_bytes(written))

@@ -22,7 +22,7 @@ from edgeflare.core.arm import Arm
 from edgeflare.domains.image.preprocess import ImageEncoder, Preprocess
 from edgeflare.errors import InfrastructureError
 from edgeflare.models.evaluator import Evaluator
-from edgeflare.run.journal import Journal
+from edgeflare.run.journal import RunJournal
 from edgeflare.run.journal_rows import AnswerRow
 from edgeflare.run.load_document import load_document
 from edgeflare.run.run_directory import RunDirectory
@@ -118,16 +118,16 @@ def open_answers(folder: Path, which: str = "1") -> dict[Any, Any]:
 def true_answers(laboratory: Laboratory, monkeypatch: pytest.MonkeyPatch) -> dict[Any, Any]:
     """All that sound devices are recorded to answer while the fixture's users fill it."""
     told: dict[Any, Any] = {}
-    write = Journal.write_answers
+    write = RunJournal.write_answers
 
-    def write_and_tell(self: Journal, answers: Iterable[AnswerRow]) -> None:
+    def write_and_tell(self: RunJournal, answers: Iterable[AnswerRow]) -> None:
         answers = list(answers)
         for row in answers:
             key = f"{row.role} {row.seed_id} {row.n}"
             told.setdefault(key, (key, row.device))
         write(self, answers)
 
-    monkeypatch.setattr(Journal, "write_answers", write_and_tell)
+    monkeypatch.setattr(RunJournal, "write_answers", write_and_tell)
     return told
 
 
@@ -291,7 +291,7 @@ def test_what_the_other_device_answered_stays(laboratory: Laboratory) -> None:
 
 
 @pytest.mark.parametrize(
-    ("owner", "name"), [(Canaries, "check"), (Canaries, "_fail"), (Journal, "drop_canaries")]
+    ("owner", "name"), [(Canaries, "check"), (Canaries, "_fail"), (RunJournal, "drop_canaries")]
 )
 def test_a_kill_between_the_failure_and_the_drop_is_made_up_for(
     laboratory: Laboratory, whole: WholeRun, monkeypatch: pytest.MonkeyPatch, owner: Any, name: str

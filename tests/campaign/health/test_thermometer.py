@@ -23,7 +23,7 @@ from edgeflare.devices.device import connect
 from edgeflare.devices.profile import Profile
 from edgeflare.devices.provenance import Telemetry
 from edgeflare.errors import InfrastructureError
-from edgeflare.run.journal import Journal
+from edgeflare.run.journal import RunJournal
 from scripted_health import ScriptedDevice, scripted_device
 
 
@@ -55,7 +55,7 @@ class Ward:
     """One device under watch."""
 
     device: ScriptedDevice
-    journal: Journal
+    journal: RunJournal
     clock: Clock = field(default_factory=Clock)
     sink: RecordingSink = field(default_factory=RecordingSink)
     stopped: bool = False
@@ -76,12 +76,12 @@ class Ward:
 
 @pytest.fixture
 def journal(tmp_path: Path) -> Any:
-    journal = Journal.create(tmp_path / "run.db", {})
+    journal = RunJournal.create(tmp_path / "run.db", {})
     yield journal
     journal.close()
 
 
-def test_a_hot_device_rests_until_it_is_cool(journal: Journal) -> None:
+def test_a_hot_device_rests_until_it_is_cool(journal: RunJournal) -> None:
     readings: list[float | None] = [70.0, 81.0, 79.0, 76.0, 75.0, 74.0]
     ward = Ward(scripted_device(readings, pause_above_celsius=80.0), journal)
     ward.thermometer.wait_until_cool()
@@ -111,7 +111,7 @@ def test_a_hot_device_rests_until_it_is_cool(journal: Journal) -> None:
     ],
 )
 def test_zones_that_are_no_thermometers_are_left_out(
-    zones: dict[str, Any], hottest: str, journal: Journal, monkeypatch: pytest.MonkeyPatch
+    zones: dict[str, Any], hottest: str, journal: RunJournal, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A Jetson's PMIC-Die always tells 100 °C; a phone's soc is the charge of its battery."""
     told = {"cpu0-thermal": 81.0, "skin": 85.0, "PMIC-Die": 100.0, "soc": 99.0, "lmh-dcvs-00": 98.0}
@@ -123,7 +123,7 @@ def test_zones_that_are_no_thermometers_are_left_out(
     assert line.startswith(f"{hottest}, above the 80 of its profile")
 
 
-def test_a_device_that_stays_hot_ends_the_run(journal: Journal) -> None:
+def test_a_device_that_stays_hot_ends_the_run(journal: RunJournal) -> None:
     ward = Ward(scripted_device([95.0], pause_above_celsius=80.0), journal)
     with pytest.raises(
         InfrastructureError,
@@ -134,7 +134,7 @@ def test_a_device_that_stays_hot_ends_the_run(journal: Journal) -> None:
     assert sum(ward.clock.slept) == COOLING_SECONDS
 
 
-def test_a_pause_ends_when_the_user_stops_or_the_device_is_lost(journal: Journal) -> None:
+def test_a_pause_ends_when_the_user_stops_or_the_device_is_lost(journal: RunJournal) -> None:
     lost = Ward(scripted_device([95.0, None], pause_above_celsius=80.0), journal)
     lost.thermometer.wait_until_cool()
     assert len(lost.clock.slept) == 1
@@ -144,7 +144,7 @@ def test_a_pause_ends_when_the_user_stops_or_the_device_is_lost(journal: Journal
 
 
 def test_a_limit_that_has_no_effect_is_told(
-    journal: Journal, monkeypatch: pytest.MonkeyPatch
+    journal: RunJournal, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     mute = scripted_device(pause_above_celsius=80.0)
     monkeypatch.setattr(mute, "telemetry", Telemetry)
@@ -157,7 +157,7 @@ def test_a_limit_that_has_no_effect_is_told(
     ]
 
 
-def test_a_device_that_does_not_answer_is_not_said_to_tell_nothing(journal: Journal) -> None:
+def test_a_device_that_does_not_answer_is_not_said_to_tell_nothing(journal: RunJournal) -> None:
     """It was lost, or its agent refuses; whoever asks it next finds out and gets it back."""
     for error in (DeviceLost("pulled the plug"), InfrastructureError("refuses")):
         ward = Ward(scripted_device([None], pause_above_celsius=80.0, error=error), journal)
@@ -188,7 +188,7 @@ def address(system: Path) -> Iterator[str]:
 
 
 def test_a_real_agent_tells_its_temperature_and_is_waited_for(
-    system: Path, address: str, journal: Journal
+    system: Path, address: str, journal: RunJournal
 ) -> None:
     slept: list[float] = []
 

@@ -22,7 +22,7 @@ from edgeflare.fleet.work.folder_archive import (
 )
 from edgeflare.fleet.work.local_disk import file_system, require_local_disk
 from edgeflare.record.folder_contents import begin_list
-from edgeflare.run.journal import Journal
+from edgeflare.run.journal import RunJournal
 from edgeflare.run.load_document import load_document
 from edgeflare.run.run_directory import DOCUMENT, INPUT_FOLDERS, JOURNAL, RunDirectory
 from made_once import made_once
@@ -208,7 +208,7 @@ def test_a_run_is_archived_while_it_is_being_written(tmp_path: Path) -> None:
     """Each archive is a sound journal, as it was at one moment, with all inputs before it."""
     run = tmp_path / "run"
     directory, lock = RunDirectory.claim(run, overwrite=False)
-    journal = Journal.create(directory.journal, {"at": 0}, lock=lock)
+    journal = RunJournal.create(directory.journal, {"at": 0}, lock=lock)
     (run / "findings").mkdir()
     stop = threading.Event()
 

@@ -24,7 +24,7 @@ from edgeflare.core.query import EvaluatedQuery, Query
 from edgeflare.core.seeds import Seeds
 from edgeflare.errors import InfrastructureError
 from edgeflare.record.folder import remove_files
-from edgeflare.run.journal import Journal
+from edgeflare.run.journal import RunJournal
 from edgeflare.run.run_directory import RunDirectory
 from edgeflare.run.seed_ids import device_of
 from edgeflare.run.stored_answers import from_rows, to_row
@@ -53,7 +53,7 @@ class DeviceHealth:
         cls,
         devices: Sequence[MonitoredDevice],
         seeds: Seeds,
-        journal: Journal,
+        journal: RunJournal,
         sink: WarningSink,
         stopped: Callable[[], bool],
     ) -> DeviceHealth:
@@ -97,7 +97,7 @@ class Canaries:
         self,
         record: HealthRecord,
         thermometer: Thermometer,
-        journal: Journal,
+        journal: RunJournal,
         seeds: Seeds,
     ) -> None:
         """Watch over the devices of a record; with none, nothing is watched.

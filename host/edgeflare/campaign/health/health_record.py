@@ -9,7 +9,7 @@ from typing import Any, Protocol
 
 from edgeflare.devices.profile import Profile
 from edgeflare.devices.provenance import Telemetry
-from edgeflare.run.journal import HEALTH_KEY, Journal
+from edgeflare.run.journal import HEALTH_KEY, RunJournal
 
 
 class MonitoredDevice(Protocol):
@@ -85,7 +85,7 @@ class HealthRecord:
     """
 
     def __init__(
-        self, devices: Sequence[MonitoredDevice], journal: Journal, sink: WarningSink
+        self, devices: Sequence[MonitoredDevice], journal: RunJournal, sink: WarningSink
     ) -> None:
         """Go on with what the journal has."""
         self.devices = tuple(devices)

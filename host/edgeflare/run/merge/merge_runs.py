@@ -15,7 +15,7 @@ from edgeflare.errors import UserError
 from edgeflare.record.atomic_file import write_atomically
 from edgeflare.record.folder import ClaimedFolder
 from edgeflare.run.derive_document import write_document
-from edgeflare.run.journal import Journal
+from edgeflare.run.journal import RunJournal
 from edgeflare.run.journal_database import DamagedJournalError, reporting_damage
 from edgeflare.run.merge.merged_description import describe_merged
 from edgeflare.run.merge.run_part import RunPart, open_part, require_mergeable
@@ -86,7 +86,7 @@ def merge_into(
             into = RunDirectory(folder)
             _copy_inputs(parts, owners, into, copied)
             with (
-                closing(Journal.create(into.journal, {})) as journal,
+                closing(RunJournal.create(into.journal, {})) as journal,
                 _naming_parts(),
                 reporting_damage(into.journal),
             ):
@@ -194,7 +194,7 @@ def _copy(part: RunPart, into: RunDirectory, name: str, sha256: str | None = Non
     write_atomically(into.inside(name), data)
 
 
-def merge_rows(parts: Sequence[RunPart], owners: SeedOwners, into: Journal) -> None:
+def merge_rows(parts: Sequence[RunPart], owners: SeedOwners, into: RunJournal) -> None:
     """Write what runs have of the seeds that are theirs into the journal of the merged run.
 
     Rows are read and written one by one in the order of their keys, so that a run of a million

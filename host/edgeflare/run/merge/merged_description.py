@@ -13,7 +13,7 @@ import numpy as np
 from edgeflare.core.answer import FAILURES
 from edgeflare.core.task import Task
 from edgeflare.run.coverage_figures import COVERAGE_KEY
-from edgeflare.run.journal import HEALTH_KEY, HELD_OUT_KEY, Journal
+from edgeflare.run.journal import HEALTH_KEY, HELD_OUT_KEY, RunJournal
 from edgeflare.run.journal_rows import REPETITIONS, SCREENING_KEY
 from edgeflare.run.merge.run_part import RunPart, merged_health
 from edgeflare.run.other_hosts import OTHER_HOSTS_KEY, SEVERAL_DEVICES, other_host_lines
@@ -31,7 +31,7 @@ PARTS_KEY = "parts"
 """The key of `about` under which the journal of a merged run says what it was merged from."""
 
 
-def describe_merged(parts: Sequence[RunPart], journal: Journal) -> dict[str, Any]:
+def describe_merged(parts: Sequence[RunPart], journal: RunJournal) -> dict[str, Any]:
     """Return what the journal of a merged run is told of it, as plain JSON values by their keys.
 
     Args:
@@ -63,7 +63,7 @@ def describe_merged(parts: Sequence[RunPart], journal: Journal) -> dict[str, Any
 
 
 def _stopped_by(
-    parts: Sequence[RunPart], ids: SeedIds, header: RunHeader, journal: Journal
+    parts: Sequence[RunPart], ids: SeedIds, header: RunHeader, journal: RunJournal
 ) -> str | None:
     """Return what stopped the merged run before its end.
 
@@ -87,7 +87,7 @@ def _stopped_by(
     return None if tested and not header.plan.coverage else "merge"
 
 
-def _warnings(parts: Sequence[RunPart], header: RunHeader, journal: Journal) -> list[str]:
+def _warnings(parts: Sequence[RunPart], header: RunHeader, journal: RunJournal) -> list[str]:
     """Return what looks wrong in the answers to all seeds of the merged run.
 
     A part that was given a screening says what that showed, which is of all seeds.

@@ -14,7 +14,7 @@ from typing import Any, Final
 
 from edgeflare.errors import UserError
 from edgeflare.record.folder_lock import is_locked
-from edgeflare.run.journal import HEALTH_KEY, HELD_OUT_KEY, Journal
+from edgeflare.run.journal import HEALTH_KEY, HELD_OUT_KEY, RunJournal
 from edgeflare.run.journal_database import damaged_journal, reporting_damage
 from edgeflare.run.journal_rows import SCREENING_KEY
 from edgeflare.run.other_hosts import OTHER_HOSTS_KEY
@@ -47,7 +47,7 @@ class RunPart:
     """
 
     directory: RunDirectory
-    journal: Journal
+    journal: RunJournal
     about: Mapping[str, Any]
     header: RunHeader
     seed_ids: SeedIds
@@ -106,7 +106,7 @@ def open_part(path: Path) -> Iterator[RunPart]:
         raise UserError(
             f"{path} is being worked on by another process: wait until that has ended, or stop it"
         )
-    with closing(Journal.open(directory.journal)) as journal, journal.transaction():
+    with closing(RunJournal.open(directory.journal)) as journal, journal.transaction():
         with reporting_damage(directory.journal):
             about = journal.about()
             header = RunHeader.from_json(about, str(directory.journal))

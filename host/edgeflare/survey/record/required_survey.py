@@ -6,7 +6,7 @@ from contextlib import closing
 from pathlib import Path
 
 from edgeflare.errors import UserError
-from edgeflare.run.journal import Journal
+from edgeflare.run.journal import RunJournal
 from edgeflare.run.journal_database import reporting_damage
 from edgeflare.run.run_directory import RunDirectory
 from edgeflare.run.survey_rows import SURVEY_KEY
@@ -26,7 +26,7 @@ def require_survey(path: Path, option: str) -> None:
     """
     if not path.exists():
         raise UserError(f"there is no run directory {path}: check {option}")
-    journal = Journal.open(RunDirectory(path).journal)
+    journal = RunJournal.open(RunDirectory(path).journal)
     with closing(journal), reporting_damage(journal.path):
         begun = journal.about()
         if SURVEY_KEY in begun or begun.get("plan", {}).get("strategy") == STRATEGY:

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from edgeflare.core.arm import Arm
-from edgeflare.run.journal import Journal
+from edgeflare.run.journal import RunJournal
 from edgeflare.run.journal_database import reporting_damage
 from edgeflare.run.run_directory import RunDirectory
 from edgeflare.run.run_header import RunHeader
@@ -50,7 +50,7 @@ def read_facts(path: Path) -> SurveyFacts:
             journal.
 
     """
-    journal = Journal.open(RunDirectory(path).journal)
+    journal = RunJournal.open(RunDirectory(path).journal)
     with closing(journal), reporting_damage(journal.path):
         return facts_of(journal)
 
@@ -65,12 +65,12 @@ def read_checksums(path: Path) -> dict[int, int]:
         UserError: its journal is damaged.
 
     """
-    journal = Journal.open(RunDirectory(path).journal)
+    journal = RunJournal.open(RunDirectory(path).journal)
     with closing(journal), reporting_damage(journal.path):
         return journal.survey.checksums()
 
 
-def require_sound(journal: Journal) -> None:
+def require_sound(journal: RunJournal) -> None:
     """Refuse a journal whose rows are not those of its survey's items.
 
     Raises:
@@ -87,7 +87,7 @@ def require_sound(journal: Journal) -> None:
             facts_of(journal)
 
 
-def vouched_draws(journal: Journal) -> int:
+def vouched_draws(journal: RunJournal) -> int:
     """Return of how many draws, the first ones, the device's answers are vouched for.
 
     Raises:
@@ -100,7 +100,7 @@ def vouched_draws(journal: Journal) -> int:
     return vouched
 
 
-def facts_of(journal: Journal, only: Collection[int] | None = None) -> SurveyFacts:
+def facts_of(journal: RunJournal, only: Collection[int] | None = None) -> SurveyFacts:
     """Return what is known of the items of a survey.
 
     Args:
@@ -149,7 +149,7 @@ def facts_of(journal: Journal, only: Collection[int] | None = None) -> SurveyFac
     )
 
 
-def host_is_done(journal: Journal) -> bool:
+def host_is_done(journal: RunJournal) -> bool:
     """Whether the host's arms answered all items of a survey."""
     return journal.survey.host_count() == _count(noted_plan(journal))
 
@@ -160,7 +160,7 @@ def _count(plan: SurveyPlan) -> int:
 
 
 def _rows(
-    journal: Journal, items: int, choices: int, only: Collection[int] | None
+    journal: RunJournal, items: int, choices: int, only: Collection[int] | None
 ) -> tuple[list[HostRow], list[DeviceRow]]:
     """Return what host and device said, and refuse rows that no survey of so many items wrote."""
     host, device = journal.survey.host(), journal.survey.device()

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from edgeflare.errors import UserError
-from edgeflare.run.journal import Journal
+from edgeflare.run.journal import RunJournal
 from edgeflare.run.journal_database import reporting_damage
 from edgeflare.run.survey_rows import SURVEY_KEY
 from edgeflare.survey.items.noted_conditions import NotedCondition
@@ -150,7 +150,7 @@ def default_precision(precision: float | None, others: Iterable[object | None]) 
     return PRECISION
 
 
-def noted_plan(journal: Journal) -> SurveyPlan:
+def noted_plan(journal: RunJournal) -> SurveyPlan:
     """Return the plan of a survey's journal.
 
     Raises:
@@ -164,7 +164,7 @@ def noted_plan(journal: Journal) -> SurveyPlan:
     raise UserError(f"{journal.path.parent} is no survey: name a run of `edgeflare survey`")
 
 
-def resume_plan(journal: Journal, plan: SurveyPlan) -> None:
+def resume_plan(journal: RunJournal, plan: SurveyPlan) -> None:
     """Hold a survey that is resumed to what its journal says that it was asked.
 
     To be called inside a transaction. A survey that is resumed may be asked for more: for a larger
@@ -181,7 +181,7 @@ def resume_plan(journal: Journal, plan: SurveyPlan) -> None:
         journal.note(ENDED_KEY, None)
 
 
-def plan_with_more(journal: Journal, plan: SurveyPlan) -> SurveyPlan | None:
+def plan_with_more(journal: RunJournal, plan: SurveyPlan) -> SurveyPlan | None:
     """Return the plan of a survey that is resumed to ask for more; None where it does not.
 
     Raises:
