@@ -8,7 +8,6 @@ whose seeds were all evaluated.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -16,7 +15,6 @@ from edgeflare.core.outcome import Outcome
 from edgeflare.core.seeds import Seeds
 from edgeflare.errors import UserError
 from edgeflare.run.journal import RunJournal
-from edgeflare.run.journal_database import reporting_damage
 from edgeflare.run.journal_rows import SCREENING_KEY, AnswerRow, screening_sha256
 from edgeflare.run.plan import Plan
 from edgeflare.run.run_differences import differences, plan_options
@@ -66,7 +64,7 @@ class GivenScreening:
 
         """
         directory = RunDirectory(path)
-        with closing(RunJournal.open(directory.journal)) as journal, reporting_damage(journal.path):
+        with RunJournal.read(directory.journal) as journal:
             theirs = RunHeader.from_json(journal.about())
             _require_alike(theirs, header, path, allow_other_host=allow_other_host)
             rows = {seed_id: found[0] for seed_id, found in journal.answers("seed").items()}
@@ -132,10 +130,7 @@ def require_unsearched(path: Path) -> None:
 
     """
     directory = RunDirectory(path)
-    with (
-        closing(RunJournal.open(directory.journal)) as journal,
-        reporting_damage(directory.journal),
-    ):
+    with RunJournal.read(directory.journal) as journal:
         if journal.chains():
             raise UserError(
                 f"{path} has searched from its seeds already: leave out --screen-only to go on,"

@@ -18,9 +18,9 @@ from edgeflare.core.interrupt import Interrupt
 from edgeflare.core.kept_rows import UnreadableRowError
 from edgeflare.errors import InfrastructureError
 from edgeflare.record.database import DamagedDatabaseError
+from edgeflare.record.journal import damaged_journal
 from edgeflare.run.derive_document import write_document
 from edgeflare.run.journal import RunJournal
-from edgeflare.run.journal_database import damaged_journal
 from edgeflare.run.nearness import NEARNESS_KEY
 from edgeflare.run.plan import Plan
 from edgeflare.run.run_directory import RunDirectory

@@ -310,11 +310,8 @@ def _harmed(past: PastRun, chosen: Sequence[Finding], *, named: bool) -> set[int
 
 
 def _seed_rows(past: PastRun) -> Any:
-    journal = RunJournal.open(past.directory.journal)
-    try:
+    with RunJournal.read(past.directory.journal) as journal:
         return journal.answers("seed")
-    finally:
-        journal.close()
 
 
 def _elsewhere(past: PastRun, devices: Sequence[str] | None) -> str | None:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from edgeflare.errors import InfrastructureError
 from edgeflare.record.database import DamagedDatabaseError
-from edgeflare.run.journal_database import damaged_journal
+from edgeflare.record.journal import damaged_journal
 from edgeflare.run.run_directory import RunDirectory
 
 

@@ -6,7 +6,6 @@ import hashlib
 import os
 import shlex
 from collections.abc import Sequence
-from contextlib import closing
 from dataclasses import dataclass, replace
 from math import isclose
 from pathlib import Path
@@ -28,7 +27,6 @@ from edgeflare.python_callable import is_callable
 from edgeflare.report.input_words import input_words
 from edgeflare.run.derive_document import seeds_that_deviate
 from edgeflare.run.journal import RunJournal
-from edgeflare.run.journal_database import reporting_damage
 from edgeflare.run.load_document import load_document
 from edgeflare.run.run_directory import RunDirectory
 from edgeflare.run.run_document import Finding, RunDocument
@@ -75,8 +73,7 @@ class PastRun:
         """
         directory = RunDirectory(path)
         document = load_document(directory)
-        journal = RunJournal.open(directory.journal)
-        with closing(journal), reporting_damage(directory.journal):
+        with RunJournal.read(directory.journal) as journal:
             noted = journal.about()
             header = RunHeader.from_json(noted)
             searched = frozenset(journal.chains())

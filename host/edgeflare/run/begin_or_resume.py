@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from edgeflare.record.folder import remove_documents, require_ours
+from edgeflare.record.journal import reporting_damage
 from edgeflare.run.journal import RunJournal
-from edgeflare.run.journal_database import reporting_damage
 from edgeflare.run.other_hosts import note_other_devices, note_other_host
 from edgeflare.run.run_directory import DOCUMENT, RunDirectory
 from edgeflare.run.run_header import RunHeader

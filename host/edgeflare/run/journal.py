@@ -9,23 +9,14 @@ same strategy again; when the chain ends they are replaced by its result.
 from __future__ import annotations
 
 import json
-import os
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from dataclasses import astuple, dataclass, field
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import astuple
 from functools import wraps
 from pathlib import Path
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
 from edgeflare.record.database import Database
-from edgeflare.run.journal_database import (
-    begun_database,
-    note_about,
-    open_database,
-    read_about,
-    reopen_database,
-    reporting_damage,
-)
+from edgeflare.record.journal import Journal, reporting_damage, stored_json
 from edgeflare.run.journal_rows import (
     AnswerRow,
     ChainRow,
@@ -35,7 +26,6 @@ from edgeflare.run.journal_rows import (
     TriggerRow,
     checked_about,
     checked_row,
-    stored_json,
 )
 from edgeflare.run.journal_tables import (
     NEARNESS_TABLE,
@@ -49,10 +39,9 @@ from edgeflare.run.reliable_answers import (
     drop_unreliable,
     mark_reliable,
 )
+from edgeflare.run.run_directory import refuse_other_folder
 from edgeflare.run.seed_rows import SeedRows
 from edgeflare.run.survey_rows import SurveyRows
-
-SCHEMA_VERSION = 2
 
 HELD_OUT_KEY = "test"
 """The key of `about` under which the journal says what the held-out inputs are."""
@@ -81,20 +70,20 @@ def _telling_damage(
     return told
 
 
-@dataclass(slots=True)
-class RunJournal:
-    """The journal of one run."""
+class RunJournal(Journal):
+    """The journal of a run: of a search, a survey or a replay."""
 
-    path: Path
-    _db: Database
-    _stint: int | None = field(default=None)
-    _lock: int | None = field(default=None)
+    tables = TABLES
+    version = 2
+
+    _stint: int | None = None
+    """The row of `stints` that has this process's times."""
 
     @classmethod
     def create(
         cls,
         path: Path,
-        header: Mapping[str, Any],
+        about: Mapping[str, Any],
         triggers: Iterable[TriggerRow] = (),
         chains: Iterable[ChainRow] = (),
         *,
@@ -104,7 +93,7 @@ class RunJournal:
 
         Args:
             path: the journal's.
-            header: what run it is, as plain JSON values.
+            about: what run it is, as plain JSON values.
             triggers: inputs that the run begins with.
             chains: those that led to them.
             lock: of the run, where whoever claimed it has it already.
@@ -113,10 +102,7 @@ class RunJournal:
             UserError: another process works on the run.
 
         """
-        with begun_database(path, TABLES, SCHEMA_VERSION, lock) as (db, held):
-            for key, value in header.items():
-                note_about(db, key, value)
-            journal = cls(path, db, _lock=held)
+        with cls._begun(path, about, lock) as journal:
             for trigger in triggers:
                 journal.write_trigger(trigger)
             for chain in chains:
@@ -124,44 +110,17 @@ class RunJournal:
         return journal
 
     @classmethod
-    def open(cls, path: Path) -> RunJournal:
-        """Open the journal of a run that exists, to read it; nothing in its folder changes.
-
-        Raises:
-            UserError: if there is none, or it is no journal, or damaged, or another version's.
-            InfrastructureError: it cannot be read.
-
-        """
-        return cls(path, open_database(path, TABLES, SCHEMA_VERSION))
-
-    @classmethod
-    def reopen(cls, path: Path) -> RunJournal:
-        """Open the journal of a run that exists, to go on with it, and lock the run.
-
-        Raises:
-            UserError: as `open` raises it, or another process works on the run.
-            InfrastructureError: it cannot be written.
-
-        """
-        db, lock = reopen_database(path, TABLES, SCHEMA_VERSION)
-        return cls(path, db, _lock=lock)
+    def refuse_folder(cls, path: Path) -> None:
+        """Refuse a folder that has no journal of a run, and say what it has."""
+        refuse_other_folder(path)
 
     def close(self) -> None:
-        """Close the database and unlock the run; nothing is lost if this never happens.
-
-        Raises:
-            InfrastructureError: the run was only read, and another process went on with it
-                meanwhile; or the disk fails.
-
-        """
+        """Close the database and unlock the run; see `Journal.close`."""
         try:
             if self._lock is not None:
                 self._give_back()
-            self._db.close()
         finally:
-            if self._lock is not None:
-                os.close(self._lock)
-                self._lock = None
+            super().close()
 
     def _give_back(self) -> None:
         """Give the disk back what answers of chains took that have ended, where it is most."""
@@ -177,19 +136,9 @@ class RunJournal:
     @_telling_damage
     def about(self) -> dict[str, Any]:
         """Return what the run is, as plain JSON values."""
-        return checked_about(self._db, read_about(self._db))
-
-    def note(self, key: str, value: Any) -> None:
-        """Add to what the run is."""
-        note_about(self._db, key, value)
+        return checked_about(self._db, super().about())
 
     # What is written while it runs.
-
-    @contextmanager
-    def transaction(self) -> Iterator[None]:
-        """All that is written inside is kept or lost together."""
-        with self._db.transaction():
-            yield
 
     def write_answers(self, rows: Iterable[AnswerRow]) -> None:
         """Record what the arms answered."""

@@ -12,7 +12,6 @@ from typing import Annotated, Any, Final, Literal, TypedDict, TypeVar
 import msgspec
 
 from edgeflare.core.arm import Arm
-from edgeflare.outside_text import json_value
 from edgeflare.record.database import DamagedDatabaseError, Database
 
 SCREENING_KEY: Final = "screening"
@@ -108,21 +107,6 @@ def checked_about(db: Database, about: dict[str, Any]) -> dict[str, Any]:
         except msgspec.ValidationError as error:
             raise DamagedDatabaseError(db.path, f"{key}: {error}") from None
     return about
-
-
-def stored_json(db: Database, text: object) -> Any:
-    """Return what JSON in a journal says.
-
-    Raises:
-        DamagedDatabaseError: it is none.
-
-    """
-    try:
-        if not isinstance(text, str):
-            raise ValueError(f"{str(text)[:60]!r} is no JSON")
-        return json_value(text)
-    except ValueError as error:
-        raise DamagedDatabaseError(db.path, str(error)) from None
 
 
 @dataclass(frozen=True, slots=True)

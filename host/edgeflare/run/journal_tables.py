@@ -5,8 +5,6 @@ from __future__ import annotations
 from typing import Final
 
 TABLES: Final = """
-CREATE TABLE about (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
-
 -- What the arms answered. role: 'seed' (n = 0), 'step' (n = the query's number in its
 -- chain, from 1), 'refine' (the same in a refinement), 'verify' (n = the repetition, from 0),
 -- 'canary' (n = its number, from 1, negative where it was asked again) or 'test' (n = 0; seed_id

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +25,6 @@ from edgeflare.record.folder import require_whole
 from edgeflare.record.json_file import Schema, load_json, packaged_schema, parse_json
 from edgeflare.run.derive_document import derive_document
 from edgeflare.run.journal import RunJournal
-from edgeflare.run.journal_database import reporting_damage
 from edgeflare.run.run_directory import DOCUMENT, RunDirectory
 from edgeflare.run.run_document import Finding, RunDocument, from_json, to_json
 
@@ -53,10 +51,7 @@ def load_document(directory: RunDirectory) -> RunDocument:
             return read_document(directory.inside(DOCUMENT))
         except UserError as error:
             raise UserError(f"{error}{_remedy(directory)}") from None
-    with (
-        closing(RunJournal.open(directory.journal)) as journal,
-        reporting_damage(directory.journal),
-    ):
+    with RunJournal.read(directory.journal) as journal:
         return _check_document(derive_document(directory, journal), directory.journal)
 
 

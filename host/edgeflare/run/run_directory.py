@@ -247,3 +247,50 @@ _HELD: Mapping[str, str] = {
 def holds_conformance(directory: RunDirectory) -> bool:
     """Return whether a run directory is that of a conformance run."""
     return any((directory.path / name).is_file() for name in (CONFORM_DOCUMENT, CONFORM_JOURNAL))
+
+
+def refuse_other_folder(path: Path) -> None:
+    """Refuse a folder that has no journal of a run, and say what it has.
+
+    Args:
+        path: where the journal would be.
+
+    Raises:
+        UserError: always.
+
+    """
+    folder = path.parent
+    _refuse_other_runs(path)
+    hint = ""
+    if (folder / "repair.json").is_file():
+        hint = "; it holds a repair: search its model first"
+    elif (folder / "candidates").is_dir():
+        hint = "; it holds a repair that was stopped: the same command with --resume goes on"
+    elif (made := what_is_in(folder)) in ("bench", "ranking"):
+        hint = f"; it holds a {made}: name one of the runs in its folders"
+    elif (folder / "matrix.json").is_file():
+        runs = sorted(folder.glob(f"*/{path.name}"))
+        hint = "; it holds a run for each kernel set of a device: name one of them"
+        hint += f", such as {runs[0].parent}" if runs else ""
+    raise UserError(f"{folder} is no run directory: it has no {path.name}{hint}")
+
+
+def _refuse_other_runs(path: Path) -> None:
+    """Refuse the folder of a run of another kind, which has another journal than is asked for."""
+    known = (CONFORM_JOURNAL, CONFORM_DOCUMENT, JOURNAL, DOCUMENT)
+    holds = {name for name in known if (path.parent / name).is_file()}
+    if path.name == CONFORM_JOURNAL and CONFORM_DOCUMENT in holds:
+        raise UserError(
+            f"{path.parent} holds a replay of a conformance run, which has no journal to go on by:"
+            " leave out --resume, and give --overwrite or another --out"
+        )
+    if holds & {CONFORM_JOURNAL, CONFORM_DOCUMENT}:
+        raise UserError(
+            f"{path.parent} holds a conformance run: type `edgeflare report {path.parent}` to see"
+            " it; `edgeflare export` and `edgeflare replay` take it too"
+        )
+    if path.name == CONFORM_JOURNAL and holds & {JOURNAL, DOCUMENT}:
+        raise UserError(
+            f"{path.parent} holds no conformance run, but a search, a survey or a replay: name"
+            " another folder with --out, and leave out --resume to begin one"
+        )

@@ -7,7 +7,7 @@ from typing import Any
 
 from edgeflare.errors import UserError
 from edgeflare.record.folder_lock import is_locked
-from edgeflare.run.journal_database import DamagedJournalError
+from edgeflare.record.journal import DamagedJournalError
 from edgeflare.run.run_directory import SURVEY_DOCUMENT, RunDirectory
 from edgeflare.survey.derived_survey import derive_unwritten_survey
 from edgeflare.survey.rates.baseline import BaselineSurvey

@@ -21,11 +21,11 @@ from edgeflare.core.arm import Arm
 from edgeflare.core.task import LEAST_SEEDS
 from edgeflare.errors import UserError
 from edgeflare.record.folder_lock import is_locked
+from edgeflare.record.journal import reporting_damage
 from edgeflare.run.derive_document import derive_document
 from edgeflare.run.exact_interval import exact_interval
 from edgeflare.run.holm_correction import holm
 from edgeflare.run.journal import RunJournal
-from edgeflare.run.journal_database import reporting_damage
 from edgeflare.run.run_directory import RunDirectory
 from edgeflare.run.run_document import Finding, RunDocument
 from edgeflare.run.seed_warnings import MOST_TIED

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from contextlib import closing
 from dataclasses import dataclass
 from math import ceil
 from pathlib import Path
@@ -13,7 +12,6 @@ import numpy as np
 
 from edgeflare.core.arm import Arm
 from edgeflare.run.journal import RunJournal
-from edgeflare.run.journal_database import reporting_damage
 from edgeflare.run.run_directory import RunDirectory
 from edgeflare.run.run_header import RunHeader
 from edgeflare.run.same_run import require_same
@@ -78,8 +76,7 @@ def progress_of(survey: Survey, path: Path) -> SurveyProgress:
 
     """
     require_survey(path, "--out")
-    journal = RunJournal.open(RunDirectory(path).journal)
-    with closing(journal), reporting_damage(journal.path):
+    with RunJournal.read(RunDirectory(path).journal) as journal:
         noted = journal.about()
         require_same(RunHeader.from_json(noted), survey.header, str(path))
         more = None if SURVEY_KEY not in noted else plan_with_more(journal, survey.plan)

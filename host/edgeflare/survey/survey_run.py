@@ -23,10 +23,10 @@ from edgeflare.errors import UserError
 from edgeflare.models.pair import Pair
 from edgeflare.record.atomic_file import write_atomically
 from edgeflare.record.folder import remove_files
+from edgeflare.record.journal import reporting_damage
 from edgeflare.record.json_file import json_bytes
 from edgeflare.run.begin_or_resume import begin_run, resume_run
 from edgeflare.run.journal import RunJournal
-from edgeflare.run.journal_database import reporting_damage
 from edgeflare.run.plan import Plan
 from edgeflare.run.run_directory import SURVEY_DOCUMENT, RunDirectory
 from edgeflare.run.run_document import RunDocument

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from contextlib import closing
 from pathlib import Path
 
 from edgeflare.conform.record.conform_header import ConformHeader
 from edgeflare.conform.record.conform_journal import ConformJournal
 from edgeflare.conform.record.conform_request import ConformRequest
 from edgeflare.record.folder import remove_documents, require_ours
-from edgeflare.run.journal_database import reporting_damage
+from edgeflare.record.journal import reporting_damage
 from edgeflare.run.run_directory import CONFORM_DOCUMENT, CONFORM_JOURNAL, RunDirectory
 
 
@@ -33,7 +32,7 @@ def asked_before(path: Path) -> ConformRequest:
 
     """
     file = path / CONFORM_JOURNAL
-    with closing(ConformJournal.open(file)) as journal, reporting_damage(file):
+    with ConformJournal.read(file) as journal:
         return ConformHeader.from_json(journal.about()).request
 
 
@@ -44,10 +43,7 @@ def require_same_run(path: Path, header: ConformHeader) -> None:
         UserError: it does, or there is no run, or its journal is damaged.
 
     """
-    with (
-        closing(ConformJournal.open(path / CONFORM_JOURNAL)) as journal,
-        reporting_damage(journal.path),
-    ):
+    with ConformJournal.read(path / CONFORM_JOURNAL) as journal:
         ConformHeader.from_json(journal.about()).require_same(header, str(path))
 
 

@@ -3,28 +3,17 @@
 from __future__ import annotations
 
 import json
-import os
 import zlib
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
 import msgspec
 
 from edgeflare.outside_text import json_value
-from edgeflare.record.database import Database
-from edgeflare.run.journal_database import (
-    begun_database,
-    damaged_journal,
-    note_about,
-    open_database,
-    read_about,
-    reopen_database,
-)
+from edgeflare.record.journal import Journal, damaged_journal
 from edgeflare.run.journal_rows import Amount
-
-_VERSION: Final = 1
+from edgeflare.run.run_directory import refuse_other_folder
 
 _MOST_BYTES: Final = 2**27
 """Of the outcomes of a round, unpacked; those of 1,000 models have about 1 MB."""
@@ -33,7 +22,6 @@ _DEVICES: Final = "devices"
 """The key of `about` that names the devices, where several have worked on the run."""
 
 _TABLES: Final = """
-CREATE TABLE about (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
 -- number: from 0, in the order in which the rounds were run. digest: of the models that were drawn.
 -- outcomes: JSON, compressed. seconds: that the rounds up to its end took, without what was done
 -- again.
@@ -45,68 +33,25 @@ CREATE TABLE duration (run INTEGER PRIMARY KEY CHECK (run = 0), seconds REAL NOT
 """
 
 
-@dataclass(slots=True)
-class ConformJournal:
+class ConformJournal(Journal):
     """The journal of one conformance run."""
 
-    path: Path
-    _db: Database
-    _lock: int | None = field(default=None)
+    tables = _TABLES
+    version = 1
 
     @classmethod
-    def create(
-        cls, path: Path, about: Mapping[str, Any], *, lock: int | None = None
-    ) -> ConformJournal:
-        """Begin a journal, and lock the run.
-
-        Args:
-            path: the journal's.
-            about: what run it is, as plain JSON values.
-            lock: of the run, where whoever claimed it has it already.
-
-        Raises:
-            UserError: another process works on the run.
-
-        """
-        with begun_database(path, _TABLES, _VERSION, lock) as (db, held):
-            for key, value in about.items():
-                note_about(db, key, value)
-        return cls(path, db, held)
-
-    @classmethod
-    def open(cls, path: Path) -> ConformJournal:
-        """Open the journal of a run that exists, to read it; nothing in its folder changes.
-
-        Raises:
-            UserError: there is none, or it is damaged, or another version's.
-            InfrastructureError: it cannot be read.
-
-        """
-        return cls(path, open_database(path, _TABLES, _VERSION))
-
-    @classmethod
-    def reopen(cls, path: Path) -> ConformJournal:
-        """Open the journal of a run that exists, to go on with it, and lock the run.
-
-        Raises:
-            UserError: as `open` raises it, or another process works on the run.
-            InfrastructureError: it cannot be written.
-
-        """
-        return cls(path, *reopen_database(path, _TABLES, _VERSION))
-
-    def about(self) -> dict[str, Any]:
-        """Return what run it is, as plain JSON values."""
-        return read_about(self._db)
+    def refuse_folder(cls, path: Path) -> None:
+        """Refuse a folder that has no journal of a conformance run, and say what it has."""
+        refuse_other_folder(path)
 
     def note_request(self, request: Mapping[str, Any]) -> None:
         """Keep what is asked for in the place of what was, as plain JSON values."""
-        note_about(self._db, "request", request)
+        self.note("request", request)
 
     def note_device(self, name: str) -> None:
         """Keep the name of a device that goes on with the run."""
         if name not in (names := self.devices()):
-            note_about(self._db, _DEVICES, [*names, name])
+            self.note(_DEVICES, [*names, name])
 
     def devices(self) -> list[str]:
         """Return the names of the devices that have worked on the run, the first one's first."""
@@ -168,15 +113,6 @@ class ConformJournal:
             return msgspec.convert(self._db.execute(query).fetchone()[0], Amount)
         except ValueError as error:
             raise damaged_journal(self.path, f"seconds of {table}: {error}") from None
-
-    def close(self) -> None:
-        """Close it, and unlock the run. Closing twice is no error."""
-        try:
-            self._db.close()
-        finally:
-            if self._lock is not None:
-                os.close(self._lock)
-                self._lock = None
 
 
 def _unpacked(packed: bytes) -> bytes:

@@ -25,7 +25,7 @@ from edgeflare.conform.rounds.judged_draft import JudgedDraft, judge_drafts
 from edgeflare.conform.rounds.refinement import Refinement, steers, with_failing
 from edgeflare.conform.verdict.kernel_judgement import KernelJudgement
 from edgeflare.errors import UserError
-from edgeflare.run.journal_database import reporting_damage
+from edgeflare.record.journal import reporting_damage
 
 ROUND_MODELS: Final = 256
 """Models of a round. A worker process has to start for each round and arm, which takes as long as

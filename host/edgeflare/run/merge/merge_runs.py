@@ -14,9 +14,9 @@ from typing import Final
 from edgeflare.errors import UserError
 from edgeflare.record.atomic_file import write_atomically
 from edgeflare.record.folder import ClaimedFolder
+from edgeflare.record.journal import DamagedJournalError, reporting_damage
 from edgeflare.run.derive_document import write_document
 from edgeflare.run.journal import RunJournal
-from edgeflare.run.journal_database import DamagedJournalError, reporting_damage
 from edgeflare.run.merge.merged_description import describe_merged
 from edgeflare.run.merge.run_part import RunPart, open_part, require_mergeable
 from edgeflare.run.merge.seed_owners import SeedOwners, find_owners

@@ -14,8 +14,8 @@ from typing import Any, Final
 
 from edgeflare.errors import UserError
 from edgeflare.record.folder_lock import is_locked
+from edgeflare.record.journal import damaged_journal, reporting_damage
 from edgeflare.run.journal import HEALTH_KEY, HELD_OUT_KEY, RunJournal
-from edgeflare.run.journal_database import damaged_journal, reporting_damage
 from edgeflare.run.journal_rows import SCREENING_KEY
 from edgeflare.run.other_hosts import OTHER_HOSTS_KEY
 from edgeflare.run.run_differences import RunDifference, differences

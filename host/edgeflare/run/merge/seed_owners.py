@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from edgeflare.errors import UserError
-from edgeflare.run.journal_database import reporting_damage
+from edgeflare.record.journal import reporting_damage
 from edgeflare.run.journal_rows import REPETITIONS
 from edgeflare.run.merge.run_part import RunPart
 from edgeflare.run.seed_rows import Row

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from contextlib import closing
 from pathlib import Path
 
 from edgeflare.errors import UserError
 from edgeflare.run.journal import RunJournal
-from edgeflare.run.journal_database import reporting_damage
 from edgeflare.run.run_directory import RunDirectory
 from edgeflare.run.survey_rows import SURVEY_KEY
 from edgeflare.survey.record.survey_plan import STRATEGY
@@ -26,8 +24,7 @@ def require_survey(path: Path, option: str) -> None:
     """
     if not path.exists():
         raise UserError(f"there is no run directory {path}: check {option}")
-    journal = RunJournal.open(RunDirectory(path).journal)
-    with closing(journal), reporting_damage(journal.path):
+    with RunJournal.read(RunDirectory(path).journal) as journal:
         begun = journal.about()
         if SURVEY_KEY in begun or begun.get("plan", {}).get("strategy") == STRATEGY:
             return

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from contextlib import closing
 from dataclasses import dataclass
 from math import nan
 from pathlib import Path
@@ -13,8 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from edgeflare.core.arm import Arm
+from edgeflare.record.journal import reporting_damage
 from edgeflare.run.journal import RunJournal
-from edgeflare.run.journal_database import reporting_damage
 from edgeflare.run.run_directory import RunDirectory
 from edgeflare.run.run_header import RunHeader
 from edgeflare.run.survey_rows import NO_DECISION, DeviceRow, HostRow
@@ -50,8 +49,7 @@ def read_facts(path: Path) -> SurveyFacts:
             journal.
 
     """
-    journal = RunJournal.open(RunDirectory(path).journal)
-    with closing(journal), reporting_damage(journal.path):
+    with RunJournal.read(RunDirectory(path).journal) as journal:
         return facts_of(journal)
 
 
@@ -65,8 +63,7 @@ def read_checksums(path: Path) -> dict[int, int]:
         UserError: its journal is damaged.
 
     """
-    journal = RunJournal.open(RunDirectory(path).journal)
-    with closing(journal), reporting_damage(journal.path):
+    with RunJournal.read(RunDirectory(path).journal) as journal:
         return journal.survey.checksums()
 
 

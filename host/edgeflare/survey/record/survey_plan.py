@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from edgeflare.errors import UserError
+from edgeflare.record.journal import reporting_damage
 from edgeflare.run.journal import RunJournal
-from edgeflare.run.journal_database import reporting_damage
 from edgeflare.run.survey_rows import SURVEY_KEY
 from edgeflare.survey.items.noted_conditions import NotedCondition
 from edgeflare.survey.items.survey_facts import UNCHANGED, Cell
