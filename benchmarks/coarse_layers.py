@@ -306,7 +306,7 @@ def _right(fault: QuantizationFault, pair: TriedPair, found: CompressionError) -
     for group in tied_tensors(graph):
         made = {graph.made_by[tensor] for tensor in group.sources}
         operators |= made if fault.operator in made else set()
-    named = [(one.layer.operator, one.kind) for one in found.coarse]
+    named = [(one.operator, one.kind) for one in found.coarse]
     return any(operator in operators and kind == fault.kind for operator, kind in named)
 
 
@@ -361,7 +361,7 @@ def _drawn(
             continue
         found = tried.found(fault.content)
         right = sum(_right(fault, pair, one) for one in found) * 2 > len(found)
-        named = [(one.layer.operator, one.part, one.kind) for one in found[0].coarse]
+        named = [(one.operator, one.part, one.kind) for one in found[0].coarse]
         rows.append({"pair": pair.name, "operator": fault.operator, "kind": fault.kind,
                      "amount": fault.amount, "named": named, "right": right})  # fmt: skip
         print(f"{pair.name}: {fault.kind} {fault.operator} ({draws} anew): {named}", flush=True)
@@ -374,7 +374,7 @@ def _healthy(pair: TriedPair, rng: np.random.Generator) -> list[dict[str, Any]]:
     tried = ExplainedPair(pair)
     for name, content in healthy(pair, rng):
         found = tried.found(content)
-        coarse = [str(layer.layer) for one in found for layer in one.coarse]
+        coarse = [str(layer) for one in found for layer in one.coarse]
         rows.append({"pair": pair.name, "healthy": name, "named": coarse, "right": not coarse})
         grades = [one.grade for one in found]
         print(f"{pair.name}: healthy, {name}: {coarse or grades}", flush=True)

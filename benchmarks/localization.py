@@ -107,14 +107,14 @@ class Watch:
         graph, encoded = Graph(content), self.encode(Arm.TWIN, image)
         taken = {"votes": timed(lambda: self._vote(encoded))[0]}
         with closing(self._finder(graph, content, self._on_device)) as finder:
-            taken["capture"], (_, state) = timed(lambda: finder.find(encoded))
+            taken["capture"], seen = timed(lambda: finder.find(encoded))
             taken["open"], _ = timed(lambda: finder.find(encoded))
         with closing(self._finder(graph, content, self._hidden)) as finder:
-            taken["bisection"], (parting, _) = timed(lambda: finder.find(encoded))
-            if parting.method != "prefix":
+            taken["bisection"], bisected = timed(lambda: finder.find(encoded))
+            if bisected.onset.method != "prefix":
                 del taken["bisection"]
         if self.pair.original is not None and self.pair.original.endswith(".tflite"):
-            taken["original"], _ = timed(lambda: self._lose(graph, state, image))
+            taken["original"], _ = timed(lambda: self._lose(graph, seen.twin, image))
         return taken
 
     def _vote(self, encoded: Values) -> None:

@@ -13,6 +13,7 @@ from pathlib import Path
 import msgspec
 
 from edgeflare.conform.record.conform_document import ConformDocument
+from edgeflare.diagnose.explain_document import ExplainDocument
 from edgeflare.diagnose.inspect.inspect_document import InspectDocument
 from edgeflare.fleet.record.fleet_state import FleetState
 from edgeflare.matrix.conform_matrix_document import ConformMatrixDocument
@@ -23,6 +24,7 @@ from edgeflare.record.json_schema import schema_of
 
 _DOCUMENTS: tuple[tuple[str, str, tuple[type[msgspec.Struct], ...]], ...] = (
     ("edgeflare.conform.record", "conform", (ConformDocument,)),
+    ("edgeflare.diagnose", "explain", (ExplainDocument,)),
     ("edgeflare.diagnose.inspect", "inspect", (InspectDocument,)),
     ("edgeflare.fleet.record", "fleet", (FleetState,)),
     ("edgeflare.matrix", "matrix", (MatrixDocument, ConformMatrixDocument, RetryMatrixDocument)),

@@ -82,7 +82,7 @@ def localized(
 
 
 def named(found: CompressionError) -> list[tuple[str, int, str, str]]:
-    return [(one.layer.name, one.layer.operator, one.part, one.kind) for one in found.coarse]
+    return [(one.name, one.operator, one.part, one.kind) for one in found.coarse]
 
 
 def test_an_input_that_is_cut_off(tmp_path: Path) -> None:
@@ -94,9 +94,9 @@ def test_an_input_that_is_cut_off(tmp_path: Path) -> None:
     assert cause.share > 0.9
     assert "its range is 0 to 1, the values 0 to 255" in cause.why
     assert "% of them are cut off" in cause.why
-    below, above = found.input_cut_off or (0.0, 0.0)
-    assert below == 0
-    assert above > 0.9
+    assert found.input_cut_off is not None
+    assert found.input_cut_off.below == 0
+    assert found.input_cut_off.above > 0.9
     # The layer behind holds the few values that it is given: it is not blamed.
     assert found.layers[0].cut_off is not None
 
@@ -148,7 +148,7 @@ def test_a_healthy_file_has_ordinary_rounding_in_many_layers(
 ) -> None:
     found = localized(copied_case(name, tmp_path), file)
     assert (found.grade, found.coarse, found.most) == ("spread", (), None)
-    shares = [share for _, share in found.spread]
+    shares = [one.share for one in found.spread]
     assert 0 < len(shares) <= 3
     assert shares == sorted(shares, reverse=True)
     assert "which is what healthy files have" in found.said

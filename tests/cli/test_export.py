@@ -21,6 +21,7 @@ from ai_edge_litert.interpreter import OpResolverType as Resolver
 from called_commands import EXAMPLE, SMALL, call_here, completed, document_of, refused
 from edgeflare.models.pair_interface import PairInterface
 from edgeflare.models.tflite_graph import Graph
+from edgeflare.replay.failing_operator import FailingOperator
 from edgeflare.replay.reproduction_archive import Reproduction
 from outside_buffers import with_buffers_outside
 from reproductions import reproduce, unpacked
@@ -260,7 +261,7 @@ def test_the_name_of_an_operator_commands_no_terminal(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     module = importlib.import_module("edgeflare.cli.export")
-    operator = {"name": "CONV\x1b[2J", "operator": 1, "what": "it \x1b]0;title\x07 begins"}
+    operator = FailingOperator(1, "CONV\x1b[2J", "", "it \x1b]0;title\x07 begins")
     run = MagicMock()
     run.open.return_value.header.pair = {**PairInterface().to_json(), "fingerprint": ""}
     monkeypatch.setattr(module, "PastRun", run)

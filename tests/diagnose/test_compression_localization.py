@@ -8,12 +8,14 @@ from contextlib import closing
 from functools import partial
 from typing import Any
 
+import msgspec
 import numpy as np
 import pytest
 from ai_edge_litert import schema_py_generated as schema
 
 from edgeflare.diagnose.compression_error import CompressionError
 from edgeflare.diagnose.compression_localization import CompressionLocalizer
+from edgeflare.diagnose.explanation import compression_loss
 from edgeflare.models.model_probe import Values
 from edgeflare.models.tflite_graph import Graph
 from edgeflare_protos.kernel_sets import Kernels
@@ -71,7 +73,7 @@ def found_of(
     )
     with closing(finder):
         found = finder.find(*seen[0])
-    json.dumps(found.to_json(), allow_nan=False)
+    json.dumps(msgspec.to_builtins(compression_loss(found)), allow_nan=False)
     return found
 
 
@@ -372,7 +374,7 @@ def test_activations_of_16_bits_are_coarse_where_values_are_cut_off(
     inputs = zip(raw, given.astype(np.float32), strict=True)
     found = found_of(content, original, *inputs, kernels="builtin")
     assert found.most is None
-    assert [(one.layer.name, one.kind) for one in found.coarse] == coarse
+    assert [(one.name, one.kind) for one in found.coarse] == coarse
 
 
 def perceptron(dtype: str, reach: float) -> bytes:

@@ -10,57 +10,41 @@ import pytest
 from rich.console import Console
 from rich.text import Text
 
-from documents import finding
-from edgeflare.core.arm import Arm
 from edgeflare.diagnose.compression_error import (
     NO_COUNTERPART,
     ONLY_TFLITE,
     UNJUDGED,
-    CoarseLayer,
     CompressionError,
+    CutOff,
     LayerCompressionError,
+    LayerShare,
+    QuantizedPart,
+    coarse_layer,
 )
 from edgeflare.diagnose.constant_error import ConstantError
-from edgeflare.diagnose.evidence import Evidence
-from edgeflare.diagnose.execution_modes import ExecutionMode, Vote
-from edgeflare.diagnose.explain_findings import Explanation
+from edgeflare.diagnose.explanation import Explanation, explained_finding
 from edgeflare.diagnose.explanation_terminal import print_explanations
-from edgeflare.diagnose.kernel_localization import KernelOnset
-from edgeflare.diagnose.layer_difference import LayerDifference, LayerName
+from edgeflare.diagnose.layer_difference import KernelOnset, LayerName, layer_difference
 from edgeflare.diagnose.option_differences import OptionDifference
 from edgeflare.diagnose.tensor_difference import Difference
 from edgeflare.diagnose.verdict import Name, Verdict, Which
 from edgeflare.models.non_finite_values import NonFiniteOnset
-from edgeflare.report.html.explanation_view import read_explanation
-
-
-def apart(units: float | None, real: float) -> Difference:
-    return Difference(units, real, 1.0, 30.0, real / 2, parted=bool(real))
+from edgeflare.report.html.explanation_view import explanation_view
+from explained_findings import apart
+from explained_findings import explanation as explanation_of
 
 
 def explanation(
-    error: CompressionError | None = None, verdict: str = "compression", *totals: Difference
+    error: CompressionError | None = None, verdict: Name = "compression", *totals: Difference
 ) -> Explanation:
     error = error or CompressionError()
     layers = tuple(
-        LayerDifference(LayerName(n, "CONV_2D", f"tensor_{n}"), total, None)
+        layer_difference(LayerName(n, "CONV_2D", f"tensor_{n}"), total, None)
         for n, total in enumerate(totals)
     )
     grade = error.grade if verdict == "compression" else None
-    return Explanation(
-        finding=finding(seed_id=3, cause="kernel"),
-        device="laboratory",
-        verdict=Verdict(verdict, "so it is", grade),  # type: ignore[arg-type]
-        evidence=Evidence(
-            original=None,
-            twin=Vote(ExecutionMode(Arm.TWIN, "xnnpack"), (0,), (1,)),
-            host=(),
-            device=Vote(ExecutionMode(Arm.DEVICE, "builtin"), (1, 1, 1), (2, 2, 2)),
-        ),
-        kernel_onset=KernelOnset("capture", layers=layers),
-        compression_error=error,
-        device_queries=3,
-    )
+    found = Verdict(verdict, "so it is", grade)
+    return explanation_of(found, KernelOnset("capture", layers=layers), error)
 
 
 def shown(*explanations: Explanation) -> list[str]:
@@ -139,18 +123,24 @@ def test_the_figures_that_put_a_layer_beyond_are_shown_and_its_share_of_the_marg
     assert "constant 0.502 > 0.501" in " ".join(row(lines, "0 CONV_2D"))
 
 
-def cut_off(of: LayerCompressionError, why: str, kind: str = "output") -> CompressionError:
-    coarse = CoarseLayer(of.layer, kind, "saturated", why, 0.7)  # type: ignore[arg-type]
+def cut_off(
+    of: LayerCompressionError, why: str, part: QuantizedPart = "output"
+) -> CompressionError:
+    coarse = coarse_layer(of.layer, part, "saturated", why, 0.7)
     return CompressionError(layers=(of,), coarse=(coarse,))
+
+
+def shared(operator: int, share: float) -> LayerShare:
+    return LayerShare(operator, "CONV_2D", f"tensor_{operator}", share)
 
 
 def test_what_compression_is_to_blame_for_is_said_once_for_all_findings() -> None:
     why = "its weights are cut off, 2 to 1"
-    error = cut_off(lost(0, cut_off=(0.0, 0.25)), why, "weights")
+    error = cut_off(lost(0, cut_off=CutOff(0.0, 0.25)), why, "weights")
     one = shown(explanation(error, "compression", apart(0, 0.0)))
     assert any("CONV_2D (operator 0): saturated" in line for line in one)
     assert row(one, "0 CONV_2D")[-2:] == ["25.0%", "above"]
-    rounding = CompressionError(layers=(lost(1),), spread=((lost(1).layer, 0.6),))
+    rounding = CompressionError(layers=(lost(1),), spread=(shared(1, 0.6),))
     said = words(*map(explanation, (rounding, error, error)))
     assert said.count(why) == 1
     assert said.index("Compression of 2 findings, coarse: CONV_2D (operator 0)") < said.index(
@@ -161,7 +151,7 @@ def test_what_compression_is_to_blame_for_is_said_once_for_all_findings() -> Non
 
 def test_ordinary_rounding_of_several_findings_is_said_once_with_the_layers_that_recur() -> None:
     errors = [
-        CompressionError(layers=(lost(1),), spread=tuple((lost(at).layer, of) for at, of in one))
+        CompressionError(layers=(lost(1),), spread=tuple(shared(at, of) for at, of in one))
         for one in (((0, 0.5), (1, 0.2)), ((1, 0.4),))
     ]
     assert (
@@ -195,7 +185,7 @@ def test_constants_that_differ_in_all_layers_are_no_fault_of_one_layer() -> None
 
 
 def test_of_several_findings_verdicts_are_counted_at_the_end() -> None:
-    verdicts = ("kernel", "compression", "several", "compression")
+    verdicts: tuple[Name, ...] = ("kernel", "compression", "several", "compression")
     several = [explanation(None, verdict) for verdict in verdicts]
     assert "4 findings: 2 compression, 1 kernel, 1 several." in shown(*several)
     assert " findings: " not in words(several[0])
@@ -260,7 +250,7 @@ def test_terminal_and_page_say_the_same_to_do_next(
     if name == "compression":
         assert error.grade == which
     one = replace(one, verdict=replace(one.verdict, which=which), repairable=repairable)
-    on_page = read_explanation(one.to_json(), ("ant", "bee")).next_step
+    on_page = explanation_view(explained_finding(one), ("ant", "bee")).next_step
     assert on_page.startswith(step)
     assert bool(on_page) == bool(step)
     said = words(one)
@@ -295,6 +285,7 @@ def test_a_file_that_differs_on_most_seeds_is_not_called_healthy() -> None:
 
 def test_an_unknown_margin_is_said_where_compression_may_be_to_blame() -> None:
     error = replace(SPREAD, judged=False, note=UNJUDGED)
-    for verdict, times in (("compression", 1), ("several", 1), ("kernel", 0)):
+    known: dict[Name, int] = {"compression": 1, "several": 1, "kernel": 0}
+    for verdict, times in known.items():
         assert shown(explanation(error, verdict)).count(f"note: {UNJUDGED}") == times
     assert "not judged" in words(explanation(error))

@@ -22,7 +22,8 @@ from edgeflare.devices.device import connect
 from edgeflare.devices.profile_lookup import find_profile
 from edgeflare.diagnose.compression_localization import CompressionLocalizer
 from edgeflare.diagnose.evidence import MOST_DEVICE_QUERIES
-from edgeflare.diagnose.kernel_localization import KernelLocalizer, KernelOnset, find_onset
+from edgeflare.diagnose.kernel_localization import KernelLocalizer, find_onset
+from edgeflare.diagnose.layer_difference import KernelOnset
 from edgeflare.diagnose.probed_arm import ProbedArm
 from edgeflare.models.model_probe import HostProbe, Probe, ProbeFailed, ProbeRefused, Values
 from edgeflare.models.tflite_graph import Graph
@@ -61,9 +62,9 @@ def find(
 ) -> KernelOnset:
     graph = Graph(content)
     with closing(KernelLocalizer(graph, content, device, on_host, limit)) as finder:
-        found, seen = finder.find(example_input() if values is None else values, most_runs)
-    assert set(graph.outputs) <= set(seen) or found.method != "capture"
-    return found
+        seen = finder.find(example_input() if values is None else values, most_runs)
+    assert set(graph.outputs) <= set(seen.twin) or seen.onset.method != "capture"
+    return seen.onset
 
 
 def fault_in(operator: int, content: bytes = CONTENT) -> Change:
@@ -107,7 +108,7 @@ def test_a_fault_in_a_layer_is_found_there(operator: int) -> None:
     require_onset(found, "capture", operator)
     assert found.most == found.onset
     assert found.perturbation is None
-    by_operator = {layer.layer.operator: layer for layer in found.layers}
+    by_operator = {layer.operator: layer for layer in found.layers}
     for index, layer in by_operator.items():
         assert layer.own is not None
         assert layer.total is not None
@@ -115,7 +116,7 @@ def test_a_fault_in_a_layer_is_found_there(operator: int) -> None:
         assert index >= operator or not layer.total.parted
     assert by_operator[operator].new_share == 1.0
     last = by_operator[max(by_operator)]
-    if last.layer.operator > operator:
+    if last.operator > operator:
         assert last.new_share == 0.0
 
 
@@ -145,9 +146,7 @@ def test_a_fault_in_any_layer_of_other_networks_is_found_by_capture_and_by_bisec
         device = faulty(operator, content)
         found = find(device, content=content)
         require_onset(found, "capture", operator)
-        assert [one.layer.operator for one in found.layers if one.own and one.own.parted] == [
-            operator
-        ]
+        assert [one.operator for one in found.layers if one.own and one.own.parted] == [operator]
         delegate = hiding(device, lambda graph: is_whole(graph) and len(graph.outputs) > 1)
         found = find(delegate, content=content)
         require_onset(found, "prefix", operator)
@@ -206,7 +205,7 @@ def test_the_same_kernels_do_not_part_and_others_do_by_units() -> None:
     )
     assert found.onset is not None
     assert found.onset.name == "CONV_2D"
-    own = next(layer.own for layer in found.layers if layer.layer == found.onset)
+    own = next(one.own for one in found.layers if str(one) == str(found.onset))
     assert own is not None
     assert own.max_units == 1
 
@@ -275,9 +274,9 @@ def test_what_a_device_only_shows_of_a_layer_is_not_what_it_computes() -> None:
     """As on an accelerator that fills tensors that are made outputs with anything."""
     found = find(shows_anything(None))
     (layer,) = [one for one in found.layers if one.hidden]
-    assert (layer.layer.operator, layer.total) == (NOT_SHOWN, None)
+    assert (layer.operator, layer.total) == (NOT_SHOWN, None)
     assert (found.method, found.onset, found.most) == ("exposure", None, None)
-    assert str(layer.layer) in found.note
+    assert str(layer) in found.note
 
 
 def test_no_layer_is_blamed_before_the_one_that_is_wrong_behind_what_is_not_shown() -> None:
@@ -313,7 +312,7 @@ def test_a_layer_is_to_blame_too_where_only_its_network_shows_it() -> None:
     assert find(faulty(operator)).in_layer
     assert find(on_host).in_layer is False
     # Without an equal layer before it, the input itself may be another one.
-    from_the_onset = tuple(one for one in found.layers if one.layer.operator >= operator)
+    from_the_onset = tuple(one for one in found.layers if one.operator >= operator)
     assert replace(found, layers=from_the_onset).in_layer is False
     assert KernelOnset("none").in_layer is None
 
@@ -456,12 +455,13 @@ def test_device_and_twin_are_compared_before_and_behind_it() -> None:
     assert WEIGHTS.tobytes() in content
     for opens, method in ((device, "capture"), (hidden, "prefix")):
         with closing(KernelLocalizer(Graph(content), content, opens, in_worker, 1 << 20)) as finder:
-            found, twin = finder.find(GIVEN)
+            seen = finder.find(GIVEN)
+        found = seen.onset
         assert (found.method, found.onset and found.onset.operator) == (method, LOGITS)
         assert REASON in found.note
-        layers = {layer.layer.operator: layer for layer in found.layers}
+        layers = {layer.operator: layer for layer in found.layers}
         assert SPECTRUM not in layers
-        assert len(twin) > len(Graph(content).inputs)
+        assert len(seen.twin) > len(Graph(content).inputs)
         if method == "capture":
             assert layers[MAGNITUDE].total is not None
             assert layers[MAGNITUDE].own is None

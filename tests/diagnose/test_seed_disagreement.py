@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import closing
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -16,6 +17,7 @@ from edgeflare.core.tensor import Tensor
 from edgeflare.core.tensor_rows import GivenRows
 from edgeflare.devices.device import Device, connect
 from edgeflare.devices.profile_lookup import find_profiles
+from edgeflare.diagnose.execution_modes import Vote
 from edgeflare.diagnose.seed_disagreement import (
     Disagreement,
     Probabilities,
@@ -172,6 +174,11 @@ def asked(
     return ask_with_stages(device, COMPRESSED, ONCE, (own, STAGE), (pairs, STAGE), single, most)
 
 
+def written(vote: Vote) -> Vote:
+    """A vote as documents have it: without the answer itself, which has arrays."""
+    return replace(vote, answer=None)
+
+
 def test_keys_are_those_that_change_the_input_and_a_decision_whatever_else_is_asked(
     device: Device, images: np.ndarray
 ) -> None:
@@ -184,12 +191,12 @@ def test_keys_are_those_that_change_the_input_and_a_decision_whatever_else_is_as
         ["std", "layout"],
         ["mean", "std"],
     ]
-    assert together[0].pair_keys["layout"].to_json() == together[0].pair_inputs.to_json()
+    assert written(together[0].pair_keys["layout"]) == written(together[0].pair_inputs)
     assert [one.device_queries for one in together] == [9, 5, 7, 7]
     for one, alone in zip(together, inputs, strict=True):
         (same,) = asked(device, images, [alone])
-        assert {key: vote.to_json() for key, vote in one.pair_keys.items()} == {
-            key: vote.to_json() for key, vote in same.pair_keys.items()
+        assert {key: written(vote) for key, vote in one.pair_keys.items()} == {
+            key: written(vote) for key, vote in same.pair_keys.items()
         }
 
 

@@ -3,24 +3,27 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
+from dataclasses import asdict, replace
 from typing import Any, get_args
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec import UNSET
 
 from detectors import answer_of, detector_outputs_of, objects_decoder
 from edgeflare.core.answer import Answer
 from edgeflare.core.arm import Arm
 from edgeflare.core.joint_answer import joint_answer
 from edgeflare.core.tensor import RawBatch, Tensor
+from edgeflare.devices.profile import Precision
 from edgeflare.diagnose.evidence import Evidence
 from edgeflare.diagnose.execution_modes import ExecutionMode, Vote
+from edgeflare.diagnose.explanation import explained_evidence
 from edgeflare.diagnose.seed_disagreement import Disagreement
 from edgeflare.diagnose.stage_votes import StageVotes
-from edgeflare.diagnose.verdict import Name, Which, judge
+from edgeflare.diagnose.verdict import MarginShares, Name, Which, judge
 from edgeflare.tasks.classification import ClassDecoder
 from edgeflare.tasks.segmentation.segmentation_task import Segmentation
 from edgeflare.tasks.value_decoder import Measure, ValueAnswer
@@ -86,7 +89,7 @@ def table(
 def accelerated(
     *others: Vote,
     kernels: Kernels = "gpu",
-    precision: str = "fp16",
+    precision: Precision = "fp16",
     fallback: bool = False,
     taken: int = 9,
 ) -> Evidence:
@@ -98,7 +101,7 @@ def accelerated(
     return replace(evidence, device=device, others=(*others, *cpu))
 
 
-def asked(label: int, precision: str, *, fallback: bool = False, taken: int = 9) -> Vote:
+def asked(label: int, precision: Precision, *, fallback: bool = False, taken: int = 9) -> Vote:
     mode = ExecutionMode(Arm.DEVICE, "gpu", 1, taken, 9, precision, fallback)
     return replace(vote(Arm.DEVICE, label, "gpu"), mode=mode)
 
@@ -110,7 +113,7 @@ def on_the_cpu(label: int) -> Vote:
 def with_stages(evidence: Evidence, shipped: int, outputs: int, inputs: int) -> Evidence:
     """Evidence of a device with stages of its own; that of `evidence` is with the pair's."""
     own, *pairs = (vote(Arm.DEVICE, one, "builtin", times=3) for one in (shipped, outputs, inputs))
-    stages = StageVotes(own, pairs[0], pairs[1], device_queries=3)
+    stages = StageVotes(own, pairs[0], pairs[1], {}, device_queries=3)
     return replace(evidence, stages=stages, recorded=(shipped,) * 3)
 
 
@@ -292,20 +295,21 @@ def test_what_is_left_behind_a_stage_is_said() -> None:
 
 
 def test_shares_are_all_of_one_or_parts_of_several() -> None:
-    assert judge(COMPRESSION).shares == (1.0, 0.0)
+    assert judge(COMPRESSION).shares == MarginShares(1.0, 0.0)
     shares = judge(table(0, "111", 2)).shares
     assert shares is not None
-    assert sum(shares) == pytest.approx(1.0)
-    assert min(shares) > 0.1
+    assert shares.compression + shares.kernel == pytest.approx(1.0)
+    assert min(shares.compression, shares.kernel) > 0.1
 
 
 def test_how_an_accelerator_ran_is_said_of_its_votes() -> None:
     part = PARTLY.device
     assert str(part.mode) == "device, gpu, fp16, fallback of 4 of 9 nodes"
     assert str(asked(0, "fp32").mode) == "device, gpu, fp32"
-    known = part.to_json()
-    assert (known["precision"], known["fallback"], known["total_nodes"]) == ("fp16", True, 9)
-    assert "precision" not in vote(Arm.DEVICE, 1, "builtin").to_json()
+    written = {(one.kernels, one.precision): one for one in explained_evidence(PARTLY).votes}
+    known = written["gpu", "fp16"]
+    assert (known.fallback, known.total_nodes) == (True, 9)
+    assert written["builtin", UNSET].total_nodes is UNSET
 
 
 @pytest.mark.parametrize("pair", ["original-twin", "twin-device"])
@@ -365,7 +369,7 @@ def test_any_table_has_a_verdict_that_fits_the_labels(evidence: Evidence) -> Non
     assert verdict.name in get_args(Name)
     assert verdict.why
     assert "\n" not in verdict.why
-    json.dumps(verdict.to_json(), allow_nan=False)
+    json.dumps(asdict(verdict), allow_nan=False)
     f = None if evidence.original is None else evidence.original.label
     h, g = evidence.twin.label, evidence.device.label
     if verdict.name in ("kernel", "several"):
@@ -377,8 +381,9 @@ def test_any_table_has_a_verdict_that_fits_the_labels(evidence: Evidence) -> Non
         assert h == g
         assert evidence.original is None or f == g
     if verdict.shares is not None:
-        assert sum(verdict.shares) == pytest.approx(1.0)
-        assert min(verdict.shares) >= 0.0
+        shares = verdict.shares
+        assert shares.compression + shares.kernel == pytest.approx(1.0)
+        assert min(shares.compression, shares.kernel) >= 0.0
 
 
 @given(tables(), st.permutations(range(CLASSES)))
@@ -439,7 +444,7 @@ def test_values_are_compared_by_their_distance() -> None:
         (of_values(0.95, 1.0, 1.0, 1.0), "none", None, None, ""),
         (
             of_values(0.5, 1.0, 1.0, 1.0),
-            *("compression", None, (1.0, 0.0)),
+            *("compression", None, MarginShares(1.0, 0.0)),
             "the distance between the device's values and the original's is 0.5, and between the"
             " device's and the twin's 0",
         ),
@@ -450,7 +455,7 @@ def test_values_are_compared_by_their_distance() -> None:
         ),
         (
             of_values(0.5, 1.0, 1.5, 1.5),
-            *("several", "delegate", (0.5, 0.5)),
+            *("several", "delegate", MarginShares(0.5, 0.5)),
             "the distance between the twin's values and the original's is 0.5, and between the"
             " device's and the twin's 0.5",
         ),
@@ -492,7 +497,10 @@ def test_objects_are_written_out_and_the_kind_is_named() -> None:
     ):
         assert judge(evidence).why.startswith(why)
     unsure = of_faces(one, faces(0.625, 0.25))
-    assert (judge(unsure).name, judge(unsure).shares) == ("compression", (1.0, 0.0))
+    assert (judge(unsure).name, judge(unsure).shares) == (
+        "compression",
+        MarginShares(1.0, 0.0),
+    )
     failed = replace(shaky(unsure, failure="crash", answer=None), recorded=())
     assert judge(failed).shares is None
 
@@ -529,4 +537,6 @@ def test_frames_too_many_for_joint_scores_share_their_own() -> None:
         return joint_answer(list(ClassDecoder(tensor, "logits").read(RawBatch(rows))))
 
     evidence = of_arms(*map(frames, (2.0, -1.0, -2.0)))
-    assert judge(replace(evidence, host=(evidence.twin,))).shares == pytest.approx((0.75, 0.25))
+    shares = judge(replace(evidence, host=(evidence.twin,))).shares
+    assert shares is not None
+    assert (shares.compression, shares.kernel) == pytest.approx((0.75, 0.25))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from enum import Enum
 from typing import Annotated, Any, Literal
 
 import fastjsonschema
@@ -14,6 +15,13 @@ from msgspec import UNSET, UnsetType
 from edgeflare.record.json_schema import schema_of
 from edgeflare.record.json_types import Amount, Count, Number
 from edgeflare.schemas import schemas
+
+
+class Side(str, Enum):
+    """One of two."""
+
+    LEFT = "left"
+    RIGHT = "right"
 
 
 class Inner(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -44,13 +52,14 @@ class Outer(msgspec.Struct, frozen=True, kw_only=True, tag_field="schema", tag="
     pair: tuple[str, str]
     seconds: Amount
     counts: Annotated[tuple[Count, ...], msgspec.Meta(min_length=1)]
+    side: Side
 
 
 SCHEMA = schema_of(Outer)
 INNER = {"ratio": None, "left": 1, "right": 2.5}
 WHOLE: dict[str, Any] = {
     "schema": "a/v1", "parts": [INNER], "by_name": {"one": None, "two": INNER}, "how": None,
-    "pair": ["a", "b"], "seconds": 0.5, "counts": [0],
+    "pair": ["a", "b"], "seconds": 0.5, "counts": [0], "side": "left",
 }  # fmt: skip
 
 
@@ -67,6 +76,7 @@ def test_each_key_has_what_the_docstring_says_of_it() -> None:
     }
     assert inner["description"] == "A part of it."
     assert inner["required"] == ["ratio", "left", "right"]
+    assert SCHEMA["$defs"]["Side"] == {"description": "One of two.", "enum": ["left", "right"]}
 
 
 @pytest.mark.parametrize("validates", [fastjsonschema.compile, Draft202012Validator])
@@ -89,6 +99,8 @@ def test_each_key_has_what_the_docstring_says_of_it() -> None:
         ({"seconds": -1}, False),
         ({"counts": []}, False),
         ({"counts": [-1]}, False),
+        ({"side": "right"}, True),
+        ({"side": "middle"}, False),
     ],
 )
 def test_it_takes_what_the_types_take(validates: Any, changed: dict[str, Any], valid: bool) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import astuple, replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -13,6 +13,9 @@ import pytest
 from documents import DEVICE, run_document
 from edgeflare.core.goal import Goal
 from edgeflare.core.seeds import Seeds
+from edgeflare.diagnose.compression_error import CompressionError, coarse_layer
+from edgeflare.diagnose.layer_difference import KernelOnset, LayerName
+from edgeflare.diagnose.verdict import Name, Verdict
 from edgeflare.errors import UserError
 from edgeflare.replay import past_run, replay_run, reproduction_archive
 from edgeflare.replay.failing_operator import where_it_begins
@@ -23,6 +26,7 @@ from edgeflare.run.run_directory import RunDirectory
 from edgeflare.run.run_document import RunDevice
 from edgeflare.run.run_header import RunHeader
 from edgeflare.run.seed_ids import SeedIds
+from explained_findings import explained
 from image_interfaces import image_interface
 
 ABOUT = RunHeader(
@@ -112,46 +116,47 @@ def test_what_the_script_prints_commands_no_terminal() -> None:
     assert "board" in said
 
 
-CONV = {"operator": 0, "name": "CONV_2D", "tensor": "conv"}
-DENSE = {"operator": 7, "name": "FULLY_CONNECTED", "tensor": "dense"}
-SOFTMAX = {"operator": 10, "name": "SOFTMAX", "tensor": "probabilities"}
+CONV = LayerName(0, "CONV_2D", "conv")
+DENSE = LayerName(7, "FULLY_CONNECTED", "dense")
+SOFTMAX = LayerName(10, "SOFTMAX", "probabilities")
+PARTING = KernelOnset("capture", CONV, first=True, most=SOFTMAX)
+LOSS = CompressionError(CONV, DENSE)
+COARSE = replace(
+    LOSS,
+    most=None,
+    coarse=(
+        coarse_layer(LayerName(-1, "INPUT", "image"), "output", "saturated", "so it is", 0.6),
+        coarse_layer(DENSE, "weights", "range too wide", "so it is", 0.3),
+    ),
+)
 
 
-def explanation(verdict: str, **parting: Any) -> dict[str, Any]:
-    return {
-        "verdict": {"name": verdict},
-        "device_and_twin": {"onset": CONV, "first": True, "most": SOFTMAX} | parting,
-        "twin_and_original": {"first": CONV, "most": DENSE, "coarse": []},
-    }
+def begins(name: Name, onset: KernelOnset = PARTING, loss: CompressionError = LOSS) -> Any:
+    """The place and name of the operator, and what begins there."""
+    found = where_it_begins(explained(Verdict(name, "so it is"), onset, loss))
+    return None if found is None else (found.operator, found.name, found.tensor, found.what)
 
 
 @pytest.mark.parametrize("verdict", ["kernel", "several", "host-suspect"])
-def test_it_is_where_device_and_twin_part_not_where_most_is_new(verdict: str) -> None:
-    assert where_it_begins(explanation(verdict)) == CONV | {"what": "device and twin part here"}
+def test_it_is_where_device_and_twin_part_not_where_most_is_new(verdict: Name) -> None:
+    assert begins(verdict) == (*astuple(CONV), "device and twin part here")
 
 
 def test_an_onset_before_which_not_all_was_seen_is_said_to_be_that() -> None:
-    found = where_it_begins(explanation("kernel", first=False))
-    assert found == CONV | {"what": "device and twin part here, or earlier"}
+    found = begins("kernel", replace(PARTING, first=False))
+    assert found == (*astuple(CONV), "device and twin part here, or earlier")
 
 
 def test_of_compression_it_is_the_layer_that_took_most_of_the_margin() -> None:
     what = "twin and original part here, by more than quantization explains"
-    assert where_it_begins(explanation("compression")) == DENSE | {"what": what}
+    assert begins("compression") == (*astuple(DENSE), what)
 
 
 def test_of_coarse_layers_it_is_the_first_that_is_an_operator() -> None:
-    coarse = explanation("compression")
-    given = {"operator": -1, "name": "INPUT", "tensor": "image", "kind": "saturated"}
-    layers = [given, DENSE | {"kind": "range too wide", "share": 0.3}]
-    coarse["twin_and_original"] |= {"most": None, "coarse": layers}
     what = "twin and original part here, range too wide"
-    assert where_it_begins(coarse) == DENSE | {"what": what}
+    assert begins("compression", loss=COARSE) == (*astuple(DENSE), what)
 
 
 def test_where_none_is_named_there_is_none() -> None:
-    nowhere = explanation("kernel", onset=None)
-    assert where_it_begins(nowhere) is None
-    unexplained = explanation("compression")
-    unexplained["twin_and_original"]["most"] = None
-    assert where_it_begins(unexplained) is None
+    assert begins("kernel", replace(PARTING, onset=None)) is None
+    assert begins("compression", loss=replace(LOSS, most=None)) is None

@@ -13,14 +13,21 @@ import numpy as np
 import pytest
 from ai_edge_litert import schema_py_generated as schema
 
+from documents import finding as finding_of
 from edgeflare.diagnose.compression_error import CompressionError, LayerCompressionError
 from edgeflare.diagnose.constant_error import ConstantError
-from edgeflare.diagnose.kernel_localization import KernelOnset
-from edgeflare.diagnose.layer_difference import LayerDifference, LayerName, layer_name
+from edgeflare.diagnose.explain_document import ExplainedFinding
+from edgeflare.diagnose.layer_difference import (
+    KernelOnset,
+    LayerName,
+    layer_difference,
+    layer_name,
+)
 from edgeflare.diagnose.tensor_difference import Difference, difference
 from edgeflare.diagnose.verdict import Verdict
 from edgeflare.models.tflite_graph import Graph
 from edgeflare.report.model_explorer_overlay import OVERLAY_FILES, model_explorer_overlay
+from explained_findings import explained
 from graph_writer import GraphWriter
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
@@ -41,17 +48,10 @@ def entry(
     verdict: Verdict,
     parting: KernelOnset | None = None,
     loss: CompressionError | None = None,
-) -> Document:
+) -> ExplainedFinding:
     """An entry of `explain.json`, as far as layers are concerned."""
-    return {
-        "seed_id": 12,
-        "device": "emulated-builtin",
-        "verdict": verdict.to_json(),
-        "next_step": "",
-        "evidence": {"votes": []},
-        "device_and_twin": (parting or KernelOnset("none")).to_json(),
-        "twin_and_original": (loss or CompressionError()).to_json(),
-    }
+    of = {"finding": finding_of(seed_id=12), "device": "emulated-builtin"}
+    return explained(verdict, parting, loss, **of)
 
 
 def names(graph: Graph) -> list[LayerName]:
@@ -71,7 +71,7 @@ def parted(graph: Graph, totals: Sequence[int], onset: int, *, first: bool = Tru
     """Device and twin so many steps apart behind each operator; half of that is new there."""
     layers = names(graph)
     differences = tuple(
-        LayerDifference(layer, apart(graph, place, total), apart(graph, place, total // 2))
+        layer_difference(layer, apart(graph, place, total), apart(graph, place, total // 2))
         for place, (layer, total) in enumerate(zip(layers, totals, strict=True))
     )
     return KernelOnset("capture", layers[onset], first, layers[onset], differences)
@@ -105,10 +105,9 @@ def test_each_operator_has_the_figures_of_its_layer(graph: Graph) -> None:
     sets = read(model_explorer_overlay(finding, graph))
     assert tuple(sorted(sets)) == OVERLAY_FILES
     operators = [str(one.index) for one in graph.operators]
-    layers = finding["device_and_twin"]["layers"]
-    known = {
-        "1-total.json": [layer["total"]["max_units"] or 0 for layer in layers],
-        "2-own.json": [layer["own"]["max_units"] or 0 for layer in layers],
+    known: dict[str, Sequence[float]] = {
+        "1-total.json": totals,
+        "2-own.json": [total // 2 for total in totals],
         "3-new-share.json": [0, 0, 0.5, 0.5, 0, 0, 0, 0.5, 0.5, 0.5, 0.5],
         "4-residual.json": [*[0.1235] * 9, 3, 0],
     }

@@ -25,12 +25,14 @@ from edgeflare.devices.device import connect
 from edgeflare.devices.profile import Profile
 from edgeflare.diagnose.explain_document import (
     EXPLANATIONS,
+    ExplainedFinding,
     Explanations,
     left_over,
     load_explanations,
 )
-from edgeflare.diagnose.explain_findings import Explanation, RunToExplain
+from edgeflare.diagnose.explain_findings import RunToExplain
 from edgeflare.diagnose.explain_findings import explain as explain_findings
+from edgeflare.diagnose.explanation import Explanation, explained_finding
 from edgeflare.diagnose.explanation_terminal import print_explanations
 from edgeflare.errors import InfrastructureError, UserError
 from edgeflare.models.pair import Pair
@@ -39,7 +41,7 @@ from edgeflare.record.folder import remove_documents, written
 from edgeflare.repair.repair_requirements import can_be_repaired
 from edgeflare.replay.past_run import PastRun, seed_id_of
 from edgeflare.report.divergence_bars import divergence_bars
-from edgeflare.report.html.explanation_view import read_explanation
+from edgeflare.report.html.explanation_view import explanation_view
 from edgeflare.report.interface_lines import variables_in_words
 from edgeflare.run.journal import RunJournal
 from edgeflare.run.run_directory import RunDirectory
@@ -191,15 +193,16 @@ class _ExplanationsOfCall:
         opening.start()
         try:
             with connect(profile) as device:
-                self._kept.asked(profile.name, device.provenance.to_json())
+                self._kept.asked(profile.name, device.provenance)
                 opening.stop()
                 with observe(self._console) as observer:
                     self._count(observer)
                     for one in explain_findings(self._subject, entries, device):
                         self._explained.append(one)
-                        self._kept.add(one)
-                        _draw(self._subject.directory, one, self._subject.header.classes)
-                        self._overlays.write(one)
+                        entry = explained_finding(one)
+                        self._kept.add(entry)
+                        _draw(self._subject.directory, entry, self._subject.header.classes)
+                        self._overlays.write(entry)
                         self._count(observer)
         finally:
             opening.stop()
@@ -227,8 +230,8 @@ class _ExplanationsOfCall:
         classes = self._subject.header.classes
 
         def bars(only: Explanation) -> Table | None:
-            read = read_explanation(only.to_json(), classes)
-            return divergence_bars(read) if read.layers else None
+            view = explanation_view(explained_finding(only), classes)
+            return divergence_bars(view) if view.layers else None
 
         print_explanations(console, self._explained, classes, str(run / EXPLANATIONS), bars)
         if variables := variables_in_words(self._subject.header.pair):
@@ -253,18 +256,17 @@ def _run_to_explain(past: PastRun, pair: Pair) -> RunToExplain:
     return RunToExplain(past.directory, past.header, pair, rows, seeds, repairable)
 
 
-def _draw(directory: RunDirectory, one: Explanation, classes: Sequence[str]) -> None:
+def _draw(directory: RunDirectory, one: ExplainedFinding, classes: Sequence[str]) -> None:
     """Write the picture of a finding's layers, where matplotlib is installed."""
     try:
         from edgeflare.report.divergence_picture import divergence_picture  # noqa: PLC0415
     except ImportError:
         return
-    read = read_explanation(one.to_json(), classes)
-    seed_id = one.finding.seed_id
-    name = f"{PICTURES}/{seed_id:06d}.svg"
-    if read.layers:
+    view = explanation_view(one, classes)
+    name = f"{PICTURES}/{one.seed_id:06d}.svg"
+    if view.layers:
         path = directory.inside(name)
-        write_atomically(path, divergence_picture(read, f"seed {seed_id} on {one.device}"))
+        write_atomically(path, divergence_picture(view, f"seed {one.seed_id} on {one.device}"))
     else:
         remove_documents(directory.path, name)
 

@@ -88,8 +88,7 @@ def export(
         raise InfrastructureError(f"cannot write {path}: {error.strerror}") from None
     _list(path, made.files)
     if made.operator is not None:
-        what = f"{made.operator['name']} (operator {made.operator['operator']})"
-        typer.echo(printable(f"operator.tflite is {what}: {made.operator['what']}"))
+        typer.echo(printable(f"operator.tflite is {made.operator}: {made.operator.what}"))
     typer.echo(f"{len(made.files)} files; unpack it, and type: python {SCRIPT}")
 
 

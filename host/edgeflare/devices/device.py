@@ -20,7 +20,7 @@ from edgeflare.devices.decisive_provenance import (
 )
 from edgeflare.devices.device_probe import DeviceProbe
 from edgeflare.devices.handshake import shake_hands
-from edgeflare.devices.profile import Profile
+from edgeflare.devices.profile import Precision, Profile
 from edgeflare.devices.provenance import Provenance, Telemetry
 from edgeflare.devices.remote.deployment import cache_of
 from edgeflare.devices.reservations.reservation import reserved
@@ -144,7 +144,7 @@ class Device:
         threads: int,
         invocation: Invocation = ONCE,
         *,
-        precision: str | None = None,
+        precision: Precision | None = None,
         fallback: bool | None = None,
     ) -> DeviceSession:
         """Open a model with other kernels or threads than the profile's, for a short while.

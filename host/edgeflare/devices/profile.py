@@ -5,9 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from edgeflare_protos.kernel_sets import Kernels, is_tflite_kernel_set
+
+Precision = Literal["fp16", "fp32"]
+"""What an accelerator computes in: float16 where it likes, or float32 throughout."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,7 +69,7 @@ class Profile:
     threads: int = 1
     delegate: str | None = None
     delegate_options: Mapping[str, str] = field(default_factory=dict)
-    precision: str = "fp16"
+    precision: Precision = "fp16"
     fallback: bool = False
     arena_bytes: int | None = None
     warmup: int = 0

@@ -24,7 +24,7 @@ from edgeflare.diagnose.better_quantization import (
     quantiles,
     stored_weights,
 )
-from edgeflare.diagnose.compression_error import CoarseLayer, Kind
+from edgeflare.diagnose.compression_error import CoarseLayer, Kind, coarse_layer
 from edgeflare.diagnose.layer_difference import layer_name
 from edgeflare.diagnose.margin_error import Altered, MarginError
 from edgeflare.diagnose.original_layers import OriginalLayers, Real
@@ -131,7 +131,7 @@ class CoarseSearch:
         for place, share in _fewest(effects, places):
             if place.operator not in merged:
                 name, (kind, why) = place.name(self._compressed), kinds.of(place, observed.twin)
-                merged[place.operator] = CoarseLayer(name, place.part, kind, why, share)
+                merged[place.operator] = coarse_layer(name, place.part, kind, why, share)
         return tuple(merged.values())
 
     def _judged(self, inputs: Sequence[Observed]) -> _Judged:

@@ -3,23 +3,35 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Annotated, Literal
 
-import numpy as np
+import msgspec
 
 from edgeflare.diagnose.constant_error import ConstantError
 from edgeflare.diagnose.layer_difference import LayerName
 from edgeflare.diagnose.layer_matching import MatchedBy
 from edgeflare.diagnose.option_differences import OptionDifference
-from edgeflare.diagnose.tensor_difference import LARGEST, Difference
+from edgeflare.diagnose.tensor_difference import Difference
 from edgeflare.models.non_finite_values import NonFiniteOnset
-
-CutOff = tuple[float, float]
-"""Shares of values that lie below a range, and above it."""
+from edgeflare.record.json_types import Number, Share
 
 Grade = Literal["faulty", "coarse", "spread"]
 """What is to blame of compression: a layer whose error is beyond what its quantization explains, a
 layer whose quantization is far from the best, or ordinary rounding in many layers."""
+
+
+@dataclass(frozen=True, slots=True)
+class CutOff:
+    """Shares of the original's values that lie beyond the compressed model's range.
+
+    Attributes:
+        below: share below it by more than a step.
+        above: share above it by more than a step.
+
+    """
+
+    below: Share
+    above: Share
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,24 +78,6 @@ class LayerCompressionError:
         changed = self.constants is not None and self.constants.beyond
         return self.residual > self.explained or changed
 
-    def to_json(self) -> dict[str, Any]:
-        """Return plain JSON values."""
-        constants = self.constants
-        return {
-            **self.layer.to_json(),
-            "matched_by": self.matched_by,
-            "total": None if self.total is None else self.total.to_json(),
-            "residual": _finite(self.residual),
-            "explained": _finite(self.explained),
-            "constants": None if constants is None else _finite(constants.steps),
-            "constants_explained": None if constants is None else _finite(constants.explained),
-            "constants_overflow": constants is not None and constants.overflows,
-            "options": [one.to_json() for one in self.options],
-            "beyond": self.beyond,
-            "margin_share": None if self.margin_share is None else _finite(self.margin_share),
-            "cut_off": _sides(self.cut_off),
-        }
-
 
 Kind = Literal[
     "saturated", "range too wide", "one scale for unlike channels", "one scale for unlike things"
@@ -110,43 +104,55 @@ _MOST_SEEDS = 0.5
 """Share of the seeds: a file that differs from its original on more is not called healthy."""
 
 
+QuantizedPart = Literal["output", "weights"]
+"""The tensor of a layer that is quantized coarsely."""
+
+
 @dataclass(frozen=True, slots=True)
-class CoarseLayer:
+class CoarseLayer(LayerName):
     """A layer whose quantization is far from the best one with as many bits.
 
     Attributes:
-        layer: of the compressed model; `INPUT` for the model's input.
-        part: which of its tensors is quantized coarsely.
+        operator: position in execution order; -1 for the model's input.
+        part: which of its tensors.
         kind: in which way.
         why: the figures that show it, as a sentence without its full stop.
-        share: the share of the margin's error that a better quantization takes away.
+        advice: what to do about it.
+        share: of the margin's error, what a better quantization with as many bits takes away.
 
     """
 
-    layer: LayerName
-    part: Literal["output", "weights"]
+    operator: Annotated[int, msgspec.Meta(ge=-1)]
+    part: QuantizedPart
     kind: Kind
     why: str
-    share: float
+    advice: str
+    share: Number
 
     @property
-    def advice(self) -> str:
-        """What to do about it."""
-        return _ADVICE[self.kind]
+    def said(self) -> str:
+        """All of it, in a sentence without its full stop."""
+        return f"{self} is coarse, {self.kind}: {self.why}; {self.advice}"
 
-    def __str__(self) -> str:
-        return f"{self.layer} is coarse, {self.kind}: {self.why}; {self.advice}"
 
-    def to_json(self) -> dict[str, Any]:
-        """Return plain JSON values."""
-        return {
-            **self.layer.to_json(),
-            "part": self.part,
-            "kind": self.kind,
-            "why": self.why,
-            "advice": self.advice,
-            "share": self.share,
-        }
+def coarse_layer(
+    layer: LayerName, part: QuantizedPart, kind: Kind, why: str, share: float
+) -> CoarseLayer:
+    """Return a coarse layer with what helps against its kind."""
+    place = (layer.operator, layer.name, layer.tensor)
+    return CoarseLayer(*place, part, kind, why, _ADVICE[kind], share)
+
+
+@dataclass(frozen=True, slots=True)
+class LayerShare(LayerName):
+    """A layer in which the error is ordinary rounding.
+
+    Attributes:
+        share: of the margin's error.
+
+    """
+
+    share: Number
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,7 +191,7 @@ class CompressionError:
     unmatched: tuple[LayerName, ...] = ()
     note: str = ""
     coarse: tuple[CoarseLayer, ...] = ()
-    spread: tuple[tuple[LayerName, float], ...] = ()
+    spread: tuple[LayerShare, ...] = ()
     input_cut_off: CutOff | None = None
     seen: bool = False
     original: NonFiniteOnset | None = None
@@ -222,9 +228,9 @@ class CompressionError:
             overflows = any(one.overflows for one in self.layers if one.layer == self.most)
             return f"{said}: its bias overflows its integers" if overflows else said
         if self.grade == "coarse":
-            return "; ".join(str(one) for one in self.coarse)
+            return "; ".join(one.said for one in self.coarse)
         if self.grade == "spread":
-            shares = ", ".join(f"{layer} {share:.0%}" for layer, share in self.spread)
+            shares = ", ".join(f"{layer} {layer.share:.0%}" for layer in self.spread)
             largest = f"; the largest shares have {shares}" if shares else ""
             return f"{self.ordinary_rounding}{largest}"
         return ""
@@ -257,27 +263,3 @@ class CompressionError:
     def beyond(self) -> tuple[LayerCompressionError, ...]:
         """The layers whose error is larger than quantization explains."""
         return tuple(layer for layer in self.layers if layer.beyond)
-
-    def to_json(self) -> dict[str, Any]:
-        """Return plain JSON values."""
-        return {
-            "first": None if self.first is None else self.first.to_json(),
-            "most": None if self.most is None else self.most.to_json(),
-            "margin": self.margin,
-            "note": self.note,
-            "unmatched": [layer.to_json() for layer in self.unmatched],
-            "coarse": [layer.to_json() for layer in self.coarse],
-            "spread": [{**layer.to_json(), "share": share} for layer, share in self.spread],
-            "grade": self.grade,
-            "said": self.said,
-            "input_cut_off": _sides(self.input_cut_off),
-            "layers": [layer.to_json() for layer in self.layers],
-        }
-
-
-def _sides(cut_off: CutOff | None) -> dict[str, float] | None:
-    return None if cut_off is None else dict(zip(("below", "above"), cut_off, strict=True))
-
-
-def _finite(value: float) -> float:
-    return float(np.clip(value, -LARGEST, LARGEST)) if np.isfinite(value) else LARGEST

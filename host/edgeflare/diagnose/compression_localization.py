@@ -25,9 +25,9 @@ from edgeflare.diagnose.compression_error import (
     CompressionError,
     CutOff,
     LayerCompressionError,
+    LayerShare,
 )
 from edgeflare.diagnose.constant_error import compare_constants, with_excess
-from edgeflare.diagnose.explained_error import SIGMAS, clipped, explained_error, unit_of
 from edgeflare.diagnose.hidden_layers import where_unseen
 from edgeflare.diagnose.layer_difference import LayerName, layer_name
 from edgeflare.diagnose.layer_matching import MatchedBy, match_layers
@@ -38,10 +38,14 @@ from edgeflare.diagnose.output_stage import ModelReader
 from edgeflare.diagnose.probed_arm import OpenProbe, State
 from edgeflare.diagnose.quantized_places import Observed, counterparts
 from edgeflare.diagnose.rounding_noise import (
+    SIGMAS,
     WEIGHTED,
+    clipped,
+    explained_error,
     output_variances,
     rounding_bound,
     rounds_unseen,
+    unit_of,
 )
 from edgeflare.diagnose.tensor_difference import difference, distances
 from edgeflare.errors import UserError
@@ -168,7 +172,7 @@ class CompressionLocalizer:
         beyond = [one for one in layers if one.beyond]
         most = self._most_to_blame(beyond, twin, original)
         coarse: tuple[CoarseLayer, ...] = ()
-        spread: tuple[tuple[LayerName, float], ...] | None = ()
+        spread: tuple[LayerShare, ...] | None = ()
         if most is None and original is None:
             observed = Observed(twin, real, wanted, read)
             coarse = self._coarse_search.find(observed, {one.layer.operator for one in beyond})
@@ -234,11 +238,8 @@ class CompressionLocalizer:
 
     def _spread(
         self, observed: Observed, pairs: Mapping[int, int]
-    ) -> tuple[tuple[LayerName, float], ...] | None:
-        """Return the layers with the largest shares of the margin's error, and their shares.
-
-        None where the shares of none are known.
-        """
+    ) -> tuple[LayerShare, ...] | None:
+        """Return the layers with the largest shares of the margin's error; None: none is known."""
         values = self._compressed_values(pairs, observed.twin)
         outputs = {
             op: (
@@ -252,9 +253,12 @@ class CompressionLocalizer:
             return None
         shares = found.shares
         largest = sorted(shares, key=lambda op: -shares[op])[:LISTED]
+        layers = (
+            (op, layer_name(self._compressed, self._compressed.operators[op])) for op in largest
+        )
         return tuple(
-            (layer_name(self._compressed, self._compressed.operators[op]), shares[op])
-            for op in largest
+            LayerShare(layer.operator, layer.name, layer.tensor, shares[op])
+            for op, layer in layers
             if shares[op] > 0
         )
 
@@ -532,7 +536,7 @@ def _larger(shares: Sequence[float]) -> float:
 
 def _cut_off(tensor: GraphTensor, original: Real | None) -> CutOff | None:
     known = range_of(tensor)
-    return None if known is None or original is None else known.beyond(original)
+    return None if known is None or original is None else CutOff(*known.beyond(original))
 
 
 def _as_real(tensor: GraphTensor) -> GraphTensor:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
 
 from edgeflare.core.answer import Answer
 from edgeflare.core.task import Decoder
@@ -65,6 +64,12 @@ class Evidence:
     stages: StageVotes | None = None
 
     @property
+    def votes(self) -> tuple[Vote, ...]:
+        """Those of all arms and modes, with the pair's stages."""
+        every = (self.original, *self.host, self.device, *self.others)
+        return tuple(vote for vote in every if vote is not None)
+
+    @property
     def shipped(self) -> Vote:
         """The device's answers as it ships: with stages of its own, where it has some."""
         return self.device if self.stages is None else self.stages.shipped
@@ -101,25 +106,6 @@ class Evidence:
     def reference(self) -> tuple[str, Vote]:
         """Return the arm from which the distances of values are measured, and its answer."""
         return ("twin", self.twin) if self.original is None else ("original", self.original)
-
-    def to_json(self) -> dict[str, Any]:
-        """Return plain JSON values."""
-        votes = [self.original, *self.host, self.device, *self.others]
-        stages = {} if self.stages is None else {"stages": self.stages.to_json(self._vote)}
-        return {
-            **stages,
-            "votes": [self._vote(vote) for vote in votes if vote is not None],
-            "recorded": list(self.recorded),
-            "same_runtime": self.same_runtime,
-            "same_machine": self.same_machine,
-            "seeds": {name: found.to_json() for name, found in self.seeds.items()},
-        }
-
-    def _vote(self, vote: Vote) -> dict[str, Any]:
-        fields = vote.to_json()
-        if text := self.described(vote):
-            fields["described"] = text
-        return fields
 
     def described(self, vote: Vote) -> str | None:
         """Return an answer in full, where a label says too little; None where it says it all."""

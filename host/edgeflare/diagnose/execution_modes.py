@@ -8,14 +8,14 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
-from edgeflare.core.answer import Answer
+from edgeflare.core.answer import Answer, Failure
 from edgeflare.core.arm import Arm
 from edgeflare.core.tensor import RawBatch
 from edgeflare.core.tensor_rows import GivenRows
 from edgeflare.devices.device import Device
-from edgeflare.devices.profile import Profile
+from edgeflare.devices.profile import Precision, Profile
 from edgeflare.devices.session import DeviceSession
 from edgeflare.diagnose.output_stage import OutputStage
 from edgeflare.errors import UserError
@@ -58,7 +58,7 @@ class ExecutionMode:
     threads: int = 1
     delegated: int | None = None
     total: int | None = None
-    precision: str | None = None
+    precision: Precision | None = None
     fallback: bool | None = None
 
     @property
@@ -115,7 +115,7 @@ class Vote:
     labels: tuple[int | None, ...]
     outputs: tuple[int, ...] = ()
     tied: bool = False
-    failure: str | None = None
+    failure: Failure | None = None
     probabilities: tuple[float, ...] = ()
     answer: Answer | None = None
 
@@ -153,28 +153,6 @@ class Vote:
             return None
         assert self.answer is not None and other.answer is not None  # noqa: S101, PT018
         return self.answer.measured(other.answer)
-
-    def to_json(self) -> dict[str, Any]:
-        """Return plain JSON values."""
-        mode, acceleration = self.mode, {}
-        if mode.accelerated:
-            acceleration = {
-                "total_nodes": mode.total,
-                "precision": mode.precision,
-                "fallback": mode.fallback,
-            }
-        return {
-            "arm": mode.arm.value,
-            "kernels": mode.kernels,
-            "threads": mode.threads,
-            "delegated_nodes": mode.delegated,
-            **acceleration,
-            "labels": list(self.labels),
-            "outputs_crc32": [f"{checksum:08x}" for checksum in self.outputs],
-            "tied": self.tied,
-            "failure": self.failure,
-            "probabilities": [round(p, 9) for p in self.probabilities],
-        }
 
 
 def ask(

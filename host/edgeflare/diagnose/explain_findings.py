@@ -33,8 +33,9 @@ from edgeflare.diagnose.execution_modes import (
     ask_device,
     ask_host,
 )
-from edgeflare.diagnose.kernel_localization import KernelLocalizer, KernelOnset
-from edgeflare.diagnose.next_step import next_step
+from edgeflare.diagnose.explanation import Explanation
+from edgeflare.diagnose.kernel_localization import KernelLocalizer, ObservedKernels
+from edgeflare.diagnose.layer_difference import KernelOnset
 from edgeflare.diagnose.output_stage import ModelReader, OutputStage
 from edgeflare.diagnose.probed_arm import State
 from edgeflare.diagnose.seed_disagreement import (
@@ -48,7 +49,7 @@ from edgeflare.diagnose.seed_disagreement import (
     readings,
 )
 from edgeflare.diagnose.stage_votes import StageVotes, ask_with_stages, rows_with_one_key
-from edgeflare.diagnose.verdict import Verdict, judge
+from edgeflare.diagnose.verdict import judge
 from edgeflare.domains.image.image_domain import ImageDomain
 from edgeflare.errors import UserError
 from edgeflare.models.decoder_rows import as_read_by
@@ -59,7 +60,7 @@ from edgeflare.models.invocation_names import invocation_of
 from edgeflare.models.model_file import read_model_file
 from edgeflare.models.model_inputs import ModelInputs
 from edgeflare.models.model_probe import HostProbe, Values
-from edgeflare.models.non_finite_values import NonFiniteOnset, said_of_arms
+from edgeflare.models.non_finite_values import said_of_arms
 from edgeflare.models.original import open_original
 from edgeflare.models.pair import Pair
 from edgeflare.models.pair_interface import PairInterface
@@ -110,57 +111,6 @@ class RunToExplain:
     def twin_kernels(self) -> Kernels:
         """The kernels that ran the twin."""
         return self.header.plan.ensemble[0]
-
-
-@dataclass(frozen=True, slots=True)
-class Explanation:
-    """Why a finding deviates, and where it begins.
-
-    Attributes:
-        finding: the finding.
-        device: name of the device that was asked.
-        verdict: what is to blame.
-        evidence: what the verdict is derived from.
-        kernel_onset: where device and twin begin to differ.
-        compression_error: the error that compression caused in each layer.
-        device_queries: number of inputs that were sent to the device.
-        repairable: whether `edgeflare repair` takes the run.
-
-    """
-
-    finding: Finding
-    device: str
-    verdict: Verdict
-    evidence: Evidence
-    kernel_onset: KernelOnset
-    compression_error: CompressionError
-    device_queries: int
-    repairable: bool = False
-
-    @property
-    def next_step(self) -> str:
-        """What to do next, without a full stop; empty where nothing is known to help."""
-        return next_step(self.verdict, self.compression_error, repairable=self.repairable)
-
-    def to_json(self) -> dict[str, Any]:
-        """Return plain JSON values."""
-        return {
-            "seed_id": self.finding.seed_id,
-            "image": self.finding.image,
-            "sha256": self.finding.sha256,
-            "cause": self.finding.cause,
-            "device": self.device,
-            "verdict": self.verdict.to_json(),
-            "next_step": self.next_step,
-            "evidence": self.evidence.to_json(),
-            "device_and_twin": self.kernel_onset.to_json(),
-            "twin_and_original": self.compression_error.to_json(),
-            "non_finite": {
-                arm.value: None if onset is None else onset.to_json()
-                for arm, onset in _non_finite(self.kernel_onset, self.compression_error).items()
-            },
-            "device_queries": self.device_queries,
-        }
 
 
 def explain(
@@ -386,7 +336,7 @@ class _Explainer:
         """Localize the layers, and derive the verdict."""
         asked = sum(len(vote.labels) for vote in (evidence.device, *evidence.others))
         asked += 0 if evidence.stages is None else evidence.stages.device_queries
-        kernel_onset, compression_error = self._layers(image, MOST_DEVICE_QUERIES - asked)
+        kernels, compression_error = self._layers(image, MOST_DEVICE_QUERIES - asked)
         if (on_seeds := self._seeds.get("original-twin")) is not None:
             compression_error = replace(compression_error, apart_on_seeds=on_seeds.rate)
         grade = compression_error.grade
@@ -394,10 +344,12 @@ class _Explainer:
             evidence,
             compression_in_layer=(grade != "spread") if grade is not None else None,
             compression_as=grade,
-            kernel_in_layer=kernel_onset.in_layer,
+            kernel_in_layer=kernels.onset.in_layer,
         )
         verdict = judge(evidence)
-        said = [verdict.why, said_of_arms(_non_finite(kernel_onset, compression_error))]
+        original = {Arm.ORIGINAL: compression_error.original} if compression_error.seen else {}
+        non_finite = {**original, **kernels.non_finite}
+        said = [verdict.why, said_of_arms(non_finite)]
         if verdict.name == "compression":
             said.append(compression_error.other_options)
         return Explanation(
@@ -405,26 +357,27 @@ class _Explainer:
             self._device.profile.name,
             replace(verdict, why="; ".join(filter(None, said))),
             evidence,
-            kernel_onset,
+            kernels.onset,
             compression_error,
-            asked + kernel_onset.device_runs,
+            non_finite,
+            asked + kernels.onset.device_runs,
             self._run.repairable,
         )
 
-    def _layers(self, image: NDArray[Any], most_runs: int) -> tuple[KernelOnset, CompressionError]:
+    def _layers(
+        self, image: NDArray[Any], most_runs: int
+    ) -> tuple[ObservedKernels, CompressionError]:
         if isinstance(self._kernel_localizer, str):
-            return KernelOnset("none", note=self._kernel_localizer), CompressionError(
-                note=self._kernel_localizer
-            )
-        kernel_onset, twin = self._kernel_localizer.find(
-            _one(self._twin, self._twin_inputs, image), most_runs
-        )
+            why = self._kernel_localizer
+            nothing = ObservedKernels(KernelOnset("none", note=why), {}, {})
+            return nothing, CompressionError(note=why)
+        kernels = self._kernel_localizer.find(_one(self._twin, self._twin_inputs, image), most_runs)
         if isinstance(self._compression_localizer, str) or self._original is None:
-            return kernel_onset, CompressionError(note=str(self._compression_localizer))
-        if not twin:
-            return kernel_onset, CompressionError(note="the twin's layers cannot be seen")
-        return kernel_onset, self._compression_localizer.find(
-            twin, _one(self._original, self._original_inputs, image)
+            return kernels, CompressionError(note=str(self._compression_localizer))
+        if not kernels.twin:
+            return kernels, CompressionError(note="the twin's layers cannot be seen")
+        return kernels, self._compression_localizer.find(
+            kernels.twin, _one(self._original, self._original_inputs, image)
         )
 
     def _open_kernel_localizer(self, stack: ExitStack) -> KernelLocalizer | str:
@@ -498,14 +451,6 @@ class _Explainer:
 
     def _open_on_host(self, model: bytes, capture: bool) -> HostProbe:
         return HostProbe(model, self._run.twin_kernels, capture=capture)
-
-
-def _non_finite(
-    kernel_onset: KernelOnset, compression_error: CompressionError
-) -> dict[Arm, NonFiniteOnset | None]:
-    """Return where values that are not finite begin, by the arms that were seen."""
-    original = {Arm.ORIGINAL: compression_error.original} if compression_error.seen else {}
-    return {**original, **kernel_onset.non_finite}
 
 
 def _reason_not_seen(invocation: Invocation, inputs: int) -> str:

@@ -18,9 +18,7 @@ from edgeflare.diagnose.compression_error import (
     LayerCompressionError,
 )
 from edgeflare.diagnose.execution_modes import Vote
-from edgeflare.diagnose.explain_findings import Explanation
-from edgeflare.diagnose.layer_difference import LayerName
-from edgeflare.diagnose.stage_votes import named_stage_votes
+from edgeflare.diagnose.explanation import Explanation
 from edgeflare.diagnose.tensor_difference import LARGEST, Difference, in_digits
 from edgeflare.diagnose.verdict import STAGE_PLACES
 
@@ -155,7 +153,7 @@ def _begins_of_compression(error: CompressionError) -> str:
     if error.most is not None:
         return str(error.most)
     if error.coarse:
-        return ", ".join(f"{coarse.layer}: {coarse.kind}" for coarse in error.coarse)
+        return ", ".join(f"{coarse}: {coarse.kind}" for coarse in error.coarse)
     if error.original is not None:
         return f"{error.original.kind} of the original"
     if not error.layers:
@@ -166,10 +164,9 @@ def _begins_of_compression(error: CompressionError) -> str:
 def _votes(one: Explanation, classes: Sequence[str]) -> Table:
     table = _table("Who answers what", ("how", "answers", "times", "output"))
     evidence = one.evidence
-    votes = [evidence.original, *evidence.host, evidence.device, *evidence.others]
-    named = [(str(vote.mode), vote) for vote in votes if vote is not None]
+    named = [(str(vote.mode), vote) for vote in evidence.votes]
     if evidence.stages is not None:
-        named += named_stage_votes(evidence.stages.to_json(lambda vote: vote))
+        named += evidence.stages.named()
     for name, vote in named:
         table.add_row(
             Text(name),
@@ -206,25 +203,29 @@ def _layers(one: Explanation) -> Table:
     table.columns[0].no_wrap = True
     for column in table.columns[1:]:
         column.justify = "right"
-    named = [one.kernel_onset.onset, one.compression_error.most]
-    named += [coarse.layer for coarse in one.compression_error.coarse]
-    totals = {layer.layer: layer for layer in one.kernel_onset.layers}
-    errors = {layer.layer: layer for layer in one.compression_error.layers}
-    for layer in sorted(totals.keys() | errors.keys(), key=lambda known: known.operator):
-        total, error = totals.get(layer), errors.get(layer)
+    onset, most = one.kernel_onset.onset, one.compression_error.most
+    blamed = [layer for layer in (onset, most, *one.compression_error.coarse) if layer is not None]
+    named = {layer.operator for layer in blamed}
+    totals = {layer.operator: layer for layer in one.kernel_onset.layers}
+    errors = {error.layer.operator: error for error in one.compression_error.layers}
+    names = {at: error.layer for at, error in errors.items()} | totals
+    for operator in sorted(names):
+        total, error = totals.get(operator), errors.get(operator)
         table.add_row(
-            _named(layer),
+            Text(f"{operator} {names[operator].name}"),
             _apart(None if total is None else total.total, units=units),
             _apart(None if total is None else total.own, units=units),
             *(_in_db(error), _new_here(error), _explained(error)),
             *("" if error is None else said(error) for said in error_columns.values()),
-            style="bold" if layer in named else None,
+            style="bold" if operator in named else None,
         )
     return table
 
 
 def _in_db(error: LayerCompressionError | None) -> str:
-    return "" if error is None or error.total is None else f"{error.total.snr_db:.0f} dB"
+    if error is None or error.total is None:
+        return ""
+    return "inf dB" if error.total.snr_db is None else f"{error.total.snr_db:.0f} dB"
 
 
 def _new_here(error: LayerCompressionError | None) -> str:
@@ -253,7 +254,9 @@ def _cut_off(error: LayerCompressionError) -> str:
 
     Where it is on one side, that is said.
     """
-    below, above = error.cut_off or (0.0, 0.0)
+    if error.cut_off is None:
+        return ""
+    below, above = error.cut_off.below, error.cut_off.above
     if below + above < _LEAST_CUT_OFF:
         return ""
     side = "" if min(below, above) else " below" if below else " above"
@@ -272,10 +275,6 @@ def _share(error: LayerCompressionError | None) -> str:
     if error is None or error.margin_share is None:
         return ""
     return f"{error.margin_share:.0%}"
-
-
-def _named(layer: LayerName) -> Text:
-    return Text(f"{layer.operator} {layer.name}")
 
 
 def _in_units(one: Explanation) -> bool:
@@ -345,7 +344,7 @@ def _what_is_alike(one: Explanation) -> tuple[object, ...]:
     if verdict.name != "compression":
         return verdict.name, verdict.which
     if verdict.which == "coarse":
-        return verdict.name, *((one.layer, one.part, one.kind) for one in error.coarse)
+        return verdict.name, *((str(one), one.part, one.kind) for one in error.coarse)
     if verdict.which == "spread":
         return verdict.name, verdict.which
     return verdict.name, _which(one), error.said, one.next_step
@@ -366,6 +365,6 @@ def _said_of_compression(ones: Sequence[Explanation]) -> str:
 
 def _spread(errors: Sequence[CompressionError]) -> str:
     """Say of several findings in how many of them layers have the largest shares."""
-    counts = Counter(layer for error in errors for layer, _ in error.spread)
+    counts = Counter(str(layer) for error in errors for layer in error.spread)
     layers = ", ".join(f"{layer} in {count}" for layer, count in counts.most_common(LISTED))
     return f"{errors[0].ordinary_rounding}; among the {LISTED} largest shares most often: {layers}"

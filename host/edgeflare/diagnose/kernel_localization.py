@@ -10,13 +10,20 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field, replace
-from typing import Any, Literal, TypeVar
+from dataclasses import dataclass, replace
+from math import inf
+from typing import TypeVar
 
 from edgeflare.core.arm import Arm
 from edgeflare.diagnose.evidence import MOST_DEVICE_QUERIES
 from edgeflare.diagnose.hidden_layers import follows_from, hidden_layers, where_hidden, where_unseen
-from edgeflare.diagnose.layer_difference import LayerDifference, LayerName, layer_name
+from edgeflare.diagnose.layer_difference import (
+    KernelOnset,
+    LayerDifference,
+    LayerName,
+    layer_difference,
+    layer_name,
+)
 from edgeflare.diagnose.probed_arm import ObservedTensors, OpenProbe, ProbedArm, State
 from edgeflare.diagnose.tensor_difference import Difference, difference
 from edgeflare.errors import UserError
@@ -29,76 +36,24 @@ _MOST_ISLAND_RUNS = 3
 """Device runs in which operators are run in isolation. A small model takes one; of a model whose
 tensors fill many messages, only the operators around the onset are run."""
 
-Method = Literal["capture", "exposure", "prefix", "none"]
 Result = TypeVar("Result")
 
 
 @dataclass(frozen=True, slots=True)
-class KernelOnset:
-    """Where device and twin begin to differ on one input.
+class ObservedKernels:
+    """What was seen of device and twin on one input.
 
     Attributes:
-        method: how it was found: by capturing all tensors, by making all tensors outputs, by
-            bisection over prefixes of the network, or not at all.
-        onset: the layer where they begin to differ; None where they do not, or it was not found.
-        first: whether no earlier layer differs; else there may be earlier onsets.
-        most: the layer that causes the largest difference in isolation; None where that is not
-            known, or none does.
-        layers: the layers that were observed, in execution order.
-        perturbation: by how much observing changed the output of an arm; None where it did not.
-        device_runs: device queries spent.
-        note: what could not be done, as a sentence without its full stop; else empty.
+        onset: where they begin to differ.
+        twin: the observed values of the twin, by tensor.
         non_finite: by arm, where values that are not finite begin; None where all are finite. Arms
             that were not seen are absent.
 
     """
 
-    method: Method
-    onset: LayerName | None = None
-    first: bool = False
-    most: LayerName | None = None
-    layers: tuple[LayerDifference, ...] = ()
-    perturbation: Difference | None = None
-    device_runs: int = 0
-    note: str = ""
-    non_finite: Mapping[Arm, NonFiniteOnset | None] = field(default_factory=dict)
-
-    @property
-    def in_layer(self) -> bool | None:
-        """Whether some layer makes device and twin differ, given the same inputs.
-
-        Either it does in isolation, or a layer before it was equal. An operator in isolation may
-        run elsewhere than in its network: where the rest of a network falls back to the CPU, an
-        accelerator may take one of these operators alone.
-
-        Returns:
-            None where no layer was observed.
-
-        """
-        own = [layer.own for layer in self.layers if layer.own is not None]
-        if any(one.parted for one in own):
-            return True
-        equal = any(
-            one.total is not None and not one.total.parted
-            for one in self.layers
-            if self.onset is None or one.layer.operator < self.onset.operator
-        )
-        if equal and (self.onset is not None or self.layers[-1].hidden):
-            return True
-        return False if own else None
-
-    def to_json(self) -> dict[str, Any]:
-        """Return plain JSON values."""
-        return {
-            "method": self.method,
-            "onset": None if self.onset is None else self.onset.to_json(),
-            "first": self.first,
-            "most": None if self.most is None else self.most.to_json(),
-            "perturbation": None if self.perturbation is None else self.perturbation.to_json(),
-            "device_runs": self.device_runs,
-            "note": self.note,
-            "layers": [layer.to_json() for layer in self.layers],
-        }
+    onset: KernelOnset
+    twin: State
+    non_finite: Mapping[Arm, NonFiniteOnset | None]
 
 
 class KernelLocalizer:
@@ -130,17 +85,12 @@ class KernelLocalizer:
         self._device.close()
         self._twin.close()
 
-    def find(
-        self, encoded: Values, most_runs: int = MOST_DEVICE_QUERIES
-    ) -> tuple[KernelOnset, State]:
+    def find(self, encoded: Values, most_runs: int = MOST_DEVICE_QUERIES) -> ObservedKernels:
         """Find where device and twin begin to differ on an input.
 
         Args:
             encoded: (1, *input shape without its batch dimension), as the model takes it.
             most_runs: device queries that may be spent. What is not observed by then is left out.
-
-        Returns:
-            Where they begin to differ, and the observed values of the twin, by tensor.
 
         Raises:
             InfrastructureError: the device is lost.
@@ -149,6 +99,7 @@ class KernelLocalizer:
         before = self._device.runs
         self._device.allow(most_runs)
         twin = ObservedTensors(None, {})
+        non_finite: Mapping[Arm, NonFiniteOnset | None] = {}
         try:
             inputs = [encoded]
             device_outputs, twin_outputs = self._both(lambda arm: arm.outputs(inputs))
@@ -158,9 +109,11 @@ class KernelLocalizer:
                 )
             )
             found = self._compared(device, twin, device_outputs, twin_outputs)
+            non_finite = self._non_finite(device, twin, device_outputs, twin_outputs, found)
         except (ProbeFailed, UserError) as failed:
             found = KernelOnset("none", note=f"the layers cannot be seen: {failed}")
-        return replace(found, device_runs=self._device.runs - before), twin.state
+        found = replace(found, device_runs=self._device.runs - before)
+        return ObservedKernels(found, twin.state, non_finite)
 
     def observe_twin(self, encoded: Values) -> State:
         """Return the values of the twin's tensors on an input, by tensor; none if not seen.
@@ -191,21 +144,30 @@ class KernelLocalizer:
                 "prefix",
                 note="device and twin put out the same, and what is before it cannot be seen",
             )
-        hidden = {layer.layer.operator for layer in found.layers if layer.hidden}
+        return replace(found, perturbation=perturbation)
+
+    def _non_finite(
+        self,
+        device: ObservedTensors,
+        twin: ObservedTensors,
+        device_outputs: State,
+        twin_outputs: State,
+        found: KernelOnset,
+    ) -> dict[Arm, NonFiniteOnset | None]:
+        """Return where values that are not finite begin; what the device hides does not count."""
+        hidden = {layer.operator for layer in found.layers if layer.hidden}
         shown = {
             tensor: values
             for tensor, values in device.state.items()
             if self._graph.made_by.get(tensor) not in hidden
         }
-        device = replace(device, state=shown)
-        onsets = {
-            arm: non_finite_onset(self._graph, seen.state if seen.method else outputs)
-            for arm, seen, outputs in (
-                (Arm.TWIN, twin, twin_outputs),
-                (Arm.DEVICE, device, device_outputs),
+        return {
+            arm: non_finite_onset(self._graph, state if method else outputs)
+            for arm, method, state, outputs in (
+                (Arm.TWIN, twin.method, twin.state, twin_outputs),
+                (Arm.DEVICE, device.method, shown, device_outputs),
             )
         }
-        return replace(found, perturbation=perturbation, non_finite=onsets)
 
     # Where all intermediate tensors can be observed.
 
@@ -409,7 +371,7 @@ class KernelLocalizer:
         hidden: Collection[int] = (),
     ) -> tuple[LayerDifference, ...]:
         return tuple(
-            LayerDifference(
+            layer_difference(
                 layer_name(self._graph, one),
                 None if one.index in hidden else totals.get(one.index),
                 own_differences.get(one.index),
@@ -427,7 +389,11 @@ def _first_parted(totals: Mapping[int, Difference], hidden: Collection[int] = ()
 def _most(own_differences: Mapping[int, Difference]) -> int | None:
     """Return the operator with the largest difference relative to its output."""
     adding = {index: own for index, own in own_differences.items() if own.parted}
-    return min(adding, key=lambda index: (adding[index].snr_db, index), default=None)
+    return min(adding, key=lambda index: (_snr_db(adding[index]), index), default=None)
+
+
+def _snr_db(found: Difference) -> float:
+    return inf if found.snr_db is None else found.snr_db
 
 
 def find_onset(count: int, differ: Callable[[int], bool]) -> int:

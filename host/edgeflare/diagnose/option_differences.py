@@ -88,10 +88,6 @@ class OptionDifference:
     compressed: Any
     original: Any
 
-    def to_json(self) -> dict[str, Any]:
-        """Return plain JSON values."""
-        return {"name": self.name, "compressed": self.compressed, "original": self.original}
-
     def __str__(self) -> str:
         return f"{self.name} {_said(self.compressed)}, the original {_said(self.original)}"
 

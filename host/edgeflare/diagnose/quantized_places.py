@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Literal
 
 import numpy as np
 
+from edgeflare.diagnose.compression_error import QuantizedPart
 from edgeflare.diagnose.constant_error import constants_in_pairs
 from edgeflare.diagnose.layer_difference import LayerName, layer_name
 from edgeflare.diagnose.layer_matching import CONVERSIONS
@@ -36,7 +36,7 @@ class QuantizedPlace:
     """
 
     operator: int
-    part: Literal["output", "weights"]
+    part: QuantizedPart
     tensor: int
     original: int
     behind: int

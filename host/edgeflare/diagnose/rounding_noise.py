@@ -1,6 +1,7 @@
-"""The variance of the outputs of a network's layers that rounding of weights and inputs causes.
+"""How large an error of the outputs of a network's layers quantization explains.
 
-Each weight has an error that is uniform over its quantization step Δ, so over all inputs x
+That is the rounding of the output itself, and the noise of rounded weights and inputs. Each weight
+has an error that is uniform over its quantization step Δ, so over all inputs x
 of a sum these errors have the variance Σ x² Δ²/12. The operator itself, given x² for its inputs
 and Δ²/12 for its weights, computes it for every output. Where weights alone are quantized, the
 inputs are rounded as the model runs, which adds likewise.
@@ -45,6 +46,56 @@ _WITH_GRAPHS = frozenset({"CALL", "IF", "WHILE"})
 
 _INPUT_STEPS = 127
 """Steps between zero and the largest input, where inputs are quantized as a model runs."""
+
+SIGMAS = 7.0
+"""Standard deviations of rounding noise that are explained. The far tails of such a sum are not
+those of a normal distribution, and a network has a million outputs."""
+
+_ROUNDING_UNITS = 1.0
+"""Units of an operator's output that rounding explains; some kernels round twice."""
+
+_TABLE_UNITS = 2.0
+"""The same of operators without weights, some of which use tables or fixed-point arithmetic."""
+
+_TABLE_UNITS_OF_16_BITS = 64.0
+"""The same for outputs of 16 bits: tables have 512 intervals over their range, and interpolation
+between their entries may be off by half an interval. 18 units have been observed."""
+
+_FLOAT_SHARE = 1e-4
+"""Share of a float tensor's largest value by which kernels may differ."""
+
+
+def explained_error(one: GraphOp, tensor: GraphTensor, wanted: Real, noise: Real) -> Real:
+    """Return the error of an operator's outputs that quantization explains, in real values.
+
+    Args:
+        one: the operator.
+        tensor: what it puts out.
+        wanted: the outputs without rounding.
+        noise: the standard deviation of the outputs that rounding of weights and inputs causes.
+
+    """
+    units = _TABLE_UNITS_OF_16_BITS if tensor.dtype == "int16" else _TABLE_UNITS
+    if one.name in WEIGHTED:
+        units = _ROUNDING_UNITS
+    return np.broadcast_to(units * unit_of(tensor, wanted) + SIGMAS * noise, wanted.shape)
+
+
+def unit_of(tensor: GraphTensor, wanted: Real) -> float:
+    """Return the unit in which residuals are counted, as a real value."""
+    if tensor.scales:
+        return max(tensor.scales)
+    finite = np.abs(wanted[np.isfinite(wanted)])
+    return _FLOAT_SHARE * float(finite.max(initial=0.0)) or 1.0
+
+
+def clipped(tensor: GraphTensor, real: Real) -> Real:
+    """Return values clipped to the range of a tensor."""
+    if not tensor.scales:
+        return real
+    ends = (np.full((1,) * len(tensor.shape), limit) for limit in tensor.limits)
+    low, high = map(tensor.real, ends)
+    return np.clip(real, low, high)
 
 
 def output_variances(

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Final
+from typing import Annotated, Final
 
+import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
@@ -13,6 +14,7 @@ from edgeflare.core.answer import Answer
 from edgeflare.domains.image.image_tensor import image_tensor
 from edgeflare.domains.image.preprocess import PRESETS, ImageEncoder, Preprocess
 from edgeflare.models.evaluator import Evaluator
+from edgeflare.record.json_types import Share
 from edgeflare.tasks.value_decoder import ValueAnswer
 from edgeflare_operators.operator_registry import Image
 
@@ -53,21 +55,21 @@ class Disagreement:
         rate: share of the seeds on which their labels differ.
         classes: share of the classes, by the first arm's labels, with at least one such seed; 0 of
             values, which have no classes.
-        varied: whether the second arm's labels vary: no label is given to nearly all seeds.
+        varied: whether the second arm tells the seeds apart: no label is given to nearly all.
         distance: mean over the seeds of the total variation between their probabilities, 0 to 1; of
             values, of their distance over the tolerance, at most 1 of each seed; of texts, objects
             and masks, of their distance, from 0 to 1.
-        explained: another preprocessing of the second arm's input with which the two agree; None
-            where none was found, or none was tried.
-        order: another order of the second arm's outputs, classes or values with which the two
-            agree, in a sentence; None where there is none.
+        explained: how the second arm's input would have to be read for the two to agree; null where
+            no such preprocessing was found, or none was tried.
+        order: the other order of the second arm's outputs, classes or values in which the two
+            agree, in a sentence; null where there is none.
 
     """
 
-    rate: float
-    classes: float
+    rate: Share
+    classes: Share
     varied: bool
-    distance: float = 0.0
+    distance: Annotated[float, msgspec.Meta(ge=0, le=1.000001)] = 0.0
     explained: str | None = None
     order: str | None = None
 
@@ -75,17 +77,6 @@ class Disagreement:
     def large(self) -> bool:
         """Whether the labels differ on many seeds of nearly all classes."""
         return self.rate >= LARGE and self.classes >= UNIFORM and self.varied
-
-    def to_json(self) -> dict[str, Any]:
-        """Return plain JSON values."""
-        return {
-            "rate": self.rate,
-            "classes": self.classes,
-            "varied": self.varied,
-            "distance": round(self.distance, 9),
-            "explained": self.explained,
-            "order": self.order,
-        }
 
 
 def disagreement(
@@ -99,7 +90,7 @@ def disagreement(
         rate=len(differing) / len(pairs),
         classes=len(set(differing)) / len(set(first)),
         varied=commonest < _NEARLY_ALL * len(pairs),
-        distance=_distance(*probabilities),
+        distance=round(_distance(*probabilities), 9),
     )
 
 
@@ -110,7 +101,7 @@ def disagreement_of_values(first: Sequence[Answer], second: Sequence[Answer]) ->
         rate=sum(one.differs(other) for one, other in pairs) / len(pairs),
         classes=0.0,
         varied=any(one.differs(second[0]) for one in second[1:]),
-        distance=float(np.mean([_distance_of_values(*pair) for pair in pairs])),
+        distance=round(float(np.mean([_distance_of_values(*pair) for pair in pairs])), 9),
     )
 
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Generic, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,58 +27,52 @@ from edgeflare.errors import UserError
 from edgeflare.models.invocation import Invocation
 from edgeflare.models.pair_interface import PairInterface
 
-Described = TypeVar("Described")
-
-STAGE_VOTES = {
-    "shipped": "device, its own stages",
-    "pair_outputs": "device, the pair's output stage",
-    "pair_inputs": "device, the pair's input stage",
-}
-"""How the votes of `StageVotes` are called, by their keys in explain.json."""
+AVote = TypeVar("AVote")
+"""A vote, or what a document says of one."""
 
 
 @dataclass(frozen=True, slots=True)
-class StageVotes:
-    """The device's answers to one input, with stages that are its own or the pair's.
+class ByStages(Generic[AVote]):
+    """What a device gives with each choice of stages, its own or the pair's.
 
     Attributes:
         shipped: both stages are the device's own, as in a search.
-        pair_outputs: the same raw outputs, read as the pair's other arms read theirs.
-        pair_inputs: the input encoded as for the pair's other arms, and read as the device does.
-        device_queries: inputs that were sent to the device for it.
-        pair_keys: the input encoded with the pair's value of one key and else as for the device,
-            by the key; of the keys that change what the model or the task is given, as far as
-            the queries suffice. Empty where the input stage changes no decision.
+        pair_outputs: the pair's output stage, on the same raw outputs.
+        pair_inputs: the pair's input stage, and the device's output stage.
+        pair_keys: the device's input stage with the pair's value of one key, by the key; of the
+            keys that change what the model or the task is given, as far as the queries suffice.
+            Empty where the input stage changes no decision.
 
     """
 
-    shipped: Vote
-    pair_outputs: Vote
-    pair_inputs: Vote
+    shipped: AVote
+    pair_outputs: AVote
+    pair_inputs: AVote
+    pair_keys: Mapping[str, AVote]
+
+    def named(self) -> Iterator[tuple[str, AVote]]:
+        """Yield each with what the device is called there."""
+        yield "device, its own stages", self.shipped
+        yield "device, the pair's output stage", self.pair_outputs
+        yield "device, the pair's input stage", self.pair_inputs
+        for key, vote in self.pair_keys.items():
+            yield f"device, the pair's {key} alone", vote
+
+
+@dataclass(frozen=True, slots=True)
+class StageVotes(ByStages[Vote]):
+    """The device's answers to one input, with stages that are its own or the pair's.
+
+    Attributes:
+        device_queries: inputs that were sent to the device for it.
+
+    """
+
     device_queries: int
-    pair_keys: Mapping[str, Vote] = field(default_factory=dict)
 
     def deciding_keys(self, equal: Vote) -> list[str]:
         """Return the keys of which the pair's value alone gives the answer of equal stages."""
         return [key for key, vote in self.pair_keys.items() if vote.agrees(equal)]
-
-    def to_json(self, described: Callable[[Vote], Described]) -> dict[str, Any]:
-        """Return the votes by their keys in explain.json, each as `described` returns it."""
-        return {
-            "shipped": described(self.shipped),
-            "pair_outputs": described(self.pair_outputs),
-            "pair_inputs": described(self.pair_inputs),
-            "pair_keys": {key: described(vote) for key, vote in self.pair_keys.items()},
-        }
-
-
-def named_stage_votes(stages: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
-    """Yield the votes of `StageVotes.to_json`, or of a document, each with what it is called."""
-    for key, vote in stages.items():
-        if key in STAGE_VOTES:
-            yield STAGE_VOTES[key], vote
-    for key, vote in stages.get("pair_keys", {}).items():
-        yield f"device, the pair's {key} alone", vote
 
 
 def rows_with_one_key(
@@ -173,7 +167,7 @@ def ask_with_stages(
             answers.append((keys, asked + added))
     pair_outputs = votes(mode, pair_stage, signature, own_rows, raw)
     return [
-        StageVotes(*row, queries, keys)
+        StageVotes(*row, keys, queries)
         for row, (keys, queries) in zip(
             zip(shipped, pair_outputs, pair_inputs, strict=True), answers, strict=True
         )

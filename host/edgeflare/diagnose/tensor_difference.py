@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
-from math import inf, log10
-from typing import Any
+from dataclasses import dataclass
+from math import log10
+from typing import Annotated
 
+import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
 from edgeflare.models.model_probe import Values
 from edgeflare.models.tflite_graph import GraphTensor
+from edgeflare.record.json_types import Amount
 
 FLOAT_NOISE = 1e-5
 """Share of a float tensor's largest value: the same sum taken in another order differs by less."""
@@ -21,27 +23,22 @@ class Difference:
     """The difference of a tensor's values from those that are expected.
 
     Attributes:
-        max_units: largest difference in quantization units; None for tensors not quantized.
+        max_units: largest difference in quantization units; null for tensors that are not
+            quantized.
         max_real: largest difference of the real values.
         cosine: of the angle between the two, as vectors; 1 where both are zeros.
-        snr_db: signal to noise in decibels; infinite where they are equal.
+        snr_db: signal to noise in decibels; null where the two are equal.
         rms_real: root mean square of the difference of the real values.
-        parted: whether they differ by more than another order of summation explains.
+        parted: whether they differ, and by more than the order of summing explains.
 
     """
 
-    max_units: float | None
-    max_real: float
-    cosine: float
-    snr_db: float
-    rms_real: float
+    max_units: Amount | None
+    max_real: Amount
+    cosine: Annotated[float, msgspec.Meta(ge=-1, le=1)]
+    snr_db: float | None
+    rms_real: Amount
     parted: bool
-
-    def to_json(self) -> dict[str, Any]:
-        """Return plain JSON values, which have no infinity."""
-        fields = asdict(self)
-        fields["snr_db"] = None if self.snr_db == inf else round(self.snr_db, 3)
-        return fields
 
 
 def difference(tensor: GraphTensor, wanted: Values, got: Values) -> Difference:
@@ -55,14 +52,14 @@ def difference(tensor: GraphTensor, wanted: Values, got: Values) -> Difference:
         units = float(np.abs(got.astype(np.int64) - wanted.astype(np.int64)).max(initial=0))
     signal, seen = tensor.real(wanted).ravel(), tensor.real(got).ravel()
     if equal:
-        return Difference(units, 0.0, 1.0, inf, 0.0, parted=False)
+        return Difference(units, 0.0, 1.0, None, 0.0, parted=False)
     apart = distances(signal, seen)
     finite = np.isfinite(signal) & np.isfinite(seen)
     if apart[~finite].any():
         return Difference(units, LARGEST, 0.0, -_LARGEST_DB, LARGEST, parted=True)
     signal, seen, noise = signal[finite], seen[finite], apart[finite]
     if not signal.size:
-        return Difference(units, 0.0, 1.0, inf, 0.0, parted=False)
+        return Difference(units, 0.0, 1.0, None, 0.0, parted=False)
     largest = float(noise.max())
     power, noise_power = float((signal**2).mean()), float((noise**2).mean())
     threshold = 0.0 if tensor.scales else FLOAT_NOISE * float(np.abs(signal).max(initial=0.0))
@@ -108,9 +105,9 @@ def _cosine(a: NDArray[np.float64], b: NDArray[np.float64]) -> float:
     return float(np.clip((a * b).sum() / lengths, -1.0, 1.0))
 
 
-def _decibels(power: float, noise_power: float) -> float:
+def _decibels(power: float, noise_power: float) -> float | None:
     if not noise_power:
-        return inf
+        return None
     if not power:
         return -_LARGEST_DB
     return float(np.clip(10 * log10(power / noise_power), -_LARGEST_DB, _LARGEST_DB))

@@ -8,13 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal
 
 from edgeflare.core.answer import DEVIATION
 from edgeflare.diagnose.acceleration_cause import acceleration_cause
 from edgeflare.diagnose.evidence import Evidence
 from edgeflare.diagnose.execution_modes import REPEATS, Vote
 from edgeflare.diagnose.seed_disagreement import Disagreement
+from edgeflare.record.json_types import Share
 from edgeflare_protos.kernel_sets import KERNEL_SETS, Kernels, is_tflite_kernel_set
 
 Name = Literal[
@@ -73,30 +74,37 @@ _KERNELS: dict[Kernels | None, Which] = {
 
 
 @dataclass(frozen=True, slots=True)
+class MarginShares:
+    """What compression and kernels have in the way of the margin from original to device.
+
+    Attributes:
+        compression: share of the way from original to twin.
+        kernel: share of the way from twin to device; the two add up to 1.
+
+    """
+
+    compression: Share
+    kernel: Share
+
+
+@dataclass(frozen=True, slots=True)
 class Verdict:
     """The cause that the evidence shows.
 
     Attributes:
         name: the verdict.
         why: the evidence that decided, in one sentence without its full stop.
-        which: which part of the kernels, for the verdicts "kernel" and "several"; what of
-            compression, for "compression"; None where it is not known, and of other verdicts.
-        shares: the shares of compression and of the kernels in the change of the margin between
-            the two labels, which add up to 1; None where they cannot be computed.
+        which: what of the kernels, for the verdicts "kernel" and "several"; what of compression,
+            for "compression"; null where it is not known, and of other verdicts.
+        shares: of the way that the margin between the two labels went from original to twin to
+            device; null where they cannot be computed.
 
     """
 
     name: Name
     why: str
     which: Which | None = None
-    shares: tuple[float, float] | None = None
-
-    def to_json(self) -> dict[str, Any]:
-        """Return plain JSON values."""
-        shares = None
-        if self.shares is not None:
-            shares = {"compression": self.shares[0], "kernel": self.shares[1]}
-        return {"name": self.name, "which": self.which, "why": self.why, "shares": shares}
+    shares: MarginShares | None = None
 
     def __str__(self) -> str:
         return self.name if self.which is None else f"{self.name}: {self.which}"
@@ -380,7 +388,7 @@ def _named(kernels: Kernels | None) -> str:
     return "kernels" if kernels is None else KERNEL_SETS[kernels].title
 
 
-def _shares(evidence: Evidence) -> tuple[float, float] | None:
+def _shares(evidence: Evidence) -> MarginShares | None:
     """Return the shares of compression and kernels in the change of the margin.
 
     The margin is the probability of the original's label less that of the device's. Compression
@@ -409,17 +417,17 @@ def _margins_of_labels(arms: Sequence[Vote]) -> list[float]:
     return [arm.probabilities[first] - arm.probabilities[last] for arm in arms if arm.probabilities]
 
 
-def _shares_of_margins(margins: Sequence[float]) -> tuple[float, float] | None:
+def _shares_of_margins(margins: Sequence[float]) -> MarginShares | None:
     original, twin, device = margins
     moved = abs(original - twin) + abs(twin - device)
     if not moved:
         return None
     # Changes in opposite directions cancel, so the shares are those of their sizes.
     compression = abs(original - twin) / moved
-    return compression, 1.0 - compression
+    return MarginShares(compression, 1.0 - compression)
 
 
-def _shares_of_distance(evidence: Evidence) -> tuple[float, float] | None:
+def _shares_of_distance(evidence: Evidence) -> MarginShares | None:
     if evidence.original is None:
         return None
     by_compression = evidence.twin.measured(evidence.original)
@@ -427,7 +435,7 @@ def _shares_of_distance(evidence: Evidence) -> tuple[float, float] | None:
     if by_compression is None or by_kernels is None or not by_compression + by_kernels:
         return None
     compression = by_compression / (by_compression + by_kernels)
-    return compression, 1.0 - compression
+    return MarginShares(compression, 1.0 - compression)
 
 
 def _as_it_does(evidence: Evidence) -> str:

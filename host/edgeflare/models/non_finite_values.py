@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping
 from contextlib import closing
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 
@@ -13,6 +13,7 @@ from edgeflare.core.arm import Arm
 from edgeflare.errors import UserError
 from edgeflare.models.model_probe import HostProbe, ProbeFailed, Values
 from edgeflare.models.tflite_graph import Graph, GraphOp
+from edgeflare.record.json_types import Count
 from edgeflare_protos.kernel_sets import Kernels
 
 NonFinite = Literal["NaN", "infinity"]
@@ -24,26 +25,17 @@ class NonFiniteOnset:
 
     Attributes:
         kind: what they are; NaN where there are both.
-        operator: position of the first operator that puts them out and is not given them; None
-            where that is not known, or the model is given them.
+        operator: position of the first operator that puts them out and is given none; null where
+            that is not known, or the model is given them.
         name: of that operator, such as "MUL"; empty where there is none.
-        source: what they come from, as the end of a sentence.
+        source: what they come from, such as a constant; the end of a sentence.
 
     """
 
     kind: NonFinite
-    operator: int | None
+    operator: Count | None
     name: str
     source: str
-
-    def to_json(self) -> dict[str, Any]:
-        """Return plain JSON values."""
-        return {
-            "kind": self.kind,
-            "operator": self.operator,
-            "name": self.name,
-            "source": self.source,
-        }
 
     @property
     def place(self) -> str:

@@ -37,7 +37,10 @@ def schema_of(*documents: type[msgspec.Struct]) -> dict[str, Any]:
     for one in documents:
         _types(msgspec.inspect.type_info(one), types)
     kinds = {one.__name__: one for one in types}
-    described = {name: _object(kinds[name], part) for name, part in parts.items()}
+    described = {
+        name: _object(kinds[name], part) if name in kinds else _named_values(part)
+        for name, part in parts.items()
+    }
     roots = [_titled(described.pop(one.__name__)) for one in documents]
     whole: dict[str, Any] = roots[0] if len(roots) == 1 else {"oneOf": roots}
     schema = {"$schema": _DIALECT, "$id": documents[0].__struct_config__.tag, **whole}
@@ -88,6 +91,11 @@ def _object(kind: type, part: Mapping[str, Any]) -> dict[str, Any]:
         "required": [key for key in properties if key not in absent],
         "properties": properties,
     }
+
+
+def _named_values(part: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the schema of an enumeration."""
+    return {"description": part["description"], "enum": part["enum"]}
 
 
 def _docstring(text: str) -> tuple[str, dict[str, str]]:

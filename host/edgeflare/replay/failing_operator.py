@@ -5,11 +5,14 @@ from __future__ import annotations
 import io
 from collections.abc import Mapping
 from contextlib import closing
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from edgeflare.diagnose.explain_document import ExplainedFinding
+from edgeflare.diagnose.layer_difference import LayerName
 from edgeflare.errors import UserError
 from edgeflare.models.graph_parts import extract
 from edgeflare.models.model_probe import HostProbe, ProbeFailed
@@ -17,24 +20,38 @@ from edgeflare.models.tflite_graph import Graph
 from edgeflare_protos.kernel_sets import Kernels
 
 
-def where_it_begins(explanation: Mapping[str, Any]) -> dict[str, Any] | None:
-    """Return the operator that `explain` named, and `what` begins there; None where it named none.
+@dataclass(frozen=True, slots=True)
+class FailingOperator(LayerName):
+    """The operator in which a finding begins.
+
+    Attributes:
+        what: what begins there, in words.
+
+    """
+
+    what: str
+
+
+def where_it_begins(explained: ExplainedFinding) -> FailingOperator | None:
+    """Return the operator that `explain` named; None where it named none.
 
     Of compression that is the operator that took most of the margin, of those that differ by more
     than quantization explains, else the one whose quantization is coarsest; of all else the one
     where device and twin part.
     """
-    if explanation["verdict"]["name"] == "compression":
-        loss = explanation["twin_and_original"]
-        found, what = loss["most"], _COMPRESSION
-        coarse = [one for one in loss["coarse"] if one["operator"] >= 0]
-        if found is None and coarse:
-            found, what = coarse[0], f"twin and original part here, {coarse[0]['kind']}"
-            found = {key: found[key] for key in ("operator", "name", "tensor")}
+    found: LayerName | None
+    if explained.verdict.name == "compression":
+        loss = explained.twin_and_original
+        found, what = loss.most, _COMPRESSION
+        coarse = next((one for one in loss.coarse if one.operator >= 0), None)
+        if found is None and coarse is not None:
+            found, what = coarse, f"twin and original part here, {coarse.kind}"
     else:
-        parting = explanation["device_and_twin"]
-        found, what = parting["onset"], _KERNEL if parting["first"] else f"{_KERNEL}, or earlier"
-    return None if found is None else {**found, "what": what}
+        parting = explained.device_and_twin
+        found, what = parting.onset, _KERNEL if parting.first else f"{_KERNEL}, or earlier"
+    return (
+        None if found is None else FailingOperator(found.operator, found.name, found.tensor, what)
+    )
 
 
 _COMPRESSION = "twin and original part here, by more than quantization explains"

@@ -7,10 +7,11 @@ import json
 import zipfile
 from collections.abc import Mapping
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path, PurePath
 from typing import Any
 
+import msgspec
 import numpy as np
 
 from edgeflare.core.arm import Arm
@@ -19,7 +20,7 @@ from edgeflare.core.seeds import Seeds
 from edgeflare.core.task import Decoder
 from edgeflare.core.tensor import Tensor, float_tensors
 from edgeflare.core.tensor_rows import GivenRows, unpack_rows
-from edgeflare.diagnose.explain_document import Document as Explained
+from edgeflare.diagnose.explain_document import ExplainDocument, ExplainedFinding
 from edgeflare.errors import UserError
 from edgeflare.models.evaluator import HostModel
 from edgeflare.models.folded_pair import with_shapes_folded
@@ -34,7 +35,13 @@ from edgeflare.outside_text import json_value
 from edgeflare.python_callable import is_callable
 from edgeflare.record.atomic_file import write_atomically
 from edgeflare.record.json_file import json_bytes
-from edgeflare.replay.failing_operator import cut_out, saved, saved_together, where_it_begins
+from edgeflare.replay.failing_operator import (
+    FailingOperator,
+    cut_out,
+    saved,
+    saved_together,
+    where_it_begins,
+)
 from edgeflare.replay.past_run import PastRun
 from edgeflare.report.arm_lines import PLACES
 from edgeflare.run.run_document import Finding, RunDevice, to_json
@@ -74,13 +81,12 @@ class Reproduction:
 
     Attributes:
         files: the contents by name.
-        operator: the operator that is in it as a model of its own, as `finding.json` has it; None
-            where there is none.
+        operator: the operator that is in it as a model of its own; None where there is none.
 
     """
 
     files: dict[str, bytes]
-    operator: dict[str, Any] | None
+    operator: FailingOperator | None
 
 
 def export(
@@ -88,7 +94,7 @@ def export(
     pair: Pair,
     seed_id: int,
     path: Path,
-    explanations: Explained | None,
+    explanations: ExplainDocument | None,
     *,
     with_models: bool,
 ) -> Reproduction:
@@ -115,7 +121,12 @@ def export(
 
 
 def _reproduction(
-    past: PastRun, pair: Pair, entry: Finding, explanations: Explained | None, *, with_models: bool
+    past: PastRun,
+    pair: Pair,
+    entry: Finding,
+    explanations: ExplainDocument | None,
+    *,
+    with_models: bool,
 ) -> Reproduction:
     """Gather the files of a finding; see `export`."""
     stored = past.files(entry)
@@ -142,12 +153,12 @@ def _reproduction(
             decisions = _decisions(decoder, arm["label"])
             read = {"decoder": dict(decoder.to_json()), "decisions": decisions}
             arms[name] = {**arm, **given[model].called(), "input": f"{model}_input.npz", **read}
-    explanation = _explanation(explanations, entry)
-    operator = None if explanation is None else where_it_begins(explanation)
+    explained = _explained(explanations, entry)
+    operator = where_it_begins(explained) if explained is not None and simple else None
+    cut = {}
     if operator is not None:
-        content = read_model_file(pair.executed)
-        cut = cut_out(content, operator["operator"], kernels, encoded) if simple else {}
-        operator = {**operator, "kernels": kernels, "files": sorted(cut)} if cut else None
+        cut = cut_out(read_model_file(pair.executed), operator.operator, kernels, encoded)
+        operator = operator if cut else None
         files |= cut
     if with_models:
         files["compressed.tflite"] = read_model_file(pair.executed)
@@ -159,8 +170,10 @@ def _reproduction(
         "compared": [arm.value for arm in past.header.plan.goal.compared],
         "arms": arms,
         "finding": to_json(entry),
-        "explanation": explanation,
-        "operator": operator,
+        "explanation": msgspec.to_builtins(explained),
+        "operator": None
+        if operator is None
+        else {**asdict(operator), "kernels": kernels, "files": sorted(cut)},
         "run": _run(past),
     }
     files["finding.json"] = json_bytes(whole)
@@ -399,12 +412,10 @@ def _decisions(decoder: Decoder, label: int | None) -> list[int | None]:
     return [one for head, decided in joint for one in split_decision(decided, head.parts)]
 
 
-def _explanation(explanations: Explained | None, entry: Finding) -> dict[str, Any] | None:
+def _explained(explanations: ExplainDocument | None, entry: Finding) -> ExplainedFinding | None:
     """Return what `edgeflare explain` said of a finding, if it was asked about this very input."""
-    if explanations is None:
-        return None
-    found: dict[str, Any] | None = explanations["findings"].get(str(entry.seed_id))
-    return found if found is not None and found["sha256"] == entry.sha256 else None
+    found = None if explanations is None else explanations.findings.get(str(entry.seed_id))
+    return found if found is not None and found.sha256 == entry.sha256 else None
 
 
 def zipped(files: Mapping[str, bytes]) -> bytes:

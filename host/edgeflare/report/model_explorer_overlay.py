@@ -9,11 +9,17 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
-from typing import Any
+from dataclasses import replace
+from typing import TypeVar
 
+import msgspec
+
+from edgeflare.diagnose.explain_document import ExplainedFinding
+from edgeflare.diagnose.layer_difference import LayerName
+from edgeflare.diagnose.tensor_difference import Difference
 from edgeflare.models.tflite_graph import Graph
 from edgeflare.record.json_file import json_bytes
-from edgeflare.report.html.explanation_view import begins_at, largest, read_explanation
+from edgeflare.report.html.explanation_view import largest, verdict_words
 
 TOTAL, OWN, NEW_SHARE, RESIDUAL, MARGIN_SHARE, VERDICT = OVERLAY_FILES = (
     "1-total.json", "2-own.json", "3-new-share.json", "4-residual.json", "5-margin-share.json",
@@ -32,12 +38,28 @@ different ones: for a group of nodes Model Explorer counts the colours, and says
 _DIGITS = 4
 """Of a figure, since Model Explorer shows all that it is given."""
 
-Nodes = dict[str, dict[str, Any]]
-"""Values and colours, by the node's key."""
+ALayer = TypeVar("ALayer", bound=LayerName)
+
+
+class Node(msgspec.Struct, frozen=True, omit_defaults=True, rename="camel"):
+    """What is shown of a node.
+
+    Attributes:
+        value: a figure, or words.
+        bg_color: its colour; absent where it has none.
+
+    """
+
+    value: float | str
+    bg_color: str | None = None
+
+
+Nodes = dict[str, Node]
+"""By the node's key."""
 
 
 def model_explorer_overlay(
-    one: Mapping[str, Any], graph: Graph, executed: Graph | None = None
+    one: ExplainedFinding, graph: Graph, executed: Graph | None = None
 ) -> dict[str, bytes]:
     """Return the node data of a finding, by file name; none where no layer was observed.
 
@@ -52,60 +74,65 @@ def model_explorer_overlay(
 
     """
     one = one if executed is None else _renumbered(one, graph, executed)
-    parting, loss = one["device_and_twin"]["layers"], one["twin_and_original"]["layers"]
-    in_units = any(layer["total"] and layer["total"]["max_units"] is not None for layer in parting)
+    parting, loss = one.device_and_twin.layers, one.twin_and_original.layers
+    totals = {layer.operator: layer.total for layer in parting}
+    own = {layer.operator: layer.own for layer in parting}
+    in_units = any(total is not None and total.max_units is not None for total in totals.values())
     unit = "quantization units" if in_units else "real values"
 
-    def differences(key: str) -> Nodes:
-        known = {one["operator"]: largest(one[key], in_units=in_units) for one in parting}
-        return _figures(known, _KERNEL, graph)
+    def differences(known: Mapping[int, Difference | None]) -> Nodes:
+        figures = {at: largest(found, in_units=in_units) for at, found in known.items()}
+        return _figures(figures, _KERNEL, graph)
 
     sets = {
-        TOTAL: (f"total: device – twin, {unit}", differences("total")),
-        OWN: (f"own: device – twin, by this operator alone, {unit}", differences("own")),
+        TOTAL: (f"total: device – twin, {unit}", differences(totals)),
+        OWN: (f"own: device – twin, by this operator alone, {unit}", differences(own)),
         NEW_SHARE: (
             "new share of device – twin",
-            _figures({one["operator"]: one["new_share"] for one in parting}, _KERNEL, graph),
+            _figures({layer.operator: layer.new_share for layer in parting}, _KERNEL, graph),
         ),
         RESIDUAL: (
             "residual: twin – original, new here, units of the layer",
-            _figures({one["operator"]: one["residual"] for one in loss}, _COMPRESSION, graph),
+            _figures({layer.operator: layer.residual for layer in loss}, _COMPRESSION, graph),
         ),
         MARGIN_SHARE: (
             "margin share: of what compression changed",
-            _figures({one["operator"]: one["margin_share"] for one in loss}, _COMPRESSION, graph),
+            _figures({layer.operator: layer.margin_share for layer in loss}, _COMPRESSION, graph),
         ),
-        VERDICT: (f"{_verdict(one)} on {one['device']}", _marks(one, graph)),
+        VERDICT: (f"{verdict_words(one.verdict)} on {one.device}", _marks(one, graph)),
     }
     graph_id = _graph_id(graph)
     return {
-        file: _file(graph_id, f"{name} (seed {one['seed_id']})", nodes)
+        file: _file(graph_id, f"{name} (seed {one.seed_id})", nodes)
         for file, (name, nodes) in sets.items()
         if nodes
     }
 
 
-def _renumbered(one: Mapping[str, Any], graph: Graph, executed: Graph) -> dict[str, Any]:
+def _renumbered(one: ExplainedFinding, graph: Graph, executed: Graph) -> ExplainedFinding:
     """Return an entry with the operators' numbers in the user's file."""
 
-    def in_file(layer: Mapping[str, Any] | None) -> Mapping[str, Any] | None:
-        if layer is None or layer["operator"] < 0:
+    def in_file(layer: ALayer) -> ALayer:
+        if layer.operator < 0:
             return layer
-        tensor = executed.operators[layer["operator"]].outputs[0]
-        return {**layer, "operator": graph.made_by[tensor]}
+        tensor = executed.operators[layer.operator].outputs[0]
+        return replace(layer, operator=graph.made_by[tensor])
 
-    parts = {"device_and_twin": "onset", "twin_and_original": "most"}
-    renumbered = {
-        part: {
-            **one[part],
-            "layers": [in_file(layer) for layer in one[part]["layers"]],
-            key: in_file(one[part][key]),
-        }
-        for part, key in parts.items()
-    }
-    loss = renumbered["twin_and_original"]
-    loss["coarse"] = [in_file(layer) for layer in loss["coarse"]]
-    return {**one, **renumbered}
+    parting, loss = one.device_and_twin, one.twin_and_original
+    return msgspec.structs.replace(
+        one,
+        device_and_twin=replace(
+            parting,
+            layers=tuple(map(in_file, parting.layers)),
+            onset=None if parting.onset is None else in_file(parting.onset),
+        ),
+        twin_and_original=msgspec.structs.replace(
+            loss,
+            layers=tuple(map(in_file, loss.layers)),
+            most=None if loss.most is None else in_file(loss.most),
+            coarse=tuple(map(in_file, loss.coarse)),
+        ),
+    )
 
 
 def _file(graph_id: str, name: str, nodes: Nodes) -> bytes:
@@ -115,12 +142,8 @@ def _file(graph_id: str, name: str, nodes: Nodes) -> bytes:
         "hideInChildrenStatsTable": True,
         "showExpandedSummaryOnGroupNode": True,  # of words: how many nodes of a group have each
     }
-    one_set = {"name": name, **shown, "results": nodes}
+    one_set = {"name": name, **shown, "results": msgspec.to_builtins(nodes)}
     return json_bytes({graph_id: one_set})
-
-
-def _verdict(one: Mapping[str, Any]) -> str:
-    return read_explanation(one, ()).verdict
 
 
 # Values and colours.
@@ -137,14 +160,14 @@ def _figures(figures: Mapping[int, float | None], colour: str, graph: Graph) -> 
     return {key: _node(value, colour, abs(value) / (most or 1.0)) for key, value in known.items()}
 
 
-def _marks(one: Mapping[str, Any], graph: Graph) -> Nodes:
+def _marks(one: ExplainedFinding, graph: Graph) -> Nodes:
     """Return what is to be said of each layer in words, and where the verdict points at."""
     differences = {
-        layer["operator"]: layer["total"]["parted"]
-        for layer in one["device_and_twin"]["layers"]
-        if layer["total"] is not None
+        layer.operator: layer.total.parted
+        for layer in one.device_and_twin.layers
+        if layer.total is not None
     }
-    errors = {layer["operator"]: layer["beyond"] for layer in one["twin_and_original"]["layers"]}
+    errors = {layer.operator: layer.beyond for layer in one.twin_and_original.layers}
     nodes: Nodes = {}
     for operator in sorted(differences.keys() | errors.keys()):
         words, colour, strength = _mark(
@@ -157,37 +180,37 @@ def _marks(one: Mapping[str, Any], graph: Graph) -> Nodes:
 
 
 def _mark(
-    one: Mapping[str, Any], operator: int, parted: bool | None, *, beyond: bool
+    one: ExplainedFinding, operator: int, parted: bool | None, *, beyond: bool
 ) -> tuple[list[str], str, float]:
     """Return the words of a layer, its colour, and how strong that is, from 0 to 1."""
-    parting = one["device_and_twin"]
+    onset, begins = one.device_and_twin.onset, one.begins_in
     words, colour, strength = [], _KERNEL, 0.0
     if parted is not None:
         words.append("differs" if parted else "equal")
         strength = _DIFFERS if parted else 0.0
-    if parting["onset"] is not None and operator == parting["onset"]["operator"]:
-        words = ["onset" if parting["first"] else "onset, or earlier"]
+    if onset is not None and operator == onset.operator:
+        words = ["onset" if one.device_and_twin.first else "onset, or earlier"]
         strength = _ONSET
     if beyond:
         words.append("beyond quantization")
         colour, strength = _COMPRESSION, _BEYOND + strength / 2
-    if operator == begins_at(one):
-        words.insert(0, _verdict(one))
-        colour = _COMPRESSION if one["verdict"]["name"] == "compression" else _KERNEL
+    if begins is not None and operator == begins.operator:
+        words.insert(0, verdict_words(one.verdict))
+        colour = _COMPRESSION if one.verdict.name == "compression" else _KERNEL
         strength = 1.0
     return words, colour, strength
 
 
-def _node(value: float | str, colour: str, strength: float) -> dict[str, Any]:
+def _node(value: float | str, colour: str, strength: float) -> Node:
     """Return a node's value, on white that is mixed with a colour; `strength` is 0 to 1.
 
     A zero has no colour. Words have white, since Model Explorer does not count them without one.
     """
     if not strength and not isinstance(value, str):
-        return {"value": value}
+        return Node(value)
     channels = (int(colour[at : at + 2], 16) for at in (1, 3, 5))
     mixed = "".join(f"{round(255 + (one - 255) * strength):02x}" for one in channels)
-    return {"value": value, "bgColor": f"#{mixed}"}
+    return Node(value, f"#{mixed}")
 
 
 # The names that Model Explorer has for what is in the file.

@@ -15,6 +15,7 @@ import msgspec
 from msgspec import UNSET, UnsetType
 
 from edgeflare.core.answer_view import AnswerView
+from edgeflare.core.goal import Cause
 from edgeflare.run.coverage_figures import NeuronCoverage
 from edgeflare.run.systematic.figures import SystematicDifferences
 from edgeflare.run.without_reset import WithoutReset
@@ -129,7 +130,7 @@ class Finding(msgspec.Struct, frozen=True, kw_only=True):
     probabilities: Mapping[str, tuple[Number, ...]]
     answers: tuple[AnswerView, ...] | UnsetType = UNSET
     seed_answers: tuple[AnswerView, ...] | UnsetType = UNSET
-    cause: str | None
+    cause: Cause | None
     device_sides_with_original: bool | None
     strength: Number | None
     harm: str | None

@@ -4,15 +4,31 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import jsonschema
+import msgspec
 import numpy as np
 import pytest
 from msgspec import structs
 
+from conformed_runs import BOARD
 from documents import Document
+from edgeflare.core.arm import Arm
+from edgeflare.diagnose.compression_error import (
+    CompressionError,
+    LayerCompressionError,
+    coarse_layer,
+)
+from edgeflare.diagnose.constant_error import ConstantError
+from edgeflare.diagnose.evidence import Evidence
+from edgeflare.diagnose.execution_modes import ExecutionMode, Vote
+from edgeflare.diagnose.explain_document import (
+    ExplainDocument,
+    ExplainedPair,
+    PendingFindings,
+)
 from edgeflare.diagnose.inspect.behaviour_block import UnitLayer
 from edgeflare.diagnose.inspect.inspect_document import (
     InspectDocument,
@@ -20,129 +36,96 @@ from edgeflare.diagnose.inspect.inspect_document import (
     inspect_document,
 )
 from edgeflare.diagnose.inspect.inspection import Inspection
+from edgeflare.diagnose.layer_difference import KernelOnset, LayerName, layer_difference
+from edgeflare.diagnose.tensor_difference import Difference
+from edgeflare.diagnose.verdict import MarginShares, Name, Verdict, Which
 from edgeflare.errors import UserError
-from edgeflare.report.html.explanation_view import ExplanationView, LayerView, load_explanations
+from edgeflare.report.html.explanation_view import (
+    ExplanationView,
+    LayerView,
+    explanation_view,
+    load_explanations,
+    verdict_words,
+)
 from edgeflare.report.html.inspection_view import inspection_view, load_inspection_view
 from edgeflare.report.html.page import render_page
 from edgeflare.run.run_directory import RunDirectory
 from edgeflare.run.run_document import from_json
+from explained_findings import apart, explained
 from inspected_units import HYPOTHESES, inputs
 from parsed_pages import well_formed
 
-ROUNDING = "ordinary rounding in many layers"
-SCHEMA = Path(__file__).parents[3] / "host/edgeflare/diagnose/explain.schema.json"
+ROUNDING = "ordinary rounding in many layers, which is what healthy files have"
+QUANTIZE = LayerName(0, "QUANTIZE", "quantize_0")
+CONV = LayerName(1, "CONV_2D", "conv_2d_1")
+SOFTMAX = LayerName(2, "SOFTMAX", "softmax_2")
+KERNEL = Verdict("kernel", "only XNNPACK decides so", "delegate")
+EVIDENCE = Evidence(
+    original=Vote(ExecutionMode(Arm.ORIGINAL), (0, 0), (0, 0)),
+    twin=Vote(ExecutionMode(Arm.TWIN, "xnnpack"), (0, 0), (0, 0)),
+    host=(),
+    device=Vote(ExecutionMode(Arm.DEVICE, "builtin", 4), (1, 1, None), (0, 0, 0), failure="crash"),
+)
+ERROR = CompressionError(
+    layers=(
+        LayerCompressionError(
+            CONV, "name", apart(2, 0.1), 1.5, 2.0, ConstantError(0.5, 0.6), options=()
+        ),
+    )
+)
 
 
-def difference(units: float | None, real: float) -> dict[str, Any]:
-    return {
-        "max_units": units, "max_real": real, "cosine": 0.99, "snr_db": 30.0, "rms_real": real / 3,
-        "parted": bool(real),
-    }  # fmt: skip
+def onset(*totals: Difference | None) -> KernelOnset:
+    """Device and twin part in the second of three layers; `totals` are what they differ by."""
+    layers = zip((QUANTIZE, CONV, SOFTMAX), totals, strict=True)
+    return KernelOnset(
+        "capture", CONV, True, layers=tuple(layer_difference(*one, None) for one in layers)
+    )
 
 
-def vote(arm: str, kernels: str | None, threads: int, *labels: int | None) -> dict[str, Any]:
-    return {
-        "arm": arm, "kernels": kernels, "threads": threads, "delegated_nodes": None,
-        "labels": list(labels), "outputs_crc32": ["00000000"] * len(labels), "tied": False,
-        "failure": "crash" if None in labels else None, "probabilities": [0.5, 0.4, 0.1],
-    }  # fmt: skip
+ONSET = onset(apart(0, 0.0), apart(3, 0.1), None)
 
 
-def place(operator: int, name: str) -> dict[str, Any]:
-    return {"operator": operator, "name": name, "tensor": f"{name.lower()}_{operator}"}
-
-
-def explained(entry: Document) -> dict[str, Any]:
-    """A finding of `explain.json`."""
-    total = {"own": None, "new_share": None}
-    return {
-        "seed_id": entry["seed_id"], "image": entry["image"], "sha256": entry["sha256"],
-        "cause": entry["cause"], "device": entry["device"], "device_queries": 9,
-        "verdict": {
-            "name": "kernel", "which": "delegate", "why": "only XNNPACK decides so", "shares": None,
-        },
-        "next_step": "ask `edgeflare conform`",
-        "evidence": {
-            "votes": [vote("original", None, 1, 0, 0), vote("device", "builtin", 4, 1, 1, None)],
-            "recorded": [1, 1, 1], "same_runtime": True, "same_machine": True, "seeds": {},
-        },
-        "device_and_twin": {
-            "method": "capture", "onset": place(1, "CONV_2D"), "first": True, "most": None,
-            "perturbation": None, "device_runs": 2, "note": "",
-            "layers": [
-                {**place(0, "QUANTIZE"), "total": difference(0, 0.0), **total},
-                {**place(1, "CONV_2D"), "total": difference(3, 0.1), **total},
-                {**place(2, "SOFTMAX"), "total": None, **total},
-            ],
-        },
-        "non_finite": {"twin": None, "device": None},
-        "twin_and_original": {
-            "first": None, "most": None, "margin": None, "note": "", "unmatched": [],
-            "coarse": [], "spread": [], "grade": "spread", "said": ROUNDING, "input_cut_off": None,
-            "layers": [{
-                **place(1, "CONV_2D"), "matched_by": "name", "total": difference(2, 0.1),
-                "residual": 1.5, "explained": 2.0, "constants": 0.5, "constants_explained": 0.6,
-                "constants_overflow": False,
-                "options": [], "beyond": False, "margin_share": None, "cut_off": None,
-            }],
-        },
-    }  # fmt: skip
+def shown(
+    verdict: Verdict = KERNEL,
+    parting: KernelOnset = ONSET,
+    error: CompressionError = ERROR,
+    **fields: Any,
+) -> ExplanationView:
+    """What a card shows of a finding of which this is known."""
+    one = explained(verdict, parting, error, **({"evidence": EVIDENCE} | fields))
+    return explanation_view(one, ("ant", "bee", "cat"))
 
 
 @pytest.fixture
-def told(document: Document) -> dict[str, Any]:
+def told(document: Document) -> ExplainDocument:
     """Explanations of the first finding."""
-    entry = document["findings"][0]
-    return {
-        "schema": "edgeflare.explain/v1", "edgeflare": "test", "devices": {entry["device"]: {}},
-        "pending": {"device": None, "seed_ids": []},
-        "pair": {"name": "laboratory", "fingerprint": document["pair"]["fingerprint"]},
-        "findings": {str(entry["seed_id"]): explained(entry)},
-    }  # fmt: skip
+    entry = from_json(document).findings[0]
+    one = explained(KERNEL, ONSET, ERROR, finding=entry, device=entry.device, evidence=EVIDENCE)
+    pair = ExplainedPair(name="laboratory", fingerprint=document["pair"]["fingerprint"])
+    return ExplainDocument(
+        edgeflare="test",
+        pair=pair,
+        pending=PendingFindings(device=None, seed_ids=()),
+        devices={entry.device: BOARD},
+        findings={str(entry.seed_id): one},
+    )
 
 
 def load(told: Any, document: Document, folder: Path) -> dict[int, ExplanationView]:
-    text = told if isinstance(told, str) else json.dumps(told)
+    text = told if isinstance(told, str) else json.dumps(msgspec.to_builtins(told))
     (folder / "explain.json").write_text(text)
     return load_explanations(RunDirectory(folder), from_json(document))
 
 
-@pytest.fixture
-def one(told: dict[str, Any]) -> dict[str, Any]:
-    """What is said of the finding, for the test to change."""
-    (only,) = told["findings"].values()
-    said: dict[str, Any] = only
-    return said
-
-
-@pytest.fixture
-def explain(
-    told: dict[str, Any], document: Document, tmp_path: Path
-) -> Callable[[], ExplanationView]:
-    """Return the only explanation, as a page gets it."""
-
-    def explained_finding() -> ExplanationView:
-        (explanation,) = load(told, document, tmp_path).values()
-        return explanation
-
-    return explained_finding
-
-
-Explain = Callable[[], ExplanationView]
-
-
-@pytest.mark.slow
-def test_what_is_read_here_is_what_explain_writes(told: dict[str, Any]) -> None:
-    jsonschema.validate(told, json.loads(SCHEMA.read_text()))
-
-
-def test_a_finding_is_explained(told: dict[str, Any], document: Document, tmp_path: Path) -> None:
+def test_a_finding_is_explained(told: ExplainDocument, document: Document, tmp_path: Path) -> None:
     document["classes"] = ["ant", "bee", "cat"]
+    (entry,) = told.findings.values()
     assert load(told, document, tmp_path) == {
-        document["findings"][0]["seed_id"]: ExplanationView(
+        entry.seed_id: ExplanationView(
             verdict="kernel (delegate)",
             why="only XNNPACK decides so",
-            next_step="ask `edgeflare conform`",
+            next_step=entry.next_step,
             onset="Device and twin part at 1 CONV_2D",
             votes=(
                 ("original, 1 thread", "ant (2 times)"),
@@ -152,37 +135,36 @@ def test_a_finding_is_explained(told: dict[str, Any], document: Document, tmp_pa
                 LayerView("0 QUANTIZE", 0.0),
                 LayerView("1 CONV_2D", 3.0, 1.5, begins=True),
             ),
-            device=document["findings"][0]["device"],
+            device=entry.device,
         )
     }
+    assert entry.next_step.startswith("`edgeflare conform` tells")
 
 
-def test_votes_of_an_accelerator_say_how_it_ran(one: dict[str, Any], explain: Explain) -> None:
-    part = {"delegated_nodes": 5, "total_nodes": 9, "precision": "fp16", "fallback": True}
-    whole = {"delegated_nodes": 9, "total_nodes": 9, "precision": "fp32", "fallback": False}
-    one["evidence"]["votes"] = [{**vote("device", "gpu", 1, 1, 1), **how} for how in (part, whole)]
-    assert [how for how, _ in explain().votes] == [
+def test_votes_of_an_accelerator_say_how_it_ran() -> None:
+    part = ExecutionMode(Arm.DEVICE, "gpu", 1, 5, 9, "fp16", True)
+    whole = ExecutionMode(Arm.DEVICE, "gpu", 1, 9, 9, "fp32", False)
+    device, other = (replace(EVIDENCE.device, mode=mode) for mode in (part, whole))
+    votes = shown(evidence=replace(EVIDENCE, device=device, others=(other,))).votes
+    assert [how for how, _ in votes[1:]] == [
         "device, gpu, fp16, fallback of 4 of 9 nodes",
         "device, gpu, fp32",
     ]
 
 
-def test_an_onset_is_called_first_only_where_it_is(one: dict[str, Any], explain: Explain) -> None:
-    one["device_and_twin"]["first"] = False
-    one["twin_and_original"]["most"] = place(0, "QUANTIZE")
-    assert explain().onset == (
+def test_an_onset_is_called_first_only_where_it_is() -> None:
+    maybe = replace(ONSET, first=False)
+    assert shown(parting=maybe, error=replace(ERROR, most=QUANTIZE)).onset == (
         "Device and twin part at 1 CONV_2D, or earlier; "
         "twin and original at 0 QUANTIZE by more than quantization explains"
     )
 
 
-CONV = place(1, "CONV_2D")
-COARSE = CONV | {"part": "weights", "kind": "saturated", "why": "", "advice": "", "share": 0.9}
-SATURATED = "CONV_2D (operator 1) is coarse, saturated"
+COARSE = coarse_layer(CONV, "weights", "saturated", "they are cut off", 0.9)
 
 
 @pytest.mark.parametrize(
-    ("which", "parting", "onset", "begins"),
+    ("which", "changes", "onset", "begins"),
     [
         (None, {}, f"It begins in no single layer: {ROUNDING}", []),
         (
@@ -191,31 +173,19 @@ SATURATED = "CONV_2D (operator 1) is coarse, saturated"
             "Twin and original part at 1 CONV_2D by more than quantization explains",
             ["1 CONV_2D"],
         ),
-        (None, {"layers": []}, None, []),
-        (
-            "coarse",
-            {"coarse": [COARSE], "grade": "coarse", "said": SATURATED},
-            SATURATED,
-            ["1 CONV_2D"],
-        ),
+        (None, {"layers": ()}, None, []),
+        ("coarse", {"coarse": (COARSE,)}, COARSE.said, ["1 CONV_2D"]),
     ],
     ids=["nowhere", "a layer", "not looked at", "coarse"],
 )
 def test_compression_begins_where_twin_and_original_part_or_quantization_is_coarse(
-    one: dict[str, Any],
-    explain: Explain,
-    which: str | None,
-    parting: dict[str, Any],
-    onset: str | None,
-    begins: list[str],
+    which: Which | None, changes: dict[str, Any], onset: str | None, begins: list[str]
 ) -> None:
     """And not where device and twin part."""
-    one["verdict"] |= {"name": "compression", "which": which}
-    one["twin_and_original"] |= parting
-    explanation = explain()
-    assert explanation.verdict == ("compression (coarse)" if which else "compression")
-    assert explanation.onset == onset
-    assert [layer.name for layer in explanation.layers if layer.begins] == begins
+    view = shown(Verdict("compression", "so it is", which), error=replace(ERROR, **changes))
+    assert view.verdict == ("compression (coarse)" if which else "compression")
+    assert view.onset == onset
+    assert [layer.name for layer in view.layers if layer.begins] == begins
 
 
 @pytest.mark.parametrize(
@@ -228,32 +198,21 @@ def test_compression_begins_where_twin_and_original_part_or_quantization_is_coar
     ],
 )
 def test_several_causes_have_their_shares_and_one_has_none(
-    one: dict[str, Any], explain: Explain, name: str, which: str | None, said: str
+    name: Name, which: Which | None, said: str
 ) -> None:
-    shares = {"compression": 0.25, "kernel": 0.75}
-    one["verdict"] |= {"name": name, "which": which, "shares": shares}
-    assert explain().verdict == said
+    assert verdict_words(Verdict(name, "so it is", which, MarginShares(0.25, 0.75))) == said
 
 
-def test_models_without_quantization_are_compared_in_real_values(
-    one: dict[str, Any], explain: Explain
-) -> None:
-    for layer in one["device_and_twin"]["layers"][:2]:
-        layer["total"]["max_units"] = None
-    explanation = explain()
-    assert explanation.unit == "real values"
-    assert [layer.kernel for layer in explanation.layers] == [0.0, 0.1]
+def test_models_without_quantization_are_compared_in_real_values() -> None:
+    view = shown(parting=onset(apart(None, 0.0), apart(None, 0.1), None))
+    assert view.unit == "real values"
+    assert [layer.kernel for layer in view.layers] == [0.0, 0.1]
 
 
-def test_a_layer_without_quantization_in_a_network_with_it_is_known_all_the_same(
-    one: dict[str, Any], explain: Explain
-) -> None:
-    first, _, last = one["device_and_twin"]["layers"]
-    first["total"] = difference(None, 0.0)
-    last["total"] = difference(None, 0.25)
-    explanation = explain()
-    assert explanation.unit == "quantization units"
-    assert [(layer.kernel, layer.real) for layer in explanation.layers] == [
+def test_a_layer_without_quantization_in_a_network_with_it_is_known_all_the_same() -> None:
+    view = shown(parting=onset(apart(None, 0.0), apart(3, 0.1), apart(None, 0.25)))
+    assert view.unit == "quantization units"
+    assert [(layer.kernel, layer.real) for layer in view.layers] == [
         (0.0, None),
         (3.0, None),
         (None, 0.25),
@@ -261,13 +220,12 @@ def test_a_layer_without_quantization_in_a_network_with_it_is_known_all_the_same
 
 
 def test_what_is_not_of_this_run_or_of_its_input_is_left_out(
-    told: dict[str, Any], document: Document, tmp_path: Path
+    told: ExplainDocument, document: Document, tmp_path: Path
 ) -> None:
     assert load_explanations(RunDirectory(tmp_path), from_json(document)) == {}
-    another = {"pair": {"name": "laboratory", "fingerprint": "another"}}
-    changes: list[dict[str, Any]] = [another, {"findings": {}}]
-    for change in changes:
-        assert load(told | change, document, tmp_path) == {}
+    another = ExplainedPair(name="laboratory", fingerprint="another")
+    for changed in (structs.replace(told, pair=another), structs.replace(told, findings={})):
+        assert load(changed, document, tmp_path) == {}
     document["findings"][0]["sha256"] = "0" * 64
     assert load(told, document, tmp_path) == {}
 
@@ -290,19 +248,42 @@ def test_a_damaged_file_is_said(document: Document, tmp_path: Path, text: str) -
     ],
 )
 def test_so_is_one_that_holds_something_else(
-    told: dict[str, Any], document: Document, tmp_path: Path, change: dict[str, Any]
+    told: ExplainDocument, document: Document, tmp_path: Path, change: dict[str, Any]
 ) -> None:
     with pytest.raises(UserError, match=r"is (damaged: findings|not of the schema)"):
-        load(told | change, document, tmp_path)
+        load(msgspec.to_builtins(told) | change, document, tmp_path)
 
 
-@pytest.mark.parametrize("key", ["verdict", "evidence", "device_and_twin", "twin_and_original"])
-def test_so_is_one_in_which_an_entry_lacks_a_part(
-    one: dict[str, Any], explain: Explain, key: str
+@pytest.mark.parametrize(
+    ("place", "value", "said"),
+    [
+        ("verdict", None, "has no verdict"),
+        ("evidence", None, "has no evidence"),
+        ("device_and_twin", None, "has no device_and_twin"),
+        ("twin_and_original", None, "has no twin_and_original"),
+        ("verdict.which", "magic", r"verdict\.which is \"magic\", but must be one of"),
+        ("evidence.votes.0.arm", "third", r"evidence\.votes\[0\]\.arm is \"third\", but must"),
+        ("device_and_twin.layers.0.operator", -1, r"layers\[0\]\.operator is -1, but must be"),
+        ("twin_and_original.layers.0.beyond", 1, r"\.beyond is 1, expected boolean"),
+        ("sha256", "abc", r"sha256 is \"abc\", but must match pattern"),
+    ],
+)
+def test_so_is_one_in_which_an_entry_lacks_a_part_or_has_a_wrong_value(
+    told: ExplainDocument, document: Document, tmp_path: Path, place: str, value: Any, said: str
 ) -> None:
-    del one[key]
-    with pytest.raises(UserError, match="is damaged"):
-        explain()
+    plain = json.loads(json.dumps(msgspec.to_builtins(told)))
+    ((key, entry),) = plain["findings"].items()
+    *within, last = (int(part) if part.isdigit() else part for part in place.split("."))
+    part = entry
+    for step in within:
+        part = part[step]
+    if value is None:
+        del part[last]
+    else:
+        part[last] = value
+    with pytest.raises(UserError, match=rf"is damaged: findings\.{key}.* ?{said}") as refused:
+        load(plain, document, tmp_path)
+    assert "\n" not in str(refused.value)
 
 
 LAYERS = (UnitLayer("CONV_2D", 0, 16), UnitLayer("<script>", 2, 32))

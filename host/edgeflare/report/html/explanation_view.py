@@ -6,13 +6,15 @@ It is read from `explain.json`, if that lies beside the run.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
 from edgeflare.diagnose import explain_document as explained
-from edgeflare.diagnose.stage_votes import named_stage_votes
-from edgeflare.diagnose.verdict import STAGE_PLACES
+from edgeflare.diagnose.explain_document import ExplainedFinding, ExplainedVote
+from edgeflare.diagnose.layer_difference import LayerName
+from edgeflare.diagnose.tensor_difference import Difference
+from edgeflare.diagnose.verdict import STAGE_PLACES, Verdict
 from edgeflare.report.entry_names import class_name
 from edgeflare.run.run_directory import RunDirectory
 from edgeflare.run.run_document import RunDocument
@@ -81,9 +83,9 @@ def load_explanations(directory: RunDirectory, document: RunDocument) -> dict[in
         return {}
     known = {(entry.seed_id, entry.sha256) for entry in document.deviations}
     return {
-        one["seed_id"]: read_explanation(one, document.classes)
-        for one in explanations["findings"].values()
-        if (one["seed_id"], one["sha256"]) in known
+        one.seed_id: explanation_view(one, document.classes)
+        for one in explanations.findings.values()
+        if (one.seed_id, one.sha256) in known
     }
 
 
@@ -108,126 +110,119 @@ def grouped_verdicts(explanations: Iterable[ExplanationView]) -> list[tuple[int,
     ]
 
 
-def read_explanation(one: Mapping[str, Any], classes: Sequence[str]) -> ExplanationView:
-    """Return one entry of `explain.json`."""
-    verdict, parting, loss = one["verdict"], one["device_and_twin"], one["twin_and_original"]
-    name = verdict["name"].replace("-", " ")
-    if verdict["name"] == "several" and verdict["shares"]:
-        parts = (f"{share:.0%} {of}" for of, share in verdict["shares"].items())
-        name = f"{name}: {', '.join(parts)}"
-    layers, unit = _layers(parting, loss, begins_at(one))
+def explanation_view(one: ExplainedFinding, classes: Sequence[str]) -> ExplanationView:
+    """Return what a card shows of an explanation."""
+    evidence, stages = one.evidence, one.evidence.stages
+    named = [(_voter(vote), vote) for vote in evidence.votes]
+    if stages is not None:
+        named += stages.named()
+    layers, unit = _layers(one)
     return ExplanationView(
-        verdict=f"{name} ({verdict['which']})" if verdict["which"] else name,
-        why=verdict["why"],
-        next_step=one["next_step"],
+        verdict=verdict_words(one.verdict),
+        why=one.verdict.why,
+        next_step=one.next_step,
         onset=_onset(one),
-        votes=(
-            *((_voter(vote), _vote(vote, classes)) for vote in one["evidence"]["votes"]),
-            *(
-                (name, _vote(vote, classes))
-                for name, vote in named_stage_votes(one["evidence"].get("stages", {}))
-            ),
-        ),
+        votes=tuple((name, _vote(vote, classes)) for name, vote in named),
         layers=layers,
         unit=unit,
-        device=one["device"],
+        device=one.device,
     )
 
 
-def begins_at(one: Mapping[str, Any]) -> int | None:
-    """Return the operator that the verdict of an entry of `explain.json` points at, or None."""
-    compression = one["verdict"]["name"] == "compression"
-    if not compression:
-        layer = one["device_and_twin"]["onset"]
-    else:
-        loss = one["twin_and_original"]
-        layer = loss["most"] or next(iter(loss["coarse"]), None)
-    return None if layer is None else int(layer["operator"])
+def verdict_words(verdict: Verdict) -> str:
+    """Return a verdict in a few words, "kernel (delegate)" for one."""
+    name, shares = verdict.name.replace("-", " "), verdict.shares
+    if verdict.name == "several" and shares is not None:
+        name = f"{name}: {shares.compression:.0%} compression, {shares.kernel:.0%} kernel"
+    return f"{name} ({verdict.which})" if verdict.which else name
 
 
-def largest(difference: Mapping[str, Any] | None, *, in_units: bool) -> float | None:
+def largest(difference: Difference | None, *, in_units: bool) -> float | None:
     """Return the largest difference of a tensor, in quantization units or in real values.
 
     None is where it is not known, or has no units; nothing is nothing in both.
     """
     if difference is None:
         return None
-    real: float = difference["max_real"]
-    units: float | None = difference["max_units"]
-    return units if in_units and real else real
+    real = difference.max_real
+    return difference.max_units if in_units and real else real
 
 
-def _onset(one: Mapping[str, Any]) -> str | None:
+def _onset(one: ExplainedFinding) -> str | None:
     """Say where it begins: by the verdict where device and twin part, or twin and original do."""
-    if place := STAGE_PLACES.get(one["verdict"]["name"]):
+    if place := STAGE_PLACES.get(one.verdict.name):
         return f"It begins {place}"
-    parting, loss = one["device_and_twin"], one["twin_and_original"]
-    compression = one["verdict"]["name"] == "compression"
+    parting, loss = one.device_and_twin, one.twin_and_original
+    compression = one.verdict.name == "compression"
     said = []
-    if parting["onset"] is not None and not compression:
-        where = f"device and twin part at {_named(parting['onset'])}"
-        said.append(where if parting["first"] else f"{where}, or earlier")
-    if loss["most"] is not None:
-        where = f"twin and original {'' if said else 'part '}at {_named(loss['most'])}"
+    if parting.onset is not None and not compression:
+        where = f"device and twin part at {_named(parting.onset)}"
+        said.append(where if parting.first else f"{where}, or earlier")
+    if loss.most is not None:
+        where = f"twin and original {'' if said else 'part '}at {_named(loss.most)}"
         said.append(f"{where} by more than quantization explains")
-    elif compression and loss["coarse"]:
-        said.append(loss["said"])
-    elif compression and loss["layers"] and loss["grade"] is not None:
-        said.append(f"{_NOWHERE[0].lower()}{_NOWHERE[1:]}: {loss['said']}")
-    said += filter(None, [(loss if compression else parting)["note"]])
+    elif compression and loss.coarse:
+        said.append(loss.said)
+    elif compression and loss.layers and loss.grade is not None:
+        said.append(f"{_NOWHERE[0].lower()}{_NOWHERE[1:]}: {loss.said}")
+    said += filter(None, [loss.note if compression else parting.note])
     text = "; ".join(said)
     return text[:1].upper() + text[1:] or None
 
 
-def _layers(
-    parting: Mapping[str, Any], loss: Mapping[str, Any], begins: int | None
-) -> tuple[tuple[LayerView, ...], str]:
+def _layers(one: ExplainedFinding) -> tuple[tuple[LayerView, ...], str]:
     """Join what is known of each operator; in units where any has some, else in real values.
 
-    A layer that is not quantized in a network that is has its
-    difference apart, since it cannot be held against the others.
+    A layer that is not quantized in a network that is has its difference apart, since it cannot be
+    held against the others.
     """
-    totals = {one["operator"]: one for one in parting["layers"] if one["total"] is not None}
-    losses = {one["operator"]: one for one in loss["layers"]}
-    quantized = any(one["total"]["max_units"] is not None for one in totals.values())
+    begins = one.begins_in
+    totals = {
+        layer.operator: (layer, layer.total)
+        for layer in one.device_and_twin.layers
+        if layer.total is not None
+    }
+    losses = {layer.operator: layer for layer in one.twin_and_original.layers}
+    quantized = any(total.max_units is not None for _, total in totals.values())
     in_units = quantized or not totals
     layers = []
     for operator in sorted(totals.keys() | losses.keys()):
-        total = totals[operator]["total"] if operator in totals else None
+        parted, total = totals.get(operator, (None, None))
+        loss = losses.get(operator)
         known = largest(total, in_units=in_units)
         layers.append(
             LayerView(
-                _named(totals.get(operator) or losses[operator]),
+                _named(parted or losses[operator]),
                 known,
-                losses[operator]["residual"] if operator in losses else None,
-                operator == begins,
-                total["max_real"] if total is not None and known is None else None,
+                None if loss is None else loss.residual,
+                begins is not None and operator == begins.operator,
+                total.max_real if total is not None and known is None else None,
             )
         )
     return tuple(layers), "quantization units" if in_units else "real values"
 
 
-def _named(layer: Mapping[str, Any]) -> str:
-    return f"{layer['operator']} {layer['name']}"
+def _named(layer: LayerName) -> str:
+    return f"{layer.operator} {layer.name}"
 
 
-def _voter(vote: Mapping[str, Any]) -> str:
+def _voter(vote: ExplainedVote) -> str:
     """Name what was asked: "device, builtin, 1 thread", or "device, gpu, fp16"."""
-    how = f"{vote['threads']} thread{'' if vote['threads'] == 1 else 's'}"
-    if vote.get("precision"):
-        taken, total = vote["delegated_nodes"], vote["total_nodes"]
-        how = vote["precision"]
-        if vote["fallback"] and taken is not None and total is not None:
+    how = f"{vote.threads} thread{'' if vote.threads == 1 else 's'}"
+    if vote.precision:
+        taken, total = vote.delegated_nodes, vote.total_nodes
+        how = vote.precision
+        if vote.fallback and taken is not None and isinstance(total, int):
             how += f", fallback of {total - taken} of {total} nodes"
-    return ", ".join(part for part in (vote["arm"], vote["kernels"], how) if part)
+    return ", ".join(part for part in (vote.arm.value, vote.kernels, how) if part)
 
 
-def _vote(vote: Mapping[str, Any], classes: Sequence[str]) -> str:
-    if "described" in vote:
-        return f"{vote['described']} ({len(vote['labels'])} times)"
+def _vote(vote: ExplainedVote, classes: Sequence[str]) -> str:
+    if vote.described is not None:
+        return f"{vote.described} ({len(vote.labels)} times)"
     labels = [
-        vote["failure"] or "nothing" if label is None else class_name(classes, label)
-        for label in dict.fromkeys(vote["labels"])
+        vote.failure or "nothing" if label is None else class_name(classes, label)
+        for label in dict.fromkeys(vote.labels)
     ]
-    tie = ", a tie" if vote["tied"] else ""
-    return f"{', then '.join(labels)}{tie} ({len(vote['labels'])} times)"
+    tie = ", a tie" if vote.tied else ""
+    return f"{', then '.join(labels)}{tie} ({len(vote.labels)} times)"
