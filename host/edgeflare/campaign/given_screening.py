@@ -14,17 +14,18 @@ from pathlib import Path
 from edgeflare.core.outcome import Outcome
 from edgeflare.core.seeds import Seeds
 from edgeflare.errors import UserError
+from edgeflare.record.request import option_names
 from edgeflare.run.journal import RunJournal
 from edgeflare.run.journal_rows import SCREENING_KEY, AnswerRow, screening_sha256
 from edgeflare.run.plan import Plan
-from edgeflare.run.run_differences import differences, plan_options
+from edgeflare.run.run_differences import differences
 from edgeflare.run.run_directory import RunDirectory
 from edgeflare.run.run_header import RunHeader
 from edgeflare.run.same_run import OtherHostError
 from edgeflare.run.stored_answers import from_rows
 from edgeflare.search.strategy_registry import find_strategy
 
-_DECIDES_SCREENING = frozenset({"ensemble", "find", "first", "limit"})
+_DECIDES_SCREENING = frozenset({"--ensemble", "--find", "--first", "--limit"})
 """The options by which what all arms answer to a seed may differ."""
 
 
@@ -146,7 +147,7 @@ def _require_alike(
             f"--screening {path} was made by edgeflare {theirs.version}, and this is"
             f" {mine.version}: make it anew with --screen-only"
         )
-    ignored = plan_options(mine.plan.to_json()).keys() - _DECIDES_SCREENING
+    ignored = option_names(Plan) - _DECIDES_SCREENING
     for found in differences(theirs, mine, ignored):
         line = (
             f"--screening {path} is of another {found.of} than this search, with {found.name}"

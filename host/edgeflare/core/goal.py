@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from enum import Enum
-from typing import Literal
+from typing import Annotated, Literal
 
 from edgeflare.core.arm import Arm
 from edgeflare.core.outcome import Outcome
+from edgeflare.record.request import Option
 
 Cause = Literal["compression", "kernel", "mixed"]
 
@@ -26,6 +27,10 @@ class Find(str, Enum):
         return self.value
 
 
+def _counted_ties(ties: bool) -> str:
+    return "include" if ties else "exclude"
+
+
 @dataclass(frozen=True, slots=True)
 class Goal:
     """What a search looks for.
@@ -39,8 +44,8 @@ class Goal:
     """
 
     find: Find = Find.ANY
-    ties: bool = False
-    min_strength: float = 0.0
+    ties: Annotated[bool, Option("--ties", _counted_ties)] = False
+    min_strength: int | float = 0.0
 
     @property
     def compared(self) -> tuple[Arm, Arm]:

@@ -14,6 +14,8 @@ from typing import Any
 
 import msgspec
 
+from edgeflare.record.json_types import text_schema
+
 _DIALECT = "https://json-schema.org/draft/2020-12/schema"
 
 _ENTRY = re.compile(r"    ((?:\w+, )*\w+): (.*)")
@@ -32,7 +34,9 @@ def schema_of(*documents: type[msgspec.Struct]) -> dict[str, Any]:
         documents: their types, tagged with the name of the schema under the key `schema`.
 
     """
-    _, parts = msgspec.json.schema_components(documents, ref_template="#/$defs/{name}")
+    _, parts = msgspec.json.schema_components(
+        documents, ref_template="#/$defs/{name}", schema_hook=text_schema
+    )
     types: dict[type, None] = {}
     for one in documents:
         _types(msgspec.inspect.type_info(one), types)

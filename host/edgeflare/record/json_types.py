@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from abc import ABC, abstractmethod
+from typing import Annotated, Any
 
 import msgspec
 
@@ -23,3 +24,49 @@ Share = Annotated[float, msgspec.Meta(ge=0, le=1)]
 
 Sha256 = Annotated[str, msgspec.Meta(pattern="^[0-9a-f]{64}$")]
 """The SHA-256 digest of a file, in hexadecimal."""
+
+
+class Text(ABC):
+    """What documents and journals have as text, which `str` writes; base of such classes.
+
+    They are no dataclasses, of which msgspec would write the fields.
+    """
+
+    @classmethod
+    @abstractmethod
+    def read(cls, text: str) -> Any:
+        """Return what `str` wrote.
+
+        Raises:
+            ValueError: it wrote no such thing.
+
+        """
+
+
+def written_text(value: object) -> str:
+    """Return a `Text` as text: what msgspec takes as `enc_hook`.
+
+    Raises:
+        NotImplementedError: it is none.
+
+    """
+    if not isinstance(value, Text):
+        raise NotImplementedError(f"{type(value)} has no form in JSON")
+    return str(value)
+
+
+def read_text(kind: type[Text], text: str) -> Any:
+    """Return a `Text` of a kind from its text: what msgspec takes as `dec_hook`."""
+    return kind.read(text)
+
+
+def text_schema(kind: type) -> dict[str, str]:
+    """Return the schema of a `Text`: what msgspec takes as `schema_hook`.
+
+    Raises:
+        NotImplementedError: it is none.
+
+    """
+    if not issubclass(kind, Text):
+        raise NotImplementedError(f"{kind} has no form in JSON")
+    return {"type": "string"}

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from math import isfinite, sqrt
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
+
+import msgspec
 
 from edgeflare.core.bounds import Bounds
 from edgeflare.core.domain import Domain
-from edgeflare.core.goal import Find, Goal
+from edgeflare.core.goal import Goal
 from edgeflare.core.input_space import InputSpace
 from edgeflare.core.seed_choice import SeedChoice
 from edgeflare.errors import UserError
+from edgeflare.record.json_types import Number, read_text, written_text
+from edgeflare.record.request import Option
 from edgeflare.run.seed_ids import SeedIds
 from edgeflare.search.operator_pool import BUILT_IN
 from edgeflare_protos.kernel_sets import TFLITE_KERNEL_SETS, Kernels, is_tflite_kernel_set
@@ -38,6 +42,14 @@ _WHOLE = ("limit", "first", "max_queries", "total_queries")
 _SECONDS = ("time_limit", "total_time")
 _OPEN = ("limit", "first", "total_queries", "total_time")
 """Those of the bounds that need not be."""
+
+
+def _set_parameters(parameters: Mapping[str, bool | int | float | str]) -> str | None:
+    return " --set ".join(f"{name}={value}" for name, value in sorted(parameters.items())) or None
+
+
+def _thresholds(coverage: Sequence[Number]) -> str | None:
+    return ",".join(f"{one:g}" for one in coverage) or None
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,25 +92,27 @@ class Plan:
 
     strategy: str
     goal: Goal
-    devices: tuple[str, ...]
+    devices: Annotated[tuple[str, ...], Option("--device", ", ".join)]
     rng_seed: int = 0
     limit: int | None = None
     first: int | None = None
     max_queries: int = MAX_QUERIES
-    time_limit: float = TIME_LIMIT_SECONDS
+    time_limit: Number = TIME_LIMIT_SECONDS
     total_queries: int | None = None
-    total_time: float | None = None
-    ensemble: tuple[Kernels, ...] = ()
-    elsewhere: tuple[str, ...] = ()
-    max_linf: float | Default | None = "default"
-    max_l2: float | Default | None = "default"
+    total_time: Number | None = None
+    ensemble: Annotated[tuple[Kernels, ...], Option("--ensemble", ",".join)] = ()
+    elsewhere: Annotated[tuple[str, ...], Option("--ensemble", ",".join)] = ()
+    max_linf: Number | Default | None = "default"
+    max_l2: Number | Default | None = "default"
     strengthen: int = 0
     shrink: int = 0
-    min_strength: float = 0.0
-    within: float | Default | None = None
-    operators: tuple[str, ...] = (BUILT_IN,)
-    parameters: Mapping[str, bool | int | float | str] = field(default_factory=dict)
-    coverage: tuple[float, ...] = ()
+    min_strength: Number = 0.0
+    within: Number | Default | None = None
+    operators: Annotated[tuple[str, ...], Option("--operators", ",".join)] = (BUILT_IN,)
+    parameters: Annotated[
+        Mapping[str, bool | int | float | str], Option("--set", _set_parameters)
+    ] = field(default_factory=dict)
+    coverage: Annotated[tuple[Number, ...], Option("--coverage", _thresholds)] = ()
     seed_ids: SeedIds | None = None
 
     def __post_init__(self) -> None:
@@ -191,17 +205,7 @@ class Plan:
 
     def to_json(self) -> dict[str, Any]:
         """Return the plan as plain JSON values."""
-        fields = asdict(self)
-        fields["devices"] = list(self.devices)
-        fields["ensemble"] = list(self.ensemble)
-        fields["elsewhere"] = list(self.elsewhere)
-        fields["operators"] = list(self.operators)
-        fields["goal"]["find"] = self.goal.find.value
-        fields["coverage"] = list(self.coverage)
-        fields["seed_ids"] = None if self.seed_ids is None else str(self.seed_ids)
-        for asked_for in ("first", "parameters", "coverage", "seed_ids"):
-            if not fields[asked_for]:
-                del fields[asked_for]
+        fields: dict[str, Any] = msgspec.to_builtins(self, enc_hook=written_text)
         return fields
 
     @classmethod
@@ -209,30 +213,18 @@ class Plan:
         """Return the plan that `to_json` described.
 
         Raises:
-            UserError: it names a kernel set of the host that there is not.
+            UserError: it asks for what no plan may.
+            ValueError: a value is of another type, or missing; names it.
 
         """
-        for kernels in fields["ensemble"]:
+        plan = msgspec.convert(fields, cls, dec_hook=read_text)
+        for kernels in plan.ensemble:
             if not is_tflite_kernel_set(kernels):
                 raise UserError(
                     f"the run names the kernel set {kernels!r}; expected"
                     f" {', '.join(TFLITE_KERNEL_SETS)}"
                 )
-        goal = dict(fields["goal"])
-        goal["find"] = Find(goal["find"])
-        return cls(
-            **{
-                **fields,
-                "goal": Goal(**goal),
-                "devices": tuple(fields["devices"]),
-                "ensemble": tuple(fields["ensemble"]),
-                "elsewhere": tuple(fields["elsewhere"]),
-                "operators": tuple(fields["operators"]),
-                "parameters": dict(fields.get("parameters", {})),
-                "coverage": tuple(fields.get("coverage", ())),
-                "seed_ids": SeedIds.read(ids) if (ids := fields.get("seed_ids")) else None,
-            }
-        )
+        return plan
 
 
 def default_strengthen(min_strength: float) -> int:

@@ -12,10 +12,8 @@ from edgeflare.devices.decisive_provenance import (
     OPENED_MODEL_DECIDES,
     decisive_changes,
 )
+from edgeflare.record import request
 from edgeflare.run.run_header import RunHeader
-
-_SHOWN = 60
-"""Characters of an option's value that a message shows."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +42,7 @@ def differences(
     Args:
         one: what the one run is.
         other: the other.
-        ignored: options that may differ, as `plan_options` names them.
+        ignored: names of options that may differ.
 
     """
     commands = made_by(one.plan.strategy), made_by(other.plan.strategy)
@@ -53,11 +51,8 @@ def differences(
     if one.pair["fingerprint"] != other.pair["fingerprint"]:
         yield RunDifference("pair", "pair", str(one.pair["name"]), str(other.pair["name"]))
     yield from _of_folding(one.pair.get("folded_shapes"), other.pair.get("folded_shapes"))
-    theirs = plan_options(other.plan.to_json())
-    for key, value in plan_options(one.plan.to_json()).items():
-        if theirs[key] != value and key not in ignored:
-            option = "--" + key.replace("_", "-")
-            yield RunDifference("option", option, _shown(value), _shown(theirs[key]))
+    for name, was, now in request.differences(one.plan, other.plan, ignored):
+        yield RunDifference("option", name, was or "none", now or "none")
     for mine, its in zip(one.devices, other.devices, strict=False):
         known = (mine["provenance"], its["provenance"])
         for change in decisive_changes(*known, (*DEVICE_DECIDES, *OPENED_MODEL_DECIDES)):
@@ -71,29 +66,6 @@ def made_by(strategy: str) -> str:
     return strategy if strategy in ("survey", "replay") else "search"
 
 
-def plan_options(plan: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a plan's fields under the names of the options that set them."""
-    set_ = plan.get("parameters", {})
-    fields = {
-        "strategy": plan["strategy"],  # the first, since it sets others
-        **plan["goal"],
-        **plan,
-        "device": ", ".join(plan["devices"]),
-        "ensemble": ",".join((*plan["ensemble"], *plan.get("elsewhere", ()))),
-        "operators": ",".join(plan["operators"]),
-        "coverage": ",".join(f"{one:g}" for one in plan.get("coverage", ())) or None,
-        "set": " --set ".join(f"{name}={value}" for name, value in sorted(set_.items())) or None,
-        "first": plan.get("first"),
-        "seed_ids": plan.get("seed_ids"),
-    }
-    for gathered in ("goal", "devices", "elsewhere", "parameters"):
-        fields.pop(gathered, None)
-    return {
-        **{key: "none" if value is None else value for key, value in fields.items()},
-        "ties": "include" if fields["ties"] else "exclude",
-    }
-
-
 def _of_folding(
     one: Mapping[str, Any] | None, other: Mapping[str, Any] | None
 ) -> Iterator[RunDifference]:
@@ -102,8 +74,3 @@ def _of_folding(
         yield RunDifference("folding", "--fold-shapes", *said)
     elif one and other and one["sha256"] != other["sha256"]:
         yield RunDifference("folding", "folded model", one["sha256"], other["sha256"])
-
-
-def _shown(value: Any) -> str:
-    text = str(value)
-    return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}…"

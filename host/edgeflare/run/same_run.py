@@ -29,7 +29,7 @@ def require_same(
 
     """
     # Devices that are alike in what decides answers have a name each.
-    ignored = {"device"} if len(begun.devices) == len(now.devices) else set()
+    ignored = {"--device"} if len(begun.devices) == len(now.devices) else set()
     for found in differences(begun, now, ignored):
         if found.of != "host":
             raise UserError(_refusal(found, begun, run))

@@ -5,12 +5,13 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
 from itertools import accumulate
 from pathlib import Path
+from typing import Final
 
 from edgeflare.errors import UserError
 from edgeflare.outside_text import read_lines
+from edgeflare.record.json_types import Text
 
 _LARGEST = 2**53 - 1
 """Every reader of JSON keeps it."""
@@ -23,8 +24,7 @@ _LOOKS_LIKE_IDS = re.compile(r"[0-9:,\s]*")
 _EXPECTED = "expected ids and ranges without their end, separated by commas, such as 0:50,60"
 
 
-@dataclass(frozen=True, slots=True)
-class SeedIds:
+class SeedIds(Text):
     """Ids of seeds, each once and in rising order.
 
     Attributes:
@@ -32,13 +32,22 @@ class SeedIds:
 
     """
 
-    ranges: tuple[tuple[int, int], ...]
-    _before: tuple[int, ...] = field(init=False, repr=False, compare=False)
+    __slots__ = ("_before", "ranges")
 
-    def __post_init__(self) -> None:
-        """Count the ids before each range."""
-        sizes = (end - begin for begin, end in self.ranges)
-        object.__setattr__(self, "_before", tuple(accumulate(sizes, initial=0)))
+    def __init__(self, ranges: tuple[tuple[int, int], ...]) -> None:
+        """Take the ranges, and count the ids before each."""
+        self.ranges: Final = ranges
+        sizes = (end - begin for begin, end in ranges)
+        self._before: Final = tuple(accumulate(sizes, initial=0))
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, SeedIds) and self.ranges == other.ranges
+
+    def __hash__(self) -> int:
+        return hash(self.ranges)
+
+    def __repr__(self) -> str:
+        return f"SeedIds.read({str(self)!r})"
 
     @classmethod
     def first(cls, count: int) -> SeedIds:

@@ -6,7 +6,8 @@ import hashlib
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Final
+from pathlib import Path
+from typing import Any
 
 import msgspec
 
@@ -19,6 +20,7 @@ from edgeflare.devices.decisive_provenance import (
     decisive_changes,
 )
 from edgeflare.errors import UserError
+from edgeflare.record.request import require_same_request
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,54 +77,13 @@ class ConformHeader:
         """
         for change in decisive_changes(self.device, other.device, DEVICE_DECIDES):
             raise _elsewhere(path, "a device", change)
-        was_asked, now_asked = self.request.to_json(), other.request.to_json()
-        for key, was in was_asked.items():
-            if key != "seconds" and was != now_asked[key]:
-                shown = _asked(key, was), _asked(key, now_asked[key])
-                raise _another(path, *(shown if shown[0] != shown[1] else ("others", "these")))
-        self._require_as_long(other, path)
+        require_same_request(self.request, other.request, Path(path))
         for change in decisive_changes(self.host, other.host, HOST_DECIDES):
             raise _elsewhere(path, "a host", change)
         if self.specification != other.specification:
             raise _another(
                 path, "other declarations of the operators", f"those of edgeflare {other.version}"
             )
-
-    def _require_as_long(self, other: ConformHeader, path: str) -> None:
-        """Refuse less time: what was found and shrunk already would be replaced by less of it."""
-        was, now = self.request.seconds, other.request.seconds
-        if now is None or (was is not None and was <= now):
-            return
-        if was is None:
-            had, again = "has no time limit", "leave out --time-limit"
-        else:
-            # Not in powers of ten, which --time-limit does not read.
-            had, again = f"may take {was:.12g} seconds", f"type --time-limit {was:.12g}s or longer"
-        raise UserError(
-            f"{path} {had}, and this would end it after {now:.12g}: {again}, or begin another run"
-            " with another --out"
-        )
-
-
-_FEW: Final = 6
-"""Operators that are named."""
-
-_OPTIONS: Final = {"drawing": "--draw", "models": "--models", "rng_seed": "--rng-seed"}
-
-
-def _asked(key: str, value: Any) -> str:
-    """Return what was asked for, as a user types it."""
-    if key == "cells":
-        named = {type_: None for _, type_ in value}
-        operators = list(dict.fromkeys(operator for operator, _ in value))
-        few = len(operators) <= _FEW
-        told = ", ".join(operators) if few else f"{len(operators)} operators"
-        return f"{told} in {', '.join(named)} (--ops, --dtype)"
-    if key == "pairs":
-        return "--pairs" if value else "no --pairs"
-    if key == "model":
-        return "no --from" if value is None else f"--from a model with the sha256 {value}"
-    return f"no {_OPTIONS[key]}" if value is None else f"{_OPTIONS[key]} {value}"
 
 
 def _elsewhere(path: str, what: str, change: DecisiveChange) -> UserError:

@@ -2,17 +2,36 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Annotated, Any, Final, Literal
 
 import msgspec
 
 from edgeflare.conform.drafts.cells import Cell
 from edgeflare.record.json_types import Amount, Count, CountFromOne
+from edgeflare.record.request import Option
 
 DrawingName = Literal["uniform", "memo"]
 """How models are drawn: evenly over operators and types, or by MEMO's loop."""
+
+
+_FEW: Final = 6
+"""Operators that are named."""
+
+
+def _cells_in_words(cells: Sequence[Cell]) -> str:
+    operators = list(dict.fromkeys(operator for operator, _ in cells))
+    named = ",".join(operators) if len(operators) <= _FEW else f"of {len(operators)} operators"
+    return f"{named} --dtype {','.join(dict.fromkeys(type_ for _, type_ in cells))}"
+
+
+def _seconds_in_words(seconds: float | None) -> str | None:
+    return None if seconds is None else f"{seconds:.12g}s"  # no powers of ten: nobody types them
+
+
+def _model_in_words(sha256: str | None) -> str | None:
+    return None if sha256 is None else f"a model with the sha256 {sha256[:12]}…"
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,32 +49,15 @@ class ConformRequest:
 
     """
 
-    cells: tuple[Cell, ...]
-    drawing: DrawingName
+    cells: Annotated[tuple[Cell, ...], Option("--ops", _cells_in_words)]
+    drawing: Annotated[DrawingName, Option("--draw")]
     pairs: bool
     models: CountFromOne | None
-    seconds: Amount | None
+    seconds: Annotated[Amount | None, Option("--time-limit", _seconds_in_words, more="longer")]
     rng_seed: Count
-    model: str | None = None
+    model: Annotated[str | None, Option("--from", _model_in_words)] = None
 
     def to_json(self) -> dict[str, Any]:
         """Return plain JSON values."""
-        return {
-            "cells": [list(cell) for cell in self.cells],
-            "drawing": self.drawing,
-            "pairs": self.pairs,
-            "models": self.models,
-            "seconds": self.seconds,
-            "rng_seed": self.rng_seed,
-            "model": self.model,
-        }
-
-    @classmethod
-    def from_json(cls, values: Mapping[str, Any]) -> ConformRequest:
-        """Return the request that `to_json` wrote.
-
-        Raises:
-            ValueError: a value is of another type, or missing; names it.
-
-        """
-        return msgspec.convert(values, cls)
+        fields: dict[str, Any] = msgspec.to_builtins(self)
+        return fields

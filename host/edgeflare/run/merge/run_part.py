@@ -29,7 +29,7 @@ from edgeflare.run.survey_rows import SURVEY_KEY
 _Readings = Mapping[str, Any]
 """What a journal keeps of one device; see `campaign.health.health_record`."""
 
-_MAY_DIFFER: Final = frozenset({"seed_ids", "device"})
+_MAY_DIFFER: Final = frozenset({"--seed-ids", "--device"})
 """Options in which parts of one run may differ: two devices that are alike have different names."""
 
 

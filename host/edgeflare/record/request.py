@@ -1,0 +1,164 @@
+"""What a command was asked: kept in its folder, compared, and held to when the command goes on.
+
+A request is a dataclass or a Struct of which each field was asked for with an option, named like it
+unless `Annotated` metadata of type `Option` says otherwise. A field that is a dataclass itself has
+options for fields.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterator
+from dataclasses import dataclass, is_dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any, Final, Literal, NamedTuple, get_type_hints
+
+from edgeflare.errors import UserError
+
+_SHOWN: Final = 60
+"""Characters of an option's value that a message shows."""
+
+More = Literal["smaller", "larger", "longer"]
+"""The direction in which more is asked for; without a bound is more than with one."""
+
+
+@dataclass(frozen=True, slots=True)
+class Option:
+    """How a field of a request is asked for.
+
+    Attributes:
+        name: the option, such as "--precision"; empty where the field was not asked for, but
+            follows from others.
+        words: returns what a value is written as behind the name; None where it is not asked for.
+        more: how it may change when the command goes on; None where it has to stay as it was.
+
+    """
+
+    name: str
+    words: Callable[[Any], str | None] | None = None
+    more: More | None = None
+
+
+DERIVED: Final = Option("")
+"""Of a field that follows from others, or from the pair."""
+
+
+class OptionDifference(NamedTuple):
+    """An option that two requests differ in, and its values as they are written; None without."""
+
+    name: str
+    one: str | None
+    other: str | None
+
+
+def differences(one: Any, other: Any, ignored: Collection[str] = ()) -> Iterator[OptionDifference]:
+    """Yield the options in which two requests of one type differ, in the order of their fields.
+
+    Args:
+        one: the one request.
+        other: the other.
+        ignored: names of options that may differ.
+
+    """
+    for option, was, now in _changed(one, other):
+        if option.name not in ignored:
+            yield OptionDifference(option.name, _written(option, was), _written(option, now))
+
+
+def option_names(kind: type) -> frozenset[str]:
+    """Return the names of all options of a type of requests."""
+    return frozenset(option.name for _, option in _fields(kind))
+
+
+def require_same_request(begun: Any, now: Any, folder: Path) -> bool:
+    """Refuse to go on with what was asked for otherwise.
+
+    Args:
+        begun: what the command was asked that began the folder.
+        now: what is asked of the one that goes on.
+        folder: for the message.
+
+    Returns:
+        Whether more is asked for now, in the directions that the options have for that.
+
+    Raises:
+        UserError: they differ in anything else; names the first difference.
+
+    """
+    more = False
+    for option, was, wanted in _changed(begun, now):
+        if option.more is None or not _is_more(option.more, was, wanted):
+            raise UserError(_refusal(option, was, wanted, begun, folder))
+        more = True
+    return more
+
+
+def _refusal(option: Option, was: Any, wanted: Any, begun: Any, folder: Path) -> str:
+    before, instead = _phrase(option, was), _phrase(option, wanted)
+    if before == instead:  # both were cut
+        before, instead = f"with another value of {option.name}", "this one"
+    elif before.startswith("with ") and instead.startswith("with "):
+        instead = instead.removeprefix(f"with {option.name} ")
+    growing = [
+        f"a {one.more} {one.name}"
+        for place, one in _fields(begun.__class__)
+        if one.more is not None and _value(begun, place) is not None
+    ]
+    more = f", and {' or '.join(growing)} if more is wanted" if option.more and growing else ""
+    return (
+        f"{folder} was begun {before}, not {instead}: repeat the command that began it, with"
+        f" --resume{more}, or name another folder with --out"
+    )
+
+
+def _phrase(option: Option, value: Any) -> str:
+    """Return what a command was begun with or without, by one option."""
+    text = _written(option, value)
+    if text is None:
+        return f"without {option.name}"
+    return f"with {option.name}" if value is True else f"with {option.name} {text}"
+
+
+def _written(option: Option, value: Any) -> str | None:
+    """Return a value as it is written behind its option; None where it is not asked for."""
+    if option.words is not None:
+        text = option.words(value)
+    elif value is None or value is False or value == ():
+        return None
+    else:
+        text = f"{value:.12g}" if isinstance(value, float) else str(value)
+    return text if text is None or len(text) <= _SHOWN else f"{text[:_SHOWN]}…"
+
+
+def _is_more(more: More, was: Any, wanted: Any) -> bool:
+    if was is None:
+        return False
+    return wanted is None or bool(wanted < was if more == "smaller" else wanted > was)
+
+
+def _changed(one: Any, other: Any) -> Iterator[tuple[Option, Any, Any]]:
+    for place, option in _fields(one.__class__):
+        was, now = _value(one, place), _value(other, place)
+        if was != now:
+            yield option, was, now
+
+
+def _value(request: Any, place: tuple[str, ...]) -> Any:
+    for name in place:
+        request = getattr(request, name)
+    return request
+
+
+@cache
+def _fields(kind: Any) -> tuple[tuple[tuple[str, ...], Option], ...]:
+    """Return the options of a type of requests, each behind the names that lead to its field."""
+    found: list[tuple[tuple[str, ...], Option]] = []
+    for name, hint in get_type_hints(kind, include_extras=True).items():
+        said = [one for one in getattr(hint, "__metadata__", ()) if isinstance(one, Option)]
+        if not said and is_dataclass(hint):
+            found += (((name, *place), option) for place, option in _fields(hint))  # type: ignore[arg-type]
+            continue
+        option = said[0] if said else Option("--" + name.replace("_", "-"))
+        if option.name:
+            found.append(((name,), option))
+    return tuple(found)
