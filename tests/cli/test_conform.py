@@ -151,7 +151,7 @@ def test_a_run_is_gone_on_with_as_it_was_begun(
     kept, before = document.read_bytes(), untimed(tmp_path / "run")
     assert "holds a run already" in refused(*run, *out)
     said = refused("conform", "--ops", "ABS", "--models", "16", *out, "--resume")
-    assert "with FLOOR in float32 (--ops, --dtype), and this is ABS" in said
+    assert "with --ops FLOOR --dtype float32, not ABS --dtype" in said
     assert "name the same again, or begin another run" in said
     assert "leave out --time-limit" in refused(*run, "--time-limit", "1m", *out, "--resume")
     with monkeypatch.context() as patch:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import os
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Final
@@ -22,7 +22,7 @@ from edgeflare.record.database import (
     connect_to_read,
     require_regular_files,
 )
-from edgeflare.record.folder import mend_folder, require_whole
+from edgeflare.record.folder import mend_folder, remove_documents, require_ours, require_whole
 from edgeflare.record.folder_lock import lock_folder
 from edgeflare.suggestion import path_suggestion
 
@@ -129,6 +129,36 @@ class Journal:
         except BaseException:
             os.close(lock)
             raise
+
+    @classmethod
+    def resume(
+        cls, path: Path, go_on: Callable[[Self], None], documents: Sequence[str] = ()
+    ) -> Self:
+        """Reopen a journal to go on with what it is of; what is refused stays as it was.
+
+        From then on the journal alone says what was found: documents of earlier are removed.
+
+        Args:
+            path: the file.
+            go_on: refuses what is not to be gone on with, and notes who goes on, in a transaction.
+            documents: names of the files beside the journal that are written anew at the end.
+
+        Raises:
+            UserError: as `reopen` raises it, or others have changed one of the documents, or what
+                `go_on` raises.
+            InfrastructureError: it cannot be written.
+
+        """
+        journal = cls.reopen(path)
+        try:
+            with journal.transaction():
+                go_on(journal)
+                require_ours(path.parent, *documents)
+        except BaseException:
+            journal.close()
+            raise
+        remove_documents(path.parent, *documents)
+        return journal
 
     @classmethod
     @contextmanager

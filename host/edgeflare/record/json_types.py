@@ -55,6 +55,11 @@ def written_text(value: object) -> str:
     return str(value)
 
 
+def plain_json(value: object) -> Any:
+    """Return an object as plain JSON values: lists for tuples, texts for what is `Text`."""
+    return msgspec.json.decode(msgspec.json.encode(value, enc_hook=written_text))
+
+
 def read_text(kind: type[Text], text: str) -> Any:
     """Return a `Text` of a kind from its text: what msgspec takes as `dec_hook`."""
     return kind.read(text)

@@ -15,7 +15,7 @@ from edgeflare.core.goal import Goal
 from edgeflare.core.input_space import InputSpace
 from edgeflare.core.seed_choice import SeedChoice
 from edgeflare.errors import UserError
-from edgeflare.record.json_types import Number, read_text, written_text
+from edgeflare.record.json_types import Number, plain_json, read_text
 from edgeflare.record.request import Option
 from edgeflare.run.seed_ids import SeedIds
 from edgeflare.search.operator_pool import BUILT_IN
@@ -205,7 +205,7 @@ class Plan:
 
     def to_json(self) -> dict[str, Any]:
         """Return the plan as plain JSON values."""
-        fields: dict[str, Any] = msgspec.to_builtins(self, enc_hook=written_text)
+        fields: dict[str, Any] = plain_json(self)
         return fields
 
     @classmethod

@@ -203,7 +203,7 @@ def test_a_document_that_others_have_changed_is_refused_and_stays(tmp_path: Path
 
 def test_a_limit_that_is_no_number_is_damage(tmp_path: Path) -> None:
     journal = begin_journal(tmp_path / "run", _lasting(60.0), overwrite=False)
-    journal.note_request({**_lasting(60.0).request.to_json(), "seconds": "long"})
+    journal.note("request", {**_lasting(60.0).request.to_json(), "seconds": "long"})
     journal.close()
     with pytest.raises(UserError, match=r"conform\.db is damaged"):
         resume_journal(tmp_path / "run", _lasting(60.0))

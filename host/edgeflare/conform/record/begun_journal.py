@@ -7,7 +7,6 @@ from pathlib import Path
 from edgeflare.conform.record.conform_header import ConformHeader
 from edgeflare.conform.record.conform_journal import ConformJournal
 from edgeflare.conform.record.conform_request import ConformRequest
-from edgeflare.record.folder import remove_documents, require_ours
 from edgeflare.record.journal import reporting_damage
 from edgeflare.run.run_directory import CONFORM_DOCUMENT, CONFORM_JOURNAL, RunDirectory
 
@@ -55,16 +54,12 @@ def resume_journal(path: Path, header: ConformHeader) -> ConformJournal:
             document, or another process works on it.
 
     """
-    journal = ConformJournal.reopen(path / CONFORM_JOURNAL)
-    try:
+
+    def go_on(journal: ConformJournal) -> None:
         with reporting_damage(journal.path):
             ConformHeader.from_json(journal.about()).require_same(header, str(path))
-            require_ours(path, CONFORM_DOCUMENT)
             journal.note_device(header.device["name"])
         # It may take longer now, and must not be gone on with for less than that later.
-        journal.note_request(header.request.to_json())
-    except BaseException:
-        journal.close()
-        raise
-    remove_documents(path, CONFORM_DOCUMENT)
-    return journal
+        journal.note("request", header.request.to_json())
+
+    return ConformJournal.resume(path / CONFORM_JOURNAL, go_on, [CONFORM_DOCUMENT])

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import zlib
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
 
@@ -43,10 +42,6 @@ class ConformJournal(Journal):
     def refuse_folder(cls, path: Path) -> None:
         """Refuse a folder that has no journal of a conformance run, and say what it has."""
         refuse_other_folder(path)
-
-    def note_request(self, request: Mapping[str, Any]) -> None:
-        """Keep what is asked for in the place of what was, as plain JSON values."""
-        self.note("request", request)
 
     def note_device(self, name: str) -> None:
         """Keep the name of a device that goes on with the run."""

@@ -6,10 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any, Final, Literal
 
-import msgspec
-
 from edgeflare.conform.drafts.cells import Cell
-from edgeflare.record.json_types import Amount, Count, CountFromOne
+from edgeflare.record.json_types import Amount, Count, CountFromOne, plain_json
 from edgeflare.record.request import Option
 
 DrawingName = Literal["uniform", "memo"]
@@ -59,5 +57,5 @@ class ConformRequest:
 
     def to_json(self) -> dict[str, Any]:
         """Return plain JSON values."""
-        fields: dict[str, Any] = msgspec.to_builtins(self)
+        fields: dict[str, Any] = plain_json(self)
         return fields
