@@ -152,8 +152,10 @@ def test_a_run_is_gone_on_with_as_it_was_begun(
     assert "holds a run already" in refused(*run, *out)
     said = refused("conform", "--ops", "ABS", "--models", "16", *out, "--resume")
     assert "with --ops FLOOR --dtype float32, not ABS --dtype" in said
-    assert "name the same again, or begin another run" in said
-    assert "leave out --time-limit" in refused(*run, "--time-limit", "1m", *out, "--resume")
+    assert "repeat the command that began it, with --resume, or name another folder" in said
+    assert "without --time-limit, not with --time-limit 60s" in refused(
+        *run, "--time-limit", "1m", *out, "--resume"
+    )
     with monkeypatch.context() as patch:
         digest = "edgeflare.cli.requested_conformance.specification_digest"
         patch.setattr(digest, lambda: "another")
