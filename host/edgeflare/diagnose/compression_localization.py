@@ -439,7 +439,8 @@ class CompressionLocalizer:
             return None, {}
         both_shares = (by_outputs.shares, by_constants.shares)
         by_layer = {op: [of[op] for of in both_shares if op in of] for op in asked}
-        return by_outputs.size, {op: _larger(of) for op, of in by_layer.items() if of}
+        larger = {op: max(of) if max(of) > 0 else min(of) for op, of in by_layer.items() if of}
+        return by_outputs.size, larger
 
     def _without_excess(self, op: int, got: Real, wanted: Real, noise: Real) -> tuple[Real, Real]:
         """Return an output with its error cut to what quantization explains, and as it is."""
@@ -528,10 +529,6 @@ def _farthest_beyond(residual: Real, explained: Real) -> tuple[float, float]:
     known = np.isfinite(explained).all()
     worst = int((residual - explained if known else residual).argmax())
     return float(residual.flat[worst]), float(explained.flat[worst])
-
-
-def _larger(shares: Sequence[float]) -> float:
-    return max(shares) if max(shares) > 0 else min(shares)
 
 
 def _cut_off(tensor: GraphTensor, original: Real | None) -> CutOff | None:

@@ -74,11 +74,11 @@ class ExecutionMode:
         return "builtin" if self.kernels == "xnnpack" and self.delegated == 0 else self.kernels
 
     @property
-    def in_part(self) -> bool:
-        """Whether an accelerator took some nodes, and others fell back to the CPU."""
-        if not self.accelerated or self.delegated is None or self.total is None:
-            return False
-        return 0 < self.delegated < self.total
+    def fallen_back(self) -> int:
+        """How many nodes fell back to the CPU beside those that an accelerator took; else 0."""
+        if not self.accelerated or not self.delegated or self.total is None:
+            return 0
+        return max(0, self.total - self.delegated)
 
     def __str__(self) -> str:
         if self.kernels is None:

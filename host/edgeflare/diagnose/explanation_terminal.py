@@ -190,8 +190,12 @@ def _label(vote: Vote, classes: Sequence[str]) -> str:
 
 
 def _layers(one: Explanation) -> Table:
-    columns = ["layer", "device – twin", "new here", "twin – original", "new here", "explained"]
-    error_columns: dict[str, Callable[[LayerCompressionError], str]] = {}
+    columns = ["layer", "device – twin", "new here"]
+    error_columns: dict[str, Callable[[LayerCompressionError], str]] = {
+        "twin – original": _in_db,
+        "new here": lambda error: in_digits(error.residual, ".1f"),
+        "explained": _explained,
+    }
     if one.compression_error.beyond:
         error_columns |= {"beyond it by": _decided, "of the margin": _share}
     if any(_cut_off(error) for error in one.compression_error.layers):
@@ -215,26 +219,19 @@ def _layers(one: Explanation) -> Table:
             Text(f"{operator} {names[operator].name}"),
             _apart(None if total is None else total.total, units=units),
             _apart(None if total is None else total.own, units=units),
-            *(_in_db(error), _new_here(error), _explained(error)),
             *("" if error is None else said(error) for said in error_columns.values()),
             style="bold" if operator in named else None,
         )
     return table
 
 
-def _in_db(error: LayerCompressionError | None) -> str:
-    if error is None or error.total is None:
+def _in_db(error: LayerCompressionError) -> str:
+    if error.total is None:
         return ""
     return "inf dB" if error.total.snr_db is None else f"{error.total.snr_db:.0f} dB"
 
 
-def _new_here(error: LayerCompressionError | None) -> str:
-    return "" if error is None else in_digits(error.residual, ".1f")
-
-
-def _explained(error: LayerCompressionError | None) -> str:
-    if error is None:
-        return ""
+def _explained(error: LayerCompressionError) -> str:
     return in_digits(error.explained, ".1f") if isfinite(error.explained) else "not known"
 
 
@@ -271,10 +268,8 @@ def _above(value: float, limit: float) -> str:
     return f"{value:.{digits}g} > {limit:.{digits}g}"
 
 
-def _share(error: LayerCompressionError | None) -> str:
-    if error is None or error.margin_share is None:
-        return ""
-    return f"{error.margin_share:.0%}"
+def _share(error: LayerCompressionError) -> str:
+    return "" if error.margin_share is None else f"{error.margin_share:.0%}"
 
 
 def _in_units(one: Explanation) -> bool:

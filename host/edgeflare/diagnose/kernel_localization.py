@@ -355,11 +355,10 @@ class KernelLocalizer:
         return max(differences, key=lambda found: (found.parted, found.max_real))
 
     def _parted(self, twin_state: State, device_state: State) -> bool:
-        return any(one.parted for one in self._differences(twin_state, device_state))
-
-    def _differences(self, twin_state: State, device_state: State) -> Iterator[Difference]:
-        for tensor, values in device_state.items():
-            yield difference(self._graph.tensors[tensor], twin_state[tensor], values)
+        return any(
+            difference(self._graph.tensors[tensor], twin_state[tensor], values).parted
+            for tensor, values in device_state.items()
+        )
 
     def _layer(self, index: int | None) -> LayerName | None:
         return None if index is None else layer_name(self._graph, self._graph.operators[index])
@@ -388,12 +387,12 @@ def _first_parted(totals: Mapping[int, Difference], hidden: Collection[int] = ()
 
 def _most(own_differences: Mapping[int, Difference]) -> int | None:
     """Return the operator with the largest difference relative to its output."""
-    adding = {index: own for index, own in own_differences.items() if own.parted}
-    return min(adding, key=lambda index: (_snr_db(adding[index]), index), default=None)
-
-
-def _snr_db(found: Difference) -> float:
-    return inf if found.snr_db is None else found.snr_db
+    adding = {
+        index: inf if own.snr_db is None else own.snr_db
+        for index, own in own_differences.items()
+        if own.parted
+    }
+    return min(adding, key=lambda index: (adding[index], index), default=None)
 
 
 def find_onset(count: int, differ: Callable[[int], bool]) -> int:

@@ -7,14 +7,12 @@ blamed; if the models do not get the same input, quantization cannot.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from edgeflare.core.answer import DEVIATION
-from edgeflare.diagnose.acceleration_cause import acceleration_cause
 from edgeflare.diagnose.evidence import Evidence
-from edgeflare.diagnose.execution_modes import REPEATS, Vote
-from edgeflare.diagnose.seed_disagreement import Disagreement
+from edgeflare.diagnose.execution_modes import REPEATS, ExecutionMode, Vote
 from edgeflare.record.json_types import Share
 from edgeflare_protos.kernel_sets import KERNEL_SETS, Kernels, is_tflite_kernel_set
 
@@ -205,7 +203,7 @@ def _wrong_input(evidence: Evidence) -> Verdict | None:
             continue
         return Verdict(
             "input-suspect",
-            f"{first} and {second} differ on {_percent(found)} of the seeds, and {reason}",
+            f"{first} and {second} differ on {found.rate:.0%} of the seeds, and {reason}",
         )
     return None
 
@@ -313,18 +311,16 @@ def _host_suspect(evidence: Evidence) -> str | None:
 def _which(evidence: Evidence) -> tuple[Which, str]:
     """Return what causes the difference of device and twin, and why."""
     device, twin = evidence.device, evidence.twin
-
-    def said(vote: Vote) -> str:
-        return vote.failure or evidence.said(vote)
-
     for other in evidence.others:
         threads = other.mode.kernels == device.mode.kernels and (
             other.mode.threads != device.mode.threads
         )
         if threads and not other.agrees(device):
-            return "thread count", f"the device gives {said(other)} with {_threads(other)}"
-    if (accelerated := acceleration_cause(evidence)) is not None:
-        return accelerated
+            count = f"{other.mode.threads} thread{'' if other.mode.threads == 1 else 's'}"
+            return "thread count", f"the device gives {_said(evidence, other)} with {count}"
+    # What an accelerator's settings do is shown by experiments that change nothing else.
+    if device.mode.accelerated and (found := _by_precision(evidence) or _by_fallback(evidence)):
+        return found
     if device.mode.kernels == twin.mode.ran and device.mode.ran != twin.mode.ran:
         which: Which = "delegate" if evidence.same_runtime else "runtime version"
         return which, "the device's runtime delegated nothing, the host's did"
@@ -332,9 +328,64 @@ def _which(evidence: Evidence) -> tuple[Which, str]:
     same = [vote for vote in evidence.host if vote.mode.ran == ran]
     if ran != twin.mode.ran and any(vote.agrees(device) for vote in same):
         alone = _standing_alone(evidence)
-        why = f"the host too gives {said(device)} with {ran} kernels"
+        why = f"the host too gives {_said(evidence, device)} with {ran} kernels"
         return _KERNELS[alone], f"{why}; {_whose(evidence, alone)}"
-    return _by_the_device(evidence, said(twin))
+    return _by_the_device(evidence, _said(evidence, twin))
+
+
+def _by_precision(evidence: Evidence) -> tuple[Which, str] | None:
+    """Blame float16 where the device gives the twin's answer in float32 throughout."""
+    own = evidence.device.mode
+    exact = _asked(evidence, replace(own, precision="fp32"))
+    if own.precision != "fp16" or exact is None or not exact.agrees(evidence.twin):
+        return None
+    return (
+        "accelerator precision",
+        f"the device gives {_said(evidence, exact)} where its {_accelerator(own)} computes in"
+        " float32 throughout",
+    )
+
+
+def _by_fallback(evidence: Evidence) -> tuple[Which, str] | None:
+    """Blame the fallback where the CPU's nodes alone account for the answer.
+
+    So it is where the accelerator gives the twin's answer once nothing may fall back. A model that
+    it takes in part cannot be run so; it can be run on the CPU of the same runtime as a whole, and
+    if that gives the device's answer, the nodes on the accelerator add nothing to it. But if the
+    host's XNNPACK gives it too, those kernels are not wrong, and the accelerator may do as they do.
+    Where nothing was accelerated, the CPU has run all.
+    """
+    device, own = evidence.device, evidence.device.mode
+    alone = _asked(evidence, replace(own, fallback=False))
+    if own.fallback and alone is not None and alone.agrees(evidence.twin):
+        return (
+            "CPU fallback",
+            f"the device gives {_said(evidence, alone)} where nothing may fall back to the CPU",
+        )
+    if own.ran == "compiled-cpu":
+        return "CPU fallback", f"its {_accelerator(own)} took no node, so that the CPU ran them all"
+    whole = next((vote for vote in evidence.others if vote.mode.ran == "compiled-cpu"), None)
+    on_host = any(vote.agrees(device) for vote in evidence.host if vote.mode.ran == "xnnpack")
+    if own.fallen_back and whole is not None and whole.agrees(device) and not on_host:
+        return (
+            "CPU fallback",
+            f"{own.fallen_back} of {own.total} nodes fell back to the CPU, and the device gives"
+            f" {_said(evidence, whole)} with all of them there",
+        )
+    return None
+
+
+def _asked(evidence: Evidence, mode: ExecutionMode) -> Vote | None:
+    """Return the device's vote in a mode, however many nodes it took then."""
+    return next((vote for vote in evidence.others if _settings(vote.mode) == _settings(mode)), None)
+
+
+def _settings(mode: ExecutionMode) -> ExecutionMode:
+    return replace(mode, delegated=None, total=None)
+
+
+def _accelerator(mode: ExecutionMode) -> str:
+    return "accelerator" if mode.kernels is None else f"{mode.kernels.upper()} accelerator"
 
 
 def _by_the_device(evidence: Evidence, twins_answer: str) -> tuple[Which, str]:
@@ -438,19 +489,16 @@ def _shares_of_distance(evidence: Evidence) -> MarginShares | None:
     return MarginShares(compression, 1.0 - compression)
 
 
+def _said(evidence: Evidence, vote: Vote) -> str:
+    """Return what a mode answered, or how it failed."""
+    return vote.failure or evidence.said(vote)
+
+
 def _as_it_does(evidence: Evidence) -> str:
     if evidence.device.is_of_values and evidence.answer_noun:
         return f"the same {evidence.answer_noun}"
     return evidence.said(evidence.device)
 
 
-def _threads(vote: Vote) -> str:
-    return "1 thread" if vote.mode.threads == 1 else f"{vote.mode.threads} threads"
-
-
 def _listed(evidence: Evidence, labels: tuple[int | None, ...]) -> str:
     return ", ".join(map(evidence.named, labels))
-
-
-def _percent(found: Disagreement) -> str:
-    return f"{found.rate:.0%}"
