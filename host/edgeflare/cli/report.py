@@ -170,10 +170,10 @@ def _run(directory: RunDirectory, document: RunDocument) -> Reported:
 
 def _page(document: RunDocument, directory: RunDirectory) -> bytes:
     with extra_needed():
-        from edgeflare.report.html.explanation_view import load_explanations  # noqa: PLC0415
+        from edgeflare.report.html.explanation_view import load_explanation_views  # noqa: PLC0415
         from edgeflare.report.html.inspection_view import load_inspection_view  # noqa: PLC0415
         from edgeflare.report.html.page import render_page  # noqa: PLC0415 - needs an extra
-    explanations = unless_damaged(lambda: load_explanations(directory, document)) or {}
+    explanations = unless_damaged(lambda: load_explanation_views(directory, document)) or {}
     inspection = unless_damaged(lambda: load_inspection_view(directory))
     return render_page(document, directory, explanations, inspection).encode()
 

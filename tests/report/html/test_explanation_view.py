@@ -44,7 +44,7 @@ from edgeflare.report.html.explanation_view import (
     ExplanationView,
     LayerView,
     explanation_view,
-    load_explanations,
+    load_explanation_views,
     verdict_words,
 )
 from edgeflare.report.html.inspection_view import inspection_view, load_inspection_view
@@ -115,7 +115,7 @@ def told(document: Document) -> ExplainDocument:
 def load(told: Any, document: Document, folder: Path) -> dict[int, ExplanationView]:
     text = told if isinstance(told, str) else json.dumps(msgspec.to_builtins(told))
     (folder / "explain.json").write_text(text)
-    return load_explanations(RunDirectory(folder), from_json(document))
+    return load_explanation_views(RunDirectory(folder), from_json(document))
 
 
 def test_a_finding_is_explained(told: ExplainDocument, document: Document, tmp_path: Path) -> None:
@@ -222,7 +222,7 @@ def test_a_layer_without_quantization_in_a_network_with_it_is_known_all_the_same
 def test_what_is_not_of_this_run_or_of_its_input_is_left_out(
     told: ExplainDocument, document: Document, tmp_path: Path
 ) -> None:
-    assert load_explanations(RunDirectory(tmp_path), from_json(document)) == {}
+    assert load_explanation_views(RunDirectory(tmp_path), from_json(document)) == {}
     another = ExplainedPair(name="laboratory", fingerprint="another")
     for changed in (structs.replace(told, pair=another), structs.replace(told, findings={})):
         assert load(changed, document, tmp_path) == {}

@@ -10,8 +10,11 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from edgeflare.diagnose import explain_document as explained
-from edgeflare.diagnose.explain_document import ExplainedFinding, ExplainedVote
+from edgeflare.diagnose.explain_document import (
+    ExplainedFinding,
+    ExplainedVote,
+    load_explanations,
+)
 from edgeflare.diagnose.layer_difference import LayerName
 from edgeflare.diagnose.tensor_difference import Difference
 from edgeflare.diagnose.verdict import STAGE_PLACES, Verdict
@@ -68,7 +71,9 @@ class ExplanationView:
     device: str = ""
 
 
-def load_explanations(directory: RunDirectory, document: RunDocument) -> dict[int, ExplanationView]:
+def load_explanation_views(
+    directory: RunDirectory, document: RunDocument
+) -> dict[int, ExplanationView]:
     """Return what is known of a run's findings, by seed id.
 
     What was found out about another pair, or about an input that has since been replaced, is left
@@ -78,7 +83,7 @@ def load_explanations(directory: RunDirectory, document: RunDocument) -> dict[in
         UserError: the file is damaged.
 
     """
-    explanations = explained.load_explanations(directory, document.pair["fingerprint"])
+    explanations = load_explanations(directory, document.pair["fingerprint"])
     if explanations is None:
         return {}
     known = {(entry.seed_id, entry.sha256) for entry in document.deviations}
