@@ -9,6 +9,7 @@ The process ends with its own stdin.
 from __future__ import annotations
 
 import ast
+import atexit
 import contextlib
 import gc
 import io
@@ -34,11 +35,38 @@ _MODULES: Final = (
 """What commands import. Nothing of it starts a thread, as JAX would, which no fork would have."""
 
 
+_codes: list[int] = []
+"""The exit code of the command that this process has been, once it has ended."""
+
+
+@atexit.register
+def _leave() -> None:
+    """End a forked command, once all that was registered later has been called.
+
+    It shares its memory with the process that forked it. To free what hundreds of modules hold
+    would copy most of that first, which takes longer than a short command.
+    """
+    if _codes:
+        os._exit(_codes[0])
+
+
+_SCHEMAS: Final = (
+    *(("edgeflare.conform.record", "conform"), ("edgeflare.diagnose", "explain")),
+    *(("edgeflare.repair", "repair"), ("edgeflare.run", "run")),
+    ("edgeflare.survey.record", "survey"),
+)
+"""Of documents that commands read: to make a check of one takes a tenth of a second."""
+
+
 def import_commands() -> None:
-    """Import what commands do, so that forks of this process need not."""
+    """Import what commands do, and make what they check documents with; no fork needs to then."""
     for name in _MODULES:
         import_module(name)
     from edgeflare.cli import main  # noqa: PLC0415
+    from edgeflare.record.json_file import packaged_schema  # noqa: PLC0415
+
+    for package, name in _SCHEMAS:
+        packaged_schema(package, f"{name}.schema.json")
 
     with contextlib.suppress(SystemExit), contextlib.redirect_stdout(io.StringIO()):
         sys.argv[:] = ("edgeflare", "devices", "list", "--help")
@@ -100,7 +128,12 @@ def call(*arguments: str) -> None:
     from edgeflare.__main__ import start  # noqa: PLC0415
 
     sys.argv[:] = arguments
-    start()
+    try:
+        start()
+    except SystemExit as ended:
+        if isinstance(ended.code, int):
+            _codes.append(ended.code)
+        raise
 
 
 def _become(folder: bytes, environment: list[bytes], descriptors: list[int]) -> None:
