@@ -1,11 +1,13 @@
-"""What the documentation names exists: links, options, keys, profiles, strategies."""
+"""What the documentation names exists: links, rooms, options, keys, profiles, strategies."""
 
 from __future__ import annotations
 
+import ast
 import json
 import re
 import subprocess
 import sys
+from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import fields
 from pathlib import Path
@@ -25,11 +27,13 @@ from edgeflare.devices.transports.transport_registry import transports
 from edgeflare.domains.domain_registry import DOMAINS
 from edgeflare.domains.image.preprocess import PRESETS
 from edgeflare.models.pair_file import Settings
+from edgeflare.outside_text import read_toml
 from edgeflare.search.strategy_registry import strategies
 from edgeflare_operators import built_in_operators
 
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
+HOST = ROOT / "host" / "edgeflare"
 PAGES = [
     *(ROOT / name for name in ("README.md", "CHANGELOG.md", "CONTRIBUTING.md")),
     *sorted(DOCS.rglob("*.md")),
@@ -67,6 +71,35 @@ def test_the_glossary_has_each_word_once_with_one_link() -> None:
     for word, meaning, place in rows:
         assert re.fullmatch(r"\[[^\]]+\]\([^)]+\)", place), word
         assert "](" not in meaning, word
+
+
+def test_the_design_lists_each_room_in_its_layer() -> None:
+    page = (DOCS / "design.md").read_text(encoding="utf-8")
+    rows = re.findall(r"^\| (\d*) ?\| `([\w./]+)` \|", page, re.MULTILINE)
+    rooms = {room.rstrip("/") for _, room in rows}
+    assert [one for one in rooms if not ((HOST / one).exists() or (ROOT / one).exists())] == []
+    assert {path.parent.name for path in HOST.glob("*/__init__.py")} <= rooms
+
+    listed = defaultdict(set)
+    for layer, room in rows:
+        if layer:
+            listed[layer].add(room.removesuffix(".py"))
+    contract = read_toml(ROOT / "pyproject.toml")["tool"]["importlinter"]["contracts"][0]
+    known = set().union(*listed.values())
+    held = [known & set(re.findall(r"edgeflare\.(\w+)", layer)) for layer in contract["layers"]]
+    assert list(listed.values()) == [layer for layer in held if layer]
+
+
+def test_each_room_names_the_rooms_within() -> None:
+    named_by_kind = {"conditions", "domains", "tasks"}  # those within are their domains or tasks
+    unnamed = [
+        f"{room.name}/{inner.parent.name}"
+        for room in sorted(path.parent for path in HOST.glob("*/__init__.py"))
+        for inner in sorted(room.glob("*/__init__.py"))
+        if f"`{inner.parent.name}`" not in _docstring(room / "__init__.py")
+        and room.name not in named_by_kind
+    ]
+    assert unnamed == []
 
 
 @pytest.mark.slow
@@ -139,7 +172,7 @@ DOCUMENTS: dict[str, tuple[tuple[str, ...], bool]] = {
 @pytest.mark.parametrize("document", DOCUMENTS)
 def test_every_key_of_a_document_is_told(document: str) -> None:
     pages, with_values = DOCUMENTS[document]
-    path = ROOT / "host" / "edgeflare" / f"{document}.schema.json"
+    path = HOST / f"{document}.schema.json"
     schema = json.loads(path.read_text(encoding="utf-8"))
     told = set(_keys(schema))
     assert len(told) > 30
@@ -198,6 +231,10 @@ def test_the_picture_of_a_search_can_be_made(tmp_path: Path) -> None:
     image = cv2.imread(str(out))
     assert image is not None
     assert min(image.shape[:2]) > 400
+
+
+def _docstring(module: Path) -> str:
+    return ast.get_docstring(ast.parse(module.read_bytes())) or ""
 
 
 def _anchors(page: Path) -> set[str]:

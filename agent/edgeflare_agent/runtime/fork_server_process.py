@@ -1,4 +1,9 @@
-"""A fork server as seen from its parent: workers asked of it, and what becomes of them."""
+"""A fork server as seen from its parent: workers asked of it, and what becomes of them.
+
+It is not that of `multiprocessing`, which takes no launcher but an executable's path, runs the
+parent's main module in each process, and has one server for all: a bundle starts Python by its own
+loader, and the planted faults of the tests are launchers.
+"""
 
 from __future__ import annotations
 

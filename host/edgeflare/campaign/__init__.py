@@ -1,1 +1,4 @@
-"""The engine: many chains at once, batches in flight, budgets, journal, verification, resume."""
+"""The engine: many chains at once, batches in flight, budgets, journal, verification, resume.
+
+The room within: `health` watches the devices.
+"""

@@ -1,4 +1,9 @@
-"""Several batches under way at once, answered in the order in which they were put in."""
+"""Several batches under way at once, answered in the order in which they were put in.
+
+When a device was lost and is reached again, all batches under way are evaluated again by it and by
+the host's arms, even where their answers had arrived: these are the same, since a model gives the
+same answer to the same input.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,9 @@
-"""Findings made stronger and nearer, once the search is over; none of it counts as searching."""
+"""Findings made stronger and nearer, once the search is over; none of it counts as searching.
+
+`--min-strength` and `--within` judge findings afterwards, and the search sees neither. A search
+that went on past weak findings measured its own effort: on 40 seeds, 500 queries found 2 of
+strength .3 or more, where 300 queries of strengthening showed that 9 of 20 reach it.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,11 @@
-"""Many chains at once: their queries are gathered into batches, several of which are under way."""
+"""Many chains at once: their queries are gathered into batches, several of which are under way.
+
+Each device has a lane: its chains, its batches and its pipeline. So one that is too hot or lost
+holds up its own chains alone, and the order of the journal differs from run to run while no result
+does. Lanes ask in the main thread, which alone writes to the journal. Only a lost device is brought
+back in another thread, unless its lane is the last one left: then the main thread does it, since it
+alone receives signals.
+"""
 
 from __future__ import annotations
 

@@ -3,6 +3,10 @@
 A `Profile` says how a device is reached and how models run on it; a `Transport` brings its agent
 up and tells where it listens; a `Device` speaks with that agent; a `DeviceSession` is one model on
 it, an `Evaluator` like those of the host.
+
+The rooms within: `transports` bring agents up, `remote` puts them on devices that have a shell,
+`bundle` makes the agent a file with a Python of its own, `reservations` book a device in a lab's
+own system.
 """
 
 from __future__ import annotations

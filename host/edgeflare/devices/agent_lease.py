@@ -1,4 +1,10 @@
-"""What a host has of a device's lease: taken from the agent, renewed, and given back."""
+"""What a host has of a device's lease: taken from the agent, renewed, and given back.
+
+The secret of a lease is the host's choice, and the same for all its leases of a device: a request
+whose answer was lost is made again, and gets the same lease. The host never declares its lease lost
+by its clock: it only takes no answer without asking the agent first. So renewals that are
+stuck behind a large model on a slow link cost nothing.
+"""
 
 from __future__ import annotations
 

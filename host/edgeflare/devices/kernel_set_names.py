@@ -1,6 +1,8 @@
 """Names of devices with a kernel set behind them: `NAME/KERNELS`, and `NAME/all` for each of them.
 
 `emulated-all` is each kernel set that an emulated device has on this host.
+`NAME/all` is a name and no profile, since which kernel sets there are is known once the device is
+asked.
 """
 
 from __future__ import annotations

@@ -1,4 +1,9 @@
-"""A lease for a device that cannot be shared: two campaigns on one would measure each other."""
+"""A lease for a device that cannot be shared: two campaigns on one would measure each other.
+
+A killed command's lease is taken over by its secret, and not by the word of the next one that the
+former has ended: containers may have the same name, user and process numbers, and only the user's
+own file tells them apart.
+"""
 
 from __future__ import annotations
 

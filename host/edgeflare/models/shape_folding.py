@@ -3,6 +3,10 @@
 A flatten that TensorFlow converts is SHAPE, STRIDED_SLICE, PACK and RESHAPE: it asks at run time
 for sizes that never change. Accelerators refuse the tensors behind it, since they plan all memory
 before they run. With the result as a constant, RESHAPE is an operator like any other.
+
+That is done on the host, when a pair is opened, and not by the agent: so twin, ensemble and device
+have the very same file, which is proven to decide as the user's own where both can be run. The
+folded file is not kept, since it follows from the user's; a run notes its hash.
 """
 
 from __future__ import annotations

@@ -1,4 +1,9 @@
-"""One process at a time writes a folder."""
+"""One process at a time writes a folder.
+
+A command that adds files to a folder holds its lock too. Two kinds of files are written without it,
+since the command that works there holds it for hours: the page of `report --html`, and what `fleet
+drain` says, a file for each host.
+"""
 
 from __future__ import annotations
 

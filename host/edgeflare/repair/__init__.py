@@ -1,1 +1,6 @@
-"""After finding: boundaries of a compressed model moved back, where a run shows that it helps."""
+"""A compressed model made to decide as its original does, as far as that surely helps.
+
+The rooms within: `fitting` changes numbers of the model in their places, `precision` computes
+blocks of it in float or int16, `shifts` moves its boundaries back, `judging` compares candidates
+and judges the best, `page` shows a repair.
+"""

@@ -1,4 +1,8 @@
-"""Places of labgrid, acquired and released by its own client."""
+"""Places of labgrid, acquired and released by its own client.
+
+That client runs in an environment of its own, as a user would run it: its gRPC and protobuf are
+newer than those that EdgeFlare is held to, and it finds the coordinator as the user has it set up.
+"""
 
 from __future__ import annotations
 

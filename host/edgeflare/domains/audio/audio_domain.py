@@ -1,4 +1,14 @@
-"""The domain of sound: mono PCM of 16 bits."""
+"""The domain of sound: mono PCM of 16 bits.
+
+Two sounds are near duplicates by a coarse log-spectrogram. The mean difference of its cells, on
+the 271 sounds of three sets (spoken words at 16 kHz, digits at 8 kHz, and strings of digits):
+
+    two different seeds                                      at least 0.63 dB
+    a seed, and itself with every sample off by -1, 0 or 1   at most 0.03 dB
+    a seed, and itself 16 samples later                      0.14 to 0.20 dB (medians), at most 0.96
+    a seed, and itself 10 % louder                           0.30 to 0.55 dB (medians), at most 0.87
+    a seed, and itself with white noise at 40 dB             0.20 to 1.35 dB (medians)
+"""
 
 from __future__ import annotations
 
@@ -44,9 +54,7 @@ _LEAST = 16.0
 """Energies below it count as it: that of a wave of 4 PCM steps, root mean square."""
 
 _MOST_DB = 0.5
-"""The mean difference of the cells of two sounds that resemble each other, at most. Of 271 recorded
-sounds, no two different ones are within 0.63 dB; each is within 0.03 of itself with every sample
-changed by up to 1, and half of them within 0.2 of themselves 16 samples later."""
+"""The mean difference of the cells of two sounds that resemble each other, at most."""
 
 _EDGES = np.unique(np.rint(np.geomspace(2, _FRAME // 2 + 1, _BANDS + 1)).astype(np.int64))[:-1]
 """The first bin of each band."""

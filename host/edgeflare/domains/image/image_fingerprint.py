@@ -2,7 +2,21 @@
 
 Near is what a perceptual hash says. It is pHash with another threshold: the signs of an image's
 lowest frequencies, of which those too weak to be seen have none. pHash splits them at their median
-instead; so of a flat image, or one with little in it, it compares rounding errors.
+instead; so of a flat image, or one with little in it, it compares rounding errors. And its 8 × 8
+frequencies are too coarse for small images: at 6 of 64 bits, 91 and 118 of 500 MNIST seeds are near
+another. Measured on 500 seeds of each of five pairs (MNIST, Fashion-MNIST, CIFAR-10):
+
+    images                                                   frequencies that differ   near
+    two different seeds                                      at least 20 %             none
+    a seed, and itself with every pixel off by -1, 0 or 1    at most 8 %               all
+    a seed, and itself brighter or darker by 1               at most 3 %               all
+    a seed, and itself with one pixel off by 1               at most 1 %               all
+    a seed, and itself with one pixel set to anything        up to 41 %                97 to 100 %;
+                                                             of Fashion-MNIST 85 %
+
+To compare 1,000 images takes less than a second at 28 × 28 or 32 × 32 × 3 pixels, and some seconds
+at 224 × 224 × 3, most of it to read PNG files. The library ImageHash would bring scipy, PyWavelets
+and Pillow.
 """
 
 from __future__ import annotations

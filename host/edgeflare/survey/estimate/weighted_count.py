@@ -4,6 +4,9 @@ A weighted count of few events is no normal variable, and a count of none is no 
 lower limit takes the count as gamma distributed with its mean and variance; the upper one as if one
 more event of the greatest weight had been seen. With equal weights and a large population these are
 the exact limits of a Poisson count.
+
+They are conservative where few surprises were seen. Their mid-p form is narrower, and may cover
+less often than it says just there, so it was not taken.
 """
 
 from __future__ import annotations
