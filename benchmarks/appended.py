@@ -23,8 +23,9 @@ from ai_edge_litert.interpreter import Interpreter, OpResolverType
 from numpy.typing import NDArray
 
 from edgeflare.models.pair import load_pair
+from edgeflare.repair.shift_details import MOST_STEPS
 from edgeflare.repair.shifts.model_to_repair import read_model_to_repair
-from edgeflare.repair.shifts.shifts import MOST, Shifts, append, standalone
+from edgeflare.repair.shifts.shifts import Shifts, append, standalone
 
 _KERNELS = {
     "xnnpack": OpResolverType.AUTO,
@@ -77,7 +78,7 @@ def _measure(folder: Path, seconds: float) -> None:
 
 def _shifts(classes: int) -> Shifts:
     rng = np.random.default_rng(0)
-    lower = np.tril(rng.integers(-MOST, MOST + 1, (classes, classes)), -1)
+    lower = np.tril(rng.integers(-MOST_STEPS, MOST_STEPS + 1, (classes, classes)), -1)
     return Shifts((lower - lower.T).astype(np.int8))
 
 

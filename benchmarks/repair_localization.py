@@ -34,14 +34,21 @@ from edgeflare.devices.profile_lookup import find_profile
 from edgeflare.errors import EdgeFlareError
 from edgeflare.models.pair import load_pair
 from edgeflare.repair.fitting.quantized_network import QuantizedNetwork
-from edgeflare.repair.judging.judged_inputs import WIDE, JudgedSet, judged_sets, known_labels
-from edgeflare.repair.judging.judgement import SetAside, judged
+from edgeflare.repair.judging.judged_inputs import (
+    WIDE,
+    JudgedSet,
+    SetName,
+    judged_sets,
+    known_labels,
+)
+from edgeflare.repair.judging.judgement import SetAside, candidate_answers, figures, judged
 from edgeflare.repair.judging.seed_split import split_seeds
-from edgeflare.repair.precision.blocks import Block, blocks_of
+from edgeflare.repair.precision.blocks import blocks_of
 from edgeflare.repair.precision.localization import blamed
 from edgeflare.repair.precision.margin_comparison import MarginComparison
 from edgeflare.repair.precision.precision_candidates import localized_scores
 from edgeflare.repair.precision.promoted_models import PromotedModels
+from edgeflare.repair.precision_details import Block
 from edgeflare.repair.repair_run import fit_inputs, network_to_fit
 from edgeflare.run.plan import Plan
 from quantization_faults import FAULTS, drawn_fault, harmful_fault
@@ -55,7 +62,7 @@ class JudgedPair:
 
     opened: OpenedPair
     network: QuantizedNetwork
-    sets: Mapping[str, JudgedSet]
+    sets: Mapping[SetName, JudgedSet]
 
     def score(self, content: bytes) -> float:
         """Return the score of a file; infinite where it does not run."""
@@ -64,10 +71,11 @@ class JudgedPair:
 
     def wide_deviations(self, content: bytes) -> int:
         """Return how many wide inputs deviate with a file, all where it does not run."""
-        judgement = judged(content, self.opened, {WIDE: self.sets[WIDE]})
-        if isinstance(judgement, SetAside):
-            return len(self.sets[WIDE].images)
-        return judgement.after[WIDE].deviating
+        wide = self.sets[WIDE]
+        answers = candidate_answers(content, self.opened, {WIDE: wide})
+        if isinstance(answers, SetAside):
+            return len(wide.images)
+        return figures(wide.original, answers[WIDE], wide.labels).deviating
 
 
 def main() -> int:

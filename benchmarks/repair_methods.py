@@ -24,7 +24,7 @@ from edgeflare.campaign.opened_pair import OpenedPair
 from edgeflare.devices.profile_lookup import find_profile
 from edgeflare.errors import EdgeFlareError
 from edgeflare.models.pair import load_pair
-from edgeflare.repair.device_judgement import cost_on
+from edgeflare.repair.device_judgement import latency_on
 from edgeflare.repair.judging.judged_inputs import (
     COUNT,
     FRESH,
@@ -32,12 +32,13 @@ from edgeflare.repair.judging.judged_inputs import (
     TIGHT,
     WIDE,
     JudgedSet,
+    SetName,
 )
 from edgeflare.repair.judging.judgement import Figures, Judgement, SetAside, judged
 from edgeflare.repair.repair_cost import BATCH
 from judged_images import judged_images
 
-SHOWN = (FRESH, TIGHT, WIDE, SAMPLED)
+SHOWN: tuple[SetName, ...] = (FRESH, TIGHT, WIDE, SAMPLED)
 
 
 def main() -> int:
@@ -87,7 +88,7 @@ def named(settings: Sequence[str]) -> Iterator[tuple[str, str]]:
 
 
 def table(
-    opened: OpenedPair, sets: Mapping[str, JudgedSet], files: Sequence[Path]
+    opened: OpenedPair, sets: Mapping[SetName, JudgedSet], files: Sequence[Path]
 ) -> Iterator[str]:
     counts = ", ".join(f"{name} {len(sets[name].images):,}" for name in SHOWN)
     yield f"**{opened.pair.name}** on {opened.devices[0].profile.name}: {counts}\n"
@@ -106,12 +107,13 @@ def set_aside(judgement: SetAside) -> list[str]:
 
 
 def shown(judgement: Judgement) -> list[str]:
-    after, change = judgement.after, judgement.changes[FRESH]
-    right = after[FRESH].right
+    sets = judgement.by_set
+    fresh = sets[FRESH]
+    right = fresh.after.right
     return [
-        *(counted(after[name]) for name in SHOWN),
-        "–" if right is None else f"{right / after[FRESH].labelled:.2%}",
-        f"{change.mended}, {change.broken}, {change.p:.1g}",
+        *(counted(sets[name].after) for name in SHOWN),
+        "–" if right is None else f"{right / fresh.after.labelled:.2%}",
+        f"{fresh.mended}, {fresh.broken}, {fresh.p:.1g}",
         f"{judgement.score:.2f}",
     ]
 
@@ -124,7 +126,7 @@ def time_ratio(opened: OpenedPair, content: bytes) -> str:
     """Return how many times as long as the compressed model a file takes on the device."""
     images = opened.seeds.inputs[np.arange(BATCH) % len(opened.seeds)]
     try:
-        return f"× {cost_on(opened.devices[0], content, opened, images).ratio:.2f}"
+        return f"× {latency_on(opened.devices[0], content, opened, images).ratio:.2f}"
     except EdgeFlareError:  # one that the device refuses has no time
         return "–"
 

@@ -28,8 +28,8 @@ from edgeflare.devices.profile_lookup import find_profile
 from edgeflare.errors import EdgeFlareError, UserError
 from edgeflare.models.pair import load_pair
 from edgeflare.repair.device_judgement import judged_on
-from edgeflare.repair.judging.judged_inputs import FRESH, TIGHT, WIDE
-from edgeflare.repair.judging.judgement import Judgement, SetAside, judged
+from edgeflare.repair.judging.judged_inputs import FRESH, TIGHT, WIDE, JudgedSet, SetName
+from edgeflare.repair.judging.judgement import SetAside, SetJudgement, judged
 from edgeflare.run.sign_test import sign_test
 from edgeflare.trust import granted
 from judged_images import JudgedImages, judged_images
@@ -161,36 +161,35 @@ def row(one: Repaired, judges: JudgedImages) -> Row:
     found = judged(content, judges.opened, judges.sets)
     if isinstance(found, SetAside):
         raise UserError(f"{file}: {found.reason}")
-    kinds = {"dev": "deviating", "big": "big", "strict": "strict"}
-    fresh = {
-        name: (getattr(found.before[FRESH], key), getattr(found.after[FRESH], key))
-        for name, key in kinds.items()
+    fresh = found.by_set[FRESH]
+    counts = {
+        "dev": (fresh.before.deviating, fresh.after.deviating),
+        "big": (fresh.before.big, fresh.after.big),
+        "strict": (fresh.before.strict, fresh.after.strict),
+        TIGHT: (found.tight.before.deviating, found.tight.after.deviating),
+        WIDE: (found.wide.before.deviating, found.wide.after.deviating),
     }
-    near = {
-        name: (found.before[name].deviating, found.after[name].deviating) for name in (TIGHT, WIDE)
-    }
-    change = found.changes[FRESH]
     cost = one.document["repaired"]
     more = (
-        accuracy(found),
+        accuracy(fresh),
         foretold(content, judges),
         f"{len(content) / 1024:.1f}",
         "–" if cost is None else f"× {cost['ratio']:.2f}",
     )
-    return Row(one, {**fresh, **near}, change.mended, change.broken, more)
+    return Row(one, counts, fresh.mended, fresh.broken, more)
 
 
-def accuracy(found: Judgement) -> str:
+def accuracy(fresh: SetJudgement) -> str:
     """Return the right answers before and after, and McNemar's p."""
-    before, after = (of[FRESH].right for of in (found.before, found.after))
-    if FRESH not in found.accuracy:
+    if fresh.accuracy is None:
         return "–"
-    return f"{before} → {after} of {found.after[FRESH].labelled}, {found.accuracy[FRESH].p:.2g}"
+    before, after = fresh.before, fresh.after
+    return f"{before.right} → {after.right} of {after.labelled}, {fresh.accuracy.p:.2g}"
 
 
 def foretold(content: bytes, judges: JudgedImages) -> str:
     """Return on how many near-boundary inputs the device gives the label that the host does."""
-    near = {name: judges.sets[name] for name in (TIGHT, WIDE)}
+    near: dict[SetName, JudgedSet] = {TIGHT: judges.sets[TIGHT], WIDE: judges.sets[WIDE]}
     try:
         there = judged_on(judges.opened.devices[0], content, judges.opened, near)
     except UserError as refused:

@@ -26,6 +26,7 @@ from edgeflare.errors import EdgeFlareError, UserError
 from edgeflare.repair import repair_run
 from edgeflare.repair.repair_request import RepairRequest
 from edgeflare.repair.repair_run import repair_identity
+from edgeflare.repair.shifts.shift_candidate import ShiftRequest
 from edgeflare.repair.stored_candidates import StoredCandidates
 from edgeflare.run.merge.run_part import RunPart, require_mergeable
 from edgeflare.run.plan import Plan
@@ -90,7 +91,7 @@ def repair_of(device: Known, monkeypatch: pytest.MonkeyPatch, host: Known) -> di
     pair = SimpleNamespace(fingerprint=lambda: "0", original="a.tflite")
     opened = SimpleNamespace(pair=pair, devices=[SimpleNamespace(provenance=provenance(device))])
     request = RepairRequest("auto", "float", False, "+5%", "+5%", None)
-    return repair_identity(cast("Any", opened), None, request)
+    return repair_identity(cast("Any", opened), None, request, ShiftRequest())
 
 
 def trust_answers(begun: RunHeader, device: Known) -> None:

@@ -19,6 +19,7 @@ from edgeflare.repair.judging.judged_inputs import (
     COUNT,
     FRESH,
     JudgedSet,
+    SetName,
     fresh_set,
     judged_sets,
     known_labels,
@@ -37,7 +38,7 @@ class JudgedImages:
     """
 
     opened: OpenedPair
-    sets: dict[str, JudgedSet]
+    sets: dict[SetName, JudgedSet]
 
 
 def judged_images(

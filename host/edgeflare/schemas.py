@@ -21,6 +21,7 @@ from edgeflare.matrix.matrix_document import MatrixDocument
 from edgeflare.matrix.retry_matrix_document import RetryMatrixDocument
 from edgeflare.rank.rank_document import RankDocument
 from edgeflare.record.json_schema import schema_of
+from edgeflare.repair.repair_document import RepairDocument
 
 _DOCUMENTS: tuple[tuple[str, str, tuple[type[msgspec.Struct], ...]], ...] = (
     ("edgeflare.conform.record", "conform", (ConformDocument,)),
@@ -29,6 +30,7 @@ _DOCUMENTS: tuple[tuple[str, str, tuple[type[msgspec.Struct], ...]], ...] = (
     ("edgeflare.fleet.record", "fleet", (FleetState,)),
     ("edgeflare.matrix", "matrix", (MatrixDocument, ConformMatrixDocument, RetryMatrixDocument)),
     ("edgeflare.rank", "rank", (RankDocument,)),
+    ("edgeflare.repair", "repair", (RepairDocument,)),
 )
 """The package of each document, its name, and its type, or those of its kinds."""
 

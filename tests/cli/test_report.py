@@ -22,7 +22,7 @@ from edgeflare.run.begin_or_resume import begin_run
 from edgeflare.run.journal import RunJournal
 from edgeflare.run.run_header import RunHeader
 from linear_laboratory import linear_laboratory
-from repaired_example import repair_by_shifts
+from repaired_example import BY_SHIFTS
 from surveyed_runs import surveyed_run
 from surveying import LaboratorySurvey, StoppingObserver
 
@@ -86,7 +86,7 @@ def run(finished: Any, tmp_path: Path) -> Path:
 def repair(tmp_path: Path) -> Path:
     folder = tmp_path / "repair"
     folder.mkdir()
-    (folder / "repair.json").write_text(json.dumps(repair_by_shifts()))
+    (folder / "repair.json").write_bytes(BY_SHIFTS.read_bytes())
     return folder
 
 

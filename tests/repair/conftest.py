@@ -15,7 +15,7 @@ from edgeflare.campaign.opened_pair import OpenedPair, open_pair
 from edgeflare.core.goal import Goal
 from edgeflare.devices.profile_lookup import find_profiles
 from edgeflare.models.pair import load_pair
-from edgeflare.repair.judging.judged_inputs import JudgedSet, judged_sets, known_labels
+from edgeflare.repair.judging.judged_inputs import JudgedSet, SetName, judged_sets, known_labels
 from edgeflare.repair.judging.seed_split import SeedSplit, split_seeds
 from edgeflare.run.plan import Plan
 from tampering import EXAMPLE
@@ -36,6 +36,6 @@ def split(opened: OpenedPair) -> SeedSplit:
 
 
 @pytest.fixture(scope="module")
-def sets(opened: OpenedPair, split: SeedSplit) -> Mapping[str, JudgedSet]:
+def sets(opened: OpenedPair, split: SeedSplit) -> Mapping[SetName, JudgedSet]:
     labels, rng = known_labels(opened), np.random.default_rng(1)
     return judged_sets(opened, labels, split.choose, rng, COUNT)

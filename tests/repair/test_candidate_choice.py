@@ -13,50 +13,55 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec import structs
 
 from edgeflare.campaign.opened_pair import OpenedPair
 from edgeflare.devices.device import Device
 from edgeflare.errors import UserError
 from edgeflare.repair import candidate_choice, repair_cost
-from edgeflare.repair.candidate_choice import CandidateChoice, surely_gains
-from edgeflare.repair.candidate_plans import allows_shifts, candidate_plans
+from edgeflare.repair.candidate_choice import CandidateChoice, pareto_front, surely_gains
+from edgeflare.repair.candidate_plans import candidate_plans
 from edgeflare.repair.cost_limits import DEFAULT, CostLimit, latency_limit, least_limit, size_limit
-from edgeflare.repair.judging.judged_inputs import JudgedSet
+from edgeflare.repair.judging.judged_inputs import JudgedSet, SetName
+from edgeflare.repair.precision_details import PrecisionDetails
 from edgeflare.repair.repair_candidate import (
     CandidateMaker,
-    Method,
     NoCandidate,
     RepairCandidate,
     StepProgress,
-    Target,
 )
 from edgeflare.repair.repair_cost import (
     LEAST_SECONDS,
     LEAST_TURNS,
     MOST_SECONDS,
     MOST_TURNS,
-    Cost,
+    Latency,
     measure,
 )
-from edgeflare.repair.repair_document import pareto_front
+from edgeflare.repair.repair_methods import METHODS, CandidateDetails, Method, Target
 from edgeflare.repair.repair_request import RepairRequest
 from edgeflare.repair.stored_candidates import StoredCandidates
 from fitted_networks import judged
 from judgements import judgement
+from repaired_example import repair_by_shifts
 from tampering import COMPRESSED
 
 Read = Callable[[str], CostLimit | None]
 Choose = Callable[..., CandidateChoice]
 
 
+def asked(method: Method, target: Target = "float", *, in_place: bool = False) -> RepairRequest:
+    return RepairRequest(method, target, in_place, "none", "none", None)
+
+
 def test_auto_tries_all_that_a_target_allows() -> None:
-    every = candidate_plans("auto", "float", in_place=False)
+    every = candidate_plans(asked("auto"))
     assert len({one.name for one in every}) == len(every)
-    integers = candidate_plans("auto", "int8-only", in_place=False)
+    integers = candidate_plans(asked("auto", "int8-only"))
     assert {one.name for one in integers} < {one.name for one in every}
-    assert all(one.integers for one in integers)
-    in_place = candidate_plans("auto", "float", in_place=True)
-    assert all(one.in_place for one in in_place)
+    assert all(METHODS[one.method].integers for one in integers)
+    in_place = candidate_plans(asked("auto", in_place=True))
+    assert all(METHODS[one.method].in_place for one in in_place)
     assert {one.method for one in in_place} == {"bias", "ranges", "rounding"}
 
 
@@ -71,14 +76,15 @@ def test_auto_tries_all_that_a_target_allows() -> None:
 def test_auto_searches_precision_only_in_the_place_of_weights_only(
     method: Method, target: Target, searches: list[Method | None]
 ) -> None:
-    plans = candidate_plans(method, target, in_place=False)
+    plans = candidate_plans(asked(method, target))
     assert [one.instead_of for one in plans if one.name == "precision-search"] == searches
 
 
 def test_each_method_has_candidates() -> None:
-    for method in set(get_args(Method)) - {"auto", "shifts"}:
-        plans = candidate_plans(method, "float", in_place=False)
-        assert {one.method for one in plans} == {method}
+    assert {"auto", *METHODS} == set(get_args(Method))
+    for method, kind in METHODS.items():
+        plans = candidate_plans(asked(method))
+        assert {one.method for one in plans} == ({method} if kind.fitted else set())
 
 
 @pytest.mark.parametrize(
@@ -93,17 +99,17 @@ def test_limits_that_exclude_everything_say_the_nearest(
     method: Method, target: Target, in_place: bool, says: str
 ) -> None:
     with pytest.raises(UserError, match=f"^--method {method} {says}"):
-        candidate_plans(method, target, in_place=in_place)
-    assert not allows_shifts(method, target, in_place=in_place)
+        candidate_plans(asked(method, target, in_place=in_place))
+    assert not asked(method, target, in_place=in_place).allows("shifts")
 
 
 def test_shifts_are_allowed_where_operators_in_float_may_be_appended() -> None:
-    assert candidate_plans("shifts", "float", in_place=False) == []
-    for method in ("auto", "shifts"):
-        assert allows_shifts(method, "float", in_place=False)
-    assert not allows_shifts("ranges", "float", in_place=False)
-    assert not allows_shifts("auto", "int8-only", in_place=False)
-    assert not allows_shifts("auto", "float", in_place=True)
+    assert candidate_plans(asked("shifts")) == []
+    assert asked("auto").allows("shifts")
+    assert asked("shifts").allows("shifts")
+    assert not asked("ranges").allows("shifts")
+    assert not asked("auto", "int8-only").allows("shifts")
+    assert not asked("auto", in_place=True).allows("shifts")
 
 
 # Limits.
@@ -195,11 +201,11 @@ class TimedDevice:
 
 
 @pytest.fixture
-def cost_of(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Cost]:
+def cost_of(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Latency]:
     file = tmp_path / "model.tflite"
     file.write_bytes(b"")
 
-    def measured(device: TimedDevice, limit: str = "none") -> Cost:
+    def measured(device: TimedDevice, limit: str = "none") -> Latency:
         monkeypatch.setattr(repair_cost, "monotonic", lambda: device.now)
         rows = np.zeros((1, 2), np.int8)
         return measure(cast("Device", device), file, file, rows, limit=latency_limit(limit))
@@ -211,14 +217,14 @@ def cost_of(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Co
     ("seconds", "turns"), [(0.002, round(LEAST_SECONDS / 0.004)), (0.5, LEAST_TURNS)]
 )
 def test_short_batches_take_more_turns(
-    seconds: float, turns: int, cost_of: Callable[..., Cost]
+    seconds: float, turns: int, cost_of: Callable[..., Latency]
 ) -> None:
     cost = cost_of(TimedDevice(lambda _: seconds, lambda _: 1.0))
     assert cost.turns == pytest.approx(turns, abs=1)
     assert (cost.ratio_low, cost.ratio, cost.ratio_high) == (1.0, 1.0, 1.0)
 
 
-def test_drift_of_the_device_cancels(cost_of: Callable[..., Cost]) -> None:
+def test_drift_of_the_device_cancels(cost_of: Callable[..., Latency]) -> None:
     """It slows down by 4 % a batch: whichever model came second each time would seem slower."""
     device = TimedDevice(lambda number: 0.1 * 1.04**number, lambda _: 1.0)
     cost = cost_of(device, "+3%")
@@ -237,7 +243,7 @@ def noisy(median: float, spread: float) -> Callable[[int], float]:
     [(2.9, 0.1, True), (1.08, 0.01, True), (1.08, 0.5, False), (1.0, 0.5, False)],
 )
 def test_a_limit_is_exceeded_where_the_whole_interval_lies_above(
-    median: float, spread: float, *, exceeds: bool, cost_of: Callable[..., Cost]
+    median: float, spread: float, *, exceeds: bool, cost_of: Callable[..., Latency]
 ) -> None:
     limit = latency_limit(DEFAULT)
     assert limit is not None
@@ -250,7 +256,7 @@ def test_a_limit_is_exceeded_where_the_whole_interval_lies_above(
 
 
 def test_a_slow_model_is_measured_in_more_turns_where_they_do_not_decide(
-    cost_of: Callable[..., Cost],
+    cost_of: Callable[..., Latency],
 ) -> None:
     slow = [cost_of(TimedDevice(lambda _: 1.0, noisy(ratio, 0.2)), DEFAULT) for ratio in (1.0, 2.9)]
     assert [one.turns for one in slow] == [MOST_TURNS, LEAST_TURNS]
@@ -279,7 +285,10 @@ def test_a_point_is_on_the_front_where_no_other_one_betters_it(
 
 # The choice.
 
-REQUEST = RepairRequest("auto", "float", False, "none", "none", None)
+REQUEST = asked("auto")
+SHIFTS = CandidateDetails(
+    shifts=repair_by_shifts().candidates[0].details.shifts,
+)
 
 
 def same(_progress: StepProgress) -> Sequence[RepairCandidate]:
@@ -291,16 +300,16 @@ def refused(_progress: StepProgress) -> Sequence[RepairCandidate]:
 
 
 def nothing(_progress: StepProgress) -> Sequence[RepairCandidate]:
-    raise NoCandidate("no shift gains anything", {"shifts": {"folds": 5}})
+    raise NoCandidate("no shift gains anything", SHIFTS)
 
 
 @pytest.fixture
-def choice(opened: OpenedPair, sets: Mapping[str, JudgedSet], tmp_path: Path) -> Choose:
+def choice(opened: OpenedPair, sets: Mapping[SetName, JudgedSet], tmp_path: Path) -> Choose:
     def made(
         opened: OpenedPair = opened, *, resume: bool = False, **limits: str
     ) -> CandidateChoice:
         stored = StoredCandidates(tmp_path, {}, resume=resume)
-        request = replace(REQUEST, **limits)  # type: ignore[arg-type]
+        request = structs.replace(REQUEST, **limits)
         return CandidateChoice(opened, request, sets, stored, lambda _name, _done, _total: None)
 
     return made
@@ -322,13 +331,14 @@ def test_what_cannot_be_made_is_set_aside_beside_others(choice: Choose) -> None:
     tried = made.tried
     assert made.chosen is None
     assert [one.name for one in tried] == ["same", "refused", "shifts"]
-    assert tried[0].judgement is not None
-    assert tried[0].judgement.score == 1.0
+    assert tried[0].sets is not None
+    assert tried[0].sets.score == tried[0].score == 1.0
+    assert tried[0].file == "candidates/same.tflite"
     assert [one.set_aside for one in tried[1:]] == [
         "the run has 3 triggering inputs",
         "no shift gains anything",
     ]
-    assert tried[2].details == {"shifts": {"folds": 5}}
+    assert tried[2].details == SHIFTS
 
 
 @pytest.mark.slow
@@ -340,13 +350,17 @@ def test_where_nothing_can_be_made_the_first_reason_is_an_error(choice: Choose) 
     assert made.tried[0].set_aside == "no shift gains anything"
 
 
+def told(name: str) -> CandidateDetails:
+    return CandidateDetails(precision=PrecisionDetails(precision="float", promoted=(name,)))
+
+
 def made(
     files: Sequence[tuple[str, bytes]], method: Method, instead_of: Method | None = None
 ) -> CandidateMaker:
     """What makes candidates of files that are there already."""
 
     def make(_progress: StepProgress) -> Sequence[RepairCandidate]:
-        return [RepairCandidate(name, content, None, {"plan": name}) for name, content in files]
+        return [RepairCandidate(name, content, None, told(name)) for name, content in files]
 
     return CandidateMaker("+".join(name for name, _ in files), method, make, instead_of)
 
@@ -364,9 +378,10 @@ def test_all_candidates_of_a_plan_are_judged_with_their_cost(choice: Choose) -> 
     )
     tried = found.tried
     assert [one.name for one in tried] == ["same", "original", "needed"]
-    assert [one.details for one in tried] == [{"plan": one.name} for one in tried]
+    assert [one.details for one in tried] == [told(one.name) for one in tried]
     assert [[*one.needs] for one in tried] == [[], ["--max-size"], []]
-    assert all(one.ratio is not None and one.ratio > 0 and one.judgement for one in tried)
+    assert all(one.latency_ratio is not None and one.latency_ratio > 0 for one in tried)
+    assert all(one.sets is not None for one in tried)
     assert found.chosen is None
     assert found.offered is not None
     assert (found.offered[0].content, found.offered[1]) == (network.original, tried[1])
@@ -391,13 +406,13 @@ def test_what_was_tried_is_not_tried_again(choice: Choose) -> None:
     assert [one.name for one in after] == ["same", "other"]
 
 
-def timed(*ratios: tuple[float, float]) -> Callable[..., Cost]:
+def timed(*ratios: tuple[float, float]) -> Callable[..., Latency]:
     """What measures the ends of the interval of each candidate in turn, and then fails."""
     left = iter(ratios)
 
-    def measured(device: Device, *_: object) -> Cost:
+    def measured(device: Device, *_: object) -> Latency:
         low, high = next(left)
-        return Cost(device.profile.name, 1, 1, 1e-4, 1e-4, (low + high) / 2, low, high, 10)
+        return Latency(device.profile.name, 1e-4, 1e-4, (low + high) / 2, low, high, 10)
 
     return measured
 
@@ -413,12 +428,12 @@ def test_a_candidate_is_refused_where_the_whole_interval_is_above_and_alike_on_r
         made([("slow", network.original)], "weights-only"),
         made([("rough", network.original)], "precision", instead_of="weights-only"),
     ]
-    monkeypatch.setattr(candidate_choice, "cost_on", timed((1.25, 3.0), (1.0, 3.0)))
+    monkeypatch.setattr(candidate_choice, "latency_on", timed((1.25, 3.0), (1.0, 3.0)))
     first = choice(max_latency=DEFAULT).best(plans)
-    monkeypatch.setattr(candidate_choice, "cost_on", timed())  # a call would raise StopIteration
+    monkeypatch.setattr(candidate_choice, "latency_on", timed())  # a call would raise StopIteration
     again = choice(resume=True, max_latency=DEFAULT)
     for found in (first, again.best(plans)):
-        assert [(one.name, one.ratio, one.needs) for one in found.tried] == [
+        assert [(one.name, one.latency_ratio, one.needs) for one in found.tried] == [
             ("same", 1.0, {}),
             ("slow", 2.125, {"--max-latency": "+112.5%"}),
             ("rough", 2.0, {}),
@@ -435,9 +450,9 @@ def test_every_device_holds_to_the_limit_of_time(
     choice: Choose, opened: OpenedPair, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     both = replace(opened, devices=opened.devices * 2)
-    monkeypatch.setattr(candidate_choice, "cost_on", timed((0.5, 0.75), (1.25, 1.5)))
+    monkeypatch.setattr(candidate_choice, "latency_on", timed((0.5, 0.75), (1.25, 1.5)))
     limited = choice(both, max_latency=DEFAULT)
     found = limited.best([made([("original", judged("example").network.original)], "precision")])
-    assert [one.ratio for one in found.tried[0].costs] == [0.625, 1.375]
+    assert [one.ratio for one in found.tried[0].latency] == [0.625, 1.375]
     assert (found.chosen, found.tried[0].needs) == (None, {"--max-latency": "+37.5%"})
     assert found.offered is not None

@@ -12,6 +12,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from msgspec import structs
 
 from edgeflare.errors import UserError
 from edgeflare.models.pair import Pair, load_pair
@@ -19,10 +20,23 @@ from edgeflare.models.pair_file import Settings, read_settings
 from edgeflare.models.pair_input import PairInput
 from edgeflare.models.pair_interface import PairInterface
 from edgeflare.record.folder import FolderKind
-from edgeflare.repair.judging.judged_inputs import FRESH, TIGHT
+from edgeflare.repair.judging.judged_inputs import TIGHT
+from edgeflare.repair.judging.judgement import Figures
+from edgeflare.repair.precision_details import PrecisionDetails
 from edgeflare.repair.repair_candidate import RepairCandidate
-from edgeflare.repair.repair_file import holds_repair, read_repair
-from edgeflare.repair.repair_outcome import OnDevice, TriedCandidate
+from edgeflare.repair.repair_cost import Latency
+from edgeflare.repair.repair_document import (
+    BeforeAndAfter,
+    OfferedCandidate,
+    OnDevice,
+    PairToRepair,
+    RepairDocument,
+    RepairedModel,
+    TriedCandidate,
+    read_repair,
+    repair_bytes,
+)
+from edgeflare.repair.repair_methods import CandidateDetails
 from edgeflare.repair.repair_requirements import (
     LEAST_SEEDS,
     can_be_repaired,
@@ -31,11 +45,11 @@ from edgeflare.repair.repair_requirements import (
 from edgeflare.repair.repair_run import verdict
 from edgeflare.repair.repair_summary import repair_summary
 from edgeflare.repair.repaired_pair import MODEL, RECIPE, write_document, write_pair, write_repaired
-from edgeflare.repair.stored_candidates import FOLDER, StoredCandidates
-from edgeflare.run.run_directory import RunDirectory
-from judgements import figures, judgement
+from edgeflare.repair.stored_candidates import FOLDER, Attempt, StoredCandidates
+from edgeflare.run.run_directory import RunDirectory, holds_repair
+from judgements import figures, judgement, of_all, one_set
 from kills import Kill, killed_at_each, put_notes, require_notes
-from repaired_example import repair_by_shifts, repaired_example
+from repaired_example import BY_SHIFTS, repair_by_shifts, repaired_example
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 
@@ -93,10 +107,10 @@ def written(folder: Path, document: Any) -> RunDirectory:
 
 @pytest.mark.slow
 def test_a_repair_by_fitting_or_by_shifts_is_read(repaired_example: Path, tmp_path: Path) -> None:
-    found = read_repair(RunDirectory(repaired_example))
-    assert found == json.loads((repaired_example / "repair.json").read_bytes())
-    document = repair_by_shifts()
-    assert read_repair(written(tmp_path, document)) == document
+    for path in (repaired_example / "repair.json", BY_SHIFTS):
+        document = json.loads(path.read_bytes())
+        found = read_repair(written(tmp_path, document))
+        assert json.loads(repair_bytes(found)) == document
 
 
 def test_a_folder_with_a_run_is_no_repair(tmp_path: Path) -> None:
@@ -123,33 +137,61 @@ def test_what_is_no_repair_is_a_line_with_the_place(
     assert str(error.value).startswith(f"{tmp_path / 'repair.json'} is {says}")
 
 
-@pytest.mark.slow
+DROPPED, OFFERED = object(), object()
+REPAIRERS = ("candidates", 0, "details", "shifts", "repairers")
+ANSWER = {"label": 1, "probability": 0.5, "margin": 0.25}
+SHOWN = {
+    "set": "tight", "change": "mended", "seed_id": 3, "image": "inputs/mended-01.png",
+    "original": ANSWER, "before": ANSWER, "after": ANSWER,
+}  # fmt: skip
+
+
 @pytest.mark.parametrize(
     ("place", "value", "says"),
     [
         (("judged", "tight", "after", "big"), -1, "judged.tight.after.big is -1"),
+        (("judged", "sampled"), DROPPED, "judged has no sampled"),
         (("candidates", 0, "score"), "low", 'candidates[0].score is "low"'),
+        (("candidates", 0, "needs"), {"--test": "x"}, 'candidates[0].needs is {"--test": "x"}'),
+        (("candidates", 0, "details", "shift"), {}, 'details has the unknown key "shift"'),
+        (("candidates", 0, "details", "shifts", "folds"), 0, "details.shifts.folds is 0"),
+        ((*REPAIRERS, "shifts", "net", "low"), "a", 'repairers.shifts.net.low is "a"'),
+        ((*REPAIRERS, "perceptron"), DROPPED, "details.shifts.repairers is {"),
+        ((*REPAIRERS, "other"), {}, "details.shifts.repairers.other has no repair_count"),
         (("shown", 0, "change"), "new", 'shown[0].change is "new"'),
         (("shown", 0, "original", "label"), None, "shown[0].original.label is null"),
         (("front",), [1], "front[0] is 1"),
+        (("request", "method"), "magic", 'request.method is "magic"'),
+        (("repaired", "turns"), 0, "repaired.turns is 0"),
+        (("judged",), None, "written is true, but judged is null"),
+        (("offered",), OFFERED, "offered.candidate is 'gone', but candidates has none"),
     ],
 )
 def test_a_damaged_value_is_named(
-    repaired_example: Path, tmp_path: Path, place: tuple[str | int, ...], value: Any, says: str
+    tmp_path: Path, place: tuple[str | int, ...], value: Any, says: str
 ) -> None:
-    document = deepcopy(read_repair(RunDirectory(repaired_example)))
+    document = json.loads(BY_SHIFTS.read_bytes())
+    document |= {"shown": [deepcopy(SHOWN)], "offered": None}
     *before, last = place
     at: Any = document
     for key in before:
         at = at[key]
-    at[last] = value
+    if value is DROPPED:
+        del at[last]
+    elif value is OFFERED:
+        at[last] = {"candidate": "gone", "options": ["x"], "judged": document["judged"]}
+    else:
+        at[last] = value
     with pytest.raises(UserError) as error:
         read_repair(written(tmp_path, document))
-    assert f"repair.json is damaged: {says}" in str(error.value)
+    message = str(error.value)
+    assert message.startswith(f"{tmp_path / 'repair.json'} is damaged: ")
+    assert says in message
+    assert "\n" not in message
 
 
 def test_a_document_outside_of_the_folder_is_not_followed(tmp_path: Path) -> None:
-    (tmp_path / "elsewhere.json").write_text(json.dumps(repair_by_shifts()))
+    shutil.copy(BY_SHIFTS, tmp_path / "elsewhere.json")
     folder = tmp_path / "folder"
     folder.mkdir()
     (folder / "repair.json").symlink_to(tmp_path / "elsewhere.json")
@@ -157,26 +199,25 @@ def test_a_document_outside_of_the_folder_is_not_followed(tmp_path: Path) -> Non
         read_repair(RunDirectory(folder))
 
 
-def document(**changes: Any) -> dict[str, Any]:
-    figures = {"asked": 1600, "deviating": 725, "big": 300, "strict": 100}
-    better = {**figures, "deviating": 248}
-    tight = {"before": figures, "after": better, "mended": 500, "broken": 23, "p": 2e-9}
-    return {
-        "schema": "edgeflare.repair/v2",
-        "pair": {"name": "a|b"},
-        "written": True,
-        "why": "725 deviate before and 248 after",
-        "repaired": {
-            "device": "board", "bytes_before": 100, "bytes_after": 90,
-            "seconds_before": 2e-6, "seconds_after": 1e-6,
-            "ratio": 0.5, "ratio_low": 0.4, "ratio_high": 0.625,
-        },
-        "chosen": "ranges",
-        "judged": dict.fromkeys(("tight", "wide", "sampled"), tight),
-        "offered": None,
-        "candidates": [],
-        **changes,
-    }  # fmt: skip
+def document(**changes: Any) -> RepairDocument:
+    before = Figures(1600, 725, 300, 100, 0, None, 0)
+    after = structs.replace(before, deviating=248)
+    repaired = RepairedModel(
+        *("board", 2e-6, 1e-6, 0.5, 0.4, 0.625, 10),
+        file=MODEL, sha256="", recipe=None, bytes_before=100, bytes_after=90,
+    )  # fmt: skip
+    made = structs.replace(
+        repair_by_shifts(),
+        pair=PairToRepair(name="a|b", fingerprint="", sha256={}),
+        written=True,
+        why="725 deviate before and 248 after",
+        repaired=repaired,
+        chosen="ranges",
+        judged=of_all(one_set(before, after, 500, 23, 2e-9)),
+        offered=None,
+        candidates=(),
+    )
+    return structs.replace(made, **changes)
 
 
 def test_a_repair_has_a_row_for_each_set() -> None:
@@ -186,23 +227,28 @@ def test_a_repair_has_a_row_for_each_set() -> None:
     assert "✅ A repaired model is written: 725 deviate before and 248 after." in said
     assert "It has -10 bytes, and takes -1.0 µs (-50.0%, -60.0% to -37.5%) on board." in said
     assert "| tight | 1,600 | 725 → 248 | 300 → 300 | 100 → 100 | 500 | 23 | 2e-09 |" in said
-    nothing = {"written": False, "repaired": None, "judged": None, "why": "nothing <gains>"}
-    said = repair_summary(document(**nothing))
+    said = repair_summary(
+        document(written=False, repaired=None, judged=None, why="nothing <gains>")
+    )
     assert said.endswith("⚪ No model is written: nothing \\<gains\\>.\n")
     assert "|" not in said.removeprefix("## EdgeFlare repair: a\\|b")
 
 
 def test_what_more_cost_would_give_stands_beside_what_is_chosen() -> None:
-    sides = {"before": {"deviating": 725}, "after": {"deviating": 3}}
-    offered = {
-        "candidate": "weights-only",
-        "options": ["--max-latency none"],
-        "judged": dict.fromkeys(("tight", "wide", "sampled"), sides),
-    }
-    needs = {"--max-latency": "+187%"}
-    tried = {"name": "weights-only", "latency_ratio": 2.87, "bytes": 43600, "needs": needs}
+    offered = OfferedCandidate(
+        candidate="weights-only",
+        options=("--max-latency none",),
+        judged=of_all(one_set(figures(725), figures(3))),
+    )
+    tried = TriedCandidate(
+        name="weights-only",
+        seconds=1.0,
+        latency_ratio=2.87,
+        bytes=43600,
+        needs={"--max-latency": "+187%"},
+    )
     for changes, instead in (({}, "744"), ({"written": False, "repaired": None}, "2,175")):
-        said = repair_summary(document(offered=offered, candidates=[tried], **changes))
+        said = repair_summary(document(offered=offered, candidates=(tried,), **changes))
         assert (
             f"weights-only: 9 instead of {instead} of these inputs near the boundary deviate, at ×"
             " 2.87 of the time and 43,600 bytes, which needs --max-latency +187%: --max-latency"
@@ -210,49 +256,57 @@ def test_what_more_cost_would_give_stands_beside_what_is_chosen() -> None:
         ) in said.replace("\\", "")
 
 
-def on_device(before: int, after: int) -> OnDevice:
-    sides = {TIGHT: figures(before)}, {TIGHT: figures(after)}
-    return OnDevice("board", *sides, same_labels=1000, asked=1000)
+def on_device(before: Figures, after: Figures) -> OnDevice:
+    sets = {TIGHT: BeforeAndAfter(before, after)}
+    return OnDevice(device="board", sets=sets, asked=1000, same_labels=1000)
+
+
+WORKED = on_device(figures(100), figures(80))
 
 
 def test_a_sure_gain_on_host_and_devices_is_written() -> None:
-    written, why = verdict(judgement(20, 5), [on_device(100, 80)])
+    written, why = verdict(judgement(20, 5), [WORKED])
     assert written
     assert why == "300 held-out inputs near the boundary deviate before and 255 after"
 
 
 def test_what_is_not_sure_or_worse_anywhere_is_not() -> None:
-    written, why = verdict(judgement(4, 3), [on_device(100, 80)])
+    written, why = verdict(judgement(4, 3), [WORKED])
     assert not written
     assert "12 are mended and 9 broken" in why
-    written, why = verdict(judgement(20, 5), [on_device(100, 80), on_device(100, 100)])
+    written, why = verdict(judgement(20, 5), [WORKED, on_device(figures(100), figures(100))])
     assert not written
     assert why == "on board 100 held-out inputs would deviate instead of 100"
-    silent = on_device(100, 0)
-    silent = replace(silent, after={TIGHT: replace(figures(0), failed=1000)})
+    silent = on_device(figures(100), structs.replace(figures(0), failed=1000))
     written, why = verdict(judgement(20, 5), [silent])
     assert not written
     assert why == "on board it gives no answer on 1,000 held-out inputs"
-    good = judgement(20, 5)
-    fresh = replace(
-        good,
-        before={**good.before, FRESH: figures(10)},
-        after={**good.after, FRESH: figures(11)},
-    )
-    written, why = verdict(fresh, [on_device(100, 80)])
+    fresh = structs.replace(judgement(20, 5), fresh=one_set(figures(10), figures(11)))
+    written, why = verdict(fresh, [WORKED])
     assert not written
     assert why == "on fresh data 11 inputs would deviate instead of 10"
 
 
 ABOUT = {"request": {"method": "auto", "rng_seed": 0}, "pair": "abc"}
-DETAILS = {"precision": {"blamed": "conv"}}
+DETAILS = CandidateDetails(
+    precision=PrecisionDetails(precision="float", promoted=("conv",), blamed={"residual": "conv"})
+)
 FLOATS = ({"regex": ".*", "op_config": {"compute_precision": "FLOAT"}},)
 JUDGED = TriedCandidate(
-    "ranges+head", 1.5, 3, ratio=1.01, judgement=judgement(20, 5), details=DETAILS
+    name="ranges+head",
+    seconds=1.5,
+    bytes=3,
+    file=f"{FOLDER}/ranges+head.tflite",
+    latency_ratio=1.01,
+    latency=(Latency("board", 2e-6, 1e-6, 0.5, 0.4, 0.625, 10),),
+    score=0.85,
+    sets=judgement(20, 5),
+    needs={"--max-size": "+9%"},
+    details=DETAILS,
 )
-ASIDE = TriedCandidate("head", 0.5, None, set_aside="the XNNPACK delegate: refused")
+ASIDE = TriedCandidate(name="head", seconds=0.5, set_aside="the XNNPACK delegate: refused")
 CANDIDATE = RepairCandidate("ranges+head", b"abc", FLOATS, DETAILS, {"alone.tflite": b"\xff"})
-TRIED = [(CANDIDATE, JUDGED), (None, ASIDE)]
+TRIED = [Attempt(CANDIDATE, JUDGED), Attempt(None, ASIDE), Attempt(None, ASIDE, unmade=True)]
 
 
 def test_what_is_stored_is_what_is_read(tmp_path: Path) -> None:
@@ -278,7 +332,9 @@ def test_a_plan_with_a_damaged_or_missing_file_was_not_tried(
 def test_names_of_a_folder_of_a_stranger_stay_in_it(tmp_path: Path, outside: str) -> None:
     store = StoredCandidates(tmp_path, ABOUT, resume=False)
     beside = replace(CANDIDATE, files={outside: b"x"})
-    store.write("heads", [(beside, JUDGED)])
+    store.write("heads", [Attempt(beside, JUDGED)])
+    assert store.read("heads") is None
+    store.write("heads", [Attempt(CANDIDATE, structs.replace(JUDGED, file=outside))])
     assert store.read("heads") is None
 
 
@@ -347,7 +403,7 @@ def repair(out: Path) -> None:
             if stored.read(plan) is None:
                 stored.write(plan, TRIED)
         write_repaired(out, CANDIDATE)
-        write_document(out, {"schema": "a repair"})
+        write_document(out, repair_by_shifts())
 
 
 @pytest.mark.slow

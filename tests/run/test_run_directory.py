@@ -258,7 +258,7 @@ def test_settings_that_do_not_fit_are_refused_in_a_line(settings: Any, told: str
         run_domain({"domain": "smell"})
 
 
-ANY = Schema(None, lambda document: document)
+ANY = Schema(None, lambda document: document, {})
 NUMBERS = st.floats() | st.integers(-MOST, MOST)
 
 

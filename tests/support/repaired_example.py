@@ -6,14 +6,14 @@ moved, but for the inputs that it shows and what identifies the machine.
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
-from typing import Any
 
+import msgspec
 import pytest
 
 from brief_repairs import brief_repairs
 from called_commands import EXAMPLE, completed
+from edgeflare.repair.repair_document import RepairDocument
 from made_once import made_once
 
 ROOT = Path(__file__).parents[2]
@@ -34,7 +34,6 @@ def _repair(folder: Path) -> None:
         completed("repair", EXAMPLE, *options, *any_cost)
 
 
-def repair_by_shifts() -> dict[str, Any]:
+def repair_by_shifts() -> RepairDocument:
     """Return the document of a repair by shifts."""
-    document: dict[str, Any] = json.loads(BY_SHIFTS.read_bytes())
-    return document
+    return msgspec.json.decode(BY_SHIFTS.read_bytes(), type=RepairDocument)

@@ -6,9 +6,9 @@ import sys
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import typer
+from msgspec import structs
 
 from edgeflare.bench.bench_runs import check_folder, claimed_folder
 from edgeflare.cli import moved_models, repair_options, run_options
@@ -22,7 +22,6 @@ from edgeflare.cli.interruptible import (
 )
 from edgeflare.cli.progress import observe
 from edgeflare.cli.quiet import Quiet, result
-from edgeflare.core.goal import Find, Goal
 from edgeflare.core.interrupt import INTERRUPTED_BY
 from edgeflare.devices.profile import Profile
 from edgeflare.devices.profile_lookup import find_profiles
@@ -32,16 +31,14 @@ from edgeflare.models.pair import Pair, load_pair
 from edgeflare.models.pair_file import FILE, Settings
 from edgeflare.models.pair_interface import PairInterface
 from edgeflare.record import folder_contents
-from edgeflare.repair.candidate_plans import allows_shifts
 from edgeflare.repair.cost_limits import DEFAULT
 from edgeflare.repair.judging.shown_inputs import write_shown
 from edgeflare.repair.planned_repair import planned_repair
 from edgeflare.repair.repair_candidate import ReportProgress
-from edgeflare.repair.repair_document import repair_document
-from edgeflare.repair.repair_outcome import RepairOutcome
+from edgeflare.repair.repair_document import RepairDocument
 from edgeflare.repair.repair_request import RepairRequest
 from edgeflare.repair.repair_requirements import require_image_classifier, shifts_alone
-from edgeflare.repair.repair_run import repair_pair
+from edgeflare.repair.repair_run import RepairOutcome, repair_pair
 from edgeflare.repair.repair_terminal import (
     print_planned_repair,
     print_repair,
@@ -55,10 +52,9 @@ from edgeflare.repair.repaired_search import (
     search_again,
     search_comparison,
 )
-from edgeflare.repair.shifts.mixture import Mixture
+from edgeflare.repair.shift_details import Mixture
 from edgeflare.repair.shifts.shift_candidate import ShiftRequest
 from edgeflare.replay.past_run import PastRun
-from edgeflare.run.plan import Plan
 from edgeflare.run.run_directory import RunDirectory
 from edgeflare.suggestion import path_suggestion
 from edgeflare.trust import decided_by_user
@@ -100,10 +96,10 @@ def repair(
     goes on.
     """
     check_folder(out, resume=resume, holds="repair")
-    request = RepairRequest(
-        *(method, target, in_place, max_size, max_latency, test, rng_seed),
-        shifts=_shift_request(rounds, mixture),
-    )
+    fresh = None if test is None else str(test)
+    request = RepairRequest(method, target, in_place, max_size, max_latency, fresh, rng_seed)
+    shifts = _shift_request(rounds, mixture)
+    request.require_limits()
     pair_alone = _is_pair(source)
     if rounds is not None or mixture is not None:
         _require_shifts(request, source if pair_alone else None)
@@ -130,14 +126,14 @@ def repair(
         if again:
             _require_same_search(past, device, ensemble)
     if dry_run:
-        planned = planned_repair(pair, past, _plan(past, profiles), profiles, request)
+        planned = planned_repair(pair, past, profiles, request)
         print_planned_repair(Console(), planned, str(out))
         return 0
     context.with_resource(claimed_folder(out, resume=resume, holds="repair"))
-    repaired = _repair(pair, past, profiles, request, out, resume=resume)
+    repaired = _repair(pair, past, profiles, request, shifts, out, resume=resume)
     if repaired is None:
         return INTERRUPTED
-    if past is None or not again or not repaired["written"]:
+    if past is None or not again or not repaired.written:
         return 0
     after = replace(pair, compressed=out / MODEL)
     return _search_again(Console(stderr=True), past, after, profiles, out, repaired)
@@ -160,46 +156,33 @@ def _repair(
     past: PastRun | None,
     profiles: Sequence[Profile],
     request: RepairRequest,
+    shifts: ShiftRequest,
     out: Path,
     *,
     resume: bool,
-) -> dict[str, Any] | None:
+) -> RepairDocument | None:
     """Repair a pair, and return the document; None where stopped."""
     if shifts_alone(pair, past, request):
         sys.stderr.write(
             f"edgeflare: the original {pair.original} is no .tflite file: of all methods shifts"
             " alone are tried, which are not fitted to its weights\n"
         )
-    plan = _plan(past, profiles)
     found = _worked(
         out,
         lambda progress: repair_pair(
-            pair, past, plan, profiles, request, out, progress, resume=resume
+            pair, past, profiles, request, shifts, out, progress, resume=resume
         ),
     )
     if found is None:
         return None
-    document = repair_document(pair, past, found, request)
-    if found.written and found.chosen is not None:
-        write_repaired(out, found.chosen)
+    if found.repaired is not None:
+        write_repaired(out, found.repaired)
         write_pair(out, pair, pair.seeds)
     write_shown(out, pair, found.shown)
-    write_document(out, document)
-    print_repair(Console(), document, str(out))
+    write_document(out, found.document)
+    print_repair(Console(), found.document, str(out))
     result(out)
-    return document
-
-
-def _plan(past: PastRun | None, profiles: Sequence[Profile]) -> Plan:
-    """Return the plan of the run, or of none, with the kernels of the devices alone."""
-    plan = Plan("boundary", Goal(), ()) if past is None else past.header.plan
-    return replace(
-        plan,
-        goal=Goal(Find.ANY),
-        devices=tuple(profile.name for profile in profiles),
-        ensemble=(profiles[0].kernels,),  # they foretell the device
-        elsewhere=(),
-    )
+    return found.document
 
 
 def _worked(out: Path, work: Callable[[ReportProgress], RepairOutcome]) -> RepairOutcome | None:
@@ -250,16 +233,16 @@ def _search_again(
     pair: Pair,
     profiles: Sequence[Profile],
     out: Path,
-    document: dict[str, Any],
+    document: RepairDocument,
 ) -> int:
     folder_contents.list_as(out, FOLDER, folder_contents.FOLDER)
     with interruptible() as interrupt:
         after = search_again(
             past, pair, profiles, out / FOLDER, lambda: observe(console), interrupt
         )
-    document["again"] = search_comparison(past.document, after)
-    write_document(out, document)
-    print_repaired_search(Console(), document)
+    again = search_comparison(past.document, after)
+    write_document(out, structs.replace(document, again=again))
+    print_repaired_search(Console(), again)
     return INTERRUPTED if after.stopped_by in INTERRUPTED_BY else 0
 
 
@@ -283,7 +266,7 @@ def _require_shifts(request: RepairRequest, pair: Path | None) -> None:
         UserError: it is so.
 
     """
-    allowed = allows_shifts(request.method, request.target, in_place=request.in_place)
+    allowed = request.allows("shifts")
     if allowed and pair is None:
         return
     said = f"{pair} is a pair" if allowed else "these options allow none"

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from edgeflare.cli.completion import complete_device, complete_run
-from edgeflare.repair.repair_candidate import Method, Target
+from edgeflare.repair.repair_methods import METHOD_HELP, Method, Target
 from edgeflare.repair.shifts.boundary_set import ROUNDS
 
 Source = Annotated[
@@ -31,9 +31,7 @@ MethodOf = Annotated[
     Method,
     typer.Option(
         "--method",
-        help="auto tries all of the following that the limits allow, and keeps the best: bias, "
-        "ranges and rounding change the file in its place, precision and weights-only compute in "
-        "float. shifts, the last and slowest, appends operators, and needs a RUN.",
+        help=METHOD_HELP,
     ),
 ]
 TargetOf = Annotated[

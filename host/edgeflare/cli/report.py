@@ -15,13 +15,17 @@ from edgeflare.cli.reported import Reported, extra_needed
 from edgeflare.errors import InfrastructureError, UserError
 from edgeflare.record.atomic_file import write_atomically
 from edgeflare.record.folder import written
-from edgeflare.repair.repair_file import holds_repair
 from edgeflare.report.csv_table import csv_table
 from edgeflare.report.junit_xml import junit_xml
 from edgeflare.report.markdown_summary import summary
 from edgeflare.report.run_terminal import print_run
 from edgeflare.run.load_document import load_document
-from edgeflare.run.run_directory import SURVEY_DOCUMENT, RunDirectory, holds_conformance
+from edgeflare.run.run_directory import (
+    SURVEY_DOCUMENT,
+    RunDirectory,
+    holds_conformance,
+    holds_repair,
+)
 from edgeflare.run.run_document import RunDocument, to_json
 
 Run = Annotated[

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+import msgspec
 
 from edgeflare.cli.console import Console
 from edgeflare.cli.reported import Reported, extra_needed
-from edgeflare.repair.repair_file import read_repair
+from edgeflare.repair.repair_document import RepairDocument, read_repair
 from edgeflare.repair.repair_summary import repair_summary
 from edgeflare.repair.repair_terminal import print_repair, print_repaired_search
 from edgeflare.run.run_directory import RunDirectory
@@ -24,11 +23,11 @@ def reported_repair(directory: RunDirectory) -> Reported:
 
     def show(console: Console) -> None:
         print_repair(console, document, str(directory.path))
-        if document["again"] is not None:
-            print_repaired_search(console, document)
+        if document.again is not None:
+            print_repaired_search(console, document.again)
 
     return Reported(
-        lambda: document,
+        lambda: msgspec.to_builtins(document),
         show,
         {
             "--html": ("repair.html", lambda: _page(document, directory)),
@@ -38,7 +37,7 @@ def reported_repair(directory: RunDirectory) -> Reported:
     )
 
 
-def _page(document: Mapping[str, Any], directory: RunDirectory) -> bytes:
+def _page(document: RepairDocument, directory: RunDirectory) -> bytes:
     with extra_needed():
         from edgeflare.repair.page.repair_page import render_repair  # noqa: PLC0415
     return render_repair(document, directory).encode()

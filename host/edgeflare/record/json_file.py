@@ -38,11 +38,13 @@ class Schema:
     Attributes:
         name: what a document of it has under `schema`; None where it has no such key.
         check: raises JsonSchemaValueException for what does not keep to it.
+        parts: the schemas of its parts, by the names that it refers to them by.
 
     """
 
     name: str | None
     check: Callable[[Any], Any]
+    parts: Mapping[str, Any]
 
 
 _LARGE: Final = re.compile(r"[0-9]e\+[0-9]|[0-9]{16}")
@@ -121,7 +123,7 @@ def parse_json(data: bytes, path: Path, schema: Schema) -> dict[str, Any]:
         if unkept:  # where the schema wants text
             raise ValueError(f"it holds {unkept[0]}, which not every reader of JSON keeps exactly")
     except JsonSchemaValueException as error:
-        raise UserError(f"{path} is damaged: {_explained(error)}") from None
+        raise UserError(f"{path} is damaged: {_explained(error, schema)}") from None
     except ValueError as error:
         raise UserError(f"{path} is damaged: {error}") from None
     return dict(document)
@@ -138,7 +140,7 @@ def compiled(schema: Mapping[str, Any]) -> Schema:
     # An $id that is no address would be looked for on the network.
     kept = {key: value for key, value in schema.items() if key not in ("$id", "$schema")}
     name = schema["properties"].get("schema", {}).get("const")
-    return Schema(name, fastjsonschema.compile(kept, use_default=False))
+    return Schema(name, fastjsonschema.compile(kept, use_default=False), kept.get("$defs", {}))
 
 
 def _whole(unkept: list[str], text: str) -> int | str:
@@ -161,8 +163,11 @@ def _text_of(unkept: list[str], text: str) -> str:
     return text
 
 
-def _explained(error: JsonSchemaValueException) -> str:
+def _explained(error: JsonSchemaValueException, schema: Schema) -> str:
     """Say where in a document which value is not what it should be."""
+    if (inner := _inside(error, schema)) is not None:
+        or_null = " or null" if (inner.name, inner.rule) == (error.name, "type") else ""
+        return _explained(inner, schema) + or_null
     place = re.sub(r"^data\.?", "", str(error.name)) or "it"
     if error.rule == "required":
         missing = [key for key in error.rule_definition if key not in error.value]
@@ -176,6 +181,21 @@ def _explained(error: JsonSchemaValueException) -> str:
         return f"{place} is {_short(error.value)}, expected {expected}"
     said = str(error.message).removeprefix(str(error.name)).strip()
     return f"{place} is {_short(error.value)}, but {said}"
+
+
+def _inside(error: JsonSchemaValueException, schema: Schema) -> JsonSchemaValueException | None:
+    """Return what is wrong inside of a value that may be one thing or null; None of another."""
+    if error.rule != "anyOf":
+        return None
+    kinds = [kind for kind in error.rule_definition if kind != {"type": "null"}]
+    if len(kinds) != 1:
+        return None
+    check = fastjsonschema.compile({**kinds[0], "$defs": schema.parts}, use_default=False)
+    try:
+        check(error.value, name_prefix=error.name)
+    except JsonSchemaValueException as inner:
+        return inner
+    return None
 
 
 def _short(value: Any) -> str:

@@ -10,26 +10,29 @@ from operator import itemgetter
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+from msgspec import structs
+
 from edgeflare.campaign.opened_pair import OpenedPair
 from edgeflare.core.seeds import Seeds
 from edgeflare.errors import UserError
 from edgeflare.models.model_file import read_model_file
 from edgeflare.repair.cost_limits import least_limit
-from edgeflare.repair.device_judgement import cost_on, refusal_by
+from edgeflare.repair.device_judgement import latency_on, refusal_by
 from edgeflare.repair.fitting.candidate_check import candidate_fault
 from edgeflare.repair.judging.candidate_model import NAME
-from edgeflare.repair.judging.judged_inputs import SEEDS, JudgedSet
-from edgeflare.repair.judging.judgement import SCORED, Judgement, SetAside, judged
+from edgeflare.repair.judging.judged_inputs import SEEDS, JudgedSet, SetName
+from edgeflare.repair.judging.judgement import Judgement, SetAside, judged
 from edgeflare.repair.repair_candidate import (
     CandidateMaker,
     NoCandidate,
     RepairCandidate,
     ReportProgress,
 )
-from edgeflare.repair.repair_cost import Cost, same_work
-from edgeflare.repair.repair_outcome import TriedCandidate
+from edgeflare.repair.repair_cost import Latency, same_work
+from edgeflare.repair.repair_document import TriedCandidate
+from edgeflare.repair.repair_methods import NO_DETAILS
 from edgeflare.repair.repair_request import RepairRequest
-from edgeflare.repair.stored_candidates import StoredCandidates, Tried
+from edgeflare.repair.stored_candidates import Attempt, StoredCandidates, stored_file
 from edgeflare.run.sign_test import sign_test
 
 SURE = 0.05
@@ -68,7 +71,7 @@ class CandidateChoice:
 
     opened: OpenedPair
     request: RepairRequest
-    sets: Mapping[str, JudgedSet]
+    sets: Mapping[SetName, JudgedSet]
     stored: StoredCandidates
     progress: ReportProgress
 
@@ -80,42 +83,43 @@ class CandidateChoice:
             InfrastructureError: a device or a worker process is lost for good.
 
         """
-        tried: list[TriedCandidate] = []
+        attempts: list[Attempt] = []
         gaining: list[tuple[float, RepairCandidate, TriedCandidate]] = []
         judged_methods: set[str] = set()
         for number, maker in enumerate(makers):
             self.progress("candidates", number, len(makers))
             if maker.instead_of in judged_methods:
                 continue
-            for candidate, result in self._stored_or_tried(maker):
-                tried.append(result)
-                if candidate is None or result.judgement is None:
+            for attempt in self._stored_or_tried(maker):
+                attempts.append(attempt)
+                candidate, result = attempt.candidate, attempt.tried
+                if candidate is None or result.sets is None:
                     continue
                 if not result.needs:
                     judged_methods.add(maker.method)
-                if surely_gains(result.judgement):
-                    gaining.append((result.judgement.score, candidate, result))
+                if surely_gains(result.sets):
+                    gaining.append((result.sets.score, candidate, result))
         self.progress("candidates", len(makers), len(makers))
-        _require_made(tried)
+        _require_made(attempts)
         within = [one for one in gaining if not one[2].needs]
         best = min(within, key=itemgetter(0), default=None)
         beyond = [one for one in gaining if one[2].needs and (best is None or one[0] < best[0])]
         offered = min(beyond, key=itemgetter(0), default=None)
         return ChosenCandidate(
-            tried,
+            [one.tried for one in attempts],
             chosen=None if best is None else best[1],
             offered=None if offered is None else offered[1:],
         )
 
-    def costs(self, candidate: RepairCandidate) -> tuple[Cost, ...]:
+    def latency(self, candidate: RepairCandidate) -> tuple[Latency, ...]:
         """Measure a candidate and the model before in turns, on each device."""
         images, limit = next(iter(self.sets.values())).images, self.request.latency_limit
         return tuple(
-            cost_on(one, candidate.content, self.opened, images, limit)
+            latency_on(one, candidate.content, self.opened, images, limit)
             for one in self.opened.devices
         )
 
-    def _stored_or_tried(self, maker: CandidateMaker) -> Sequence[Tried]:
+    def _stored_or_tried(self, maker: CandidateMaker) -> Sequence[Attempt]:
         """Return what came of a plan: what is stored of it, or what is stored now."""
         stored = self.stored.read(maker.name)
         if stored is None:
@@ -123,60 +127,77 @@ class CandidateChoice:
             self.stored.write(maker.name, stored)
         return stored
 
-    def _tried(self, maker: CandidateMaker) -> Iterator[Tried]:
+    def _tried(self, maker: CandidateMaker) -> Iterator[Attempt]:
         """Make and judge candidates; one that fails is set aside, and others are tried."""
         begun = time.monotonic()
         try:
             candidates = maker.make(partial(self.progress, maker.name))
         except (NoCandidate, UserError) as error:
-            made = TriedCandidate(maker.name, time.monotonic() - begun, None, set_aside=str(error))
-            if isinstance(error, NoCandidate):
-                yield None, replace(made, details=error.details)
-            else:
-                yield None, replace(made, unmade=True)
+            made = TriedCandidate(
+                name=maker.name,
+                seconds=round(time.monotonic() - begun, 3),
+                set_aside=str(error),
+                details=error.details if isinstance(error, NoCandidate) else NO_DETAILS,
+            )
+            yield Attempt(None, made, unmade=isinstance(error, UserError))
             return
-        seconds = (time.monotonic() - begun) / max(1, len(candidates))
+        seconds = round((time.monotonic() - begun) / max(1, len(candidates)), 3)
         for one in candidates:
-            size = len(one.content)
-            yield self._judged(one, TriedCandidate(one.name, seconds, size, details=one.details))
+            yield self._judged(
+                one,
+                TriedCandidate(
+                    name=one.name, seconds=seconds, bytes=len(one.content), details=one.details
+                ),
+            )
 
-    def _judged(self, candidate: RepairCandidate, made: TriedCandidate) -> Tried:
+    def _judged(self, candidate: RepairCandidate, made: TriedCandidate) -> Attempt:
         """Judge a candidate, beyond the limits too; none that kernels or devices refuse."""
         fault = self._fault(candidate)
         if fault is not None:
-            return None, replace(made, set_aside=fault)
-        if same_work(read_model_file(self.opened.pair.compressed), candidate.content):
-            made = replace(made, ratio=1.0)
-        else:
-            costs = self.costs(candidate)
-            made = replace(made, ratio=max(one.ratio for one in costs), costs=costs)
+            return Attempt(None, structs.replace(made, set_aside=fault))
+        latency: tuple[Latency, ...] = ()
+        ratio: float = 1.0
+        if not same_work(read_model_file(self.opened.pair.compressed), candidate.content):
+            latency = self.latency(candidate)
+            ratio = max(one.ratio for one in latency)
+        made = structs.replace(made, latency=latency, latency_ratio=ratio)
         judgement = judged(candidate.content, self.opened, self.sets)
         if isinstance(judgement, SetAside):
-            return None, replace(made, set_aside=judgement.reason)
-        needs = self._needs(candidate, made.costs)
+            return Attempt(None, structs.replace(made, set_aside=judgement.reason))
+        needs = self._needs(candidate, latency)
         said = " and ".join(f"{option} {needed}" for option, needed in needs.items())
-        aside = f"it needs {said}" if said else None
-        return candidate, replace(made, judgement=judgement, needs=needs, set_aside=aside)
+        tried = structs.replace(
+            made,
+            file=stored_file(candidate.name),
+            score=judgement.score,
+            sets=judgement,
+            needs=needs,
+            set_aside=f"it needs {said}" if said else None,
+        )
+        return Attempt(candidate, tried)
 
     @property
-    def _size_before(self) -> int:
+    def size_before(self) -> int:
+        """Bytes of the compressed model."""
         return self.opened.pair.compressed.stat().st_size
 
-    def _needs(self, candidate: RepairCandidate, costs: Sequence[Cost]) -> dict[str, str]:
+    def _needs(self, candidate: RepairCandidate, latency: Sequence[Latency]) -> dict[str, str]:
         """Return the limits that a candidate exceeds, by option, each with what it needs."""
         needs = {}
-        size, latency = self.request.size_limit, self.request.latency_limit
-        before, after = self._size_before, len(candidate.content)
+        size, time_limit = self.request.size_limit, self.request.latency_limit
+        before, after = self.size_before, len(candidate.content)
         if size is not None and not size.allows(before, after):
             needs["--max-size"] = least_limit(before, after)
-        slower = [one.ratio for one in costs if latency is not None and one.exceeds(latency)]
+        slower = [
+            one.ratio for one in latency if time_limit is not None and one.exceeds(time_limit)
+        ]
         if slower:
             needs["--max-latency"] = least_limit(1.0, max(slower))
         return needs
 
     def _fault(self, candidate: RepairCandidate) -> str | None:
         """Return why a kernel set of the host or a device does not run a candidate, if one does."""
-        if candidate.recipe is not None or len(candidate.content) != self._size_before:
+        if candidate.recipe is not None or len(candidate.content) != self.size_before:
             with TemporaryDirectory(prefix="edgeflare-") as folder:
                 path = Path(folder) / NAME
                 path.write_bytes(candidate.content)
@@ -198,16 +219,37 @@ def surely_gains(judgement: Judgement) -> bool:
 
 def mended_and_broken(judgement: Judgement) -> tuple[int, int]:
     """Return how many inputs of the scored sets are mended, and broken."""
-    changes = [judgement.changes[name] for name in SCORED]
-    return sum(one.mended for one in changes), sum(one.broken for one in changes)
+    sets = judgement.scored
+    return sum(one.mended for one in sets), sum(one.broken for one in sets)
 
 
-def _require_made(tried: Sequence[TriedCandidate]) -> None:
+def _require_made(attempts: Sequence[Attempt]) -> None:
     """Refuse models and inputs of which no candidate can be made.
 
     Raises:
         UserError: there are none, with the first reason.
 
     """
-    if all(one.unmade for one in tried):
-        raise UserError(str(tried[0].set_aside))
+    if all(one.unmade for one in attempts):
+        raise UserError(str(attempts[0].tried.set_aside))
+
+
+def pareto_front(points: Mapping[str, tuple[float, ...]]) -> list[str]:
+    """Return the names of the points that no other point dominates, in order of their values.
+
+    One point dominates another if none of its values is greater, and one is less.
+
+    Args:
+        points: by name, values of which smaller is better, as many for each point.
+
+    """
+    kept = (
+        name
+        for name, one in points.items()
+        if not any(_dominates(other, one) for other in points.values())
+    )
+    return sorted(kept, key=lambda name: points[name])
+
+
+def _dominates(one: tuple[float, ...], other: tuple[float, ...]) -> bool:
+    return one != other and all(a <= b for a, b in zip(one, other, strict=True))

@@ -13,13 +13,9 @@ from edgeflare.repair.fitting.quantized_network import QuantizedNetwork
 from edgeflare.repair.fitting.quantizer import float_operators, weights_only
 from edgeflare.repair.fitting.weight_rounding import RoundedLayer, fit_rounding, round_original
 from edgeflare.repair.precision.precision_candidates import precision_candidates
-from edgeflare.repair.repair_candidate import (
-    CandidateMaker,
-    Method,
-    RepairCandidate,
-    StepProgress,
-    Target,
-)
+from edgeflare.repair.repair_candidate import CandidateMaker, RepairCandidate, StepProgress
+from edgeflare.repair.repair_methods import METHODS, CandidateDetails, Method
+from edgeflare.repair.repair_request import RepairRequest
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,8 +25,6 @@ class CandidatePlan:
     Attributes:
         name: of its candidate, the steps joined by "+", or of what makes several.
         method: the method that it is a candidate of.
-        in_place: whether the file keeps its length, its operators and their order.
-        integers: whether nothing is computed in float that was not before.
         make: makes it, or them, of a network.
         instead_of: the method in whose place "auto" tries this plan, where none of its candidates
             is judged, such as those that are too slow; None where the plan is always tried.
@@ -39,8 +33,6 @@ class CandidatePlan:
 
     name: str
     method: Method
-    in_place: bool
-    integers: bool
     make: Callable[[QuantizedNetwork, StepProgress], Sequence[RepairCandidate]]
     instead_of: Method | None = None
 
@@ -50,41 +42,34 @@ class CandidatePlan:
         return CandidateMaker(self.name, self.method, make, self.instead_of)
 
 
-def candidate_plans(method: Method, target: Target, *, in_place: bool) -> list[CandidatePlan]:
+def candidate_plans(request: RepairRequest) -> list[CandidatePlan]:
     """Return the plans that a request allows, those that take least time to fit first.
 
     Shifts are none of them, since they are not fitted to a network: for them alone it is empty.
 
     They share what is fitted for several of them, so that they are for one network.
 
-    Args:
-        method: one method, or "auto" for all.
-        target: what the target computes.
-        in_place: whether the file has to keep its length and operators.
-
     Raises:
         UserError: the request allows none.
 
     """
-    if method == "auto":
-        of_method = _plans()
-    else:
-        of_method = [replace(one, instead_of=None) for one in _plans() if one.method == method]
-    found = [one for one in of_method if one.in_place or not in_place]
-    if not found and in_place:
-        raise UserError(f"--method {method} rewrites the model: leave --in-place away")
-    found = [one for one in found if one.integers or target == "float"]
-    if not found and target != "float":
-        raise UserError(
-            f"--method {method} computes in float, which --target {target} cannot: say --target"
-            " float, or --method ranges, rounding or bias"
-        )
+    method = request.method
+    found = [one for one in _plans() if method in ("auto", one.method)]
+    if method != "auto":
+        found = [replace(one, instead_of=None) for one in found]
+    if request.in_place:
+        found = [one for one in found if METHODS[one.method].in_place]
+        if not found:
+            raise UserError(f"--method {method} rewrites the model: leave --in-place away")
+    if request.target != "float":
+        found = [one for one in found if METHODS[one.method].integers]
+        if not found:
+            *some, last = (name for name, kind in METHODS.items() if kind.integers)
+            raise UserError(
+                f"--method {method} computes in float, which --target {request.target} cannot: say"
+                f" --target float, or --method {', '.join(some)} or {last}"
+            )
     return found
-
-
-def allows_shifts(method: Method, target: Target, *, in_place: bool) -> bool:
-    """Whether a request allows shifts: they append operators, which compute in float."""
-    return method in ("auto", "shifts") and target == "float" and not in_place
 
 
 def _plans() -> list[CandidatePlan]:
@@ -143,7 +128,7 @@ def _in_place(shared: _SharedFits, name: str, method: Method) -> CandidatePlan:
         fitted = shared.fitted(network, name.split("+"), progress)
         return (RepairCandidate(name, fitted.content, None),)
 
-    return CandidatePlan(name, method, in_place=True, integers=True, make=make)
+    return CandidatePlan(name, method, make)
 
 
 def _float_head(shared: _SharedFits, before: Sequence[str]) -> CandidatePlan:
@@ -156,7 +141,7 @@ def _float_head(shared: _SharedFits, before: Sequence[str]) -> CandidatePlan:
         made = float_operators(fitted, last)
         return (RepairCandidate(name, made.content, made.recipe),)
 
-    return CandidatePlan(name, "precision", in_place=False, integers=False, make=make)
+    return CandidatePlan(name, "precision", make)
 
 
 def _weights_only(shared: _SharedFits, *, rounded: bool) -> CandidatePlan:
@@ -168,7 +153,7 @@ def _weights_only(shared: _SharedFits, *, rounded: bool) -> CandidatePlan:
         made = weights_only(network, layers)
         return (RepairCandidate(name, made.content, made.recipe),)
 
-    return CandidatePlan(name, "weights-only", in_place=False, integers=False, make=make)
+    return CandidatePlan(name, "weights-only", make)
 
 
 def _precision_search(shared: _SharedFits) -> CandidatePlan:
@@ -183,16 +168,9 @@ def _precision_search(shared: _SharedFits) -> CandidatePlan:
                 "+".join((*before, one.name)),
                 one.made.content,
                 one.made.recipe,
-                {"precision": one.details},
+                CandidateDetails(precision=one.details),
             )
             for one in precision_candidates(network, fitted, rounded, progress)
         ]
 
-    return CandidatePlan(
-        "precision-search",
-        "precision",
-        in_place=False,
-        integers=False,
-        make=make,
-        instead_of="weights-only",
-    )
+    return CandidatePlan("precision-search", "precision", make, instead_of="weights-only")

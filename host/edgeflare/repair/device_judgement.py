@@ -15,14 +15,14 @@ from edgeflare.errors import UserError
 from edgeflare.models.model_file import read_model_file
 from edgeflare.repair.cost_limits import CostLimit
 from edgeflare.repair.judging.candidate_model import CandidateModel, open_candidate
-from edgeflare.repair.judging.judged_inputs import JudgedSet
-from edgeflare.repair.judging.judgement import Figures, figures
-from edgeflare.repair.repair_cost import Cost, measure
-from edgeflare.repair.repair_outcome import OnDevice
+from edgeflare.repair.judging.judged_inputs import JudgedSet, SetName
+from edgeflare.repair.judging.judgement import figures
+from edgeflare.repair.repair_cost import Latency, measure
+from edgeflare.repair.repair_document import BeforeAndAfter, OnDevice
 
 
 def judged_on(
-    device: Device, content: bytes, opened: OpenedPair, sets: Mapping[str, JudgedSet]
+    device: Device, content: bytes, opened: OpenedPair, sets: Mapping[SetName, JudgedSet]
 ) -> OnDevice:
     """Evaluate a candidate and the model before on a device.
 
@@ -46,18 +46,17 @@ def judged_on(
         for name in sets
         for one, other in zip(after[name], foretold[name], strict=True)
     ]
-
-    def counted(answers: Mapping[str, list[Answer]]) -> dict[str, Figures]:
-        return {
-            name: figures(one.original, answers[name], one.labels) for name, one in sets.items()
-        }
-
     return OnDevice(
         device=device.profile.name,
-        before=counted(before),
-        after=counted(after),
-        same_labels=sum(not one.differs(other) for one, other in pairs),
+        sets={
+            name: BeforeAndAfter(
+                figures(one.original, before[name], one.labels),
+                figures(one.original, after[name], one.labels),
+            )
+            for name, one in sets.items()
+        },
         asked=len(pairs),
+        same_labels=sum(not one.differs(other) for one, other in pairs),
     )
 
 
@@ -70,13 +69,13 @@ def refusal_by(device: Device, content: bytes, opened: OpenedPair) -> str | None
         return str(refused)
 
 
-def cost_on(
+def latency_on(
     device: Device,
     content: bytes,
     opened: OpenedPair,
     images: NDArray[np.uint8],
     limit: CostLimit | None = None,
-) -> Cost:
+) -> Latency:
     """Measure a candidate and the model before in turns on a device; see `measure`."""
     before = opened.pair.compressed
     rows = opened.inputs.encoder().encode(images)
@@ -97,5 +96,7 @@ def _opened_on(
         yield on_host, on_host.run_by(session)
 
 
-def _answers(model: CandidateModel, sets: Mapping[str, JudgedSet]) -> dict[str, list[Answer]]:
+def _answers(
+    model: CandidateModel, sets: Mapping[SetName, JudgedSet]
+) -> dict[SetName, list[Answer]]:
     return {name: model.answers(one.images, one.seed_ids.tolist()) for name, one in sets.items()}

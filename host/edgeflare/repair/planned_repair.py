@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 
@@ -13,11 +14,11 @@ from edgeflare.devices.profile import Profile
 from edgeflare.models.pair import Pair
 from edgeflare.repair.candidate_plans import CandidatePlan, candidate_plans
 from edgeflare.repair.judging.judged_inputs import known_labels
-from edgeflare.repair.judging.seed_split import split_seeds
+from edgeflare.repair.judging.seed_split import SeedCounts, split_seeds
 from edgeflare.repair.repair_request import RepairRequest
 from edgeflare.repair.repair_requirements import original_file, require_seeds, tries_shifts
+from edgeflare.repair.repair_run import repair_plan
 from edgeflare.replay.past_run import PastRun
-from edgeflare.run.plan import Plan
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +34,7 @@ class PlannedRepair:
 
     """
 
-    seeds: Mapping[str, int]
+    seeds: SeedCounts
     candidates: Sequence[str]
     devices: Sequence[str]
     max_size: str
@@ -43,7 +44,6 @@ class PlannedRepair:
 def planned_repair(
     pair: Pair,
     past: PastRun | None,
-    plan: Plan,
     profiles: Sequence[Profile],
     request: RepairRequest,
 ) -> PlannedRepair:
@@ -56,13 +56,13 @@ def planned_repair(
         InfrastructureError: a device does not come up.
 
     """
-    plans = candidate_plans(request.method, request.target, in_place=request.in_place)
+    plans = candidate_plans(request)
     original = original_file(pair, past, request)
     with ExitStack() as stack:
-        opened = open_pair(pair, plan, profiles, stack)
+        opened = open_pair(pair, repair_plan(past, profiles), profiles, stack)
         require_seeds(opened)
         if request.test is not None:
-            opened.inputs.load(request.test)
+            opened.inputs.load(Path(request.test))
         split = split_seeds(known_labels(opened), np.random.default_rng(request.rng_seed))
         names = [] if original is None else [_words(one) for one in plans]
         if tries_shifts(past, request):

@@ -4,21 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal
 
 from edgeflare.errors import EdgeFlareError
 from edgeflare.repair.fitting.float_model import Recipe
+from edgeflare.repair.repair_methods import NO_DETAILS, CandidateDetails, Method
 
 ReportProgress = Callable[[str, int, int], None]
 """Is called with the name of a step, how much of it is done, and how much there is."""
 
 StepProgress = Callable[[int, int], None]
 """The same within one step: how much of it is done, and how much there is."""
-
-Method = Literal["auto", "shifts", "ranges", "rounding", "bias", "precision", "weights-only"]
-
-Target = Literal["float", "int8-only"]
-"""What the target computes: floats beside integers, or integers alone, as some accelerators do."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +24,7 @@ class RepairCandidate:
         name: of its plan; where that makes several, each has a name of its own.
         content: its `.tflite` file.
         recipe: what the quantizer made it by; None where the file was changed in place.
-        details: what its method says of it, as plain JSON values by section.
+        details: what its method says of it.
         files: what is written beside it where it is chosen, by the name of the file.
 
     """
@@ -37,7 +32,7 @@ class RepairCandidate:
     name: str
     content: bytes
     recipe: Recipe | None
-    details: Mapping[str, Any] = field(default_factory=dict)
+    details: CandidateDetails = NO_DETAILS
     files: Mapping[str, bytes] = field(default_factory=dict)
 
 
@@ -49,7 +44,7 @@ class NoCandidate(EdgeFlareError):  # noqa: N818 - an outcome, no error of the u
 
     """
 
-    def __init__(self, why: str, details: Mapping[str, Any]) -> None:
+    def __init__(self, why: str, details: CandidateDetails) -> None:
         super().__init__(why)
         self.details = details
 

@@ -1,20 +1,20 @@
-"""The cost of a repair on the device: bytes, and time for one inference."""
+"""The cost of a repair on the device: the time for one inference."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import closing
-from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
 from time import monotonic
-from typing import Any
 
+import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
 from edgeflare.devices.device import Device
 from edgeflare.models.tflite_graph import Graph
+from edgeflare.record.json_types import Amount, CountFromOne
 from edgeflare.repair.cost_limits import CostLimit
 from edgeflare.run.exact_interval import median_interval
 
@@ -35,32 +35,28 @@ CONFIDENCE = 0.99
 BATCH = 64
 
 
-@dataclass(frozen=True, slots=True)
-class Cost:
-    """Size and speed of a model before and after its repair, on one device.
+class Latency(msgspec.Struct, frozen=True):
+    """The time for an inference before and after a repair, on one device.
 
     Attributes:
-        device: its name.
-        bytes_before: size of the file.
-        bytes_after: size of the repaired file.
-        seconds_before: of one inference in a batch of 64, the median over the turns.
+        device: on which the times were measured.
+        seconds_before: time for one inference in a batch of 64, the median over the turns.
         seconds_after: the same of the repaired model.
         ratio: seconds after over seconds before, the median over the turns.
-        ratio_low: the lower end of the interval of that median.
+        ratio_low: the lower end of the 99 % interval of that median: a candidate is refused only
+            where this is above the limit.
         ratio_high: the upper end.
-        turns: how often both models were measured.
+        turns: how often both models were measured, one after the other.
 
     """
 
     device: str
-    bytes_before: int
-    bytes_after: int
-    seconds_before: float
-    seconds_after: float
-    ratio: float
-    ratio_low: float
-    ratio_high: float
-    turns: int
+    seconds_before: Amount
+    seconds_after: Amount
+    ratio: Amount
+    ratio_low: Amount
+    ratio_high: Amount
+    turns: CountFromOne
 
     def exceeds(self, limit: CostLimit) -> bool:
         """Whether the model surely takes longer than a limit of time allows.
@@ -74,17 +70,13 @@ class Cost:
         """Whether the whole interval of the ratio lies within a limit of time."""
         return limit.allows(self.seconds_before, self.seconds_before * self.ratio_high)
 
-
-def latency_change(cost: Mapping[str, Any]) -> str:
-    """Return how much longer the repaired model takes: "+0.2 µs (+1.2%, -0.5% to +2.0%) on NAME".
-
-    Args:
-        cost: the fields of a `Cost`, as documents have them.
-
-    """
-    micro = 1e6 * (cost["seconds_after"] - cost["seconds_before"])
-    median, low, high = (f"{cost[key] - 1.0:+.1%}" for key in ("ratio", "ratio_low", "ratio_high"))
-    return f"{micro:+.1f} µs ({median}, {low} to {high}) on {cost['device']}"
+    @property
+    def change(self) -> str:
+        """How much longer the repaired model takes: "+0.2 µs (+1.2%, -0.5% to +2.0%) on NAME"."""
+        micro = 1e6 * (self.seconds_after - self.seconds_before)
+        ratios = (self.ratio, self.ratio_low, self.ratio_high)
+        median, low, high = (f"{ratio - 1.0:+.1%}" for ratio in ratios)
+        return f"{micro:+.1f} µs ({median}, {low} to {high}) on {self.device}"
 
 
 def same_work(before: bytes, after: bytes) -> bool:
@@ -113,7 +105,7 @@ def measure(
     inputs: NDArray[np.generic],
     inputs_after: NDArray[np.generic] | None = None,
     limit: CostLimit | None = None,
-) -> Cost:
+) -> Latency:
     """Measure both models on a device, in turns whose order alternates, so that drift cancels.
 
     Args:
@@ -131,7 +123,7 @@ def measure(
     """
     rows = np.arange(BATCH) % len(inputs)
     given = inputs[rows], (inputs if inputs_after is None else inputs_after)[rows]
-    profile, sizes = device.profile, (before.stat().st_size, after.stat().st_size)
+    profile = device.profile
     with (
         closing(device.open_as(before, profile.kernels, profile.threads)) as first,
         closing(device.open_as(after, profile.kernels, profile.threads)) as second,
@@ -153,20 +145,19 @@ def measure(
             times.append(turn(len(times)))
             if len(times) < LEAST_TURNS or monotonic() < until:
                 continue
-            cost = _cost(profile.name, sizes, times)
-            decided = limit is None or cost.exceeds(limit) or cost.keeps(limit)
+            latency = _latency(profile.name, times)
+            decided = limit is None or latency.exceeds(limit) or latency.keeps(limit)
             long = len(times) >= MOST_TURNS and monotonic() >= begun + MOST_SECONDS
             if decided or long:
-                return cost
+                return latency
             until = monotonic() + LEAST_SECONDS
 
 
-def _cost(device: str, sizes: tuple[int, int], times: Sequence[tuple[float, float]]) -> Cost:
+def _latency(device: str, times: Sequence[tuple[float, float]]) -> Latency:
     ratios = [after / before for before, after in times]
     low, high = median_interval(ratios, CONFIDENCE)
-    return Cost(
+    return Latency(
         device,
-        *sizes,
         seconds_before=median(one for one, _ in times),
         seconds_after=median(other for _, other in times),
         ratio=median(ratios),

@@ -1,186 +1,266 @@
 """`repair.json`, schema `edgeflare.repair/v2`: the candidates that were tried, and the outcome.
 
-Its Pareto front has the candidates that no other one betters in score, time and bytes.
-
-`repair.schema.json` beside this file describes it; docs/repair.md says what each figure means, and
-docs/shifts.md those of the details of shifts.
+docs/repair.md says what each figure means, and docs/shifts.md those of the details of shifts.
 """
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Mapping
-from dataclasses import asdict
-from typing import Any
+from typing import Annotated
 
-from edgeflare import __version__
-from edgeflare.core.answer import Answer
-from edgeflare.models.pair import Pair
-from edgeflare.repair.cost_limits import NONE
-from edgeflare.repair.judging.judgement import Judgement
+import msgspec
+
+from edgeflare.errors import UserError
+from edgeflare.record.json_file import json_bytes, load_json, packaged_schema
+from edgeflare.record.json_types import Amount, Count, Number, Share
+from edgeflare.repair.judging.judgement import Figures, Judgement
+from edgeflare.repair.judging.seed_split import SeedCounts
 from edgeflare.repair.judging.shown_inputs import ShownInput
-from edgeflare.repair.repair_cost import Cost
-from edgeflare.repair.repair_file import SCHEMA
-from edgeflare.repair.repair_outcome import OnDevice, RepairOutcome, TriedCandidate
+from edgeflare.repair.precision_details import Residual
+from edgeflare.repair.repair_cost import Latency
+from edgeflare.repair.repair_methods import NO_DETAILS, CandidateDetails
 from edgeflare.repair.repair_request import RepairRequest
-from edgeflare.repair.repaired_pair import MODEL, RECIPE
-from edgeflare.repair.stored_candidates import FOLDER, file_of
-from edgeflare.replay.past_run import PastRun
+from edgeflare.run.run_directory import REPAIR_DOCUMENT, RunDirectory
+from edgeflare.run.run_document import RunDevice
 
 
-def repair_document(
-    pair: Pair, past: PastRun | None, outcome: RepairOutcome, request: RepairRequest
-) -> dict[str, Any]:
-    """Return a repair as plain JSON values.
+class RepairDocument(
+    msgspec.Struct, frozen=True, kw_only=True, tag_field="schema", tag="edgeflare.repair/v2"
+):
+    """A repair of a compressed model.
 
-    Args:
-        pair: that is repaired.
-        past: the run that names it; None where the user named the pair itself.
-        outcome: what came of it.
+    Attributes:
+        edgeflare: version that wrote it.
+        pair: the models that are repaired.
+        run: path of the run that names the pair; null where the user named the pair.
+        devices: on which candidates are judged.
+        classes: their names.
         request: what was asked.
+        seeds: how many fit, choose and judge.
+        residual: the blocks of the model before and their errors; null where the original has no
+            weights to compare with.
+        candidates: all that were tried, in their order.
+        front: names of the judged candidates that no other one betters in score, latency_ratio and
+            bytes, in order of latency.
+        chosen: name of the candidate that is chosen; null where none surely gains.
+        judged: the chosen candidate on inputs that nothing was chosen on; null where none is chosen
+            or judged.
+        shown: inputs that judge and that the chosen candidate mends or breaks, those with the
+            largest margin of the original first; empty where none is chosen.
+        on_devices: the chosen candidate on each device.
+        written: whether there is a repaired model.
+        why: why, or why not.
+        offered: the best candidate beyond the limits; null where none surely gains more than the
+            chosen one.
+        repaired: the file that is written, and its cost on the first device; null where none is.
+        again: the search before and after; null unless asked for.
 
     """
-    return {
-        "schema": SCHEMA,
-        "edgeflare": __version__,
-        "pair": {
-            "name": pair.name,
-            "fingerprint": pair.fingerprint(),
-            "sha256": pair.model_hashes(),
-        },
-        "run": None if past is None else str(past.directory.path),
-        "devices": list(outcome.provenance),
-        "classes": list(pair.classes),
-        "request": request.to_json(),
-        "seeds": dict(outcome.seeds),
-        "residual": outcome.residual,
-        "candidates": [_tried(one) for one in outcome.tried],
-        "front": pareto_front(
-            {
-                one.name: (one.ratio, one.judgement.score, one.size)
-                for one in outcome.tried
-                if one.judgement is not None and one.ratio is not None and one.size is not None
-            }
-        ),
-        "chosen": None if outcome.chosen is None else outcome.chosen.name,
-        "judged": None if outcome.judgement is None else _sets(outcome.judgement),
-        "shown": [_shown(one) for one in outcome.shown],
-        "on_devices": [_on_device(one) for one in outcome.devices],
-        "written": outcome.written,
-        "why": outcome.why,
-        "offered": _offered(outcome),
-        "repaired": _repaired(outcome),
-        "again": None,
-    }
+
+    edgeflare: str
+    pair: PairToRepair
+    run: str | None
+    devices: tuple[RunDevice, ...]
+    classes: tuple[str, ...]
+    request: RepairRequest
+    seeds: SeedCounts
+    residual: Residual | None
+    candidates: Annotated[tuple[TriedCandidate, ...], msgspec.Meta(max_length=64)]
+    front: tuple[str, ...]
+    chosen: str | None
+    judged: Judgement | None
+    shown: Annotated[tuple[ShownInput, ...], msgspec.Meta(max_length=24)]
+    on_devices: tuple[OnDevice, ...]
+    written: bool
+    why: str
+    offered: OfferedCandidate | None
+    repaired: RepairedModel | None
+    again: SearchComparison | None
+
+    def tried(self, name: str) -> TriedCandidate | None:
+        """Return the candidate of a name, or None."""
+        return next((one for one in self.candidates if one.name == name), None)
 
 
-def _tried(one: TriedCandidate) -> dict[str, Any]:
-    judgement = one.judgement
-    return {
-        "name": one.name,
-        "seconds": round(one.seconds, 3),
-        "file": None if judgement is None else f"{FOLDER}/{file_of(one.name)}",
-        "bytes": one.size,
-        "latency_ratio": one.ratio,
-        "latency": [_latency(cost) for cost in one.costs],
-        "score": None if judgement is None else judgement.score,
-        "sets": None if judgement is None else _sets(judgement),
-        "set_aside": one.set_aside,
-        "needs": dict(one.needs),
-        "details": dict(one.details),
-    }
+class PairToRepair(msgspec.Struct, frozen=True, kw_only=True):
+    """The pair that is repaired.
+
+    Attributes:
+        name: as the user calls it.
+        fingerprint: a digest of all that decides the answers.
+        sha256: digests of the models, as in run.json.
+
+    """
+
+    name: str
+    fingerprint: str
+    sha256: Mapping[str, str | None]
 
 
-def _latency(cost: Cost) -> dict[str, Any]:
-    """Return what was measured on a device, without the bytes."""
-    return {key: value for key, value in asdict(cost).items() if not key.startswith("bytes_")}
+class TriedCandidate(msgspec.Struct, frozen=True, kw_only=True):
+    """A candidate that was tried.
+
+    Attributes:
+        name: the candidate's name; the plan's where that made none.
+        seconds: time that it took to make it; candidates made together have equal shares.
+        file: path of the file in the folder of the repair; null where it cannot be judged.
+        bytes: size of the file; null where it could not be made.
+        latency_ratio: time for an inference over that before, on the device where that is greatest;
+            1 where it has the same operators, null where it cannot be judged.
+        latency: as measured on each device; empty where it was not.
+        score: what candidates are chosen by; smaller is better, 1 is no change.
+        sets: the judgement on the inputs to choose by; null where it cannot be judged.
+        set_aside: why it may not be chosen; null where it may.
+        needs: the limits that it exceeds, by option, each with what it needs; it is judged all the
+            same.
+        details: what its method says of it.
+
+    """
+
+    name: str
+    seconds: Number
+    file: str | None = None
+    bytes: Count | None = None
+    latency_ratio: Amount | None = None
+    latency: tuple[Latency, ...] = ()
+    score: Number | None = None
+    sets: Judgement | None = None
+    set_aside: str | None = None
+    needs: Mapping[LimitOption, str] = {}
+    details: CandidateDetails = NO_DETAILS
 
 
-def _offered(outcome: RepairOutcome) -> dict[str, Any] | None:
-    """Return what more cost would give; None where that is nothing."""
-    if outcome.offered is None:
-        return None
-    tried = outcome.offered.tried
-    return {
-        "candidate": tried.name,
-        "options": [f"{option} {NONE}" for option in tried.needs],
-        "judged": _sets(outcome.offered.judgement),
-    }
+LimitOption = Annotated[str, msgspec.Meta(pattern="^--max-(size|latency)$")]
+"""An option that limits what a repair may cost."""
 
 
-def _sets(judgement: Judgement) -> dict[str, Any]:
-    """Return a judgement by the name of the set."""
-    return {
-        name: {
-            "before": asdict(judgement.before[name]),
-            "after": asdict(judgement.after[name]),
-            **asdict(judgement.changes[name]),
-            "accuracy": asdict(judgement.accuracy[name]) if name in judgement.accuracy else None,
-        }
-        for name in judgement.before
-    }
+class BeforeAndAfter(msgspec.Struct, frozen=True):
+    """The model before and the repaired one, on one set.
+
+    Attributes:
+        before: figures of the model before.
+        after: figures of the repaired model.
+
+    """
+
+    before: Figures
+    after: Figures
 
 
-def _shown(one: ShownInput) -> dict[str, Any]:
-    return {
-        "set": one.set,
-        "change": one.change,
-        "seed_id": one.seed_id,
-        "image": one.file,
-        "original": _answer(one.original),
-        "before": _answer(one.before),
-        "after": _answer(one.after),
-    }
+class OnDevice(msgspec.Struct, frozen=True, kw_only=True):
+    """The repaired model and the one before on a device, on the inputs that judge.
+
+    Attributes:
+        device: the device's name.
+        sets: figures by the name of the set.
+        asked: inputs of all sets.
+        same_labels: those on which the device gives the label that the host foretold.
+
+    """
+
+    device: str
+    sets: Mapping[str, BeforeAndAfter]
+    asked: Count
+    same_labels: Count
+
+    @property
+    def deviating(self) -> tuple[int, int]:
+        """How many inputs of all sets deviate before and after."""
+        sets = self.sets.values()
+        return sum(one.before.deviating for one in sets), sum(one.after.deviating for one in sets)
 
 
-def _answer(answer: Answer) -> dict[str, Any]:
-    return {
-        "label": answer.decision,
-        "probability": round(float(answer.probabilities.max()), 6),
-        "margin": round(answer.lead(), 6),
-    }
+class OfferedCandidate(msgspec.Struct, frozen=True, kw_only=True):
+    """What more cost than the limits allow would give: the best candidate beyond them.
+
+    Attributes:
+        candidate: the candidate's name.
+        options: what would allow it.
+        judged: the judgement on the inputs that judge and on fresh ones.
+
+    """
+
+    candidate: str
+    options: Annotated[tuple[str, ...], msgspec.Meta(min_length=1)]
+    judged: Judgement
 
 
-def _on_device(one: OnDevice) -> dict[str, Any]:
-    return {
-        "device": one.device,
-        "sets": {
-            name: {"before": asdict(one.before[name]), "after": asdict(one.after[name])}
-            for name in one.before
-        },
-        "asked": one.asked,
-        "same_labels": one.same_labels,
-    }
+class RepairedModel(Latency, frozen=True, kw_only=True):
+    """The repaired model, and the time for an inference before and after.
+
+    Attributes:
+        file: name in the folder of the repair.
+        sha256: digest of the file.
+        recipe: file with the quantizer's recipe; null where the file was changed in place.
+        bytes_before: size of the file before.
+        bytes_after: size of the repaired file.
+
+    """
+
+    file: str
+    sha256: str
+    recipe: str | None
+    bytes_before: Count
+    bytes_after: Count
 
 
-def _repaired(outcome: RepairOutcome) -> dict[str, Any] | None:
-    """Return the file that is written, and its cost; None where none is."""
-    if not outcome.written or outcome.chosen is None or outcome.cost is None:
-        return None
-    return {
-        "file": MODEL,
-        "sha256": hashlib.sha256(outcome.chosen.content).hexdigest(),
-        "recipe": None if outcome.chosen.recipe is None else RECIPE,
-        **asdict(outcome.cost),
-    }
+class SearchComparison(msgspec.Struct, frozen=True, kw_only=True):
+    """The run, and the same search of the repaired model.
+
+    Attributes:
+        stopped_by: as in run.json; null for one that was complete.
+        strategy: the strategy of both.
+        before: the run.
+        after: the search of the repaired model.
+
+    """
+
+    stopped_by: str | None
+    strategy: str
+    before: SearchFigures
+    after: SearchFigures
 
 
-def pareto_front(points: Mapping[str, tuple[float, ...]]) -> list[str]:
-    """Return the names of the points that no other point dominates, in order of their values.
+class SearchFigures(msgspec.Struct, frozen=True, kw_only=True):
+    """What a search found: figures of the totals of run.json."""
 
-    One point dominates another if none of its values is greater, and one is less.
+    seeds: Count
+    deviating_seeds: Count
+    findings: Count
+    success_rate: Share | None
+    mean_queries: Amount | None
+    median_queries: Amount | None
+    queries: Count
+
+
+def repair_bytes(document: RepairDocument) -> bytes:
+    """Return a document as it is written."""
+    return json_bytes(msgspec.to_builtins(document))
+
+
+def read_repair(directory: RunDirectory) -> RepairDocument:
+    """Return the document of a repair.
 
     Args:
-        points: by name, values of which smaller is better, as many for each point.
+        directory: the folder that `edgeflare repair` wrote.
+
+    Raises:
+        UserError: the file cannot be read, is damaged or of another schema; names it, and the
+            place in it.
 
     """
-    kept = (
-        name
-        for name, one in points.items()
-        if not any(_dominates(other, one) for other in points.values())
-    )
-    return sorted(kept, key=lambda name: points[name])
+    path = directory.inside(REPAIR_DOCUMENT)
+    schema = packaged_schema("edgeflare.repair", "repair.schema.json")
+    document = msgspec.convert(load_json(path, schema), RepairDocument)
+    if reason := _unlike_itself(document):
+        raise UserError(f"{path} is damaged: {reason}")
+    return document
 
 
-def _dominates(one: tuple[float, ...], other: tuple[float, ...]) -> bool:
-    return one != other and all(a <= b for a, b in zip(one, other, strict=True))
+def _unlike_itself(document: RepairDocument) -> str:
+    """Say what of a document contradicts another part of it; empty where nothing does."""
+    if document.offered is not None and document.tried(document.offered.candidate) is None:
+        return f"offered.candidate is {document.offered.candidate!r}, but candidates has none"
+    if document.written and document.judged is None:
+        return "written is true, but judged is null"
+    return ""

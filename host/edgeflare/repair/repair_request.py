@@ -2,32 +2,25 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, fields
-from pathlib import Path
-from typing import Any
+import msgspec
 
 from edgeflare.repair.cost_limits import CostLimit, latency_limit, size_limit
-from edgeflare.repair.repair_candidate import Method, Target
-from edgeflare.repair.shifts.shift_candidate import ShiftRequest
+from edgeflare.repair.repair_methods import METHODS, Method, Target
 
 
-@dataclass(frozen=True, slots=True)
-class RepairRequest:
-    """The settings of a repair.
+class RepairRequest(msgspec.Struct, frozen=True):
+    """What was asked; the settings of shifts are beside it, in `ShiftRequest`.
 
     Attributes:
         method: one method, or "auto" for all that the limits allow.
         target: what the target computes.
         in_place: whether the file keeps its length and its operators.
-        max_size: how much larger the file may be, such as "+1%"; "none" for any size.
-        max_latency: how much longer an inference may take on each device; "none" for any time.
-        test: file or folder of fresh inputs, or None.
-        rng_seed: of the generator of all that is drawn: the parts of the seeds, and the inputs that
-            are made of them.
-        shifts: the settings of shifts.
-
-    Raises:
-        UserError: a limit is none.
+        max_size: growth of the file that is allowed, such as +5%; none for no limit.
+        max_latency: growth of the time for an inference that is allowed on each device, such as
+            +5%; none for no limit.
+        test: path of the fresh inputs, a file or a folder; null for none.
+        rng_seed: seed of the generator of all that is drawn: the parts of the seeds, and the inputs
+            that are made of them.
 
     """
 
@@ -36,26 +29,43 @@ class RepairRequest:
     in_place: bool
     max_size: str
     max_latency: str
-    test: Path | None
+    test: str | None
     rng_seed: int = 0
-    shifts: ShiftRequest = field(default_factory=ShiftRequest)
-
-    def __post_init__(self) -> None:
-        """Refuse limits that cannot be read."""
-        _ = self.size_limit, self.latency_limit
 
     @property
     def size_limit(self) -> CostLimit | None:
-        """The limit of the file's size; None for none."""
+        """The limit of the file's size; None for none.
+
+        Raises:
+            UserError: `max_size` is no limit.
+
+        """
         return size_limit(self.max_size)
 
     @property
     def latency_limit(self) -> CostLimit | None:
-        """The limit of the time for an inference; None for none."""
+        """The limit of the time for an inference; None for none.
+
+        Raises:
+            UserError: `max_latency` is no limit.
+
+        """
         return latency_limit(self.max_latency)
 
-    def to_json(self) -> dict[str, Any]:
-        """Return the settings as plain JSON values; those of shifts are not among them."""
-        settings = {one.name: getattr(self, one.name) for one in fields(self)}
-        del settings["shifts"]
-        return {**settings, "test": None if self.test is None else str(self.test)}
+    def require_limits(self) -> None:
+        """Refuse limits that cannot be read.
+
+        Raises:
+            UserError: one is none.
+
+        """
+        _ = self.size_limit, self.latency_limit
+
+    def allows(self, method: Method) -> bool:
+        """Whether a method may be tried: it is asked for, and fits the target and the file."""
+        kind = METHODS[method]
+        return (
+            self.method in ("auto", method)
+            and (kind.in_place or not self.in_place)
+            and (kind.integers or self.target == "float")
+        )

@@ -11,9 +11,9 @@ from edgeflare.models.pair import Pair
 from edgeflare.models.pair_input import DEFAULT_DOMAIN
 from edgeflare.models.pair_interface import DEFAULT_TASK, PairInterface
 from edgeflare.models.tflite_graph import Graph
-from edgeflare.repair.candidate_plans import allows_shifts
 from edgeflare.repair.cost_limits import DEFAULT
 from edgeflare.repair.fitting.matched_layers import matched_layers
+from edgeflare.repair.repair_methods import METHODS
 from edgeflare.repair.repair_request import RepairRequest
 from edgeflare.replay.past_run import PastRun
 
@@ -43,10 +43,10 @@ def original_file(pair: Pair, past: PastRun | None, request: RepairRequest) -> b
     if request.method == "shifts" or shifts_alone(pair, past, request):
         return None
     if not _has_float_file(pair):
+        *some, last = (name for name, kind in METHODS.items() if kind.fitted)
         raise UserError(
-            f"the original {pair.original} is no .tflite file, and ranges, rounding, bias,"
-            " precision and weights-only are fitted to its weights: --method shifts repairs a run"
-            " without them"
+            f"the original {pair.original} is no .tflite file, and {', '.join(some)} and {last} are"
+            " fitted to its weights: --method shifts repairs a run without them"
         )
     path = Path(pair.original)
     content = read_model_file(path)
@@ -116,9 +116,7 @@ def shifts_alone(pair: Pair, past: PastRun | None, request: RepairRequest) -> bo
 
 def tries_shifts(past: PastRun | None, request: RepairRequest) -> bool:
     """Whether shifts are among the candidates: of a run alone, where the request allows them."""
-    return past is not None and allows_shifts(
-        request.method, request.target, in_place=request.in_place
-    )
+    return past is not None and request.allows("shifts")
 
 
 def _has_float_file(pair: Pair) -> bool:

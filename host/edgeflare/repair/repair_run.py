@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import asdict, replace
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from msgspec import structs
 from numpy.typing import NDArray
 
 from edgeflare import __version__
 from edgeflare.campaign.opened_pair import OpenedPair, open_pair
 from edgeflare.core.arm import Arm
+from edgeflare.core.goal import Find, Goal
 from edgeflare.core.seeds import Seeds
 from edgeflare.devices.decisive_provenance import DEVICE_DECIDES, HOST_DECIDES, decisive
 from edgeflare.devices.profile import Profile
@@ -27,55 +30,71 @@ from edgeflare.repair.candidate_choice import (
     CandidateChoice,
     ChosenCandidate,
     mended_and_broken,
+    pareto_front,
     surely_gains,
 )
-from edgeflare.repair.candidate_plans import CandidatePlan, candidate_plans
+from edgeflare.repair.candidate_plans import candidate_plans
+from edgeflare.repair.cost_limits import NONE
 from edgeflare.repair.device_judgement import judged_on
 from edgeflare.repair.fitting.quantized_network import QuantizedNetwork
 from edgeflare.repair.judging.judged_inputs import (
     FRESH,
     JudgedSet,
+    SetName,
     fresh_set,
     judged_sets,
     known_labels,
     original_label_of,
 )
-from edgeflare.repair.judging.judgement import (
-    SCORED,
-    Judgement,
-    SetAside,
-    candidate_answers,
-    compared,
-)
+from edgeflare.repair.judging.judgement import Judgement, SetAside, candidate_answers, compared
 from edgeflare.repair.judging.seed_split import SeedSplit, split_seeds
-from edgeflare.repair.judging.shown_inputs import shown_inputs
-from edgeflare.repair.precision.residual import residual
+from edgeflare.repair.judging.shown_inputs import InputToShow, shown_inputs
+from edgeflare.repair.precision.localization import residual
 from edgeflare.repair.repair_candidate import CandidateMaker, RepairCandidate, ReportProgress
-from edgeflare.repair.repair_cost import Cost
-from edgeflare.repair.repair_outcome import (
+from edgeflare.repair.repair_document import (
     OfferedCandidate,
     OnDevice,
-    RepairOutcome,
+    PairToRepair,
+    RepairDocument,
+    RepairedModel,
     TriedCandidate,
 )
 from edgeflare.repair.repair_request import RepairRequest
 from edgeflare.repair.repair_requirements import original_file, require_seeds, tries_shifts
-from edgeflare.repair.shifts.shift_candidate import shift_maker
+from edgeflare.repair.repaired_pair import MODEL, RECIPE
+from edgeflare.repair.shifts.shift_candidate import ShiftRequest, shift_maker
 from edgeflare.repair.stored_candidates import StoredCandidates
 from edgeflare.replay.past_run import PastRun
 from edgeflare.run.plan import Plan
+from edgeflare.run.run_document import RunDevice
 
 FIT_INPUTS = 400
 """Inputs to fit with at most, half of them seeds, half of them near the original's boundary. The
 time and the memory that fitting takes grow with them."""
 
 
+@dataclass(frozen=True, slots=True)
+class RepairOutcome:
+    """What came of a repair.
+
+    Attributes:
+        document: what `repair.json` says of it.
+        repaired: the candidate that is to be written; None where none is.
+        shown: the inputs that the document shows.
+
+    """
+
+    document: RepairDocument
+    repaired: RepairCandidate | None = None
+    shown: Sequence[InputToShow] = ()
+
+
 def repair_pair(
     pair: Pair,
     past: PastRun | None,
-    plan: Plan,
     profiles: Sequence[Profile],
     request: RepairRequest,
+    shifts: ShiftRequest,
     folder: Path,
     progress: ReportProgress,
     *,
@@ -91,9 +110,9 @@ def repair_pair(
         pair: a classifier of images; with a run, all its seeds.
         past: the run that names it, to whose triggers shifts are fitted; None where the user named
             the pair itself.
-        plan: says which devices and kernel sets are opened.
         profiles: the devices.
         request: the settings.
+        shifts: the settings of shifts.
         folder: where candidates are stored; see `StoredCandidates`.
         progress: is called as the steps go on.
         resume: whether candidates that the folder holds were tried already.
@@ -104,26 +123,39 @@ def repair_pair(
         InfrastructureError: a device or a worker process is lost for good.
 
     """
-    plans = candidate_plans(request.method, request.target, in_place=request.in_place)
+    candidate_plans(request)  # refuses what allows none
     original = original_file(pair, past, request)
     with ExitStack() as stack:
-        opened = open_pair(pair, plan, profiles, stack)
+        opened = open_pair(pair, repair_plan(past, profiles), profiles, stack)
         require_seeds(opened)
-        fresh = None if request.test is None else opened.inputs.load(request.test)
-        stored = StoredCandidates(folder, repair_identity(opened, past, request), resume=resume)
+        fresh = None if request.test is None else opened.inputs.load(Path(request.test))
+        about = repair_identity(opened, past, request, shifts)
+        stored = StoredCandidates(folder, about, resume=resume)
         try:
-            return _repaired(opened, past, request, plans, original, fresh, stored, progress)
+            return _repaired(opened, past, request, shifts, original, fresh, stored, progress)
         except UserError:
             if not resume:
                 stored.remove()
             raise
 
 
+def repair_plan(past: PastRun | None, profiles: Sequence[Profile]) -> Plan:
+    """Return the plan of the run, or of none, with the kernels of the devices alone."""
+    plan = Plan("boundary", Goal(), ()) if past is None else past.header.plan
+    return replace(
+        plan,
+        goal=Goal(Find.ANY),
+        devices=tuple(profile.name for profile in profiles),
+        ensemble=(profiles[0].kernels,),  # they foretell the device
+        elsewhere=(),
+    )
+
+
 def _repaired(
     opened: OpenedPair,
     past: PastRun | None,
     request: RepairRequest,
-    plans: Sequence[CandidatePlan],
+    shifts: ShiftRequest,
     original: bytes | None,
     fresh: Seeds | None,
     stored: StoredCandidates,
@@ -145,54 +177,93 @@ def _repaired(
     if original is not None:
         network = network_to_fit(opened, original, images, ids)
         localized = residual(network)
-        makers += [one.of(network) for one in plans]
+        makers += [one.of(network) for one in candidate_plans(request)]
     if past is not None and tries_shifts(past, request):
-        makers.append(shift_maker(past, opened, split.fit, request.shifts, request.rng_seed))
+        makers.append(shift_maker(past, opened, split.fit, shifts, request.rng_seed))
     choice = CandidateChoice(opened, request, choose, stored, progress)
     made = choice.best(makers)
-    tried, chosen = made.tried, made.chosen
-    provenance = [
-        {"name": device.profile.name, "provenance": device.provenance.to_json()}
-        for device in opened.devices
-    ]
-    outcome = RepairOutcome(
-        *(split.sizes, provenance, localized, tried, chosen),
-        why=_why_none(tried),
+    document = RepairDocument(
+        edgeflare=__version__,
+        pair=_pair(opened.pair),
+        run=None if past is None else str(past.directory.path),
+        devices=tuple(
+            RunDevice(name=one.profile.name, provenance=one.provenance.to_json())
+            for one in opened.devices
+        ),
+        classes=tuple(opened.pair.classes),
+        request=request,
+        seeds=split.sizes,
+        residual=localized,
+        candidates=tuple(made.tried),
+        front=_front(made.tried),
+        chosen=None if made.chosen is None else made.chosen.name,
+        judged=None,
+        shown=(),
+        on_devices=(),
+        written=False,
+        why=_why_none(made.tried),
         offered=_offered(made, opened, judge),
+        repaired=None,
+        again=None,
     )
+    return _judged(document, made.chosen, choice, judge)
+
+
+def _judged(
+    document: RepairDocument,
+    chosen: RepairCandidate | None,
+    choice: CandidateChoice,
+    sets: Mapping[SetName, JudgedSet],
+) -> RepairOutcome:
+    """Judge the chosen candidate on inputs that nothing was chosen on, and on each device."""
     if chosen is None:
-        return outcome
-    after = candidate_answers(chosen.content, opened, judge)
+        return RepairOutcome(document)
+    after = candidate_answers(chosen.content, choice.opened, sets)
     if isinstance(after, SetAside):
         why = f"{chosen.name} is set aside on the inputs that judge: {after.reason}"
-        return replace(outcome, why=why)
-    judgement, shown = compared(judge, after), shown_inputs(judge, after)
-    devices = _on_devices(opened, chosen, judge, progress)
-    written, why = verdict(judgement, devices)
-    return replace(
-        outcome,
-        judgement=judgement,
-        shown=shown,
-        devices=devices,
-        cost=_cost(choice, chosen, tried),
+        return RepairOutcome(structs.replace(document, why=why))
+    judgement, shown = compared(sets, after), shown_inputs(sets, after)
+    on_devices = _on_devices(choice, chosen, sets)
+    written, why = verdict(judgement, on_devices)
+    document = structs.replace(
+        document,
+        judged=judgement,
+        shown=tuple(one.shown for one in shown),
+        on_devices=on_devices,
         written=written,
         why=why,
+        repaired=_repaired_model(document, chosen, choice) if written else None,
     )
+    return RepairOutcome(document, chosen if written else None, shown)
+
+
+def _pair(pair: Pair) -> PairToRepair:
+    return PairToRepair(name=pair.name, fingerprint=pair.fingerprint(), sha256=pair.model_hashes())
+
+
+def _front(tried: Sequence[TriedCandidate]) -> tuple[str, ...]:
+    """Return the names of judged candidates that no other one betters, in order of latency."""
+    points = {
+        one.name: (one.latency_ratio, one.score, one.bytes)
+        for one in tried
+        if one.latency_ratio is not None and one.score is not None and one.bytes is not None
+    }
+    return tuple(pareto_front(points))
 
 
 def _why_none(tried: Sequence[TriedCandidate]) -> str:
     """Return why no candidate is chosen, where none is."""
-    judgements = [one.judgement for one in tried if one.judgement is not None]
-    if judgements and not any(one.deviating for one in judgements[0].before.values()):
+    judged = [(one, one.sets) for one in tried if one.sets is not None]
+    if judged and not any(one.before.deviating for one in judged[0][1].by_set.values()):
         return "nothing deviates on the inputs to choose by, so that there is nothing to repair"
-    if judgements and all(one.needs for one in tried if one.judgement is not None):
+    if judged and all(one.needs for one, _ in judged):
         return "the limits exclude every candidate"
     within = " within the limits" if any(one.needs for one in tried) else ""
     return f"no candidate{within} surely gains on the inputs to choose by"
 
 
 def _offered(
-    made: ChosenCandidate, opened: OpenedPair, sets: Mapping[str, JudgedSet]
+    made: ChosenCandidate, opened: OpenedPair, sets: Mapping[SetName, JudgedSet]
 ) -> OfferedCandidate | None:
     """Judge the best candidate beyond the limits; None where there is none, or no sure gain."""
     if made.offered is None:
@@ -202,34 +273,45 @@ def _offered(
     if isinstance(after, SetAside):
         return None
     judgement = compared(sets, after)
-    return OfferedCandidate(tried, judgement) if surely_gains(judgement) else None
+    if not surely_gains(judgement):
+        return None
+    options = tuple(f"{option} {NONE}" for option in tried.needs)
+    return OfferedCandidate(candidate=tried.name, options=options, judged=judgement)
 
 
-def _cost(
-    choice: CandidateChoice, chosen: RepairCandidate, tried: Sequence[TriedCandidate]
-) -> Cost:
-    """Return the cost that the chosen candidate was judged by, or measure it where none was."""
-    costs = next(one.costs for one in tried if one.name == chosen.name)
-    return (costs or choice.costs(chosen))[0]
+def _repaired_model(
+    document: RepairDocument, chosen: RepairCandidate, choice: CandidateChoice
+) -> RepairedModel:
+    """Return the file that is written, and its cost on the first device.
+
+    That is measured now where the candidate was not judged by it.
+    """
+    known = next(one.latency for one in document.candidates if one.name == chosen.name)
+    return RepairedModel(
+        **structs.asdict((known or choice.latency(chosen))[0]),
+        file=MODEL,
+        sha256=hashlib.sha256(chosen.content).hexdigest(),
+        recipe=None if chosen.recipe is None else RECIPE,
+        bytes_before=choice.size_before,
+        bytes_after=len(chosen.content),
+    )
 
 
 def _on_devices(
-    opened: OpenedPair,
-    chosen: RepairCandidate,
-    sets: Mapping[str, JudgedSet],
-    progress: ReportProgress,
-) -> list[OnDevice]:
+    choice: CandidateChoice, chosen: RepairCandidate, sets: Mapping[SetName, JudgedSet]
+) -> tuple[OnDevice, ...]:
     """Evaluate the chosen candidate and the model before on each device."""
-    found = []
-    for number, device in enumerate(opened.devices):
-        progress("devices", number, len(opened.devices))
-        found.append(judged_on(device, chosen.content, opened, sets))
-    progress("devices", len(found), len(found))
-    return found
+    found: list[OnDevice] = []
+    devices = choice.opened.devices
+    for device in devices:
+        choice.progress("devices", len(found), len(devices))
+        found.append(judged_on(device, chosen.content, choice.opened, sets))
+    choice.progress("devices", len(found), len(found))
+    return tuple(found)
 
 
 def repair_identity(
-    opened: OpenedPair, past: PastRun | None, request: RepairRequest
+    opened: OpenedPair, past: PastRun | None, request: RepairRequest, shifts: ShiftRequest
 ) -> dict[str, Any]:
     """Return what has to be the same where a repair goes on, as plain JSON values."""
     return {
@@ -239,9 +321,9 @@ def repair_identity(
         "findings": 0 if past is None else len(past.document.findings),
         "device": [decisive(one.provenance.to_json(), DEVICE_DECIDES) for one in opened.devices],
         "host": decisive(describe_host(opened.pair.original), HOST_DECIDES),
-        **{f"--{name.replace('_', '-')}": value for name, value in request.to_json().items()},
-        "--rounds": request.shifts.rounds,
-        "--mixture": asdict(request.shifts.mixture),
+        **{f"--{name.replace('_', '-')}": value for name, value in structs.asdict(request).items()},
+        "--rounds": shifts.rounds,
+        "--mixture": structs.asdict(shifts.mixture),
     }
 
 
@@ -294,41 +376,34 @@ def network_to_fit(
     return QuantizedNetwork(content, original, rows, original_rows.astype(np.float32))
 
 
-def verdict(judgement: Judgement, devices: Sequence[OnDevice]) -> tuple[bool, str]:
+def verdict(judgement: Judgement, on_devices: Sequence[OnDevice]) -> tuple[bool, str]:
     """Say whether the chosen candidate is to be written, and why.
 
     Args:
         judgement: on inputs that nothing was chosen on.
-        devices: the same inputs on each device.
+        on_devices: the same inputs on each device.
 
     """
     mended, broken = mended_and_broken(judgement)
-    before, after = (
-        sum(figures[name].deviating for name in SCORED)
-        for figures in (judgement.before, judgement.after)
-    )
+    before = sum(one.before.deviating for one in judgement.scored)
+    after = sum(one.after.deviating for one in judgement.scored)
     said = f"{before:,} held-out inputs near the boundary deviate before and {after:,} after"
     if not surely_gains(judgement):
         return False, (
             f"the chosen candidate does not surely gain on held-out inputs: {said}, {mended:,} are"
             f" mended and {broken:,} broken"
         )
-    if FRESH in judgement.after:
-        old, new = (one[FRESH].deviating for one in (judgement.before, judgement.after))
+    if (fresh := judgement.fresh) is not None:
+        old, new = fresh.before.deviating, fresh.after.deviating
         if new > old:
             return False, f"on fresh data {new:,} inputs would deviate instead of {old:,}"
-    for one in devices:
-        lost, failed = (
-            sum(figures.failed for figures in side.values()) for side in (one.before, one.after)
-        )
+    for device in on_devices:
+        lost = sum(one.before.failed for one in device.sets.values())
+        failed = sum(one.after.failed for one in device.sets.values())
+        where = f"on {device.device}"
         if failed > lost:
-            return False, f"on {one.device} it gives no answer on {failed - lost:,} held-out inputs"
-        old, new = (
-            sum(figures.deviating for figures in side.values()) for side in (one.before, one.after)
-        )
+            return False, f"{where} it gives no answer on {failed - lost:,} held-out inputs"
+        old, new = device.deviating
         if new >= old:
-            return (
-                False,
-                f"on {one.device} {new:,} held-out inputs would deviate instead of {old:,}",
-            )
+            return False, f"{where} {new:,} held-out inputs would deviate instead of {old:,}"
     return True, said

@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 from edgeflare.models.pair import Pair
 from edgeflare.models.pair_file import FILE, is_callable_module
 from edgeflare.record.atomic_file import write_atomically
-from edgeflare.record.json_file import json_bytes
 from edgeflare.record.path_inside import path_inside
 from edgeflare.repair.repair_candidate import RepairCandidate
-from edgeflare.repair.repair_file import DOCUMENT
+from edgeflare.repair.repair_document import RepairDocument, repair_bytes
+from edgeflare.run.run_directory import REPAIR_DOCUMENT
 from edgeflare.untrusted_text import for_json
 
 MODEL = "repaired.tflite"
@@ -22,9 +20,9 @@ RECIPE = "recipe.json"
 """What the quantizer made the model by, where it did."""
 
 
-def write_document(out: Path, document: Mapping[str, Any]) -> None:
+def write_document(out: Path, document: RepairDocument) -> None:
     """Write `repair.json` into a folder, which is made if it is not there."""
-    write_atomically(out / DOCUMENT, json_bytes(document))
+    write_atomically(out / REPAIR_DOCUMENT, repair_bytes(document))
 
 
 def write_repaired(out: Path, candidate: RepairCandidate) -> None:

@@ -7,7 +7,8 @@ from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, ExitStack
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+
+import msgspec
 
 from edgeflare.campaign.observer import Observer
 from edgeflare.campaign.opened_pair import open_pair
@@ -18,6 +19,7 @@ from edgeflare.devices.profile import Profile
 from edgeflare.errors import UserError
 from edgeflare.models.pair import Pair
 from edgeflare.models.pair_interface import PairInterface
+from edgeflare.repair.repair_document import SearchComparison, SearchFigures
 from edgeflare.replay.past_run import PastRun
 from edgeflare.run.begin_or_resume import begin_run, resume_run
 from edgeflare.run.run_directory import RunDirectory
@@ -25,11 +27,6 @@ from edgeflare.run.run_document import RunDocument
 from edgeflare_protos.kernel_sets import Kernels
 
 FOLDER = "again"
-
-FIGURES = (
-    "seeds", "deviating_seeds", "findings", "success_rate", "mean_queries", "median_queries",
-    "queries",
-)  # fmt: skip
 
 
 def require_same_seeds(past: PastRun, pair: Pair) -> Pair:
@@ -122,11 +119,11 @@ def search_again(
             )
 
 
-def search_comparison(before: RunDocument, after: RunDocument) -> dict[str, Any]:
-    """Return the figures of two runs side by side, as plain JSON values."""
-    return {
-        "stopped_by": after.stopped_by,
-        "strategy": after.strategy,
-        "before": {key: getattr(before.totals, key) for key in FIGURES},
-        "after": {key: getattr(after.totals, key) for key in FIGURES},
-    }
+def search_comparison(before: RunDocument, after: RunDocument) -> SearchComparison:
+    """Return the figures of two runs side by side."""
+    first, second = (
+        msgspec.convert(one.totals, SearchFigures, from_attributes=True) for one in (before, after)
+    )
+    return SearchComparison(
+        stopped_by=after.stopped_by, strategy=after.strategy, before=first, after=second
+    )

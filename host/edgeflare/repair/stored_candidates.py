@@ -11,6 +11,7 @@ import hashlib
 import json
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +24,7 @@ from edgeflare.record.folder import is_free, remove_files
 from edgeflare.record.folder_contents import read_contents
 from edgeflare.repair.fitting.float_model import Recipe
 from edgeflare.repair.repair_candidate import RepairCandidate
-from edgeflare.repair.repair_outcome import TriedCandidate
+from edgeflare.repair.repair_document import TriedCandidate
 from edgeflare.run.run_directory import RunDirectory
 
 FOLDER = "candidates"
@@ -32,14 +33,28 @@ _PLAIN = re.compile(r"[\w+-]+(\.tflite)?", re.ASCII)
 
 ABOUT = "about.json"
 
-Tried = tuple[RepairCandidate | None, TriedCandidate]
-"""A candidate, None where it is set aside, and what came of it."""
+
+@dataclass(frozen=True, slots=True)
+class Attempt:
+    """What came of a candidate.
+
+    Attributes:
+        candidate: None where it is set aside.
+        tried: what the document has of it.
+        unmade: whether it cannot be made of these models and inputs.
+
+    """
+
+    candidate: RepairCandidate | None
+    tried: TriedCandidate
+    unmade: bool = False
 
 
 class _Entry(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """What is stored of a candidate; the hash is that of its file, None where it has none."""
 
     tried: TriedCandidate
+    unmade: bool
     sha256: str | None = None
     recipe: Recipe | None = None
     files: Mapping[str, bytes] = {}
@@ -67,7 +82,7 @@ class StoredCandidates:
             data = json.dumps(about, indent=1).encode() + b"\n"
             write_atomically(self._path(ABOUT), data)
 
-    def read(self, plan: str) -> list[Tried] | None:
+    def read(self, plan: str) -> list[Attempt] | None:
         """Return what came of a plan; None where it was not tried, or a file of it is damaged."""
         try:
             data = self._read(f"{plan}.json")
@@ -75,16 +90,19 @@ class StoredCandidates:
         except (OSError, ValueError, UserError):  # msgspec's errors and what is outside are among
             return None
 
-    def write(self, plan: str, tried: Sequence[Tried]) -> None:
+    def write(self, plan: str, attempts: Sequence[Attempt]) -> None:
         """Store what came of a plan."""
         entries = []
-        for candidate, result in tried:
+        for one in attempts:
+            candidate = one.candidate
             if candidate is None:
-                entries.append(_Entry(result))
+                entries.append(_Entry(one.tried, one.unmade))
                 continue
-            write_atomically(self._path(file_of(candidate.name)), candidate.content)
+            path = self._directory.inside(stored_file(candidate.name))
+            write_atomically(path, candidate.content)
             sha256 = hashlib.sha256(candidate.content).hexdigest()
-            entries.append(_Entry(result, sha256, candidate.recipe, candidate.files))
+            recipe, files = candidate.recipe, candidate.files
+            entries.append(_Entry(one.tried, one.unmade, sha256, recipe, files))
         write_atomically(self._path(f"{plan}.json"), msgspec.json.encode(entries))
 
     def remove(self) -> None:
@@ -124,21 +142,22 @@ class StoredCandidates:
                 " folder with --out"
             ) from error
 
-    def _opened(self, entry: _Entry) -> Tried:
+    def _opened(self, entry: _Entry) -> Attempt:
         if entry.sha256 is None:
-            return None, entry.tried
-        name, files = entry.tried.name, entry.files
-        content = self._read(file_of(name))
-        plain = all(_PLAIN.fullmatch(one) for one in (name, *files))
+            return Attempt(None, entry.tried, entry.unmade)
+        tried, files = entry.tried, entry.files
+        path = stored_file(tried.name)
+        content = self._directory.read(path)
+        plain = all(_PLAIN.fullmatch(one) for one in (tried.name, *files)) and tried.file == path
         if not plain or hashlib.sha256(content).hexdigest() != entry.sha256:
-            raise ValueError(f"the candidate {name!r} is damaged")
-        details = entry.tried.details
-        return RepairCandidate(name, content, entry.recipe, details, files), entry.tried
+            raise ValueError(f"the candidate {tried.name!r} is damaged")
+        candidate = RepairCandidate(tried.name, content, entry.recipe, tried.details, files)
+        return Attempt(candidate, tried)
 
 
-def file_of(candidate: str) -> str:
-    """Return the name of a candidate's file in the folder `candidates`."""
-    return f"{candidate}.tflite"
+def stored_file(candidate: str) -> str:
+    """Return the path of a candidate's file in the folder of the repair."""
+    return f"{FOLDER}/{candidate}.tflite"
 
 
 def _require_same(before: Mapping[str, Any], now: Mapping[str, Any], folder: Path) -> None:

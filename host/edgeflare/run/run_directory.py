@@ -28,6 +28,7 @@ DOCUMENT = "run.json"
 SURVEY_DOCUMENT = "survey.json"
 CONFORM_JOURNAL = "conform.db"
 CONFORM_DOCUMENT = "conform.json"
+REPAIR_DOCUMENT = "repair.json"
 INPUT_FOLDERS = ("findings", "refined", "deviating_seeds", "seeds")
 
 _JOURNALS = (JOURNAL, CONFORM_JOURNAL)
@@ -238,7 +239,7 @@ _HELD: Mapping[str, str] = {
     DOCUMENT: "run of a search, a survey or a replay",
     "rank.json": "ranking",
     "bench.json": "bench",
-    "repair.json": "repair",
+    REPAIR_DOCUMENT: "repair",
     "candidates/about.json": "repair",
     "matrix.json": "matrix of kernel sets",
 }
@@ -247,6 +248,12 @@ _HELD: Mapping[str, str] = {
 def holds_conformance(directory: RunDirectory) -> bool:
     """Return whether a run directory is that of a conformance run."""
     return any((directory.path / name).is_file() for name in (CONFORM_DOCUMENT, CONFORM_JOURNAL))
+
+
+def holds_repair(directory: RunDirectory) -> bool:
+    """Return whether a folder is that of a repair, and not of a run."""
+    here = directory.path / REPAIR_DOCUMENT
+    return here.is_file() and not directory.document.exists() and not directory.journal.exists()
 
 
 def refuse_other_folder(path: Path) -> None:
@@ -262,7 +269,7 @@ def refuse_other_folder(path: Path) -> None:
     folder = path.parent
     _refuse_other_runs(path)
     hint = ""
-    if (folder / "repair.json").is_file():
+    if (folder / REPAIR_DOCUMENT).is_file():
         hint = "; it holds a repair: search its model first"
     elif (folder / "candidates").is_dir():
         hint = "; it holds a repair that was stopped: the same command with --resume goes on"

@@ -18,7 +18,7 @@ from edgeflare.core.arm import Arm
 from edgeflare.core.seeds import Seeds
 from edgeflare.errors import InfrastructureError, UserError
 from edgeflare.models.pair import load_pair
-from edgeflare.repair.device_judgement import cost_on, judged_on, refusal_by
+from edgeflare.repair.device_judgement import judged_on, latency_on, refusal_by
 from edgeflare.repair.judging.judged_inputs import (
     FRESH,
     SAMPLED,
@@ -26,6 +26,7 @@ from edgeflare.repair.judging.judged_inputs import (
     TIGHT,
     WIDE,
     JudgedSet,
+    SetName,
     fresh_set,
     judged_sets,
     known_labels,
@@ -74,7 +75,7 @@ def test_another_generator_seed_divides_otherwise() -> None:
 
 @pytest.mark.slow
 def test_all_inputs_are_made_from_the_given_seeds(
-    opened: OpenedPair, split: SeedSplit, sets: Mapping[str, JudgedSet]
+    opened: OpenedPair, split: SeedSplit, sets: Mapping[SetName, JudgedSet]
 ) -> None:
     assert list(sets) == [SEEDS, TIGHT, WIDE, SAMPLED]
     assert sets[SEEDS].seed_ids.tolist() == split.choose.tolist()
@@ -87,7 +88,7 @@ def test_all_inputs_are_made_from_the_given_seeds(
 
 @pytest.mark.slow
 def test_answers_are_those_of_the_pairs_models(
-    opened: OpenedPair, sets: Mapping[str, JudgedSet]
+    opened: OpenedPair, sets: Mapping[SetName, JudgedSet]
 ) -> None:
     arms = (Arm.ORIGINAL, Arm.TWIN)
     for one in sets.values():
@@ -101,7 +102,7 @@ def test_answers_are_those_of_the_pairs_models(
 
 @pytest.mark.slow
 def test_true_labels_are_those_of_the_seeds_alone(
-    opened: OpenedPair, split: SeedSplit, sets: Mapping[str, JudgedSet]
+    opened: OpenedPair, split: SeedSplit, sets: Mapping[SetName, JudgedSet]
 ) -> None:
     seeds = opened.seeds
     assert seeds.labels is not None
@@ -113,12 +114,12 @@ def test_true_labels_are_those_of_the_seeds_alone(
 
 @pytest.mark.slow
 def test_tight_inputs_lie_on_both_sides_and_more_of_them_deviate(
-    sets: Mapping[str, JudgedSet],
+    sets: Mapping[SetName, JudgedSet],
 ) -> None:
     labels = [answer.decision for answer in sets[TIGHT].original]
     assert all(one != other for one, other in zip(labels[::2], labels[1::2], strict=True))
 
-    def deviating(name: str) -> float:
+    def deviating(name: SetName) -> float:
         one = sets[name]
         return float(np.mean([f.differs(g) for f, g in zip(one.original, one.before, strict=True)]))
 
@@ -128,7 +129,7 @@ def test_tight_inputs_lie_on_both_sides_and_more_of_them_deviate(
 
 @pytest.mark.slow
 def test_sampled_inputs_are_near_the_compressed_models_boundary(
-    sets: Mapping[str, JudgedSet],
+    sets: Mapping[SetName, JudgedSet],
 ) -> None:
     assert len(sets[SAMPLED].images) == len(sets[TIGHT].images) == 400
     assert max(answer.lead() for answer in sets[SAMPLED].before) < 0.25
@@ -202,17 +203,20 @@ def one_set(rows: Sequence[Row]) -> tuple[JudgedSet, list[Answer]]:
     return JudgedSet(images, ids, None, original, before), [answer(row[4]) for row in rows]
 
 
-def shown(most: int, **rows: Sequence[Row]) -> list[tuple[str, str, int, int]]:
+def shown(most: int, rows: Mapping[SetName, Sequence[Row]]) -> list[tuple[str, str, int, int]]:
     made = {name: one_set(some) for name, some in rows.items()}
-    sets: Mapping[str, JudgedSet] = {name: one for name, (one, _) in made.items()}
+    sets: Mapping[SetName, JudgedSet] = {name: one for name, (one, _) in made.items()}
     found = shown_inputs(sets, {name: after for name, (_, after) in made.items()}, most)
-    return [(one.change, one.set, one.seed_id, int(one.pixels[0, 0, 0])) for one in found]
+    return [
+        (one.shown.change, one.shown.set, one.shown.seed_id, int(one.pixels[0, 0, 0]))
+        for one in found
+    ]
 
 
 def test_the_largest_margins_of_each_change_come_first() -> None:
     tight = [(1, 0.1, 0, 1, 0), (2, 0.4, 0, 0, 1), (3, 0.3, 0, 1, 0), (4, 0.2, 0, 1, 1)]
     wide = [(5, 0.2, 0, 1, 0), (6, 0.5, 0, 0, 2), (7, 0.9, 0, 0, 0)]
-    assert shown(2, tight=tight, wide=wide) == [
+    assert shown(2, {TIGHT: tight, WIDE: wide}) == [
         ("mended", TIGHT, 3, 2),
         ("mended", WIDE, 5, 0),
         ("broken", WIDE, 6, 1),
@@ -223,10 +227,10 @@ def test_the_largest_margins_of_each_change_come_first() -> None:
 def test_a_seed_has_one_while_others_are_left() -> None:
     """A fresh input is of no seed, and one without an answer is not shown."""
     rows = [(1, 0.9, 0, 1, 0), (1, 0.8, 0, 1, 0), (1, 0.7, 0, 1, 0), (2, 0.1, 0, 1, 0)]
-    assert [one[2:] for one in shown(2, tight=rows)] == [(1, 0), (2, 3)]
-    assert [one[2:] for one in shown(3, tight=rows)] == [(1, 0), (1, 1), (2, 3)]
+    assert [one[2:] for one in shown(2, {TIGHT: rows})] == [(1, 0), (2, 3)]
+    assert [one[2:] for one in shown(3, {TIGHT: rows})] == [(1, 0), (1, 1), (2, 3)]
     row = (1, 0.9, 0, 1, 0)
-    assert shown(2, tight=[row, row], fresh=[row]) == [
+    assert shown(2, {TIGHT: [row, row], FRESH: [row]}) == [
         ("mended", TIGHT, 1, 0),
         ("mended", FRESH, 1, 0),
     ]
@@ -242,6 +246,7 @@ ROWS = st.lists(
 
 @given(ROWS, ROWS, st.integers(0, 12))
 def test_as_many_are_shown_as_are_changed(tight: list[Row], wide: list[Row], most: int) -> None:
+    made: Mapping[SetName, tuple[JudgedSet, list[Answer]]]
     made = {TIGHT: one_set(tight), WIDE: one_set(wide)}
     found = shown_inputs(
         {name: one for name, (one, _) in made.items()},
@@ -253,10 +258,10 @@ def test_as_many_are_shown_as_are_changed(tight: list[Row], wide: list[Row], mos
         ("mended", sum(one.mended for one in changes)),
         ("broken", sum(one.broken for one in changes)),
     ):
-        margins = [one.original.lead() for one in found if one.change == kind]
+        margins = [one.shown.original.margin for one in found if one.shown.change == kind]
         assert len(margins) == min(count, most)
         assert margins == sorted(margins, reverse=True)
-    assert len({one.file for one in found}) == len(found)
+    assert len({one.shown.image for one in found}) == len(found)
 
 
 # What a candidate mends and breaks.
@@ -344,24 +349,26 @@ Judge = Callable[[bytes], Judgement | SetAside]
 
 
 @pytest.fixture
-def judge(opened: OpenedPair, sets: Mapping[str, JudgedSet]) -> Judge:
+def judge(opened: OpenedPair, sets: Mapping[SetName, JudgedSet]) -> Judge:
     return lambda content: judged(content, opened, sets)
 
 
 @pytest.mark.slow
 def test_the_file_before_changes_nothing_and_the_original_mends_all(
-    judge: Judge, sets: Mapping[str, JudgedSet]
+    judge: Judge, sets: Mapping[SetName, JudgedSet]
 ) -> None:
     """Float inputs are taken."""
     same, best = judge(COMPRESSED.read_bytes()), judge(ORIGINAL.read_bytes())
     assert isinstance(same, Judgement)
     assert isinstance(best, Judgement)
-    assert same.before == same.after
-    assert set(same.changes.values()) == {Change(0, 0, 1.0)}
-    assert same.before[TIGHT].asked == len(sets[TIGHT].images)
+    assert list(same.by_set) == list(sets)
+    for one in same.by_set.values():
+        assert one.before == one.after
+        assert (one.mended, one.broken, one.p) == (0, 0, 1.0)
+    assert same.tight.before.asked == len(sets[TIGHT].images)
     assert (same.score, best.score) == (1.0, 0.0)
-    assert best.changes[WIDE] == Change(best.before[WIDE].deviating, 0, best.changes[WIDE].p)
-    assert list(best.accuracy) == [SEEDS]
+    assert (best.wide.mended, best.wide.broken) == (best.wide.before.deviating, 0)
+    assert [name for name, one in best.by_set.items() if one.accuracy is not None] == [SEEDS]
 
 
 @pytest.mark.slow
@@ -421,15 +428,15 @@ def test_a_worker_that_cannot_be_started_is_no_fault_of_the_candidate(
 
 # On a device.
 def test_a_device_answers_as_the_host_on_the_same_kernels(
-    opened: OpenedPair, sets: Mapping[str, JudgedSet]
+    opened: OpenedPair, sets: Mapping[SetName, JudgedSet]
 ) -> None:
-    some = {name: sets[name] for name in (TIGHT, WIDE)}
+    some: Mapping[SetName, JudgedSet] = {TIGHT: sets[TIGHT], WIDE: sets[WIDE]}
     found = judged_on(opened.devices[0], ORIGINAL.read_bytes(), opened, some)
     assert found.asked == sum(len(one.images) for one in some.values())
     assert found.same_labels == found.asked
     for name, one in some.items():
-        assert found.before[name] == figures(one.original, one.before, one.labels)
-        assert found.after[name].deviating == 0
+        assert found.sets[name].before == figures(one.original, one.before, one.labels)
+        assert found.sets[name].after.deviating == 0
 
 
 def test_what_a_device_does_not_open_is_refused_in_a_line(opened: OpenedPair) -> None:
@@ -443,8 +450,9 @@ def test_what_a_device_does_not_open_is_refused_in_a_line(opened: OpenedPair) ->
 
 @pytest.mark.slow
 def test_a_candidate_of_another_input_type_is_measured_too(
-    opened: OpenedPair, sets: Mapping[str, JudgedSet]
+    opened: OpenedPair, sets: Mapping[SetName, JudgedSet]
 ) -> None:
-    cost = cost_on(opened.devices[0], ORIGINAL.read_bytes(), opened, sets[TIGHT].images)
-    assert cost.bytes_after == len(ORIGINAL.read_bytes())
-    assert cost.ratio > 0.0
+    device = opened.devices[0]
+    latency = latency_on(device, ORIGINAL.read_bytes(), opened, sets[TIGHT].images)
+    assert latency.device == device.profile.name
+    assert latency.ratio > 0.0

@@ -4,82 +4,110 @@ from __future__ import annotations
 
 import re
 import shutil
-from collections.abc import Mapping, Sequence
-from copy import deepcopy
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from msgspec import structs
 
 from edgeflare.errors import UserError
+from edgeflare.repair.judging.judgement import Change, Figures, SetJudgement
 from edgeflare.repair.page.front_figure import front_figure
-from edgeflare.repair.page.judged_parts import candidate_part, judged_part, search_parts
-from edgeflare.repair.page.page_part import PagePart
-from edgeflare.repair.page.repair_page import detail_parts, render_repair
-from edgeflare.repair.repair_file import read_repair
+from edgeflare.repair.page.page_parts import (
+    PagePart,
+    candidate_part,
+    detail_parts,
+    judged_part,
+    page_parts,
+    search_part,
+)
+from edgeflare.repair.page.repair_page import render_repair
+from edgeflare.repair.precision_details import Block, PrecisionDetails, PrecisionStep
+from edgeflare.repair.repair_cost import Latency
+from edgeflare.repair.repair_document import (
+    BeforeAndAfter,
+    OnDevice,
+    RepairDocument,
+    SearchComparison,
+    SearchFigures,
+    TriedCandidate,
+    read_repair,
+)
+from edgeflare.repair.repair_methods import CandidateDetails
 from edgeflare.run.run_directory import RunDirectory
+from judgements import of_all, one_set
 from parsed_pages import Parsed, asks_for_nothing, well_formed
 from repaired_example import repair_by_shifts, repaired_example
 
 
-def parts(details: dict[str, Any]) -> list[PagePart]:
-    candidates = [{"name": "ranges", "details": {}}, {"name": "mixed", "details": details}]
-    return list(detail_parts({"candidates": candidates, "classes": ["boot", "bag"]}))
+def parts(**details: Any) -> list[PagePart]:
+    made = {"precision": "float", "promoted": ("conv_1",), **details}
+    mixed = structs.replace(TRIED, details=CandidateDetails(precision=PrecisionDetails(**made)))
+    return list(detail_parts(1, mixed, ["boot", "bag"]))
 
 
 def test_a_list_of_objects_is_a_table_and_the_rest_are_facts() -> None:
-    path = [{"block": "conv_1", "score": 0.5}, {"block": "head", "micro_seconds": 12.25}]
-    (part,) = parts({"precision": {"path": path, "direction": "forward", "steps_back": 2}})
-    assert (part.title, part.facts) == (
-        "Precision: mixed",
-        (("direction", "forward"), ("steps back", "2")),
+    step = PrecisionStep(
+        block="conv_1",
+        taken_back=False,
+        promoted=1,
+        margin_difference=0.5,
+        deviating=7,
+        bytes=43_296,
     )
+    other = structs.replace(step, block="head", taken_back=True, margin_difference=12.25)
+    (part,) = parts(path=(step, other))
+    assert (part.name, part.title) == ("precision-facts-1", "Precision: mixed")
+    assert part.facts == (("precision", "float"), ("promoted", "conv_1"))
     (table,) = part.tables
     assert table.title == "path"
-    assert table.header == ["block", "score", "micro seconds"]
-    assert table.rows == [["conv_1", "0.5", "–"], ["head", "–", "12.25"]]
+    assert table.header == [
+        "block", "taken back", "promoted", "margin difference", "deviating", "bytes",
+    ]  # fmt: skip
+    assert table.rows == [
+        ["conv_1", "no", "1", "0.5", "7", "43,296"],
+        ["head", "yes", "1", "12.25", "7", "43,296"],
+    ]
 
 
-def test_objects_by_name_are_a_table_too_and_classes_have_their_names() -> None:
-    moved = {
-        "pairs": [{"classes": [0, 1], "steps": 15}],
-        "blocks": {"head": {"net": {"value": 0.25, "low": 0.125}}},
-    }
-    (part,) = parts({"precision": moved})
-    pairs, blocks = part.tables
-    assert pairs.rows == [["boot, bag", "15"]]
-    assert blocks.rows == [["head", "value 0.25, low 0.125"]]
+def test_objects_by_name_are_a_table_too() -> None:
+    (part,) = parts(scores={"residual": {"conv": 0.25, "head": None}, "spectrum": {"head": 1.0}})
+    (table,) = part.tables
+    assert table.header == ["", "conv", "head"]
+    assert table.rows == [["residual", "0.25", "–"], ["spectrum", "–", "1"]]
 
 
-JSON = st.recursive(
-    st.none() | st.booleans() | st.integers(-9, 9) | st.floats(-9, 9) | st.text(max_size=5),
-    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner),
-    max_leaves=12,
-)
+SCORES = st.dictionaries(st.text(max_size=5), st.none() | st.floats(-9, 9), max_size=3)
+BLOCKS = st.lists(st.builds(Block, st.text(max_size=5), st.text(max_size=5), st.just((1, 2))))
 
 
-@given(st.dictionaries(st.text(max_size=5), JSON, max_size=3))
-def test_any_details_have_tables_whose_rows_fit_their_headers(details: dict[str, Any]) -> None:
-    found = parts(details)
-    assert len(found) == len(details)
-    for part in found:
-        for table in part.tables:
-            assert table.rows
-            for row in table.rows:
-                assert len(row) == len(table.header)
-                assert all(isinstance(cell, str) for cell in row)
+@given(st.dictionaries(st.text(max_size=5), SCORES, max_size=3), BLOCKS)
+def test_any_details_have_tables_whose_rows_fit_their_headers(
+    scores: dict[str, Any], blocks: list[Block]
+) -> None:
+    (part,) = parts(scores=scores, blocks=tuple(blocks))
+    assert len(part.tables) == (len(scores) > 0) + (len(blocks) > 0)
+    for table in part.tables:
+        assert table.rows
+        for row in table.rows:
+            assert len(row) == len(table.header)
+            assert all(isinstance(cell, str) for cell in row)
 
 
-def point(name: str, ratio: float | None, score: float | None) -> Mapping[str, Any]:
-    return {"name": name, "latency_ratio": ratio, "score": score, "bytes": 1000}
+def point(name: str, ratio: float | None, score: float | None) -> TriedCandidate:
+    return TriedCandidate(name=name, seconds=1, latency_ratio=ratio, score=score, bytes=1000)
 
 
 def drawn(
-    candidates: Sequence[Mapping[str, Any]], front: Sequence[str], chosen: str | None = None
+    candidates: Sequence[TriedCandidate], front: Sequence[str], chosen: str | None = None
 ) -> Parsed | None:
-    svg = front_figure({"candidates": candidates, "front": front, "chosen": chosen})
+    document = structs.replace(
+        repair_by_shifts(), candidates=tuple(candidates), front=tuple(front), chosen=chosen
+    )
+    svg = front_figure(document)
     return None if svg is None else Parsed(svg)
 
 
@@ -132,47 +160,47 @@ def test_whatever_the_figures_are_it_is_drawn(values: list[tuple[float, float]])
     assert f"{len(values)} candidates" in words(found)
 
 
-def one_set(before: int, after: int, **more: Any) -> dict[str, Any]:
-    sides = {"before": before, "after": after}
-    counts = {
-        when: {"asked": 1600, "deviating": n, "big": n // 2, "strict": 0, "right": 90 + n,
-               "labelled": 100}
-        for when, n in sides.items()
-    }  # fmt: skip
-    change = {"mended": before, "broken": after, "p": 0.25}
-    return {**counts, **change, "accuracy": None, **more}
+def figures(deviating: int) -> Figures:
+    return Figures(1600, deviating, deviating // 2, 0, 0, 90 + deviating, 100)
 
 
-def candidate(name: str, **changes: Any) -> dict[str, Any]:
-    return {
-        "name": name, "seconds": 1.25, "bytes": 43296, "latency_ratio": 0.5, "score": 0.6,
-        "latency": [{"ratio_low": 0.48, "ratio_high": 0.53}], "needs": {},
-        "sets": {key: one_set(700, 500) for key in ("seeds", "tight", "wide", "sampled")},
-        "set_aside": None, **changes,
-    }  # fmt: skip
+def compared(before: int, after: int, accuracy: Change | None = None) -> SetJudgement:
+    return one_set(figures(before), figures(after), before, after, 0.25, accuracy)
 
 
-DOCUMENT: dict[str, Any] = {
-    "candidates": [
-        candidate("ranges"),
-        candidate("float", latency=[], needs={"--max-size": "+9%"}, set_aside="it needs +9%"),
-        candidate("broken", score=None, sets=None, set_aside="it does not load"),
-    ],
-    "front": ["ranges"],
-    "chosen": "ranges",
-    "judged": {
-        "seeds": one_set(3, 1, accuracy={"mended": 2, "broken": 0, "p": 0.5}),
-        "tight": one_set(1700, 900),
+TRIED = TriedCandidate(
+    name="mixed",
+    seconds=1.25,
+    bytes=43296,
+    latency_ratio=0.5,
+    latency=(Latency("board", 2e-6, 1e-6, 0.5, 0.48, 0.53, 10),),
+    score=0.6,
+    sets=of_all(compared(700, 500)),
+)
+JUDGED = structs.replace(of_all(compared(1700, 900)), seeds=compared(3, 1, Change(2, 0, 0.5)))
+ON_BOARD = OnDevice(
+    device="board",
+    sets={
+        "seeds": BeforeAndAfter(figures(3), figures(1)),
+        "tight": BeforeAndAfter(figures(9), figures(5)),
     },
-    "on_devices": [
-        {"device": "board", "sets": {"seeds": one_set(3, 1), "tight": one_set(9, 5)},
-         "asked": 3200, "same_labels": 3199},
-    ],
-}  # fmt: skip
+    asked=3200,
+    same_labels=3199,
+)
 
 
 def test_candidates_are_marked_and_those_set_aside_have_their_reason() -> None:
-    judged, aside = candidate_part(DOCUMENT).tables
+    beyond = {"latency": (), "needs": {"--max-size": "+9%"}, "set_aside": "it needs +9%"}
+    broken = {"score": None, "sets": None, "set_aside": "it does not load"}
+    candidates = (
+        structs.replace(TRIED, name="ranges"),
+        structs.replace(TRIED, name="float", **beyond),
+        structs.replace(TRIED, name="broken", **broken),
+    )
+    document = structs.replace(
+        repair_by_shifts(), candidates=candidates, front=("ranges",), chosen="ranges"
+    )
+    judged, aside = candidate_part(document).tables
     changes = ["700 → 500"] * 3
     assert judged.rows == [
         ("ranges", "chosen, front", "0.60", *changes, "× 0.50", "0.48 to 0.53", "43,296", "1.2"),
@@ -182,7 +210,8 @@ def test_candidates_are_marked_and_those_set_aside_have_their_reason() -> None:
 
 
 def test_the_judgement_has_sets_true_labels_and_devices() -> None:
-    sets, labels, devices = judged_part(DOCUMENT).tables
+    sets, labels, devices = judged_part("ranges", JUDGED, [ON_BOARD]).tables
+    assert sets.title == "ranges on the inputs that judge"
     assert sets.rows[1] == (
         *("tight", "1,600", "1,700 → 900", "850 → 450", "0 → 0"),
         *("1,700", "900", "0.2"),
@@ -192,11 +221,17 @@ def test_the_judgement_has_sets_true_labels_and_devices() -> None:
 
 
 def test_a_search_of_the_repaired_model_stands_beside_the_run() -> None:
-    assert list(search_parts({"again": None})) == []
-    one = {"deviating_seeds": 2, "findings": 1000, "success_rate": 0.5, "mean_queries": 12.25}
-    other = {**one, "success_rate": None, "mean_queries": None}
-    again = {"strategy": "boundary", "stopped_by": "sigterm", "before": one, "after": other}
-    (part,) = search_parts({"again": again})
+    before = SearchFigures(
+        seeds=20, deviating_seeds=2, findings=1000, success_rate=0.5, mean_queries=12.25,
+        median_queries=9, queries=500,
+    )  # fmt: skip
+    after = structs.replace(before, success_rate=None, mean_queries=None)
+    again = SearchComparison(stopped_by="sigterm", strategy="boundary", before=before, after=after)
+    document = repair_by_shifts()
+    for told in (None, again):
+        names = [one.name for one in page_parts(structs.replace(document, again=told))]
+        assert ("again" in names) is (told is not None)
+    part = search_part(again)
     assert "stopped before its end: SIGTERM" in part.words
     assert part.tables[0].rows == [
         ("before", "2", "1,000", "50.0%", "12.2"),
@@ -216,61 +251,79 @@ def directory(repaired_example: Path, tmp_path: Path) -> RunDirectory:
 
 
 @pytest.fixture
-def document(directory: RunDirectory) -> dict[str, Any]:
+def document(directory: RunDirectory) -> RepairDocument:
     return read_repair(directory)
-
-
-def replaced(value: Any, text: str) -> Any:
-    """The document with a text in the place of each that a schema leaves free."""
-    if isinstance(value, str):
-        return text
-    if isinstance(value, list):
-        return [replaced(one, text) for one in value]
-    if isinstance(value, dict):
-        return {key: replaced(one, text) for key, one in value.items()}
-    return value
 
 
 @pytest.mark.slow
 def test_the_candidates_the_sets_and_the_inputs_are_in_it(
-    document: Mapping[str, Any], directory: RunDirectory
+    document: RepairDocument, directory: RunDirectory
 ) -> None:
     parsed = well_formed(render_repair(document, directory))
     asks_for_nothing(parsed)
-    assert document["written"]
-    assert f"A repaired model is written: {document['why']}." in parsed.text
-    for one in document["candidates"]:
-        assert f"{one['name']} " in parsed.text
-        assert f"{one['bytes']:,}" in parsed.text
-    for name, one in document["judged"].items():
-        counts = f"{one['before']['deviating']:,} → {one['after']['deviating']:,}"
-        assert re.search(rf"{name} {one['after']['asked']:,} {counts}", parsed.text)
+    assert document.written
+    assert f"A repaired model is written: {document.why}." in parsed.text
+    for tried in document.candidates:
+        assert f"{tried.name} " in parsed.text
+        assert f"{tried.bytes:,}" in parsed.text
+    assert document.judged is not None
+    for name, one in document.judged.by_set.items():
+        counts = f"{one.before.deviating:,} → {one.after.deviating:,}"
+        assert re.search(rf"{name} {one.after.asked:,} {counts}", parsed.text)
     (figure,) = parsed.all("svg")
-    assert all(name in str(figure["aria-label"]) for name in document["front"])
+    assert all(name in str(figure["aria-label"]) for name in document.front)
     cards = [one for one in parsed.all("img") if str(one["src"]).startswith("data:image/")]
-    assert len(cards) == len(document["shown"]) > 12
-    for one in document["shown"]:
-        named = (document["classes"][one[arm]["label"]] for arm in ("original", "before", "after"))
-        original, before, after = named
-        figures = r"[\d.]+ [\d.]+"
+    assert len(cards) == len(document.shown) > 12
+    for shown in document.shown:
+        answers = (shown.original, shown.before, shown.after)
+        original, before, after = (document.classes[one.label] for one in answers)
+        numbers = r"[\d.]+ [\d.]+"
         assert re.search(
-            rf"{one['image']}.{{,120}} original {original} {figures} before {before} {figures}"
-            rf" after {after} {figures}",
+            rf"{shown.image}.{{,120}} original {original} {numbers} before {before} {numbers}"
+            rf" after {after} {numbers}",
             parsed.text,
         )
 
 
+def hostile(tried: TriedCandidate) -> TriedCandidate:
+    """A candidate with a hostile text in the place of each that a schema leaves free."""
+    details = CandidateDetails(
+        precision=PrecisionDetails(
+            blocks=(Block(HOSTILE, HOSTILE, (0,)),),
+            scores={HOSTILE: {HOSTILE: 1.0}},
+            blamed={HOSTILE: HOSTILE},
+            precision="float",
+            promoted=(HOSTILE,),
+        )
+    )
+    return structs.replace(
+        tried,
+        name=HOSTILE,
+        set_aside=HOSTILE,
+        details=details,
+        latency=tuple(structs.replace(one, device=HOSTILE) for one in tried.latency),
+        needs={"--max-size": HOSTILE},
+    )
+
+
 @pytest.mark.slow
-def test_hostile_names_stay_text(document: dict[str, Any], directory: RunDirectory) -> None:
+def test_hostile_names_stay_text(document: RepairDocument, directory: RunDirectory) -> None:
     plain = Parsed(render_repair(document, directory))
-    changed = deepcopy(document)
-    for key in ("pair", "classes", "devices", "candidates", "why", "on_devices", "request"):
-        kept = {name: one["sets"] for name, one in enumerate(document["candidates"])}
-        changed[key] = replaced(changed[key], HOSTILE)
-    for n, one in enumerate(changed["candidates"]):
-        one |= {"sets": kept[n], "details": {HOSTILE: {HOSTILE: [{HOSTILE: HOSTILE}]}}}
-    changed["chosen"], changed["front"] = HOSTILE, [HOSTILE]
-    page = render_repair(changed, directory)
+    page = render_repair(
+        structs.replace(
+            document,
+            pair=structs.replace(document.pair, name=HOSTILE),
+            classes=(HOSTILE,) * len(document.classes),
+            devices=tuple(structs.replace(one, name=HOSTILE) for one in document.devices),
+            candidates=tuple(map(hostile, document.candidates)),
+            why=HOSTILE,
+            on_devices=tuple(structs.replace(one, device=HOSTILE) for one in document.on_devices),
+            request=structs.replace(document.request, max_size=HOSTILE, test=HOSTILE),
+            chosen=HOSTILE,
+            front=(HOSTILE,),
+        ),
+        directory,
+    )
     parsed = well_formed(page)
     asks_for_nothing(parsed)
     assert "\x1b" not in page
@@ -280,33 +333,36 @@ def test_hostile_names_stay_text(document: dict[str, Any], directory: RunDirecto
 
 @pytest.mark.slow
 def test_an_input_that_is_gone_or_damaged_is_said_and_one_outside_refused(
-    document: dict[str, Any], directory: RunDirectory
+    document: RepairDocument, directory: RunDirectory
 ) -> None:
-    first, second = (document["shown"][at]["image"] for at in (0, 1))
-    (directory.path / first).unlink()
-    (directory.path / second).write_bytes(b"none")
+    first, second, *others = document.shown
+    (directory.path / first.image).unlink()
+    (directory.path / second.image).write_bytes(b"none")
     parsed = well_formed(render_repair(document, directory))
     assert parsed.text.count("its file is gone or damaged") == 2
-    document["shown"][0]["image"] = "../secret.png"
+    outside = structs.replace(first, image="../secret.png")
     with pytest.raises(UserError, match="outside of it"):
-        render_repair(document, directory)
+        render_repair(structs.replace(document, shown=(outside, second, *others)), directory)
 
 
 @pytest.mark.slow
-def test_a_repair_without_a_gain_says_so(document: dict[str, Any], directory: RunDirectory) -> None:
-    nothing: dict[str, Any] = {
-        "chosen": None,
-        "judged": None,
-        "on_devices": [],
-        "repaired": None,
-        "shown": [],
-    }
+def test_a_repair_without_a_gain_says_so(document: RepairDocument, directory: RunDirectory) -> None:
     aside = {"score": None, "sets": None, "latency_ratio": None, "set_aside": "it does not load"}
-    tried = [{**one, **aside} for one in document["candidates"]]
-    changed = {"written": False, "why": "no candidate surely gains", "candidates": tried}
-    parsed = well_formed(render_repair({**document, **nothing, **changed, "front": []}, directory))
+    nothing = structs.replace(
+        document,
+        candidates=tuple(structs.replace(one, **aside) for one in document.candidates),
+        chosen=None,
+        judged=None,
+        on_devices=(),
+        repaired=None,
+        shown=(),
+        written=False,
+        why="no candidate surely gains",
+        front=(),
+    )
+    parsed = well_formed(render_repair(nothing, directory))
     assert "No model is written: no candidate surely gains." in parsed.text
-    assert parsed.text.count("it does not load") == len(tried)
+    assert parsed.text.count("it does not load") == len(document.candidates)
     assert not parsed.all("svg")
     assert not parsed.all("img")
 
@@ -316,17 +372,20 @@ def test_a_repair_by_shifts_has_its_repairers_and_shifts(tmp_path: Path) -> None
     document = repair_by_shifts()
     parsed = well_formed(render_repair(document, RunDirectory(tmp_path)))
     asks_for_nothing(parsed)
-    (found,) = (one["details"]["shifts"] for one in document["candidates"])
-    net = found["repairers"]["shifts"]["net"]
-    assert f"{100 * net['value']:+.1f} ({100 * net['low']:+.1f}" in parsed.text
-    assert found["shifts"]["pairs"]
-    for one in found["shifts"]["pairs"]:
-        a, b = (document["classes"][label] for label in one["classes"])
-        assert f"{a} {b} {one['steps']:+}" in parsed.text
-    assert f"folds {found['folds']}" in parsed.text
-    assert document["run"] not in parsed.text
-    document |= {key: replaced(document[key], HOSTILE) for key in ("run", "classes", "why")}
-    parsed = well_formed(render_repair(document, RunDirectory(tmp_path)))
+    (found,) = (one.details.shifts for one in document.candidates)
+    assert found is not None
+    net = found.repairers["shifts"].net
+    assert f"{100 * net.value:+.1f} ({100 * net.low:+.1f}" in parsed.text
+    assert found.shifts.pairs
+    for one in found.shifts.pairs:
+        a, b = (document.classes[label] for label in one.classes)
+        assert f"{a} {b} {one.steps:+}" in parsed.text
+    assert f"folds {found.folds}" in parsed.text
+    assert document.run is not None
+    assert document.run not in parsed.text
+    classes = (HOSTILE,) * len(document.classes)
+    changed = structs.replace(document, run=HOSTILE, classes=classes, why=HOSTILE)
+    parsed = well_formed(render_repair(changed, RunDirectory(tmp_path)))
     asks_for_nothing(parsed)
     assert not parsed.all("img")
 

@@ -12,15 +12,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from edgeflare.diagnose.layer_difference import LayerName
 from edgeflare.errors import UserError
 from edgeflare.repair.fitting.quantized_network import QuantizedNetwork
 from edgeflare.repair.fitting.quantizer import weights_only
 from edgeflare.repair.precision.block_errors import OperatorErrors, operator_errors
-from edgeflare.repair.precision.blocks import Block, blocks_of, operators_of
+from edgeflare.repair.precision.blocks import blocks_of, operators_of
 from edgeflare.repair.precision.localization import (
     blamed,
     promotion_scores,
+    residual,
     residual_scores,
     spectrum_scores,
     tarantula,
@@ -34,7 +34,7 @@ from edgeflare.repair.precision.precision_candidates import (
     search_precision,
 )
 from edgeflare.repair.precision.promoted_models import Measure, PromotedModel
-from edgeflare.repair.precision.residual import residual
+from edgeflare.repair.precision_details import Block
 from fault_injection import Planted, broken
 from fitted_networks import judged, outputs
 from tampering import edited
@@ -147,7 +147,11 @@ def made_up(values: list[list[float]], errors: list[float]) -> OperatorErrors:
     return OperatorErrors(squared, 1.0, activation)
 
 
-FIRST, SECOND = (Block(LayerName(at, "CONV_2D", ""), (at,)) for at in (0, 1))
+def block(*operators: int) -> Block:
+    return Block(f"CONV_2D (operator {operators[0]})", "", operators)
+
+
+FIRST, SECOND = block(0), block(1)
 
 
 def test_tarantula_is_greatest_for_channels_active_on_failures_alone() -> None:
@@ -183,8 +187,7 @@ def test_promotion_blames_the_block_that_gains_most(gains: list[float], before: 
 
 def test_residual_adds_up_the_operators_of_a_block() -> None:
     errors = {at: made_up([[1.0]], [error]) for at, error in enumerate((0.3, 0.4, 0.1))}
-    both = Block(LayerName(0, "CONV_2D", ""), (0, 1))
-    last = Block(LayerName(2, "CONV_2D", ""), (2,))
+    both, last = block(0, 1), block(2)
     scores = residual_scores((both, last), errors)
     np.testing.assert_allclose([scores[both.name], scores[last.name]], [0.5, 0.1])
 
@@ -194,12 +197,12 @@ def test_the_block_with_a_fault_is_blamed() -> None:
     network = judged("example").network
     healthy = residual(network)
     assert healthy is not None
-    block = healthy["blocks"][1]["name"]
+    name = healthy.blocks[1].name
     found = residual(with_fault(1, "scale off", 2.0, network))
     assert found is not None
-    assert found["blamed"] == block
-    assert found["scores"][block] > 2 * healthy["scores"][block]
-    assert found["scores"].keys() == {one["name"] for one in found["blocks"]}
+    assert found.blamed == name
+    assert found.scores[name] > 2 * healthy.scores[name]
+    assert found.scores.keys() == {one.name for one in found.blocks}
 
 
 def test_a_model_without_blocks_in_integers_or_with_another_stride_has_none() -> None:
@@ -214,7 +217,7 @@ def test_a_model_without_blocks_in_integers_or_with_another_stride_has_none() ->
     assert residual(few.with_content(edited(network.content, widened))) is None
 
 
-BLOCKS = [Block(LayerName(at, "CONV_2D", ""), (at,)) for at in range(5)]
+BLOCKS = [block(at) for at in range(5)]
 
 
 def measure_of(errors: Sequence[float | None]) -> Measure:

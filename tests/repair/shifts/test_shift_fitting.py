@@ -10,14 +10,16 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec import structs
 from numpy.typing import NDArray
 
 from edgeflare.bench.bench_statistics import Estimate
 from edgeflare.core.tensor import Tensor
-from edgeflare.repair.shifts.cross_validation import REPAIRERS, JudgedRepairer, evaluate
+from edgeflare.repair.shift_details import REPAIRERS, JudgedRepairer, Mixture
+from edgeflare.repair.shifts.cross_validation import evaluate
 from edgeflare.repair.shifts.fold_assignment import FOLDS, SPLITS, assign_folds, fold_of
 from edgeflare.repair.shifts.input_matching import match, matched_share
-from edgeflare.repair.shifts.mixture import Mixture, MixtureCounts, count_mixture
+from edgeflare.repair.shifts.mixture import MixtureCounts, count_mixture
 from edgeflare.repair.shifts.perceptron import second_class, train, train_abstaining
 from edgeflare.repair.shifts.repair_samples import Samples, together
 from edgeflare.repair.shifts.shift_candidate import why_none
@@ -333,7 +335,7 @@ def test_counts_and_ratios_are_those_of_the_paper(
     inputs: TrainingInputs, repairers: Mapping[str, JudgedRepairer]
 ) -> None:
     in_fold = len(inputs.triggers) / FOLDS
-    assert tuple(repairers) == REPAIRERS
+    assert list(repairers) == list(REPAIRERS)
     for judged in repairers.values():
         assert judged.repair_count == pytest.approx(judged.repair_ratio * in_fold)
         assert judged.inducing_count == pytest.approx(judged.inducing_ratio * in_fold)
@@ -353,11 +355,11 @@ def test_always_answering_with_the_second_class_repairs_all_and_breaks_all(
     assert second.repair_ratio > 0.95
     assert second.inducing_ratio == second.induced_agreeing == 1.0
     assert second.net.high < 0.0
-    assert second.sampled_ratio is not None
-    assert second.sampled_ratio > 1.0
+    assert second.unled_ratio is not None
+    assert second.unled_ratio > 1.0
     before = inputs.sampled.deviating
-    assert second.sampled_induced == (~before).sum()
-    assert 0.9 * before.sum() < second.sampled_repaired <= before.sum()
+    assert second.unled_broken == (~before).sum()
+    assert 0.9 * before.sum() < second.unled_mended <= before.sum()
 
 
 @pytest.mark.slow
@@ -365,8 +367,8 @@ def test_shifts_do_better_than_the_papers_design(repairers: Mapping[str, JudgedR
     shifted, paper = repairers["shifts"], repairers["perceptron"]
     assert shifted.net.low > 0.0
     assert shifted.net.value > paper.net.value
-    assert shifted.sampled_ratio is not None
-    assert shifted.sampled_ratio < 1.0
+    assert shifted.unled_ratio is not None
+    assert shifted.unled_ratio < 1.0
 
 
 @pytest.mark.slow
@@ -374,9 +376,9 @@ def test_inputs_as_they_come_are_counted_where_none_deviated_before() -> None:
     inputs = World(shifts(c01=10), seeds=30).training(near=500)
     agreeing = replace(inputs, sampled=inputs.sampled.take(~inputs.sampled.deviating))
     judged = evaluate(agreeing, shift_effects(agreeing), lambda *_: None)["second-class"]
-    assert judged.sampled_ratio is None
-    assert judged.sampled_repaired == 0.0
-    assert judged.sampled_induced == len(agreeing.sampled)
+    assert judged.unled_ratio is None
+    assert judged.unled_mended == 0.0
+    assert judged.unled_broken == len(agreeing.sampled)
 
 
 # When shifts are a candidate.
@@ -384,14 +386,14 @@ def test_inputs_as_they_come_are_counted_where_none_deviated_before() -> None:
 SURE = JudgedRepairer(
     repair_count=5.0, repair_ratio=0.5, inducing_count=0.0, inducing_ratio=0.0,
     improvement_count=5.0, improvement_ratio=0.5, induced_agreeing=0.1,
-    sampled_repaired=4.0, sampled_induced=3.0, sampled_ratio=0.9,
+    unled_mended=4.0, unled_broken=3.0, unled_ratio=0.9,
     net=Estimate(0.1, 0.05, 0.15),
 )  # fmt: skip
 
 
 def sampled(mended: float, broken: float, ratio: float | None) -> JudgedRepairer:
     """Inputs as they come that are mended, and that begin to deviate."""
-    return replace(SURE, sampled_repaired=mended, sampled_induced=broken, sampled_ratio=ratio)
+    return structs.replace(SURE, unled_mended=mended, unled_broken=broken, unled_ratio=ratio)
 
 
 FITTED = Fitted(np.array([[0.0, 0.125], [-0.125, 0.0]]), 1.0)
@@ -406,7 +408,7 @@ FITTED = Fitted(np.array([[0.0, 0.125], [-0.125, 0.0]]), 1.0)
         (sampled(0.0, 0.2, None), FITTED, "0.2 begin to deviate, and 0.0 no longer do"),
         (sampled(4.0, 5.0, 1.1), FITTED, "5.0 begin to deviate, and 4.0 no longer do"),
         (
-            replace(SURE, net=Estimate(0.1, 0.0, 0.2)),
+            structs.replace(SURE, net=Estimate(0.1, 0.0, 0.2)),
             FITTED,
             "the net on held-out folds is not surely above zero (+10.0 points, 95 % interval +0.0"
             " to +20.0 points)",

@@ -20,6 +20,7 @@ from edgeflare.errors import UserError
 from edgeflare.models.other_runtime import open_in_other_runtime
 from edgeflare.models.tflite import TFLiteModel, open_tflite
 from edgeflare.models.tflite_writer import Writer
+from edgeflare.repair.shift_details import MOST_STEPS
 from edgeflare.repair.shifts.model_to_repair import (
     NOTE,
     ModelToRepair,
@@ -27,7 +28,7 @@ from edgeflare.repair.shifts.model_to_repair import (
     read_model_to_repair,
     require_probabilities,
 )
-from edgeflare.repair.shifts.shifts import MOST, STEP, Shifts, append, standalone
+from edgeflare.repair.shifts.shifts import STEP, Shifts, append, standalone
 from edgeflare.tasks.classification import ClassDecoder
 from edgeflare_protos.kernel_sets import Kernels
 from tampering import InterpreterProbe
@@ -39,7 +40,7 @@ FLOAT = Tensor("probabilities", (1, CLASSES), "float32")
 MODEL = Path(__file__).parents[3] / "examples" / "fashion_lenet4" / "compressed.tflite"
 
 
-def shifts_from(rng: np.random.Generator, most: int = MOST) -> Shifts:
+def shifts_from(rng: np.random.Generator, most: int = MOST_STEPS) -> Shifts:
     lower = np.tril(rng.integers(-most, most + 1, (CLASSES, CLASSES)), -1)
     return Shifts((lower - lower.T).astype(np.int8))
 
@@ -120,7 +121,7 @@ def test_no_shift_leaves_every_answer_as_it_is() -> None:
         np.ones((3, 3), np.int8),
         np.zeros((3, 4), np.int8),
         np.zeros((3, 3), np.int64),
-        np.array([[0, MOST + 1], [-MOST - 1, 0]], np.int8),
+        np.array([[0, MOST_STEPS + 1], [-MOST_STEPS - 1, 0]], np.int8),
     ],
 )
 def test_what_is_no_table_of_shifts_is_refused(steps: NDArray[np.int8]) -> None:
@@ -216,7 +217,7 @@ def test_shifts_of_another_model_are_refused(repaired: Repaired) -> None:
 def test_the_grid_is_what_exactness_rests_on() -> None:
     assert STEP == 2.0**-6
     # S p stays below 1 and partial sums below 4, of vectors that sum to 1 but for their rounding.
-    assert MOST * STEP * (1 + CLASSES / 512) < 1
+    assert MOST_STEPS * STEP * (1 + CLASSES / 512) < 1
 
 
 INPUT = Tensor("image", (1, 3), "float32")

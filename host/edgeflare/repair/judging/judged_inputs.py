@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from typing import Final, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -38,8 +39,14 @@ _TwinAnswers = Callable[[Sequence[Input], Sequence[int]], Sequence[Answer]]
 """Returns the twin's answers to inputs, given the positions of their seeds."""
 
 
-SEEDS, TIGHT, WIDE, SAMPLED, FRESH = "seeds", "tight", "wide", "sampled", "fresh"
+SetName = Literal["seeds", "tight", "wide", "sampled", "fresh"]
 """The names of the sets, in the order in which they are shown."""
+
+SEEDS: Final = "seeds"
+TIGHT: Final = "tight"
+WIDE: Final = "wide"
+SAMPLED: Final = "sampled"
+FRESH: Final = "fresh"
 
 COUNT = 1600
 """Inputs of each near-boundary set, and the most of the sampled ones."""
@@ -93,7 +100,7 @@ def judged_sets(
     rng: np.random.Generator,
     count: int = COUNT,
     progress: Callable[[int, int], None] = lambda _done, _total: None,
-) -> dict[str, JudgedSet]:
+) -> dict[SetName, JudgedSet]:
     """Make the sets of some seeds: the seeds, `tight` and `wide` (`near_boundary`), and `sampled`.
 
     Args:
@@ -118,7 +125,7 @@ def judged_sets(
         return _answers(opened, inputs, ids[list(of)].tolist(), Arm.TWIN)
 
     seeds = opened.seeds
-    sets: dict[str, JudgedSet] = {}
+    sets: dict[SetName, JudgedSet] = {}
     true = None if seeds.labels is None else seeds.labels[rows]
     sets[SEEDS] = made(seeds.inputs[rows], rows, true)
     progress(1, 4)

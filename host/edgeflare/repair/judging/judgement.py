@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
+import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
@@ -19,8 +20,9 @@ from edgeflare.campaign.opened_pair import OpenedPair
 from edgeflare.core.answer import Answer
 from edgeflare.core.seeds import is_labelled
 from edgeflare.errors import EdgeFlareError, InfrastructureError
+from edgeflare.record.json_types import Count, Share
 from edgeflare.repair.judging.candidate_model import open_candidate
-from edgeflare.repair.judging.judged_inputs import SAMPLED, TIGHT, WIDE, JudgedSet
+from edgeflare.repair.judging.judged_inputs import SAMPLED, TIGHT, WIDE, JudgedSet, SetName
 from edgeflare.run.sign_test import sign_test
 
 BIG_MARGIN = 1 / 128
@@ -36,67 +38,102 @@ LEAST_DEVIATING = 20
 Labels = NDArray[np.int64]
 
 
-@dataclass(frozen=True, slots=True)
-class Figures:
+class Figures(msgspec.Struct, frozen=True):
     """What is counted of one model on one set.
 
     Attributes:
-        asked: number of inputs.
+        asked: inputs of the set.
         deviating: those on which the model's label is not the original's, ties included.
         big: those of them on which the original's margin of probability is above 1/128.
         strict: those of `deviating` without a tie on either side.
-        failed: inputs on which original or model gave no answer; they count nowhere else.
-        right: labelled inputs to which the model gives the true label; None where none is labelled.
-        labelled: number of labelled inputs that both models answered.
+        failed: inputs on which one of the two models gave no answer; they count nowhere else.
+        right: labelled inputs to which the model gives the true label; null where none is labelled.
+        labelled: labelled inputs that both models answered.
 
     """
 
-    asked: int
-    deviating: int
-    big: int
-    strict: int
-    failed: int
-    right: int | None
-    labelled: int
+    asked: Count
+    deviating: Count
+    big: Count
+    strict: Count
+    failed: Count
+    right: Count | None
+    labelled: Count
 
 
-@dataclass(frozen=True, slots=True)
-class Change:
+class Change(msgspec.Struct, frozen=True):
     """On how many inputs two models differ in being right.
 
     Attributes:
-        mended: inputs on which the model before is wrong, and the one after is not.
-        broken: inputs on which the model after is wrong, and the one before is not.
-        p: that the two are so uneven by chance; two-sided exact sign test.
+        mended: inputs that the model before gets wrong, and the one after does not.
+        broken: inputs that the model after gets wrong, and the one before does not.
+        p: the probability that chance makes the two so uneven: two-sided exact sign test.
 
     """
 
-    mended: int
-    broken: int
-    p: float
+    mended: Count
+    broken: Count
+    p: Share
 
 
-@dataclass(frozen=True, slots=True)
-class Judgement:
-    """A candidate beside the compressed model before, by the name of the set.
+class SetJudgement(Change, frozen=True, kw_only=True):
+    """A candidate beside the compressed model before, on one set, by the original's labels.
 
     Attributes:
         before: figures of the compressed model before.
         after: figures of the candidate.
-        changes: inputs that the candidate mends or breaks, judged by the original's labels.
-        accuracy: the same judged by true labels; only of sets that have some.
+        accuracy: the same judged by true labels (McNemar's test); null where there are none.
 
     """
 
-    before: Mapping[str, Figures]
-    after: Mapping[str, Figures]
-    changes: Mapping[str, Change]
-    accuracy: Mapping[str, Change]
+    before: Figures
+    after: Figures
+    accuracy: Change | None
+
+
+class Judgement(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """A candidate beside the compressed model before, on each of the sets.
+
+    Attributes:
+        seeds: the seeds themselves.
+        tight: inputs next to each other on both sides of the original's boundary.
+        wide: inputs of the same lines a little away from it.
+        sampled: inputs as they come near the compressed model's boundary.
+        fresh: the inputs of `--test`; absent without.
+
+    """
+
+    seeds: SetJudgement
+    tight: SetJudgement
+    wide: SetJudgement
+    sampled: SetJudgement
+    fresh: SetJudgement | None = None
+
+    @property
+    def by_set(self) -> Mapping[SetName, SetJudgement]:
+        """All that there are, by the name of the set, in the order in which they are shown."""
+        fresh: Mapping[SetName, SetJudgement] = {} if self.fresh is None else {"fresh": self.fresh}
+        four: Mapping[SetName, SetJudgement] = {
+            "seeds": self.seeds,
+            "tight": self.tight,
+            "wide": self.wide,
+            "sampled": self.sampled,
+        }
+        return {**four, **fresh}
+
+    @property
+    def scored(self) -> tuple[SetJudgement, ...]:
+        """Those by which candidates are compared, in the order of `SCORED`."""
+        return self.tight, self.wide, self.sampled
 
     @property
     def score(self) -> float:
         """One number to choose by, smaller is better; see `score`."""
-        return score(self.before, self.after)
+        sets = self.by_set
+        return score(
+            {name: one.before for name, one in sets.items()},
+            {name: one.after for name, one in sets.items()},
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,14 +144,14 @@ class SetAside:
 
 
 def judged(
-    content: bytes, opened: OpenedPair, sets: Mapping[str, JudgedSet]
+    content: bytes, opened: OpenedPair, sets: Mapping[SetName, JudgedSet]
 ) -> Judgement | SetAside:
     """Judge a candidate on the kernels of the twin.
 
     Args:
         content: the candidate's `.tflite` file.
         opened: the pair that it is a candidate of.
-        sets: the inputs, by name.
+        sets: the inputs, by name; those of `Judgement`.
 
     Returns:
         The figures; or why there are none: the candidate does not load, has other outputs than the
@@ -129,10 +166,10 @@ def judged(
 
 
 def candidate_answers(
-    content: bytes, opened: OpenedPair, sets: Mapping[str, JudgedSet]
-) -> dict[str, list[Answer]] | SetAside:
+    content: bytes, opened: OpenedPair, sets: Mapping[SetName, JudgedSet]
+) -> dict[SetName, list[Answer]] | SetAside:
     """Return a candidate's answers by the name of the set, or why there are none; see `judged`."""
-    after: dict[str, list[Answer]] = {}
+    after: dict[SetName, list[Answer]] = {}
     try:
         with open_candidate(content, opened) as candidate:
             for name, inputs in sets.items():
@@ -148,23 +185,30 @@ def candidate_answers(
     return after
 
 
-def compared(sets: Mapping[str, JudgedSet], after: Mapping[str, Sequence[Answer]]) -> Judgement:
+def compared(
+    sets: Mapping[SetName, JudgedSet], after: Mapping[SetName, Sequence[Answer]]
+) -> Judgement:
     """Judge a candidate by its answers.
 
     Args:
-        sets: the inputs, by name.
+        sets: the inputs, by name; those of `Judgement`.
         after: the candidate's answers to them.
 
     """
-    return Judgement(
-        {name: figures(one.original, one.before, one.labels) for name, one in sets.items()},
-        {name: figures(one.original, after[name], one.labels) for name, one in sets.items()},
-        {name: change(one.original, one.before, after[name]) for name, one in sets.items()},
-        {
-            name: accuracy_change(one.labels, one.before, after[name])
-            for name, one in sets.items()
-            if one.labels is not None
-        },
+    return Judgement(**{name: compared_set(one, after[name]) for name, one in sets.items()})
+
+
+def compared_set(inputs: JudgedSet, after: Sequence[Answer]) -> SetJudgement:
+    """Judge a candidate by its answers to one set."""
+    changed = change(inputs.original, inputs.before, after)
+    labels = inputs.labels
+    return SetJudgement(
+        changed.mended,
+        changed.broken,
+        changed.p,
+        before=figures(inputs.original, inputs.before, labels),
+        after=figures(inputs.original, after, labels),
+        accuracy=None if labels is None else accuracy_change(labels, inputs.before, after),
     )
 
 

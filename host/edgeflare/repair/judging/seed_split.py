@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import msgspec
 import numpy as np
 from numpy.typing import NDArray
+
+from edgeflare.record.json_types import Count
 
 Rows = NDArray[np.int64]
 """Positions of seeds, rising."""
@@ -30,9 +33,27 @@ class SeedSplit:
     judge: Rows
 
     @property
-    def sizes(self) -> dict[str, int]:
-        """How many seeds each part has, by its name."""
-        return {"fit": len(self.fit), "choose": len(self.choose), "judge": len(self.judge)}
+    def sizes(self) -> SeedCounts:
+        """How many seeds each part has."""
+        return SeedCounts(len(self.fit), len(self.choose), len(self.judge))
+
+
+class SeedCounts(msgspec.Struct, frozen=True):
+    """How many seeds each part has.
+
+    Attributes:
+        fit: seeds to fit with.
+        choose: seeds to choose by.
+        judge: seeds to judge what was chosen.
+
+    """
+
+    fit: Count
+    choose: Count
+    judge: Count
+
+    def __str__(self) -> str:
+        return f"{self.fit} seeds to fit with, {self.choose} to choose by, {self.judge} to judge"
 
 
 def split_seeds(labels: NDArray[np.int64], rng: np.random.Generator) -> SeedSplit:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
+from edgeflare.repair.repair_document import RepairDocument, TriedCandidate
 from edgeflare.report.html.svg import COLOURS, inline_svg, page_style
 from edgeflare.untrusted_text import for_html
 
@@ -46,24 +47,21 @@ class _Point:
     marker: str
 
 
-def front_figure(document: Mapping[str, Any]) -> str | None:
+def front_figure(document: RepairDocument) -> str | None:
     """Return the figure as an `svg` element, which says what it shows in words too.
-
-    Args:
-        document: of a repair, v2.
 
     Returns:
         None where the time of no candidate was measured.
 
     """
     points = [
-        _point(document, one)
-        for one in document["candidates"]
-        if one["score"] is not None and one["latency_ratio"] is not None
+        _point(document, one, one.latency_ratio, one.score)
+        for one in document.candidates
+        if one.score is not None and one.latency_ratio is not None
     ]
     if not points:
         return None
-    front = [one for name in document["front"] for one in points if one.name == name]
+    front = [one for name in document.front for one in points if one.name == name]
     everything = [*points, _Point(BEFORE, 1.0, 1.0, None, "ink", "s")]
     with page_style():
         figure = Figure(figsize=(WIDTH, max(LEAST_HEIGHT, LINE * len(everything) + 1)))
@@ -76,13 +74,13 @@ def front_figure(document: Mapping[str, Any]) -> str | None:
         return inline_svg(figure, "front", _words(points, front))
 
 
-def _point(document: Mapping[str, Any], one: Mapping[str, Any]) -> _Point:
-    chosen, best = one["name"] == document["chosen"], one["name"] in document["front"]
+def _point(document: RepairDocument, one: TriedCandidate, ratio: float, score: float) -> _Point:
+    chosen, best = one.name == document.chosen, one.name in document.front
     return _Point(
-        one["name"],
-        one["latency_ratio"],
-        one["score"],
-        one["bytes"],
+        one.name,
+        ratio,
+        score,
+        one.bytes,
         "accent" if best or chosen else "muted",
         "D" if chosen else "o" if best else "X",
     )

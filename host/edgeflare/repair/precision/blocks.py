@@ -9,36 +9,12 @@ ends only.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
-from typing import Any
 
-from edgeflare.diagnose.layer_difference import LayerName, layer_name
+from edgeflare.diagnose.layer_difference import layer_name
 from edgeflare.errors import UserError
 from edgeflare.models.tflite_graph import Graph
 from edgeflare.repair.fitting.quantized_network import QuantizedNetwork
-
-
-@dataclass(frozen=True, slots=True)
-class Block:
-    """Operators that are promoted together.
-
-    Attributes:
-        layer: its operator with weights, as `explain` names layers.
-        operators: positions in the compressed graph, ascending, that one first.
-
-    """
-
-    layer: LayerName
-    operators: tuple[int, ...]
-
-    @property
-    def name(self) -> str:
-        """Its name: that of its layer."""
-        return str(self.layer)
-
-    def to_json(self) -> dict[str, Any]:
-        """Return plain JSON values."""
-        return {"name": self.name, "tensor": self.layer.tensor, "operators": list(self.operators)}
+from edgeflare.repair.precision_details import Block
 
 
 def blocks_of(network: QuantizedNetwork) -> tuple[Block, ...]:
@@ -74,9 +50,10 @@ def blocks_of(network: QuantizedNetwork) -> tuple[Block, ...]:
             f"{graph.source} has no operator with weights that computes on int8 numbers, so there "
             "is nothing to promote: repair it by another method"
         )
+    layers = [layer_name(graph, graph.operators[first]) for first in members]
     return tuple(
-        Block(layer_name(graph, graph.operators[first]), tuple(operators))
-        for first, operators in members.items()
+        Block(str(layer), layer.tensor, tuple(operators))
+        for layer, operators in zip(layers, members.values(), strict=True)
     )
 
 

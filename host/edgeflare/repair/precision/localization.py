@@ -1,6 +1,7 @@
 """Which block of a compressed model to blame, three ways; each gives every block a score.
 
-*Residual*: the error that the operators of the block add themselves, by the signal.
+*Residual*: the error that the operators of the block add themselves, by the signal. It takes
+seconds, so that each repair has it.
 
 *Spectrum*: ArchRepair (Qi et al., "ArchRepair: Block-Level Architecture-Oriented Repairing for Deep
 Neural Networks", TOSEM 2023, §3.2) counts for each channel on how many failing and passing inputs
@@ -25,13 +26,17 @@ paper gives no threshold and most are above zero on all inputs.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
 
-from edgeflare.repair.precision.block_errors import OperatorErrors
-from edgeflare.repair.precision.blocks import Block
+from edgeflare.errors import UserError
+from edgeflare.repair.fitting.quantized_network import QuantizedNetwork
+from edgeflare.repair.precision.block_errors import OperatorErrors, operator_errors
+from edgeflare.repair.precision.blocks import blocks_of, operators_of
 from edgeflare.repair.precision.promoted_models import Measure
+from edgeflare.repair.precision_details import Block, Residual
 
 Real = NDArray[np.float64]
 
@@ -39,6 +44,33 @@ SUSPICIOUS_SHARE = 0.1
 """Of all channels, how many are the most suspicious ones, k; ArchRepair takes 10 to 150."""
 
 LEAST_SUSPICIOUS = 10
+
+RESIDUAL_INPUTS = 64
+"""Inputs by which operators are compared with the original's for the residual, at equal distances
+of those to fit with."""
+
+
+def residual(network: QuantizedNetwork) -> Residual | None:
+    """Return the blocks of a network as it came, and the error that each adds itself.
+
+    Returns:
+        None where the operators cannot be compared with the original's.
+
+    Raises:
+        InfrastructureError: no worker process can be started, or it is lost.
+
+    """
+    stride = max(1, len(network.rows) // RESIDUAL_INPUTS)
+    few = replace(
+        network, rows=network.rows[::stride], original_rows=network.original_rows[::stride]
+    )
+    try:
+        blocks = blocks_of(network)
+        scores = residual_scores(blocks, operator_errors(few, operators_of(blocks)))
+    except UserError:  # a repair does not need it
+        return None
+    worst = blamed(blocks, scores)
+    return Residual(blocks, scores, None if worst is None else worst.name)
 
 
 def residual_scores(

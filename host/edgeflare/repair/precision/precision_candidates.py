@@ -17,9 +17,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import count
 from math import isfinite
-from typing import Any
 
 import numpy as np
+from msgspec import structs
 from numpy.typing import NDArray
 
 from edgeflare.errors import UserError
@@ -27,7 +27,7 @@ from edgeflare.repair.fitting.quantized_network import QuantizedNetwork
 from edgeflare.repair.fitting.quantizer import Rewritten
 from edgeflare.repair.fitting.weight_rounding import RoundedLayer
 from edgeflare.repair.precision.block_errors import operator_errors
-from edgeflare.repair.precision.blocks import Block, blocks_of, operators_of
+from edgeflare.repair.precision.blocks import blocks_of, operators_of
 from edgeflare.repair.precision.localization import (
     blamed,
     promotion_scores,
@@ -36,11 +36,12 @@ from edgeflare.repair.precision.localization import (
     spectrum_scores,
 )
 from edgeflare.repair.precision.margin_comparison import MarginComparison
-from edgeflare.repair.precision.promoted_models import (
-    Measure,
+from edgeflare.repair.precision.promoted_models import Measure, PromotedModel, PromotedModels
+from edgeflare.repair.precision_details import (
+    Block,
     Precision,
-    PromotedModel,
-    PromotedModels,
+    PrecisionDetails,
+    PrecisionStep,
 )
 from edgeflare.repair.repair_candidate import StepProgress
 
@@ -68,14 +69,14 @@ class PrecisionCandidate:
     Attributes:
         name: "float-2" for two blocks in float.
         made: its file.
-        details: its precision and its promoted blocks, as plain JSON values; the first candidate's
-            have what the search found, too.
+        details: its precision and its promoted blocks; of the first candidate what the search
+            found, too.
 
     """
 
     name: str
     made: Rewritten
-    details: Mapping[str, Any]
+    details: PrecisionDetails
 
 
 def precision_candidates(
@@ -111,21 +112,28 @@ def precision_candidates(
     before = models.measured(())
     if before is None or not path:
         raise UserError("no block gains on the inputs to fit with where it is computed in float")
-    found = {
-        "blocks": [one.to_json() for one in blocks],
-        "scores": {way: _finite(of) for way, of in scores.items()},
-        "blamed": {
-            way: None if (one := blamed(blocks, of)) is None else one.name
-            for way, of in scores.items()
-        },
-        "path": [_step(one) for one in path],
-    }
     points = path_points(improvements(before, path), path[-1].after)
     wanted: list[tuple[PromotedModel, Precision]] = [(one, "float") for one in points]
     wanted += [(one, "int16") for one in points[:INT16_POINTS]]
     candidates = (_candidate(models, one, precision) for one, precision in wanted)
     made = [one for one in candidates if one is not None]
-    return [replace(one, details={**found, **one.details}) for one in made[:1]] + made[1:]
+    first = [
+        replace(
+            one,
+            details=structs.replace(
+                one.details,
+                blocks=blocks,
+                scores={way: _finite(of) for way, of in scores.items()},
+                blamed={
+                    way: None if (worst := blamed(blocks, of)) is None else worst.name
+                    for way, of in scores.items()
+                },
+                path=tuple(map(_described, path)),
+            ),
+        )
+        for one in made[:1]
+    ]
+    return first + made[1:]
 
 
 def localized_scores(
@@ -196,20 +204,20 @@ def _candidate(
         made = models.made(point.blocks, precision)
     except UserError:
         return None
-    promoted = [one.name for one in point.blocks]
+    promoted = tuple(one.name for one in point.blocks)
     name = f"{precision}-{len(promoted)}"
-    return PrecisionCandidate(name, made, {"precision": precision, "promoted": promoted})
+    return PrecisionCandidate(name, made, PrecisionDetails(precision=precision, promoted=promoted))
 
 
-def _step(one: _SearchStep) -> dict[str, Any]:
-    return {
-        "block": one.block.name,
-        "taken_back": one.taken_back,
-        "promoted": len(one.after.blocks),
-        "margin_difference": one.after.error.mean,
-        "deviating": one.after.error.deviating,
-        "bytes": one.after.size,
-    }
+def _described(step: _SearchStep) -> PrecisionStep:
+    return PrecisionStep(
+        block=step.block.name,
+        taken_back=step.taken_back,
+        promoted=len(step.after.blocks),
+        margin_difference=step.after.error.mean,
+        deviating=step.after.error.deviating,
+        bytes=step.after.size,
+    )
 
 
 def _finite(scores: Mapping[str, float]) -> dict[str, float | None]:

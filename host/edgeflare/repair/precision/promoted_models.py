@@ -4,17 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Literal
 
 from edgeflare.errors import UserError
 from edgeflare.repair.fitting.quantized_network import QuantizedNetwork
 from edgeflare.repair.fitting.quantizer import Rewritten, float_operators, int16_operators
 from edgeflare.repair.fitting.weight_rounding import RoundedLayer
-from edgeflare.repair.precision.blocks import Block, operators_of
+from edgeflare.repair.precision.blocks import operators_of
 from edgeflare.repair.precision.margin_comparison import MarginComparison, MarginDifference
-
-Precision = Literal["float", "int16"]
-"""What a promoted block computes in; its weights have 8 bits either way."""
+from edgeflare.repair.precision_details import Block, Precision
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,15 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from edgeflare.bench.bench_statistics import Estimate
+from edgeflare.repair.shift_details import (
+    ABSTAINING,
+    MIXTURE_ONLY,
+    PERCEPTRON,
+    REPAIRERS,
+    SECOND,
+    SHIFTS,
+    JudgedRepairer,
+)
 from edgeflare.repair.shifts.fold_assignment import FOLDS, SPLITS
 from edgeflare.repair.shifts.mixture import count_mixture
 from edgeflare.repair.shifts.perceptron import second_class, train, train_abstaining
@@ -17,49 +25,6 @@ from edgeflare.repair.shifts.shift_effects import ShiftEffects, fold_rows
 from edgeflare.repair.shifts.shift_fitting import fit
 from edgeflare.repair.shifts.shifts import Shifts
 from edgeflare.repair.shifts.training_inputs import Repair, TrainingInputs
-
-PERCEPTRON = "perceptron"
-ABSTAINING = "perceptron-abstaining"
-SECOND = "second-class"
-MIXTURE_ONLY = "shifts-mixture-only"
-SHIFTS = "shifts"
-
-REPAIRERS = (PERCEPTRON, ABSTAINING, SECOND, MIXTURE_ONLY, SHIFTS)
-
-
-@dataclass(frozen=True, slots=True)
-class JudgedRepairer:
-    """The effect of a repairer on held-out inputs, averaged over all splits.
-
-    Counts are for one fold, as in the paper's Table 7 (§5.5.2).
-
-    Attributes:
-        repair_count: triggers that no longer deviate.
-        repair_ratio: share of the triggers that no longer deviate.
-        inducing_count: seeds that begin to deviate.
-        inducing_ratio: share of the seeds that begin to deviate.
-        improvement_count: `repair_count` less `inducing_count`.
-        improvement_ratio: `repair_ratio` less `inducing_ratio`; negative where deviations rise.
-        induced_agreeing: share of the matched agreeing inputs that begin to deviate.
-        sampled_repaired: sampled near-boundary inputs that no longer deviate.
-        sampled_induced: sampled near-boundary inputs that begin to deviate.
-        sampled_ratio: deviations among them after repair, divided by those before; None where
-            there were none before.
-        net: by how much deviations fall over the mixture, as a share of it, with its interval.
-
-    """
-
-    repair_count: float
-    repair_ratio: float
-    inducing_count: float
-    inducing_ratio: float
-    improvement_count: float
-    improvement_ratio: float
-    induced_agreeing: float
-    sampled_repaired: float
-    sampled_induced: float
-    sampled_ratio: float | None
-    net: Estimate
 
 
 @dataclass(slots=True)
@@ -145,9 +110,9 @@ def _judged(inputs: TrainingInputs, counts: _ChangeCounts) -> JudgedRepairer:
     )
     before = inputs.sampled.deviating
     changed = counts.sampled / SPLITS
-    sampled_repaired = float(changed[before].sum())
-    sampled_induced = float(changed[~before].sum())
-    after = float(before.sum()) - sampled_repaired + sampled_induced
+    unled_mended = float(changed[before].sum())
+    unled_broken = float(changed[~before].sum())
+    after = float(before.sum()) - unled_mended + unled_broken
     repaired, induced, inducing = mixture_counts.ratios.tolist()
     in_fold = len(ones) / FOLDS
     return JudgedRepairer(
@@ -158,8 +123,8 @@ def _judged(inputs: TrainingInputs, counts: _ChangeCounts) -> JudgedRepairer:
         improvement_count=(repaired - inducing) * in_fold,
         improvement_ratio=repaired - inducing,
         induced_agreeing=induced,
-        sampled_repaired=sampled_repaired,
-        sampled_induced=sampled_induced,
-        sampled_ratio=after / float(before.sum()) if before.any() else None,
+        unled_mended=unled_mended,
+        unled_broken=unled_broken,
+        unled_ratio=after / float(before.sum()) if before.any() else None,
         net=mixture_counts.net(inputs.mixture),
     )

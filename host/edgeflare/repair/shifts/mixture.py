@@ -8,23 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from edgeflare.bench.bench_statistics import BOOTSTRAP_SEED, RESAMPLES, Estimate
+from edgeflare.repair.shift_details import Mixture
 from edgeflare.repair.shifts.repair_samples import Labels
-
-
-@dataclass(frozen=True, slots=True)
-class Mixture:
-    """The shares of the three kinds of inputs; they sum to 1.
-
-    Attributes:
-        triggers: of inputs that deviate.
-        agreeing: of near-boundary inputs that do not, matched to the triggers.
-        seeds: of seeds.
-
-    """
-
-    triggers: float = 1 / 3
-    agreeing: float = 1 / 3
-    seeds: float = 1 / 3
 
 
 @dataclass(frozen=True, slots=True)

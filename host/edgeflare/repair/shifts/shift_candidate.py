@@ -2,19 +2,16 @@
 
 Shifts are fitted to the seeds to fit with, and to what was made of them. Their cross-validation
 stays inside of that part too: it says whether there is a candidate at all.
-
-What a repair by shifts says of itself in `repair.json`: the section `shifts` of its `details`.
-docs/shifts.md says what each figure means.
 """
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
-from typing import Any
+from collections.abc import Sequence
+from dataclasses import dataclass, field
 
 import numpy as np
+from msgspec import structs
 from numpy.typing import NDArray
 
 from edgeflare.campaign.opened_pair import OpenedPair
@@ -25,11 +22,22 @@ from edgeflare.repair.repair_candidate import (
     RepairCandidate,
     StepProgress,
 )
+from edgeflare.repair.repair_methods import CandidateDetails
+from edgeflare.repair.shift_details import (
+    SHIFTS,
+    FoundShifts,
+    JudgedRepairer,
+    Mixture,
+    MovedBoundary,
+    ShiftDetails,
+    ShiftInputs,
+    ShiftQueries,
+    StandaloneShifts,
+)
 from edgeflare.repair.shifts.boundary_set import ROUNDS, BoundarySet, gather
-from edgeflare.repair.shifts.cross_validation import SHIFTS, JudgedRepairer, evaluate
+from edgeflare.repair.shifts.cross_validation import evaluate
 from edgeflare.repair.shifts.fold_assignment import FOLDS, SPLITS
 from edgeflare.repair.shifts.input_matching import matched_share
-from edgeflare.repair.shifts.mixture import Mixture
 from edgeflare.repair.shifts.model_to_repair import read_model_to_repair, require_probabilities
 from edgeflare.repair.shifts.perceptron import require_scikit_learn
 from edgeflare.repair.shifts.run_to_repair import (
@@ -46,12 +54,6 @@ from edgeflare.replay.past_run import PastRun
 
 _STANDALONE = "shifts.tflite"
 """The shifts without the model, for one that cannot be edited."""
-
-_KEYS = {
-    "sampled_repaired": "unled_mended",
-    "sampled_induced": "unled_broken",
-    "sampled_ratio": "unled_ratio",
-}
 
 Rows = NDArray[np.int64]
 
@@ -111,18 +113,29 @@ def _candidate(run: RunToRepair, request: ShiftRequest, progress: StepProgress) 
     effects = shift_effects(training)
     repairers = evaluate(training, effects, progress)
     fitted = fit(effects, fold_rows(training.folds(0)))
-    found = _FittedShifts(
-        run_inputs, boundary_set, training, request.rounds, repairers, effects.ceiling, fitted
+    details = ShiftDetails(
+        inputs=_inputs(run_inputs, boundary_set, training, request.rounds),
+        queries=ShiftQueries(
+            2 * (len(run_inputs.triggers) + run_inputs.not_reproduced), boundary_set.queries
+        ),
+        mixture=training.mixture,
+        folds=FOLDS,
+        splits=SPLITS,
+        repairers=repairers,
+        ceiling=effects.ceiling,
+        shifts=_shifts(fitted),
+        alone=None,
     )
     why = why_none(repairers[SHIFTS], fitted)
     if why is not None:
-        raise NoCandidate(why, _shift_details(found, None))
+        raise NoCandidate(why, CandidateDetails(shifts=details))
     alone = standalone(fitted.shifts, model)
+    stored = StandaloneShifts(_STANDALONE, hashlib.sha256(alone).hexdigest(), len(alone))
     return RepairCandidate(
         SHIFTS,
         append(content, fitted.shifts, model, str(path)),
         None,
-        _shift_details(found, alone),
+        CandidateDetails(shifts=structs.replace(details, alone=stored)),
         {_STANDALONE: alone},
     )
 
@@ -143,101 +156,40 @@ def why_none(judged: JudgedRepairer, fitted: Fitted) -> str | None:
             f"the net on held-out folds is not surely above zero ({100 * net.value:+.1f} points, 95"
             f" % interval {100 * net.low:+.1f} to {100 * net.high:+.1f} points)"
         )
-    if judged.sampled_induced > judged.sampled_repaired:
+    if judged.unled_broken > judged.unled_mended:
         return (
-            f"of inputs as they come on held-out folds {judged.sampled_induced:.1f} begin to"
-            f" deviate, and {judged.sampled_repaired:.1f} no longer do"
+            f"of inputs as they come on held-out folds {judged.unled_broken:.1f} begin to"
+            f" deviate, and {judged.unled_mended:.1f} no longer do"
         )
     return None
 
 
-@dataclass(frozen=True, slots=True)
-class _FittedShifts:
-    """Shifts, and what they were fitted to and cross-validated by.
-
-    Attributes:
-        run_inputs: the run's triggers from the seeds to fit with, and these seeds.
-        boundary_set: inputs near the boundary, made from the same seeds.
-        training: both, as repairers are trained with them.
-        rounds: searches from each seed for the boundary set.
-        repairers: the effect of each repairer on held-out folds, by name.
-        ceiling: the largest net that shifts reach on the inputs that they are fitted to.
-        fitted: the shifts, fitted to all inputs.
-
-    """
-
-    run_inputs: RunInputs
-    boundary_set: BoundarySet
-    training: TrainingInputs
-    rounds: int
-    repairers: Mapping[str, JudgedRepairer]
-    ceiling: float
-    fitted: Fitted
+def _inputs(
+    run_inputs: RunInputs, boundary_set: BoundarySet, training: TrainingInputs, rounds: int
+) -> ShiftInputs:
+    sampled = boundary_set.sampled
+    return ShiftInputs(
+        triggers=len(run_inputs.triggers),
+        seeds=len(run_inputs.seeds),
+        not_reproduced=run_inputs.not_reproduced,
+        rounds=rounds,
+        near_boundary_agreeing=len(training.agreeing),
+        near_boundary_deviating=len(training.near_deviating),
+        unled=len(sampled),
+        unled_deviating=int(sampled.deviating.sum()),
+        matched_share=matched_share(run_inputs.triggers, training.weights()),
+    )
 
 
-def _shift_details(found: _FittedShifts, alone: bytes | None) -> dict[str, Any]:
-    """Return the section by its name, as plain JSON values.
-
-    Args:
-        found: the shifts.
-        alone: content of `shifts.tflite`; None where shifts are no candidate.
-
-    """
-    return {
-        "shifts": {
-            "inputs": _inputs(found),
-            "queries": {
-                "known": 2 * (len(found.run_inputs.triggers) + found.run_inputs.not_reproduced),
-                "near_boundary": found.boundary_set.queries,
-            },
-            "mixture": asdict(found.training.mixture),
-            "folds": FOLDS,
-            "splits": SPLITS,
-            "repairers": {name: _judged(one) for name, one in found.repairers.items()},
-            "ceiling": found.ceiling,
-            "shifts": _shifts(found.fitted),
-            "alone": None if alone is None else _file(alone),
-        }
-    }
-
-
-def _inputs(found: _FittedShifts) -> dict[str, Any]:
-    run_inputs, sampled = found.run_inputs, found.boundary_set.sampled
-    return {
-        "triggers": len(run_inputs.triggers),
-        "seeds": len(run_inputs.seeds),
-        "not_reproduced": run_inputs.not_reproduced,
-        "rounds": found.rounds,
-        "near_boundary_agreeing": len(found.training.agreeing),
-        "near_boundary_deviating": len(found.training.near_deviating),
-        "unled": len(sampled),
-        "unled_deviating": int(sampled.deviating.sum()),
-        "matched_share": matched_share(run_inputs.triggers, found.training.weights()),
-    }
-
-
-def _judged(one: JudgedRepairer) -> dict[str, Any]:
-    """Return a repairer's figures under their keys."""
-    return {_KEYS.get(name, name): value for name, value in asdict(one).items()}
-
-
-def _shifts(fitted: Fitted) -> dict[str, Any]:
+def _shifts(fitted: Fitted) -> FoundShifts:
     steps = fitted.shifts.steps
-    return {
-        "strength": fitted.strength,
-        "step": STEP,
-        "pairs": [
-            {"classes": [a, b], "steps": int(steps[a, b])}
+    return FoundShifts(
+        strength=fitted.strength,
+        step=STEP,
+        pairs=tuple(
+            MovedBoundary((a, b), int(steps[a, b]))
             for a in range(len(steps))
             for b in range(a + 1, len(steps))
             if steps[a, b]
-        ],
-    }
-
-
-def _file(content: bytes) -> dict[str, Any]:
-    return {
-        "file": _STANDALONE,
-        "sha256": hashlib.sha256(content).hexdigest(),
-        "bytes": len(content),
-    }
+        ),
+    )

@@ -28,6 +28,7 @@ from edgeflare.core.tensor import Tensor
 from edgeflare.errors import UserError
 from edgeflare.models.tflite_graph import Graph
 from edgeflare.models.tflite_writer import Writer
+from edgeflare.repair.shift_details import MOST_STEPS
 from edgeflare.repair.shifts.model_to_repair import (
     NOTE,
     ModelToRepair,
@@ -37,9 +38,6 @@ from edgeflare.repair.shifts.model_to_repair import (
 
 STEP = 1 / 64
 """Shifts are multiples of this."""
-
-MOST = 48
-"""The largest shift, in steps. Beyond 64, S p could reach -1, and a probability become negative."""
 
 _OFF_HALVES = 2.0**-22
 
@@ -60,8 +58,8 @@ class Shifts:
         steps = self.steps
         if steps.dtype != np.int8 or steps.ndim != 2 or not np.array_equal(steps, -steps.T):
             raise ValueError("shifts are a square of int8, antisymmetric")
-        if np.abs(steps).max(initial=0) > MOST:
-            raise ValueError(f"shifts are of {MOST} steps at most")
+        if np.abs(steps).max(initial=0) > MOST_STEPS:
+            raise ValueError(f"shifts are of {MOST_STEPS} steps at most")
 
     @property
     def table(self) -> NDArray[np.float32]:

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from edgeflare.repair.shift_details import Mixture
 from edgeflare.repair.shifts.boundary_set import BoundarySet
 from edgeflare.repair.shifts.fold_assignment import assign_folds, fold_of
 from edgeflare.repair.shifts.input_matching import match
-from edgeflare.repair.shifts.mixture import Mixture
 from edgeflare.repair.shifts.repair_samples import Labels, Samples, together
 from edgeflare.repair.shifts.run_to_repair import RunInputs
 

@@ -1,0 +1,74 @@
+"""The methods of a repair: their names, what they do to the file, and what they say of candidates.
+
+A method is one of `METHODS`. What makes its candidates is planned in `candidate_plans`, and fitted
+by a module of its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final, Literal
+
+import msgspec
+
+from edgeflare.repair.precision_details import PrecisionDetails
+from edgeflare.repair.shift_details import ShiftDetails
+
+Method = Literal["auto", "shifts", "ranges", "rounding", "bias", "precision", "weights-only"]
+"""What a user asks for: a method, or all."""
+
+METHOD_HELP: Final = (
+    "auto tries all of the following that the limits allow, and keeps the best: bias, ranges and"
+    " rounding change the file in its place, precision and weights-only compute in float. shifts,"
+    " the last and slowest, appends operators, and needs a RUN."
+)
+
+Target = Literal["float", "int8-only"]
+"""What the target computes: floats beside integers, or integers alone, as some accelerators do."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MethodKind:
+    """What a method needs, and what it does to the file.
+
+    Attributes:
+        in_place: whether the file keeps its length, its operators and their order.
+        integers: whether nothing is computed in float that was not before.
+        fitted: whether it is fitted to the original's weights, and not to a run.
+
+    """
+
+    in_place: bool
+    integers: bool
+    fitted: bool = True
+
+
+_IN_PLACE: Final = MethodKind(in_place=True, integers=True)
+_REWRITTEN: Final = MethodKind(in_place=False, integers=False)
+
+METHODS: Final[Mapping[Method, MethodKind]] = {
+    "shifts": MethodKind(in_place=False, integers=False, fitted=False),
+    "ranges": _IN_PLACE,
+    "rounding": _IN_PLACE,
+    "bias": _IN_PLACE,
+    "precision": _REWRITTEN,
+    "weights-only": _REWRITTEN,
+}
+
+
+class CandidateDetails(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """What methods say of their candidates, by section.
+
+    Attributes:
+        precision: what the search for precision found.
+        shifts: what a repair by shifts says of itself.
+
+    """
+
+    precision: PrecisionDetails | None = None
+    shifts: ShiftDetails | None = None
+
+
+NO_DETAILS: Final = CandidateDetails()
+"""Where a method says nothing of a candidate."""
