@@ -176,17 +176,18 @@ def assert_gates_hold(result: SurveyResult) -> None:
 
     """
     __tracebackhide__ = True
+    from msgspec import convert  # noqa: PLC0415
+
     from edgeflare.errors import UserError  # noqa: PLC0415
+    from edgeflare.survey.record.survey_document import SurveyDocument  # noqa: PLC0415
     from edgeflare.survey.shown.gate_words import gate_sentence, next_arguments  # noqa: PLC0415
     from edgeflare.untrusted_text import for_terminal  # noqa: PLC0415
 
-    gates = result.document["gates"]
-    if not gates:
+    document = convert(result.document, SurveyDocument)
+    if not document.gates:
         raise UserError('the survey had no gates: give some, such as gates=("rate<0.01",)')
-    failed = [gate for gate in gates if gate["state"] != "held"]
+    failed = [gate for gate in document.gates if gate.state != "held"]
     if failed:
-        lines = [
-            f"gate {gate_sentence(gate)}{next_arguments(result.document, gate)}" for gate in failed
-        ]
-        lines += [result.document["sentence"], f"the run: {result.path}"]
+        lines = [f"gate {gate_sentence(gate)}{next_arguments(document, gate)}" for gate in failed]
+        lines += [document.sentence, f"the run: {result.path}"]
         pytest.fail(for_terminal("\n".join(lines)), pytrace=False)

@@ -22,6 +22,7 @@ from edgeflare.matrix.retry_matrix_document import RetryMatrixDocument
 from edgeflare.rank.rank_document import RankDocument
 from edgeflare.record.json_schema import schema_of
 from edgeflare.repair.repair_document import RepairDocument
+from edgeflare.survey.record.survey_document import SurveyDocument
 
 _DOCUMENTS: tuple[tuple[str, str, tuple[type[msgspec.Struct], ...]], ...] = (
     ("edgeflare.conform.record", "conform", (ConformDocument,)),
@@ -31,6 +32,7 @@ _DOCUMENTS: tuple[tuple[str, str, tuple[type[msgspec.Struct], ...]], ...] = (
     ("edgeflare.matrix", "matrix", (MatrixDocument, ConformMatrixDocument, RetryMatrixDocument)),
     ("edgeflare.rank", "rank", (RankDocument,)),
     ("edgeflare.repair", "repair", (RepairDocument,)),
+    ("edgeflare.survey.record", "survey", (SurveyDocument,)),
 )
 """The package of each document, its name, and its type, or those of its kinds."""
 

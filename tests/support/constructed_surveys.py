@@ -6,14 +6,26 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
+import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
+from edgeflare.run.run_document import RunDevice
+from edgeflare.survey.baseline import BaselineSurvey
 from edgeflare.survey.derived_survey import survey_document
 from edgeflare.survey.estimate.rate import Sample
+from edgeflare.survey.gates.gate_state import State
+from edgeflare.survey.gates.judged_gates import DescribedGate
 from edgeflare.survey.gates.survey_gate import parse_gate
 from edgeflare.survey.items.survey_facts import UNCHANGED, Cell, SurveyFacts
-from edgeflare.survey.rates.baseline import BaselineSurvey
+from edgeflare.survey.record.survey_document import (
+    AboutSurvey,
+    AskedInputs,
+    AskedPlan,
+    RareEstimate,
+    SurveyDocument,
+    SurveyFinding,
+)
 
 CONDITIONS = ("fog", "dark")
 
@@ -180,8 +192,8 @@ def with_targets(facts: SurveyFacts) -> SurveyFacts:
 
 
 def gate_entry(
-    text: str, state: str, words: str, conditions: Sequence[str] | None = None
-) -> dict[str, Any]:
+    text: str, state: State, words: str, conditions: Sequence[str] | None = None
+) -> DescribedGate:
     """Return what a survey's document says of a gate.
 
     Args:
@@ -192,75 +204,85 @@ def gate_entry(
 
     """
     gate = parse_gate(text)
-    named = None if gate.condition is None else [gate.condition]
-    return {
-        "gate": text,
-        "measure": gate.measure,
-        "limit": gate.limit,
-        "condition": gate.condition,
-        "conditions": named if conditions is None else list(conditions),
-        "severity": gate.severity,
-        "group": gate.group,
-        "state": state,
-        "words": words,
-    }
+    named = None if gate.condition is None else (gate.condition,)
+    return DescribedGate(
+        gate=text,
+        measure=gate.measure,
+        limit=gate.limit,
+        condition=gate.condition,
+        conditions=named if conditions is None else tuple(conditions),
+        left_out=(),
+        severity=gate.severity,
+        group=gate.group,
+        state=state,
+        words=words,
+        estimate=0.1,
+        low=0.0,
+        high=0.2,
+    )
 
 
-def rare_entry(**changes: Any) -> dict[str, Any]:
-    """Return what a survey's document says of rare events."""
-    return {
-        "estimate": 1.5e-4,
-        "low": 1e-4,
-        "high": 2.25e-4,
-        "ceiling": 2.1e-3,
-        "unseen_share": 0.9,
-        "repetitions": [1e-4, 2e-4],
-        "thresholds": [0.5, 0.25],
-        "device_queries": 2011,
-        "host_queries": 99_000,
-        "seconds": 4.5,
-        **changes,
-    }
+RARE = RareEstimate(
+    estimate=1.5e-4,
+    low=1e-4,
+    high=2.25e-4,
+    ceiling=2.1e-3,
+    unseen_share=0.9,
+    repetitions=(1e-4, 2e-4),
+    thresholds=(0.5, 0.25),
+    device_queries=2011,
+    host_queries=99_000,
+    seconds=4.5,
+)
+"""What a survey's document says of rare events."""
+
+PLAN = AskedPlan(
+    conditions=CONDITIONS,
+    severities=SEVERITIES,
+    inputs=AskedInputs(path="images.npz", count=60, sha256=64 * "a"),
+    groups=None,
+    precision=0.005,
+    device_queries=None,
+    time_limit=None,
+    earlier=(),
+    confidence=0.95,
+    gates=("rate<0.01",),
+    findings=50,
+    rare_queries=None,
+    rng_seed=0,
+    limit=None,
+    first=None,
+    ensemble=("builtin",),
+)
 
 
-def about_survey(**changes: Any) -> dict[str, Any]:
+def about_survey(**changes: Any) -> AboutSurvey:
     """Return what whoever ran a survey says of it."""
-    plan = {
-        "inputs": {"path": "images.npz", "sha256": 64 * "a", "count": 60},
-        "conditions": list(CONDITIONS),
-        "severities": list(SEVERITIES),
-        "confidence": 0.95,
-        "rng_seed": 0,
-        "precision": 0.005,
-        "device_queries": None,
-        "time_limit": None,
-        "gates": ["rate<0.01"],
-        "groups": None,
-    }
-    return {
-        "pair": {"name": "sneakers", "fingerprint": "f" * 16, "domain": "image"},
-        "devices": [{"name": "board", "provenance": {"machine": "aarch64", "threads": 1}}],
-        "host": {"machine": "x86_64"},
-        "classes": ["ant", "bee", "cat", "dog"],
-        "plan": plan,
-        "stopped_by": "precision",
-        "seconds": 12.5,
-        "device_queries": 420,
-        "overhead_device_queries": 30,
-        "gates": [
+    about = AboutSurvey(
+        edgeflare="0.1.0",
+        pair={"name": "sneakers", "fingerprint": "f" * 16, "domain": "image"},
+        devices=(RunDevice(name="board", provenance={"machine": "aarch64", "threads": 1}),),
+        host={"machine": "x86_64"},
+        classes=("ant", "bee", "cat", "dog"),
+        plan=PLAN,
+        stopped_by="precision",
+        seconds=12.5,
+        device_queries=420,
+        overhead_device_queries=30,
+        gates=(
             gate_entry("rate<0.01", "not held", "the rate is above 1 %"),
             gate_entry("rate<0.9 under fog", "held", "the rate is below 90 %"),
-        ],
-        "findings": [{"seed_id": 0, "condition": "fog", "severity": 5, "strength": 0.9}],
-        "rare": None,
-        "warnings": ["the pair's seeds are surveyed"],
-        **changes,
-    }
+        ),
+        findings=(SurveyFinding(seed_id=0, condition="fog", severity=5, strength=0.9),),
+        rare=None,
+        warnings=("the pair's seeds are surveyed",),
+    )
+    return msgspec.structs.replace(about, **changes)
 
 
 def constructed_document(
     facts: SurveyFacts | None = None, sample: Sample | None = None, **changes: Any
-) -> dict[str, Any]:
+) -> SurveyDocument:
     """Return the document of a survey of constructed facts; of all of them where no sample is."""
     facts = constructed_facts() if facts is None else facts
     sample = whole_sample(facts) if sample is None else sample

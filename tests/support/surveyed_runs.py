@@ -13,13 +13,14 @@ from edgeflare.domains.image.image_domain import ImageDomain
 from edgeflare.run.run_directory import RunDirectory
 from edgeflare.run.run_document import to_json
 from edgeflare.survey.derived_survey import survey_document
+from edgeflare.survey.record.survey_document import SurveyFinding, survey_bytes
 from stored_runs import stored_run
 
-FINDINGS = (
-    {"seed_id": 0, "condition": "fog", "severity": 5, "strength": 0.9},
-    {"seed_id": 1, "condition": "fog", "severity": 1, "strength": 0.5},
-    {"seed_id": 2, "condition": "dark", "severity": 3, "strength": 0.4},
-    {"seed_id": 3, "condition": "unchanged", "severity": 0, "strength": 0.3},
+FINDINGS = tuple(
+    SurveyFinding(seed_id=at, condition=condition, severity=severity, strength=strength)
+    for at, (condition, severity, strength) in enumerate(
+        [("fog", 5, 0.9), ("fog", 1, 0.5), ("dark", 3, 0.4), ("unchanged", 0, 0.3)]
+    )
 )
 """Three changed inputs and a seed that deviates itself."""
 
@@ -41,7 +42,7 @@ def surveyed_run(folder: Path, **changes: Any) -> RunDirectory:
     directory.document.write_text(json.dumps(to_json(run)))
     facts = constructed_facts(inputs=100)
     sample = drawn_sample(facts, 0.3)
-    about = about_survey(findings=list(FINDINGS), **changes)
+    about = about_survey(findings=FINDINGS, **changes)
     document = survey_document(as_asked(facts, sample), sample, about)
-    (folder / "survey.json").write_text(json.dumps(document))
+    (folder / "survey.json").write_bytes(survey_bytes(document))
     return directory

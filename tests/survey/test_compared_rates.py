@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pytest
 
+from changed_documents import changed
 from constructed_surveys import (
     CLASSES,
-    about_survey,
     as_asked,
     constructed_baseline,
     constructed_document,
@@ -23,21 +23,17 @@ from constructed_surveys import (
 )
 from edgeflare.errors import UserError
 from edgeflare.run.sign_test import sign_test
+from edgeflare.survey.baseline import AskedItems, BaselineSurvey, compare, require_same_items
 from edgeflare.survey.estimate.rate import Sample
 from edgeflare.survey.estimate.sampling_design import SamplingDesign
 from edgeflare.survey.items.survey_facts import Cell, Numbers, SurveyFacts
-from edgeflare.survey.rates.baseline import (
-    BaselineSurvey,
-    SurveyComparison,
-    compare,
-    require_same_items,
-)
 from edgeflare.survey.rates.group_differences import (
     COMPARED_GROUPS,
     GroupDifferences,
     group_differences,
 )
 from edgeflare.survey.rates.overall_rate import overall_rate
+from edgeflare.survey.record.survey_document import SurveyComparison, SurveyDocument
 
 
 @pytest.fixture(scope="module")
@@ -114,24 +110,27 @@ def sampled(inputs: int, queries: int, rng: np.random.Generator, seed: int) -> A
     return facts, design.sample_of(asked)
 
 
-def overall_alone(facts: SurveyFacts, sample: Sample) -> dict[str, Any]:
-    """What of a survey's document a comparison over all looks at."""
-    return {
-        "plan": about_survey()["plan"],
-        "confidence": 0.95,
-        "overall": {"deviation": asdict(overall_rate(facts, sample, 0.95))},
-        "by_condition": {"confidence": 0.95, "slices": []},
-    }
+@pytest.fixture(scope="module")
+def document() -> SurveyDocument:
+    return constructed_document()
 
 
-def test_builds_that_deviate_as_often_differ_in_nothing_however_often_each_was_asked() -> None:
+def overall_alone(document: SurveyDocument, facts: SurveyFacts, sample: Sample) -> SurveyDocument:
+    """A survey's document, in which only what a comparison over all looks at is of the facts."""
+    rate = overall_rate(facts, sample, 0.95)
+    return changed(document, overall__deviation=rate, by_condition__slices=())
+
+
+def test_builds_that_deviate_as_often_differ_in_nothing_however_often_each_was_asked(
+    document: SurveyDocument,
+) -> None:
     """The pairs alone would say that the one that was asked more is worse."""
     small = 0
     for seed in range(20):
         rng = np.random.default_rng(seed)
         (before, sample), (after, drawn) = (sampled(4000, n, rng, seed) for n in (1600, 400))
-        baseline = BaselineSurvey("before", overall_alone(before, sample), before)
-        small += compare(after, overall_alone(after, drawn), baseline).overall.p < 0.05
+        baseline = BaselineSurvey("before", overall_alone(document, before, sample), before)
+        small += compare(after, overall_alone(document, after, drawn), baseline).overall.p < 0.05
     assert small <= 4
 
 
@@ -150,9 +149,9 @@ def test_without_an_original_kernels_are_compared(before: SurveyFacts) -> None:
 
 
 @pytest.mark.parametrize(
-    ("plan", "left_out", "more", "has_original", "says"),
+    ("asked", "left_out", "more", "has_original", "says"),
     [
-        ({"inputs": {"path": None, "sha256": 64 * "b", "count": 60}}, 0, (), True, "other inputs"),
+        ({"sha256": 64 * "b"}, 0, (), True, "other inputs"),
         ({"rng_seed": 5}, 0, (), True, "give --rng-seed 0"),
         ({"confidence": 0.9}, 0, (), True, "give --confidence 0.95"),
         ({}, 0, (Cell("rain", 1),), True, "rain 1 is not in it"),
@@ -162,17 +161,19 @@ def test_without_an_original_kernels_are_compared(before: SurveyFacts) -> None:
 )
 def test_a_survey_of_other_items_is_refused(
     before: SurveyFacts,
-    plan: dict[str, Any],
+    asked: dict[str, Any],
     left_out: int,
     more: tuple[Cell, ...],
     has_original: bool,
     says: str,
 ) -> None:
-    own, baseline = about_survey()["plan"], constructed_baseline(before)
+    own, baseline = AskedItems(64 * "a", 0, 0.95), constructed_baseline(before)
     require_same_items(own, before.cells, has_original=True, baseline=baseline)
     cells = [*before.cells[: len(before.cells) - left_out], *more]
     with pytest.raises(UserError, match=says):
-        require_same_items(own | plan, cells, has_original=has_original, baseline=baseline)
+        require_same_items(
+            replace(own, **asked), cells, has_original=has_original, baseline=baseline
+        )
 
 
 @pytest.fixture(scope="module")
@@ -215,7 +216,7 @@ def test_where_all_were_asked_differences_are_exact(facts: SurveyFacts) -> None:
         assert pair.odds is not None
         for arm, decisions in zip(("original", "twin", "device"), arms, strict=True):
             assert decisions is not None
-            parity, odds = pair.parity[arm], pair.odds[arm]
+            parity, odds = getattr(pair.parity, arm), getattr(pair.odds, arm)
             gaps = [apart(decisions, label, *sides) for label in range(CLASSES)]
             assert parity.estimate == pytest.approx(max(gaps))
             assert parity.low == pytest.approx(parity.high)
@@ -239,8 +240,9 @@ def test_equal_odds_are_of_false_positives_too(facts: SurveyFacts) -> None:
             for group, label in ((first, 0), (other, 1))
         ]
         assert pair.odds is not None
-        assert pair.odds["original"].estimate == pytest.approx(max(falsely))
-        assert pair.odds["original"].label == falsely.index(max(falsely))
+        assert pair.odds.original is not None
+        assert pair.odds.original.estimate == pytest.approx(max(falsely))
+        assert pair.odds.original.label == falsely.index(max(falsely))
 
 
 def test_a_sample_gives_intervals_around_the_truth(facts: SurveyFacts) -> None:
@@ -253,10 +255,11 @@ def test_a_sample_gives_intervals_around_the_truth(facts: SurveyFacts) -> None:
         for gaps, exactly in ((pair.parity, exact.parity), (pair.odds, exact.odds)):
             assert gaps is not None
             assert exactly is not None
-            assert gaps["original"] == exactly["original"]
-            device = gaps["device"]
-            assert 0.0 <= device.low <= exactly["device"].estimate <= device.high <= 1.0
-            assert device.low < device.high
+            assert gaps.original == exactly.original
+            assert gaps.device is not None
+            assert exactly.device is not None
+            assert 0.0 <= gaps.device.low <= exactly.device.estimate <= gaps.device.high <= 1.0
+            assert gaps.device.low < gaps.device.high
 
 
 def test_groups_beyond_ten_are_left_out_the_smallest_first() -> None:
@@ -283,4 +286,5 @@ def test_what_cannot_be_computed_is_none(facts: SurveyFacts) -> None:
     for pair in differences(without_original(facts)).pairs:
         assert pair.accuracy_drop is None
         assert pair.parity is not None
-        assert set(pair.parity) == {"twin", "device"}
+        assert pair.parity.original is None
+        assert None not in (pair.parity.twin, pair.parity.device)

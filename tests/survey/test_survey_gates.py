@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from changed_documents import changed
 from constructed_surveys import (
     as_asked,
     constructed_document,
@@ -31,7 +32,7 @@ from edgeflare.survey.gates.judged_gates import (
 from edgeflare.survey.gates.survey_gate import Gate, GatedInputs, parse_gate, require_decidable
 from edgeflare.survey.items.sampling_rounds import SamplingRounds
 from edgeflare.survey.items.survey_facts import UNCHANGED, Cell, SurveyFacts
-from edgeflare.survey.shown.gate_words import gate_name, next_step
+from edgeflare.survey.shown.gate_words import next_step
 from edgeflare.survey.shown.survey_junit import survey_junit
 from edgeflare.survey.shown.survey_summary import survey_summary
 from edgeflare.survey.shown.survey_terminal import gate_lines
@@ -291,18 +292,18 @@ ASKED = "of which the device was asked about"
 def test_an_outcome_says_its_figures(text: str, figures: tuple[Any, ...], words: str) -> None:
     outcome = GateOutcome(parse_gate(text), "held", *figures)
     said = described_outcome(outcome, {}, {})
-    assert said["words"] == words
-    assert (said["gate"], said["state"], said["estimate"]) == (text, "held", figures[0])
+    assert said.words == words
+    assert (said.gate, said.state, said.estimate) == (text, "held", figures[0])
 
 
 @pytest.mark.parametrize(
     ("text", "says"),
     [
         ("rate<0.1", ("rate", 0.1, None, None, None, None)),
-        ("rate<0.1 under fog", ("rate", 0.1, "fog", ["fog"], None, None)),
+        ("rate<0.1 under fog", ("rate", 0.1, "fog", ("fog",), None, None)),
         (
             "accuracy-drop<2% under weather at severity 3 for group seen under dark",
-            ("accuracy-drop", 0.02, "weather", ["dark", "fog"], 3, "seen under dark"),
+            ("accuracy-drop", 0.02, "weather", ("dark", "fog"), 3, "seen under dark"),
         ),
     ],
 )
@@ -310,7 +311,7 @@ def test_an_outcome_says_what_it_is_about(text: str, says: tuple[Any, ...]) -> N
     outcome = GateOutcome(parse_gate(text), "undecided", 0.0, 0.0, 0.1, None, 60, 10)
     said = described_outcome(outcome, {"weather": frozenset({"fog", "dark"})}, {})
     keys = ("measure", "limit", "condition", "conditions", "severity", "group")
-    assert tuple(said[key] for key in keys) == says
+    assert tuple(getattr(said, key) for key in keys) == says
 
 
 def test_sets_hold_the_names_that_conditions_have_in_the_survey() -> None:
@@ -333,23 +334,23 @@ def test_a_gate_about_a_part_of_a_set_says_what_is_left_out() -> None:
     assert left_out.keys() == {"weather"}
     assert set(left_out["weather"]) == {one.name for one in (fog, *others)} - {"fog"}
     outcome = GateOutcome(gate, "held", 0.0, 0.0, 0.1, None, 60, 10)
-    assert described_outcome(outcome, {}, left_out)["left_out"] == list(left_out["weather"])
-    assert described_outcome(replace(outcome, gate=whole), {}, left_out)["left_out"] == []
+    assert described_outcome(outcome, {}, left_out).left_out == left_out["weather"]
+    assert described_outcome(replace(outcome, gate=whole), {}, left_out).left_out == ()
     assert conditions_left_out("image", (gate,), (replace(fog, name="mist"), *others)) == {}
 
 
-PART = {
-    **gate_entry("rate<0.1 under weather at severity 3", "held", "it is", ["fog", "snow"]),
-    "left_out": ["frost"],
-}
+PART = changed(
+    gate_entry("rate<0.1 under weather at severity 3", "held", "it is", ["fog", "snow"]),
+    left_out=("frost",),
+)
 
 
 def test_every_report_says_that_only_a_part_of_a_set_is_surveyed() -> None:
-    whole = {**PART, "left_out": []}
-    assert gate_name(PART) == "rate<0.1 under weather at severity 3 (of weather only fog, snow)"
-    assert gate_name(whole) == PART["gate"]
+    whole = changed(PART, left_out=())
+    assert PART.name == "rate<0.1 under weather at severity 3 (of weather only fog, snow)"
+    assert whole.name == PART.gate
     for gate, part in ((PART, True), (whole, False)):
-        document = constructed_document(gates=[gate])
+        document = constructed_document(gates=(gate,))
         terminal, junit = "".join(gate_lines(document)), survey_junit(document).decode()
         for said in (terminal, survey_summary(document), junit):
             assert ("(of weather only fog, snow)" in said) == part
@@ -366,7 +367,7 @@ def test_every_report_says_that_only_a_part_of_a_set_is_surveyed() -> None:
 )
 def test_an_undecided_gate_says_what_to_type(ended: str, said: str) -> None:
     gate = gate_entry("rate<0.1", "undecided", "it is open")
-    document = constructed_document(gates=[gate], stopped_by=ended)
+    document = constructed_document(gates=(gate,), stopped_by=ended)
     assert next_step(document, gate).endswith(f"the same command with {said}")
     assert said in "".join(gate_lines(document))
-    assert next_step(document, {**gate, "state": "not held"}) == ""
+    assert next_step(document, changed(gate, state="not held")) == ""

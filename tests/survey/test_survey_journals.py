@@ -28,6 +28,7 @@ from edgeflare.survey.baseline_run import load_baseline
 from edgeflare.survey.derived_survey import derive_unwritten_survey
 from edgeflare.survey.items.noted_conditions import NotedCondition
 from edgeflare.survey.items.survey_facts import UNCHANGED, Cell
+from edgeflare.survey.record.survey_document import survey_bytes
 from edgeflare.survey.record.survey_journal import VOUCHED_KEY, read_facts, require_sound
 from edgeflare.survey.record.survey_plan import (
     ENDED_KEY,
@@ -169,7 +170,7 @@ def surveyed(tmp_path_factory: pytest.TempPathFactory) -> Path:
     groups = {"column": "who", "names": ["a", "b"], "of_inputs": 12 * [0, 1]}
     LaboratorySurvey(linear_laboratory(folder), {"findings": 0, "groups": groups}).run("run")
     document = constructed_document(read_facts(folder / "run"))
-    (folder / "run" / "survey.json").write_text(json.dumps(document))
+    (folder / "run" / "survey.json").write_bytes(survey_bytes(document))
     return folder / "run"
 
 
@@ -203,7 +204,7 @@ def resumed(run: Path) -> None:
 
 def derived(run: Path) -> None:
     """Do what a report does of a survey that was cut off."""
-    assert derive_unwritten_survey(RunDirectory(run))["items"] == 144
+    assert derive_unwritten_survey(RunDirectory(run)).items == 144
 
 
 READ = (read_facts, resumed, derived)
@@ -296,15 +297,15 @@ def rewritten(run: Path, **changes: Any) -> None:
 def test_a_baseline_has_its_document_and_its_facts(run: Path) -> None:
     baseline = load_baseline(run)
     assert baseline.name == str(run)
-    assert baseline.document["asked"] == baseline.facts.asked.sum() == 144
+    assert baseline.document.asked == baseline.facts.asked.sum() == 144
 
 
 def test_a_baseline_whose_document_was_not_written_is_derived(run: Path) -> None:
     written = load_baseline(run)
     (run / "survey.json").unlink()
     derived = load_baseline(run)
-    assert derived.document["overall"] == written.document["overall"]
-    assert derived.document["by_cell"] == written.document["by_cell"]
+    assert derived.document.overall == written.document.overall
+    assert derived.document.by_cell == written.document.by_cell
     assert derived.checksums == written.checksums
 
 
@@ -315,8 +316,8 @@ def test_a_baseline_that_only_the_run_itself_names_is_not_opened(run: Path, tmp_
     named.mkdir()
     (named / "run.db").symlink_to("/dev/full")  # what is opened cannot be read
     derived = derive_unwritten_survey(RunDirectory(run))
-    assert derived["baseline"] is None
-    (said,) = [line for line in derived["warnings"] if "not compared" in line]
+    assert derived.baseline is None
+    (said,) = [line for line in derived.warnings if "not compared" in line]
     assert f"--baseline {shlex.quote(str(named))} --resume" in said
 
 

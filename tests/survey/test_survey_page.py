@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
@@ -10,6 +11,7 @@ import pytest
 from matplotlib.figure import Figure
 from selenium.webdriver.common.by import By
 
+from changed_documents import changed
 from constructed_surveys import (
     CONDITIONS,
     SEVERITIES,
@@ -27,10 +29,10 @@ from edgeflare.report.html.chart import Chart, finish
 from edgeflare.report.html.pictures import Picture
 from edgeflare.run.load_document import load_document
 from edgeflare.run.run_directory import RunDirectory
-from edgeflare.run.run_document import RunDocument
+from edgeflare.run.run_document import RunDevice, RunDocument
 from edgeflare.survey.derived_survey import survey_document
 from edgeflare.survey.rates.rate_words import bounds, estimated, interval, percent
-from edgeflare.survey.record.survey_file import read_survey
+from edgeflare.survey.record.survey_document import SurveyDocument, SurveyFinding, read_survey
 from edgeflare.survey.shown.page.severity_charts import severity_charts
 from edgeflare.survey.shown.page.survey_page import (
     CLASSES,
@@ -58,7 +60,7 @@ def directory(tmp_path: Path) -> RunDirectory:
 
 
 @pytest.fixture
-def document(directory: RunDirectory) -> dict[str, Any]:
+def document(directory: RunDirectory) -> SurveyDocument:
     return read_survey(directory)
 
 
@@ -68,14 +70,14 @@ def run(directory: RunDirectory) -> RunDocument:
 
 
 @pytest.fixture
-def sampled() -> dict[str, Any]:
+def sampled() -> SurveyDocument:
     """A survey without a run, whose rates have intervals."""
     facts = constructed_facts()
     return constructed_document(facts, drawn_sample(facts, 0.3))
 
 
 def rendered(
-    document: dict[str, Any], directory: RunDirectory | Path, run: RunDocument | None = None
+    document: SurveyDocument, directory: RunDirectory | Path, run: RunDocument | None = None
 ) -> Parsed:
     """The page of a survey, perhaps without a run, once it is well formed and asks for nothing."""
     where = RunDirectory(directory) if isinstance(directory, Path) else directory
@@ -85,7 +87,7 @@ def rendered(
 
 
 def test_all_parts_are_in_it(
-    document: dict[str, Any], directory: RunDirectory, run: RunDocument
+    document: SurveyDocument, directory: RunDirectory, run: RunDocument
 ) -> None:
     parsed = rendered(document, directory, run)
     for part in (
@@ -94,28 +96,28 @@ def test_all_parts_are_in_it(
         field_sentence(document),
         "✖ rate<0.01 is not held. the rate is above 1 %",
         "the pair's seeds are surveyed",
-        document["sentence"],
+        document.sentence,
         "It ended when the precision asked for was reached.",
         "machine aarch64",
         "inputs sha256",
-        *(f"{name} " for name in document["classes"]),
+        *(f"{name} " for name in document.classes),
     ):
         assert part in parsed.text
-    for table in ("by_condition", "by_severity", "by_group"):
-        for one in document[table]["slices"]:
-            assert f"{one['name']} {interval(one['deviation'])}" in parsed.text
+    for table in (document.by_condition, document.by_severity, document.by_group):
+        for one in table.slices:
+            assert f"{one.name} {interval(one.deviation)}" in parsed.text
     titles = [str(one["title"]) for one in parsed.all("td") if one.get("class") == "heat"]
-    cells = document["by_cell"]["slices"]
+    cells = document.by_cell.slices
     assert len(titles) == len(cells) == 7
     for one, title in zip(cells, titles, strict=True):
-        rate = one["deviation"]
-        assert title.startswith(f"{one['name']}: {percent(rate['estimate'])}, interval")
-        assert f"{percent(rate['estimate'])} {bounds(rate)}" in parsed.text
+        rate = one.rate
+        assert title.startswith(f"{one.name}: {percent(rate.estimate)}, interval")
+        assert f"{percent(rate.estimate)} {bounds(rate)}" in parsed.text
 
 
 @pytest.mark.slow
 def test_the_stored_inputs_of_the_worst_conditions_are_drawn(
-    document: dict[str, Any], directory: RunDirectory, run: RunDocument
+    document: SurveyDocument, directory: RunDirectory, run: RunDocument
 ) -> None:
     parsed = rendered(document, directory, run)
     drawn = [one for one in parsed.all("img") if str(one["src"]).startswith("data:image/")]
@@ -140,7 +142,7 @@ def test_a_baseline_is_a_part_of_its_own(tmp_path: Path) -> None:
 
 def test_a_survey_of_little_has_the_parts_that_it_can_have(tmp_path: Path) -> None:
     facts = without_original(constructed_facts(conditions=(), groups=()))
-    document = constructed_document(facts, gates=[], warnings=[], stopped_by="interrupt")
+    document = constructed_document(facts, gates=(), warnings=(), stopped_by="interrupt")
     parsed = rendered(document, tmp_path)
     sections = [one["id"] for one in parsed.all("section")]
     assert sections == ["rates", "classes", "method", "ran"]
@@ -158,8 +160,9 @@ def test_a_task_without_classes_shows_distances(tmp_path: Path) -> None:
 
 def test_of_many_classes_the_worst_are_listed(tmp_path: Path) -> None:
     document = constructed_document()
-    one = document["by_class"]["slices"][0]
-    document["by_class"]["slices"] = [{**one, "label": n} for n in range(CLASSES + 5)]
+    one = document.by_class.slices[0]
+    slices = tuple(replace(one, label=n) for n in range(CLASSES + 5))
+    document = changed(document, by_class__slices=slices)
     parsed = rendered(document, tmp_path)
     assert f"The worst {CLASSES} of {CLASSES + 5}; survey.csv has all of them." in parsed.text
 
@@ -168,14 +171,14 @@ def test_hostile_names_stay_text_and_no_folder_of_this_machine_is_in_it(tmp_path
     facts = constructed_facts(conditions=(HOSTILE,), groups=(HOSTILE, "b"))
     document = constructed_document(
         facts,
-        gates=[gate_entry("rate<0.1", "held", HOSTILE) | {"gate": HOSTILE}],
-        warnings=[HOSTILE],
-        classes=4 * [HOSTILE],
+        gates=(changed(gate_entry("rate<0.1", "held", HOSTILE), gate=HOSTILE),),
+        warnings=(HOSTILE,),
+        classes=4 * (HOSTILE,),
         pair={"name": HOSTILE, "fingerprint": HOSTILE},
-        devices=[{"name": HOSTILE, "provenance": {HOSTILE: HOSTILE}}],
+        devices=(RunDevice(name=HOSTILE, provenance={HOSTILE: HOSTILE}),),
         stopped_by=HOSTILE,
     )
-    document["plan"]["inputs"]["path"] = "/secret/place/images.npz"
+    document = changed(document, plan__inputs__path="/secret/place/images.npz")
     parsed = rendered(document, tmp_path)
     assert parsed.all("script") == parsed.all("img") == []
     assert "\x1b" not in parsed.page
@@ -184,21 +187,21 @@ def test_hostile_names_stay_text_and_no_folder_of_this_machine_is_in_it(tmp_path
 
 
 def test_each_cell_of_the_map_has_its_rate_and_interval_in_its_place(
-    sampled: dict[str, Any],
+    sampled: SurveyDocument,
 ) -> None:
     found = heat_map(sampled)
     assert found is not None
     assert list(found.severities) == list(SEVERITIES)
     assert list(found.rows) == list(CONDITIONS)
-    slices = {(one["condition"], one["severity"]): one for one in sampled["by_cell"]["slices"]}
+    slices = {(one.condition, one.severity): one for one in sampled.by_cell.slices}
     shades = [found.unchanged.shade]
     for name, row in found.rows.items():
         for severity, cell in zip(found.severities, row, strict=True):
-            rate = slices[name, severity]["deviation"]
+            rate = slices[name, severity].rate
             assert cell is not None
             assert (cell.rate, cell.interval) == (estimated(rate), bounds(rate))
             assert f"{name} {severity}: " in cell.title
-            assert f"{rate['seen']:,} of these deviate" in cell.title
+            assert f"{rate.seen:,} of these deviate" in cell.title
             shades.append(cell.shade)
     assert max(shades) == 100.0
     assert min(shades) >= 0.0
@@ -207,11 +210,10 @@ def test_each_cell_of_the_map_has_its_rate_and_interval_in_its_place(
 def test_a_cell_of_the_map_is_exact_empty_or_not_shaded() -> None:
     """Where all was asked, where it was not surveyed, and where nothing deviates."""
     document = constructed_document()
-    exact = percent(document["unchanged"]["deviation"]["estimate"])
-    for one in document["by_cell"]["slices"][1:]:
-        one["deviation"] |= {"estimate": 0.0, "low": 0.0}
-    del document["by_cell"]["slices"][2]
-    found = heat_map(document)
+    exact = percent(document.unchanged.rate.estimate)
+    unchanged, first, _, *others = document.by_cell.slices
+    calm = (changed(one, deviation__estimate=0.0, deviation__low=0.0) for one in (first, *others))
+    found = heat_map(changed(document, by_cell__slices=(unchanged, *calm)))
     assert found is not None
     assert (found.unchanged.rate, found.unchanged.interval) == (exact, "exact")
     assert f"{exact}, exact; 60 of 60 asked" in found.unchanged.title
@@ -227,8 +229,8 @@ def texts(chart: Chart) -> set[str]:
 def test_labelled_inputs_have_rates_and_accuracy_of_each_arm_by_severity() -> None:
     document = constructed_document()
     rates, accuracy = severity_charts(document)
-    first, last = document["unchanged"], document["by_severity"]["slices"][-1]
-    shares = [percent(one["deviation"]["estimate"]) for one in (first, last)]
+    first, last = document.unchanged, document.by_severity.slices[-1]
+    shares = [percent(one.rate.estimate) for one in (first, last)]
     assert rates.words == "From {} of the unchanged inputs to {} under severity 5.".format(*shares)
     assert {"device", "by compression", "by kernels", "0", "1", "3", "5"} <= texts(rates)
     assert {"original", "twin", "device", "right"} <= texts(accuracy)
@@ -240,8 +242,7 @@ def test_labelled_inputs_have_rates_and_accuracy_of_each_arm_by_severity() -> No
 
 def test_a_task_with_distances_has_these_in_place_of_accuracy_by_severity() -> None:
     document = constructed_document(with_distances(constructed_facts()))
-    document["distance"] = "<script>\x1b</script>"
-    _, far = severity_charts(document)
+    _, far = severity_charts(changed(document, distance="<script>\x1b</script>"))
     assert far.title == "Distance against severity"
     assert {"twin", "device"} <= texts(far)
     assert "compression" not in far.words
@@ -265,21 +266,30 @@ def test_no_axis_goes_beyond_all(monkeypatch: pytest.MonkeyPatch) -> None:
 
     monkeypatch.setattr("edgeflare.survey.shown.page.severity_charts.finish", kept)
     document = constructed_document()
-    for one in (document["unchanged"], *document["by_severity"]["slices"]):
-        one["deviation"] |= {"estimate": 1.0, "low": 0.9, "high": 1.0}
-        one["accuracy"]["device"] |= {"estimate": 1.0, "low": 1.0, "high": 1.0}
-    severity_charts(document)
+    unchanged, *severities = (
+        changed(
+            one,
+            deviation__estimate=1.0,
+            deviation__low=0.9,
+            deviation__high=1.0,
+            accuracy__device__estimate=1.0,
+            accuracy__device__low=1.0,
+            accuracy__device__high=1.0,
+        )
+        for one in (document.unchanged, *document.by_severity.slices)
+    )
+    severity_charts(changed(document, unchanged=unchanged, by_severity__slices=tuple(severities)))
     limits = [figure.axes[0].get_ylim() for figure in figures]
     assert [high for _, high in limits] == [1.0, 1.0]
     assert all(low >= 0.0 for low, _ in limits)
 
 
 def test_the_worst_conditions_come_first_with_their_strongest_inputs(
-    document: dict[str, Any], directory: RunDirectory, run: RunDocument
+    document: SurveyDocument, directory: RunDirectory, run: RunDocument
 ) -> None:
     found = worst_conditions(document, run, directory)
-    ordered = worst_first(document, document["by_condition"]["slices"])
-    assert [one.name for one in found] == [*(one["condition"] for one in ordered), "unchanged"]
+    ordered = worst_first(document.by_condition.slices)
+    assert [one.name for one in found] == [*(one.condition for one in ordered), "unchanged"]
     shown = {
         one.name: [(example.severity, example.card.entry.seed_id) for example in one.examples]
         for one in found
@@ -294,39 +304,40 @@ def test_the_worst_conditions_come_first_with_their_strongest_inputs(
 
 
 def test_only_some_examples_of_many_are_shown(
-    document: dict[str, Any], directory: RunDirectory, run: RunDocument
+    document: SurveyDocument, directory: RunDirectory, run: RunDocument
 ) -> None:
     names = [f"condition {n}" for n in range(MOST_CONDITIONS + 2)]
-    slices = document["by_condition"]["slices"]
-    document["by_condition"]["slices"] = [
-        {**slices[0], "condition": name, "name": name} for name in names
-    ]
-    document["findings"] = [
-        {"seed_id": n % 3, "condition": name, "severity": 1, "strength": n / 10}
+    one = document.by_condition.slices[0]
+    slices = tuple(replace(one, condition=name, name=name) for name in names)
+    findings = tuple(
+        SurveyFinding(seed_id=n % 3, condition=name, severity=1, strength=n / 10)
         for name in names
         for n in range(EXAMPLES + 2)
-    ]
+    )
+    document = changed(document, by_condition__slices=slices, findings=findings)
     found = worst_conditions(document, run, directory)
     assert [len(one.examples) for one in found] == MOST_CONDITIONS * [EXAMPLES]
 
 
 def test_a_condition_that_a_gate_names_is_shown_without_examples_too(
-    document: dict[str, Any], directory: RunDirectory, run: RunDocument
+    document: SurveyDocument, directory: RunDirectory, run: RunDocument
 ) -> None:
-    document["findings"] = [one for one in document["findings"] if one["condition"] == "dark"]
+    dark = tuple(one for one in document.findings if one.condition == "dark")
+    document = changed(document, findings=dark)
     found = worst_conditions(document, run, directory)
     assert {one.name: len(one.examples) for one in found} == {"dark": 1, "fog": 0}
     page = render_survey(document, directory, run)
     assert page.count("none of them is under this condition") == 1
-    document["gates"] = []
+    document = changed(document, gates=())
     assert [one.name for one in worst_conditions(document, run, directory)] == ["dark"]
 
 
 def test_what_the_run_does_not_have_is_no_example(
-    document: dict[str, Any], directory: RunDirectory, run: RunDocument
+    document: SurveyDocument, directory: RunDirectory, run: RunDocument
 ) -> None:
     assert worst_conditions(document, None, directory) == []
-    document["findings"] = [{"seed_id": 99, "condition": "fog", "severity": 1, "strength": None}]
+    other = SurveyFinding(seed_id=99, condition="fog", severity=1, strength=None)
+    document = changed(document, findings=(other,))
     assert worst_conditions(document, run, directory) == []
 
 
@@ -407,7 +418,7 @@ def test_the_unchanged_inputs_stand_under_no_severity(browser: Any, page: Path) 
 
 @pytest.mark.browser
 def test_tables_fit_into_a_small_screen_or_are_scrolled_by_keys(
-    browser: Any, sampled: dict[str, Any], page: Path, tmp_path: Path
+    browser: Any, sampled: SurveyDocument, page: Path, tmp_path: Path
 ) -> None:
     """With intervals, failures, accuracy of each arm and harm, and differences between groups."""
     file = tmp_path / "survey.html"

@@ -25,7 +25,7 @@ from edgeflare.survey.items.survey_facts import Flags, SurveyFacts
 from edgeflare.survey.rates.overall_rate import items_by_condition, surveyed
 from edgeflare.survey.rates.slices import (
     ArmAccuracy,
-    Share,
+    ExactShare,
     SurveyRates,
     SurveySlice,
     survey_rates,
@@ -116,7 +116,7 @@ def test_where_all_were_asked_rates_are_counts(facts: SurveyFacts, rates: Survey
         strict = facts.compression & ~facts.compression_tied
         for share, seen in ((one.compression, facts.compression), (one.compression_strict, strict)):
             count = int((seen & chosen).sum())
-            assert share == Share(count / items, count, items)
+            assert share == ExactShare(count / items, count, items)
 
 
 def test_accuracy_is_that_of_the_labelled_inputs(facts: SurveyFacts, rates: SurveyRates) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
@@ -13,8 +14,10 @@ import pytest
 import xmlschema
 from rich.console import Console
 
+from changed_documents import changed, known
 from constructed_surveys import (
     CONDITIONS,
+    RARE,
     about_survey,
     as_asked,
     constructed_baseline,
@@ -22,14 +25,21 @@ from constructed_surveys import (
     constructed_facts,
     drawn_sample,
     gate_entry,
-    rare_entry,
     with_distances,
     with_targets,
     without_original,
 )
 from edgeflare.run.run_directory import RunDirectory
 from edgeflare.survey.derived_survey import survey_document
+from edgeflare.survey.estimate.rate import SignedEstimate
+from edgeflare.survey.gates.gate_state import State
+from edgeflare.survey.gates.judged_gates import DescribedGate
 from edgeflare.survey.rates.rate_words import bounds, interval, percent, points
+from edgeflare.survey.record.survey_document import (
+    PairedItems,
+    SurveyComparison,
+    SurveyDocument,
+)
 from edgeflare.survey.shown.page.survey_page import render_survey
 from edgeflare.survey.shown.survey_csv import COLUMNS, survey_csv
 from edgeflare.survey.shown.survey_junit import survey_junit
@@ -56,47 +66,47 @@ from edgeflare.survey.shown.survey_words import (
 
 
 @pytest.fixture
-def document() -> dict[str, Any]:
+def document() -> SurveyDocument:
     """A survey whose device was asked about all items."""
     return constructed_document()
 
 
 @pytest.fixture
-def sampled() -> dict[str, Any]:
+def sampled() -> SurveyDocument:
     """A survey whose rates have intervals."""
     facts = constructed_facts()
     return constructed_document(facts, drawn_sample(facts, 0.3))
 
 
-def test_a_slice_has_its_rates_in_its_row(document: dict[str, Any]) -> None:
-    one = document["overall"]
+def test_a_slice_has_its_rates_in_its_row(document: SurveyDocument) -> None:
+    one, accuracy = document.overall, known(document.overall.accuracy)
     table = slice_table(document, "All", [one])
     assert dict(zip(table.header, table.rows[0], strict=True)) == {
         "": "over all",
-        "deviates": interval(one["deviation"]),
-        "without ties": interval(one["deviation_strict"]),
-        "by kernels": interval(one["kernel"]),
-        "by compression": percent(one["compression"]["share"]),
-        "failed": interval(one["failed"]),
-        "original right": percent(one["accuracy"]["original"]["share"]),
-        "twin right": percent(one["accuracy"]["twin"]["share"]),
-        "device right": interval(one["accuracy"]["device"]),
-        "drop, points": points(one["accuracy"]["drop"]),
-        "harmed": interval(one["accuracy"]["harmed"]),
-        "helped": interval(one["accuracy"]["helped"]),
+        "deviates": interval(one.deviation),
+        "without ties": interval(one.deviation_strict),
+        "by kernels": interval(one.kernel),
+        "by compression": percent(known(one.compression).share),
+        "failed": interval(one.failed),
+        "original right": percent(known(accuracy.original).share),
+        "twin right": percent(accuracy.twin.share),
+        "device right": interval(accuracy.device),
+        "drop, points": points(accuracy.drop),
+        "harmed": interval(accuracy.harmed),
+        "helped": interval(accuracy.helped),
         "items": "360",
         "asked": "360",
     }
 
 
 def test_each_table_and_each_report_says_with_what_confidence_intervals_hold(
-    document: dict[str, Any], sampled: dict[str, Any], tmp_path: Path
+    document: SurveyDocument, sampled: SurveyDocument, tmp_path: Path
 ) -> None:
     alone = "Confidence of intervals: 95 %"
     notes = ["Confidence of intervals: 95 % for all together, 97.47 % for each", alone, alone]
     for said, expected in ((sampled, notes), (document, ["", "", ""])):
-        conditions = said["by_condition"]
-        table = slice_table(said, "", conditions["slices"], each=conditions["confidence"])
+        conditions = said.by_condition
+        table = slice_table(said, "", conditions.slices, each=conditions.confidence)
         groups = group_tables(said)
         assert [one.note for one in (table, *groups)] == expected
         exact = [one.title.endswith(", exact of these inputs alone") for one in groups]
@@ -109,8 +119,7 @@ def test_each_table_and_each_report_says_with_what_confidence_intervals_hold(
 
 def test_columns_that_say_nothing_are_left_out() -> None:
     document = constructed_document(with_distances(without_original(constructed_facts())))
-    one = document["overall"]
-    one["failed"]["seen"] = 0
+    one = changed(document.overall, failed__seen=0)
     table = slice_table(document, "All", [one], left_out=("items",))
     assert tuple(table.header) == (
         "", "without ties", "by kernels", "mean IoU to the device", "asked",
@@ -118,27 +127,27 @@ def test_columns_that_say_nothing_are_left_out() -> None:
     assert slice_table(document, "None", []).rows == []
 
 
-def test_how_far_arms_are_from_targets_has_columns_of_its_own(document: dict[str, Any]) -> None:
+def test_how_far_arms_are_from_targets_has_columns_of_its_own(document: SurveyDocument) -> None:
     measured = constructed_document(with_targets(constructed_facts()))
-    table = slice_table(measured, "All", [measured["overall"]])
+    table = slice_table(measured, "All", [measured.overall])
     row = dict(zip(table.header, table.rows[0], strict=True))
-    far = measured["overall"]["accuracy"]["distance"]
-    assert row["mean IoU, original"] == f"{far['original']:.4g}"
-    assert row["mean IoU, device"] == f"{far['device']['estimate']:.4g}"
+    far = known(known(measured.overall.accuracy).distance)
+    assert row["mean IoU, original"] == f"{far.original:.4g}"
+    assert row["mean IoU, device"] == f"{known(far.device).estimate:.4g}"
     assert not set(truth_columns(measured)) - set(row)
     assert not truth_columns(document)
 
 
 def test_the_worst_slices_come_first_and_of_equal_rates_by_limits_and_counts(
-    document: dict[str, Any],
+    document: SurveyDocument,
 ) -> None:
-    rate = document["overall"]["deviation"]
     figures = [(0.1, 0.3, 1), (0.2, 0.3, 1), (0.1, 0.3, 2), (0.1, 0.4, 0), (0.1, 0.3, 2)]
+    rate = known(document.overall.deviation)
+    rates = [replace(rate, estimate=one, high=high, seen=seen) for one, high, seen in figures]
     slices = [
-        {"name": str(at), "deviation": {**rate, "estimate": one, "high": high, "seen": seen}}
-        for at, (one, high, seen) in enumerate(figures)
+        replace(document.overall, name=str(at), deviation=one) for at, one in enumerate(rates)
     ]
-    assert [one["name"] for one in worst_first(document, slices)] == ["1", "3", "2", "4", "0"]
+    assert [one.name for one in worst_first(slices)] == ["1", "3", "2", "4", "0"]
 
 
 def test_groups_are_compared_by_rates_and_by_decisions() -> None:
@@ -146,17 +155,17 @@ def test_groups_are_compared_by_rates_and_by_decisions() -> None:
     document = constructed_document(facts, drawn_sample(facts, 0.3))
     rates, decisions = group_tables(document)
     assert len(rates.rows) == len(decisions.rows) == 6
-    pairs = {f"{one['one']} − {one['other']}": one for one in document["groups"]["pairs"]}
+    pairs = {f"{one.one} − {one.other}": one for one in known(document.groups).pairs}
     for name, deviation, drop in rates.rows:
-        assert deviation == points(pairs[name]["deviation"])
-        assert drop == points(pairs[name]["accuracy_drop"])
+        assert deviation == points(pairs[name].deviation)
+        assert drop == points(pairs[name].accuracy_drop)
     for row in decisions.rows:
         cells = dict(zip(decisions.header, row, strict=True))
-        gap = pairs[row[0]]["odds"]["device"]
-        named = document["classes"][gap["label"]]
+        gap = known(known(pairs[row[0]].odds).device)
+        named = document.classes[gap.label]
         assert cells["equal odds, device"] == f"{interval(gap)} of {named}"
-        exact = pairs[row[0]]["parity"]["twin"]
-        assert cells["parity, twin"].startswith(f"{percent(exact['estimate'])} of ")
+        exact = known(known(pairs[row[0]].parity).twin)
+        assert cells["parity, twin"].startswith(f"{percent(exact.estimate)} of ")
     short, _ = group_tables(document, 2)
     assert short.title == "Differences between groups, the largest 2 of 6"
     assert [list(row) for row in short.rows] == [list(row) for row in rates.rows[:2]]
@@ -172,23 +181,23 @@ def test_a_baseline_has_a_row_over_all_and_one_for_each_condition() -> None:
     sample = drawn_sample(facts, 0.3)
     baseline = constructed_baseline(constructed_facts(rng_seed=1))
     document = survey_document(as_asked(facts, sample), sample, about_survey(), baseline)
-    document["baseline"]["run"] = "/secret/place/before"
+    document = changed(document, baseline__run="/secret/place/before")
     (table,) = baseline_table(document)
     assert table.title == "Against before"
     assert [row[0] for row in table.rows] == ["over all", "fog", "dark"]
-    found = document["baseline"]["overall"]
-    counts = (f"{found[key]:,}" for key in ("both", "only_now", "only_before"))
-    assert tuple(table.rows[0][1:5]) == (points(found["difference"]), *counts)
+    found = known(document.baseline).overall
+    counts = (f"{count:,}" for count in (found.both, found.only_now, found.only_before))
+    assert tuple(table.rows[0][1:5]) == (points(found.difference), *counts)
 
 
-def printed(document: dict[str, Any], width: int = 200) -> str:
+def printed(document: SurveyDocument, width: int = 200) -> str:
     text = io.StringIO()
     print_survey(Console(file=text, width=width), document, "runs/survey")
     return text.getvalue()
 
 
 def test_the_terminal_has_the_headline_first_gates_again_at_its_end_and_all_between(
-    document: dict[str, Any],
+    document: SurveyDocument,
 ) -> None:
     lines = [line.rstrip() for line in printed(document).splitlines()]
     gates = [
@@ -212,7 +221,7 @@ def test_the_terminal_has_the_headline_first_gates_again_at_its_end_and_all_betw
     assert "edgeflare report runs/survey --html" in said
 
 
-def short_table(document: dict[str, Any], title: str) -> Any:
+def short_table(document: SurveyDocument, title: str) -> Any:
     (table,) = [one for one in short_tables(document) if one.title.startswith(title)]
     return table
 
@@ -221,14 +230,14 @@ def test_of_many_conditions_the_worst_are_listed_and_those_of_gates() -> None:
     """One row alone is not cut off."""
     names = tuple(f"condition-{n}" for n in range(14))
     facts = constructed_facts(conditions=names, severities=(2,))
-    document = constructed_document(facts, gates=[])
-    ordered = [one["name"] for one in worst_first(document, document["by_condition"]["slices"])]
+    document = constructed_document(facts, gates=())
+    ordered = [one.name for one in worst_first(document.by_condition.slices)]
     table = short_table(document, "Conditions")
     assert table.title == "Conditions, the worst 10 of 14"
     assert [row[0] for row in table.rows] == ordered[:WORST]
     named = gate_entry(f"rate<0.9 under {ordered[-1]}", "held", "it is")
     of_a_set = gate_entry("rate<0.9 under weather", "held", "it is", names)
-    gated = short_table(constructed_document(facts, gates=[named, of_a_set]), "Conditions")
+    gated = short_table(constructed_document(facts, gates=(named, of_a_set)), "Conditions")
     assert gated.title == "Conditions, the worst 10 of 14 and those of gates"
     assert [row[0] for row in gated.rows] == [*ordered[:WORST], ordered[-1]]
     facts = constructed_facts(conditions=names[:11], severities=(2,))
@@ -237,67 +246,69 @@ def test_of_many_conditions_the_worst_are_listed_and_those_of_gates() -> None:
 
 
 def test_of_many_classes_the_worst_are_listed() -> None:
-    document = constructed_document(classes=[f"class {n}" for n in range(12)])
-    one = document["by_class"]["slices"][0]
-    document["by_class"]["slices"] = [
-        {**one, "label": n, "deviation": {**one["deviation"], "estimate": n % 4 / 10}}
-        for n in range(12)
-    ]
+    document = constructed_document(classes=tuple(f"class {n}" for n in range(12)))
+    one = document.by_class.slices[0]
+    slices = (changed(one, label=n, deviation__estimate=n % 4 / 10) for n in range(12))
+    document = changed(document, by_class__slices=tuple(slices))
     table = short_table(document, "Classes")
     assert table.title == f"Classes, the worst {WORST_CLASSES} of 12"
     assert [row[0] for row in table.rows] == [f"class {n}" for n in (3, 7, 11, 2, 6)]
 
 
 def test_nothing_but_unchanged_inputs_is_one_row() -> None:
-    document = constructed_document(constructed_facts(conditions=(), groups=()), gates=[])
+    document = constructed_document(constructed_facts(conditions=(), groups=()), gates=())
     titles = [one.title for one in short_tables(document) if one.rows]
     assert titles == ["Inputs", "Classes"]
     assert "over all" not in printed(document)
 
 
-def against(run: str) -> dict[str, Any]:
+def against(run: str) -> SurveyComparison:
     """What a document says of a baseline from which nothing differs."""
-    overall = {
-        "condition": None, "test": "rates", "both": 449, "only_now": 0, "only_before": 0, "p": 1.0,
-        "p_corrected": 1.0, "difference": {"estimate": 0.0, "low": -0.0029, "high": 0.0029},
-    }  # fmt: skip
-    return {"run": run, "overall": overall, "by_condition": []}
+    overall = PairedItems(
+        condition=None, test="rates", both=449, only_now=0, only_before=0, p=1.0, p_corrected=1.0,
+        difference=SignedEstimate(0.0, -0.0029, 0.0029),
+    )  # fmt: skip
+    return SurveyComparison(run=run, overall=overall, by_condition=())
 
 
 def test_names_from_outside_obey_nobody() -> None:
     hostile = "[red]x[/red]\x1b[31m"
     document = constructed_document(constructed_facts(conditions=(hostile,), groups=(hostile, "b")))
-    document["pair"]["name"] = document["warnings"][0] = hostile
-    said = printed(document | {"baseline": against(hostile)}, 300)
+    document = changed(document, pair__name=hostile, warnings__0=hostile, baseline=against(hostile))
+    said = printed(document, 300)
     assert "\x1b" not in said
     assert said.count("[red]x[/red]\\x1b[31m") >= 5
 
 
-def test_names_and_intervals_are_whole_in_a_narrow_terminal(sampled: dict[str, Any]) -> None:
+def test_names_and_intervals_are_whole_in_a_narrow_terminal(sampled: SurveyDocument) -> None:
     """elastic-transform is the longest name of ours."""
-    sampled["baseline"] = against("runs/before")
-    slices = sampled["by_condition"]["slices"]
+    slices = tuple(
+        changed(
+            one,
+            failed__seen=0,  # no column of it
+            name=f"{one.name}-{'x' * (len('elastic-transform') - len(one.name) - 1)}",
+        )
+        for one in sampled.by_condition.slices
+    )
+    document = changed(sampled, baseline=against("runs/before"), by_condition__slices=slices)
+    lines = [line.strip() for line in printed(document, width=80).splitlines()]
     for one in slices:
-        one["failed"]["seen"] = 0  # no column of it
-        one["name"] = f"{one['name']}-{'x' * (len('elastic-transform') - len(one['name']) - 1)}"
-    lines = [line.strip() for line in printed(sampled, width=80).splitlines()]
-    for one in slices:
-        (row,) = (at for at, line in enumerate(lines) if line.startswith(one["name"]))
-        assert f"({bounds(one['deviation'])})" in lines[row + 1]
-        assert points(one["accuracy"]["drop"]).partition(" ")[2] in lines[row + 1]
+        (row,) = (at for at, line in enumerate(lines) if line.startswith(one.name))
+        assert f"({bounds(one.rate)})" in lines[row + 1]
+        assert points(known(one.accuracy).drop).partition(" ")[2] in lines[row + 1]
     (row,) = (at for at, line in enumerate(lines) if line.split()[:3] == ["over", "all", "+0.00"])
     assert "(-0.29 to 0.29)" in lines[row + 1]
     assert all(len(line) <= 80 for line in lines)
 
 
 @pytest.mark.parametrize("width", [60, 80])
-def test_a_column_is_left_out_before_a_word_is_broken(sampled: dict[str, Any], width: int) -> None:
-    sampled["classes"] = ["automobile", "an elastic transform", "Ankle boot", "T-shirt/top"]
-    sampled["overall"]["failed"]["seen"] = 1
+def test_a_column_is_left_out_before_a_word_is_broken(sampled: SurveyDocument, width: int) -> None:
+    classes = ("automobile", "an elastic transform", "Ankle boot", "T-shirt/top")
+    sampled = changed(sampled, classes=classes, overall__failed__seen=1)
     lines = [line.strip() for line in printed(sampled, width).splitlines()]
     start = next(at for at, line in enumerate(lines) if line.startswith("Classes"))
     table = lines[start : lines.index("For the release notes:")]
-    for name in sampled["classes"]:
+    for name in classes:
         (row,) = (line for line in table if line.startswith(name))
         assert row.removeprefix(name).split()[1] == "%"
     assert "asked" not in " ".join(table).split()
@@ -307,48 +318,48 @@ def test_a_column_is_left_out_before_a_word_is_broken(sampled: dict[str, Any], w
 
 
 def test_the_summary_has_the_headline_the_gates_the_tables_and_the_sentence(
-    document: dict[str, Any],
+    document: SurveyDocument,
 ) -> None:
     said = survey_summary(document)
     assert said.startswith("## EdgeFlare survey: sneakers\n\nsneakers **deviates on ")
     assert "❌ Gate rate\\<0.01 is not held: the rate is above 1 %" in said
     assert "✅ Gate rate\\<0.9 under fog is held" in said
     assert "> [!WARNING]\n> the pair's seeds are surveyed" in said
-    fog = next(one for one in document["by_condition"]["slices"] if one["name"] == "fog")
-    assert f"| fog | {interval(fog['deviation'])} |" in said
-    assert said.rstrip().endswith(document["sentence"])
+    fog = next(one for one in document.by_condition.slices if one.name == "fog")
+    assert f"| fog | {interval(fog.deviation)} |" in said
+    assert said.rstrip().endswith(document.sentence)
 
 
 def test_the_summary_marks_what_is_undecided_or_cut_off_and_names_break_out_of_no_table() -> None:
     gates = [gate_entry("rate<0.1", "undecided", "too few were asked")]
     facts = constructed_facts(conditions=("a|b\n<c>",))
-    said = survey_summary(constructed_document(facts, gates=gates, stopped_by="interrupt"))
+    said = survey_summary(constructed_document(facts, gates=tuple(gates), stopped_by="interrupt"))
     assert "⚠️ Gate rate\\<0.1 is undecided: too few were asked" in said
     assert "This is not the whole survey: it was stopped by Ctrl-C before its end." in said
     assert "| a\\|b \\<c\\> |" in said
 
 
-def csv_rows(document: dict[str, Any]) -> list[dict[str, str]]:
+def csv_rows(document: SurveyDocument) -> list[dict[str, str]]:
     return list(csv.DictReader(io.StringIO(survey_csv(document))))
 
 
-def test_each_slice_is_a_row_of_csv_with_its_figures(sampled: dict[str, Any]) -> None:
+def test_each_slice_is_a_row_of_csv_with_its_figures(sampled: SurveyDocument) -> None:
     rows = csv_rows(sampled)
     assert len(rows) == 2 + 2 + 3 + 7 + 4 + 2
     assert tuple(rows[0]) == COLUMNS
-    overall = sampled["overall"]
+    overall = sampled.overall
     assert rows[0]["table"] == "overall"
-    assert float(rows[0]["deviation"]) == overall["deviation"]["estimate"]
-    assert float(rows[0]["kernel_high"]) == overall["kernel"]["high"]
-    assert int(rows[0]["failed_seen"]) == overall["failed"]["seen"]
-    assert float(rows[0]["accuracy_drop_low"]) == overall["accuracy"]["drop"]["low"]
-    assert float(rows[0]["compression"]) == overall["compression"]["share"]
+    assert float(rows[0]["deviation"]) == overall.rate.estimate
+    assert float(rows[0]["kernel_high"]) == overall.kernel.high
+    assert int(rows[0]["failed_seen"]) == overall.failed.seen
+    assert float(rows[0]["accuracy_drop_low"]) == known(known(overall.accuracy).drop).low
+    assert float(rows[0]["compression"]) == known(overall.compression).share
     cells = [row for row in rows if row["table"] == "by_cell"]
     assert [(row["condition"], row["severity"]) for row in cells[:3]] == [
         ("unchanged", "0"), ("fog", "1"), ("fog", "3"),
     ]  # fmt: skip
-    assert {float(row["confidence"]) for row in cells} == {sampled["by_cell"]["confidence"]}
-    assert [row["class"] for row in rows if row["table"] == "by_class"] == sampled["classes"]
+    assert {float(row["confidence"]) for row in cells} == {sampled.by_cell.confidence}
+    assert [row["class"] for row in rows if row["table"] == "by_class"] == [*sampled.classes]
 
 
 def test_what_is_null_stays_empty_in_csv() -> None:
@@ -362,12 +373,12 @@ def test_what_is_null_stays_empty_in_csv() -> None:
 def test_how_far_arms_are_from_targets_is_beside_their_accuracy_in_csv() -> None:
     facts = with_targets(constructed_facts())
     document = constructed_document(facts, drawn_sample(facts, 0.3))
-    first, accuracy = csv_rows(document)[0], document["overall"]["accuracy"]
-    assert float(first["accuracy_drop"]) == accuracy["drop"]["estimate"]
-    far = accuracy["distance"]
+    first, accuracy = csv_rows(document)[0], known(document.overall.accuracy)
+    assert float(first["accuracy_drop"]) == known(accuracy.drop).estimate
+    far = known(accuracy.distance)
     for name in ("original", "twin"):
-        assert float(first[f"{name}_truth_distance"]) == far[name]
-    assert float(first["device_truth_distance_high"]) == far["device"]["high"]
+        assert float(first[f"{name}_truth_distance"]) == getattr(far, name)
+    assert float(first["device_truth_distance_high"]) == known(far.device).high
 
 
 def test_no_name_is_a_formula() -> None:
@@ -379,13 +390,13 @@ def test_no_name_is_a_formula() -> None:
 
 
 def test_rare_events_are_the_last_row_of_csv() -> None:
-    *slices, last = csv_rows(constructed_document(rare=rare_entry()))
+    *slices, last = csv_rows(constructed_document(rare=RARE))
     assert (last["table"], last["name"], last["confidence"]) == ("rare", "rare events", "0.95")
     figures = [last[f"deviation{end}"] for end in ("", "_low", "_high")]
     assert figures == ["0.00015", "0.0001", "0.000225"]
     assert (last["ceiling"], last["unseen_share"], last["asked"]) == ("0.0021", "0.9", "2011")
     assert {row["ceiling"] for row in slices} == {""}
-    plain = constructed_document(without_original(constructed_facts()), rare=rare_entry())
+    plain = constructed_document(without_original(constructed_facts()), rare=RARE)
     *_, last = csv_rows(plain)
     assert (last["deviation"], last["kernel"]) == ("", "0.00015")
 
@@ -396,7 +407,7 @@ SCHEMAS = [
 ]
 
 
-def suite_of(document: dict[str, Any]) -> ElementTree.Element:
+def suite_of(document: SurveyDocument) -> ElementTree.Element:
     """The one suite of JUnit's XML, once the whole is valid."""
     data = survey_junit(document)
     for schema in SCHEMAS:
@@ -414,15 +425,15 @@ def failures(suite: ElementTree.Element) -> dict[str, str]:
     }
 
 
-def properties(document: dict[str, Any]) -> dict[str, str]:
+def properties(document: SurveyDocument) -> dict[str, str]:
     return {one.attrib["name"]: one.attrib["value"] for one in suite_of(document).iter("property")}
 
 
-def gate(text: str, state: str, conditions: Sequence[str] | None = None) -> dict[str, Any]:
+def gate(text: str, state: State, conditions: Sequence[str] | None = None) -> DescribedGate:
     return gate_entry(text, state, f"it is {state}", conditions)
 
 
-def test_each_gate_and_each_condition_is_a_case_of_junit(document: dict[str, Any]) -> None:
+def test_each_gate_and_each_condition_is_a_case_of_junit(document: SurveyDocument) -> None:
     suite = suite_of(document)
     assert [case.attrib["name"] for case in suite.iter("testcase")] == [
         "gate rate<0.01", "gate rate<0.9 under fog",
@@ -433,7 +444,7 @@ def test_each_gate_and_each_condition_is_a_case_of_junit(document: dict[str, Any
     }
     assert (suite.attrib["tests"], suite.attrib["failures"]) == ("5", "1")
     assert suite.attrib["time"] == "12.500"
-    ungated = suite_of({**document, "gates": []})
+    ungated = suite_of(changed(document, gates=()))
     assert (failures(ungated), ungated.attrib["tests"]) == ({}, "3")
 
 
@@ -456,26 +467,25 @@ GOES_ON = "; the same command with --out RUN --resume and a smaller --precision 
     ids=["a severity", "undecided", "a set", "the name of a group is no condition"],
 )
 def test_conditions_fail_with_a_gate_about_them(
-    one: dict[str, Any], state: str, then: str, fails: set[str]
+    one: DescribedGate, state: str, then: str, fails: set[str]
 ) -> None:
-    suite = suite_of(constructed_document(gates=[gate("rate<0.9 under fog", "held"), one]))
-    message = f"gate {one['gate']} is {state}: it is {state}{then}"
-    names = {f"gate {one['gate']}", *(f"condition {name}" for name in fails)}
+    suite = suite_of(constructed_document(gates=(gate("rate<0.9 under fog", "held"), one)))
+    message = f"gate {one.gate} is {state}: it is {state}{then}"
+    names = {f"gate {one.gate}", *(f"condition {name}" for name in fails)}
     assert failures(suite) == dict.fromkeys(names, message)
     assert suite.attrib["failures"] == str(len(names))
 
 
-def test_the_rates_and_the_sentence_are_properties_of_junit(document: dict[str, Any]) -> None:
-    document["plan"]["inputs"]["path"] = "/secret/place/images.npz"
-    said = properties(document)
+def test_the_rates_and_the_sentence_are_properties_of_junit(document: SurveyDocument) -> None:
+    said = properties(changed(document, plan__inputs__path="/secret/place/images.npz"))
     assert said["plan inputs path"] == "images.npz"
-    assert said["sentence"] == document["sentence"]
+    assert said["sentence"] == document.sentence
     assert set(said) >= {"rate unchanged", "rate fog", "rate dark", "device board machine"}
     assert not [name for name in said if name.startswith("rare")]
 
 
 def test_rare_events_are_properties_of_junit() -> None:
-    said = properties(constructed_document(rare=rare_entry()))
+    said = properties(constructed_document(rare=RARE))
     assert "the device deviates on 0.015 % (0.010–0.022) of images" in said["rare events found"]
     assert said["rare events estimate"] == "0.00015"
     assert said["rare events ceiling"] == "0.0021"
@@ -486,5 +496,4 @@ def test_rare_events_are_properties_of_junit() -> None:
 def test_hostile_names_stay_text_in_junit() -> None:
     name = "<b>&\x00\x1b]]>\ufffe"
     document = constructed_document(constructed_facts(conditions=(name,)))
-    document["pair"]["name"] = name
-    assert "<b>&" in suite_of(document).attrib["name"]
+    assert "<b>&" in suite_of(changed(document, pair__name=name)).attrib["name"]

@@ -11,14 +11,20 @@ import numpy as np
 import pytest
 from rich.console import Console
 
+from changed_documents import changed
 from constructed_surveys import (
+    RARE,
     constructed_document,
     constructed_facts,
-    rare_entry,
     without_original,
 )
 from edgeflare.run.run_directory import RunDirectory
+from edgeflare.run.run_document import RunDevice
+from edgeflare.survey.estimate.field_interval import FieldInterval
+from edgeflare.survey.estimate.rate import Rate, SignedEstimate
 from edgeflare.survey.rates.rate_words import bounds, interval, percent, points
+from edgeflare.survey.rates.slices import ArmAccuracy, ExactShare, TruthDistance
+from edgeflare.survey.record.survey_document import RareEstimate, SurveyDocument
 from edgeflare.survey.shown.page.survey_page import render_survey
 from edgeflare.survey.shown.rare_words import rare_release, rare_sentences
 from edgeflare.survey.shown.survey_summary import survey_summary
@@ -34,33 +40,30 @@ from edgeflare.survey.shown.survey_words import (
 from parsed_pages import well_formed
 
 
-def rate(estimate: float, low: float, high: float, seen: int = 5) -> dict[str, Any]:
-    return {
-        "estimate": estimate, "low": low, "high": high, "items": 47500, "asked": 500, "seen": seen,
-    }  # fmt: skip
+def rate(estimate: float, low: float, high: float, seen: int = 5) -> Rate:
+    return Rate(estimate, low, high, items=47500, asked=500, seen=seen)
 
 
 @pytest.fixture
-def document() -> dict[str, Any]:
+def document() -> SurveyDocument:
     """A survey whose figures over all are chosen."""
-    made = constructed_document()
-    made |= {"inputs": 500, "field": {"low": 0.0112, "high": 0.0391, "draws": 480.0}}
-    share = {"share": 0.9, "count": 900, "items": 1000}
-    made["overall"] |= {
-        "items": 47500,
-        "deviation": rate(0.0231, 0.0205, 0.026, seen=12),
-        "deviation_strict": rate(0.0131, 0.0105, 0.016, seen=5),
-        "accuracy": {
-            "original": share,
-            "twin": share,
-            "device": rate(0.88, 0.87, 0.89),
-            "drop": {"estimate": 0.02, "low": 0.01, "high": 0.03},
-            "harmed": rate(0.03, 0.02, 0.04),
-            "helped": rate(0.01, 0.0, 0.02),
-            "distance": None,
-        },
-    }
-    return made | {"device_queries": 512}
+    share = ExactShare(0.9, 900, 1000)
+    return changed(
+        constructed_document(device_queries=512),
+        inputs=500,
+        field=FieldInterval(0.0112, 0.0391, 480.0),
+        overall__items=47500,
+        overall__deviation=rate(0.0231, 0.0205, 0.026, seen=12),
+        overall__deviation_strict=rate(0.0131, 0.0105, 0.016, seen=5),
+        overall__accuracy=ArmAccuracy(
+            original=share,
+            twin=share,
+            device=rate(0.88, 0.87, 0.89),
+            drop=SignedEstimate(0.02, 0.01, 0.03),
+            harmed=rate(0.03, 0.02, 0.04),
+            helped=rate(0.01, 0.0, 0.02),
+        ),
+    )
 
 
 @pytest.mark.parametrize(
@@ -95,32 +98,32 @@ def test_intervals_have_one_scale_and_what_is_exact_has_none(
 
 
 def test_bounds_and_points_may_be_below_nothing() -> None:
-    drop = {"estimate": 0.0042, "low": -0.001, "high": 0.0093}
+    drop = SignedEstimate(0.0042, -0.001, 0.0093)
     assert bounds(rate(0.0, 0.0, 0.0362)) == "0.00–3.62"
     assert bounds(drop) == "-0.10 to 0.93"
     assert points(drop) == "+0.42 (-0.10 to 0.93)"
-    assert points(dict.fromkeys(drop, -0.0042)) == "-0.42"
+    assert points(SignedEstimate(-0.0042, -0.0042, -0.0042)) == "-0.42"
     assert interval(None) == points(None) == "–"
 
 
 def test_the_headline_has_rate_interval_inputs_conditions_and_queries(
-    document: dict[str, Any],
+    document: SurveyDocument,
 ) -> None:
     said = headline(document)
     assert said == (
         "deviates on 2.31 % (2.05–2.60) of 500 images under 2 conditions in 3 severities"
         " (47,500 items), of 12 deviations seen 7 by a tie; 512 device queries"
     )
-    one_query = headline(document | {"device_queries": 1})
+    one_query = headline(changed(document, device_queries=1))
     assert one_query == said.replace("512 device queries", "1 device query")
 
 
 @pytest.mark.parametrize(("high", "says"), [(0.006, "at most 0.60 %"), (0.0, "0.00 %")])
 def test_where_nothing_was_seen_the_headline_says_at_most(
-    document: dict[str, Any], high: float, says: str
+    document: SurveyDocument, high: float, says: str
 ) -> None:
     nothing = rate(0.0, 0.0, high, seen=0)
-    document["overall"] |= {"deviation": nothing, "deviation_strict": nothing}
+    document = changed(document, overall__deviation=nothing, overall__deviation_strict=nothing)
     assert headline(document).startswith(f"deviates on {says} of 500 images under")
 
 
@@ -140,16 +143,15 @@ def test_inputs_conditions_severities_and_items_are_counted_apart(
     assert says in headline(constructed_document(facts))
 
 
-def test_the_accuracy_of_each_arm_stands_beside_harm_and_help(document: dict[str, Any]) -> None:
+def test_the_accuracy_of_each_arm_stands_beside_harm_and_help(document: SurveyDocument) -> None:
     assert accuracy_sentence(document) == (
         "Right by labels or targets: original 90.00 %, twin 90.00 %, device 88.00 %; the device"
         " loses 3.00 % (2.00–4.00) that the original has right, and gains 1.00 % (0.00–2.00)."
     )
-    document["overall"]["accuracy"] = None
-    assert accuracy_sentence(document) == ""
+    assert accuracy_sentence(changed(document, overall__accuracy=None)) == ""
 
 
-def test_the_sentence_for_release_notes_names_device_and_model(document: dict[str, Any]) -> None:
+def test_the_sentence_for_release_notes_names_device_and_model(document: SurveyDocument) -> None:
     assert release_sentence(document) == (
         "On board, sneakers decides differently from the original model on 2.31 % of 500 images"
         " under 2 conditions in 3 severities (47,500 items), with a 95 % interval of 2.05–2.60 %"
@@ -158,8 +160,8 @@ def test_the_sentence_for_release_notes_names_device_and_model(document: dict[st
         " accuracy on those surveyed is 88.00 %, the original's"
         " 90.00 %: a drop of 2.00 points (1.00–3.00)."
     )
-    document["devices"] = [{"name": name} for name in ("board", "phone", "watch")]
-    said = release_sentence(document)
+    named = (RunDevice(name=name, provenance={}) for name in ("board", "phone", "watch"))
+    said = release_sentence(changed(document, devices=tuple(named)))
     assert said.startswith("On board, phone and watch, each with its share of the images, sneakers")
 
 
@@ -171,20 +173,19 @@ def test_the_sentence_for_release_notes_names_device_and_model(document: dict[st
     ],
 )
 def test_more_accuracy_is_a_gain(
-    document: dict[str, Any], drop: tuple[float, float, float], says: str
+    document: SurveyDocument, drop: tuple[float, float, float], says: str
 ) -> None:
-    named = dict(zip(("estimate", "low", "high"), drop, strict=True))
-    document["overall"]["accuracy"]["drop"] = named
-    assert release_sentence(document).endswith(says)
+    gained = changed(document, overall__accuracy__drop=SignedEstimate(*drop))
+    assert release_sentence(gained).endswith(says)
 
 
 def test_the_sentence_says_how_far_device_and_original_are_from_targets(
-    document: dict[str, Any],
+    document: SurveyDocument,
 ) -> None:
-    document["truth_measure"] = "mean IoU"
-    far = {"original": 0.91, "twin": 0.9, "device": {"estimate": 0.872, "low": 0.8, "high": 0.9}}
-    document["overall"]["accuracy"]["distance"] = far
-    said = release_sentence(document)
+    far = TruthDistance(0.91, 0.9, SignedEstimate(0.872, 0.8, 0.9))
+    said = release_sentence(
+        changed(document, truth_measure="mean IoU", overall__accuracy__distance=far)
+    )
     assert said.endswith(" Its mean IoU is 0.872 on average, the original's 0.91.")
 
 
@@ -218,36 +219,37 @@ def test_without_an_original_the_twin_is_what_it_is_held_against() -> None:
         (None, "", False),
     ],
 )
-def test_why_it_ended_is_said(why: str | None, says: str, cut: bool) -> None:
-    ended = {"stopped_by": why}
+def test_why_it_ended_is_said(
+    document: SurveyDocument, why: str | None, says: str, cut: bool
+) -> None:
+    ended = changed(document, stopped_by=why)
     assert (ending(ended), cut_off(ended)) == (says, cut)
 
 
-def test_the_method_says_what_was_asked_of_whom(document: dict[str, Any]) -> None:
-    document["asked"] = 300
-    said = " ".join(method_sentences(document))
+def test_the_method_says_what_was_asked_of_whom(document: SurveyDocument) -> None:
+    said = " ".join(method_sentences(changed(document, asked=300)))
     for part in (
         "answered all 420 items on the host: 500 images",
         "The device was asked about 300 of them",
         "95 % confidence",
-        f"drawn at random from the field, the rate there lies within {bounds(document['field'])}",
+        "drawn at random from the field, the rate there lies within 1.12–3.91",
         "hang on a tie",
     ):
         assert part in said
 
 
-def test_the_method_promises_no_intervals_where_all_was_asked(document: dict[str, Any]) -> None:
+def test_the_method_promises_no_intervals_where_all_was_asked(document: SurveyDocument) -> None:
     said = " ".join(method_sentences(document))
     assert "rates, drops and differences are exact and have no interval" in said
     assert "95 % confidence" not in said
     assert "pools" not in said
 
 
-FOUND = rare_entry(
-    estimate=2.1e-5, low=1.2e-5, high=3.7e-5, ceiling=0.004, unseen_share=0.991,
+FOUND = changed(
+    RARE, estimate=2.1e-5, low=1.2e-5, high=3.7e-5, ceiling=0.004, unseen_share=0.991,
     device_queries=2013, host_queries=140000,
 )  # fmt: skip
-NONE_FOUND = {**FOUND, "estimate": 0.0, "low": 0.0, "high": 0.0, "unseen_share": 1.0}
+NONE_FOUND = changed(FOUND, estimate=0.0, low=0.0, high=0.0, unseen_share=1.0)
 
 
 def test_rate_ceiling_and_cost_of_rare_events_are_said() -> None:
@@ -267,7 +269,7 @@ def test_where_nothing_rare_was_seen_nothing_is_promised() -> None:
 
 
 def test_a_rate_that_is_not_rare_is_said_to_be_none() -> None:
-    often = {**FOUND, "estimate": 0.002, "low": 0.001, "high": 0.004}
+    often = changed(FOUND, estimate=0.002, low=0.001, high=0.004)
     *_, last = rare_sentences(constructed_document(rare=often))
     assert last.startswith("Above 0.10 % nothing is rare: the survey's own rate")
 
@@ -275,7 +277,7 @@ def test_a_rate_that_is_not_rare_is_said_to_be_none() -> None:
 def test_rare_events_that_were_asked_for_and_are_not_there_yet_are_said() -> None:
     document = constructed_document()
     assert rare_sentences(document) == ()
-    document["plan"]["rare_queries"] = 2000
+    document = changed(document, plan__rare_queries=2000)
     (said,) = rare_sentences(document)
     assert said.endswith("not estimated yet: the same command with --resume does.")
     assert "### Rare events\n\nThey were asked for" in survey_summary(document)
@@ -284,17 +286,17 @@ def test_rare_events_that_were_asked_for_and_are_not_there_yet_are_said() -> Non
 def test_release_notes_name_rare_events_where_the_survey_saw_nothing() -> None:
     document = constructed_document(rare=FOUND)
     assert rare_release(document) not in release_sentence(document)
-    document["overall"]["deviation"] |= {"estimate": 0.0, "low": 0.0, "high": 0.01, "seen": 0}
+    document = changed(document, overall__deviation=rate(0.0, 0.0, 0.01, seen=0))
     said = "such decisions are those on 0.0021 % (0.0012–0.0037) of images."
     assert said in release_sentence(document)
-    document["rare"] = NONE_FOUND
+    document = changed(document, rare=NONE_FOUND)
     assert "none were found, with a ceiling of 0.40 %." in release_sentence(document)
-    assert rare_release({**document, "rare": None}) == ""
+    assert rare_release(changed(document, rare=None)) == ""
 
 
 @pytest.mark.parametrize("rare", [FOUND, None])
 def test_terminal_summary_and_page_say_rare_events_where_there_are_any(
-    rare: dict[str, Any] | None, tmp_path: Path
+    rare: RareEstimate | None, tmp_path: Path
 ) -> None:
     document = constructed_document(rare=rare)
     text = io.StringIO()

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+import msgspec
 
 from edgeflare.cli.console import unless_damaged
 from edgeflare.cli.reported import Reported, extra_needed
 from edgeflare.run.load_document import load_document
 from edgeflare.run.run_directory import SURVEY_DOCUMENT, RunDirectory
 from edgeflare.survey.derived_survey import derive_unwritten_survey
-from edgeflare.survey.record.survey_file import read_survey
+from edgeflare.survey.record.survey_document import SurveyDocument, read_survey
 from edgeflare.survey.shown.survey_csv import survey_csv
 from edgeflare.survey.shown.survey_junit import survey_junit
 from edgeflare.survey.shown.survey_summary import survey_summary
@@ -30,7 +29,7 @@ def reported_survey(directory: RunDirectory) -> Reported:
     else:
         document = derive_unwritten_survey(directory)
     return Reported(
-        lambda: document,
+        lambda: msgspec.to_builtins(document),
         lambda console: print_survey(console, document, str(directory.path)),
         {
             "--html": ("survey.html", lambda: _page(document, directory)),
@@ -42,7 +41,7 @@ def reported_survey(directory: RunDirectory) -> Reported:
     )
 
 
-def _page(document: Mapping[str, Any], directory: RunDirectory) -> bytes:
+def _page(document: SurveyDocument, directory: RunDirectory) -> bytes:
     with extra_needed():
         from edgeflare.survey.shown.page.survey_page import render_survey  # noqa: PLC0415
     run = unless_damaged(lambda: load_document(directory))

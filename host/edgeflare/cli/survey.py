@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import ExitStack
 from dataclasses import replace
 from math import ceil
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 from rich.markup import escape
 
@@ -35,21 +35,18 @@ from edgeflare.devices.profile_lookup import find_profiles
 from edgeflare.errors import UserError
 from edgeflare.models.ensemble_choice import read_ensemble
 from edgeflare.models.pair import load_pair
-from edgeflare.outside_text import json_value
 from edgeflare.report.interface_lines import interface_lines
 from edgeflare.report.run_terminal import heading, looked_lines
-from edgeflare.run.run_directory import SURVEY_DOCUMENT
 from edgeflare.run.run_document import RunDocument
 from edgeflare.run.undelegated_devices import undelegated
 from edgeflare.survey.baseline_run import load_baseline
 from edgeflare.survey.gates.gate_state import HELD
-from edgeflare.survey.gates.survey_gate import Gate
 from edgeflare.survey.opened_survey import open_survey
 from edgeflare.survey.rare.rare_phase import rare_plan
 from edgeflare.survey.rates.rate_words import counted
 from edgeflare.survey.record.required_survey import require_survey
+from edgeflare.survey.record.survey_document import SurveyDocument
 from edgeflare.survey.record.survey_plan import ENDED_KEY, cells_in_words
-from edgeflare.survey.shown.gate_words import gate_name
 from edgeflare.survey.shown.shown_conditions import show_conditions
 from edgeflare.survey.shown.survey_terminal import print_survey
 from edgeflare.survey.shown.survey_words import ending
@@ -158,10 +155,9 @@ def survey(
         if dry_run:
             _print_look(opened, folder, path)
             return 0
-        document, had_ended = _run(opened, folder, path, stack, console)
-    if (by := INTERRUPTED_BY.get(document.stopped_by or "")) is not None:
-        return _interrupted(path, by)
-    surveyed = json_value((path / SURVEY_DOCUMENT).read_bytes())
+        document, surveyed, had_ended = _run(opened, folder, path, stack, console)
+    if surveyed is None or document.stopped_by in INTERRUPTED_BY:
+        return _interrupted(path, INTERRUPTED_BY[document.stopped_by or ""])
     print_survey(Console(), surveyed, str(path))
     if had_ended:
         Console().print(
@@ -216,7 +212,7 @@ def _require_show_alone(
 
 def _run(
     opened: Survey, folder: run_options.RunFolder, path: Path, stack: ExitStack, console: Console
-) -> tuple[RunDocument, bool]:
+) -> tuple[RunDocument, SurveyDocument | None, bool]:
     """Begin the survey, or go on with it, and run it; return also whether it had ended before."""
     if folder.resume:
         directory, journal = resume_survey(opened, path)
@@ -229,18 +225,18 @@ def _run(
         observe(console) as observer,
         interruptible("awaiting what was asked") as interrupt,
     ):
-        document = run_survey(
+        document, surveyed = run_survey(
             opened, journal, observer=observer, survey_observer=observer, interrupt=interrupt
         )
-    return document, had_ended
+    return document, surveyed, had_ended
 
 
-def _exit_code(document: Mapping[str, Any]) -> int:
+def _exit_code(document: SurveyDocument) -> int:
     """Return 1 where a gate does not hold or is undecided, and say so."""
-    failed = [gate for gate in document["gates"] if gate["state"] != HELD]
+    failed = [gate for gate in document.gates if gate.state != HELD]
     if not failed:
         return 0
-    said = "; ".join(f"{gate_name(gate)} is {gate['state']}" for gate in failed)
+    said = "; ".join(f"{gate.name} is {gate.state}" for gate in failed)
     Console().print(f"exit code 1: {said} (--gate)", markup=False, soft_wrap=True)
     return 1
 
@@ -322,7 +318,7 @@ def _ends(survey: Survey, look: SurveyLook) -> Iterator[str]:
     """Yield what ends the survey before all is asked that may be."""
     plan = survey.plan
     if survey.gates.gates:
-        gates = "; ".join(_named(gate, survey) for gate in survey.gates.gates)
+        gates = "; ".join(map(survey.gates.name_of, survey.gates.gates))
         yield f"asked until each gate is decided: {gates}"
     if plan.precision is not None:
         yield (
@@ -338,15 +334,3 @@ def _about(seconds: float) -> str:
     if seconds < _SHORT:
         return f"about {ceil(seconds)} s" if seconds > 1.0 else "less than 1 s"
     return f"about {in_words(seconds)}"
-
-
-def _named(gate: Gate, survey: Survey) -> str:
-    name = gate.condition or ""
-    return gate_name(
-        {
-            "gate": gate.text,
-            "condition": name,
-            "conditions": sorted(survey.gates.sets.get(name, ())),
-            "left_out": survey.gates.left_out.get(name, ()),
-        }
-    )

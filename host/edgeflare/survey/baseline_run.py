@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 from edgeflare.errors import UserError
 from edgeflare.record.folder_lock import is_locked
 from edgeflare.record.journal import DamagedJournalError
 from edgeflare.run.run_directory import SURVEY_DOCUMENT, RunDirectory
+from edgeflare.survey.baseline import BaselineSurvey
 from edgeflare.survey.derived_survey import derive_unwritten_survey
-from edgeflare.survey.rates.baseline import BaselineSurvey
 from edgeflare.survey.record.required_survey import require_survey
-from edgeflare.survey.record.survey_file import read_survey
+from edgeflare.survey.record.survey_document import SurveyDocument, read_survey
 from edgeflare.survey.record.survey_journal import read_checksums, read_facts
 
 
@@ -42,15 +41,15 @@ def load_baseline(path: Path, copy_of: Path | None = None) -> BaselineSurvey:
 def _load(path: Path, named: Path) -> BaselineSurvey:
     require_survey(path, "--baseline")
     document, facts = _document(RunDirectory(path)), read_facts(path)
-    cells = document["by_cell"]["slices"]
+    cells = document.by_cell.slices
     both: dict[str, tuple[object, object]] = {
-        "inputs": (document["inputs"], facts.inputs),
+        "inputs": (document.inputs, facts.inputs),
         "cells": (
-            [(one["condition"], one["severity"]) for one in cells],
+            [(one.condition, one.severity) for one in cells],
             [(one.condition, one.severity) for one in facts.cells],
         ),
-        "has_original": (document["has_original"], facts.has_original),
-        "asked": (document["asked"], int(facts.asked.sum())),
+        "has_original": (document.has_original, facts.has_original),
+        "asked": (document.asked, int(facts.asked.sum())),
     }
     for what, (said, known) in both.items():
         if said != known:
@@ -61,7 +60,7 @@ def _load(path: Path, named: Path) -> BaselineSurvey:
     return BaselineSurvey(str(named), document, facts, read_checksums(path))
 
 
-def _document(directory: RunDirectory) -> dict[str, Any]:
+def _document(directory: RunDirectory) -> SurveyDocument:
     """Return the document of a survey; what it is compared with itself does not matter."""
     if directory.inside(SURVEY_DOCUMENT).is_file():
         return read_survey(directory)

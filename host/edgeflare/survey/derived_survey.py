@@ -1,8 +1,4 @@
-"""The document of a survey, derived from its journal: at its end, and of one that was cut off.
-
-It is `survey.json`, schema `edgeflare.survey/v1`: what a survey found, and what it was asked.
-`record/survey.schema.json` describes it; docs/survey.md says what each figure means.
-"""
+"""The document of a survey, derived from its journal: at its end, and of one that was cut off."""
 
 from __future__ import annotations
 
@@ -11,9 +7,10 @@ import shlex
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from contextlib import closing
-from dataclasses import asdict, is_dataclass, replace
-from typing import Any
+from dataclasses import is_dataclass, replace
+from typing import Any, TypeVar
 
+import msgspec
 import numpy as np
 
 from edgeflare import __version__
@@ -30,30 +27,33 @@ from edgeflare.run.run_directory import RunDirectory
 from edgeflare.run.run_document import Finding, RunDocument
 from edgeflare.run.seed_warnings import MOST_TIED
 from edgeflare.run.survey_rows import DeviceRow, HostRow
+from edgeflare.survey.baseline import BaselineSurvey, compare
 from edgeflare.survey.estimate.field_interval import FieldInterval, field_interval
 from edgeflare.survey.estimate.pooling_check import pooling_p_value
 from edgeflare.survey.estimate.rate import Sample
-from edgeflare.survey.gates.judged_gates import JudgedGates
+from edgeflare.survey.gates.judged_gates import DescribedGate, JudgedGates
 from edgeflare.survey.gates.survey_gate import parse_gate
 from edgeflare.survey.items.measures import headline
 from edgeflare.survey.items.noted_conditions import noted_sets
 from edgeflare.survey.items.sampling_rounds import SamplingRounds
 from edgeflare.survey.items.survey_facts import UNCHANGED, SurveyFacts
-from edgeflare.survey.rare.rare_phase import RARE_KEY
-from edgeflare.survey.rates.baseline import BaselineSurvey, compare
+from edgeflare.survey.rare.rare_phase import noted_estimate
 from edgeflare.survey.rates.group_differences import group_differences
 from edgeflare.survey.rates.overall_rate import overall_rate, surveyed
 from edgeflare.survey.rates.slices import survey_rates
-from edgeflare.survey.record.survey_file import SCHEMA, check_survey
+from edgeflare.survey.record.survey_document import (
+    AboutSurvey,
+    AskedInputs,
+    AskedPlan,
+    EarlierEnds,
+    Pooling,
+    SurveyDocument,
+    SurveyFinding,
+    check_survey,
+)
 from edgeflare.survey.record.survey_journal import facts_of, host_is_done
 from edgeflare.survey.record.survey_plan import ENDED_KEY, SurveyPlan, noted_plan
 from edgeflare.survey.shown.survey_words import release_sentence
-
-ABOUT = (
-    "pair", "devices", "host", "classes", "plan", "stopped_by", "seconds", "device_queries",
-    "overhead_device_queries", "gates", "findings", "rare", "warnings",
-)  # fmt: skip
-"""The keys that whoever ran the survey gives, as `survey.schema.json` describes them."""
 
 _STREAM = 0x9001
 """Tells the generator of the permutations from others of the run seed."""
@@ -63,14 +63,16 @@ _DIGITS = 9
 
 RUNNING = "the survey is still running: this is what is known so far"
 
+_Part = TypeVar("_Part", bound=msgspec.Struct)
+
 
 def derive_survey(
     directory: RunDirectory,
     journal: RunJournal,
     gates: JudgedGates,
     baseline: BaselineSurvey | None,
-) -> dict[str, Any]:
-    """Return the document of a survey, whose host has answered all items, as plain JSON values.
+) -> SurveyDocument:
+    """Return the document of a survey, whose host has answered all items.
 
     Args:
         directory: of the run.
@@ -83,16 +85,15 @@ def derive_survey(
 
     """
     document = derive_document(directory, journal)
-    about = _about_survey(journal, document)
     facts, plan = facts_of(journal), noted_plan(journal)
     rounds = SamplingRounds.replayed(
         facts, document.rng_seed, plan.device_queries, plan.earlier_queries
     )
-    about["gates"] = gates.described(facts, rounds)
+    about = _about_survey(journal, document, gates.described(facts, rounds))
     return survey_document(facts, rounds.design.sample_of(facts.asked), about, baseline)
 
 
-def derive_unwritten_survey(directory: RunDirectory) -> dict[str, Any]:
+def derive_unwritten_survey(directory: RunDirectory) -> SurveyDocument:
     """Return the document of a survey that was cut off, or still runs, before it was written.
 
     It is compared with nothing: where its baseline lies only the run itself says, and what a run
@@ -118,56 +119,67 @@ def derive_unwritten_survey(directory: RunDirectory) -> dict[str, Any]:
             texts, sets = plan.gates, noted_sets(plan.conditions)
             gates = JudgedGates(tuple(map(parse_gate, texts)), plan.confidence, sets, plan.left_out)
             derived = derive_survey(directory, journal, gates, None)
-            if running:
-                derived["stopped_by"] = None
-                derived["warnings"].append(RUNNING)
+            more = [RUNNING] if running else []
             if plan.baseline is not None:
-                derived["warnings"].append(_not_compared(plan.baseline))
-            text = json.dumps(derived).encode()
+                more.append(_not_compared(plan.baseline))
+            derived = msgspec.structs.replace(
+                derived,
+                stopped_by=None if running else derived.stopped_by,
+                warnings=(*derived.warnings, *more),
+            )
+            text = json.dumps(msgspec.to_builtins(derived)).encode()
     return check_survey(text, directory.journal)
 
 
 def survey_document(
     facts: SurveyFacts,
     sample: Sample,
-    about: Mapping[str, Any],
+    about: AboutSurvey,
     baseline: BaselineSurvey | None = None,
-) -> dict[str, Any]:
-    """Return a survey as plain JSON values.
+) -> SurveyDocument:
+    """Return the document of a survey.
 
     Args:
         facts: what is known of its items.
         sample: which of them the device was asked about.
-        about: all of `ABOUT`; `plan` has the `confidence`, the `rng_seed` and the `inputs`.
+        about: what is known of it beside.
         baseline: what it is compared with; None where nothing was asked.
 
     Raises:
         UserError: the baseline is of other inputs, cells or draws; says which.
 
     """
-    confidence = float(about["plan"]["confidence"])
-    rates = {key: _plain(one) for key, one in _fields(survey_rates(facts, sample, confidence))}
-    document = {
-        "schema": SCHEMA,
-        "edgeflare": __version__,
-        **{key: _plain(about[key]) for key in ABOUT},
-        "confidence": confidence,
-        "has_original": facts.has_original,
-        "inputs": facts.inputs,
-        "items": facts.items,
-        "asked": int(sample.asked.sum()),
-        "labelled": int(facts.labelled[: facts.inputs].sum()),
-        "distance": facts.distance_noun or None,
-        "truth_measure": facts.truth_measure or None,
-        **rates,
-        "pooling": _pooling(facts, sample, about["plan"]),
-        "field": _plain(_field(facts, sample, confidence)),
-        "groups": _plain(group_differences(facts, sample, confidence)),
-        "baseline": None,
-    }
-    if baseline is not None:
-        document["baseline"] = _plain(compare(facts, document, baseline))
-    return {**document, "sentence": release_sentence(document)}
+    confidence = float(about.plan.confidence)
+    rates = survey_rates(facts, sample, confidence)
+    document = _rounded(
+        SurveyDocument(
+            **msgspec.structs.asdict(about),
+            confidence=confidence,
+            has_original=facts.has_original,
+            inputs=facts.inputs,
+            items=facts.items,
+            asked=int(sample.asked.sum()),
+            labelled=int(facts.labelled[: facts.inputs].sum()),
+            distance=facts.distance_noun or None,
+            truth_measure=facts.truth_measure or None,
+            overall=rates.overall,
+            unchanged=rates.unchanged,
+            by_condition=rates.by_condition,
+            by_severity=rates.by_severity,
+            by_cell=rates.by_cell,
+            by_class=rates.by_class,
+            by_group=rates.by_group,
+            by_device=rates.by_device,
+            pooling=_pooling(facts, sample, about.plan.rng_seed),
+            field=_field(facts, sample, confidence),
+            groups=group_differences(facts, sample, confidence),
+            baseline=None,
+            sentence="",
+        )
+    )
+    compared = None if baseline is None else _rounded(compare(facts, document, baseline))
+    sentence = release_sentence(document)
+    return msgspec.structs.replace(document, baseline=compared, sentence=sentence)
 
 
 def _not_compared(baseline: str) -> str:
@@ -191,12 +203,15 @@ def _nothing_yet(done: int, items: int, *, running: bool) -> str:
     )
 
 
-def _about_survey(journal: RunJournal, document: RunDocument) -> dict[str, Any]:
-    """Return what is said of a survey beside its rates and gates, as plain JSON values.
+def _about_survey(
+    journal: RunJournal, document: RunDocument, gates: tuple[DescribedGate, ...]
+) -> AboutSurvey:
+    """Return what is said of a survey beside its rates.
 
     Args:
         journal: of the survey.
         document: of its run.
+        gates: what became of them.
 
     """
     plan, noted, totals = noted_plan(journal), journal.about(), document.totals
@@ -205,22 +220,22 @@ def _about_survey(journal: RunJournal, document: RunDocument) -> dict[str, Any]:
     signs = signs_in_answers(host, journal.survey.device())
     if noted.get("labels") is not None and Arm.ORIGINAL.value in noted["arms"]:
         signs += signs_of_chance(host, noted["labels"])
-    return {
-        "pair": dict(document.pair),
-        "devices": [
-            {"name": one.name, "provenance": dict(one.provenance)} for one in document.devices
-        ],
-        "host": dict(document.host),
-        "classes": list(document.classes),
-        "plan": _plan(plan, document),
-        "stopped_by": document.stopped_by or noted.get(ENDED_KEY),
-        "seconds": totals.setup_seconds + totals.wall_seconds + totals.verify_seconds,
-        "device_queries": asked,
-        "overhead_device_queries": totals.overhead_device_queries - asked,
-        "findings": [_finding(one) for one in document.deviations],
-        "rare": noted.get(RARE_KEY),
-        "warnings": [*document.warnings, *signs, *_looks(plan, asked)],
-    }
+    return AboutSurvey(
+        edgeflare=__version__,
+        pair=document.pair,
+        devices=document.devices,
+        host=document.host,
+        classes=document.classes,
+        plan=_plan(plan, document),
+        stopped_by=document.stopped_by or noted.get(ENDED_KEY),
+        seconds=totals.setup_seconds + totals.wall_seconds + totals.verify_seconds,
+        device_queries=asked,
+        overhead_device_queries=totals.overhead_device_queries - asked,
+        gates=gates,
+        findings=tuple(map(_finding, document.deviations)),
+        rare=noted_estimate(journal),
+        warnings=(*document.warnings, *signs, *_looks(plan, asked)),
+    )
 
 
 def signs_in_answers(host: Sequence[HostRow], device: Sequence[DeviceRow]) -> list[str]:
@@ -282,37 +297,37 @@ def _looks(plan: SurveyPlan, asked: int) -> list[str]:
     ]
 
 
-def _plan(plan: SurveyPlan, document: RunDocument) -> dict[str, Any]:
-    cells = plan.cells[1:]
-    return {
-        "conditions": list(dict.fromkeys(cell.condition for cell in cells)),
-        "severities": sorted({cell.severity for cell in cells}),
-        "inputs": dict(plan.inputs),
-        "groups": None if plan.groups is None else plan.groups["column"],
-        "precision": plan.precision,
-        "device_queries": plan.device_queries,
-        "time_limit": plan.time_limit,
-        "earlier": [dict(one) for one in plan.earlier],
-        "confidence": plan.confidence,
-        "gates": list(plan.gates),
-        "findings": plan.findings,
-        "rare_queries": plan.rare_queries,
-        "rng_seed": document.rng_seed,
-        "limit": document.plan["limit"],
-        "first": document.plan.get("first"),
-        "ensemble": list(document.ensemble),
-    }
+def _plan(plan: SurveyPlan, document: RunDocument) -> AskedPlan:
+    cells, inputs = plan.cells[1:], plan.inputs
+    return AskedPlan(
+        conditions=tuple(dict.fromkeys(cell.condition for cell in cells)),
+        severities=tuple(sorted({cell.severity for cell in cells})),
+        inputs=AskedInputs(**inputs),
+        groups=None if plan.groups is None else plan.groups["column"],
+        precision=plan.precision,
+        device_queries=plan.device_queries,
+        time_limit=plan.time_limit,
+        earlier=tuple(EarlierEnds(**one) for one in plan.earlier),
+        confidence=plan.confidence,
+        gates=plan.gates,
+        findings=plan.findings,
+        rare_queries=plan.rare_queries,
+        rng_seed=document.rng_seed,
+        limit=document.plan["limit"],
+        first=document.plan.get("first"),
+        ensemble=document.ensemble,
+    )
 
 
-def _finding(finding: Finding) -> dict[str, Any]:
+def _finding(finding: Finding) -> SurveyFinding:
     """Return which item a finding is; its operator says the condition and the severity."""
     condition, _, severity = (finding.operators or (f"{UNCHANGED}:0",))[0].rpartition(":")
-    return {
-        "seed_id": finding.seed_id,
-        "condition": condition,
-        "severity": int(severity),
-        "strength": finding.strength,
-    }
+    return SurveyFinding(
+        seed_id=finding.seed_id,
+        condition=condition,
+        severity=int(severity),
+        strength=finding.strength,
+    )
 
 
 def _field(facts: SurveyFacts, sample: Sample, confidence: float) -> FieldInterval:
@@ -323,9 +338,9 @@ def _field(facts: SurveyFacts, sample: Sample, confidence: float) -> FieldInterv
     return replace(field, low=max(0.0, field.low), high=min(1.0, field.high))
 
 
-def _pooling(facts: SurveyFacts, sample: Sample, plan: Mapping[str, Any]) -> dict[str, Any]:
+def _pooling(facts: SurveyFacts, sample: Sample, rng_seed: int) -> Pooling:
     """Return whether conditions, severities or classes differ in how often the device surprises."""
-    fact, rng = headline(facts), np.random.default_rng([plan["rng_seed"], _STREAM])
+    fact, rng = headline(facts), np.random.default_rng([rng_seed, _STREAM])
     names = [one.condition for one in facts.cells]
     numbers = {name: at for at, name in enumerate(dict.fromkeys(names))}
     conditions = np.asarray([numbers[name] for name in names])[facts.cell]
@@ -335,21 +350,23 @@ def _pooling(facts: SurveyFacts, sample: Sample, plan: Mapping[str, Any]) -> dic
         for slices in (conditions, severities, facts.classes)
     ]
     surprises = int((sample.asked & (fact.seen != fact.foretold)).sum())
-    return {"p": min(holm(p_values)), "surprises": surprises}
+    return Pooling(p=min(holm(p_values)), surprises=surprises)
 
 
-def _fields(one: Any) -> list[tuple[str, Any]]:
-    return [(name, getattr(one, name)) for name in one.__dataclass_fields__]
+def _rounded(part: _Part) -> _Part:
+    """Return a part of a document with its figures rounded."""
+    fields = msgspec.structs.asdict(part).items()
+    return msgspec.structs.replace(part, **{key: _rounded_value(one) for key, one in fields})
 
 
-def _plain(value: Any) -> Any:
-    """Return what JSON holds, figures rounded."""
+def _rounded_value(value: Any) -> Any:
+    if isinstance(value, msgspec.Struct):
+        return _rounded(value)
     if is_dataclass(value) and not isinstance(value, type):
-        return _plain(asdict(value))
+        names = value.__dataclass_fields__
+        return replace(value, **{name: _rounded_value(getattr(value, name)) for name in names})
     if isinstance(value, Mapping):
-        return {str(key): _plain(one) for key, one in value.items()}
+        return {str(key): _rounded_value(one) for key, one in value.items()}
     if isinstance(value, list | tuple):
-        return [_plain(one) for one in value]
-    if isinstance(value, float):
-        return float(f"{value:.{_DIGITS}g}")
-    return value
+        return tuple(map(_rounded_value, value))
+    return float(f"{value:.{_DIGITS}g}") if isinstance(value, float) else value

@@ -21,6 +21,7 @@ from edgeflare.models.model_inputs import ModelInputs
 from edgeflare.models.pair import Pair
 from edgeflare.run.plan import Plan
 from edgeflare.run.run_header import RunHeader
+from edgeflare.survey.baseline import AskedItems, BaselineSurvey, require_same_items
 from edgeflare.survey.estimate.weighted_count import require_scipy
 from edgeflare.survey.gates.judged_gates import (
     JudgedGates,
@@ -35,7 +36,6 @@ from edgeflare.survey.items.same_inputs import require_same_inputs
 from edgeflare.survey.items.surveyed_inputs import describe_inputs, read_groups, require_enough
 from edgeflare.survey.items.surveyed_items import SurveyedItems
 from edgeflare.survey.rare.rare_survey import headline_event, require_estimable
-from edgeflare.survey.rates.baseline import BaselineSurvey, require_same_items
 from edgeflare.survey.record.survey_plan import CONFIDENCE, FINDINGS, PRECISION, SurveyPlan
 from edgeflare.survey.survey_run import Survey
 
@@ -148,13 +148,9 @@ def _require_same_items(
     plan: SurveyPlan, items: SurveyedItems, header: RunHeader, baseline: BaselineSurvey
 ) -> None:
     """Refuse a baseline of other items before anything is evaluated."""
-    said = {
-        "inputs": plan.inputs,
-        "rng_seed": header.plan.rng_seed,
-        "confidence": plan.confidence,
-    }
+    asked = AskedItems(plan.inputs["sha256"], header.plan.rng_seed, plan.confidence)
     has_original = Arm.ORIGINAL in header.arms
-    require_same_items(said, items.cells, has_original=has_original, baseline=baseline)
+    require_same_items(asked, items.cells, has_original=has_original, baseline=baseline)
     require_same_inputs(items, baseline.checksums, f"the baseline {baseline.name}")
 
 

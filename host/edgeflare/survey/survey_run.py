@@ -24,7 +24,6 @@ from edgeflare.models.pair import Pair
 from edgeflare.record.atomic_file import write_atomically
 from edgeflare.record.folder import remove_files
 from edgeflare.record.journal import reporting_damage
-from edgeflare.record.json_file import json_bytes
 from edgeflare.run.begin_or_resume import begin_run, resume_run
 from edgeflare.run.journal import RunJournal
 from edgeflare.run.plan import Plan
@@ -32,6 +31,7 @@ from edgeflare.run.run_directory import SURVEY_DOCUMENT, RunDirectory
 from edgeflare.run.run_document import RunDocument
 from edgeflare.run.run_header import RunHeader
 from edgeflare.run.survey_rows import SURVEY_KEY
+from edgeflare.survey.baseline import BaselineSurvey
 from edgeflare.survey.derived_survey import derive_survey
 from edgeflare.survey.gates.judged_gates import JudgedGates
 from edgeflare.survey.items.deviating_items import choose_findings, store_findings
@@ -44,10 +44,13 @@ from edgeflare.survey.phases.host_phase import judge_on_host, warn_of_answers
 from edgeflare.survey.phases.stop_rule import SamplingEnd, StopRule
 from edgeflare.survey.phases.survey_observer import SurveyObserver
 from edgeflare.survey.rare.rare_phase import RarePhase
-from edgeflare.survey.rates.baseline import BaselineSurvey
 from edgeflare.survey.rates.overall_rate import cell_rates
 from edgeflare.survey.record.required_survey import require_survey
-from edgeflare.survey.record.survey_file import WRITTEN_FROM_IT
+from edgeflare.survey.record.survey_document import (
+    WRITTEN_FROM_IT,
+    SurveyDocument,
+    survey_bytes,
+)
 from edgeflare.survey.record.survey_journal import facts_of, host_is_done, require_sound
 from edgeflare.survey.record.survey_plan import (
     ENDED_KEY,
@@ -170,10 +173,13 @@ def run_survey(
     observer: Observer,
     survey_observer: SurveyObserver,
     interrupt: Interrupt,
-) -> RunDocument:
+) -> tuple[RunDocument, SurveyDocument | None]:
     """Run a survey, or go on with one, and write its documents.
 
     `run.json` is written whatever happens, `survey.json` once the host has answered all items.
+
+    Returns:
+        Both documents; None for the second where the survey was stopped before.
 
     Raises:
         InfrastructureError: a device was lost for good, or its answers have changed.
@@ -182,8 +188,9 @@ def run_survey(
     """
     rare = _rare_phase(survey, survey_observer)
     phases = SurveyPhases(survey.items, survey_observer, survey.gates, rare)
+    surveyed = None
     try:
-        return run_recorded_campaign(
+        document = run_recorded_campaign(
             survey.opened,
             survey.header.plan,
             journal,
@@ -193,13 +200,15 @@ def run_survey(
         )
     finally:
         if host_is_done(journal):
-            write_survey(survey, RunDirectory(journal.path.parent), journal)
+            surveyed = write_survey(survey, RunDirectory(journal.path.parent), journal)
+    return document, surveyed
 
 
-def write_survey(survey: Survey, directory: RunDirectory, journal: RunJournal) -> None:
+def write_survey(survey: Survey, directory: RunDirectory, journal: RunJournal) -> SurveyDocument:
     """Derive the document of a survey from its journal, and write it into the run directory."""
-    written = derive_survey(directory, journal, survey.gates, survey.baseline)
-    write_atomically(directory.path / SURVEY_DOCUMENT, json_bytes(written))
+    document = derive_survey(directory, journal, survey.gates, survey.baseline)
+    write_atomically(directory.path / SURVEY_DOCUMENT, survey_bytes(document))
+    return document
 
 
 def _require_other_baseline(survey: Survey, path: Path) -> None:

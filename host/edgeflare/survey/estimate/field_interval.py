@@ -10,10 +10,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from statistics import NormalDist
+from typing import Annotated
 
+import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
+from edgeflare.record.json_types import Share
 from edgeflare.survey.estimate.rate import Fact, Rate, Sample
 from edgeflare.survey.estimate.strata import StratumWeights
 
@@ -29,9 +32,9 @@ class FieldInterval:
 
     """
 
-    low: float
-    high: float
-    draws: float
+    low: Share
+    high: Share
+    draws: Annotated[float, msgspec.Meta(ge=0)]
 
 
 def field_interval(

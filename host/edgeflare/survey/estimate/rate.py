@@ -8,6 +8,8 @@ from math import hypot
 import numpy as np
 from numpy.typing import NDArray
 
+from edgeflare.record.json_types import Count, Share
+
 
 @dataclass(frozen=True, slots=True)
 class Fact:
@@ -45,18 +47,17 @@ class Rate:
         estimate, low, high: from 0 to 1.
         items: that it is about.
         asked: of them, how many the device was asked about.
-        seen: of those asked, how many it said yes to.
-        alone: of a slice whose estimate and limits are from the answers to all items, those from
-            the answers to its own; None elsewhere.
+        seen: of those asked, how many the device said yes to.
+        alone: of a rate that is pooled, what the answers to its own items say; null elsewhere.
 
     """
 
-    estimate: float
-    low: float
-    high: float
-    items: int
-    asked: int
-    seen: int
+    estimate: Share
+    low: Share
+    high: Share
+    items: Count
+    asked: Count
+    seen: Count
     alone: Limits | None = None
 
 
@@ -64,9 +65,9 @@ class Rate:
 class Limits:
     """An estimate and the limits of its interval."""
 
-    estimate: float
-    low: float
-    high: float
+    estimate: Share
+    low: Share
+    high: Share
 
 
 def difference(one: Rate, other: Rate) -> tuple[float, float, float]:
@@ -83,7 +84,7 @@ def difference(one: Rate, other: Rate) -> tuple[float, float, float]:
 
 @dataclass(frozen=True, slots=True)
 class SignedEstimate:
-    """A figure that was estimated, with its interval."""
+    """A figure with an interval, which may be negative."""
 
     estimate: float
     low: float

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Annotated
+
+import msgspec
 
 from edgeflare.conditions.condition_choice import ChosenCondition, conditions_of_set
 from edgeflare.errors import UserError
-from edgeflare.survey.gates.gate_state import HELD, UNDECIDED, GateOutcome, gate_outcome
+from edgeflare.record.json_types import Count
+from edgeflare.survey.gates.gate_state import HELD, UNDECIDED, GateOutcome, State, gate_outcome
 from edgeflare.survey.gates.survey_gate import Gate
 from edgeflare.survey.items.measures import ACCURACY_DROP
 from edgeflare.survey.items.sampling_rounds import SamplingRounds
@@ -46,11 +49,61 @@ class JudgedGates:
         outcomes = self.outcomes(facts, rounds)
         return bool(outcomes) and all(one.state != UNDECIDED for one in outcomes)
 
-    def described(self, facts: SurveyFacts, rounds: SamplingRounds) -> list[dict[str, Any]]:
-        """Return what a survey's document says of each gate, as plain JSON values."""
-        return [
-            described_outcome(one, self.sets, self.left_out) for one in self.outcomes(facts, rounds)
-        ]
+    def described(self, facts: SurveyFacts, rounds: SamplingRounds) -> tuple[DescribedGate, ...]:
+        """Return what a survey's document says of each gate."""
+        outcomes = self.outcomes(facts, rounds)
+        return tuple(described_outcome(one, self.sets, self.left_out) for one in outcomes)
+
+    def name_of(self, gate: Gate) -> str:
+        """Return what a gate is, and what it is not about; see `DescribedGate.name`."""
+        set_name = gate.condition or ""
+        surveyed = sorted(self.sets.get(set_name, ()))
+        return _name(gate.text, set_name, surveyed, self.left_out.get(set_name, ()))
+
+
+class DescribedGate(msgspec.Struct, frozen=True, kw_only=True):
+    """A gate, and what became of it.
+
+    Attributes:
+        gate: as the user wrote it.
+        measure: what has to stay below the limit, such as rate or accuracy-drop.
+        limit: that it has to stay below.
+        condition: the condition or the set that it names; null where it is about all.
+        conditions: the surveyed conditions that it is about, of a set all of them; null where it
+            names none.
+        left_out: of a set that it names, the conditions that are not surveyed.
+        severity: the only one that counts; null for all.
+        group: the only one that counts; null for all.
+        state: whether it is held.
+        words: what it came to, in a sentence.
+        estimate, low, high: of what it measures, with the interval of the survey's confidence.
+
+    """
+
+    gate: str
+    measure: str
+    limit: Annotated[float, msgspec.Meta(gt=0, lt=1)]
+    condition: str | None
+    conditions: tuple[str, ...] | None
+    left_out: tuple[str, ...]
+    severity: Count | None
+    group: str | None
+    state: State
+    words: str
+    estimate: float
+    low: float
+    high: float
+
+    @property
+    def name(self) -> str:
+        """What it is, and what it is not about: `rate<0.01 under noise (of noise only …)`."""
+        return _name(self.gate, self.condition, self.conditions or (), self.left_out)
+
+
+def _name(
+    text: str, condition: str | None, surveyed: Sequence[str], left_out: Sequence[str]
+) -> str:
+    return f"{text} (of {condition} only {', '.join(surveyed)})" if left_out else text
 
 
 def require_each_once(gates: Sequence[Gate]) -> None:
@@ -101,8 +154,8 @@ def described_outcome(
     outcome: GateOutcome,
     sets: Mapping[str, frozenset[str]],
     left_out: Mapping[str, tuple[str, ...]],
-) -> dict[str, Any]:
-    """Return what a survey's document says of a gate, as plain JSON values.
+) -> DescribedGate:
+    """Return what a survey's document says of a gate.
 
     Args:
         outcome: what became of it.
@@ -111,29 +164,27 @@ def described_outcome(
 
     """
     gate = outcome.gate
-    figures = {"estimate": outcome.estimate, "low": outcome.low, "high": outcome.high}
+    is_drop = gate.measure == ACCURACY_DROP
+    figure = f"{points(outcome)} points" if is_drop else interval(outcome)
     about = None if gate.condition is None else sets.get(gate.condition, {gate.condition})
-    return {
-        "gate": gate.text,
-        "measure": gate.measure,
-        "limit": gate.limit,
-        "condition": gate.condition,
-        "conditions": None if about is None else sorted(about),
-        "left_out": list(left_out.get(gate.condition or "", ())),
-        "severity": gate.severity,
-        "group": gate.group,
-        "state": outcome.state,
-        "words": (
-            f"{_figure(gate, figures)} of {counted(outcome.items, 'item', 'items')}, of which the"
-            f" device was asked about {outcome.asked:,}{_alone(outcome)}{_field(outcome)}"
+    return DescribedGate(
+        gate=gate.text,
+        measure=gate.measure,
+        limit=gate.limit,
+        condition=gate.condition,
+        conditions=None if about is None else tuple(sorted(about)),
+        left_out=left_out.get(gate.condition or "", ()),
+        severity=gate.severity,
+        group=gate.group,
+        state=outcome.state,
+        words=(
+            f"{figure} of {counted(outcome.items, 'item', 'items')}, of which the device was asked"
+            f" about {outcome.asked:,}{_alone(outcome)}{_field(outcome)}"
         ),
-        **figures,
-    }
-
-
-def _figure(gate: Gate, figures: Mapping[str, float]) -> str:
-    """Return what a gate's measure came to: a drop in points, a rate in percent."""
-    return f"{points(figures)} points" if gate.measure == ACCURACY_DROP else interval(figures)
+        estimate=outcome.estimate,
+        low=outcome.low,
+        high=outcome.high,
+    )
 
 
 def _alone(outcome: GateOutcome) -> str:

@@ -4,19 +4,21 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass
-from typing import Any
 
+import msgspec
 import numpy as np
 
 from edgeflare.campaign.campaign_context import CampaignContext
 from edgeflare.campaign.opened_pair import OpenedPair
 from edgeflare.conditions.condition import Condition
 from edgeflare.errors import InfrastructureError
+from edgeflare.run.journal import RunJournal
 from edgeflare.survey.phases.answer_watch import AnswerWatch
 from edgeflare.survey.phases.survey_observer import SurveyObserver
 from edgeflare.survey.rare.rare_rate import RarePlan, RareProgress, RareRate
 from edgeflare.survey.rare.rare_survey import headline_event, survey_rare_event
 from edgeflare.survey.rare.splitting import SplittingPlan
+from edgeflare.survey.record.survey_document import RareEstimate
 
 RARE_KEY = "survey_rare"
 """The key of `about` under which the journal says what was found of a rare event."""
@@ -85,12 +87,9 @@ class RarePhase:
         )
         if found.rate is None or len(found.rate.repetitions) < plan.repetitions:
             return False
-        took = {
-            "device_queries": found.rate.device_queries + check.asked,
-            "host_queries": found.host_queries,
-            "seconds": time.monotonic() - begun,
-        }
-        context.journal.note(RARE_KEY, {**_described(found.rate), **took})
+        took = time.monotonic() - begun
+        estimate = _estimate(found.rate, check.asked, found.host_queries, took)
+        context.journal.note(RARE_KEY, msgspec.to_builtins(estimate))
         return True
 
 
@@ -104,17 +103,30 @@ def rare_plan(queries: int, confidence: float) -> RarePlan:
     return RarePlan(splitting, device_queries=queries, confidence=confidence)
 
 
-def _described(rate: RareRate) -> dict[str, Any]:
-    """Return a rate as `survey.json` has it, as plain JSON values; what it took is beside it."""
-    return {
-        "estimate": rate.estimate,
-        "low": rate.low,
-        "high": rate.high,
-        "ceiling": rate.ceiling,
-        "unseen_share": rate.unseen_share,
-        "repetitions": list(rate.repetitions),
-        "thresholds": [shell.below for shell in rate.shells[1:]],
-    }
+def _estimate(rate: RareRate, asked_again: int, host_queries: int, seconds: float) -> RareEstimate:
+    """Return a rate as `survey.json` has it, with what it took."""
+    return RareEstimate(
+        estimate=rate.estimate,
+        low=rate.low,
+        high=rate.high,
+        ceiling=rate.ceiling,
+        unseen_share=rate.unseen_share,
+        repetitions=rate.repetitions,
+        thresholds=tuple(shell.below for shell in rate.shells[1:]),
+        device_queries=rate.device_queries + asked_again,
+        host_queries=host_queries,
+        seconds=seconds,
+    )
+
+
+def noted_estimate(journal: RunJournal) -> RareEstimate | None:
+    """Return what a journal says of rare events; None where nothing is noted.
+
+    Raises:
+        ValueError: the journal is damaged.
+
+    """
+    return msgspec.convert(journal.about().get(RARE_KEY), RareEstimate | None)
 
 
 @dataclass(slots=True)

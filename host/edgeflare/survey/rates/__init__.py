@@ -1,1 +1,1 @@
-"""The rates of a survey: over all, of slices, between groups, and against a baseline."""
+"""The rates of a survey: over all, of slices, and between groups."""

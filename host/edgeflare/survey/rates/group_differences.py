@@ -6,12 +6,14 @@ with more than two classes, each class is taken against the rest, and the larges
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 
+import msgspec
 import numpy as np
 
+from edgeflare.record.json_types import Count, Share
 from edgeflare.survey.estimate.rate import (
     Fact,
     Rate,
@@ -45,10 +47,18 @@ class DecisionGap:
 
     """
 
-    estimate: float
-    low: float
-    high: float
-    label: int
+    estimate: Share
+    low: Share
+    high: Share
+    label: Count
+
+
+class ArmGaps(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """Differences between two groups in what each arm decides; absent where it cannot be said."""
+
+    original: DecisionGap | None = None
+    twin: DecisionGap | None = None
+    device: DecisionGap | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,12 +69,12 @@ class GroupDifference:
         one, other: their names.
         deviation: the rate of deviations of the one less that of the other; those of kernels
             without an original.
-        accuracy_drop: likewise, of the accuracy that is lost from original to device; None without
+        accuracy_drop: likewise, of the accuracy that is lost from original to device; null without
             an original, or where no label of one of them is known.
-        parity: by arm, how much more often one class is decided on in one of the groups (the
-            statistical parity difference); None where decisions are not counted.
-        odds: by arm, the same among the items with one label, or without it (the equal odds
-            difference); None where labels are not known, too.
+        parity: how much more often a class is decided on in one of the groups (the statistical
+            parity difference), the largest over the classes; null where decisions are not counted.
+        odds: the same among the items with one label, or without it (the equal odds difference);
+            null where labels are not known, too.
 
     """
 
@@ -72,8 +82,8 @@ class GroupDifference:
     other: str
     deviation: SignedEstimate
     accuracy_drop: SignedEstimate | None
-    parity: Mapping[str, DecisionGap] | None
-    odds: Mapping[str, DecisionGap] | None
+    parity: ArmGaps | None
+    odds: ArmGaps | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,8 +97,8 @@ class GroupDifferences:
 
     """
 
-    confidence: float
-    left_out: int
+    confidence: Share
+    left_out: Count
     pairs: tuple[GroupDifference, ...]
 
 
@@ -136,8 +146,8 @@ def group_differences(
                 other.group,
                 one.deviation_less(other),
                 one.drop_less(other),
-                parity.get((one.group, other.group)) or None,
-                odds.get((one.group, other.group)) or None,
+                parity.get((one.group, other.group)),
+                odds.get((one.group, other.group)),
             )
             for one, other in combinations(rates, 2)
         ),
@@ -214,18 +224,15 @@ def _labels(facts: SurveyFacts) -> list[int]:
     return sorted({int(label) for some in given for label in some})
 
 
-_Gaps = dict[tuple[str, str], dict[str, DecisionGap]]
-
-
 def _gaps(
     facts: SurveyFacts,
     sample: Sample,
     groups: Sequence[_Group],
     questions: Sequence[_Question],
     confidence: float,
-) -> _Gaps:
-    """Return the largest difference of each pair of groups, by arm."""
-    found: _Gaps = {}
+) -> dict[tuple[str, str], ArmGaps]:
+    """Return the largest difference of each pair of groups that there is one of, by arm."""
+    found: dict[tuple[str, str], ArmGaps] = {}
     arms = {"original": facts.original_decision, "twin": facts.twin_decision}
     for arm, decisions in arms.items():
         if decisions is not None:
@@ -261,7 +268,7 @@ def _shares(group: _Group, questions: Sequence[_Question], decisions: Numbers) -
 
 
 def _add(
-    found: _Gaps,
+    found: dict[tuple[str, str], ArmGaps],
     arm: str,
     groups: Sequence[_Group],
     questions: Sequence[_Question],
@@ -273,7 +280,8 @@ def _add(
             widest = max(gaps, key=lambda gap: gap.estimate)
             low, high = max(gap.low for gap in gaps), max(gap.high for gap in gaps)
             gap = DecisionGap(widest.estimate, low, min(1.0, high), widest.label)
-            found.setdefault((one.name, other.name), {})[arm] = gap
+            names = (one.name, other.name)
+            found[names] = msgspec.structs.replace(found.get(names, ArmGaps()), **{arm: gap})
 
 
 def _differences(

@@ -2,12 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from math import floor, log10
-from typing import Any, Final
+from typing import Final, Protocol
 
 _LEAST: Final = 1e-7
 """The least estimate of which a digit is shown beside limits that are far above it."""
+
+
+class Estimate(Protocol):
+    """A figure with the limits of its interval."""
+
+    @property
+    def estimate(self) -> float:
+        """The figure."""
+
+    @property
+    def low(self) -> float:
+        """The lower limit."""
+
+    @property
+    def high(self) -> float:
+        """The upper limit."""
 
 
 def percent(share: float) -> str:
@@ -15,12 +30,12 @@ def percent(share: float) -> str:
     return f"{_digits(100 * share, 100 * share)} %"
 
 
-def exact(one: Mapping[str, Any]) -> bool:
+def exact(one: Estimate) -> bool:
     """Whether a figure has no interval, since the device was asked about all that it is about."""
-    return bool(one["low"] == one["high"])
+    return one.low == one.high
 
 
-def interval(one: Mapping[str, Any] | None) -> str:
+def interval(one: Estimate | None) -> str:
     """Return a figure from 0 to 1 with its interval: `2.31 % (2.05–2.60)`; a dash for None.
 
     One that is exact has none: `2.31 %`.
@@ -30,30 +45,41 @@ def interval(one: Mapping[str, Any] | None) -> str:
     return estimated(one) if exact(one) else f"{estimated(one)} ({bounds(one)})"
 
 
-def estimated(one: Mapping[str, Any]) -> str:
+def estimated(one: Estimate) -> str:
     """Return a figure from 0 to 1 as a percentage, with the digits of its limits: `0.07 %`."""
     if exact(one):
-        return percent(one["estimate"])
-    return f"{_digits(100 * one['estimate'], 100 * _scale(one))} %"
+        return percent(one.estimate)
+    return f"{_digits(100 * one.estimate, 100 * _scale(one.low, one.high, one.estimate))} %"
 
 
-def bounds(one: Mapping[str, Any]) -> str:
-    """Return an interval of percentages without their sign: `2.05–2.60`, `-0.10 to 0.42`."""
-    low, high = (_digits(100 * one[key], 100 * _scale(one)) for key in ("low", "high"))
-    return f"{low} to {high}" if one["low"] < 0 else f"{low}–{high}"
+def bounds(one: Estimate) -> str:
+    """Return the interval of a figure in percent, without the sign: `2.05–2.60`."""
+    return between(one.low, one.high, one.estimate)
 
 
-def points(one: Mapping[str, Any] | None) -> str:
+def between(low: float, high: float, estimate: float = 0.0) -> str:
+    """Return limits in percent, without the sign: `2.05–2.60`, `-0.10 to 0.42`.
+
+    Args:
+        low: the lower one.
+        high: the upper one.
+        estimate: between them, of which a digit is to be seen; 0 for none.
+
+    """
+    scale = 100 * _scale(low, high, estimate)
+    least, most = (_digits(100 * one, scale) for one in (low, high))
+    return f"{least} to {most}" if low < 0 else f"{least}–{most}"
+
+
+def points(one: Estimate | None) -> str:
     """Return a difference of shares in points with its interval: `+0.42 (-0.10 to 0.93)`.
 
     One that is exact has none: `+0.42`.
     """
     if one is None:
         return "–"
-    if exact(one):
-        return f"{100 * one['estimate']:+.2f}"
-    low, high = (f"{100 * one[key]:.2f}" for key in ("low", "high"))
-    return f"{100 * one['estimate']:+.2f} ({low} to {high})"
+    said = f"{100 * one.estimate:+.2f}"
+    return said if exact(one) else f"{said} ({100 * one.low:.2f} to {100 * one.high:.2f})"
 
 
 def together(confidence: float, each: float) -> str:
@@ -74,15 +100,14 @@ def counted(count: int, one: str, many: str) -> str:
     return f"{count:,} {one if count == 1 else many}"
 
 
-def _scale(one: Mapping[str, Any]) -> float:
+def _scale(low: float, high: float, estimate: float) -> float:
     """Return the share that says how many digits an interval and its estimate have.
 
     It is the limit farther from 0, or less, where that would show no digit of the estimate.
     """
-    widest = max(abs(one["low"]), abs(one["high"]))
-    middle = abs(one.get("estimate", 0.0))
+    widest, middle = max(abs(low), abs(high)), abs(estimate)
     hidden = middle >= _LEAST and float(_digits(100 * middle, 100 * widest)) == 0.0
-    return float(10 * middle if hidden else widest)
+    return 10 * middle if hidden else widest
 
 
 def _digits(value: float, scale: float) -> str:

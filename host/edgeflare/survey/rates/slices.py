@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from edgeflare.record.json_types import Count, CountFromOne, Share
 from edgeflare.survey.estimate.mean_distance import mean_distance
 from edgeflare.survey.estimate.pooled_rate import pooled_rate
 from edgeflare.survey.estimate.rate import Fact, Rate, Sample, SignedEstimate, simultaneous
@@ -25,7 +26,7 @@ from edgeflare.survey.rates.overall_rate import items_by_condition, surveyed
 
 
 @dataclass(frozen=True, slots=True)
-class Share:
+class ExactShare:
     """A share that needs no interval, since the host answered all items.
 
     Attributes:
@@ -35,9 +36,9 @@ class Share:
 
     """
 
-    share: float
-    count: int
-    items: int
+    share: Share
+    count: Count
+    items: CountFromOne
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,9 +46,9 @@ class TruthDistance:
     """How far each arm is from the targets on average, as the task measures it.
 
     Attributes:
-        original: None without an original, and where it answered nothing.
-        twin: exact, as the original's; None where it answered nothing.
-        device: estimated; None where too few items were asked.
+        original: null without an original, and where it answered nothing.
+        twin: exact, as the original's; null where it answered nothing.
+        device: estimated; null where too few items were asked.
 
     """
 
@@ -61,18 +62,18 @@ class ArmAccuracy:
     """How often each arm is right, of the items for which that is known.
 
     Attributes:
-        original: None without an original.
+        original: null without an original.
         twin: exact, as the original's.
         device: estimated.
-        drop: the original's accuracy less the device's; None without an original.
+        drop: the original's accuracy less the device's; null without an original.
         harmed: how often the device is wrong where the original, or without one the twin, is right.
-        helped: how often it is right where that arm is wrong.
-        distance: of each arm from the targets; None without targets.
+        helped: how often the device is right where that arm is wrong.
+        distance: mean distances from the targets; null without targets.
 
     """
 
-    original: Share | None
-    twin: Share
+    original: ExactShare | None
+    twin: ExactShare
     device: Rate
     drop: SignedEstimate | None
     harmed: Rate
@@ -85,8 +86,8 @@ class ArmDistance:
     """How far answers are apart on average, of tasks that measure a distance.
 
     Attributes:
-        twin: from original to twin; None without an original.
-        device: from original to device, without an original from twin to device; None where too few
+        twin: from original to twin; null without an original.
+        device: from original to device, without an original from twin to device; null where too few
             items were asked.
 
     """
@@ -97,43 +98,56 @@ class ArmDistance:
 
 @dataclass(frozen=True, slots=True)
 class SurveySlice:
-    """The rates of some of the items.
-
-    Rates count what hangs on a tie; those `_strict` leave it out.
+    """The rates of some of the items; they count what hangs on a tie, but for those `_strict`.
 
     Attributes:
         name: of the slice, for readers.
-        condition, severity, label, group, device: what it is the slice of; None for what varies in
-            it.
+        condition: that it is the slice of; null for what varies in it, as the next four.
+        severity: 0 for the inputs unchanged.
+        label: the class of the input.
+        group: of the input.
+        device: that was given the input.
         items: that it has.
         asked: of them, how many the device was asked about.
-        deviation: original and device decide differently, or the device failed; None without an
+        deviation: original and device decide differently, or the device failed; null without an
             original.
-        kernel: twin and device decide differently, or the device failed.
+        deviation_strict, kernel_strict, compression_strict: the same without what hangs on a tie.
+        kernel: twin and device decide differently, or the device failed and the twin did not fail
+            likewise.
         failed: the device crashed, hung, or gave invalid outputs.
-        compression: original and twin decide differently; None without an original.
-        accuracy: None where no label or target is known.
-        distance: None for tasks that measure none.
+        compression: original and twin decide differently; null without an original.
+        accuracy: how often each arm is right; null where no label or target is known.
+        distance: mean distances; null for tasks that measure none.
 
     """
 
     name: str
     condition: str | None
-    severity: int | None
-    label: int | None
+    severity: Count | None
+    label: Count | None
     group: str | None
     device: str | None
-    items: int
-    asked: int
+    items: CountFromOne
+    asked: Count
     deviation: Rate | None
     deviation_strict: Rate | None
     kernel: Rate
     kernel_strict: Rate
     failed: Rate
-    compression: Share | None
-    compression_strict: Share | None
+    compression: ExactShare | None
+    compression_strict: ExactShare | None
     accuracy: ArmAccuracy | None
     distance: ArmDistance | None
+
+    @property
+    def rate(self) -> Rate:
+        """The rate that a survey is about: of deviations; without an original, of kernels."""
+        return self.kernel if self.deviation is None else self.deviation
+
+    @property
+    def rate_strict(self) -> Rate:
+        """The same without what hangs on a tie."""
+        return self.kernel_strict if self.deviation_strict is None else self.deviation_strict
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,12 +155,12 @@ class SliceTable:
     """Slices that are compared with one another.
 
     Attributes:
-        confidence: of each interval, so that all of them hold together for each rate.
+        confidence: of each interval, so that all of the table hold together, for each rate.
         slices: what is compared.
 
     """
 
-    confidence: float
+    confidence: Share
     slices: tuple[SurveySlice, ...]
 
 
@@ -357,6 +371,6 @@ def _distance(
     return ArmDistance(twin, found)
 
 
-def _share(flags: Flags, chosen: Flags) -> Share:
+def _share(flags: Flags, chosen: Flags) -> ExactShare:
     items, count = int(chosen.sum()), int((flags & chosen).sum())
-    return Share(count / items, count, items)
+    return ExactShare(count / items, count, items)

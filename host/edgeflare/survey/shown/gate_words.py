@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, Final
+from typing import Final
 
 from edgeflare.survey.gates.gate_state import UNDECIDED
+from edgeflare.survey.gates.judged_gates import DescribedGate
+from edgeflare.survey.record.survey_document import SurveyDocument
 from edgeflare.survey.record.survey_plan import MORE
 
 _ARGUMENTS: Final = {
@@ -16,38 +17,21 @@ _ARGUMENTS: Final = {
 """What to give a survey that is a test where one of these ended it before a gate was decided."""
 
 
-def gate_name(gate: Mapping[str, Any]) -> str:
-    """Return what a gate is, and what it is not about: `rate<0.01 under noise (of noise only …)`.
-
-    Args:
-        gate: as a survey's document has it.
-
-    """
-    if not gate.get("left_out"):
-        return str(gate["gate"])
-    return f"{gate['gate']} (of {gate['condition']} only {', '.join(gate['conditions'])})"
+def gate_sentence(gate: DescribedGate) -> str:
+    """Return what became of a gate: `rate<0.01 is held: …`."""
+    return f"{gate.name} is {gate.state}: {gate.words}"
 
 
-def gate_sentence(gate: Mapping[str, Any]) -> str:
-    """Return what became of a gate: `rate<0.01 is held: …`.
-
-    Args:
-        gate: as a survey's document has it.
-
-    """
-    return f"{gate_name(gate)} is {gate['state']}: {gate['words']}"
-
-
-def gated_conditions(document: Mapping[str, Any]) -> frozenset[str]:
+def gated_conditions(document: SurveyDocument) -> frozenset[str]:
     """Return the conditions that gates of a survey name one by one, and not as a part of a set."""
     return frozenset(
-        gate["condition"]
-        for gate in document["gates"]
-        if gate["condition"] is not None and gate["conditions"] == [gate["condition"]]
+        gate.condition
+        for gate in document.gates
+        if gate.condition is not None and gate.conditions == (gate.condition,)
     )
 
 
-def next_step(document: Mapping[str, Any], gate: Mapping[str, Any], where: str = "RUN") -> str:
+def next_step(document: SurveyDocument, gate: DescribedGate, where: str = "RUN") -> str:
     """Return what to type where a gate is undecided, to be put behind its sentence; else nothing.
 
     Args:
@@ -56,14 +40,14 @@ def next_step(document: Mapping[str, Any], gate: Mapping[str, Any], where: str =
         where: the run directory as the user knows it; its placeholder in a file that is passed on.
 
     """
-    if gate["state"] != UNDECIDED or document["stopped_by"] is None:
+    if gate.state != UNDECIDED or document.stopped_by is None:
         return ""
-    words = MORE.get(f"--{document['stopped_by']}")
+    words = MORE.get(f"--{document.stopped_by}")
     more = "" if words is None else f" and {words}"
     return f"; the same command with --out {where} --resume{more} goes on"
 
 
-def next_arguments(document: Mapping[str, Any], gate: Mapping[str, Any]) -> str:
+def next_arguments(document: SurveyDocument, gate: DescribedGate) -> str:
     """Return what to change in a test where a gate is undecided, likewise; else nothing.
 
     Args:
@@ -71,5 +55,5 @@ def next_arguments(document: Mapping[str, Any], gate: Mapping[str, Any]) -> str:
         gate: one of its gates.
 
     """
-    more = _ARGUMENTS.get(document["stopped_by"]) if gate["state"] == UNDECIDED else None
+    more = _ARGUMENTS.get(document.stopped_by or "") if gate.state == UNDECIDED else None
     return "" if more is None else f"; to decide it, give {more}"

@@ -7,11 +7,13 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import Any
 
 from edgeflare.report.entry_names import class_name
-from edgeflare.survey.shown.survey_words import rate_key
+from edgeflare.survey.rates.rate_words import Estimate
+from edgeflare.survey.rates.slices import SurveySlice
+from edgeflare.survey.record.survey_document import SurveyDocument
 from edgeflare.untrusted_text import for_csv
 
 RATES = ("deviation", "deviation_strict", "kernel", "kernel_strict", "failed")
@@ -29,6 +31,9 @@ RARE = ("ceiling", "unseen_share")
 ALONE = ("_alone", "_alone_low", "_alone_high")
 """Of a rate that is pooled: what the answers to its own items say."""
 
+SLICE = ("name", "condition", "severity", "label", "group", "device", "items", "asked")
+"""What a slice says of itself."""
+
 COLUMNS = (
     "table", "name", "condition", "severity", "label", "class", "group", "device", "items", "asked",
     "confidence",
@@ -45,7 +50,7 @@ COLUMNS = (
 """The names of the columns; a cell is empty where the figure is null in the document."""
 
 
-def survey_csv(document: Mapping[str, Any]) -> str:
+def survey_csv(document: SurveyDocument) -> str:
     """Return the rates of a survey as comma-separated values with a header (RFC 4180)."""
     text = io.StringIO()
     table = csv.DictWriter(text, COLUMNS)
@@ -54,63 +59,66 @@ def survey_csv(document: Mapping[str, Any]) -> str:
     return text.getvalue()
 
 
-def _rows(document: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
-    for name in ("overall", "unchanged"):
-        yield _row(document, name, document[name], document["confidence"])
-    for name in ("by_condition", "by_severity", "by_cell", "by_class", "by_group", "by_device"):
-        table = document[name]
-        for one in table["slices"]:
-            yield _row(document, name, one, table["confidence"])
-    if (rare := document["rare"]) is not None:
-        yield {
+def _rows(document: SurveyDocument) -> Iterator[dict[str, Any]]:
+    yield _row(document, "overall", document.overall, document.confidence)
+    yield _row(document, "unchanged", document.unchanged, document.confidence)
+    for name, table in document.tables.items():
+        for one in table.slices:
+            yield _row(document, name, one, table.confidence)
+    if (rare := document.rare) is not None:
+        row = {
             "table": "rare",
             "name": "rare events",
-            "asked": rare["device_queries"],
-            "confidence": document["confidence"],
-            **_interval(rate_key(document), rare),
-            **{key: rare[key] for key in RARE},
+            "asked": rare.device_queries,
+            "confidence": document.confidence,
+            **_interval("deviation" if document.has_original else "kernel", rare),
+            **{key: getattr(rare, key) for key in RARE},
         }
+        yield {key: _cell(value) for key, value in row.items()}
 
 
 def _row(
-    document: Mapping[str, Any], table: str, one: Mapping[str, Any], confidence: float
+    document: SurveyDocument, table: str, one: SurveySlice, confidence: float
 ) -> dict[str, Any]:
     row: dict[str, Any] = {
         "table": table,
-        **{key: one[key] for key in ("name", "condition", "severity", "label", "group", "device")},
-        **{key: one[key] for key in ("items", "asked")},
+        **{key: getattr(one, key) for key in SLICE},
         "confidence": confidence,
     }
-    if one["label"] is not None:
-        row["class"] = class_name(document["classes"], one["label"])
+    if one.label is not None:
+        row["class"] = class_name(document.classes, one.label)
     for key in RATES:
-        row |= _interval(key, one[key])
-        row[f"{key}_seen"] = None if one[key] is None else one[key]["seen"]
-        row |= _interval(f"{key}_alone", one[key] and one[key]["alone"])
-    row |= {key: one[key] and one[key]["share"] for key in SHARES}
-    if (accuracy := one["accuracy"]) is not None:
-        row |= {
-            "labelled": accuracy["twin"]["items"],
-            "original_accuracy": accuracy["original"] and accuracy["original"]["share"],
-            "twin_accuracy": accuracy["twin"]["share"],
-        }
-        row |= _interval("device_accuracy", accuracy["device"])
-        row |= _interval("accuracy_drop", accuracy["drop"])
-        row |= _interval("harmed", accuracy["harmed"])
-        row |= _interval("helped", accuracy["helped"])
-        if (far := accuracy["distance"]) is not None:
-            row |= {f"{arm}_truth_distance": far[arm] for arm in ("original", "twin")}
-            row |= _interval("device_truth_distance", far["device"])
-    if (distance := one["distance"]) is not None:
-        row |= {"twin_distance": distance["twin"]}
-        row |= _interval("device_distance", distance["device"])
-    return {key: for_csv(value) if isinstance(value, str) else value for key, value in row.items()}
+        if (rate := getattr(one, key)) is not None:
+            row |= _interval(key, rate) | {f"{key}_seen": rate.seen}
+            row |= _interval(f"{key}_alone", rate.alone)
+    for key in SHARES:
+        if (share := getattr(one, key)) is not None:
+            row[key] = share.share
+    if (accuracy := one.accuracy) is not None:
+        row |= {"labelled": accuracy.twin.items, "twin_accuracy": accuracy.twin.share}
+        if accuracy.original is not None:
+            row["original_accuracy"] = accuracy.original.share
+        row |= _interval("device_accuracy", accuracy.device)
+        row |= _interval("accuracy_drop", accuracy.drop)
+        row |= _interval("harmed", accuracy.harmed)
+        row |= _interval("helped", accuracy.helped)
+        if (far := accuracy.distance) is not None:
+            row |= {"original_truth_distance": far.original, "twin_truth_distance": far.twin}
+            row |= _interval("device_truth_distance", far.device)
+    if (distance := one.distance) is not None:
+        row |= {"twin_distance": distance.twin} | _interval("device_distance", distance.device)
+    return {key: _cell(value) for key, value in row.items()}
 
 
-def _interval(key: str, one: Mapping[str, Any] | None) -> dict[str, Any]:
+def _interval(key: str, one: Estimate | None) -> dict[str, float]:
     if one is None:
         return {}
-    return {f"{key}{end}": one[part] for end, part in zip(INTERVAL, _PARTS, strict=True)}
+    figures = (one.estimate, one.low, one.high)
+    return {f"{key}{end}": figure for end, figure in zip(INTERVAL, figures, strict=True)}
 
 
-_PARTS = ("estimate", "low", "high")
+def _cell(value: Any) -> Any:
+    """Return a value as a cell has it: no formula, and whole numbers without a fraction."""
+    if isinstance(value, float) and value.is_integer():
+        return int(value)
+    return for_csv(value) if isinstance(value, str) else value

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from typing import Any
+from collections.abc import Iterator
 
 from edgeflare.report.markdown_summary import markdown_table
 from edgeflare.survey.gates.gate_state import HELD, NOT_HELD, UNDECIDED
+from edgeflare.survey.record.survey_document import SurveyDocument
 from edgeflare.survey.shown.gate_words import gate_sentence, next_step
 from edgeflare.survey.shown.rare_words import rare_sentences
 from edgeflare.survey.shown.survey_tables import FigureTable
@@ -24,7 +24,7 @@ from edgeflare.untrusted_text import for_markdown
 _MARKS = {HELD: "✅", NOT_HELD: "❌", UNDECIDED: "⚠️"}
 
 
-def survey_summary(document: Mapping[str, Any]) -> str:
+def survey_summary(document: SurveyDocument) -> str:
     """Return a survey as Markdown (GitHub's flavour).
 
     Args:
@@ -34,8 +34,8 @@ def survey_summary(document: Mapping[str, Any]) -> str:
     return "\n\n".join(_parts(document)) + "\n"
 
 
-def _parts(document: Mapping[str, Any]) -> Iterator[str]:
-    name = for_markdown(document["pair"]["name"])
+def _parts(document: SurveyDocument) -> Iterator[str]:
+    name = for_markdown(document.pair["name"])
     yield f"## EdgeFlare survey: {name}"
     yield f"{name} **{for_markdown(headline(document))}**."
     if right := accuracy_sentence(document):
@@ -43,10 +43,10 @@ def _parts(document: Mapping[str, Any]) -> Iterator[str]:
     yield for_markdown(field_sentence(document))
     if cut_off(document):
         yield f"> [!WARNING]\n> This is not the whole survey: it was {ending(document)}."
-    yield from (f"> [!WARNING]\n> {for_markdown(one)}" for one in document["warnings"])
-    for gate in document["gates"]:
+    yield from (f"> [!WARNING]\n> {for_markdown(one)}" for one in document.warnings)
+    for gate in document.gates:
         said = for_markdown(gate_sentence(gate) + next_step(document, gate))
-        yield f"{_MARKS[gate['state']]} Gate {said}"
+        yield f"{_MARKS[gate.state]} Gate {said}"
     yield from (_table(one) for one in short_tables(document) if one.rows)
     if rare := rare_sentences(document):
         yield "### Rare events"

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import PurePath
-from typing import Any
+from typing import TypeVar
 
 from edgeflare.report.entry_names import class_name
+from edgeflare.survey.estimate.rate import SignedEstimate
+from edgeflare.survey.rates.group_differences import DecisionGap
 from edgeflare.survey.rates.rate_words import exact, interval, percent, points, together
-from edgeflare.survey.shown.survey_words import rate_key
+from edgeflare.survey.rates.slices import ExactShare, SurveySlice
+from edgeflare.survey.record.survey_document import SurveyDocument
+
+_Given = TypeVar("_Given")
 
 ARMS = ("original", "twin", "device")
 
@@ -32,23 +37,19 @@ class FigureTable:
     note: str = ""
 
 
-def worst_first(
-    document: Mapping[str, Any], slices: Sequence[Mapping[str, Any]]
-) -> list[Mapping[str, Any]]:
+def worst_first(slices: Iterable[SurveySlice]) -> list[SurveySlice]:
     """Return slices in the order of their rates, the highest first.
 
     Of equal rates the first is the one with the higher limit, then that of which more were seen to
     deviate; slices that are alike in all of that stay in their order.
     """
-    key = rate_key(document)
-    parts = ("estimate", "high", "seen")
-    return sorted(slices, key=lambda one: tuple(-one[key][part] for part in parts))
+    return sorted(slices, key=lambda one: (-one.rate.estimate, -one.rate.high, -one.rate.seen))
 
 
 def slice_table(
-    document: Mapping[str, Any],
+    document: SurveyDocument,
     title: str,
-    slices: Sequence[Mapping[str, Any]],
+    slices: Sequence[SurveySlice],
     left_out: Collection[str] = (),
     *,
     each: float | None = None,
@@ -65,25 +66,25 @@ def slice_table(
 
     """
     columns = {
-        "deviates": [interval(one["deviation"]) for one in slices],
-        "without ties": [interval(one[f"{rate_key(document)}_strict"]) for one in slices],
-        "by kernels": [interval(one["kernel"]) for one in slices],
-        "by compression": [_share(one["compression"]) for one in slices],
-        "failed": [interval(one["failed"]) for one in slices],
+        "deviates": [interval(one.deviation) for one in slices],
+        "without ties": [interval(one.rate_strict) for one in slices],
+        "by kernels": [interval(one.kernel) for one in slices],
+        "by compression": [_share(one.compression) for one in slices],
+        "failed": [interval(one.failed) for one in slices],
         **_accuracies(document, slices),
         **_distances(document, slices),
-        "items": [f"{one['items']:,}" for one in slices],
-        "asked": [f"{one['asked']:,}" for one in slices],
+        "items": [f"{one.items:,}" for one in slices],
+        "asked": [f"{one.asked:,}" for one in slices],
     }
-    if not any(one["failed"]["seen"] for one in slices):
+    if not any(one.failed.seen for one in slices):
         del columns["failed"]
     kept = {name: cells for name, cells in columns.items() if name not in left_out}
-    certain = all(exact(one[rate_key(document)]) for one in slices)
+    certain = all(exact(one.rate) for one in slices)
     note = "" if certain else _note(document, each)
-    return _told(title, [one["name"] for one in slices], kept, note)
+    return _told(title, [one.name for one in slices], kept, note)
 
 
-def group_tables(document: Mapping[str, Any], most: int | None = None) -> list[FigureTable]:
+def group_tables(document: SurveyDocument, most: int | None = None) -> list[FigureTable]:
     """Return tables of the differences between groups; none where there are not two.
 
     Args:
@@ -91,37 +92,42 @@ def group_tables(document: Mapping[str, Any], most: int | None = None) -> list[F
         most: pairs of groups that are shown, those with the largest differences; None for all.
 
     """
-    groups = document["groups"]
+    groups = document.groups
     if groups is None:
         return []
-    pairs = sorted(groups["pairs"], key=lambda pair: -abs(pair["deviation"]["estimate"]))[:most]
+    pairs = sorted(groups.pairs, key=lambda pair: -abs(pair.deviation.estimate))[:most]
     of = (
-        f", the largest {len(pairs)} of {len(groups['pairs'])}"
-        if len(pairs) < len(groups["pairs"])
+        f", the largest {len(pairs)} of {len(groups.pairs)}"
+        if len(pairs) < len(groups.pairs)
         else ""
     )
-    each, any_class = _note(document, groups["confidence"]), _note(document, None)
-    if all(exact(pair["deviation"]) for pair in pairs):
+    each, any_class = _note(document, groups.confidence), _note(document, None)
+    if all(exact(pair.deviation) for pair in pairs):
         of, each, any_class = f"{of}, exact of these inputs alone", "", ""
     rates = {
-        "deviation, points": [points(pair["deviation"]) for pair in pairs],
-        "accuracy drop, points": [points(pair["accuracy_drop"]) for pair in pairs],
+        "deviation, points": [points(pair.deviation) for pair in pairs],
+        "accuracy drop, points": [points(pair.accuracy_drop) for pair in pairs],
     }
     decisions = {
-        f"{words}, {arm}": [_gap(document, (pair[key] or {}).get(arm)) for pair in pairs]
-        for key, words in (("parity", "parity"), ("odds", "equal odds"))
+        f"{words}, {arm}": [
+            "–" if gaps is None else _gap(document, getattr(gaps, arm)) for gaps in of_pairs
+        ]
+        for words, of_pairs in (
+            ("parity", [pair.parity for pair in pairs]),
+            ("equal odds", [pair.odds for pair in pairs]),
+        )
         for arm in ARMS
     }
-    names = [f"{pair['one']} − {pair['other']}" for pair in pairs]
+    names = [f"{pair.one} − {pair.other}" for pair in pairs]
     return [
         _told(f"Differences between groups{of}", names, rates, each),
         _told(f"Differences in what is decided{of}", names, decisions, any_class),
     ]
 
 
-def baseline_table(document: Mapping[str, Any]) -> list[FigureTable]:
+def baseline_table(document: SurveyDocument) -> list[FigureTable]:
     """Return the table of what changed since the baseline; none without one."""
-    baseline = document["baseline"]
+    baseline = document.baseline
     if baseline is None:
         return []
     header = (
@@ -129,19 +135,19 @@ def baseline_table(document: Mapping[str, Any]) -> list[FigureTable]:
     )  # fmt: skip
     rows = [
         (
-            "over all" if one["condition"] is None else one["condition"],
-            points(one["difference"]),
-            *(f"{one[key]:,}" for key in ("both", "only_now", "only_before")),
-            f"{one['p']:.2g}",
-            f"{one['p_corrected']:.2g}",
+            "over all" if one.condition is None else one.condition,
+            points(one.difference),
+            *(f"{count:,}" for count in (one.both, one.only_now, one.only_before)),
+            f"{one.p:.2g}",
+            f"{one.p_corrected:.2g}",
         )
-        for one in (baseline["overall"], *baseline["by_condition"])
+        for one in (baseline.overall, *baseline.by_condition)
     ]
-    return [FigureTable(f"Against {PurePath(baseline['run']).name}", header, rows)]
+    return [FigureTable(f"Against {PurePath(baseline.run).name}", header, rows)]
 
 
-def _note(document: Mapping[str, Any], each: float | None) -> str:
-    confidence = document["confidence"]
+def _note(document: SurveyDocument, each: float | None) -> str:
+    confidence = document.confidence
     return f"Confidence of intervals: {together(confidence, confidence if each is None else each)}"
 
 
@@ -154,72 +160,77 @@ def _told(
     return FigureTable(title, ("", *told), rows, note)
 
 
-def _gap(document: Mapping[str, Any], gap: Mapping[str, Any] | None) -> str:
+def _gap(document: SurveyDocument, gap: DecisionGap | None) -> str:
     if gap is None:
         return "–"
-    return f"{interval(gap)} of {class_name(document['classes'], gap['label'])}"
+    return f"{interval(gap)} of {class_name(document.classes, gap.label)}"
 
 
-def _accuracies(
-    document: Mapping[str, Any], slices: Sequence[Mapping[str, Any]]
-) -> dict[str, list[str]]:
-    given = [one["accuracy"] for one in slices]
+def _accuracies(document: SurveyDocument, slices: Sequence[SurveySlice]) -> dict[str, list[str]]:
+    given = [one.accuracy for one in slices]
     return {
-        "original right": [_share(one and one["original"]) for one in given],
-        "twin right": [_share(one and one["twin"]) for one in given],
-        "device right": [interval(one and one["device"]) for one in given],
-        "drop, points": [points(one and one["drop"]) for one in given],
-        "harmed": [interval(one and one["harmed"]) for one in given],
-        "helped": [interval(one and one["helped"]) for one in given],
+        "original right": _cells(given, lambda one: _share(one.original)),
+        "twin right": _cells(given, lambda one: _share(one.twin)),
+        "device right": _cells(given, lambda one: interval(one.device)),
+        "drop, points": _cells(given, lambda one: points(one.drop)),
+        "harmed": _cells(given, lambda one: interval(one.harmed)),
+        "helped": _cells(given, lambda one: interval(one.helped)),
         **_truth_distances(document, slices),
     }
 
 
-def truth_columns(document: Mapping[str, Any]) -> list[str]:
+def truth_columns(document: SurveyDocument) -> list[str]:
     """Return the columns of how far each arm is from the targets; none without targets."""
-    noun = document["truth_measure"]
+    noun = document.truth_measure
     return [] if noun is None else [f"{noun}, {arm}" for arm in ARMS]
 
 
 def _truth_distances(
-    document: Mapping[str, Any], slices: Sequence[Mapping[str, Any]]
+    document: SurveyDocument, slices: Sequence[SurveySlice]
 ) -> dict[str, list[str]]:
-    given = [(one, (one["accuracy"] or {}).get("distance") or {}) for one in slices]
+    given = [None if one.accuracy is None else one.accuracy.distance for one in slices]
     cells = (
-        [_exact_mean(far.get("original")) for _, far in given],
-        [_exact_mean(far.get("twin")) for _, far in given],
-        [_mean(one, far.get("device")) for one, far in given],
+        _cells(given, lambda far: _exact_mean(far.original)),
+        _cells(given, lambda far: _exact_mean(far.twin)),
+        [
+            "–" if far is None else _mean(one, far.device)
+            for one, far in zip(slices, given, strict=True)
+        ],
     )
     return dict(zip(truth_columns(document), cells, strict=False))
 
 
-def _distances(
-    document: Mapping[str, Any], slices: Sequence[Mapping[str, Any]]
-) -> dict[str, list[str]]:
-    noun = document["distance"]
+def _distances(document: SurveyDocument, slices: Sequence[SurveySlice]) -> dict[str, list[str]]:
+    noun = document.distance
     if noun is None:
         return {}
-    given = [one["distance"] for one in slices]
+    given = [one.distance for one in slices]
     return {
-        f"{noun} to the twin": [_exact_mean(one and one["twin"]) for one in given],
+        f"{noun} to the twin": _cells(given, lambda far: _exact_mean(far.twin)),
         f"{noun} to the device": [
-            _mean(one, far and far["device"]) for one, far in zip(slices, given, strict=True)
+            "–" if far is None else _mean(one, far.device)
+            for one, far in zip(slices, given, strict=True)
         ],
     }
+
+
+def _cells(given: Iterable[_Given | None], said: Callable[[_Given], str]) -> list[str]:
+    """Return the cells of a column, with a dash for None."""
+    return ["–" if one is None else said(one) for one in given]
 
 
 def _exact_mean(mean: float | None) -> str:
     return "–" if mean is None else f"{mean:.4g}"
 
 
-def _mean(one: Mapping[str, Any], found: Mapping[str, float] | None) -> str:
+def _mean(one: SurveySlice, found: SignedEstimate | None) -> str:
     """Return an estimated mean of a slice, with its interval where not all were asked."""
     if found is None:
         return "–"
-    if one["asked"] == one["items"]:
-        return f"{found['estimate']:.4g}"
-    return f"{found['estimate']:.4g} ({found['low']:.4g} to {found['high']:.4g})"
+    if one.asked == one.items:
+        return f"{found.estimate:.4g}"
+    return f"{found.estimate:.4g} ({found.low:.4g} to {found.high:.4g})"
 
 
-def _share(one: Mapping[str, Any] | None) -> str:
-    return "–" if one is None else percent(one["share"])
+def _share(one: ExactShare | None) -> str:
+    return "–" if one is None else percent(one.share)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
-from typing import Any
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import replace
 
 from rich.box import SIMPLE_HEAD
 from rich.console import Console, Group, RenderableType
@@ -13,6 +13,8 @@ from rich.text import Text
 from edgeflare.report.entry_names import class_name
 from edgeflare.report.folded_line import folded_line
 from edgeflare.survey.gates.gate_state import HELD
+from edgeflare.survey.rates.slices import SliceTable, SurveySlice
+from edgeflare.survey.record.survey_document import SurveyDocument
 from edgeflare.survey.shown.gate_words import gate_sentence, gated_conditions, next_step
 from edgeflare.survey.shown.rare_words import rare_sentences
 from edgeflare.survey.shown.survey_tables import (
@@ -57,7 +59,7 @@ _MISSED_LEAST = ("asked", "by kernels", "only before", "only now", "asked in bot
 """Columns that are left out first where there is no room."""
 
 
-def print_survey(console: Console, document: Mapping[str, Any], where: str) -> None:
+def print_survey(console: Console, document: SurveyDocument, where: str) -> None:
     """Print a survey; the gates are said again at its end, below the tables.
 
     Args:
@@ -66,7 +68,7 @@ def print_survey(console: Console, document: Mapping[str, Any], where: str) -> N
         where: the run directory, as the user knows it.
 
     """
-    name = document["pair"]["name"]
+    name = document.pair["name"]
     parts: list[RenderableType] = [Text(printable(f"{name} {headline(document)}"), style="bold")]
     parts += [
         Text(printable(line))
@@ -75,11 +77,11 @@ def print_survey(console: Console, document: Mapping[str, Any], where: str) -> N
     ]
     if ending(document):
         parts.append(Text(printable(f"Ended: {ending(document)}."), style="dim"))
-    if folded := folded_line(document["pair"]):
+    if folded := folded_line(document.pair):
         parts.append(Text(folded, style="dim"))
     gates = [Text(printable(one)) for one in gate_lines(document, where)]
     parts += gates
-    parts += [Text(f"warning: {printable(one)}", style="yellow") for one in document["warnings"]]
+    parts += [Text(f"warning: {printable(one)}", style="yellow") for one in document.warnings]
     tables = (one for one in short_tables(document, (*WIDE, *truth_columns(document))) if one.rows)
     parts += [_table(one, console.width) for one in tables]
     rare = " ".join(rare_sentences(document))
@@ -93,14 +95,14 @@ def print_survey(console: Console, document: Mapping[str, Any], where: str) -> N
     console.print(Group(*parts))
 
 
-def gate_lines(document: Mapping[str, Any], where: str = "RUN") -> Iterator[str]:
+def gate_lines(document: SurveyDocument, where: str = "RUN") -> Iterator[str]:
     """Yield what became of each gate, in a sentence; `where` as `print_survey` takes it."""
-    for gate in document["gates"]:
-        mark = "✔" if gate["state"] == HELD else "✖"
+    for gate in document.gates:
+        mark = "✔" if gate.state == HELD else "✖"
         yield f"{mark} gate {gate_sentence(gate)}{next_step(document, gate, where)}"
 
 
-def short_tables(document: Mapping[str, Any], left_out: Collection[str] = ()) -> list[FigureTable]:
+def short_tables(document: SurveyDocument, left_out: Collection[str] = ()) -> list[FigureTable]:
     """Return the tables of a survey, of those with many rows the worst.
 
     Args:
@@ -109,50 +111,40 @@ def short_tables(document: Mapping[str, Any], left_out: Collection[str] = ()) ->
 
     """
 
-    def table(title: str, slices: Sequence[Mapping[str, Any]], name: str = "") -> FigureTable:
-        each = document[name]["confidence"] if name else None
-        return slice_table(document, title, slices, left_out, each=each)
+    def table(title: str, of: SliceTable, slices: Sequence[SurveySlice] = ()) -> FigureTable:
+        return slice_table(document, title, slices or of.slices, left_out, each=of.confidence)
 
-    conditions = worst_first(document, document["by_condition"]["slices"])
+    conditions = worst_first(document.by_condition.slices)
     listed = _listed(conditions, gated_conditions(document))
-    classes = worst_first(document, document["by_class"]["slices"])
+    classes = worst_first(document.by_class.slices)
     worst = _listed(classes, frozenset(), WORST_CLASSES)
     of_classes = f"Classes{_rest(classes, worst, WORST_CLASSES)}"
+    overall, unchanged = document.overall, document.unchanged
+    named = [replace(one, name=class_name(document.classes, one.label)) for one in worst]
     return [
-        table("Inputs", _whole(document)),
-        table(f"Conditions{_rest(conditions, listed, WORST)}", listed, "by_condition"),
-        table("Severities", document["by_severity"]["slices"], "by_severity"),
-        table("Devices", document["by_device"]["slices"], "by_device"),
-        table("Groups", document["by_group"]["slices"], "by_group"),
+        slice_table(
+            document, "Inputs", [overall, unchanged] if conditions else [unchanged], left_out
+        ),
+        table(f"Conditions{_rest(conditions, listed, WORST)}", document.by_condition, listed),
+        table("Severities", document.by_severity),
+        table("Devices", document.by_device),
+        table("Groups", document.by_group),
         *group_tables(document, WORST),
         *baseline_table(document),
-        table(of_classes, _named(document, worst), "by_class"),
+        table(of_classes, document.by_class, named),
     ]
 
 
-def _whole(document: Mapping[str, Any]) -> Sequence[Mapping[str, Any]]:
-    unchanged, overall = document["unchanged"], document["overall"]
-    return [overall, unchanged] if document["by_condition"]["slices"] else [unchanged]
-
-
 def _listed(
-    worst: Sequence[Mapping[str, Any]], gated: Collection[str], most: int = WORST
-) -> Sequence[Mapping[str, Any]]:
+    worst: Sequence[SurveySlice], gated: Collection[str], most: int = WORST
+) -> Sequence[SurveySlice]:
     """Return the first slices, and of the others those that gates name; one row is not cut off."""
     if len(worst) <= most + 1:
         return worst
-    return [*worst[:most], *(one for one in worst[most:] if one["condition"] in gated)]
+    return [*worst[:most], *(one for one in worst[most:] if one.condition in gated)]
 
 
-def _named(
-    document: Mapping[str, Any], classes: Sequence[Mapping[str, Any]]
-) -> Sequence[Mapping[str, Any]]:
-    return [{**one, "name": class_name(document["classes"], one["label"])} for one in classes]
-
-
-def _rest(
-    slices: Sequence[Mapping[str, Any]], listed: Sequence[Mapping[str, Any]], most: int
-) -> str:
+def _rest(slices: Sequence[SurveySlice], listed: Sequence[SurveySlice], most: int) -> str:
     """Return which of slices are listed, where it is not all of them."""
     if len(listed) == len(slices):
         return ""

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from pathlib import PurePath
 from typing import Any
 
+import msgspec
+
 from edgeflare.core.interrupt import INTERRUPTED_BY
 from edgeflare.report.input_words import input_words
+from edgeflare.survey.estimate.rate import Rate, SignedEstimate
 from edgeflare.survey.rates.rate_words import (
+    between,
     bounds,
     counted,
     estimated,
@@ -16,6 +20,8 @@ from edgeflare.survey.rates.rate_words import (
     interval,
     percent,
 )
+from edgeflare.survey.rates.slices import TruthDistance
+from edgeflare.survey.record.survey_document import SurveyDocument
 from edgeflare.survey.shown.rare_words import rare_release
 
 UNEVEN = 0.01
@@ -38,48 +44,42 @@ _ENDED = {
 }
 
 
-def rate_key(document: Mapping[str, Any]) -> str:
-    """Return the rate that a survey is about: without an original, that of kernels."""
-    return "deviation" if document["has_original"] else "kernel"
-
-
-def headline(document: Mapping[str, Any]) -> str:
+def headline(document: SurveyDocument) -> str:
     """Return the rate over all in a clause: `deviates on 2.31 % (2.05–2.60) of 500 images under …`.
 
     Args:
         document: of a survey.
 
     """
-    overall = document["overall"]
-    found = overall[rate_key(document)]
-    if found["seen"] == 0 and found["estimate"] == 0.0 and found["high"] > 0.0:
-        rate = f"at most {percent(found['high'])}"
+    found = document.overall.rate
+    if found.seen == 0 and found.estimate == 0.0 and found.high > 0.0:
+        rate = f"at most {percent(found.high)}"
     else:
         rate = interval(found)
-    whose = "deviates" if document["has_original"] else "decides otherwise than its twin"
+    whose = "deviates" if document.has_original else "decides otherwise than its twin"
     return f"{whose} on {rate} of {_surveyed(document)}{_ties(document)}; {_queries(document)}"
 
 
-def accuracy_sentence(document: Mapping[str, Any]) -> str:
+def accuracy_sentence(document: SurveyDocument) -> str:
     """Return how often each arm is right, and whom the change harms; empty where that is not known.
 
     Args:
         document: of a survey.
 
     """
-    accuracy = document["overall"]["accuracy"]
+    accuracy = document.overall.accuracy
     if accuracy is None:
         return ""
-    shares = {arm: accuracy[arm]["share"] for arm in ("original", "twin") if accuracy[arm]}
-    shares["device"] = accuracy["device"]["estimate"]
+    shares = {} if accuracy.original is None else {"original": accuracy.original.share}
+    shares |= {"twin": accuracy.twin.share, "device": accuracy.device.estimate}
     right = ", ".join(f"{arm} {percent(share)}" for arm, share in shares.items())
     return (
-        f"Right by labels or targets: {right}; the device loses {interval(accuracy['harmed'])} that"
-        f" the {next(iter(shares))} has right, and gains {interval(accuracy['helped'])}."
+        f"Right by labels or targets: {right}; the device loses {interval(accuracy.harmed)} that"
+        f" the {next(iter(shares))} has right, and gains {interval(accuracy.helped)}."
     )
 
 
-def release_sentence(document: Mapping[str, Any]) -> str:
+def release_sentence(document: SurveyDocument) -> str:
     """Return what release notes can say of a survey, in two sentences or three.
 
     The interval of the inputs alone would promise too much of few inputs, so that of the field is
@@ -89,117 +89,117 @@ def release_sentence(document: Mapping[str, Any]) -> str:
         document: of a survey.
 
     """
-    overall, name = document["overall"], document["pair"]["name"]
-    found = overall[rate_key(document)]
+    overall, name = document.overall, document.pair["name"]
+    found = overall.rate
     against = (
-        "from the original model" if document["has_original"] else "from the same file on the host"
+        "from the original model" if document.has_original else "from the same file on the host"
     )
     said = (
         f"On {_devices(document)}, {name} decides differently {against} on"
         f" {estimated(found)} of {_surveyed(document)}, {_certainty(document, found)}"
         f" ({_queries(document)}){_ties(document)}. {field_sentence(document)}"
     )
-    if found["seen"] == 0:
+    if found.seen == 0:
         said = f"{said} {rare_release(document)}".rstrip()
-    accuracy = overall["accuracy"]
-    if accuracy is None or accuracy["drop"] is None:
+    accuracy = overall.accuracy
+    if accuracy is None or accuracy.original is None or accuracy.drop is None:
         return said
-    right, before = accuracy["device"]["estimate"], accuracy["original"]["share"]
+    right, before = accuracy.device.estimate, accuracy.original.share
     return (
         f"{said} Its accuracy on those surveyed is {percent(right)}, the original's"
-        f" {percent(before)}: {_drop(document, accuracy['drop'])}.{_truth_distance(document)}"
+        f" {percent(before)}: {_drop(document, accuracy.drop)}."
+        f"{_truth_distance(document, accuracy.distance)}"
     )
 
 
-def _truth_distance(document: Mapping[str, Any]) -> str:
+def _truth_distance(document: SurveyDocument, far: TruthDistance | None) -> str:
     """Return a sentence about how far device and original are from targets; empty without them."""
-    far = document["overall"]["accuracy"]["distance"]
-    if far is None or far["original"] is None or far["device"] is None:
+    if far is None or far.original is None or far.device is None:
         return ""
     return (
-        f" Its {document['truth_measure']} is {far['device']['estimate']:.4g} on average, the"
-        f" original's {far['original']:.4g}."
+        f" Its {document.truth_measure} is {far.device.estimate:.4g} on average, the"
+        f" original's {far.original:.4g}."
     )
 
 
-def _certainty(document: Mapping[str, Any], found: Mapping[str, Any]) -> str:
+def _certainty(document: SurveyDocument, found: Rate) -> str:
     """Return between what limits a rate lies, or that it is exact."""
     if exact(found):
         return "which is exact, since the device was asked about all of them"
     return f"with a {_confidence(document)} interval of {bounds(found)} %"
 
 
-def _drop(document: Mapping[str, Any], drop: Mapping[str, Any]) -> str:
+def _drop(document: SurveyDocument, drop: SignedEstimate) -> str:
     """Return by how much accuracy falls or rises: `a drop of 2.00 points (1.00–3.00)`."""
-    word, limits = "drop", {key: drop[key] for key in ("low", "high")}
-    if round(100 * drop["estimate"], 2) < 0.0:
-        word, limits = "gain", {"low": 0.0 - drop["high"], "high": 0.0 - drop["low"]}
-    said = f"a {word} of {abs(100 * drop['estimate']):.2f} points"
+    word, low, high = "drop", drop.low, drop.high
+    if round(100 * drop.estimate, 2) < 0.0:
+        word, low, high = "gain", 0.0 - drop.high, 0.0 - drop.low
+    said = f"a {word} of {abs(100 * drop.estimate):.2f} points"
     if exact(drop):
-        return f"{said}, exact of these {input_words(document['pair']).many} alone"
-    return f"{said} ({bounds(limits)})"
+        return f"{said}, exact of these {input_words(document.pair).many} alone"
+    return f"{said} ({between(low, high)})"
 
 
-def _devices(document: Mapping[str, Any]) -> str:
+def _devices(document: SurveyDocument) -> str:
     """Return the devices, and of several that each has a part."""
-    names = [one["name"] for one in document["devices"]]
+    names = [one.name for one in document.devices]
     if len(names) < 2:
         return "".join(names)
     listed = f"{', '.join(names[:-1])} and {names[-1]}"
-    return f"{listed}, each with its share of the {input_words(document['pair']).many}"
+    return f"{listed}, each with its share of the {input_words(document.pair).many}"
 
 
-def field_sentence(document: Mapping[str, Any]) -> str:
+def field_sentence(document: SurveyDocument) -> str:
     """Return what the rate in the field is, where the inputs are a sample of that."""
     return (
         f"If the {_inputs(document)} were drawn at random from the field, the rate there"
-        f" lies within {bounds(document['field'])} %."
+        f" lies within {between(document.field.low, document.field.high)} %."
     )
 
 
-def ending(document: Mapping[str, Any]) -> str:
+def ending(document: SurveyDocument) -> str:
     """Return why a survey ended; empty where nothing is known of that."""
-    why = document["stopped_by"]
+    why = document.stopped_by
     if why is None:
         return ""
     return _STOPPED.get(why) or _ENDED.get(why) or str(why)
 
 
-def cut_off(document: Mapping[str, Any]) -> bool:
+def cut_off(document: SurveyDocument) -> bool:
     """Whether a survey was ended before it reached what was asked of it."""
-    return document["stopped_by"] in _STOPPED
+    return document.stopped_by in _STOPPED
 
 
-def method_sentences(document: Mapping[str, Any]) -> Iterator[str]:
+def method_sentences(document: SurveyDocument) -> Iterator[str]:
     """Yield how the rates were found, and what they are of.
 
     Args:
         document: of a survey.
 
     """
-    many = input_words(document["pair"]).many
-    overall = document["overall"]
-    arms = "The original and the twin" if document["has_original"] else "The twin"
+    many = input_words(document.pair).many
+    overall = document.overall
+    arms = "The original and the twin" if document.has_original else "The twin"
     yield (
-        f"{arms} answered all {document['items']:,} items on the host: {document['inputs']:,}"
+        f"{arms} answered all {document.items:,} items on the host: {document.inputs:,}"
         f" {many}, each unchanged and under every condition and severity."
     )
     yield (
-        f"The device was asked about {document['asked']:,} of them, drawn with known probabilities,"
+        f"The device was asked about {document.asked:,} of them, drawn with known probabilities,"
         " more where the twin is near a tie; each rate is what the host foretells, corrected by"
         " what the device said."
     )
-    if document["asked"] == document["items"]:
+    if document.asked == document.items:
         yield (
             "All items were asked, so that rates, drops and differences are exact and have no"
             f" interval. They are of these {many} under these conditions, and of no others; over"
-            f" all, {overall['items']:,} items count."
+            f" all, {overall.items:,} items count."
         )
     else:
         yield (
             f"Intervals hold with {_confidence(document)} confidence, in a table all of them"
             f" together. They are of these {many} under these conditions, and of no others; over"
-            f" all, {overall['items']:,} items count. A figure without one is exact: all that it"
+            f" all, {overall.items:,} items count. A figure without one is exact: all that it"
             " is about were asked."
         )
         yield from _pooled(document)
@@ -213,7 +213,7 @@ def method_sentences(document: Mapping[str, Any]) -> Iterator[str]:
     )
 
 
-def _pooled(document: Mapping[str, Any]) -> Iterator[str]:
+def _pooled(document: SurveyDocument) -> Iterator[str]:
     """Yield how the rates of slices are estimated."""
     yield (
         "The rate of a condition, a severity, a cell or a class pools what the device said about"
@@ -224,47 +224,46 @@ def _pooled(document: Mapping[str, Any]) -> Iterator[str]:
     )
 
 
-def shown_plan(document: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return what was asked, without the folders of the machine that it ran on."""
-    plan = document["plan"]
-    path = plan["inputs"]["path"]
-    inputs = {**plan["inputs"], "path": None if path is None else PurePath(path).name}
-    return {**plan, "inputs": inputs}
+def shown_plan(document: SurveyDocument) -> dict[str, Any]:
+    """Return what was asked as plain values, without the folders of the machine that it ran on."""
+    plan: dict[str, Any] = msgspec.to_builtins(document.plan)
+    if (path := document.plan.inputs.path) is not None:
+        plan["inputs"]["path"] = PurePath(path).name
+    return plan
 
 
-def _surveyed(document: Mapping[str, Any]) -> str:
+def _surveyed(document: SurveyDocument) -> str:
     """Return what the rate over all is of: `500 images under 19 conditions in 5 severities …`."""
-    conditions = len(document["by_condition"]["slices"])
+    conditions = len(document.by_condition.slices)
     if not conditions:
         return f"{_inputs(document)} as they are"
-    severities = len(document["by_severity"]["slices"])
+    severities = len(document.by_severity.slices)
     return (
         f"{_inputs(document)} under {counted(conditions, 'condition', 'conditions')} in"
         f" {counted(severities, 'severity', 'severities')}"
-        f" ({counted(document['overall']['items'], 'item', 'items')})"
+        f" ({counted(document.overall.items, 'item', 'items')})"
     )
 
 
-def _inputs(document: Mapping[str, Any]) -> str:
-    words = input_words(document["pair"])
-    return counted(document["inputs"], words.one, words.many)
+def _inputs(document: SurveyDocument) -> str:
+    words = input_words(document.pair)
+    return counted(document.inputs, words.one, words.many)
 
 
-def _ties(document: Mapping[str, Any]) -> str:
+def _ties(document: SurveyDocument) -> str:
     """Return how many of the deviations that were seen hang on a tie; empty where none was seen."""
-    key = rate_key(document)
-    seen, strict = (document["overall"][name]["seen"] for name in (key, f"{key}_strict"))
+    seen, strict = document.overall.rate.seen, document.overall.rate_strict.seen
     if not seen:
         return ""
     return f", of {counted(seen, 'deviation', 'deviations')} seen {seen - strict:,} by a tie"
 
 
-def _queries(document: Mapping[str, Any]) -> str:
-    return counted(document["device_queries"], "device query", "device queries")
+def _queries(document: SurveyDocument) -> str:
+    return counted(document.device_queries, "device query", "device queries")
 
 
-def _pooling(document: Mapping[str, Any]) -> str:
-    p, surprises = (document["pooling"][key] for key in ("p", "surprises"))
+def _pooling(document: SurveyDocument) -> str:
+    p, surprises = document.pooling.p, document.pooling.surprises
     of = f"(p = {p:.2g}, from {counted(surprises, 'surprise', 'surprises')})"
     if p < UNEVEN:
         return (
@@ -274,5 +273,5 @@ def _pooling(document: Mapping[str, Any]) -> str:
     return f"No difference in how often the device surprises there was seen {of}."
 
 
-def _confidence(document: Mapping[str, Any]) -> str:
-    return f"{100 * document['confidence']:g} %"
+def _confidence(document: SurveyDocument) -> str:
+    return f"{100 * document.confidence:g} %"

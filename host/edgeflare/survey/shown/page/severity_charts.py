@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 from matplotlib.ticker import MaxNLocator, PercentFormatter
 
 from edgeflare.report.html.chart import Chart, finish, new_panel
 from edgeflare.report.html.svg import COLOURS, page_style
-from edgeflare.survey.rates.rate_words import percent
+from edgeflare.survey.rates.rate_words import Estimate, percent
+from edgeflare.survey.rates.slices import ExactShare, SurveySlice
+from edgeflare.survey.record.survey_document import SurveyDocument
 from edgeflare.survey.shown.survey_tables import slice_table
-from edgeflare.survey.shown.survey_words import rate_key
 from edgeflare.untrusted_text import for_html
+
+_Given = TypeVar("_Given")
 
 APART = 0.08
 """How far lines stand apart along the axis, so that their intervals do not lie on one another."""
@@ -27,8 +30,7 @@ class _Line:
         name: in the legend.
         colour: a key of `COLOURS`.
         marker, dashes: what tells it apart where colours don't.
-        values: a figure for each severity, with low and high where it has an interval; None where
-            there is none.
+        values: an estimate for each severity, or a figure that is exact; None where there is none.
 
     """
 
@@ -36,92 +38,91 @@ class _Line:
     colour: str
     marker: str
     dashes: str
-    values: Sequence[Mapping[str, float] | None]
+    values: Sequence[Estimate | float | None]
 
 
-def severity_charts(document: Mapping[str, Any]) -> tuple[Chart, ...]:
+def severity_charts(document: SurveyDocument) -> tuple[Chart, ...]:
     """Draw the charts of a survey; none where only one severity or none was surveyed.
 
     Args:
         document: as `read_survey` returns it.
 
     """
-    severities = document["by_severity"]["slices"]
+    severities = document.by_severity.slices
     if not severities:
         return ()
-    slices = [document["unchanged"], *severities]
+    slices = [document.unchanged, *severities]
     with page_style():
         charts = (_rates(document, slices), _accuracy(document, slices), _far(document, slices))
         return tuple(one for one in charts if one is not None)
 
 
-def _rates(document: Mapping[str, Any], slices: Sequence[Mapping[str, Any]]) -> Chart:
+def _rates(document: SurveyDocument, slices: Sequence[SurveySlice]) -> Chart:
+    compression = [_share(one.compression) for one in slices]
     lines = [
-        _Line("device", "ink", "o", "-", [one["deviation"] for one in slices]),
-        _Line("by compression", "compression", "D", "--", _exact(slices, "compression")),
-        _Line("by kernels", "kernel", "^", ":", [one["kernel"] for one in slices]),
+        _Line("device", "ink", "o", "-", [one.deviation for one in slices]),
+        _Line("by compression", "compression", "D", "--", compression),
+        _Line("by kernels", "kernel", "^", ":", [one.kernel for one in slices]),
     ]
-    key = rate_key(document)
-    first, last = slices[0][key]["estimate"], slices[-1][key]["estimate"]
+    first, last = slices[0].rate.estimate, slices[-1].rate.estimate
     words = (
-        f"From {percent(first)} of the unchanged inputs to {percent(last)} under"
-        f" {slices[-1]['name']}."
+        f"From {percent(first)} of the unchanged inputs to {percent(last)} under {slices[-1].name}."
     )
     return _chart(document, "Deviations against severity", words, slices, lines, "deviating")
 
 
-def _accuracy(document: Mapping[str, Any], slices: Sequence[Mapping[str, Any]]) -> Chart | None:
-    given = [one["accuracy"] for one in slices]
-    if not any(given):
+def _accuracy(document: SurveyDocument, slices: Sequence[SurveySlice]) -> Chart | None:
+    given = [one.accuracy for one in slices]
+    known = [one for one in given if one is not None]
+    if not known:
         return None
-
-    def host(arm: str) -> list[Mapping[str, float] | None]:
-        return [one and one[arm] and {"estimate": one[arm]["share"]} for one in given]
-
     lines = [
-        _Line("original", "muted", "s", "-", host("original")),
-        _Line("twin", "compression", "D", "--", host("twin")),
-        _Line("device", "ink", "o", "-", [one and one["device"] for one in given]),
+        _Line("original", "muted", "s", "-", _values(given, lambda one: _share(one.original))),
+        _Line("twin", "compression", "D", "--", _values(given, lambda one: _share(one.twin))),
+        _Line("device", "ink", "o", "-", _values(given, lambda one: one.device)),
     ]
-    device = [one["device"]["estimate"] for one in given if one]
+    device = [one.device.estimate for one in known]
     words = f"The device is right on {percent(device[0])} to {percent(device[-1])}."
     return _chart(document, "Accuracy against severity", words, slices, lines, "right")
 
 
-def _far(document: Mapping[str, Any], slices: Sequence[Mapping[str, Any]]) -> Chart | None:
-    given = [one["distance"] for one in slices]
-    if document["distance"] is None or not any(given):
+def _far(document: SurveyDocument, slices: Sequence[SurveySlice]) -> Chart | None:
+    given = [one.distance for one in slices]
+    if document.distance is None or not any(given):
         return None
-    twin = [
-        None if one is None or one["twin"] is None else {"estimate": one["twin"]} for one in given
-    ]
     lines = [
-        _Line("twin", "compression", "D", "--", twin),
-        _Line("device", "ink", "o", "-", [one and one["device"] for one in given]),
+        _Line("twin", "compression", "D", "--", _values(given, lambda one: one.twin)),
+        _Line("device", "ink", "o", "-", _values(given, lambda one: one.device)),
     ]
-    noun = for_html(document["distance"])
+    noun = for_html(document.distance)
     words = f"The mean {noun} of the arms."
     title = "Distance against severity"
     return _chart(document, title, words, slices, lines, noun, shares=False)
 
 
-def _exact(slices: Sequence[Mapping[str, Any]], key: str) -> list[Mapping[str, float] | None]:
-    return [one[key] and {"estimate": one[key]["share"]} for one in slices]
+def _values(
+    given: Iterable[_Given | None], value: Callable[[_Given], Estimate | float | None]
+) -> list[Estimate | float | None]:
+    return [None if one is None else value(one) for one in given]
+
+
+def _share(one: ExactShare | None) -> float | None:
+    return None if one is None else one.share
 
 
 def _chart(
-    document: Mapping[str, Any],
+    document: SurveyDocument,
     title: str,
     words: str,
-    slices: Sequence[Mapping[str, Any]],
+    slices: Sequence[SurveySlice],
     lines: Sequence[_Line],
     label: str,
     *,
     shares: bool = True,
 ) -> Chart:
     figure, panel = new_panel()
-    severities = [one["severity"] for one in slices]
-    drawn = [one for one in lines if any(one.values)]
+    severities = [one.severity or 0 for one in slices]
+    drawn = [one for one in lines if any(value is not None for value in one.values)]
     marks = []
     for at, line in enumerate(drawn):
         aside = APART * (at - (len(drawn) - 1) / 2)
@@ -150,7 +151,7 @@ def _chart(
 def _draw(panel: Any, line: _Line, places: Sequence[float]) -> Any:
     """Draw a line, and return what stands for it in the legend."""
     points = [(at, v) for at, v in zip(places, line.values, strict=True) if v is not None]
-    x, y = [at for at, _ in points], [v["estimate"] for _, v in points]
+    x, y = [at for at, _ in points], [v if isinstance(v, float) else v.estimate for _, v in points]
     look = {
         "color": COLOURS[line.colour],
         "marker": line.marker,
@@ -160,10 +161,11 @@ def _draw(panel: Any, line: _Line, places: Sequence[float]) -> Any:
         "markersize": 5,
         "clip_on": False,  # a mark on the edge, such as of 0 or 100 %, is drawn whole
     }
-    if not all("low" in v for _, v in points):
+    estimates = [v for _, v in points if not isinstance(v, float)]
+    if len(estimates) < len(points):
         return panel.plot(x, y, **look)[0]
     spans = [
-        [max(0.0, v["estimate"] - v["low"]) for _, v in points],
-        [max(0.0, v["high"] - v["estimate"]) for _, v in points],
+        [max(0.0, v.estimate - v.low) for v in estimates],
+        [max(0.0, v.high - v.estimate) for v in estimates],
     ]
     return panel.errorbar(x, y, yerr=spans, capsize=3, elinewidth=1.0, **look)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from edgeflare.report.arm_lines import details
@@ -16,7 +16,9 @@ from edgeflare.report.input_words import input_words
 from edgeflare.run.run_directory import RunDirectory
 from edgeflare.run.run_document import RunDocument
 from edgeflare.survey.rates.rate_words import bounds, estimated, exact, interval, together
-from edgeflare.survey.shown.gate_words import gate_name, gated_conditions, next_step
+from edgeflare.survey.rates.slices import SliceTable, SurveySlice
+from edgeflare.survey.record.survey_document import SurveyDocument, SurveyFinding
+from edgeflare.survey.shown.gate_words import gated_conditions, next_step
 from edgeflare.survey.shown.page.severity_charts import severity_charts
 from edgeflare.survey.shown.rare_words import rare_sentences
 from edgeflare.survey.shown.survey_tables import (
@@ -33,7 +35,6 @@ from edgeflare.survey.shown.survey_words import (
     field_sentence,
     headline,
     method_sentences,
-    rate_key,
     release_sentence,
     shown_plan,
 )
@@ -53,7 +54,7 @@ helped is harmed less the drop."""
 
 
 def render_survey(
-    document: Mapping[str, Any], directory: RunDirectory, run: RunDocument | None
+    document: SurveyDocument, directory: RunDirectory, run: RunDocument | None
 ) -> str:
     """Return a survey as an HTML document.
 
@@ -77,51 +78,52 @@ def render_survey(
             heat=heat_map(document),
             charts=severity_charts(document),
             worst=worst_conditions(document, run, directory),
-            inputs=input_words(document["pair"]),
+            inputs=input_words(document.pair),
             tables={key: some for key, some in _tables(document) if any(t.rows for t in some)},
             rare=rare_sentences(document),
             method=list(method_sentences(document)),
             asked=details(shown_plan(document)),
             cost=details(_cost(document)),
             details=details,
-            gate_name=gate_name,
             next_step=next_step,
             style=packaged("style.css"),
         )
     )
 
 
-def _tables(document: Mapping[str, Any]) -> Iterator[tuple[str, Sequence[FigureTable]]]:
+def _tables(document: SurveyDocument) -> Iterator[tuple[str, Sequence[FigureTable]]]:
     """Yield the tables of each section by its name."""
 
-    def table(title: str, name: str, slices: Sequence[Mapping[str, Any]]) -> FigureTable:
-        return slice_table(document, title, slices, WIDE, each=document[name]["confidence"])
+    def table(title: str, of: SliceTable, slices: Sequence[SurveySlice] = ()) -> FigureTable:
+        return slice_table(document, title, slices or of.slices, WIDE, each=of.confidence)
 
-    conditions = document["by_condition"]["slices"]
-    whole = [document["overall"], document["unchanged"]] if conditions else [document["unchanged"]]
+    by_condition, by_class = document.by_condition, document.by_class
+    whole = [document.overall, document.unchanged] if by_condition.slices else [document.unchanged]
     yield (
         "rates",
         [
             slice_table(document, "All inputs", whole, WIDE),
-            table("By condition", "by_condition", worst_first(document, conditions)),
-            table("By severity", "by_severity", document["by_severity"]["slices"]),
-            table("By device", "by_device", document["by_device"]["slices"]),
+            table("By condition", by_condition, worst_first(by_condition.slices)),
+            table("By severity", document.by_severity),
+            table("By device", document.by_device),
         ],
     )
-    yield "classes", [table("By class", "by_class", _classes(document))]
-    groups = table("By group", "by_group", document["by_group"]["slices"])
-    yield "groups", [groups, *group_tables(document)]
+    classes = [
+        replace(one, name=class_name(document.classes, one.label))
+        for one in worst_first(by_class.slices)[:CLASSES]
+    ]
+    yield "classes", [table("By class", by_class, classes)]
+    yield "groups", [table("By group", document.by_group), *group_tables(document)]
     yield "baseline", baseline_table(document)
 
 
-def _classes(document: Mapping[str, Any]) -> Sequence[Mapping[str, Any]]:
-    classes = worst_first(document, document["by_class"]["slices"])[:CLASSES]
-    return [{**one, "name": class_name(document["classes"], one["label"])} for one in classes]
-
-
-def _cost(document: Mapping[str, Any]) -> Mapping[str, Any]:
-    keys = ("device_queries", "overhead_device_queries", "seconds")
-    return {**{key: document[key] for key in keys}, "host": document["host"]}
+def _cost(document: SurveyDocument) -> dict[str, Any]:
+    return {
+        "device_queries": document.device_queries,
+        "overhead_device_queries": document.overhead_device_queries,
+        "seconds": document.seconds,
+        "host": document.host,
+    }
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,38 +162,38 @@ class _HeatMap:
     confidence: str
 
 
-def heat_map(document: Mapping[str, Any]) -> _HeatMap | None:
+def heat_map(document: SurveyDocument) -> _HeatMap | None:
     """Return the map of a survey; None where only unchanged inputs were surveyed.
 
     Args:
         document: as `read_survey` returns it.
 
     """
-    unchanged, *cells = document["by_cell"]["slices"]
+    unchanged, *cells = document.by_cell.slices
     if not cells:
         return None
-    key = rate_key(document)
-    highest = max(one[key]["estimate"] for one in (unchanged, *cells)) or 1.0
-    by_place = {(one["condition"], one["severity"]): _cell(one, one[key], highest) for one in cells}
+    highest = max(one.rate.estimate for one in (unchanged, *cells)) or 1.0
+    by_place = {(one.condition or "", one.severity or 0): _cell(one, highest) for one in cells}
     severities = sorted({severity for _, severity in by_place})
     names = dict.fromkeys(condition for condition, _ in by_place)
     return _HeatMap(
         severities,
-        _cell(unchanged, unchanged[key], highest),
+        _cell(unchanged, highest),
         {name: [by_place.get((name, severity)) for severity in severities] for name in names},
-        together(document["confidence"], document["by_cell"]["confidence"]),
+        together(document.confidence, document.by_cell.confidence),
     )
 
 
-def _cell(one: Mapping[str, Any], rate: Mapping[str, Any], highest: float) -> _HeatCell:
+def _cell(one: SurveySlice, highest: float) -> _HeatCell:
+    rate = one.rate
     limits = "exact" if exact(rate) else f"interval {bounds(rate)} %"
     said = (
-        f"{one['name']}: {estimated(rate)}, {limits};"
-        f" {rate['asked']:,} of {rate['items']:,} asked, {rate['seen']:,} of these deviate"
+        f"{one.name}: {estimated(rate)}, {limits};"
+        f" {rate.asked:,} of {rate.items:,} asked, {rate.seen:,} of these deviate"
     )
-    if (alone := rate["alone"]) is not None:
+    if (alone := rate.alone) is not None:
         said += f"; by their answers alone {interval(alone)}"
-    shade = 100.0 * (rate["estimate"] / highest)
+    shade = 100.0 * (rate.estimate / highest)
     return _HeatCell(estimated(rate), "exact" if exact(rate) else bounds(rate), said, shade)
 
 
@@ -220,7 +222,7 @@ class _WorstCondition:
 
 
 def worst_conditions(
-    document: Mapping[str, Any], run: RunDocument | None, directory: RunDirectory
+    document: SurveyDocument, run: RunDocument | None, directory: RunDirectory
 ) -> list[_WorstCondition]:
     """Return the worst conditions of which deviations were stored, the highest rate first.
 
@@ -235,42 +237,41 @@ def worst_conditions(
     if run is None:
         return []
     entries = {entry.seed_id: entry for entry in run.deviations}
-    stored: dict[str, list[Mapping[str, Any]]] = {}
-    for one in document["findings"]:
-        if one["seed_id"] in entries:
-            stored.setdefault(one["condition"], []).append(one)
+    stored: dict[str, list[SurveyFinding]] = {}
+    for one in document.findings:
+        if one.seed_id in entries:
+            stored.setdefault(one.condition, []).append(one)
     worst = _worst(document, stored)
     shown = {
-        one["condition"]: sorted(stored.get(one["condition"], []), key=_strongest_first)[:EXAMPLES]
+        one.condition: sorted(stored.get(one.condition or "", ()), key=_strongest_first)[:EXAMPLES]
         for one in worst
     }
-    found = [entries[one["seed_id"]] for some in shown.values() for one in some]
+    found = [entries[one.seed_id] for some in shown.values() for one in some]
     most = PageAllowance(allowance(sum(3 + mask_pictures(entry) for entry in found)))
     return [
         _WorstCondition(
-            one["condition"],
-            interval(one[rate_key(document)]),
+            one.condition or "",
+            interval(one.rate),
             tuple(
                 _Example(
-                    example["severity"],
-                    make_card(run, entries[example["seed_id"]], directory, most),
+                    example.severity, make_card(run, entries[example.seed_id], directory, most)
                 )
-                for example in shown[one["condition"]]
+                for example in shown[one.condition]
             ),
         )
         for one in worst
     ]
 
 
-def _worst(document: Mapping[str, Any], stored: Collection[str]) -> list[Mapping[str, Any]]:
+def _worst(document: SurveyDocument, stored: Collection[str]) -> list[SurveySlice]:
     """Return the slices that are shown, in their order."""
     gated = gated_conditions(document) if stored else ()
-    ordered = worst_first(document, document["by_condition"]["slices"])
-    worst = [one["condition"] for one in ordered if one["condition"] in stored][:CONDITIONS]
-    conditions = [one for one in ordered if one["condition"] in (*worst, *gated)]
-    unchanged = document["unchanged"]
-    return [*conditions, unchanged] if unchanged["condition"] in stored else conditions
+    ordered = worst_first(document.by_condition.slices)
+    worst = [one.condition for one in ordered if one.condition in stored][:CONDITIONS]
+    conditions = [one for one in ordered if one.condition in (*worst, *gated)]
+    unchanged = document.unchanged
+    return [*conditions, unchanged] if unchanged.condition in stored else conditions
 
 
-def _strongest_first(one: Mapping[str, Any]) -> float:
-    return -(one["strength"] or 0.0)
+def _strongest_first(one: SurveyFinding) -> float:
+    return -(one.strength or 0.0)

@@ -12,7 +12,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from statistics import NormalDist
-from typing import Any, Literal
+
+import msgspec
 
 from edgeflare.errors import UserError
 from edgeflare.run.holm_correction import holm
@@ -21,6 +22,7 @@ from edgeflare.survey.estimate.rate import Rate, SignedEstimate, difference
 from edgeflare.survey.items.measures import headline
 from edgeflare.survey.items.survey_facts import Cell, Flags, SurveyFacts
 from edgeflare.survey.rates.overall_rate import items_by_condition, surveyed
+from edgeflare.survey.record.survey_document import PairedItems, SurveyComparison, SurveyDocument
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,59 +38,34 @@ class BaselineSurvey:
     """
 
     name: str
-    document: Mapping[str, Any]
+    document: SurveyDocument
     facts: SurveyFacts
     checksums: Mapping[int, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
-class PairedItems:
-    """The same items in two surveys.
+class AskedItems:
+    """What of a survey's plan decides whether another one can be compared with it.
 
     Attributes:
-        condition: of the items; None over all.
-        both: how many both devices were asked about.
-        only_now, only_before: of these, how many deviate in one survey alone.
-        test: "mcnemar" where both devices were asked about all items, else "rates".
-        p: of McNemar's exact test, or of no difference between the estimated rates; two-sided.
-        p_corrected: by Holm over the conditions; over all it is `p`.
-        difference: the rate of deviations now less that before.
+        sha256: of the inputs.
+        rng_seed: of the run.
+        confidence: of intervals.
 
     """
 
-    condition: str | None
-    both: int
-    only_now: int
-    only_before: int
-    test: Literal["mcnemar", "rates"]
-    p: float
-    p_corrected: float
-    difference: SignedEstimate
-
-
-@dataclass(frozen=True, slots=True)
-class SurveyComparison:
-    """What changed since the baseline.
-
-    Attributes:
-        run: the name of the baseline's run directory.
-        overall: over all items.
-        by_condition: likewise, of each condition.
-
-    """
-
-    run: str
-    overall: PairedItems
-    by_condition: tuple[PairedItems, ...]
+    sha256: str
+    rng_seed: int
+    confidence: float
 
 
 def require_same_items(
-    plan: Mapping[str, Any], cells: Sequence[Cell], *, has_original: bool, baseline: BaselineSurvey
+    asked: AskedItems, cells: Sequence[Cell], *, has_original: bool, baseline: BaselineSurvey
 ) -> None:
     """Refuse a baseline whose items are not those of a survey.
 
     Args:
-        plan: of the survey, with `inputs.sha256`, `rng_seed` and `confidence`.
+        asked: of the survey.
         cells: of the survey.
         has_original: whether it has an original.
         baseline: what it is to be compared with.
@@ -97,24 +74,22 @@ def require_same_items(
         UserError: they differ; names in what, and what to type.
 
     """
-    theirs = baseline.document["plan"]
+    theirs = baseline.document.plan
     whose = f"the baseline {baseline.name}"
-    if plan["inputs"]["sha256"] != theirs["inputs"]["sha256"]:
+    if asked.sha256 != theirs.inputs.sha256:
         raise UserError(f"{whose} has other inputs: give the same ones with --inputs and --limit")
-    if plan["rng_seed"] != theirs["rng_seed"]:
+    if asked.rng_seed != theirs.rng_seed:
         raise UserError(
             f"{whose} has another run seed, so its changed inputs are others: give --rng-seed"
-            f" {theirs['rng_seed']}"
+            f" {theirs.rng_seed}"
         )
     if tuple(cells) != baseline.facts.cells:
         raise UserError(
             f"{whose} has other conditions or severities, {_cells(cells, baseline.facts.cells)}:"
             " give those of the baseline with --conditions and --severities"
         )
-    if plan["confidence"] != theirs["confidence"]:
-        raise UserError(
-            f"{whose} has another confidence: give --confidence {theirs['confidence']:g}"
-        )
+    if asked.confidence != theirs.confidence:
+        raise UserError(f"{whose} has another confidence: give --confidence {theirs.confidence:g}")
     if has_original != baseline.facts.has_original:
         raise UserError(
             f"{whose} {'has no' if has_original else 'has an'} original, and the pair"
@@ -123,7 +98,7 @@ def require_same_items(
 
 
 def compare(
-    facts: SurveyFacts, document: Mapping[str, Any], baseline: BaselineSurvey
+    facts: SurveyFacts, document: SurveyDocument, baseline: BaselineSurvey
 ) -> SurveyComparison:
     """Return what changed since the baseline.
 
@@ -136,9 +111,9 @@ def compare(
         UserError: they are not the same; says in what they differ.
 
     """
-    require_same_items(
-        document["plan"], facts.cells, has_original=facts.has_original, baseline=baseline
-    )
+    plan = document.plan
+    asked = AskedItems(plan.inputs.sha256, plan.rng_seed, plan.confidence)
+    require_same_items(asked, facts.cells, has_original=facts.has_original, baseline=baseline)
     overall = _paired(facts, document, baseline, None, surveyed(facts))
     by_condition = [
         _paired(facts, document, baseline, name, chosen)
@@ -146,15 +121,18 @@ def compare(
     ]
     corrected = holm([one.p for one in by_condition])
     return SurveyComparison(
-        baseline.name,
-        overall,
-        tuple(replace(one, p_corrected=p) for one, p in zip(by_condition, corrected, strict=True)),
+        run=baseline.name,
+        overall=overall,
+        by_condition=tuple(
+            msgspec.structs.replace(one, p_corrected=p)
+            for one, p in zip(by_condition, corrected, strict=True)
+        ),
     )
 
 
 def _paired(
     facts: SurveyFacts,
-    document: Mapping[str, Any],
+    document: SurveyDocument,
     baseline: BaselineSurvey,
     condition: str | None,
     chosen: Flags,
@@ -162,12 +140,12 @@ def _paired(
     both = chosen & facts.asked & baseline.facts.asked
     now, before = headline(facts).seen & both, headline(baseline.facts).seen & both
     only_now, only_before = int((now & ~before).sum()), int((before & ~now).sum())
-    confidence, now_rate = _rate(document, condition, facts)
-    found = SignedEstimate(*difference(now_rate, _rate(baseline.document, condition, facts)[1]))
+    confidence, now_rate = _rate(document, condition)
+    found = SignedEstimate(*difference(now_rate, _rate(baseline.document, condition)[1]))
     complete = bool(both.sum() == chosen.sum())
     p = sign_test(only_before, only_now) if complete else _p_value(found, confidence)
     return PairedItems(
-        condition,
+        condition=condition,
         both=int(both.sum()),
         only_now=only_now,
         only_before=only_before,
@@ -188,15 +166,15 @@ def _p_value(found: SignedEstimate, confidence: float) -> float:
     return 2.0 * normal.cdf(-normal.inv_cdf(0.5 + confidence / 2.0) * away / reach)
 
 
-def _rate(
-    document: Mapping[str, Any], condition: str | None, facts: SurveyFacts
-) -> tuple[float, Rate]:
+def _rate(document: SurveyDocument, condition: str | None) -> tuple[float, Rate]:
     """Return a rate of a survey that pools nothing, and the confidence of its interval."""
-    table = document["by_condition"]
-    found = [(table["confidence"], one) for one in table["slices"] if one["condition"] == condition]
-    confidence, one = found[0] if found else (document["confidence"], document["overall"])
-    of = one["deviation" if facts.has_original else "kernel"]
-    return confidence, Rate(**{**of, **(of["alone"] or {}), "alone": None})
+    table = document.by_condition
+    found = [(table.confidence, one) for one in table.slices if one.condition == condition]
+    confidence, one = found[0] if found else (document.confidence, document.overall)
+    if (alone := one.rate.alone) is None:
+        return confidence, one.rate
+    own = replace(one.rate, estimate=alone.estimate, low=alone.low, high=alone.high, alone=None)
+    return confidence, own
 
 
 def _cells(ours: Sequence[Cell], theirs: Sequence[Cell]) -> str:
