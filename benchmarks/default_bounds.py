@@ -54,7 +54,7 @@ def row_of(run: Path, percentile: float) -> tuple[str, ...]:
     near = [value for one in found if (value := nearness_db(one)) is not None]
     return (
         str(run),
-        document.pair["name"],
+        document.pair.name,
         str(len(found)),
         *shown(linf, percentile),
         *shown(l2 / sqrt(values), percentile),

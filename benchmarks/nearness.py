@@ -51,7 +51,7 @@ def main() -> None:
     print_table(list(documents.values()))
     if arguments.figure:
         draw_nearness(
-            {document.pair["name"]: document for document in documents.values()},
+            {document.pair.name: document for document in documents.values()},
             arguments.figure,
         )
     if arguments.sheet:
@@ -70,7 +70,7 @@ def print_table(documents: Sequence[RunDocument]) -> None:
         near = nearness_of(document.deviations, totals.seeds)
         refined = sum(one.refined.queries for one in document.findings if one.refined)
         row = (
-            document.pair["name"],
+            document.pair.name,
             str(totals.seeds),
             str(document.plan["shrink"]),
             f"{np.median(distances(document)):.1f}",
@@ -95,7 +95,7 @@ def heading() -> Pixels:
 
 def row_of(directory: RunDirectory, document: RunDocument) -> Pixels:
     row = np.full((HEAD + 2 * (SIDE + GAP), len(SHEET_DB) * (SIDE + GAP) + GAP, 3), 255, np.uint8)
-    put(row, document.pair["name"], 0)
+    put(row, document.pair.name, 0)
     for column, level in enumerate(SHEET_DB):
         entry = min(document.findings, key=lambda one: abs((nearness_db(one) or 0.0) - level))
         if abs((nearness_db(entry) or 0.0) - level) > NEAR_ENOUGH_DB:

@@ -13,6 +13,7 @@ import pytest
 
 from conformed_runs import BOARD
 from conforming import a_header
+from documents import run_device, run_host, run_pair
 from edgeflare.core.goal import Goal
 from edgeflare.devices.decisive_provenance import (
     DEVICE_DECIDES,
@@ -46,21 +47,31 @@ HOST: Known = {
     "libraries": {"numpy": "2.2.0", "opencv": "4.11.0"},
 }
 
-OTHER: Known = {"cpu_features": ["asimd", "avx", "i8mm", "avx2"], "libraries": {"numpy": "2.3.0"}}
-"""Other values of what is neither a number nor a name."""
+OTHER: Known = {
+    "cpu_features": ["asimd", "avx", "i8mm", "avx2"],
+    "libraries": {"numpy": "2.3.0"},
+    "threads": 2,
+    "fallback": True,
+    "delegated_nodes": 4,
+    "external_nodes": 1,
+    "total_nodes": 8,
+    "arena_bytes": 9,
+    "precision": "fp16",
+}
+"""Other values of what is no name."""
 
 
 def header(device: Known, host: Known) -> RunHeader:
     """Return a run on a device beside a host."""
     return RunHeader(
         version="test",
-        pair={"name": "pair", "fingerprint": "0"},
+        pair=run_pair(fingerprint="0"),
         plan=Plan("boundary", Goal(), (device["name"],)),
-        devices=({"name": device["name"], "provenance": device},),
+        devices=(run_device(**device),),
         arms={},
         classes=(),
         labels=None,
-        host=host,
+        host=run_host(**host),
         all_seeds=SeedIds.first(1),
     )
 
@@ -87,7 +98,7 @@ def resume_repair(one: Known, other: Known, folder: Path) -> None:
 
 def repair_of(device: Known, monkeypatch: pytest.MonkeyPatch, host: Known) -> dict[str, Any]:
     """Return what a repair is about on a device beside a host."""
-    monkeypatch.setattr(repair_run, "describe_host", lambda _: host)
+    monkeypatch.setattr(repair_run, "describe_host", lambda _: run_host(**host))
     pair = SimpleNamespace(fingerprint=lambda: "0", original="a.tflite")
     opened = SimpleNamespace(pair=pair, devices=[SimpleNamespace(provenance=provenance(device))])
     request = RepairRequest("auto", "float", False, "+5%", "+5%", None)
@@ -117,7 +128,7 @@ def test_all_commands_refuse_a_device_of_the_same_name_that_may_answer_otherwise
     key: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     begun, now = header(DEVICE, HOST), header(changed(DEVICE, key), HOST)
-    conformed = replace(a_header(), device=DEVICE)
+    conformed = replace(a_header(), device=provenance(DEVICE))
     joins: dict[str, Callable[[Known], None]] = {
         "resume": lambda device: resume(begun, header(device, HOST)),
         "merge": lambda device: merge(begun, header(device, HOST)),
@@ -126,7 +137,7 @@ def test_all_commands_refuse_a_device_of_the_same_name_that_may_answer_otherwise
     if key in DEVICE_DECIDES:  # what has answers of several models knows of none which nodes it ran
         joins |= {
             "conform": lambda device: conformed.require_same(
-                replace(conformed, device=device), "runs/one"
+                replace(conformed, device=provenance(device)), "runs/one"
             ),
             "repair": lambda device: resume_repair(
                 repair_of(DEVICE, monkeypatch, HOST),
@@ -137,18 +148,20 @@ def test_all_commands_refuse_a_device_of_the_same_name_that_may_answer_otherwise
         }
     for join in joins.values():
         join({**DEVICE, "cores": 64, "governor": "performance"})
-    assert accepted(joins, now.devices[0]["provenance"]) == []
+    assert accepted(joins, now.devices[0].provenance.to_json()) == []
 
 
 @pytest.mark.parametrize("key", HOST_DECIDES)
 def test_all_commands_refuse_a_host_that_may_answer_otherwise(
     key: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    begun, conformed = header(DEVICE, HOST), replace(a_header(), host=HOST)
+    begun, conformed = header(DEVICE, HOST), replace(a_header(), host=run_host(**HOST))
     joins: dict[str, Callable[[Known], None]] = {
         "resume": lambda host: resume(begun, header(DEVICE, host)),
         "merge": lambda host: merge(begun, header(DEVICE, host)),
-        "conform": lambda host: conformed.require_same(replace(conformed, host=host), "runs/one"),
+        "conform": lambda host: conformed.require_same(
+            replace(conformed, host=run_host(**host)), "runs/one"
+        ),
         "repair": lambda host: resume_repair(
             repair_of(DEVICE, monkeypatch, HOST), repair_of(DEVICE, monkeypatch, host), tmp_path
         ),

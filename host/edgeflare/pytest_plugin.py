@@ -446,7 +446,7 @@ def _unfinished(document: RunDocument) -> str:
     totals = document.totals
     done = totals.searched + totals.deviating_seeds
     return (
-        f"{document.pair['name']}: the search was stopped before its end"
+        f"{document.pair.name}: the search was stopped before its end"
         f" ({document.stopped_by}), with {done} of {totals.seeds} seeds done: give it more"
         " time, or fewer seeds with limit, or let it pass with allow_unfinished=True"
     )
@@ -458,7 +458,7 @@ def _message(document: RunDocument, path: Path, rate: float, allow: float, worst
 
     names = ", ".join(device.name for device in document.devices)
     lines = [
-        f"{document.pair['name']} decides differently on {names}: {rate:.1%} of"
+        f"{document.pair.name} decides differently on {names}: {rate:.1%} of"
         f" {document.totals.seeds} seeds, {allow:.1%} allowed",
         f"the worst: seed {worst.seed_id}"
         + (" itself" if not worst.queries else f" after {worst.queries} queries"),

@@ -11,6 +11,7 @@ from typing import Any, ClassVar
 import numpy as np
 import pytest
 
+from documents import run_host, run_pair
 from edgeflare.campaign.campaign import run_screening
 from edgeflare.campaign.given_screening import (
     GivenScreening,
@@ -29,6 +30,7 @@ from edgeflare.models.model_inputs import ModelInputs
 from edgeflare.models.pair_interface import PairInterface
 from edgeflare.run.journal import RunJournal
 from edgeflare.run.plan import Plan
+from edgeflare.run.run_document import RunDevice, to_json
 from edgeflare.run.run_header import RunHeader
 from edgeflare.run.same_run import OtherHostError
 from edgeflare.run.seed_ids import SeedIds
@@ -95,13 +97,13 @@ def test_a_search_of_other_ways_or_on_a_device_of_another_name_may_take_it(
 
 
 def other_pair(header: RunHeader) -> RunHeader:
-    return replace(header, pair={"name": "other", "fingerprint": "1"})
+    return replace(header, pair=run_pair(name="other", fingerprint="1"))
 
 
 def other_kernels(header: RunHeader) -> RunHeader:
     (device,) = header.devices
-    provenance = {**device["provenance"], "kernels": "xnnpack"}
-    return replace(header, devices=({**device, "provenance": provenance},))
+    provenance = replace(device.provenance, kernels="xnnpack")
+    return replace(header, devices=(RunDevice(name=device.name, provenance=provenance),))
 
 
 def other_goal(header: RunHeader) -> RunHeader:
@@ -137,9 +139,9 @@ def test_one_of_another_host_is_refused_unless_it_is_allowed(
     screened: Laboratory, tmp_path: Path
 ) -> None:
     run = copied(screened.folder / "screening", tmp_path / "run")
-    host = {"machine": "aarch64", "runtime": "numpy", "runtime_version": "2"}
-    note_about(run, host=host)
-    header = replace(header_of(run), host={**host, "machine": "x86_64"})
+    host = run_host(machine="aarch64")
+    note_about(run, host=to_json(host))
+    header = replace(header_of(run), host=run_host(machine="x86_64"))
     with pytest.raises(OtherHostError, match="of another host than this search, with machine"):
         load(screened, run, header)
     given = GivenScreening.load(run, header, seeds_of(screened), allow_other_host=True)

@@ -224,7 +224,7 @@ def test_a_served_agent_does_a_whole_search_and_stops_on_ctrl_c(
 
     here = load_document(RunDirectory(tmp_path / "run"))
     assert here.devices[0].name == device
-    assert here.devices[0].provenance["transport"] == "address"
+    assert here.devices[0].provenance.transport == "address"
     # A profile on the spot runs XNNPACK, as the shipped one of that name does.
     call_here(*search, "--out", tmp_path / "same", "--device", "emulated-xnnpack")
     there = load_document(RunDirectory(tmp_path / "same"))

@@ -19,7 +19,7 @@ from ai_edge_litert.interpreter import Interpreter
 from ai_edge_litert.interpreter import OpResolverType as Resolver
 
 from called_commands import EXAMPLE, SMALL, call_here, completed, document_of, refused
-from edgeflare.models.pair_interface import PairInterface
+from documents import run_pair
 from edgeflare.models.tflite_graph import Graph
 from edgeflare.replay.failing_operator import FailingOperator
 from edgeflare.replay.reproduction_archive import Reproduction
@@ -263,7 +263,7 @@ def test_the_name_of_an_operator_commands_no_terminal(
     module = importlib.import_module("edgeflare.cli.export")
     operator = FailingOperator(1, "CONV\x1b[2J", "", "it \x1b]0;title\x07 begins")
     run = MagicMock()
-    run.open.return_value.header.pair = {**PairInterface().to_json(), "fingerprint": ""}
+    run.open.return_value.header.pair = run_pair()
     monkeypatch.setattr(module, "PastRun", run)
     monkeypatch.setattr(module, "load_explanations", lambda *_: None)
     made = Reproduction({}, operator)

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec import structs
 
 from called_commands import EXAMPLE, call_here, completed, document_of, refused
 from edgeflare.record.atomic_file import write_atomically
@@ -285,7 +286,7 @@ def test_a_baseline_of_something_else_is_refused(
     with sqlite3.connect(copied / "run.db") as journal:
         ((pair,),) = journal.execute("SELECT value FROM about WHERE key = 'pair'")
         pair = json.loads(pair)
-        pair["sha256"]["original"] = "0"
+        pair["sha256"]["original"] = 64 * "0"
         journal.execute("UPDATE about SET value = ? WHERE key = 'pair'", [json.dumps(pair)])
     other_original = refused(*replay)
 
@@ -351,7 +352,6 @@ def test_a_new_model_may_have_outputs_of_another_kind(finished: Any, biased: Pat
     past = PastRun.open(finished.folder)
     assert "outputs" in past.pair().interface.task_settings
     assert not past.pair(instead=biased).interface.task_settings
-    said = replace(
-        past, header=replace(past.header, pair={**past.header.pair, "outputs": "logits"})
-    )
+    pair = structs.replace(past.header.pair, outputs="logits")
+    said = replace(past, header=replace(past.header, pair=pair))
     assert said.pair(instead=biased).interface.task_settings == {"outputs": "logits"}

@@ -120,7 +120,7 @@ def test_a_kernel_set_that_alone_crashes_stands_alone() -> None:
     assert (found.alone, found.deviating) == ("builtin", ("builtin",))
 
 
-TOLD = {"runtime": "litert", "runtime_version": "2.3", "delegated_nodes": 0, "total_nodes": 9}
+TOLD = replace(BOARD, runtime="litert", runtime_version="2.3", delegated_nodes=0, total_nodes=9)
 REFUSAL = "the GPU accelerator takes 3 of 9 nodes, and not SHAPE: add --fold-shapes"
 
 

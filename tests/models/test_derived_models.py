@@ -189,7 +189,7 @@ def test_the_folded_file_is_there_while_the_pair_is_open() -> None:
         assert opened.folded is not None
         assert opened.compressed == pair.compressed
         assert sha256(opened.executed.read_bytes()).hexdigest() == opened.folded.sha256
-        assert opened.folded.to_json()["operators"] == [*FLATTEN]
+        assert opened.folded.described().operators == (*FLATTEN,)
         assert opened.fingerprint() == own.fingerprint()
     assert not opened.executed.exists()
 

@@ -240,16 +240,16 @@ def test_names_of_the_original_are_its_own_or_found_by_the_only_like_shape(
 
 def test_the_host_is_described_as_a_device_is() -> None:
     told = describe_host(None)
-    assert told["machine"] == platform.machine()
-    assert told["python"] == platform.python_version()
-    assert told["cores"] > 0
-    assert told["os"]
-    assert version(told["runtime"]) == told["runtime_version"]
-    assert told["original_runtime"] is None
+    assert told.machine == platform.machine()
+    assert told.python == platform.python_version()
+    assert told.cores > 0
+    assert told.os
+    assert version(told.runtime) == told.runtime_version
+    assert told.original_runtime is None
     runtimes = {
-        "models/a.TFLITE": f"{told['runtime']} {told['runtime_version']}",
-        "a.py:net": f"Python {told['python']}",
+        "models/a.TFLITE": f"{told.runtime} {told.runtime_version}",
+        "a.py:net": f"Python {told.python}",
         "a.onnx": f"onnxruntime {pytest.importorskip('onnxruntime').__version__}",
     }
     for original, runtime in runtimes.items():
-        assert describe_host(original)["original_runtime"] == runtime
+        assert describe_host(original).original_runtime == runtime

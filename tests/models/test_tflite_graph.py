@@ -18,7 +18,7 @@ from edgeflare.core.task import OutputMaker
 from edgeflare.errors import UserError
 from edgeflare.models.graph_parts import crossing_tensors, extract, extract_tails, isolate
 from edgeflare.models.model_probe import Values
-from edgeflare.models.model_variables import Variable, model_variables
+from edgeflare.models.model_variables import model_variables
 from edgeflare.models.non_finite_values import NonFiniteOnset, non_finite_onset, said_of_arms
 from edgeflare.models.quantized_range import (
     QuantizedRange,
@@ -26,6 +26,7 @@ from edgeflare.models.quantized_range import (
     range_of,
     squared_errors,
 )
+from edgeflare.models.run_pair import Variable
 from edgeflare.models.tflite_graph import Graph, GraphTensor
 from edgeflare_protos.kernel_sets import Kernels
 from graph_writer import GraphWriter

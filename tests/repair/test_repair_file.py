@@ -19,6 +19,7 @@ from edgeflare.models.pair import Pair, load_pair
 from edgeflare.models.pair_file import Settings, read_settings
 from edgeflare.models.pair_input import PairInput
 from edgeflare.models.pair_interface import PairInterface
+from edgeflare.models.run_pair import ModelHashes
 from edgeflare.record.folder import FolderKind
 from edgeflare.repair.judging.judged_inputs import TIGHT
 from edgeflare.repair.judging.judgement import Figures
@@ -57,7 +58,7 @@ EXAMPLES = Path(__file__).parents[2] / "examples"
 def is_taken(pair: Pair, seeds: int = LEAST_SEEDS, replay: object = None) -> bool:
     past: Any = SimpleNamespace(
         document=SimpleNamespace(replay=replay),
-        header=SimpleNamespace(pair=pair.interface.to_json()),
+        header=SimpleNamespace(pair=pair.interface.described()),
     )
     return can_be_repaired(pair, past, seeds)
 
@@ -208,7 +209,9 @@ def document(**changes: Any) -> RepairDocument:
     )  # fmt: skip
     made = structs.replace(
         repair_by_shifts(),
-        pair=PairToRepair(name="a|b", fingerprint="", sha256={}),
+        pair=PairToRepair(
+            name="a|b", fingerprint="", sha256=ModelHashes(original=None, compressed="")
+        ),
         written=True,
         why="725 deviate before and 248 after",
         repaired=repaired,

@@ -7,10 +7,11 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+import msgspec
 import numpy as np
 import pytest
 
-from documents import DEVICE, run_document
+from documents import run_device, run_document, run_host, run_pair
 from edgeflare.core.goal import Goal
 from edgeflare.core.seeds import Seeds
 from edgeflare.diagnose.compression_error import CompressionError, coarse_layer
@@ -23,7 +24,6 @@ from edgeflare.replay.past_run import PastRun
 from edgeflare.run.journal import RunJournal
 from edgeflare.run.plan import Plan
 from edgeflare.run.run_directory import RunDirectory
-from edgeflare.run.run_document import RunDevice
 from edgeflare.run.run_header import RunHeader
 from edgeflare.run.seed_ids import SeedIds
 from explained_findings import explained
@@ -31,13 +31,13 @@ from image_interfaces import image_interface
 
 ABOUT = RunHeader(
     version="test",
-    pair={"name": "pair", "fingerprint": "0"},
+    pair=run_pair(fingerprint="0"),
     plan=Plan("boundary", Goal(), ("board",)),
-    devices=({"name": "board", "provenance": DEVICE},),
+    devices=(run_device(),),
     arms={},
     classes=(),
     labels=(0,),
-    host={"machine": "x86_64", "runtime": "numpy", "runtime_version": "2"},
+    host=run_host(),
     all_seeds=SeedIds.first(1),
 )
 
@@ -61,12 +61,8 @@ def test_a_recorded_model_is_no_larger_than_any_that_is_read(
     compressed = tmp_path / "compressed.tflite"
     with compressed.open("wb") as file:
         file.truncate(size)
-    said = {
-        "name": "pair",
-        "compressed": str(compressed),
-        "original": None,
-        **image_interface().to_json(),
-    }
+    interface = msgspec.to_builtins(image_interface().described())
+    said = run_pair(compressed=str(compressed), **interface)
     past = PastRun(
         RunDirectory(tmp_path), run_document(), replace(ABOUT, pair=said), searched=frozenset()
     )
@@ -107,11 +103,9 @@ def test_a_replay_writes_through_no_link(tmp_path: Path) -> None:
 
 
 def test_what_the_script_prints_commands_no_terminal() -> None:
-    provenance = {
-        **dict.fromkeys(("machine", "runtime", "runtime_version"), "board\x1b[2J"),
-        "delegate": "\x1b]0;title\x07",
-    }
-    said = reproduction_archive._place(RunDevice(name="\x1b[1m", provenance=provenance))
+    crafted = dict.fromkeys(("machine", "runtime", "runtime_version"), "board\x1b[2J")
+    device = run_device("\x1b[1m", **crafted, delegate="\x1b]0;title\x07")
+    said = reproduction_archive._place(device)
     assert said.isprintable()
     assert "board" in said
 

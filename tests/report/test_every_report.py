@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.console import Console
 
-from documents import REPLAY, Document, finding, run_document
+from documents import REPLAY, Document, finding, run_document, run_pair
 from edgeflare.core.answer_view import SegmentationView, TranscriptView
 from edgeflare.errors import UserError
 from edgeflare.pytest_plugin import _message
@@ -143,12 +143,12 @@ ANSWERED = [
 ]
 
 
-@pytest.mark.parametrize(("run", "said"), ANSWERED, ids=[run.pair["task"] for run, _ in ANSWERED])
+@pytest.mark.parametrize(("run", "said"), ANSWERED, ids=[run.pair.task for run, _ in ANSWERED])
 def test_every_report_says_what_was_answered_and_of_which_kind(
     run: RunDocument, said: str, tmp_path: Path
 ) -> None:
     (entry,) = run.findings
-    kind = KINDS.get(run.pair["task"], "").replace("-", " ")
+    kind = KINDS.get(run.pair.task_name, "").replace("-", " ")
     sort = f"{entry.cause}, {kind}" if kind else str(entry.cause)
     assert decisions(run, entry) == said
     assert f"{sort}: {said} (strength {entry.strength:.4f})" in junit(run)
@@ -294,11 +294,11 @@ def test_an_arm_that_failed_gave_no_answer_of_any_structure(task: str) -> None:
 
 
 def test_a_task_of_another_package_decides_and_has_a_strength_without_a_scale() -> None:
-    words = answer_words({"task": "night-light"})
+    words = answer_words(run_pair(task="night-light"))
     assert words.differ == "decide differently"
-    assert "from 0 to 1" in answer_words({}).strength
+    assert "from 0 to 1" in answer_words(run_pair()).strength
     assert "from 0 to 1" not in words.strength
-    assert not any("confidently" in answer_words({"task": task}).strength for task in TASKS)
+    assert not any("confidently" in answer_words(run_pair(task=task)).strength for task in TASKS)
 
 
 def transcripts(words: dict[str, Sequence[str]], **fields: Any) -> RunDocument:

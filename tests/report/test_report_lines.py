@@ -6,10 +6,11 @@ from copy import deepcopy
 from pathlib import Path
 from xml.etree import ElementTree
 
+import msgspec
 import numpy as np
 import pytest
 
-from documents import Document, finding, run_document
+from documents import Document, finding, run_document, run_pair
 from edgeflare.models.host_description import describe_host
 from edgeflare.report.arm_lines import arm_lines, details
 from edgeflare.report.entry_names import class_name, number, sort
@@ -145,7 +146,7 @@ def test_each_arm_and_each_device_is_named(document: Document) -> None:
     assert (original.arm, original.what, original.where) == (
         "original",
         "a.onnx",
-        "host: laboratory",
+        "host: laboratory, Linux",
     )
     assert (twin.arm, twin.what, twin.how) == (
         "twin",
@@ -158,7 +159,7 @@ def test_each_arm_and_each_device_is_named(document: Document) -> None:
 
 
 def test_the_host_is_named_by_runs_that_know_it(document: Document) -> None:
-    document["host"] = describe_host("a.tflite")
+    document["host"] = msgspec.to_builtins(describe_host("a.tflite"))
     document["host"] |= {"machine": "x86_64", "soc": "EPYC", "os": "Debian 12"}
     runtime = f"{document['host']['runtime']} {document['host']['runtime_version']}"
     original, twin, _ = arm_lines(from_json(document))
@@ -192,13 +193,16 @@ def test_details_are_names_and_texts() -> None:
 
 
 def test_a_line_names_what_was_folded_and_what_was_proven() -> None:
-    folded = {"operators": ["SHAPE", "PACK"], "equal_under": ["xnnpack", "builtin"], "inputs": 1}
-    assert folded_line({"name": "pair", "folded_shapes": folded}) == (
+    folded = {
+        "operators": ["SHAPE", "PACK"], "sha256": 64 * "a", "equal_under": ["xnnpack", "builtin"],
+        "inputs": 1,
+    }  # fmt: skip
+    assert folded_line(run_pair(folded_shapes=folded)) == (
         "shapes folded: SHAPE, PACK as constants; outputs equal to the file's own on 1 seed under"
         " the host's xnnpack, builtin kernels"
     )
-    assert "on 16 seeds" in folded_line({"folded_shapes": {**folded, "inputs": 16}})
-    assert folded_line({"name": "pair"}) == ""
+    assert "on 16 seeds" in folded_line(run_pair(folded_shapes={**folded, "inputs": 16}))
+    assert folded_line(run_pair()) == ""
 
 
 NEAR = run_document(

@@ -231,7 +231,7 @@ def test_reports_tell_it_where_something_was_counted(run: Any, replayed: bool) -
     document["totals"]["duplicates"] = counts
     document["devices"][0]["provenance"] |= {"delegated_nodes": 3, "total_nodes": 11}
     if replayed:
-        document |= {"replay": REPLAY, "pair": {"name": "a", "compressed": "c"}}
+        document["replay"] = REPLAY
     texts = shown(document, run.folder)
     assert f"duplicates {LINE}" in texts["terminal"]
     assert f"| duplicates | {LINE} |" in texts["summary"]

@@ -9,16 +9,20 @@ from typing import Any
 
 import numpy as np
 import pytest
+from msgspec import structs
 from numpy.typing import NDArray
 
+from documents import run_device, run_host
 from edgeflare.core.answer import Answer
 from edgeflare.core.arm import Arm
 from edgeflare.core.goal import Find, Goal
 from edgeflare.core.outcome import Outcome
+from edgeflare.models.run_host import RunHost
 from edgeflare.run.begin_or_resume import resume_run
 from edgeflare.run.derive_document import write_document
 from edgeflare.run.journal import RunJournal
 from edgeflare.run.run_directory import RunDirectory
+from edgeflare.run.run_document import to_json
 from edgeflare.run.run_header import RunHeader
 from edgeflare.run.same_run import OtherHostError
 from edgeflare.run.seed_warnings import seed_warnings
@@ -126,7 +130,7 @@ def test_arms_that_differ_but_not_in_labels_are_not_spoken_of(find: Find, tmp_pa
     assert warnings_of(tmp_path, find, PLAIN, twin, louder) == []
 
 
-TOOK_NOTHING = {
+TOOK_NOTHING: dict[str, Any] = {
     "runtime": "tflite-runtime", "runtime_version": "2.14.0", "kernels": "xnnpack",
     "delegated_nodes": 0, "total_nodes": 11, "delegate": None,
 }  # fmt: skip
@@ -135,7 +139,7 @@ DELEGATE = {"delegate": "libedgetpu.so.1"}
 
 
 def said(**changes: Any) -> list[str]:
-    return undelegated([{"name": "board", "provenance": {**TOOK_NOTHING, **changes}}])
+    return undelegated([run_device(**TOOK_NOTHING | changes)])
 
 
 def test_what_was_asked_for_and_did_not_run_is_named() -> None:
@@ -163,22 +167,19 @@ def test_of_what_ran_as_asked_nothing_is_said(changes: dict[str, Any]) -> None:
 
 def test_each_device_of_a_run_speaks_for_itself(run: Run, tmp_path: Path) -> None:
     here = copied(run.folder, tmp_path / "run")
-    (device,) = about_of(here)["devices"]
     devices = [
-        {"name": name, "provenance": {**device["provenance"], **TOOK_NOTHING, "kernels": kernels}}
+        run_device(name, **{**TOOK_NOTHING, "kernels": kernels})
         for name, kernels in (("a", "xnnpack"), ("b", "builtin"), ("c", "xnnpack"))
     ]
-    note_about(here, devices=devices)
+    note_about(here, devices=list(map(to_json, devices)))
     with closing(RunJournal.open(here / "run.db")) as journal:
         warned = write_document(RunDirectory(here), journal).warnings
-    assert warned == (*undelegated(devices), *run.document["warnings"])
-    assert [line.split(":")[0] for line in undelegated(devices)] == ["a", "c"]
+    told = undelegated(devices)
+    assert warned == (*told, *run.document["warnings"])
+    assert [line.split(":")[0] for line in told] == ["a", "c"]
 
 
-FIRST_HOST: dict[str, Any] = {
-    "machine": "x86_64", "cpu_features": ["avx"], "cores": 2, "runtime": "ai-edge-litert",
-    "runtime_version": "2.3.0",
-}  # fmt: skip
+FIRST_HOST = run_host(cpu_features=["avx"])
 
 
 def host_lines(run: Path) -> list[str]:
@@ -187,7 +188,7 @@ def host_lines(run: Path) -> list[str]:
     return [line for line in document.warnings if "several hosts worked on this run" in line]
 
 
-def gone_on(run: Path, host: dict[str, Any]) -> None:
+def gone_on(run: Path, host: RunHost) -> None:
     """Go on with a run on a host, though it is another one."""
     header = replace(RunHeader.from_json(about_of(run)), host=host)
     _, journal = resume_run(run, header, allow_other_host=True)
@@ -196,17 +197,17 @@ def gone_on(run: Path, host: dict[str, Any]) -> None:
 
 def test_each_other_host_is_named_once(run: Run, tmp_path: Path) -> None:
     here = copied(run.folder, tmp_path / "run")
-    note_about(here, host=FIRST_HOST)
-    gone_on(here, {**FIRST_HOST, "cores": 64})
+    note_about(here, host=to_json(FIRST_HOST))
+    gone_on(here, structs.replace(FIRST_HOST, cores=64))
     assert host_lines(here) == []
     for _ in range(2):
-        gone_on(here, {**FIRST_HOST, "cpu_features": ["avx", "amx_int8"]})
+        gone_on(here, structs.replace(FIRST_HOST, cpu_features=("avx", "amx_int8")))
         (line,) = host_lines(here)
     assert line == (
         "several hosts worked on this run, which differ in cpu_features (no others, amx_int8):"
         " original and twin may have answered differently on each"
     )
-    gone_on(here, {**FIRST_HOST, "machine": "aarch64"})
+    gone_on(here, structs.replace(FIRST_HOST, machine="aarch64"))
     assert [said.partition(" (")[2].partition(")")[0] for said in host_lines(here)] == [
         "no others, amx_int8",
         "x86_64, aarch64",
@@ -215,9 +216,11 @@ def test_each_other_host_is_named_once(run: Run, tmp_path: Path) -> None:
 
 def test_a_host_that_is_not_allowed_leaves_the_run_as_it_was(run: Run, tmp_path: Path) -> None:
     here = copied(run.folder, tmp_path / "run")
-    note_about(here, host=FIRST_HOST)
+    note_about(here, host=to_json(FIRST_HOST))
     before = about_of(here)
-    header = replace(RunHeader.from_json(before), host={**FIRST_HOST, "machine": "aarch64"})
+    header = replace(
+        RunHeader.from_json(before), host=structs.replace(FIRST_HOST, machine="aarch64")
+    )
     with pytest.raises(OtherHostError, match="machine x86_64 there and aarch64 here"):
         resume_run(here, header)
     assert about_of(here) == before

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from documents import run_device, run_host, run_pair
 from edgeflare.core.bounds import Bounds
 from edgeflare.core.domain import Domain
 from edgeflare.core.goal import Find, Goal
@@ -25,25 +26,19 @@ from edgeflare.run.same_run import OtherHostError, require_same
 from edgeflare.run.seed_ids import SeedIds
 
 PLAN = Plan("boundary", Goal(), ("board",))
+RUNTIME = {"runtime": "ai-edge-litert", "runtime_version": "2.1.0"}
 DEVICE: dict[str, Any] = {
-    "machine": "aarch64", "soc": "", "cpu_features": ["asimd", "fp"], "runtime": "ai-edge-litert",
-    "runtime_version": "2.1.0", "kernels": "xnnpack", "threads": 1, "delegate": "libvendor.so",
-    "delegated_nodes": 11,
-}  # fmt: skip
-HOST: dict[str, Any] = {
-    "machine": "x86_64", "cpu_features": ["avx", "avx2"], "runtime": "ai-edge-litert",
-    "runtime_version": "2.1.0", "original_runtime": None,
-    "libraries": {"numpy": "2.2.0", "opencv": "4.11.0"}, "cores": 2,
+    **RUNTIME, "kernels": "xnnpack", "delegate": "libvendor.so", "delegated_nodes": 11,
 }  # fmt: skip
 RUN = RunHeader(
     version="test",
-    pair={"name": "pair", "fingerprint": "0"},
+    pair=run_pair(fingerprint="0"),
     plan=PLAN,
-    devices=({"name": "board", "provenance": DEVICE},),
+    devices=(run_device(**DEVICE),),
     arms={},
     classes=(),
     labels=None,
-    host=HOST,
+    host=run_host(**RUNTIME),
     all_seeds=SeedIds.first(10),
 )
 
@@ -53,11 +48,15 @@ def with_plan(**fields: Any) -> RunHeader:
 
 
 def on_device(**fields: Any) -> RunHeader:
-    return replace(RUN, devices=({"name": "board", "provenance": {**DEVICE, **fields}},))
+    return replace(RUN, devices=(run_device(**DEVICE | fields),))
 
 
 def on_host(**fields: Any) -> RunHeader:
-    return replace(RUN, host={**HOST, **fields})
+    return replace(RUN, host=run_host(**RUNTIME | fields))
+
+
+def folded(sha256: str) -> dict[str, Any]:
+    return {"operators": ["SHAPE"], "sha256": sha256, "equal_under": ["xnnpack"], "inputs": 1}
 
 
 def again(plan: Plan) -> Plan:
@@ -182,9 +181,9 @@ def test_options_that_may_differ_are_ignored_and_a_long_value_is_cut() -> None:
 def test_what_differs_comes_in_the_order_pair_option_device_host() -> None:
     other = replace(
         with_plan(rng_seed=1),
-        pair={"name": "another", "fingerprint": "1", "folded_shapes": {"sha256": "2"}},
+        pair=run_pair(name="another", fingerprint="1", folded_shapes=folded("2")),
         devices=on_device(kernels="builtin").devices,
-        host={**HOST, "machine": "aarch64"},
+        host=run_host(**RUNTIME, machine="aarch64"),
     )
     assert [found.of for found in differences(RUN, other)] == [
         *("pair", "folding", "option", "device", "host"),
@@ -229,9 +228,6 @@ def test_a_device_that_would_answer_otherwise_is_another_run(
     require_same(RUN, on_device(), "runs/one")
     with pytest.raises(UserError, match=f"runs/one was begun on a device {said}"):
         require_same(RUN, on_device(**changed), "runs/one")
-    known = {key: value for key, value in DEVICE.items() if key not in changed}
-    older = replace(RUN, devices=({"name": "board", "provenance": known},))
-    require_same(older, on_device(**changed), "runs/one")
 
 
 @pytest.mark.parametrize(
@@ -254,20 +250,21 @@ def test_a_host_that_may_answer_otherwise_is_refused_unless_it_is_allowed(
     require_same(RUN, on_host(**changed), "runs/one", allow_other_host=True)
 
 
-def test_a_host_is_the_same_that_differs_in_what_decides_no_answer_or_is_not_known() -> None:
-    features = [*HOST["cpu_features"], "md_clear"]  # which kernels do not ask for
-    require_same(RUN, on_host(cores=64, cpu="another", cpu_features=features), "runs/one")
-    require_same(replace(RUN, host={}), RUN, "runs/one")
+def test_a_host_is_the_same_that_differs_in_what_decides_no_answer() -> None:
+    features = [*RUN.host.cpu_features, "md_clear"]  # which kernels do not ask for
+    require_same(RUN, on_host(cores=64, soc="another", cpu_features=features), "runs/one")
 
 
 def test_a_run_is_gone_on_with_only_if_shapes_are_folded_alike() -> None:
-    folded = replace(RUN, pair={**RUN.pair, "folded_shapes": {"sha256": "1"}})
-    otherwise = replace(RUN, pair={**RUN.pair, "folded_shapes": {"sha256": "2"}})
-    require_same(folded, folded, "runs/one")
+    as_it_is, otherwise = (
+        replace(RUN, pair=run_pair(fingerprint="0", folded_shapes=folded(sha256)))
+        for sha256 in ("1", "2")
+    )
+    require_same(as_it_is, as_it_is, "runs/one")
     for one, other, said in (
-        (folded, RUN, "begun with --fold-shapes, not without: repeat"),
-        (RUN, folded, "begun without --fold-shapes, not with: repeat"),
-        (folded, otherwise, "folds the model's shapes otherwise: start a new run"),
+        (as_it_is, RUN, "begun with --fold-shapes, not without: repeat"),
+        (RUN, as_it_is, "begun without --fold-shapes, not with: repeat"),
+        (as_it_is, otherwise, "folds the model's shapes otherwise: start a new run"),
     ):
         with pytest.raises(UserError, match=said):
             require_same(one, other, "runs/one")

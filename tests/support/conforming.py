@@ -13,6 +13,7 @@ from pathlib import Path
 import numpy as np
 
 from conformed_runs import BOARD
+from documents import run_host
 from edgeflare.conform.drafts.cells import Cell
 from edgeflare.conform.drafts.coverage import Coverage
 from edgeflare.conform.drafts.draft import FRESH, DraftNode
@@ -234,16 +235,9 @@ def conforming(
 
 def a_header(cells: Sequence[Cell] = (ADD,), rng_seed: int = 0) -> ConformHeader:
     """Return the header of a run on the device "board"."""
-    device = replace(BOARD, soc="BCM2711", cpu_features=("asimd", "fp")).to_json()
+    device = replace(BOARD, soc="BCM2711", cpu_features=("asimd", "fp"))
     request = ConformRequest(tuple(cells), "uniform", False, 96, None, rng_seed)
-    host = {
-        "machine": "x86_64",
-        "cpu_features": ["avx", "avx2"],
-        "runtime": "ai-edge-litert",
-        "runtime_version": "2.3.0",
-        "original_runtime": None,
-        "libraries": {"numpy": "2.2.0", "opencv": "4.11.0"},
-    }
+    host = run_host(runtime="ai-edge-litert", runtime_version="2.3.0")
     return ConformHeader("0.1.0", request, device, host, "abc")
 
 

@@ -10,7 +10,7 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from edgeflare.run.run_document import RunDevice
+from documents import run_device, run_host, run_pair
 from edgeflare.survey.baseline import BaselineSurvey
 from edgeflare.survey.derived_survey import survey_document
 from edgeflare.survey.estimate.rate import Sample
@@ -260,9 +260,9 @@ def about_survey(**changes: Any) -> AboutSurvey:
     """Return what whoever ran a survey says of it."""
     about = AboutSurvey(
         edgeflare="0.1.0",
-        pair={"name": "sneakers", "fingerprint": "f" * 16, "domain": "image"},
-        devices=(RunDevice(name="board", provenance={"machine": "aarch64", "threads": 1}),),
-        host={"machine": "x86_64"},
+        pair=run_pair(name="sneakers"),
+        devices=(run_device(),),
+        host=run_host(),
         classes=("ant", "bee", "cat", "dog"),
         plan=PLAN,
         stopped_by="precision",

@@ -8,7 +8,16 @@ from typing import Any
 
 import msgspec
 
-from edgeflare.run.run_document import SCHEMA, Finding, RunDocument, from_json, to_json
+from edgeflare.models.run_host import RunHost
+from edgeflare.models.run_pair import RunPair
+from edgeflare.run.run_document import (
+    SCHEMA,
+    Finding,
+    RunDevice,
+    RunDocument,
+    from_json,
+    to_json,
+)
 
 Document = dict[str, Any]
 """A document as `run.json` has it."""
@@ -31,15 +40,26 @@ TOTALS: dict[str, Any] = {
     "device_busy_seconds": 1.0, "ties": 0, "flaky": 0,
     "duplicates": {"triggers": 0, "distinct": 0, "exact": 0, "near": 0, "distinct_seeds": 0},
 }  # fmt: skip
+PAIR: dict[str, Any] = {
+    "name": "pair", "fingerprint": "f", "original": None, "compressed": "compressed.tflite",
+    "seeds": "seeds.npz", "sha256": {"original": None, "compressed": 64 * "a"}, "outputs": None,
+}  # fmt: skip
+HOST: dict[str, Any] = {
+    "machine": "x86_64", "soc": "", "cpu_features": ["avx", "avx2"], "os": "Linux", "cores": 2,
+    "python": "3.11.2", "runtime": "runtime", "runtime_version": "1", "original_runtime": None,
+    "libraries": {"numpy": "2.2.0", "opencv": "4.11.0"},
+}  # fmt: skip
 DEVICE: dict[str, Any] = {
-    "machine": "aarch64", "runtime": "runtime", "runtime_version": "1", "kernels": "builtin",
-    "threads": 1,
+    "name": "board", "transport": "emulated", "machine": "aarch64", "soc": "",
+    "cpu_features": ["asimd", "fp"], "os": "", "cores": 4, "governor": "", "python": "3.11.2",
+    "runtime": "runtime", "runtime_version": "1", "kernels": "builtin", "threads": 1,
+    "link_delay_ms": 0.0, "agent_version": "1.0", "protocol": "1.5", "delegated_nodes": None,
+    "total_nodes": None, "delegate": None, "external_nodes": None, "adapter": None,
+    "precision": None, "fallback": None, "arena_bytes": None, "cache": None,
 }  # fmt: skip
 RUN: dict[str, Any] = {
     "schema": SCHEMA, "edgeflare": "1.0", "stopped_by": None,
-    "pair": {"name": "pair", "fingerprint": "f", "compressed": "compressed.tflite"},
-    "devices": [{"name": "board"}],
-    "host": {"machine": "x86_64", "runtime": "runtime", "runtime_version": "1"},
+    "pair": PAIR, "devices": [{"name": "board"}], "host": HOST,
     "ensemble": ["xnnpack"], "strategy": "random", "find": "any",
     "rng_seed": 0,
     "plan": {
@@ -82,12 +102,28 @@ def finding(**fields: Any) -> Finding:
 def run_document(**fields: Any) -> RunDocument:
     """A document with these fields; its parts, too, may name some of theirs only."""
     plain: Document = {**RUN, **msgspec.to_builtins(fields)}
-    plain["pair"] = {**RUN["pair"], **plain["pair"]}
+    plain["pair"] = {**PAIR, **plain["pair"]}
     plain["totals"] = {**TOTALS, **plain["totals"]}
     plain["devices"] = [{"provenance": DEVICE, **device} for device in plain["devices"]]
     for key in LISTS:
         plain[key] = [_finding(entry) for entry in plain[key]]
     return from_json(plain)
+
+
+def run_pair(**fields: Any) -> RunPair:
+    """A pair with these fields."""
+    return msgspec.convert({**PAIR, **fields}, RunPair)
+
+
+def run_host(**fields: Any) -> RunHost:
+    """A host with these fields."""
+    return msgspec.convert({**HOST, **fields}, RunHost)
+
+
+def run_device(name: str = "board", **fields: Any) -> RunDevice:
+    """A device with these fields of its provenance."""
+    provenance = {**DEVICE, "name": name, **fields}
+    return msgspec.convert({"name": name, "provenance": provenance}, RunDevice)
 
 
 def _finding(fields: Mapping[str, Any]) -> dict[str, Any]:

@@ -11,7 +11,7 @@ from typing import Any, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from documents import Document, as_json
+from documents import Document, as_json, run_device, run_host, run_pair
 from edgeflare.campaign.campaign import StoppedBy, run_campaign
 from edgeflare.campaign.campaign_context import CampaignContext
 from edgeflare.campaign.health.health_record import MonitoredDevice
@@ -34,7 +34,8 @@ from edgeflare.models.evaluator import Evaluator, Signature
 from edgeflare.models.in_process import InProcessModel
 from edgeflare.models.model_inputs import ModelInputs
 from edgeflare.models.pair import Pair
-from edgeflare.models.pair_interface import DEFAULT_TASK, PairInterface
+from edgeflare.models.pair_interface import PairInterface
+from edgeflare.models.run_pair import DEFAULT_TASK
 from edgeflare.run.begin_or_resume import begin_run, resume_run
 from edgeflare.run.journal import RunJournal
 from edgeflare.run.plan import Plan
@@ -225,26 +226,19 @@ class Laboratory:
         )
 
     def _header(self, plan: Plan, panel: Panel) -> RunHeader:
-        provenance = {
-            "machine": "laboratory",
-            "soc": "",
-            "runtime": "numpy",
-            "runtime_version": np.__version__,
-            "kernels": "builtin",
-            "threads": 1,
-        }
+        here = {"machine": "laboratory", "runtime": "numpy", "runtime_version": np.__version__}
         return RunHeader(
             version="test",
-            pair={"name": "laboratory", "fingerprint": "0", "task": self.interface.task},
+            pair=run_pair(name="laboratory", fingerprint="0", task=self.interface.task),
             plan=plan,
             devices=tuple(
-                {"name": f"laboratory {number}", "provenance": provenance}
+                run_device(f"laboratory {number}", **here)
                 for number in range(1 + len(self.more_devices))
             ),
             arms=panel.reading.decoders,
             classes=(),
             labels=None,
-            host={key: provenance[key] for key in ("machine", "runtime", "runtime_version")},
+            host=run_host(**here),
             all_seeds=SeedIds.first(len(self.images)),
         )
 

@@ -25,11 +25,12 @@ from constructed_surveys import (
     with_distances,
     without_original,
 )
+from documents import run_device, run_pair
 from edgeflare.report.html.chart import Chart, finish
 from edgeflare.report.html.pictures import Picture
 from edgeflare.run.load_document import load_document
 from edgeflare.run.run_directory import RunDirectory
-from edgeflare.run.run_document import RunDevice, RunDocument
+from edgeflare.run.run_document import RunDocument
 from edgeflare.survey.derived_survey import survey_document
 from edgeflare.survey.rates.rate_words import bounds, estimated, interval, percent
 from edgeflare.survey.record.survey_document import SurveyDocument, SurveyFinding, read_survey
@@ -174,8 +175,8 @@ def test_hostile_names_stay_text_and_no_folder_of_this_machine_is_in_it(tmp_path
         gates=(changed(gate_entry("rate<0.1", "held", HOSTILE), gate=HOSTILE),),
         warnings=(HOSTILE,),
         classes=4 * (HOSTILE,),
-        pair={"name": HOSTILE, "fingerprint": HOSTILE},
-        devices=(RunDevice(name=HOSTILE, provenance={HOSTILE: HOSTILE}),),
+        pair=run_pair(name=HOSTILE, fingerprint=HOSTILE),
+        devices=(run_device(HOSTILE, machine=HOSTILE),),
         stopped_by=HOSTILE,
     )
     document = changed(document, plan__inputs__path="/secret/place/images.npz")

@@ -18,8 +18,8 @@ from constructed_surveys import (
     constructed_facts,
     without_original,
 )
+from documents import run_device
 from edgeflare.run.run_directory import RunDirectory
-from edgeflare.run.run_document import RunDevice
 from edgeflare.survey.estimate.field_interval import FieldInterval
 from edgeflare.survey.estimate.rate import Rate, SignedEstimate
 from edgeflare.survey.rates.rate_words import bounds, interval, percent, points
@@ -160,7 +160,7 @@ def test_the_sentence_for_release_notes_names_device_and_model(document: SurveyD
         " accuracy on those surveyed is 88.00 %, the original's"
         " 90.00 %: a drop of 2.00 points (1.00–3.00)."
     )
-    named = (RunDevice(name=name, provenance={}) for name in ("board", "phone", "watch"))
+    named = map(run_device, ("board", "phone", "watch"))
     said = release_sentence(changed(document, devices=tuple(named)))
     assert said.startswith("On board, phone and watch, each with its share of the images, sneakers")
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from typing import Any
+
+from msgspec import structs
 
 from edgeflare import __version__
 from edgeflare.campaign.opened_pair import OpenedPair
@@ -13,8 +14,10 @@ from edgeflare.core.truths import KeptTargets
 from edgeflare.models.host_description import describe_host
 from edgeflare.models.model_variables import pair_variables
 from edgeflare.models.pair import Pair
+from edgeflare.models.run_pair import RunPair
 from edgeflare.python_callable import is_callable
 from edgeflare.run.plan import Plan
+from edgeflare.run.run_document import RunDevice
 from edgeflare.run.run_header import RunHeader
 from edgeflare.run.seed_ids import SeedIds
 
@@ -33,7 +36,7 @@ def describe_run(opened: OpenedPair, plan: Plan) -> RunHeader:
         pair=_describe_pair(opened.pair),
         plan=settle_plan(plan, seeds, opened.ensemble, opened.pair),
         devices=tuple(
-            {"name": device.profile.name, "provenance": device.provenance.to_json()}
+            RunDevice(name=device.profile.name, provenance=device.provenance)
             for device in opened.devices
         ),
         arms=opened.panel.reading.decoders,
@@ -46,19 +49,19 @@ def describe_run(opened: OpenedPair, plan: Plan) -> RunHeader:
     )
 
 
-def _describe_pair(pair: Pair) -> dict[str, Any]:
-    return {
-        "name": pair.name,
-        "fingerprint": pair.fingerprint(),
-        "original": None if pair.original is None else _absolute(pair.original),
-        "compressed": os.path.abspath(pair.compressed),
-        "seeds": os.path.abspath(pair.seeds),
-        "sha256": pair.model_hashes(),
-        **({} if pair.folded is None else {"folded_shapes": pair.folded.to_json()}),
-        **({"functions": code} if (code := pair.function_hashes()) else {}),
-        **({"variables": kept} if (kept := pair_variables(pair)) else {}),
-        **pair.interface.to_json(),
-    }
+def _describe_pair(pair: Pair) -> RunPair:
+    return RunPair(
+        name=pair.name,
+        fingerprint=pair.fingerprint(),
+        original=None if pair.original is None else _absolute(pair.original),
+        compressed=os.path.abspath(pair.compressed),
+        seeds=os.path.abspath(pair.seeds),
+        sha256=pair.model_hashes(),
+        folded_shapes=None if pair.folded is None else pair.folded.described(),
+        functions=tuple(pair.function_hashes()),
+        variables=pair_variables(pair),
+        **structs.asdict(pair.interface.described()),
+    )
 
 
 def _absolute(original: str) -> str:

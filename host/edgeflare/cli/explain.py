@@ -123,9 +123,7 @@ def explain(
         raise UserError(f"{pictures} is a file, where the pictures would be: move it away")
     past.directory.inside(f"{PICTURES}/picture.svg")  # before anything is asked
     context.with_resource(written(past.directory.path))
-    before = unless_damaged(
-        lambda: load_explanations(past.directory, past.header.pair["fingerprint"])
-    )
+    before = unless_damaged(lambda: load_explanations(past.directory, past.header.pair.fingerprint))
     functions, everything = function or (), _chosen(past, finding or [])
     if not everything:
         Console().print(f"{escape(str(run))} found nothing: there is nothing to explain.")

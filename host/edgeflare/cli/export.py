@@ -75,10 +75,10 @@ def export(
     seed_id = seed_id_of(finding)
     if seed_id is None:
         raise UserError(f"{finding} is no finding: name it by its seed's id, or by its file")
-    require_scriptable(PairInterface.from_json(past.header.pair))
+    require_scriptable(PairInterface.of(past.header.pair))
     path = out or run / f"finding-{seed_id}.zip"
     pair = past.pair(original, compressed, functions=function or ())
-    fingerprint = past.header.pair["fingerprint"]
+    fingerprint = past.header.pair.fingerprint
     explanations = unless_damaged(lambda: load_explanations(past.directory, fingerprint))
     try:
         made = write_reproduction(

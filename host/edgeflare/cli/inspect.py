@@ -139,7 +139,7 @@ def inspect(
     if seeds is None:
         raise UserError(
             f"the seeds that {run} searched are gone or changed, and inputs are made from them:"
-            f" put {past.header.pair['seeds']} back"
+            f" put {past.header.pair.seeds} back"
         )
     path = past.directory.inside(INSPECTION)
     context.with_resource(written(past.directory.path))

@@ -119,7 +119,7 @@ def repair(
         require_image_classifier(pair.interface, pair.name)
         profiles = find_profiles(device or ["emulated-builtin"], decided)
     else:
-        interface = PairInterface.from_json(past.header.pair)
+        interface = PairInterface.of(past.header.pair)
         require_image_classifier(interface, str(past.directory.path))
         pair = require_same_seeds(past, past.pair(original, compressed))
         profiles = past.profiles(device, decided)

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
+from msgspec import structs
 
 from edgeflare.campaign.opened_pair import OpenedPair
 from edgeflare.cli import moved_models, run_options
@@ -151,7 +152,7 @@ def replay(
     pair = past.pair(original, instead=compressed, functions=function or ())
     if on_fleet.fleet is not None:
         each = AskedOfEach(
-            "replay", name, tuple(map(str, pair.model_hashes().values())), run, baseline
+            "replay", name, tuple(map(str, structs.astuple(pair.model_hashes()))), run, baseline
         )
         return run_on_fleet(command_on_fleet(each, device, on_fleet, folder))
     asked = RequestedReplay(past, pair, against, folder.overwrite, folder.resume)

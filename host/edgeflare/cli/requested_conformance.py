@@ -123,5 +123,5 @@ def _opened(
 
 
 def _header(request: ConformRequest, opened: OpenedConformance) -> ConformHeader:
-    device = opened.provenance.to_json()
-    return ConformHeader(__version__, request, device, describe_host(None), specification_digest())
+    device, host = opened.provenance, describe_host(None)
+    return ConformHeader(__version__, request, device, host, specification_digest())

@@ -71,7 +71,7 @@ def replay_findings(
     header = ConformHeader(
         edgeflare.__version__,
         request,
-        opened.provenance.to_json(),
+        opened.provenance,
         describe_host(None),
         specification_digest(),
     )

@@ -8,7 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
+
+from edgeflare.devices.provenance import Provenance
+from edgeflare.models.run_host import RunHost
 
 _FOR_KERNELS = (
     # ARM: vectors; half precision; dot products and matrix products of int8; bfloat16; SVE.
@@ -51,43 +54,42 @@ class DecisiveChange:
     other: str
 
 
-def decisive(known: Mapping[str, Any], keys: Sequence[str]) -> dict[str, Any]:
-    """Return what is known under some keys, as far as it decides answers.
+def decisive(known: Provenance | RunHost, keys: Sequence[str]) -> dict[str, object]:
+    """Return what is known under some keys, as far as it decides answers, as plain JSON values.
 
     Of a processor's features these are the ones by which kernels are chosen: others come and go
     with the system's kernel.
     """
-    return {
-        key: list(features_for_kernels(known[key] or ())) if key == "cpu_features" else known[key]
-        for key in keys
-        if key in known
-    }
+    decides = {key: getattr(known, key) for key in keys}
+    if "cpu_features" in decides:
+        decides["cpu_features"] = list(features_for_kernels(known.cpu_features))
+    return decides
 
 
 def decisive_changes(
-    one: Mapping[str, Any], other: Mapping[str, Any], keys: Sequence[str]
+    one: Provenance | RunHost, other: Provenance | RunHost, keys: Sequence[str]
 ) -> Iterator[DecisiveChange]:
     """Yield in what two devices or hosts differ that decides answers.
 
     Args:
-        one: what is known of the one; what it does not know is no difference.
+        one: what is known of the one.
         other: what is known of the other.
         keys: one or more of the lists above.
 
     """
     mine, theirs = decisive(one, keys), decisive(other, keys)
     for key, value in mine.items():
-        its = theirs.get(key)
-        if value == its:
+        if value == theirs[key]:
             continue
         if key == "cpu_features":
-            lacked = ({*value} - {*(its or ())}, {*(its or ())} - {*value})
+            has, its = (set(features_for_kernels(side.cpu_features)) for side in (one, other))
+            lacked = (has - its, its - has)
             yield DecisiveChange(key, *(", ".join(sorted(x)) or "no others" for x in lacked))
         else:
-            yield DecisiveChange(key, _plain(value), _plain(its))
+            yield DecisiveChange(key, _plain(value), _plain(theirs[key]))
 
 
-def _plain(value: Any) -> str:
+def _plain(value: object) -> str:
     if isinstance(value, Mapping):
         return ", ".join(f"{name} {version}" for name, version in sorted(value.items()))
     return str(value)

@@ -324,7 +324,7 @@ def require_same_device(before: Provenance, after: Provenance) -> None:
 
     """
     keys = (*DEVICE_DECIDES, *OPENED_MODEL_DECIDES)
-    found = decisive_changes(before.to_json(), after.to_json(), keys)
+    found = decisive_changes(before, after, keys)
     changes = [f"{one.name} {one.one} is now {one.other}" for one in found]
     if changes:
         raise InfrastructureError(

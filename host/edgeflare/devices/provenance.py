@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from dataclasses import asdict, dataclass, field
 
+from edgeflare.devices.profile import Precision
+from edgeflare.record.json_types import Count, CountFromOne
+
 
 @dataclass(frozen=True, slots=True)
 class Provenance:
@@ -59,14 +62,14 @@ class Provenance:
     link_delay_ms: float
     agent_version: str
     protocol: str
-    delegated_nodes: int | None = None
-    total_nodes: int | None = None
+    delegated_nodes: Count | None = None
+    total_nodes: Count | None = None
     delegate: str | None = None
-    external_nodes: int | None = None
+    external_nodes: Count | None = None
     adapter: str | None = None
-    precision: str | None = None
+    precision: Precision | None = None
     fallback: bool | None = None
-    arena_bytes: int | None = None
+    arena_bytes: CountFromOne | None = None
     cache: str | None = None
 
     def to_json(self) -> dict[str, object]:

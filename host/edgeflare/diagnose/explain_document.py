@@ -360,7 +360,7 @@ class Explanations:
         pair = self._header.pair
         document = ExplainDocument(
             edgeflare=__version__,
-            pair=ExplainedPair(name=pair["name"], fingerprint=pair["fingerprint"]),
+            pair=ExplainedPair(name=pair.name, fingerprint=pair.fingerprint),
             pending=PendingFindings(device=self._device, seed_ids=tuple(self.pending)),
             devices={name: self._devices[name] for name in sorted(named)},
             findings={key: self._findings[key] for key in sorted(self._findings, key=int)},

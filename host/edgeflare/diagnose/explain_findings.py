@@ -478,11 +478,11 @@ def _recorded(finding: Finding, now: Vote) -> tuple[int | None, ...]:
 
 def is_the_runs_own(header: RunHeader, device: Device) -> bool:
     """Whether this is a device of the run, and still answers as it did."""
-    now = device.provenance.to_json()
+    now = device.provenance
     return any(
-        known["name"] == device.profile.name
+        known.name == device.profile.name
         # What is not known is no difference, as when a run is gone on with.
-        and not any(decisive_changes(known["provenance"], now, DEVICE_DECIDES))
+        and not any(decisive_changes(known.provenance, now, DEVICE_DECIDES))
         for known in header.devices
     )
 

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal
 
 from edgeflare.core.goal import Goal
 from edgeflare.core.outcome import Outcome
+from edgeflare.devices.provenance import Provenance
 from edgeflare.matrix.agreement import InputAgreement, agreements
 from edgeflare.matrix.kernel_set_runs import KernelSetRun
 from edgeflare.matrix.stored_inputs import StoredTrigger
@@ -36,7 +37,7 @@ class KernelSetFigures:
     kernels: str
     device: str
     refused: str = ""
-    provenance: Mapping[str, Any] | None = None
+    provenance: Provenance | None = None
     seeds: int = 0
     deviating_seeds: int = 0
     findings: int = 0
@@ -94,7 +95,7 @@ def matrix_of(
     rows = tuple(
         _figures(run, deviating[run.profile.kernels], alone[run.profile.kernels]) for run in runs
     )
-    return Matrix(command, document.pair["name"], goal, rows, tuple(triggers), tuple(agreement))
+    return Matrix(command, document.pair.name, goal, rows, tuple(triggers), tuple(agreement))
 
 
 def _figures(run: KernelSetRun[RunDocument], deviating: int, alone: int) -> KernelSetFigures:

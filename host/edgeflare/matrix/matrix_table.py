@@ -3,22 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
 
 from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from edgeflare.devices.provenance import Provenance
 from edgeflare.matrix.matrix import KernelSetFigures, Matrix
 from edgeflare.report.arm_lines import taken_nodes
 from edgeflare.report.markdown_summary import markdown_table
 from edgeflare.untrusted_text import for_markdown, printable
 
-_Tell = Callable[[Matrix, KernelSetFigures, Mapping[str, Any]], str]
+_Tell = Callable[[Matrix, KernelSetFigures, Provenance], str]
 
 _COLUMNS: Mapping[str, _Tell] = {
-    "runtime": lambda _matrix, _row, told: f"{told['runtime']} {told['runtime_version']}",
+    "runtime": lambda _matrix, _row, told: f"{told.runtime} {told.runtime_version}",
     "kernels": lambda _matrix, row, _told: row.kernels,
     "seeds dev.": lambda _matrix, row, _told: f"{row.deviating_seeds}/{row.seeds}",
     "found": lambda _matrix, row, _told: f"{row.findings}/{row.seeds - row.deviating_seeds}",

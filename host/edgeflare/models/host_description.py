@@ -4,40 +4,35 @@ from __future__ import annotations
 
 import platform
 from pathlib import Path
-from typing import Any
 
 import cv2
 import numpy as np
 
+from edgeflare.models.run_host import RunHost
 from edgeflare_agent import machine
 from edgeflare_agent.runtime import runtime_info
 
 
-def describe_host(original: str | None) -> dict[str, Any]:
-    """Return what is known of this host, as plain JSON values.
+def describe_host(original: str | None) -> RunHost:
+    """Return what is known of this host.
 
     Args:
         original: the original model, if there is one; see `open_original`.
 
-    Returns:
-        Values under the names of a device's provenance; `runtime` runs the twin,
-        `original_runtime` the original, and is null where there is none; `libraries` are the
-        versions of what mutants are drawn and computed with.
-
     """
     described, runtime = machine.describe(), runtime_info()
-    return {
-        "machine": described.machine,
-        "soc": described.soc,
-        "cpu_features": list(described.cpu_features),
-        "os": described.os,
-        "cores": described.cores,
-        "python": described.python_version,
-        "runtime": runtime.name,
-        "runtime_version": runtime.version,
-        "original_runtime": None if original is None else _original_runtime(original),
-        "libraries": {"numpy": np.__version__, "opencv": cv2.__version__},
-    }
+    return RunHost(
+        machine=described.machine,
+        soc=described.soc,
+        cpu_features=tuple(described.cpu_features),
+        os=described.os,
+        cores=described.cores,
+        python=described.python_version,
+        runtime=runtime.name,
+        runtime_version=runtime.version,
+        original_runtime=None if original is None else _original_runtime(original),
+        libraries={"numpy": np.__version__, "opencv": cv2.__version__},
+    )
 
 
 def _original_runtime(original: str) -> str:

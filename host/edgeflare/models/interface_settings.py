@@ -10,8 +10,9 @@ from edgeflare.domains.image.preprocess import PRESETS, Preprocess, preset
 from edgeflare.errors import UserError
 from edgeflare.models.invocation import Invocation
 from edgeflare.models.pair_file import Settings
-from edgeflare.models.pair_input import DEFAULT_DOMAIN, PairInput
-from edgeflare.models.pair_interface import DEFAULT_TASK, PairInterface
+from edgeflare.models.pair_input import PairInput
+from edgeflare.models.pair_interface import PairInterface
+from edgeflare.models.run_pair import DEFAULT_DOMAIN, DEFAULT_TASK
 
 
 def read_interface(said: Settings, *, from_file: bool) -> PairInterface:

@@ -8,7 +8,6 @@ initializes it once.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +15,7 @@ from edgeflare.errors import UserError
 from edgeflare.models.model_file import read_model_file
 from edgeflare.models.model_structure import CALLED, operator_name
 from edgeflare.models.pair import Pair
+from edgeflare.models.run_pair import KeptVariables, Variable
 from edgeflare.models.tflite_file import read_model
 from edgeflare.models.tflite_graph import tensor_indexes
 
@@ -23,40 +23,21 @@ _MOST_CALLS = 1000
 """Of graphs with different resources: a model has a handful of loops."""
 
 
-@dataclass(frozen=True, slots=True)
-class Variable:
-    """A variable of a model.
+def pair_variables(pair: Pair) -> KeptVariables | None:
+    """Return the variables of the models of a pair; None where they keep nothing.
 
-    Attributes:
-        name: of its tensor, or of the resource.
-        operator: name of the operator that writes it.
-        index: position of that operator in its graph.
-
-    """
-
-    name: str
-    operator: str
-    index: int
-
-
-def pair_variables(pair: Pair) -> dict[str, list[dict[str, Any]]]:
-    """Return the variables of the models of a pair, as plain JSON values, by "original" and so on.
-
-    A model that has none is left out, and so is an original that is no `.tflite` file, or is not
-    there.
+    Of an original that is no `.tflite` file, or is not there, none are known.
 
     Raises:
         UserError: a file cannot be read.
 
     """
-    models = {"original": pair.original, "compressed": str(pair.compressed)}
     signature = pair.interface.invocation.signature
-    found = {
-        role: [asdict(one) for one in file_variables(model, signature)]
-        for role, model in models.items()
-        if model is not None
-    }
-    return {role: variables for role, variables in found.items() if variables}
+    found = KeptVariables(
+        original=file_variables(pair.original or "", signature) or None,
+        compressed=file_variables(str(pair.compressed), signature) or None,
+    )
+    return None if found == KeptVariables() else found
 
 
 def file_variables(model: str, signature: str = "") -> tuple[Variable, ...]:

@@ -9,13 +9,16 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import BinaryIO
+
+from msgspec import to_builtins
 
 from edgeflare.errors import UserError
 from edgeflare.models.agreed_functions import keep_agreed
 from edgeflare.models.interface_settings import read_interface
 from edgeflare.models.pair_file import FILE, Settings, read_settings
 from edgeflare.models.pair_interface import PairInterface
+from edgeflare.models.run_pair import FoldedShapes, ModelHashes
 from edgeflare.python_callable import callable_file, callable_files, is_callable
 from edgeflare.regular_file import open_regular
 from edgeflare.suggestion import path_suggestion
@@ -46,14 +49,14 @@ class FoldedFile:
     equal_under: tuple[str, ...] = ()
     inputs: int = 0
 
-    def to_json(self) -> dict[str, Any]:
-        """Return what a run keeps of it, as plain JSON values."""
-        return {
-            "operators": list(self.operators),
-            "sha256": self.sha256,
-            "equal_under": list(self.equal_under),
-            "inputs": self.inputs,
-        }
+    def described(self) -> FoldedShapes:
+        """Return what a run keeps of it."""
+        return FoldedShapes(
+            operators=self.operators,
+            sha256=self.sha256,
+            equal_under=self.equal_under,
+            inputs=self.inputs,
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,7 +114,7 @@ class Pair:
 
         """
         digest = hashlib.sha256()
-        described = json.dumps(self.interface.to_json(), sort_keys=True)
+        described = json.dumps(to_builtins(self.interface.described()), sort_keys=True)
         for function in self.interface.functions:
             name = function.rpartition(":")[2]
             described = described.replace(json.dumps(function), json.dumps(name))
@@ -135,18 +138,18 @@ class Pair:
         files = map(callable_file, self.interface.functions)
         return [_sha256(file).hex() for file in files if file is not None]
 
-    def model_hashes(self) -> dict[str, str | None]:
-        """Return the sha256 of both models' files; None for a model that has none.
+    def model_hashes(self) -> ModelHashes:
+        """Return the sha256 of both models' files; None for an original that has none.
 
         Raises:
             UserError: a file cannot be read.
 
         """
         (original,) = [*self._original_files(), None][:1]
-        return {
-            "original": None if original is None else _sha256(original).hex(),
-            "compressed": _sha256(self.compressed).hex(),
-        }
+        return ModelHashes(
+            original=None if original is None else _sha256(original).hex(),
+            compressed=_sha256(self.compressed).hex(),
+        )
 
     def _original_files(self) -> Iterator[Path]:
         if self.original is None:

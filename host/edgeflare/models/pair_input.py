@@ -8,9 +8,7 @@ from typing import Any
 
 from edgeflare.core.domain import Domain
 from edgeflare.domains.domain_registry import find_domain
-
-DEFAULT_DOMAIN = "image"
-"""The domain of inputs of which nothing is said."""
+from edgeflare.models.run_pair import DEFAULT_DOMAIN, InputDescription
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,13 +51,13 @@ class PairInput:
         """What the models call it, if they call it as the pair says."""
         return self.tensor or self.name
 
-    def to_json(self) -> dict[str, Any]:
-        """Return this as plain JSON values."""
-        return {
-            "name": self.name,
-            "domain": self.domain,
-            "settings": dict(self.settings),
-            "tensor": self.tensor,
-            "array": self.array,
-            "search": self.search,
-        }
+    def described(self) -> InputDescription:
+        """Return what a run keeps of it."""
+        return InputDescription(
+            name=self.name,
+            domain=self.domain,
+            settings=self.settings,
+            tensor=self.tensor,
+            array=self.array,
+            search=self.search,
+        )

@@ -3,21 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
+
+from msgspec import structs
 
 from edgeflare.core.domain import Domain
 from edgeflare.core.task import Task
 from edgeflare.domains.image.image_domain import ImageDomain
 from edgeflare.errors import UserError
 from edgeflare.models.invocation import Invocation
-from edgeflare.models.pair_input import DEFAULT_DOMAIN, PairInput
+from edgeflare.models.pair_input import PairInput
 from edgeflare.models.post_processing import PostProcessing
+from edgeflare.models.run_pair import (
+    DEFAULT_DOMAIN,
+    DEFAULT_TASK,
+    InterfaceDescription,
+    InvocationDescription,
+)
 from edgeflare.python_callable import is_callable
 from edgeflare.tasks.task_registry import find_task
-
-DEFAULT_TASK = "classification"
-"""The task of pairs that say nothing of it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,42 +106,58 @@ class PairInterface:
             device=None if self.device is None else self.device.with_outputs(outputs),
         )
 
-    def to_json(self) -> dict[str, Any]:
-        """Return this as plain JSON values; what is as it is by default is left out."""
-        task = dict(self.task_settings)
-        fields: dict[str, Any] = {"outputs": task.pop("outputs", None)}
-        if self.task != DEFAULT_TASK or task:
-            fields |= {"task": self.task, "task_settings": dict(self.task_settings)}
-        if self.domain_name == DEFAULT_DOMAIN and isinstance(self.domain, ImageDomain):
-            fields["preprocess"] = self.domain.preprocess.to_json()
-        else:
-            (first, *_) = self.searched
-            fields |= {"domain": first.domain, "domain_settings": dict(first.settings)}
-        if self.inputs != (PairInput("", self.domain_name, self.searched[0].settings),):
-            fields["inputs"] = [one.to_json() for one in self.inputs]
-        if self.invocation != Invocation():
-            fields["invocation"] = asdict(self.invocation)
-        if self.device is not None:
-            fields["device"] = self.device.to_json()
-        return fields
+    def described(self) -> InterfaceDescription:
+        """Return what a run keeps of it; what is as it is by default is left out."""
+        outputs = self.task_settings.get("outputs")
+        as_usual = self.task == DEFAULT_TASK and not self.task_settings.keys() - {"outputs"}
+        domain, searched = self.domain, self.searched[0]
+        preprocess = None
+        if self.domain_name == DEFAULT_DOMAIN and isinstance(domain, ImageDomain):
+            preprocess = domain.preprocess.to_json()
+        usual_inputs = (PairInput("", self.domain_name, searched.settings),)
+        called = self.invocation
+        return InterfaceDescription(
+            outputs=outputs,
+            task=None if as_usual else self.task,
+            task_settings=None if as_usual else self.task_settings,
+            preprocess=preprocess,
+            domain=searched.domain,
+            domain_settings=None if preprocess else searched.settings,
+            inputs=None
+            if self.inputs == usual_inputs
+            else tuple(one.described() for one in self.inputs),
+            invocation=None
+            if called == Invocation()
+            else InvocationDescription(
+                signature=called.signature,
+                shapes=called.shapes,
+                state=called.state,
+                frames=called.frames,
+            ),
+            device=None if self.device is None else self.device.described(),
+        )
 
     @classmethod
-    def from_json(cls, fields: Mapping[str, Any]) -> PairInterface:
-        """Return what `to_json` described, also in the journals of 0.1.0."""
-        domain = fields.get("domain", DEFAULT_DOMAIN)
-        settings = fields["preprocess"] if domain == DEFAULT_DOMAIN else fields["domain_settings"]
-        described = fields.get("inputs")
-        only = (PairInput("", domain, settings),)
-        outputs = fields.get("outputs")
-        task_settings = {} if outputs is None else {"outputs": outputs}
-        called = dict(fields.get("invocation", {}))
-        called["shapes"] = {key: tuple(value) for key, value in called.get("shapes", {}).items()}
+    def of(cls, described: InterfaceDescription) -> PairInterface:
+        """Return what `described` described.
+
+        Raises:
+            UserError: there is no such domain or task, or it does not take the settings.
+
+        """
+        images = described.domain == DEFAULT_DOMAIN
+        settings = (described.preprocess if images else described.domain_settings) or {}
+        usual = {} if described.outputs is None else {"outputs": described.outputs}
+        task_settings = described.task_settings
+        called = described.invocation
         return cls(
-            inputs=tuple(PairInput(**one) for one in described) if described else only,
-            task=fields.get("task", DEFAULT_TASK),
-            task_settings=fields.get("task_settings", task_settings),
-            invocation=Invocation(**called),
-            device=cls.from_json(fields["device"]) if "device" in fields else None,
+            inputs=tuple(PairInput(**structs.asdict(one)) for one in described.inputs)
+            if described.inputs
+            else (PairInput("", described.domain, settings),),
+            task=described.task_name,
+            task_settings=usual if task_settings is None else task_settings,
+            invocation=Invocation() if called is None else Invocation(**structs.asdict(called)),
+            device=None if described.device is None else cls.of(described.device),
         )
 
 

@@ -114,7 +114,7 @@ def _check_same_question(first: Pair, pair: Pair) -> None:
     The parts are replaced one by one by those of the other; the fingerprint shows which differs.
     """
     names = f"{first.name} and {pair.name}"
-    if pair.model_hashes()["original"] != first.model_hashes()["original"]:
+    if pair.model_hashes().original != first.model_hashes().original:
         raise UserError(
             f"{names} have different originals, {first.original} and {pair.original}: rank "
             "compressed models of one original"
@@ -146,7 +146,7 @@ def _check_same_question(first: Pair, pair: Pair) -> None:
 def _check_files(pairs: Sequence[Pair]) -> None:
     seen: dict[str | None, Pair] = {}
     for pair in pairs:
-        sha256 = pair.model_hashes()["compressed"]
+        sha256 = pair.model_hashes().compressed
         if sha256 in seen:
             raise UserError(
                 f"{seen[sha256].compressed} and {pair.compressed} are the same model: name each "

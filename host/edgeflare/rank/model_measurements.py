@@ -11,6 +11,8 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
+from msgspec import structs
+
 from edgeflare.campaign.opened_pair import OpenedPair, host_arm, open_pair
 from edgeflare.core.arm import Arm
 from edgeflare.core.goal import Goal
@@ -218,7 +220,7 @@ def _speaking_of_the_set() -> Iterator[None]:
 def _conditions(pair: Pair, plan: Plan, labelled: Path | None) -> dict[str, Any]:
     """Return what the figures depend on, as plain JSON values."""
     return {
-        "models": pair.model_hashes(),
+        "models": structs.asdict(pair.model_hashes()),
         "device": plan.devices[0],
         "ties": plan.goal.ties,
         "labelled": None if labelled is None else _sha256(labelled),

@@ -153,7 +153,7 @@ def _ranked(candidate: Candidate, place: int, needed: Values, shared: Sequence[i
         name=pair.name,
         place=place,
         compressed=str(pair.compressed),
-        sha256=str(pair.model_hashes()["compressed"]),
+        sha256=pair.model_hashes().compressed,
         size_bytes=measured.size_bytes,
         latency_ms=measured.latency_ms,
         timed_runs=measured.timed_runs,

@@ -25,6 +25,9 @@ Share = Annotated[float, msgspec.Meta(ge=0, le=1)]
 Sha256 = Annotated[str, msgspec.Meta(pattern="^[0-9a-f]{64}$")]
 """The SHA-256 digest of a file, in hexadecimal."""
 
+JsonValue = str | int | float | bool | list[Any] | dict[str, Any] | None
+"""What somebody else chose to write, such as a setting of a domain: any value of JSON."""
+
 
 class Text(ABC):
     """What documents and journals have as text, which `str` writes; base of such classes.

@@ -11,6 +11,7 @@ from typing import Annotated
 import msgspec
 
 from edgeflare.errors import UserError
+from edgeflare.models.run_pair import ModelHashes
 from edgeflare.record.json_file import json_bytes, load_json, packaged_schema
 from edgeflare.record.json_types import Amount, Count, Number, Share
 from edgeflare.repair.judging.judgement import Figures, Judgement
@@ -94,7 +95,7 @@ class PairToRepair(msgspec.Struct, frozen=True, kw_only=True):
 
     name: str
     fingerprint: str
-    sha256: Mapping[str, str | None]
+    sha256: ModelHashes
 
 
 class TriedCandidate(msgspec.Struct, frozen=True, kw_only=True):

@@ -8,8 +8,8 @@ from edgeflare.campaign.opened_pair import OpenedPair
 from edgeflare.errors import UserError
 from edgeflare.models.model_file import read_model_file
 from edgeflare.models.pair import Pair
-from edgeflare.models.pair_input import DEFAULT_DOMAIN
-from edgeflare.models.pair_interface import DEFAULT_TASK, PairInterface
+from edgeflare.models.pair_interface import PairInterface
+from edgeflare.models.run_pair import DEFAULT_DOMAIN, DEFAULT_TASK
 from edgeflare.models.tflite_graph import Graph
 from edgeflare.repair.cost_limits import DEFAULT
 from edgeflare.repair.fitting.matched_layers import matched_layers
@@ -97,7 +97,7 @@ def can_be_repaired(pair: Pair, past: PastRun, seeds: int) -> bool:
         return False
     request = RepairRequest("auto", "float", False, DEFAULT, DEFAULT, None)
     try:
-        require_image_classifier(PairInterface.from_json(past.header.pair), pair.name)
+        require_image_classifier(PairInterface.of(past.header.pair), pair.name)
         original_file(pair, past, request)
     except UserError:
         return False

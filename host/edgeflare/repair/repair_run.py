@@ -187,8 +187,7 @@ def _repaired(
         pair=_pair(opened.pair),
         run=None if past is None else str(past.directory.path),
         devices=tuple(
-            RunDevice(name=one.profile.name, provenance=one.provenance.to_json())
-            for one in opened.devices
+            RunDevice(name=one.profile.name, provenance=one.provenance) for one in opened.devices
         ),
         classes=tuple(opened.pair.classes),
         request=request,
@@ -319,7 +318,7 @@ def repair_identity(
         "pair": opened.pair.fingerprint(),
         "run": None if past is None else str(past.directory.path.resolve()),
         "findings": 0 if past is None else len(past.document.findings),
-        "device": [decisive(one.provenance.to_json(), DEVICE_DECIDES) for one in opened.devices],
+        "device": [decisive(one.provenance, DEVICE_DECIDES) for one in opened.devices],
         "host": decisive(describe_host(opened.pair.original), HOST_DECIDES),
         **{f"--{name.replace('_', '-')}": value for name, value in structs.asdict(request).items()},
         "--rounds": shifts.rounds,

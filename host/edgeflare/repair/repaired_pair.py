@@ -43,8 +43,8 @@ def write_pair(out: Path, pair: Pair, seeds: Path) -> None:
     original = pair.original
     if original is not None and not is_callable_module(original):
         original = str(Path(original).expanduser().absolute())
-    interface = pair.interface.to_json()
-    outputs, preprocess = interface["outputs"], interface["preprocess"]
+    interface = pair.interface.described()
+    outputs, preprocess = interface.outputs, interface.preprocess or {}
     lines = [
         f"name = {_toml(pair.name + '-repaired')}",
         f"original = {_toml(original)}",

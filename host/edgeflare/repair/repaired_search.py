@@ -45,10 +45,10 @@ def require_same_seeds(past: PastRun, pair: Pair) -> Pair:
     seeds = past.searched_seeds(pair)
     if seeds is None:
         raise UserError(
-            f"{said['seeds']} does not hold the seeds of {past.directory.path} any more, by which a"
+            f"{said.seeds} does not hold the seeds of {past.directory.path} any more, by which a"
             " repair is judged: put that file back"
         )
-    return replace(pair, seeds=seeds, interface=PairInterface.from_json(said))
+    return replace(pair, seeds=seeds, interface=PairInterface.of(said))
 
 
 def require_same_ensemble(

@@ -11,6 +11,7 @@ from math import isclose
 from pathlib import Path
 
 import numpy as np
+from msgspec import structs
 
 from edgeflare.campaign.trigger_files import SEEDS_FOLDER
 from edgeflare.core.seeds import Seeds
@@ -131,20 +132,21 @@ class PastRun:
 
         """
         said = self.header.pair
-        interface = PairInterface.from_json(said)
+        interface = PairInterface.of(said)
         self._refuse_functions(interface, functions)
         kinds = {decoder.to_json().get("outputs") for decoder in self.header.arms.values()}
         known = kinds.pop() if len(kinds) == 1 else None
         pair = Pair(
-            name=said["name"],
+            name=said.name,
             original=original or self._recorded("original", ".tflite", ".onnx"),
             compressed=instead or compressed or Path(str(self._recorded("compressed", ".tflite"))),
             seeds=self.directory.path / SEEDS_FOLDER,
             interface=interface if instead else interface.with_outputs(known),
             classes=self.header.classes,
-            fold_shapes="folded_shapes" in said and (instead is None or asks_for_shapes(instead)),
+            fold_shapes=said.folded_shapes is not None
+            and (instead is None or asks_for_shapes(instead)),
         )
-        if pair.function_hashes() != said.get("functions", []):
+        if tuple(pair.function_hashes()) != said.functions:
             named = ", ".join(interface.functions)
             raise UserError(
                 f"the code of {named} is another than it was for {self.directory.path}: put that"
@@ -154,8 +156,8 @@ class PastRun:
             hashes = pair.model_hashes()
         except UserError as error:
             raise UserError(f"{error}: {_ELSEWHERE}") from None
-        for model, sha256 in hashes.items():
-            if sha256 != said["sha256"][model] and not (instead and model == "compressed"):
+        for model, sha256 in structs.asdict(hashes).items():
+            if sha256 != getattr(said.sha256, model) and not (instead and model == "compressed"):
                 raise UserError(
                     f"{getattr(pair, model)} is not the {model} model of {self.directory.path} (its"
                     f" sha256 is another): put that file back, or say where it is with --{model}"
@@ -183,7 +185,7 @@ class PastRun:
 
     def _recorded(self, model: str, *suffixes: str) -> str | None:
         """Return the path of a model as the run has it, where that is the path of a model file."""
-        source = self.header.pair[model]
+        source = getattr(self.header.pair, model)
         if source is None:
             return None
         where, option = self.directory.path, f"--{model}"
@@ -212,10 +214,10 @@ class PastRun:
 
         """
         said = self.header.pair
-        seeds = Path(said["seeds"])
+        seeds = Path(said.seeds)
         try:
-            whole = replace(pair, seeds=seeds, interface=PairInterface.from_json(said))
-            return seeds if whole.fingerprint() == said["fingerprint"] else None
+            whole = replace(pair, seeds=seeds, interface=PairInterface.of(said))
+            return seeds if whole.fingerprint() == said.fingerprint else None
         except UserError:
             return None
 

@@ -9,6 +9,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
 from typing import Any
 
+from msgspec import structs
+
 from edgeflare.campaign.observer import Observer
 from edgeflare.campaign.opened_pair import OpenedPair, open_pair
 from edgeflare.campaign.recorded_campaign import run_recorded_campaign
@@ -73,7 +75,7 @@ def open_replay(past: PastRun, pair: Pair, profiles: Sequence[Profile], stack: E
         pair, twin_alone, profiles, stack, seeds_for=past.seeds, before=past.header.arms
     )
     header = describe_run(opened, plan)
-    described = {**header.pair, "seeds": str(Path(past.lies_at) / SEEDS_FOLDER)}
+    described = structs.replace(header.pair, seeds=str(Path(past.lies_at) / SEEDS_FOLDER))
     known = past.header
     header = replace(
         header,
@@ -199,7 +201,7 @@ def replay_note(past: PastRun, baseline: PastRun | None) -> dict[str, Any]:
             "of": {
                 "run": past.lies_at,
                 "devices": [device.name for device in past.document.devices],
-                "compressed": past.document.pair["compressed"],
+                "compressed": past.document.pair.compressed,
             },
             "baseline": None if baseline is None else _known(past, baseline),
             "sha256": {str(entry.seed_id): entry.sha256 for entry in suite},
@@ -251,7 +253,7 @@ def _known(past: PastRun, baseline: PastRun) -> dict[str, Any]:
             f"{where} cannot be the baseline: it looked for {document.find}, and"
             f" {past.directory.path} for {find}"
         )
-    theirs, ours = (one.header.pair["sha256"]["original"] for one in (baseline, past))
+    theirs, ours = (one.header.pair.sha256.original for one in (baseline, past))
     if find != Find.KERNEL.value and theirs != ours:
         raise UserError(
             f"{where} cannot be the baseline: its original model is not that of"

@@ -13,6 +13,7 @@ from typing import Any
 
 import msgspec
 import numpy as np
+from msgspec import structs
 
 from edgeflare.core.arm import Arm
 from edgeflare.core.joint_answer import MOST_SCORES, split_decision
@@ -46,7 +47,12 @@ from edgeflare.replay.past_run import PastRun
 from edgeflare.report.arm_lines import PLACES
 from edgeflare.run.run_document import Finding, RunDevice, to_json
 from edgeflare.untrusted_text import printable
-from edgeflare_protos.kernel_sets import KERNEL_SETS, is_kernel_set, is_tflite_kernel_set
+from edgeflare_protos.kernel_sets import (
+    KERNEL_SETS,
+    Kernels,
+    is_kernel_set,
+    is_tflite_kernel_set,
+)
 
 SCHEMA = "edgeflare.reproduction/v1"
 SCRIPT = "reproduce.py"
@@ -277,7 +283,7 @@ def _given(past: PastRun, pair: Pair, entry: Finding) -> dict[str, _GivenInputs]
 
 def _hashes(past: PastRun, pair: Pair) -> dict[str, str | None]:
     """Return the sha256 of both models as they are run."""
-    own = dict(past.header.pair["sha256"])
+    own = structs.asdict(past.header.pair.sha256)
     return own if pair.folded is None else {**own, "compressed": pair.folded.sha256}
 
 
@@ -310,7 +316,7 @@ def _run(past: PastRun) -> dict[str, Any]:
     """Return what run it was; of the user's paths, which are nobody's business, the last part."""
     whole = to_json(past.document)
     described = json.dumps(whole["pair"])
-    for function in PairInterface.from_json(past.header.pair).functions:
+    for function in PairInterface.of(past.header.pair).functions:
         last = PurePath(function).name
         described = described.replace(json.dumps(function), json.dumps(last))
     keys = ("edgeflare", "host", "devices", "plan", "classes")
@@ -333,34 +339,35 @@ def _original(past: PastRun, pair: Pair, entry: Finding) -> dict[str, Any]:
         "op_resolver": KERNEL_SETS["xnnpack"].own_name,
         "threads": 1,
         "delegate": None,
-        "ran_on": _host(past, "original_runtime"),
+        "ran_on": _host(past, past.document.host.original_runtime),
         **_answer(entry, "original"),
     }
 
 
 def _compressed(past: PastRun, entry: Finding, arm: str) -> dict[str, Any]:
     device = next(one for one in past.document.devices if one.name == entry.device)
-    described = device.provenance
+    described, host = device.provenance, past.document.host
+    runtime = f"{host.runtime} {host.runtime_version}"
     on_device = arm == "device"
-    kernels = described["kernels"] if on_device else past.header.plan.ensemble[0]
-    _require_kernels_of_script(kernels, entry)
+    named = described.kernels if on_device else past.header.plan.ensemble[0]
+    kernels = _kernels_of_script(named, entry)
     return {
         "model": "compressed.tflite",
         "input": "compressed_input.npy",
         "kernels": kernels,
         "op_resolver": KERNEL_SETS[kernels].own_name,
-        "threads": described["threads"] if on_device else 1,
-        "delegate": described.get("delegate") if on_device else None,
-        "ran_on": _place(device) if on_device else _host(past, "runtime", "runtime_version"),
+        "threads": described.threads if on_device else 1,
+        "delegate": described.delegate if on_device else None,
+        "ran_on": _place(device) if on_device else _host(past, runtime),
         **_answer(entry, arm),
     }
 
 
-def _require_kernels_of_script(kernels: str, entry: Finding) -> None:
-    """Refuse a finding of kernels that no script runs; a stranger's run may name any.
+def _kernels_of_script(kernels: str, entry: Finding) -> Kernels:
+    """Return the kernels of a finding, which a script runs; a stranger's run may name any.
 
     Raises:
-        UserError: it is so.
+        UserError: no script runs them.
 
     """
     if not is_kernel_set(kernels):
@@ -373,22 +380,20 @@ def _require_kernels_of_script(kernels: str, entry: Finding) -> None:
             f"finding {entry.seed_id} is of the {KERNEL_SETS[kernels].title} of {entry.device},"
             " which the script of an export does not run: `edgeflare replay` and `explain` do"
         )
+    return kernels
 
 
-def _host(past: PastRun, *runtime: str) -> str:
+def _host(past: PastRun, runtime: str | None) -> str:
     """Return what the host was."""
-    described = past.document.host
-    return printable(
-        f"the host: {described['machine']}, {' '.join(described[key] for key in runtime)}"
-    )
+    return printable(f"the host: {past.document.host.machine}, {runtime}")
 
 
 def _place(device: RunDevice) -> str:
     """Return what a device is; the script prints it, so it says what the script cannot do."""
     known = device.provenance
-    text = f"{device.name}: {known['machine']}, {known['runtime']} {known['runtime_version']}"
-    if known.get("delegate"):
-        text += f"; with delegate {known['delegate']}, which this script does not load"
+    text = f"{device.name}: {known.machine}, {known.runtime} {known.runtime_version}"
+    if known.delegate:
+        text += f"; with delegate {known.delegate}, which this script does not load"
     return printable(text)
 
 

@@ -141,9 +141,9 @@ def _column(run: str, document: RunDocument, unique: int) -> ComparedRun:
         causes[sort(entry)] = causes.get(sort(entry), 0) + 1
     return ComparedRun(
         run=run,
-        pair=document.pair["name"],
+        pair=document.pair.name,
         devices=tuple(map(_device, document.devices)),
-        compressed=document.pair.get("compressed", ""),
+        compressed=document.pair.compressed,
         strategy=document.strategy,
         find=document.find,
         seeds=totals.seeds,
@@ -165,7 +165,7 @@ def _column(run: str, document: RunDocument, unique: int) -> ComparedRun:
 
 def _device(device: RunDevice) -> str:
     known = device.provenance
-    return f"{device.name} ({known['runtime']} {known['runtime_version']}, {known['kernels']})"
+    return f"{device.name} ({known.runtime} {known.runtime_version}, {known.kernels})"
 
 
 def _median(values: Sequence[float | None]) -> float | None:

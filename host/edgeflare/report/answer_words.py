@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 from msgspec import structs
 
@@ -17,6 +15,7 @@ from edgeflare.core.answer_view import (
     ThresholdView,
     TranscriptView,
 )
+from edgeflare.models.run_pair import RunPair
 from edgeflare.report.entry_names import ARMS, class_name, named_kind
 from edgeflare.report.structured_answers import (
     StructuredView,
@@ -88,14 +87,14 @@ _ANY_TASK = AnswerWords(
 )
 
 
-def answer_words(pair: Mapping[str, Any]) -> AnswerWords:
+def answer_words(pair: RunPair) -> AnswerWords:
     """Return the words for the answers of a run.
 
     Args:
-        pair: that of the run's document; one without a task is of a classifier.
+        pair: that of the run's document.
 
     """
-    return _WORDS.get(str(pair.get("task", "classification")), _ANY_TASK)
+    return _WORDS.get(pair.task_name, _ANY_TASK)
 
 
 def answer_views(document: RunDocument, entry: Finding) -> tuple[AnswerView, ...]:

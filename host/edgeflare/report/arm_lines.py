@@ -5,8 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import PurePath
-from typing import Any
 
+import msgspec
+
+from edgeflare.devices.provenance import Provenance
+from edgeflare.models.run_host import RunHost
 from edgeflare.run.run_document import RunDevice, RunDocument
 
 PLACES = frozenset({"original", "compressed", "seeds"})
@@ -35,16 +38,16 @@ def arm_lines(document: RunDocument) -> tuple[ArmLine, ...]:
     """Return what ran where: the arms of the host, then each device."""
     pair, host = document.pair, document.host
     here = _machine("host", host)
-    compressed = _file(pair.get("compressed"), "the compressed model")
-    if "folded_shapes" in pair:
+    compressed = _file(pair.compressed, "the compressed model")
+    if pair.folded_shapes is not None:
         compressed += ", its shapes folded"
     arms: list[ArmLine] = []
     if any(name.startswith("original") for name in document.totals.host_evaluations):
-        original = _file(pair.get("original"), "the original model")
-        arms.append(ArmLine("original", original, here, host.get("original_runtime") or ""))
+        original = _file(pair.original, "the original model")
+        arms.append(ArmLine("original", original, here, host.original_runtime or ""))
     own, *members = document.ensemble
     also = f"; also {', '.join(members)}" if members else ""
-    runtime = f"{host['runtime']} {host['runtime_version']}, "
+    runtime = f"{host.runtime} {host.runtime_version}, "
     arms.append(ArmLine("twin", compressed, here, f"{runtime}{own} kernels{also}"))
     arms += [
         ArmLine("device", compressed, _machine(device.name, device.provenance), _runtime(device))
@@ -53,10 +56,15 @@ def arm_lines(document: RunDocument) -> tuple[ArmLine, ...]:
     return tuple(arms)
 
 
-def details(values: Mapping[str, Any]) -> tuple[tuple[str, str], ...]:
-    """Return whatever is known of something as names and texts; what is empty is left out."""
+def details(known: object) -> tuple[tuple[str, str], ...]:
+    """Return whatever is known of something as names and texts; what is empty is left out.
+
+    Args:
+        known: a part of a document, or such parts by their names.
+
+    """
     rows = []
-    for name, value in values.items():
+    for name, value in msgspec.to_builtins(known).items():
         if isinstance(value, Mapping):
             rows += [(f"{name} {inner}", text) for inner, text in details(value)]
         elif value not in ("", None, [], ()):
@@ -64,7 +72,7 @@ def details(values: Mapping[str, Any]) -> tuple[tuple[str, str], ...]:
     return tuple(rows)
 
 
-def _text(name: str, value: Any) -> str:
+def _text(name: str, value: object) -> str:
     if name in PLACES and isinstance(value, str):
         return _file(value, "")
     if isinstance(value, bool):
@@ -78,39 +86,37 @@ def _text(name: str, value: Any) -> str:
     return str(value)
 
 
-def _machine(name: str, what: Mapping[str, Any]) -> str:
-    parts = [what.get("soc") or "", what.get("machine") or "", what.get("os") or ""]
-    return f"{name}: {', '.join(part for part in parts if part)}"
+def _machine(name: str, what: Provenance | RunHost) -> str:
+    return f"{name}: {', '.join(filter(None, (what.soc, what.machine, what.os)))}"
 
 
 def _runtime(device: RunDevice) -> str:
     what = device.provenance
-    threads = what.get("threads", 1)
-    said = f"{what['runtime']} {what['runtime_version']}, {what['kernels']} kernels"
-    if what.get("total_nodes"):
+    said = f"{what.runtime} {what.runtime_version}, {what.kernels} kernels"
+    if what.total_nodes:
         said += f", {taken_nodes(what)}"
-    return f"{said}, {threads} thread{'' if threads == 1 else 's'}"
+    return f"{said}, {what.threads} thread{'' if what.threads == 1 else 's'}"
 
 
 def _file(path: str | None, otherwise: str) -> str:
     return PurePath(path).name if path else otherwise
 
 
-def taken_nodes(device: Mapping[str, Any]) -> str:
+def taken_nodes(device: Provenance) -> str:
     """Return the words, with what the accelerator computes on; of TFLite Micro, its arena.
 
     Of a model that was compiled for the CPU no nodes are counted.
 
     Args:
-        device: its provenance, as a run has it.
+        device: what is known of it.
 
     """
-    if device.get("arena_bytes") is not None:
-        return f"an arena of {device['arena_bytes']:,} bytes"
-    if device.get("kernels") == "compiled-cpu":
+    if device.arena_bytes is not None:
+        return f"an arena of {device.arena_bytes:,} bytes"
+    if device.kernels == "compiled-cpu":
         return "compiled for the CPU"  # by XNNPACK, which is counted nowhere
-    taken, nodes = device.get("delegated_nodes") or 0, device.get("total_nodes") or "?"
-    if device.get("precision") is None:
+    taken, nodes = device.delegated_nodes or 0, device.total_nodes or "?"
+    if device.precision is None:
         return f"{taken} of {nodes} nodes delegated"
-    adapter = f" on {device['adapter']}" if device.get("adapter") else ""
-    return f"{taken} of {nodes} nodes accelerated{adapter}, {device['precision']}"
+    adapter = f" on {device.adapter}" if device.adapter else ""
+    return f"{taken} of {nodes} nodes accelerated{adapter}, {device.precision}"

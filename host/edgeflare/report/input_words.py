@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+
+from edgeflare.models.run_pair import RunPair
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,11 +54,11 @@ _WORDS = {
 }
 
 
-def input_words(pair: Mapping[str, Any]) -> InputWords:
+def input_words(pair: RunPair) -> InputWords:
     """Return the words for the inputs of a run.
 
     Args:
-        pair: that of the run's document; one without a domain is of images.
+        pair: that of the run's document.
 
     """
-    return _WORDS.get(str(pair.get("domain", "image")), InputWords())
+    return _WORDS.get(pair.domain, InputWords())

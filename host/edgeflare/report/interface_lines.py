@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from edgeflare.models.run_pair import InputDescription, InterfaceDescription, RunPair, Variable
+from edgeflare.record.json_types import JsonValue
 from edgeflare.run.run_header import RunHeader
 from edgeflare.untrusted_text import printable
 
@@ -15,8 +17,6 @@ _MOST_LISTED = 32
 _MOST_NAMES = 4
 """Variables that are named."""
 
-_MODELS = {"original": "original", "compressed": "compressed model"}
-
 
 def interface_lines(header: RunHeader) -> list[str]:
     """Return a line on each input, on the task, and on the state where there is one.
@@ -26,49 +26,51 @@ def interface_lines(header: RunHeader) -> list[str]:
     pair = header.pair
     lines = _input_lines(pair)
     kinds = " and ".join(dict.fromkeys(decoder.meaning for decoder in header.arms.values()))
-    task, settings = pair.get("task", "classification"), pair.get("task_settings", {})
+    task, settings = pair.task_name, pair.task_settings or {}
     lines.append(printable(f"task: {task}{_settings(settings)}; the models give {kinds}"))
-    called = pair.get("invocation", {})
-    if called.get("state"):
-        links = ", ".join(f"{made} feeds {fed}" for fed, made in called["state"].items())
-        lines.append(printable(f"state: {links}; {called['frames']} frames in a clip"))
-    elif called.get("frames"):
-        lines.append(f"{called['frames']} frames in a clip")
+    called = pair.invocation
+    if called is not None and called.state:
+        links = ", ".join(f"{made} feeds {fed}" for fed, made in called.state.items())
+        lines.append(printable(f"state: {links}; {called.frames} frames in a clip"))
+    elif called is not None and called.frames:
+        lines.append(f"{called.frames} frames in a clip")
     if variables := variables_in_words(pair):
         lines.append(f"variables: {variables}")
-    if called.get("signature"):
-        lines.append(printable(f"signature: {called['signature']}"))
-    if device := pair.get("device"):
+    if called is not None and called.signature:
+        lines.append(printable(f"signature: {called.signature}"))
+    if device := pair.device:
         lines += [f"on the device, {line}" for line in _input_lines(device) if line not in lines]
-        there = device.get("task_settings", {})
+        there = device.task_settings or {}
         if there != settings:
             lines.append(printable(f"on the device, task: {task}{_settings(there)}"))
     return lines
 
 
-def variables_in_words(pair: Mapping[str, Any]) -> str:
+def variables_in_words(pair: RunPair) -> str:
     """Return what the models of a pair keep of an inference for the next; empty for nothing.
 
     Args:
         pair: what a run says of it.
 
     """
-    kept = pair.get("variables", {})
-    if not kept:
+    kept = pair.variables
+    if kept is None:
         return ""
-    said = [f"the {_MODELS[role]} keeps {_named(some)}" for role, some in kept.items()]
-    if kept.get("original") == kept.get("compressed"):
-        said = [f"both models keep {_named(kept['compressed'])}"]
-    frames = pair.get("invocation", {}).get("frames")
+    if kept.compressed and kept.original == kept.compressed:
+        said = [f"both models keep {_named(kept.compressed)}"]
+    else:
+        models = (("original", kept.original), ("compressed model", kept.compressed))
+        said = [f"the {model} keeps {_named(some)}" for model, some in models if some]
+    frames = pair.invocation.frames if pair.invocation else 0
     begin = f"each clip of {frames} frames, and kept within it" if frames else "each input"
     return printable(f"{'; '.join(said)}; they are reset before {begin}")
 
 
-def _named(kept: Sequence[Mapping[str, Any]]) -> str:
+def _named(kept: Sequence[Variable]) -> str:
     """Return how many variables a model has, and the names of the first ones by operator."""
     by_operator: dict[tuple[str, int], list[str]] = {}
     for one in kept[:_MOST_NAMES]:
-        by_operator.setdefault((one["operator"], one["index"]), []).append(one["name"])
+        by_operator.setdefault((one.operator, one.index), []).append(one.name)
     said = [
         f"{', '.join(names)} of {operator} (operator {index})"
         for (operator, index), names in by_operator.items()
@@ -78,37 +80,34 @@ def _named(kept: Sequence[Mapping[str, Any]]) -> str:
     return f"{len(kept)} from one inference to the next, {'; '.join(said)}"
 
 
-def _input_lines(pair: Mapping[str, Any]) -> list[str]:
-    if "preprocess" in pair and "inputs" not in pair:
-        return [_image(pair["preprocess"])]
-    return [printable(_input(one)) for one in _inputs(pair)]
+def _input_lines(pair: InterfaceDescription) -> list[str]:
+    if pair.inputs:
+        return [printable(_input(one)) for one in pair.inputs]
+    if pair.preprocess is not None:
+        return [_image(pair.preprocess)]
+    return [printable(f"input: {pair.domain}{_settings(pair.domain_settings or {})}")]
 
 
-def _inputs(pair: Mapping[str, Any]) -> list[Mapping[str, Any]]:
-    only = {"name": "", "domain": pair.get("domain"), "settings": pair.get("domain_settings", {})}
-    return list(pair.get("inputs", [only]))
+def _input(one: InputDescription) -> str:
+    name = f"input {one.name}" if one.name else "input"
+    fixed = "" if one.search else "; the search leaves it as each seed has it"
+    return f"{name}: {one.domain}{_settings(one.settings)}{fixed}"
 
 
-def _input(one: Mapping[str, Any]) -> str:
-    name = f"input {one['name']}" if one["name"] else "input"
-    fixed = "" if one.get("search", True) else "; the search leaves it as each seed has it"
-    return f"{name}: {one['domain']}{_settings(one['settings'])}{fixed}"
-
-
-def _settings(settings: Mapping[str, Any]) -> str:
+def _settings(settings: Mapping[str, JsonValue]) -> str:
     return "".join(f", {key} {_value(value)}" for key, value in settings.items())
 
 
-def _value(value: Any) -> str:
+def _value(value: object) -> str:
     if isinstance(value, Mapping):
         inner = dict(value)
         name = inner.pop("name", "")
         rest = ", ".join(f"{key} {_value(one)}" for key, one in inner.items())
         return f"{name} ({rest})" if rest else str(name)
-    if isinstance(value, (list, tuple)) and len(value) > _MOST_LISTED:
+    if isinstance(value, list | tuple) and len(value) > _MOST_LISTED:
         return f"{len(value)} values"
-    if isinstance(value, (list, tuple)):
-        nested = (f"({_value(one)})" if isinstance(one, (list, tuple)) else one for one in value)
+    if isinstance(value, list | tuple):
+        nested = (f"({_value(one)})" if isinstance(one, list | tuple) else one for one in value)
         return ", ".join(map(_value, nested))
     return f"{value:g}" if isinstance(value, float) else str(value)
 

@@ -40,7 +40,7 @@ def junit_xml(document: RunDocument) -> bytes:
     seed_ids, failed, undecided = (
         _searched(document) if replay is None else _replayed(document, replay)
     )
-    name = for_xml(document.pair["name"])
+    name = for_xml(document.pair.name)
     suite = Element("testsuite", name=f"edgeflare {name}")
     _add_properties(suite, document)
     for seed_id in _most_harmful_first(seed_ids, failed):

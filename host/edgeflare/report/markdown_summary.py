@@ -48,7 +48,7 @@ def summary(document: RunDocument) -> str:
     """Return a run as Markdown (GitHub's flavour)."""
     replay = document.replay
     verdict = _replay_verdict(document, replay) if replay else _verdict(document)
-    parts = [f"## EdgeFlare: {for_markdown(document.pair['name'])}", verdict]
+    parts = [f"## EdgeFlare: {for_markdown(document.pair.name)}", verdict]
     if document.stopped_by:
         parts.append("> [!WARNING]\n> " + STOPPED.format(for_markdown(document.stopped_by)))
     parts += [f"> [!WARNING]\n> {for_markdown(warning)}" for warning in document.warnings]

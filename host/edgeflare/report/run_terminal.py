@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from statistics import median
 from typing import Any
 
@@ -14,6 +14,7 @@ from rich.text import Text
 
 from edgeflare.campaign.dry_run import DryRun
 from edgeflare.core.interrupt import INTERRUPTED_BY
+from edgeflare.models.run_pair import RunPair
 from edgeflare.report.answer_columns import EDITS, answer_cell, answer_columns, table_title
 from edgeflare.report.arm_lines import taken_nodes
 from edgeflare.report.coverage_table import CoverageTable, coverage_table
@@ -44,7 +45,7 @@ from edgeflare.report.interface_lines import interface_lines
 from edgeflare.report.structured_answers import shortened
 from edgeflare.run.nearness import counts
 from edgeflare.run.replay_outcome import deviating_now, tried
-from edgeflare.run.run_document import ChangedKind, Finding, ReplayOutcome, RunDocument
+from edgeflare.run.run_document import ChangedKind, Finding, ReplayOutcome, RunDevice, RunDocument
 from edgeflare.run.run_header import RunHeader
 from edgeflare.run.undelegated_devices import undelegated
 from edgeflare.untrusted_text import printable
@@ -68,7 +69,7 @@ CELL = 80
 
 def print_run(console: Console, document: RunDocument, where: str) -> None:
     """Print a run; `where` is the run directory, as the user knows it."""
-    parts: list[RenderableType] = [_heading(document.pair, document.plan, _provenances(document))]
+    parts: list[RenderableType] = [_heading(document.pair, document.plan, document.devices)]
     if document.stopped_by:
         why = _STOPPED[document.stopped_by]
         once = " once that is corrected" if document.stopped_by == "error" else ""
@@ -127,8 +128,7 @@ def print_dry_run(
 
 def heading(header: RunHeader) -> Text:
     """Return what would run where."""
-    devices = {device["name"]: device["provenance"] for device in header.devices}
-    return _heading(header.pair, header.plan.to_json(), devices)
+    return _heading(header.pair, header.plan.to_json(), header.devices)
 
 
 def looked_lines(look: DryRun, noun: str = "seeds") -> list[str]:
@@ -160,37 +160,33 @@ def looked_lines(look: DryRun, noun: str = "seeds") -> list[str]:
     return [*lines, *(() if look.stages is None else look.stages.lines())]
 
 
-def _heading(
-    pair: Mapping[str, Any], plan: Mapping[str, Any], devices: Mapping[str, Mapping[str, Any]]
-) -> Text:
-    """Return what runs where; `devices` are provenances by name."""
+def _heading(pair: RunPair, plan: Mapping[str, Any], devices: Sequence[RunDevice]) -> Text:
+    """Return what runs where."""
     text = Text()
-    text.append(printable(pair["name"]), style="bold")
+    text.append(printable(pair.name), style="bold")
     text.append(
         f" · {plan['strategy']} · find {plan['goal']['find']} · run seed {plan['rng_seed']}"
     )
     numbers = _numbers(devices)
-    for name, what in devices.items():
+    for device in devices:
+        name, what = device.name, device.provenance
         text.append(
-            f"\n{numbers[name] + ' ' if numbers else ''}{name}: {what['machine']}, "
-            f"{what['runtime']} {what['runtime_version']}, {what['kernels']} kernels "
+            f"\n{numbers[name] + ' ' if numbers else ''}{name}: {what.machine}, "
+            f"{what.runtime} {what.runtime_version}, {what.kernels} kernels "
             f"({taken_nodes(what)}), "
-            f"{what['threads']} thread{'s' if what['threads'] != 1 else ''}"
+            f"{what.threads} thread{'s' if what.threads != 1 else ''}"
         )
-        if what.get("cache"):
-            text.append(f"\nagent and models stay on {name} in {what['cache']}")
+        if what.cache:
+            text.append(f"\nagent and models stay on {name} in {what.cache}")
     if folded := folded_line(pair):
         text.append(f"\n{folded}")
     return text
 
 
-def _provenances(document: RunDocument) -> dict[str, Mapping[str, Any]]:
-    return {device.name: device.provenance for device in document.devices}
-
-
-def _numbers(names: Collection[str]) -> dict[str, str]:
+def _numbers(devices: Sequence[RunDevice]) -> dict[str, str]:
     """Return by what number tables call a device, where there are several; names are too long."""
-    return {name: str(k) for k, name in enumerate(names, 1)} if len(names) > 1 else {}
+    numbers = {device.name: str(k) for k, device in enumerate(devices, 1)}
+    return numbers if len(numbers) > 1 else {}
 
 
 def _warnings(document: RunDocument) -> list[Text]:
@@ -266,7 +262,7 @@ def _findings(document: RunDocument, entries: Sequence[Finding], title: str) -> 
         title=title, title_justify="left", title_style="bold", box=SIMPLE_HEAD, pad_edge=False,
         show_edge=False, padding=(0, gap, 0, 0),
     )  # fmt: skip
-    numbers = _numbers(_provenances(document))
+    numbers = _numbers(document.devices)
     table.add_column("seed", overflow="fold", max_width=16)
     labelled = any(entry.harm for entry in entries)
     for name in answers:
@@ -347,7 +343,7 @@ def _change(change: ChangedKind) -> str:
 
 
 def _compressed(document: RunDocument, replay: ReplayOutcome) -> str:
-    now, then = document.pair.get("compressed", ""), replay.of.compressed
+    now, then = document.pair.compressed, replay.of.compressed
     if now == then:
         return last_parts(now)
     if last_parts(now) == last_parts(then):

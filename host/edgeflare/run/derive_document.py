@@ -36,7 +36,6 @@ from edgeflare.run.run_document import (
     Finding,
     ObservedHealth,
     ReplayOutcome,
-    RunDevice,
     RunDocument,
     Unmutated,
     to_json,
@@ -73,9 +72,9 @@ def derive_document(directory: RunDirectory, journal: RunJournal) -> RunDocument
     return RunDocument(
         edgeflare=header.version,
         stopped_by=noted.get("stopped_by", "killed"),
-        pair=dict(header.pair),
-        devices=tuple(RunDevice(**device) for device in header.devices),
-        host=dict(header.host),
+        pair=header.pair,
+        devices=header.devices,
+        host=header.host,
         ensemble=(*header.plan.ensemble, *header.plan.elsewhere),
         strategy=header.plan.strategy,
         find=header.plan.goal.find.value,
@@ -92,7 +91,7 @@ def derive_document(directory: RunDirectory, journal: RunJournal) -> RunDocument
             *health.get("warnings", []),
         ),
         health=tuple(
-            ObservedHealth(device=device["name"], **seen)
+            ObservedHealth(device=device.name, **seen)
             for device, seen in zip(header.devices, health.get("devices", []), strict=False)
         ),
         unmutated=figures,

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal
 
 from edgeflare.devices.decisive_provenance import (
     DEVICE_DECIDES,
@@ -12,6 +12,7 @@ from edgeflare.devices.decisive_provenance import (
     OPENED_MODEL_DECIDES,
     decisive_changes,
 )
+from edgeflare.models.run_pair import FoldedShapes
 from edgeflare.record import request
 from edgeflare.run.run_header import RunHeader
 
@@ -48,13 +49,13 @@ def differences(
     commands = made_by(one.plan.strategy), made_by(other.plan.strategy)
     if commands[0] != commands[1]:
         yield RunDifference("command", "command", *commands)
-    if one.pair["fingerprint"] != other.pair["fingerprint"]:
-        yield RunDifference("pair", "pair", str(one.pair["name"]), str(other.pair["name"]))
-    yield from _of_folding(one.pair.get("folded_shapes"), other.pair.get("folded_shapes"))
+    if one.pair.fingerprint != other.pair.fingerprint:
+        yield RunDifference("pair", "pair", one.pair.name, other.pair.name)
+    yield from _of_folding(one.pair.folded_shapes, other.pair.folded_shapes)
     for name, was, now in request.differences(one.plan, other.plan, ignored):
         yield RunDifference("option", name, was or "none", now or "none")
     for mine, its in zip(one.devices, other.devices, strict=False):
-        known = (mine["provenance"], its["provenance"])
+        known = (mine.provenance, its.provenance)
         for change in decisive_changes(*known, (*DEVICE_DECIDES, *OPENED_MODEL_DECIDES)):
             yield RunDifference("device", change.name, change.one, change.other)
     for change in decisive_changes(one.host, other.host, HOST_DECIDES):
@@ -66,11 +67,9 @@ def made_by(strategy: str) -> str:
     return strategy if strategy in ("survey", "replay") else "search"
 
 
-def _of_folding(
-    one: Mapping[str, Any] | None, other: Mapping[str, Any] | None
-) -> Iterator[RunDifference]:
+def _of_folding(one: FoldedShapes | None, other: FoldedShapes | None) -> Iterator[RunDifference]:
     if (one is None) != (other is None):
         said = ("with", "without") if one else ("without", "with")
         yield RunDifference("folding", "--fold-shapes", *said)
-    elif one and other and one["sha256"] != other["sha256"]:
-        yield RunDifference("folding", "folded model", one["sha256"], other["sha256"])
+    elif one and other and one.sha256 != other.sha256:
+        yield RunDifference("folding", "folded model", one.sha256, other.sha256)

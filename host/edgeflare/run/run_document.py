@@ -16,6 +16,9 @@ from msgspec import UNSET, UnsetType
 
 from edgeflare.core.answer_view import AnswerView
 from edgeflare.core.goal import Cause
+from edgeflare.devices.provenance import Provenance
+from edgeflare.models.run_host import RunHost
+from edgeflare.models.run_pair import RunPair
 from edgeflare.run.coverage_figures import NeuronCoverage
 from edgeflare.run.systematic.figures import SystematicDifferences
 from edgeflare.run.without_reset import WithoutReset
@@ -32,8 +35,6 @@ class RunDocument(
     """A run.
 
     Attributes:
-        pair: name, fingerprint, paths and preprocessing.
-        host: what ran the original and the twin.
         plan: all that was asked.
         unmutated: None in a replay.
         findings: verified ones, as the other lists in the order in which they were found.
@@ -44,9 +45,9 @@ class RunDocument(
 
     edgeflare: str
     stopped_by: str | None
-    pair: Mapping[str, Any]
+    pair: RunPair
     devices: tuple[RunDevice, ...]
-    host: Mapping[str, Any]
+    host: RunHost
     ensemble: tuple[str, ...]
     strategy: str
     find: str
@@ -86,7 +87,7 @@ class RunDevice(msgspec.Struct, frozen=True, kw_only=True):
     """A device of a run, and what its agent said of itself."""
 
     name: str
-    provenance: Mapping[str, Any]
+    provenance: Provenance
 
 
 class Finding(msgspec.Struct, frozen=True, kw_only=True):

@@ -8,6 +8,8 @@ from functools import cache
 from importlib.resources import files
 from typing import Any
 
+import msgspec
+
 from edgeflare.core.arm import Arm
 from edgeflare.core.domain import Domain
 from edgeflare.core.output_decoders import OutputDecoders
@@ -15,9 +17,12 @@ from edgeflare.core.task import Decoder
 from edgeflare.core.truths import KeptTargets, Truths
 from edgeflare.domains.domain_registry import find_domain
 from edgeflare.errors import UserError
+from edgeflare.models.run_host import RunHost
+from edgeflare.models.run_pair import RunPair
 from edgeflare.outside_text import json_value
 from edgeflare.record.json_file import Schema, compiled
 from edgeflare.run.plan import Plan
+from edgeflare.run.run_document import RunDevice, to_json
 from edgeflare.run.seed_ids import SeedIds
 from edgeflare.tasks.task_registry import TASKS
 
@@ -28,27 +33,27 @@ class RunHeader:
 
     Attributes:
         version: version of edgeflare that began it.
-        pair: the pair: name, fingerprint, paths and preprocessing, as plain JSON values.
+        pair: the pair: its files, and what its models take and give.
         plan: what was asked.
-        devices: name and provenance of each device, as plain JSON values.
+        devices: the devices.
         arms: how each arm's raw outputs are read.
         classes: names of the classes; empty where not given.
         labels: the seeds' labels, in the order of `all_seeds`; or None.
         targets: the seeds' targets, in that order; or None.
-        host: what ran the original and the twin, as plain JSON values.
+        host: what ran the original and the twin.
         names: the seeds' names, in that order; empty where these are their ids, as in one file.
         all_seeds: the ids of the pair's seeds, as far as `--limit` and `--first` take them.
 
     """
 
     version: str
-    pair: Mapping[str, Any]
+    pair: RunPair
     plan: Plan
-    devices: tuple[Mapping[str, Any], ...]
+    devices: tuple[RunDevice, ...]
     arms: Mapping[Arm, Decoder]
     classes: tuple[str, ...]
     labels: tuple[int, ...] | None
-    host: Mapping[str, Any]
+    host: RunHost
     all_seeds: SeedIds
     targets: KeptTargets | None = None
     names: tuple[str, ...] = ()
@@ -57,14 +62,14 @@ class RunHeader:
         """Return this as plain JSON values."""
         return {
             "version": self.version,
-            "pair": dict(self.pair),
+            "pair": to_json(self.pair),
             "plan": self.plan.to_json(),
-            "devices": [dict(device) for device in self.devices],
+            "devices": [to_json(device) for device in self.devices],
             "arms": {arm.value: dict(decoder.to_json()) for arm, decoder in self.arms.items()},
             "classes": list(self.classes),
             "labels": None if self.labels is None else list(self.labels),
             "targets": None if self.targets is None else self.targets.to_json(),
-            "host": dict(self.host),
+            "host": to_json(self.host),
             "names": list(self.names),
             "all_seeds": str(self.all_seeds),
         }
@@ -85,19 +90,20 @@ class RunHeader:
         """
         try:
             _header_schema().check(fields)
-            task = TASKS.find(fields["pair"].get("task", "classification"))
+            pair = msgspec.convert(fields["pair"], RunPair)
+            task = TASKS.find(pair.task_name)
             header = cls(
                 version=fields["version"],
-                pair=fields["pair"],
+                pair=pair,
                 plan=Plan.from_json(fields["plan"]),
-                devices=tuple(fields["devices"]),
+                devices=msgspec.convert(fields["devices"], tuple[RunDevice, ...]),
                 arms={
                     Arm(name): task.decoder_from_json(arm) for name, arm in fields["arms"].items()
                 },
                 classes=tuple(fields["classes"]),
                 labels=None if fields["labels"] is None else tuple(fields["labels"]),
                 targets=KeptTargets.from_json(fields["targets"]),
-                host=fields["host"],
+                host=msgspec.convert(fields["host"], RunHost),
                 names=tuple(fields["names"]),
                 all_seeds=SeedIds.read(ids) if (ids := fields["all_seeds"]) else SeedIds(()),
             )
@@ -188,8 +194,8 @@ def _require_of_each_seed(header: RunHeader) -> None:
             raise ValueError(f"{len(one)} {what} of {len(header.all_seeds)} seeds")
 
 
-def run_domain(pair: Mapping[str, Any]) -> Domain:
-    """Return the domain of a run's inputs; of a run that says none it is that of images.
+def run_domain(pair: RunPair) -> Domain:
+    """Return the domain of a run's inputs.
 
     Files alone do not say all of it: the bounds of an array are no part of its values.
 
@@ -200,9 +206,4 @@ def run_domain(pair: Mapping[str, Any]) -> Domain:
         UserError: there is no such domain, or it does not take the settings that the run has.
 
     """
-    named, settings = pair.get("domain", "image"), pair.get("domain_settings", {})
-    if not isinstance(named, str) or not isinstance(settings, Mapping):
-        raise UserError(
-            f"the run's domain {named!r} or its settings {settings!r} are none: make the run again"
-        )
-    return find_domain(named, settings, "the run's domain")
+    return find_domain(pair.domain, pair.domain_settings or {}, "the run's domain")

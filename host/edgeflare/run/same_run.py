@@ -54,7 +54,7 @@ def _refusal(found: RunDifference, begun: RunHeader, run: str) -> str:
         )
     if found.of == "pair":
         return (
-            f"{run} belongs to another pair ({begun.pair['name']}, or other files or "
+            f"{run} belongs to another pair ({begun.pair.name}, or other files or "
             "preprocessing): resume it with that pair, or name another folder with --out"
         )
     if found.of == "device" and found.name == "cpu_features":  # each side is what the other lacks

@@ -109,7 +109,7 @@ def _finding(
         seed_label=header.seed_label(trigger.seed_id),
         seed_target=_target(header, truth),
         kind=trigger.kind,
-        device=header.devices[device_of(trigger.seed_id, len(header.devices))]["name"],
+        device=header.devices[device_of(trigger.seed_id, len(header.devices))].name,
         queries=0 if chain is None else chain.queries,
         device_queries=0 if chain is None else chain.device_queries,
         **white_box_spent(() if chain is None else (chain,)),

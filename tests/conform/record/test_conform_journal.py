@@ -33,24 +33,25 @@ def test_a_header_is_read_back() -> None:
     assert again == header
     again.require_same(header, "run")
     # What changes no answer may differ.
-    device = {**header.device, "name": "board-2", "temperature": 71, "started": "later"}
+    device = replace(header.device, name="board-2", governor="performance")
     header.require_same(replace(header, device=device, version="0.2.0"), "run")
 
 
 def test_another_device_is_refused_and_what_it_has_is_named() -> None:
     begun = a_header()
+    device: dict[str, Any]
     for device, said in (
         (
             {"delegate": "gpu"},
             "with a device with delegate None, and this is a device with delegate gpu",
         ),
         (
-            {"cpu_features": ["asimd", "asimddp"]},
+            {"cpu_features": ("asimd", "asimddp")},
             "a device whose processor has no others, and this is one whose processor has asimddp",
         ),
     ):
         with pytest.raises(UserError, match=said) as refused:
-            begun.require_same(replace(begun, device={**begun.device, **device}), "out/run")
+            begun.require_same(replace(begun, device=replace(begun.device, **device)), "out/run")
         assert "out/run was begun with" in str(refused.value)
         assert "begin another run with another --out" in str(refused.value)
 
@@ -183,7 +184,7 @@ def test_a_run_that_was_made_longer_is_not_made_shorter_again(tmp_path: Path) ->
     assert not document.exists()
     journal.close()
     # A device of another name that is alike is noted, once.
-    other = replace(_lasting(600.0), device={**a_header().device, "name": "board-2"})
+    other = replace(_lasting(600.0), device=replace(a_header().device, name="board-2"))
     for _ in range(2):
         journal = resume_journal(tmp_path / "run", other)
         assert journal.devices() == ["board", "board-2"]

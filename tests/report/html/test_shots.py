@@ -15,7 +15,7 @@ from hypothesis.extra.numpy import arrays
 from msgspec.structs import replace
 from numpy.typing import NDArray
 
-from documents import REFINED, Document, finding
+from documents import REFINED, Document, finding, run_pair
 from edgeflare.core.input_view import (
     CurvesView,
     ImageView,
@@ -177,7 +177,7 @@ def stored(directory: RunDirectory, seed: Image, trigger: Image) -> Document:
 
 
 def pictures_in(directory: RunDirectory, entry: Document, most: int) -> tuple[Picture, ...]:
-    return pictures_of(stored_views(directory, finding(**entry), {}), most)
+    return pictures_of(stored_views(directory, finding(**entry), run_pair()), most)
 
 
 images = st.tuples(st.integers(1, 8), st.integers(1, 8), st.sampled_from([1, 3, 4])).flatmap(
@@ -217,7 +217,7 @@ def test_small_images_are_shown_to_the_pixel(
     directory = RunDirectory(tmp_path_factory.mktemp("run"))
     seed, trigger = (image[:, :, : min(3, image.shape[2])] for image in pair)
     shown = pictures_of(
-        stored_views(directory, finding(**stored(directory, seed, trigger)), {}), MOST
+        stored_views(directory, finding(**stored(directory, seed, trigger)), run_pair()), MOST
     )
     by_name = {picture.what: picture for picture in shown}
     assert np.array_equal(pixels(by_name["seed"]), np.broadcast_to(seed, (*seed.shape[:2], 3)))
@@ -239,7 +239,7 @@ def test_no_picture_weighs_more_than_its_allowance(
     rng = np.random.default_rng(3)
     seed, trigger = (rng.integers(0, 256, shape, dtype=np.uint8) for _ in range(2))
     for picture in pictures_of(
-        stored_views(directory, finding(**stored(directory, seed, trigger)), {}), most
+        stored_views(directory, finding(**stored(directory, seed, trigger)), run_pair()), most
     ):
         assert len(data(picture)) <= most
         height, width = pixels(picture).shape[:2]

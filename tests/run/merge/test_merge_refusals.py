@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from documents import HOST
 from edgeflare.record.atomic_file import write_atomically
 from edgeflare.record.folder_contents import begin_list
 from edgeflare.record.folder_lock import lock_folder
@@ -29,10 +30,6 @@ from run_content import content_differences, run_content
 pytestmark = pytest.mark.slow
 Refusal = Callable[..., str]
 About = dict[str, Any]
-HOST: About = {
-    "machine": "x86_64", "cpu_features": ["avx", "avx2"], "runtime": "ai-edge-litert",
-    "runtime_version": "2.3.0",
-}  # fmt: skip
 
 
 def another_plan(**fields: Any) -> Callable[[About], About]:

@@ -58,7 +58,7 @@ def resume_journal(path: Path, header: ConformHeader) -> ConformJournal:
     def go_on(journal: ConformJournal) -> None:
         with reporting_damage(journal.path):
             ConformHeader.from_json(journal.about()).require_same(header, str(path))
-            journal.note_device(header.device["name"])
+            journal.note_device(header.device.name)
         # It may take longer now, and must not be gone on with for less than that later.
         journal.note("request", header.request.to_json())
 

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
+from msgspec import structs
 
 from edgeflare.conform.operators.known_operators import known_operators
 from edgeflare.conform.record.conform_request import ConformRequest
@@ -19,7 +20,9 @@ from edgeflare.devices.decisive_provenance import (
     DecisiveChange,
     decisive_changes,
 )
+from edgeflare.devices.provenance import Provenance
 from edgeflare.errors import UserError
+from edgeflare.models.run_host import RunHost
 from edgeflare.record.request import require_same_request
 
 
@@ -30,30 +33,30 @@ class ConformHeader:
     Attributes:
         version: of edgeflare, which began it.
         request: what was asked.
-        device: provenance of the device, as plain JSON values.
-        host: what is known of the host, which has the other kernel sets, as plain JSON values.
+        device: provenance of the device.
+        host: what is known of the host, which has the other kernel sets.
         specification: digest of all operators' declarations; other ones draw other models.
 
     """
 
     version: str
     request: ConformRequest
-    device: Mapping[str, Any]
-    host: Mapping[str, Any]
+    device: Provenance
+    host: RunHost
     specification: str
 
     @property
     def host_runtime(self) -> str:
         """The runtime of the host's kernel sets, such as "ai-edge-litert 2.3.0"."""
-        return f"{self.host['runtime']} {self.host['runtime_version']}"
+        return f"{self.host.runtime} {self.host.runtime_version}"
 
     def to_json(self) -> dict[str, Any]:
         """Return plain JSON values."""
         return {
             "version": self.version,
             "request": self.request.to_json(),
-            "device": dict(self.device),
-            "host": dict(self.host),
+            "device": self.device.to_json(),
+            "host": structs.asdict(self.host),
             "specification": self.specification,
         }
 

@@ -23,7 +23,6 @@ from edgeflare.conform.record.conform_document import (
 from edgeflare.conform.record.conform_finding import ConformFinding, kept_error
 from edgeflare.conform.record.conform_header import ConformHeader
 from edgeflare.conform.rounds.conformance import Conformance
-from edgeflare.devices.provenance import Provenance
 
 _MOST_PAIRS: Final = 1000
 """Uncovered pairs that the document lists: there are tens of thousands."""
@@ -55,7 +54,7 @@ def conform_outcome(
     return ConformDocument(
         edgeflare=header.version,
         request=header.request,
-        device=msgspec.convert(header.device, Provenance),
+        device=header.device,
         host=HostKernels(runtime=header.host_runtime, kernels=HOST_KERNELS),
         model=model,
         stopped_by=stopped_by,

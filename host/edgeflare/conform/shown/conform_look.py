@@ -23,8 +23,8 @@ def look_lines(header: ConformHeader, model: ModelCoverage | None, path: Path) -
     """
     request, device = header.request, header.device
     yield printable(
-        f"{device['name']}: {device['runtime']} {device['runtime_version']},"
-        f" {device['kernels']} kernels, beside {header.host_runtime} on the host"
+        f"{device.name}: {device.runtime} {device.runtime_version},"
+        f" {device.kernels} kernels, beside {header.host_runtime} on the host"
     )
     operators = {operator for operator, _ in request.cells}
     types = Counter(type_ for _, type_ in request.cells)

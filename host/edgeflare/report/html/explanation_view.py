@@ -83,7 +83,7 @@ def load_explanation_views(
         UserError: the file is damaged.
 
     """
-    explanations = load_explanations(directory, document.pair["fingerprint"])
+    explanations = load_explanations(directory, document.pair.fingerprint)
     if explanations is None:
         return {}
     known = {(entry.seed_id, entry.sha256) for entry in document.deviations}

@@ -208,7 +208,7 @@ def _replay_of(document: RunDocument) -> _ReplayView | None:
     mended = frozenset(entry.seed_id for entry in outcome.mended)
     return _ReplayView(
         of=f"{_name(outcome.of.run)} (on {', '.join(outcome.of.devices)})",
-        model=_model(document.pair.get("compressed", ""), outcome.of.compressed),
+        model=_model(document.pair.compressed, outcome.of.compressed),
         tried=tried(document),
         deviating=deviating_now(document),
         mended=len(mended - worse),

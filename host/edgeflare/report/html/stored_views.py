@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 from edgeflare.core.input_view import InputView
+from edgeflare.models.run_pair import RunPair
 from edgeflare.run.run_directory import RunDirectory
 from edgeflare.run.run_document import Finding
 from edgeflare.run.run_header import run_domain
@@ -28,9 +27,7 @@ class StoredView:
     view: InputView | None
 
 
-def stored_views(
-    directory: RunDirectory, entry: Finding, pair: Mapping[str, Any]
-) -> tuple[StoredView, ...]:
+def stored_views(directory: RunDirectory, entry: Finding, pair: RunPair) -> tuple[StoredView, ...]:
     """Return an entry's inputs: seed, trigger, and what was before refinement between them.
 
     A seed that deviates itself is the only one.

@@ -12,11 +12,13 @@ import numpy as np
 
 from edgeflare.core.answer import FAILURES
 from edgeflare.core.task import Task
+from edgeflare.models.run_pair import RunPair
 from edgeflare.run.coverage_figures import COVERAGE_KEY
 from edgeflare.run.journal import HEALTH_KEY, HELD_OUT_KEY, RunJournal
 from edgeflare.run.journal_rows import REPETITIONS, SCREENING_KEY
 from edgeflare.run.merge.run_part import RunPart, merged_health
 from edgeflare.run.other_hosts import OTHER_HOSTS_KEY, SEVERAL_DEVICES, other_host_lines
+from edgeflare.run.run_document import to_json
 from edgeflare.run.run_header import RunHeader
 from edgeflare.run.seed_ids import SeedIds
 from edgeflare.run.seed_warnings import WARNINGS_KEY, seed_warnings
@@ -151,14 +153,14 @@ def _part(part: RunPart) -> dict[str, Any]:
         "run": part.name,
         "seed_ids": str(part.seed_ids),
         "stopped_by": part.about.get("stopped_by", "killed"),
-        "devices": [dict(device) for device in part.header.devices],
-        "host": dict(part.header.host),
+        "devices": [to_json(device) for device in part.header.devices],
+        "host": to_json(part.header.host),
         "parts": part.about.get(PARTS_KEY, []),
     }
 
 
-def _run_task(pair: Mapping[str, Any]) -> Task:
-    """Return the task of a run's outputs; of a run that says none it is that of classes.
+def _run_task(pair: RunPair) -> Task:
+    """Return the task of a run's outputs.
 
     Args:
         pair: that of the run's header.
@@ -167,6 +169,7 @@ def _run_task(pair: Mapping[str, Any]) -> Task:
         UserError: there is no such task, or it does not take the settings that the run has.
 
     """
-    outputs = pair.get("outputs")
-    settings = pair.get("task_settings", {} if outputs is None else {"outputs": outputs})
-    return find_task(pair.get("task", "classification"), settings, "the run's task")
+    settings = pair.task_settings
+    if settings is None:
+        settings = {} if pair.outputs is None else {"outputs": pair.outputs}
+    return find_task(pair.task_name, settings, "the run's task")

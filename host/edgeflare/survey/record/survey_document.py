@@ -12,6 +12,8 @@ from typing import Annotated, Any, Literal
 import msgspec
 
 from edgeflare.errors import UserError
+from edgeflare.models.run_host import RunHost
+from edgeflare.models.run_pair import RunPair
 from edgeflare.record.json_file import Schema, json_bytes, load_json, packaged_schema, parse_json
 from edgeflare.record.json_types import Amount, Count, CountFromOne, Number, Share
 from edgeflare.run.run_directory import SURVEY_DOCUMENT, RunDirectory
@@ -51,9 +53,9 @@ class AboutSurvey(msgspec.Struct, frozen=True, kw_only=True):
     """
 
     edgeflare: str
-    pair: Mapping[str, Any]
+    pair: RunPair
     devices: Annotated[tuple[RunDevice, ...], msgspec.Meta(min_length=1)]
-    host: Mapping[str, Any]
+    host: RunHost
     classes: tuple[str, ...]
     plan: AskedPlan
     stopped_by: str | None
@@ -378,8 +380,6 @@ _NAMED = {
 
 def _inconsistencies(document: SurveyDocument) -> Iterator[str]:
     """Yield what a schema cannot say, each with its place."""
-    if not isinstance(document.pair.get("name"), str):
-        yield "pair has no name"
     if not document.by_cell.slices:
         yield "by_cell.slices is empty, and the unchanged inputs are a cell"
     named: list[tuple[str, SurveySlice, tuple[str, ...]]] = [

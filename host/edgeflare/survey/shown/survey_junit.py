@@ -42,7 +42,7 @@ def survey_junit(document: SurveyDocument) -> bytes:
         document: as `read_survey` returns it.
 
     """
-    name = for_xml(document.pair["name"])
+    name = for_xml(document.pair.name)
     suite = Element("testsuite", name=f"edgeflare survey {name}")
     _add_properties(suite, document)
     kind, failed = f"edgeflare.survey.{name}", 0

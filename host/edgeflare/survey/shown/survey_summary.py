@@ -35,7 +35,7 @@ def survey_summary(document: SurveyDocument) -> str:
 
 
 def _parts(document: SurveyDocument) -> Iterator[str]:
-    name = for_markdown(document.pair["name"])
+    name = for_markdown(document.pair.name)
     yield f"## EdgeFlare survey: {name}"
     yield f"{name} **{for_markdown(headline(document))}**."
     if right := accuracy_sentence(document):

@@ -68,7 +68,7 @@ def print_survey(console: Console, document: SurveyDocument, where: str) -> None
         where: the run directory, as the user knows it.
 
     """
-    name = document.pair["name"]
+    name = document.pair.name
     parts: list[RenderableType] = [Text(printable(f"{name} {headline(document)}"), style="bold")]
     parts += [
         Text(printable(line))

@@ -89,7 +89,7 @@ def release_sentence(document: SurveyDocument) -> str:
         document: of a survey.
 
     """
-    overall, name = document.overall, document.pair["name"]
+    overall, name = document.overall, document.pair.name
     found = overall.rate
     against = (
         "from the original model" if document.has_original else "from the same file on the host"
