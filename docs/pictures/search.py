@@ -19,7 +19,6 @@ from edgeflare.campaign.chain import chain_generator
 from edgeflare.campaign.opened_pair import OpenedPair, open_pair
 from edgeflare.campaign.run_description import describe_run
 from edgeflare.core.answer import Answer
-from edgeflare.core.answer_view import DetectionView
 from edgeflare.core.arm import Arm
 from edgeflare.core.goal import Find, Goal
 from edgeflare.core.input_space import Input
@@ -28,6 +27,7 @@ from edgeflare.core.query import Query
 from edgeflare.core.task import Decoder
 from edgeflare.devices.profile_lookup import find_profile
 from edgeflare.models.pair import load_pair
+from edgeflare.pages.answers.boxes import DetectionView
 from edgeflare.run.plan import Plan
 from edgeflare.search.boundary import Boundary
 from edgeflare.search.operator_pool import domain_operators

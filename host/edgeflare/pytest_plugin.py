@@ -481,12 +481,14 @@ def _answers(document: RunDocument, entry: Finding) -> list[str]:
     from edgeflare.report.answer_words import (  # noqa: PLC0415
         decided,
         decisions,
-        distance_view,
         edited_words,
         how_far_apart,
+        is_structured,
+        measured,
     )
 
-    if distance_view(entry) is not None or how_far_apart(document, entry) is not None:
+    apart = how_far_apart(document, entry)
+    if apart is not None or (measured(entry) is not None and not is_structured(entry)):
         return [f"  {decisions(document, entry)}"]
     lines = []
     for arm, label in entry.labels.items():

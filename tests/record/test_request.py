@@ -11,8 +11,8 @@ import pytest
 from edgeflare.errors import UserError
 from edgeflare.record.request import (
     DERIVED,
+    AskedDifference,
     Option,
-    OptionDifference,
     differences,
     option_names,
     require_same_request,
@@ -53,7 +53,7 @@ def changed(**fields: Any) -> Request:
 def test_two_requests_differ_in_the_option_of_the_field(
     other: Request, name: str, one: str | None, two: str | None
 ) -> None:
-    assert list(differences(Request(), other)) == [OptionDifference(name, one, two)]
+    assert list(differences(Request(), other)) == [AskedDifference(name, one, two)]
     assert list(differences(Request(), other, ignored=(name,))) == []
     assert name in option_names(Request)
 

@@ -15,8 +15,10 @@ from hypothesis import strategies as st
 from rich.console import Console
 
 from documents import REPLAY, Document, finding, run_document, run_pair
-from edgeflare.core.answer_view import SegmentationView, TranscriptView
 from edgeflare.errors import UserError
+from edgeflare.pages.answers.answer_form import shortened
+from edgeflare.pages.answers.masks import SegmentationView, class_shares
+from edgeflare.pages.answers.texts import TranscriptView
 from edgeflare.pytest_plugin import _message
 from edgeflare.report.answer_words import answer_words, decided, decisions, edited_words
 from edgeflare.report.coverage_table import NOT_MEANT, coverage_table
@@ -30,7 +32,6 @@ from edgeflare.report.junit_xml import junit_xml
 from edgeflare.report.markdown_summary import summary
 from edgeflare.report.nearness_figure import draw_nearness
 from edgeflare.report.run_terminal import print_run
-from edgeflare.report.structured_answers import class_shares, in_words, shortened, text_edits
 from edgeflare.run.run_directory import RunDirectory
 from edgeflare.run.run_document import RunDocument, from_json
 from recorded_run import Run
@@ -355,10 +356,10 @@ def test_more_than_three_objects_and_none_are_said() -> None:
 
 def test_a_mask_is_said_by_the_shares_of_its_classes_and_an_empty_text_too() -> None:
     view = msgspec.convert(MASKS, SegmentationView)
-    assert in_words(view, "device") == "background 75.0%, person 25.0%"
+    assert view.decision("device") == "background 75.0%, person 25.0%"
     text = TranscriptView("", " ", {"original": (), "device": None})
-    assert in_words(text, "original") == "(no words)"
-    assert text_edits(text, ("original", "device")) is None
+    assert text.decision("original") == "(no words)"
+    assert text.edits(("original", "device")) is None
 
 
 @given(st.lists(st.tuples(st.integers(0, 9), st.integers(1, 50)), min_size=1))

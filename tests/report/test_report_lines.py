@@ -12,8 +12,9 @@ import pytest
 
 from documents import Document, finding, run_document, run_pair
 from edgeflare.models.host_description import describe_host
+from edgeflare.pages.answers.answer_form import class_name
 from edgeflare.report.arm_lines import arm_lines, details
-from edgeflare.report.entry_names import class_name, number, sort
+from edgeflare.report.entry_names import number, sort
 from edgeflare.report.figure_lines import systematic_lines, unmutated_lines
 from edgeflare.report.folded_line import folded_line
 from edgeflare.report.nearness_figure import draw_nearness

@@ -14,15 +14,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from documents import Document, as_json
-from edgeflare.core.answer_view import SegmentationView
 from edgeflare.core.arm import Arm
 from edgeflare.core.joint_answer import joint_answer
 from edgeflare.core.outcome import Outcome
 from edgeflare.core.tensor import RawBatch, Tensor
 from edgeflare.errors import UserError
 from edgeflare.models.pair_interface import PairInterface
+from edgeflare.pages.answers.boxes import OBJECTS
+from edgeflare.pages.answers.masks import SegmentationView
+from edgeflare.pages.answers.texts import LETTERS
 from edgeflare.report.html.page import render_page
-from edgeflare.run.load_document import LETTERS, OBJECTS, load_document, read_document, wrong_view
+from edgeflare.run.load_document import load_document, read_document
 from edgeflare.run.run_directory import RunDirectory
 from edgeflare.run.sorted_findings import labels_of
 from edgeflare.tasks.classification import ClassDecoder
@@ -105,7 +107,7 @@ def test_runs_are_refused_unless_they_add_up(runs: list[tuple[int, int]], more: 
     pixels = sum(length for _, length in runs) + more
     numbers = " ".join(str(number) for run in runs for number in run)
     mask = {**MASKS, "rows": max(1, pixels), "columns": 1, "masks": {"device": numbers}}
-    wrong = list(wrong_view("here", msgspec.convert(mask, SegmentationView)))
+    wrong = list(msgspec.convert(mask, SegmentationView).wrong("here"))
     assert bool(wrong) == (max(1, pixels) != pixels - more)
 
 

@@ -13,11 +13,11 @@ from hypothesis.extra.numpy import arrays
 from numpy.typing import NDArray
 
 from edgeflare.core.answer import Answer
-from edgeflare.core.answer_view import ClassesView
 from edgeflare.core.task import ModelOutputs
 from edgeflare.core.tensor import RawBatch, Tensor
 from edgeflare.core.tensor_rows import pack_rows
 from edgeflare.errors import UserError
+from edgeflare.pages.answers.classes import ClassesView
 from edgeflare.tasks.classification import (
     ClassDecoder,
     Classification,

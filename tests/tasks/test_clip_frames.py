@@ -4,10 +4,12 @@ import numpy as np
 import pytest
 
 from edgeflare.core.answer import Answer
-from edgeflare.core.answer_view import ClassesView, RegressionView, ThresholdView
 from edgeflare.core.task import Decoder, ModelOutputs, Task
 from edgeflare.core.tensor import RawBatch, Tensor
 from edgeflare.errors import UserError
+from edgeflare.pages.answers.classes import ClassesView
+from edgeflare.pages.answers.scores import ThresholdView
+from edgeflare.pages.answers.values import RegressionView
 from edgeflare.tasks.classification import ClassDecoder, Classification
 from edgeflare.tasks.clip_frames import MOST_SHOWN, ClipFrames
 from edgeflare.tasks.regression import Regression

@@ -43,7 +43,7 @@ DERIVED: Final = Option("")
 """Of a field that follows from others, or from the pair."""
 
 
-class OptionDifference(NamedTuple):
+class AskedDifference(NamedTuple):
     """An option that two requests differ in, and its values as they are written; None without."""
 
     name: str
@@ -51,7 +51,7 @@ class OptionDifference(NamedTuple):
     other: str | None
 
 
-def differences(one: Any, other: Any, ignored: Collection[str] = ()) -> Iterator[OptionDifference]:
+def differences(one: Any, other: Any, ignored: Collection[str] = ()) -> Iterator[AskedDifference]:
     """Yield the options in which two requests of one type differ, in the order of their fields.
 
     Args:
@@ -62,7 +62,7 @@ def differences(one: Any, other: Any, ignored: Collection[str] = ()) -> Iterator
     """
     for option, was, now in _changed(one, other):
         if option.name not in ignored:
-            yield OptionDifference(option.name, _written(option, was), _written(option, now))
+            yield AskedDifference(option.name, _written(option, was), _written(option, now))
 
 
 def option_names(kind: type) -> frozenset[str]:

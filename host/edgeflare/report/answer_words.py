@@ -1,90 +1,18 @@
-"""What the arms answered to an entry of a run, in the words of the pair's task."""
+"""What the arms answered to an entry of a run, in words, and in the cells of tables."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterable
 
-from msgspec import structs
-
-from edgeflare.core.answer_view import (
-    AnswerView,
-    ClassesView,
-    DetectionView,
-    RegressionView,
-    SegmentationView,
-    ThresholdView,
-    TranscriptView,
-)
 from edgeflare.models.run_pair import RunPair
-from edgeflare.report.entry_names import ARMS, class_name, named_kind
-from edgeflare.report.structured_answers import (
-    StructuredView,
-    in_words,
-    masks_apart,
-    text_edits,
-)
+from edgeflare.pages.answers.answer_form import ARMS, AnswerForm, AnswerWords, class_name
+from edgeflare.pages.answers.answer_forms import RecordedAnswer, words_of
+from edgeflare.pages.answers.classes import ClassesView
+from edgeflare.report.entry_names import named_kind
+from edgeflare.run.nearness import counts
 from edgeflare.run.run_document import Finding, RunDocument
 
-
-@dataclass(frozen=True, slots=True)
-class AnswerWords:
-    """Words for the answers of a task.
-
-    Attributes:
-        differ: what two arms do on a deviating input.
-        strongest: the order of the entries with the strongest deviation first.
-        strength: what a strength is, to go on with "Strength is".
-        scale: what the figure of a strength is held against.
-        decision: what a decision is, as the heading of a choice; not used of answers with
-            structure, whose decisions have no names.
-
-    """
-
-    differ: str = "decide differently"
-    strongest: str = "the strongest first"
-    strength: str = "how confidently the two sides disagree, from 0 to 1"
-    scale: str = "of 1, the strength of a finding"
-    decision: str = "Class"
-
-
-_WORDS = {
-    "classification": AnswerWords(),
-    "threshold": AnswerWords(
-        strength="the smaller distance of the two scores from the threshold, in interquartile"
-        " ranges of the seeds' scores",
-        scale="interquartile ranges, the strength of a finding",
-        decision="Decision",
-    ),
-    "regression": AnswerWords(
-        "differ by more than the tolerance",
-        "the farthest apart first",
-        "the distance of the two sides' values over the tolerance, less 1",
-        "tolerances beyond the first, the strength of a finding",
-    ),
-    "transcript": AnswerWords(
-        "give texts that differ in a word",
-        strength="the least margin, on either side, among the frames that make the difference",
-        scale="the least margin of a frame that makes the difference, the strength of a finding",
-    ),
-    "detection": AnswerWords(
-        "detect other objects",
-        strength="how far scores, or the overlap of two boxes, are beyond their threshold on"
-        " either side",
-        scale="beyond the threshold, the strength of a finding",
-    ),
-    "segmentation": AnswerWords(
-        "give masks that differ",
-        strength="by how much the mean IoU falls below the least that is no deviation, or the mean"
-        " margin of the region's pixels",
-        scale="of the mean IoU, or of the region's margins: the strength of a finding",
-    ),
-}
-
-_ANY_TASK = AnswerWords(
-    strength="how confidently the two sides disagree",
-    scale="the strength of a finding",
-    decision="Decision",
-)
+EDITS = "edits"
 
 
 def answer_words(pair: RunPair) -> AnswerWords:
@@ -94,41 +22,38 @@ def answer_words(pair: RunPair) -> AnswerWords:
         pair: that of the run's document.
 
     """
-    return _WORDS.get(pair.task_name, _ANY_TASK)
+    return words_of(pair.task_name)
 
 
-def answer_views(document: RunDocument, entry: Finding) -> tuple[AnswerView, ...]:
+def answer_views(document: RunDocument, entry: Finding) -> tuple[RecordedAnswer, ...]:
     """Return how an entry's answers are shown: as its task chose, or its classes."""
     if entry.answers:
-        return tuple(_with_classes(document, view) for view in entry.answers)
+        return tuple(view.with_classes(document.classes) for view in entry.answers)
     return (ClassesView("", document.classes, entry.probabilities, entry.labels),)
 
 
-def seed_views(document: RunDocument, entry: Finding) -> tuple[AnswerView, ...]:
+def seed_views(document: RunDocument, entry: Finding) -> tuple[RecordedAnswer, ...]:
     """Return how the answers to an entry's seed are shown; nothing where the task does not."""
-    return tuple(_with_classes(document, view) for view in entry.seed_answers or ())
+    return tuple(view.with_classes(document.classes) for view in entry.seed_answers or ())
 
 
-def structured_views(document: RunDocument, entry: Finding) -> tuple[StructuredView, ...]:
-    """Return the texts, objects and masks among an entry's answers."""
-    views = answer_views(document, entry)
-    return tuple(one for one in views if isinstance(one, StructuredView))
+def is_structured(entry: Finding) -> bool:
+    """Whether an entry's answers are texts, objects or masks, whose decisions have no names."""
+    return any(view.structured for view in entry.answers or ())
+
+
+def measured(entry: Finding) -> AnswerForm | None:
+    """Return how far an entry's answers are apart, where that is measured; None of decisions.
+
+    Of several outputs it is that which is farthest apart.
+    """
+    views = [view for view in entry.answers or () if view.measures]
+    return max(views, key=lambda view: view.farness, default=None)
 
 
 def compared_arms(document: RunDocument) -> tuple[str, str]:
     """Return the two arms that a run compares."""
     return ("twin" if document.find == "kernel" else "original", "device")
-
-
-def distance_view(entry: Finding) -> RegressionView | None:
-    """Return the distance of an entry's values; None of decisions."""
-    return next((one for one in entry.answers or () if isinstance(one, RegressionView)), None)
-
-
-def mask_view(entry: Finding) -> SegmentationView | None:
-    """Return an entry's masks; of several outputs, those that are farthest apart."""
-    masks = [one for one in entry.answers or () if isinstance(one, SegmentationView)]
-    return min(masks, key=lambda one: 1.0 if one.mean_iou is None else one.mean_iou, default=None)
 
 
 def decided(document: RunDocument, entry: Finding, arm: str) -> str:
@@ -142,19 +67,16 @@ def decided(document: RunDocument, entry: Finding, arm: str) -> str:
         return "no answer" if named_kind(entry) else entry.kind
     name = decision_name(document, entry, arm)
     scores = [
-        f"{score:.4g}"
-        for view in entry.answers or ()
-        if isinstance(view, ThresholdView) and (score := view.scores.get(arm)) is not None
+        f"{score:.4g}" for view in entry.answers or () if (score := view.score(arm)) is not None
     ]
     return f"{name} ({', '.join(scores)})" if scores else name
 
 
 def decision_name(document: RunDocument, entry: Finding, arm: str) -> str:
     """Return the name of what an arm decided; of several heads or frames, those of all."""
-    structured = structured_views(document, entry)
-    if not structured and (document.classes or not entry.answers):
+    if not is_structured(entry) and (document.classes or not entry.answers):
         return class_name(document.classes, entry.labels[arm])
-    return ", ".join(_named(view, arm) for view in answer_views(document, entry))
+    return ", ".join(view.decision(arm) for view in answer_views(document, entry))
 
 
 def decisions(document: RunDocument, entry: Finding) -> str:
@@ -172,44 +94,66 @@ def decisions(document: RunDocument, entry: Finding) -> str:
 
 
 def how_far_apart(document: RunDocument, entry: Finding) -> str | None:
-    """Return how far the values or masks of the compared arms are apart; None of other answers."""
-    view = distance_view(entry)
-    if view is not None and view.distance is not None:
-        return _distance(view, view.distance)
-    masks = [one for one in structured_views(document, entry) if isinstance(one, SegmentationView)]
-    lines = [masks_apart(one, compared_arms(document)) for one in masks]
+    """Return how far the answers of the compared arms are apart; None where that is not measured.
+
+    Of several outputs of values it is said of one.
+    """
+    views = [view for view in entry.answers or () if view.measures]
+    if not is_structured(entry):
+        views = views[:1]
+    lines = (view.apart(compared_arms(document)) for view in views)
     return "; ".join(filter(None, lines)) or None
 
 
 def edited_words(document: RunDocument, entry: Finding) -> int | None:
     """Return the edit distance of the compared arms' texts, in words; None of other answers."""
-    texts = [one for one in structured_views(document, entry) if isinstance(one, TranscriptView)]
-    edits = [text_edits(one, compared_arms(document)) for one in texts]
+    texts = [view for view in entry.answers or () if EDITS in view.table_columns]
+    edits = [view.edits(compared_arms(document)) for view in texts]
     known = [one for one in edits if one is not None]
-    if not known or len(known) < len(texts):
-        return None
-    return sum(edit.kind != "same" for one in known for edit in one)
+    return sum(known) if known and len(known) == len(texts) else None
 
 
-def _with_classes(document: RunDocument, view: AnswerView) -> AnswerView:
-    """Name the classes of objects and masks as the pair does, where the task has no names."""
-    if isinstance(view, DetectionView | SegmentationView) and not view.classes:
-        return structs.replace(view, classes=document.classes)
-    return view
+def table_title(document: RunDocument, key: str, title: str) -> str:
+    """Return the title of a table of entries, with their order and the measure of distances.
+
+    Args:
+        document: the run.
+        key: of the list of entries; findings stand in the order of `worst_first`.
+        title: what the entries are.
+
+    """
+    entries = document.lists[key]
+    if key == "findings":
+        labelled = any(entry.harm for entry in entries)
+        order = "the most harmful first" if labelled else answer_words(document.pair).strongest
+        if {counts(entry) for entry in entries} == {False, True}:
+            rest = order.removesuffix(" first")
+            order = f"those as near and strong as asked for first, then {rest}"
+        title = f"{title}, {order}"
+    view = next(filter(None, map(measured, entries)), None)
+    return title if view is None else f"{title}; {view.tolerance_words}"
 
 
-def _named(view: AnswerView, arm: str) -> str:
-    if isinstance(view, RegressionView):
-        return f"{view.size:,} values"
-    if isinstance(view, StructuredView):
-        return in_words(view, arm)
-    names = view.classes if isinstance(view, ClassesView) else view.sides
-    return class_name(names, view.decisions.get(arm))
+def answer_columns(entries: Iterable[Finding]) -> tuple[str, ...]:
+    """Return the columns of a table of entries that say what was answered: arms, or distances.
+
+    Texts have their edit distance behind the arms.
+    """
+    entries = tuple(entries)
+    view = next(filter(None, map(measured, entries)), None)
+    if view is not None:
+        return view.table_columns
+    views = [view for entry in entries for view in entry.answers or ()]
+    arms = tuple(arm for arm in ARMS if any(arm in entry.labels for entry in entries))
+    return (*arms, *dict.fromkeys(name for view in views for name in view.table_columns))
 
 
-def _distance(view: RegressionView, distance: float) -> str:
-    where = f" in {view.head}" if view.head else ""
-    return (
-        f"{view.measure} of {' and '.join(view.compared)} {distance:.4g}{where}, "
-        f"{distance / view.tolerance:.4g} times the tolerance {view.tolerance:g}"
-    )
+def answer_cell(document: RunDocument, entry: Finding, column: str) -> str:
+    """Return what one of `answer_columns` says of an entry."""
+    if column in ARMS:
+        return decided(document, entry, column)
+    if column == EDITS:
+        edits = edited_words(document, entry)
+        return "–" if edits is None else str(edits)
+    view = measured(entry)
+    return "–" if view is None else view.cell(column)

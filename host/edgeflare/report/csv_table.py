@@ -6,21 +6,9 @@ import csv
 import io
 from typing import Any
 
-from edgeflare.core.answer_view import (
-    DetectionView,
-    RegressionView,
-    SegmentationView,
-    ThresholdView,
-    TranscriptView,
-)
-from edgeflare.report.answer_words import (
-    decision_name,
-    distance_view,
-    edited_words,
-    mask_view,
-    structured_views,
-)
-from edgeflare.report.entry_names import ARMS
+from edgeflare.pages.answers.answer_form import ARMS
+from edgeflare.pages.answers.answer_forms import FORMS
+from edgeflare.report.answer_words import decision_name, edited_words, is_structured, measured
 from edgeflare.run.harm import rank
 from edgeflare.run.run_document import Finding, RunDocument, to_json
 from edgeflare.untrusted_text import for_csv
@@ -66,11 +54,6 @@ _COPIED = (
 
 
 _WHITE_BOX = ("host_gradients", "translated_evaluations")
-_SCORES = ("threshold", *(f"{arm}_score" for arm in ARMS))
-_DISTANCES = ("distance", "tolerance", "measure")
-_TEXTS = (*(f"{arm}_text" for arm in ARMS), "edit_distance")
-_OBJECTS = tuple(f"{arm}_objects" for arm in ARMS)
-_MASKS = ("mean_iou", "least_iou", "region", "least_region")
 
 
 def columns(document: RunDocument) -> tuple[str, ...]:
@@ -84,13 +67,7 @@ def columns(document: RunDocument) -> tuple[str, ...]:
     forms = {type(view) for view in views}
     names = list(COLUMNS)
     at = names.index("device_name")
-    names[at:at] = [
-        *(_SCORES if ThresholdView in forms else ()),
-        *(_DISTANCES if RegressionView in forms else ()),
-        *(_TEXTS if TranscriptView in forms else ()),
-        *(_OBJECTS if DetectionView in forms else ()),
-        *(_MASKS if SegmentationView in forms else ()),
-    ]
+    names[at:at] = [name for form in FORMS if form in forms for name in form.csv_columns]
     if any(one.seed_target for one in entries):
         names.insert(names.index("seed_label") + 1, "seed_target")
     if any(one.translated_evaluations or one.host_gradients for one in entries):
@@ -117,42 +94,25 @@ def _row(document: RunDocument, entry: Finding, name: str) -> dict[str, Any]:
 
 
 def _answers(document: RunDocument, entry: Finding) -> dict[str, Any]:
-    """Return what the arms answered; of values, which decide nothing, the distance alone."""
-    view = distance_view(entry)
-    if view is not None:
-        return {key: getattr(view, key) for key in _DISTANCES}
-    if structured_views(document, entry):
-        return _structured(document, entry)
-    row: dict[str, Any] = {}
+    """Return what the arms answered; labels of texts, objects and masks say nothing."""
+    views = entry.answers or ()
+    view = measured(entry)
+    if view is not None and not view.structured:  # values decide nothing: the distance alone
+        return dict(view.csv_cells())
+    row: dict[str, Any] = {f"{arm}_tied": tied for arm, tied in entry.tied.items()}
+    if is_structured(entry):
+        for one in views:
+            row |= one.csv_cells()
+        if (edits := edited_words(document, entry)) is not None:
+            row["edit_distance"] = edits
+        return row if view is None else row | dict(view.csv_cells())
     for arm, label in entry.labels.items():
         row |= {arm: label, f"{arm}_tied": entry.tied.get(arm)}
         if label is not None:
             row[f"{arm}_class"] = decision_name(document, entry, arm)
             if given := entry.probabilities.get(arm):
                 row[f"{arm}_probability"] = given[label]
-    scores = [one for one in entry.answers or () if isinstance(one, ThresholdView)]
-    if len(scores) == 1:  # of several frames, no score is that of the clip
-        row["threshold"] = scores[0].threshold
-        row |= {f"{arm}_score": score for arm, score in scores[0].scores.items()}
+    known = [one.csv_cells() for one in views]
+    if len(known) == 1:  # of several frames, no score is that of the clip
+        row |= known[0]
     return row
-
-
-def _structured(document: RunDocument, entry: Finding) -> dict[str, Any]:
-    """Return texts, numbers of objects, and how far masks are apart: their labels say nothing."""
-    row: dict[str, Any] = {f"{arm}_tied": tied for arm, tied in entry.tied.items()}
-    for view in structured_views(document, entry):
-        if isinstance(view, TranscriptView):
-            row |= {
-                f"{arm}_text": view.separator.join(words)
-                for arm, words in view.words.items()
-                if words is not None
-            }
-            row["edit_distance"] = edited_words(document, entry)
-        elif isinstance(view, DetectionView):
-            row |= {
-                f"{arm}_objects": len(boxes)
-                for arm, boxes in view.boxes.items()
-                if boxes is not None
-            }
-    masks = mask_view(entry)
-    return row if masks is None else row | {key: getattr(masks, key) for key in _MASKS}

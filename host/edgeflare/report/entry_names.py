@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from math import inf
 from pathlib import PurePath
 
@@ -10,8 +10,6 @@ from edgeflare.core.answer import DEVIATION, FAILURES
 from edgeflare.run.harm import rank
 from edgeflare.run.nearness import counts, nearness_db
 from edgeflare.run.run_document import Finding
-
-ARMS = ("original", "twin", "device")
 
 SORTS = ("compression", "kernel", "mixed", "crash", "hang", "invalid-output")
 """What `sort` may return, in the order in which reports list it."""
@@ -62,19 +60,6 @@ def seed_of(entry: Finding) -> str:
     """Return a seed's id, and its file's name where it has one of its own."""
     named = "" if entry.seed_name.isdecimal() else f" {entry.seed_name}"
     return f"{entry.seed_id}{named}"
-
-
-def class_name(classes: Sequence[str], label: int | None) -> str:
-    """Return the name of a class, or its number where it has none; a dash where there is no label.
-
-    Args:
-        classes: the names of a document's classes, perhaps empty.
-        label: the class.
-
-    """
-    if label is None:
-        return "–"
-    return classes[label] if 0 <= label < len(classes) else str(label)
 
 
 def last_parts(path: str) -> str:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 
-from edgeflare.report.answer_columns import answer_cell, answer_columns, table_title
-from edgeflare.report.answer_words import answer_words
+from edgeflare.pages.answers.answer_form import shortened
+from edgeflare.report.answer_words import answer_cell, answer_columns, answer_words, table_title
 from edgeflare.report.arm_lines import arm_lines
 from edgeflare.report.coverage_table import coverage_table
 from edgeflare.report.entry_names import (
@@ -29,7 +29,6 @@ from edgeflare.report.figure_lines import (
     white_box_lines,
     who_was_right,
 )
-from edgeflare.report.structured_answers import shortened
 from edgeflare.run.gate import counted
 from edgeflare.run.replay_outcome import deviating_now, regressed, tried
 from edgeflare.run.run_document import Finding, ReplayOutcome, RunDocument

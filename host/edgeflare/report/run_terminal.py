@@ -15,7 +15,8 @@ from rich.text import Text
 from edgeflare.campaign.dry_run import DryRun
 from edgeflare.core.interrupt import INTERRUPTED_BY
 from edgeflare.models.run_pair import RunPair
-from edgeflare.report.answer_columns import EDITS, answer_cell, answer_columns, table_title
+from edgeflare.pages.answers.answer_form import shortened
+from edgeflare.report.answer_words import EDITS, answer_cell, answer_columns, table_title
 from edgeflare.report.arm_lines import taken_nodes
 from edgeflare.report.coverage_table import CoverageTable, coverage_table
 from edgeflare.report.entry_names import (
@@ -42,7 +43,6 @@ from edgeflare.report.figure_lines import (
 )
 from edgeflare.report.folded_line import folded_line
 from edgeflare.report.interface_lines import interface_lines
-from edgeflare.report.structured_answers import shortened
 from edgeflare.run.nearness import counts
 from edgeflare.run.replay_outcome import deviating_now, tried
 from edgeflare.run.run_document import ChangedKind, Finding, ReplayOutcome, RunDevice, RunDocument

@@ -14,11 +14,11 @@ from typing import Any
 import msgspec
 from msgspec import UNSET, UnsetType
 
-from edgeflare.core.answer_view import AnswerView
 from edgeflare.core.goal import Cause
 from edgeflare.devices.provenance import Provenance
 from edgeflare.models.run_host import RunHost
 from edgeflare.models.run_pair import RunPair
+from edgeflare.pages.answers.answer_forms import RecordedAnswer
 from edgeflare.run.coverage_figures import NeuronCoverage
 from edgeflare.run.systematic.figures import SystematicDifferences
 from edgeflare.run.without_reset import WithoutReset
@@ -129,8 +129,8 @@ class Finding(msgspec.Struct, frozen=True, kw_only=True):
     tied: Mapping[str, bool]
     by_tie: bool
     probabilities: Mapping[str, tuple[Number, ...]]
-    answers: tuple[AnswerView, ...] | UnsetType = UNSET
-    seed_answers: tuple[AnswerView, ...] | UnsetType = UNSET
+    answers: tuple[RecordedAnswer, ...] | UnsetType = UNSET
+    seed_answers: tuple[RecordedAnswer, ...] | UnsetType = UNSET
     cause: Cause | None
     device_sides_with_original: bool | None
     strength: Number | None

@@ -7,14 +7,15 @@ from dataclasses import dataclass, field, replace
 from math import inf, isfinite
 from typing import Any
 
+import msgspec
 from msgspec import UNSET, UnsetType, structs
 
 from edgeflare.core.answer import Answer
-from edgeflare.core.answer_view import AnswerView
 from edgeflare.core.arm import Arm
 from edgeflare.core.goal import Goal, cause
 from edgeflare.core.joint_answer import JointAnswer
 from edgeflare.core.outcome import Outcome, same_decisions
+from edgeflare.pages.answers.answer_forms import RecordedAnswer
 from edgeflare.run.harm import harm_of
 from edgeflare.run.journal import RunJournal
 from edgeflare.run.journal_rows import (
@@ -178,18 +179,20 @@ def _sides_with_original(outcome: Outcome | None) -> bool | None:
     return not original.differs(outcome[Arm.DEVICE])
 
 
-def _views(header: RunHeader, answers: Mapping[Arm, Answer]) -> tuple[AnswerView, ...]:
+def _views(header: RunHeader, answers: Mapping[Arm, Answer]) -> tuple[RecordedAnswer, ...]:
     """Return how answers are shown, by the compressed model's decoder."""
     if not answers:
         return ()
     first, second = header.plan.goal.compared
     by_arm = {arm.value: answer for arm, answer in answers.items()}
-    return header.arms[Arm.DEVICE].views(by_arm, (first.value, second.value))
+    views = header.arms[Arm.DEVICE].views(by_arm, (first.value, second.value))
+    # A decoder may be another package's, and documents have no other forms.
+    return msgspec.convert(views, tuple[RecordedAnswer, ...])
 
 
 def _seed_views(
     header: RunHeader, journal: RunJournal, wanted: Collection[int]
-) -> Mapping[int, tuple[AnswerView, ...]]:
+) -> Mapping[int, tuple[RecordedAnswer, ...]]:
     """Return how the answers to some seeds are shown, by seed id; none where the task does not."""
     if not header.arms[Arm.DEVICE].shows_seeds:
         return {}

@@ -13,7 +13,7 @@ from msgspec import structs
 from numpy.typing import NDArray
 
 from edgeflare.core.answer import Answer, Failure
-from edgeflare.core.answer_view import AnswerView, ClassesView, classes_view
+from edgeflare.core.answer_view import AnswerView
 from edgeflare.core.joint_answer import (
     MOST_SCORES,
     JointAnswer,
@@ -24,6 +24,7 @@ from edgeflare.core.joint_answer import (
 from edgeflare.core.task import Decoder, ModelOutputs, Task
 from edgeflare.core.tensor import RawBatch, Tensor, dequantize
 from edgeflare.errors import UserError
+from edgeflare.pages.answers.classes import ClassesView, classes_view
 from edgeflare.tasks.classification_warnings import classification_warnings, hardly_vary
 from edgeflare.tasks.clip_frames import (
     NO_CLIP,

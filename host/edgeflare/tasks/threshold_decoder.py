@@ -10,10 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from edgeflare.core.answer import Answer, Failure
-from edgeflare.core.answer_view import ThresholdView
 from edgeflare.core.joint_answer import in_runs, joint_answer, split_decision
 from edgeflare.core.task import Decoder
 from edgeflare.core.tensor import RawBatch, Tensor
+from edgeflare.pages.answers.scores import ThresholdView
 from edgeflare.tasks.classification import softmax
 from edgeflare.tasks.clip_frames import ClipFrames, frames_to_show
 from edgeflare.tasks.output_values import (

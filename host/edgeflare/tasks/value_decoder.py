@@ -12,10 +12,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from edgeflare.core.answer import LEAST_SUPPORT, NO_VALUES, Answer
-from edgeflare.core.answer_view import RegressionView
 from edgeflare.core.task import Decoder, target_name
 from edgeflare.core.tensor import RawBatch, Tensor
 from edgeflare.errors import UserError
+from edgeflare.pages.answers.values import RegressionView
 from edgeflare.tasks.clip_frames import ClipFrames
 from edgeflare.tasks.output_values import output_values, row_fields, row_from_json, tensor_from_json
 from edgeflare.tasks.value_distance import DISTANCES, Values, normalized

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from edgeflare.core.input_view import CurvesView, ValuesView
-from edgeflare.report.html.comparison_plot import (
+from edgeflare.pages.comparison_plot import (
     MOST_BARS,
     MOST_CURVES,
     ROWS,

@@ -28,9 +28,10 @@ from edgeflare.domains.array.array_domain import ArrayDomain
 from edgeflare.domains.audio.audio_domain import AudioDomain
 from edgeflare.domains.audio.wav_file import DecodedWav, decode_wav
 from edgeflare.domains.image.image_domain import ImageDomain
-from edgeflare.report.html.comparison_plot import ComparisonPlot
+from edgeflare.pages.answers.answer_form import SIDE
+from edgeflare.pages.comparison_plot import ComparisonPlot
 from edgeflare.report.html.page_allowance import BUDGET, MOST, PageAllowance, allowance
-from edgeflare.report.html.pictures import GAINS, SIDE, Picture, difference, pictures_of
+from edgeflare.report.html.pictures import GAINS, Picture, difference, pictures_of
 from edgeflare.report.html.shots import ShotGroup, shot_groups
 from edgeflare.report.html.sounds import (
     COLUMNS,

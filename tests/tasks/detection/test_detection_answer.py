@@ -12,9 +12,9 @@ from msgspec import UNSET
 
 from detectors import ROWS, Row, answer_of, batch, detector_outputs_of, log_odds, objects_decoder
 from edgeflare.core.answer import Answer
-from edgeflare.core.answer_view import DetectionView
 from edgeflare.core.tensor import RawBatch, Tensor
 from edgeflare.errors import UserError
+from edgeflare.pages.answers.boxes import DetectionView
 from edgeflare.tasks.detection.detected import DetectionRule, detected
 from edgeflare.tasks.detection.detection_answer import DetectionAnswer
 from edgeflare.tasks.detection.detection_task import Detection

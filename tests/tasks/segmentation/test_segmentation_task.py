@@ -13,11 +13,11 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from numpy.typing import NDArray
 
-from edgeflare.core.answer_view import SegmentationView
 from edgeflare.core.task import ModelOutputs
 from edgeflare.core.tensor import RawBatch, Tensor
 from edgeflare.core.tensor_rows import pack_rows
 from edgeflare.errors import UserError
+from edgeflare.pages.answers.masks import SegmentationView
 from edgeflare.tasks.segmentation.mask_answer import MaskAnswer
 from edgeflare.tasks.segmentation.mask_decoder import MaskDecoder
 from edgeflare.tasks.segmentation.segmentation_task import Segmentation

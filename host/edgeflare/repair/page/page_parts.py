@@ -9,6 +9,7 @@ from typing import Any
 import msgspec
 
 from edgeflare.core.interrupt import INTERRUPTED_BY
+from edgeflare.pages.answers.answer_form import class_name
 from edgeflare.repair.judging.judged_inputs import SetName
 from edgeflare.repair.judging.judgement import SCORED, Judgement, SetJudgement
 from edgeflare.repair.precision_details import Residual
@@ -21,7 +22,7 @@ from edgeflare.repair.repair_document import (
 from edgeflare.repair.repair_terminal import bytes_text, ratio_text, repairer_rows
 from edgeflare.repair.shift_details import FoundShifts, ShiftDetails
 from edgeflare.report.arm_lines import details
-from edgeflare.report.entry_names import class_name, number
+from edgeflare.report.entry_names import number
 
 CANDIDATES = "candidates"
 """The name of the part that the figure belongs to."""

@@ -10,13 +10,13 @@ from markupsafe import Markup
 from msgspec import structs
 
 from edgeflare.domains.image.image_domain import ImageDomain
+from edgeflare.pages.answers.answer_form import class_name
 from edgeflare.repair.judging.shown_inputs import ChangeKind, ShownAnswer
 from edgeflare.repair.page.front_figure import front_figure
 from edgeflare.repair.page.page_parts import page_parts
 from edgeflare.repair.repair_document import RepairDocument
 from edgeflare.repair.repair_terminal import offer_line
 from edgeflare.report.arm_lines import details
-from edgeflare.report.entry_names import class_name
 from edgeflare.report.html.page_allowance import allowance
 from edgeflare.report.html.page_template import packaged, page_environment
 from edgeflare.report.html.pictures import Picture, picture

@@ -6,30 +6,31 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
 
+from edgeflare.pages.answers.answer_form import (
+    AnswerBlock,
+    AnsweredInput,
+    AnswerForm,
+    class_name,
+    shortened,
+)
 from edgeflare.report.answer_words import (
     answer_views,
     compared_arms,
     decided,
     decision_name,
     decisions,
-    distance_view,
     edited_words,
-    mask_view,
+    is_structured,
+    measured,
     seed_views,
-    structured_views,
 )
-from edgeflare.report.entry_names import class_name, named_kind, number, seed_of, sort
-from edgeflare.report.html.answer_blocks import AnswerBlock, answer_blocks
-from edgeflare.report.html.answered_input import AnsweredInput
+from edgeflare.report.entry_names import named_kind, number, seed_of, sort
 from edgeflare.report.html.explanation_view import ExplanationView, LayerView
-from edgeflare.report.html.object_table import ObjectTable
 from edgeflare.report.html.page_allowance import PageAllowance
 from edgeflare.report.html.pictures import Picture
 from edgeflare.report.html.shots import Shot, ShotGroup, shot_groups
 from edgeflare.report.html.sounds import SoundFigure
 from edgeflare.report.html.stored_views import StoredView, stored_views
-from edgeflare.report.html.text_table import TextTable
-from edgeflare.report.structured_answers import shortened
 from edgeflare.run.harm import harm_of_entry, rank
 from edgeflare.run.nearness import counts
 from edgeflare.run.run_directory import RunDirectory
@@ -160,26 +161,40 @@ def _answers(
     if any(one.what == "trigger" for one in stored):
         views = {"seed": seed_views(document, entry), "trigger": answer_views(document, entry)}
     return {
-        what: answer_blocks(
-            some,
-            AnsweredInput(what, compared_arms(document), shown.get(what), allowance.picture),
-        )
+        what: _blocks(some, _shown(what, shown.get(what), document, allowance))
         for what, some in views.items()
     }
+
+
+def _blocks(views: Iterable[AnswerForm], shown: AnsweredInput) -> _Blocks:
+    return tuple(block for view in views if (block := view.block(shown)) is not None)
+
+
+def _shown(
+    what: str, picture: Picture | None, document: RunDocument, allowance: PageAllowance
+) -> AnsweredInput:
+    uri, width, height = (
+        (None, 0, 0) if picture is None else (picture.uri, picture.width, picture.height)
+    )
+    return AnsweredInput(what, compared_arms(document), uri, width, height, allowance.picture)
+
+
+def answer_pictures(entry: Finding) -> int:
+    """Return how many pictures the answers of an entry have in a page."""
+    return sum(
+        view.pictures for views in (entry.answers, entry.seed_answers) for view in views or ()
+    )
 
 
 def _title(document: RunDocument, entry: Finding) -> str:
     """Return what the two compared arms decided, or how far their values are apart."""
     if not entry.labels:
         return str(entry.kind)
-    view = distance_view(entry)
-    if view is not None and view.distance is not None:
-        return f"{view.distance / view.tolerance:.4g} times the tolerance"
-    masks = mask_view(entry)
-    if masks is not None and masks.mean_iou is not None:
-        return f"mean IoU {masks.mean_iou:.4g}"
+    view = measured(entry)
+    if view is not None and view.title is not None:
+        return view.title
     said = [decided(document, entry, arm) for arm in compared_arms(document)]
-    if structured_views(document, entry):
+    if is_structured(entry):
         said = [shortened(one, TITLE) for one in said]
     return " → ".join(said)
 
@@ -188,14 +203,14 @@ def _truth(document: RunDocument, entry: Finding) -> str | None:
     """Return the seed's target, or its label where answers are classes; None without either."""
     if entry.seed_target:
         return f"Target: {shortened(entry.seed_target, TITLE)}."
-    if entry.seed_label is None or not _chosen(document, entry):
+    if entry.seed_label is None or not _chosen(entry):
         return None
     return f"Labelled {class_name(document.classes, entry.seed_label)}."
 
 
 def _labels(document: RunDocument, entry: Finding) -> Mapping[int, str]:
     """Return the names of what an arm decided on, by number; of values and structures none."""
-    if not _chosen(document, entry):
+    if not _chosen(entry):
         return {}
     return {
         label: decision_name(document, entry, arm)
@@ -204,9 +219,9 @@ def _labels(document: RunDocument, entry: Finding) -> Mapping[int, str]:
     }
 
 
-def _chosen(document: RunDocument, entry: Finding) -> bool:
+def _chosen(entry: Finding) -> bool:
     """Whether the arms chose one of several."""
-    return distance_view(entry) is None and not structured_views(document, entry)
+    return measured(entry) is None and not is_structured(entry)
 
 
 def _counted(operators: Sequence[str]) -> tuple[str, ...]:
@@ -228,7 +243,7 @@ def _answered_shots(
 
     """
     tables = [one for blocks in answers.values() for one in blocks]
-    form = Picture if any(isinstance(one, ObjectTable) for one in tables) else SoundFigure
+    form = Picture if any(one.drawn() for one in tables) else SoundFigure
     at = next((n for n, group in enumerate(groups) if _has(group.shots, form)), None)
     if at is None:
         return groups
@@ -250,11 +265,10 @@ def _has(shots: Iterable[Shot], form: type[Shot]) -> bool:
 def _answered(shot: Shot, answers: Mapping[str, _Blocks]) -> Shot:
     if isinstance(shot, Picture):
         blocks = answers.get(shot.what, ())
-        boxes = (box for one in blocks if isinstance(one, ObjectTable) for box in one.boxes)
-        return replace(shot, boxes=tuple(boxes))
+        return replace(shot, boxes=tuple(box for one in blocks for box in one.drawn()))
     if isinstance(shot, SoundFigure):
         blocks = answers.get(shot.what, ())
-        return replace(shot, texts=tuple(one for one in blocks if isinstance(one, TextTable)))
+        return replace(shot, texts=tuple(one for one in blocks if one.below_player))
     return shot
 
 

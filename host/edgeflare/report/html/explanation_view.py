@@ -18,7 +18,7 @@ from edgeflare.diagnose.explain_document import (
 from edgeflare.diagnose.layer_difference import LayerName
 from edgeflare.diagnose.tensor_difference import Difference
 from edgeflare.diagnose.verdict import STAGE_PLACES, Verdict
-from edgeflare.report.entry_names import class_name
+from edgeflare.pages.answers.answer_form import class_name
 from edgeflare.run.run_directory import RunDirectory
 from edgeflare.run.run_document import RunDocument
 

@@ -15,11 +15,10 @@ from edgeflare.report.arm_lines import arm_lines, details
 from edgeflare.report.coverage_table import coverage_table
 from edgeflare.report.entry_names import SORTS, last_parts, worst_first
 from edgeflare.report.figure_lines import kind_lines, nearness_lines, unmutated_lines
-from edgeflare.report.html.card import Card, make_card
+from edgeflare.report.html.card import Card, answer_pictures, make_card
 from edgeflare.report.html.charts import charts_of
 from edgeflare.report.html.explanation_view import ExplanationView, grouped_verdicts
 from edgeflare.report.html.inspection_view import InspectionView
-from edgeflare.report.html.mask_group import mask_pictures
 from edgeflare.report.html.page_allowance import PageAllowance, allowance
 from edgeflare.report.html.page_template import packaged, page_environment
 from edgeflare.report.html.sounds import SoundFigure
@@ -59,7 +58,7 @@ def render_page(
     script = packaged("gallery.js")
     replay = _replay_of(document)
     entries = [entry for some in document.lists.values() for entry in some]
-    pictures = sum((4 if entry.refined else 3) + mask_pictures(entry) for entry in entries)
+    pictures = sum((4 if entry.refined else 3) + answer_pictures(entry) for entry in entries)
     most = PageAllowance(allowance(pictures))
     findings_first = sorted(document.lists, key=lambda key: key != "findings")
     lists = {

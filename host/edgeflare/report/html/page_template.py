@@ -13,13 +13,14 @@ from edgeflare.report.entry_names import number
 from edgeflare.untrusted_text import for_html
 
 PACKAGE = "edgeflare.report.html"
+_ANSWERS = "edgeflare.pages"
 
 
 @functools.cache  # it keeps the templates that it has compiled
 def page_environment(*packages: str) -> Environment:
     """Return an environment of this package's templates, and of those of other packages first."""
     environment = Environment(
-        loader=ChoiceLoader([PackageLoader(name) for name in (*packages, PACKAGE)]),
+        loader=ChoiceLoader([PackageLoader(name) for name in (*packages, PACKAGE, _ANSWERS)]),
         autoescape=True,
         undefined=StrictUndefined,
         finalize=_shown,

@@ -16,12 +16,9 @@ import cv2
 import numpy as np
 
 from edgeflare.core.input_view import ImageView
-from edgeflare.report.html.drawn_box import DrawnBox
+from edgeflare.pages.answers.answer_form import SIDE, DrawnBox
 from edgeflare.report.html.stored_views import StoredView
 from edgeflare_operators.operator_registry import Image
-
-SIDE = 224
-"""Pixels of a picture's longer side, at most."""
 
 GAINS = (64, 32, 16, 8, 4, 2, 1, 0.5)
 """What a difference may be multiplied by."""

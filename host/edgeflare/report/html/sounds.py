@@ -14,10 +14,10 @@ from numpy.typing import NDArray
 
 from edgeflare.core.input_view import SoundView
 from edgeflare.domains.audio.wav_file import encode_wav
+from edgeflare.pages.answers.answer_form import AnswerBlock
 from edgeflare.report.html.page_allowance import PageAllowance
 from edgeflare.report.html.pictures import GAINS, image_uri
 from edgeflare.report.html.stored_views import StoredView
-from edgeflare.report.html.text_table import TextTable
 from edgeflare_operators.operator_registry import Image
 
 COLUMNS = 224
@@ -77,7 +77,7 @@ class SoundFigure:
     seconds: float = 0.0
     kilohertz: float = 0.0
     gain: float | None = None
-    texts: tuple[TextTable, ...] = ()
+    texts: tuple[AnswerBlock, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

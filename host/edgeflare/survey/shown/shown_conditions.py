@@ -31,9 +31,9 @@ from edgeflare.models.compressed_model import open_compressed
 from edgeflare.models.folded_pair import with_shapes_folded
 from edgeflare.models.model_inputs import ModelInputs
 from edgeflare.models.pair import Pair
+from edgeflare.pages.comparison_plot import ComparisonPlot, comparison_plot
 from edgeflare.record.atomic_file import write_atomically
 from edgeflare.record.folder import file_written
-from edgeflare.report.html.comparison_plot import ComparisonPlot, comparison_plot
 from edgeflare.report.html.page_allowance import PageAllowance, allowance
 from edgeflare.report.html.page_template import packaged, page_environment
 from edgeflare.report.html.pictures import Picture, picture

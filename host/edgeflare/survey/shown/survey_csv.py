@@ -10,7 +10,7 @@ import io
 from collections.abc import Iterator
 from typing import Any
 
-from edgeflare.report.entry_names import class_name
+from edgeflare.pages.answers.answer_form import class_name
 from edgeflare.survey.rates.rate_words import Estimate
 from edgeflare.survey.rates.slices import SurveySlice
 from edgeflare.survey.record.survey_document import SurveyDocument

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import PurePath
 from typing import TypeVar
 
-from edgeflare.report.entry_names import class_name
+from edgeflare.pages.answers.answer_form import class_name
 from edgeflare.survey.estimate.rate import SignedEstimate
 from edgeflare.survey.rates.group_differences import DecisionGap
 from edgeflare.survey.rates.rate_words import exact, interval, percent, points, together

@@ -10,7 +10,7 @@ from rich.console import Console, Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from edgeflare.report.entry_names import class_name
+from edgeflare.pages.answers.answer_form import class_name
 from edgeflare.report.folded_line import folded_line
 from edgeflare.survey.gates.gate_state import HELD
 from edgeflare.survey.rates.slices import SliceTable, SurveySlice

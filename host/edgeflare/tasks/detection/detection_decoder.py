@@ -12,10 +12,10 @@ from msgspec import UNSET
 from numpy.typing import NDArray
 
 from edgeflare.core.answer import NO_VALUES, Answer, Failure
-from edgeflare.core.answer_view import DetectionView, ShownBox
 from edgeflare.core.task import Decoder, target_name
 from edgeflare.core.tensor import RawBatch, Tensor
 from edgeflare.errors import UserError
+from edgeflare.pages.answers.boxes import DetectionView, ShownBox
 from edgeflare.tasks.classification import least_probability
 from edgeflare.tasks.detection.box_decodings import BoxDecoding, DecodedRows, decoding_from_json
 from edgeflare.tasks.detection.detected import (

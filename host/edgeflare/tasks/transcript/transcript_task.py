@@ -11,10 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from edgeflare.core.answer import NO_VALUES, Answer, Failure
-from edgeflare.core.answer_view import TranscriptView
 from edgeflare.core.task import LEAST_SEEDS, Decoder, ModelOutputs, Task, target_name
 from edgeflare.core.tensor import RawBatch, Tensor
 from edgeflare.errors import UserError
+from edgeflare.pages.answers.texts import TranscriptView
 from edgeflare.tasks.classification import Outputs, detect_outputs, least_probability
 from edgeflare.tasks.output_choice import chosen_output, is_numeric
 from edgeflare.tasks.output_values import output_values, row_fields, row_from_json, tensor_from_json

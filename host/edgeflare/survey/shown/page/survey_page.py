@@ -6,10 +6,9 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from edgeflare.pages.answers.answer_form import class_name
 from edgeflare.report.arm_lines import details
-from edgeflare.report.entry_names import class_name
-from edgeflare.report.html.card import Card, make_card
-from edgeflare.report.html.mask_group import mask_pictures
+from edgeflare.report.html.card import Card, answer_pictures, make_card
 from edgeflare.report.html.page_allowance import PageAllowance, allowance
 from edgeflare.report.html.page_template import packaged, page_environment
 from edgeflare.report.input_words import input_words
@@ -247,7 +246,7 @@ def worst_conditions(
         for one in worst
     }
     found = [entries[one.seed_id] for some in shown.values() for one in some]
-    most = PageAllowance(allowance(sum(3 + mask_pictures(entry) for entry in found)))
+    most = PageAllowance(allowance(sum(3 + answer_pictures(entry) for entry in found)))
     return [
         _WorstCondition(
             one.condition or "",

@@ -1,0 +1,148 @@
+"""Values, and how far those of the compared arms are apart."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from edgeflare.core.input_view import ValuesView
+from edgeflare.pages.answers.answer_form import (
+    AnswerBlock,
+    AnsweredInput,
+    AnswerForm,
+    AnswerWords,
+    Cell,
+)
+from edgeflare.pages.comparison_plot import ComparisonPlot, comparison_plot, figure
+
+PLOT_BYTES = 4_000
+"""Characters of the paths of one plot of values, about."""
+
+
+class RegressionView(AnswerForm, frozen=True, tag_field="form", tag="values"):
+    """How far the values of the two compared arms are apart, and those that differ most.
+
+    Attributes:
+        measure: what the distance is, such as "relative distance".
+        distance: of the two compared arms, in the measure's unit; None where one failed.
+        tolerance: the largest distance that is no deviation.
+        compared: the two arms.
+        size: how many values an arm gives.
+        names: of the values below, as many.
+        values: those that differ most between the compared arms, in their order, by arm; None where
+            it failed.
+
+    """
+
+    task: ClassVar[str] = "regression"
+    spoken: ClassVar[AnswerWords] = AnswerWords(
+        "differ by more than the tolerance",
+        "the farthest apart first",
+        "the distance of the two sides' values over the tolerance, less 1",
+        "tolerances beyond the first, the strength of a finding",
+    )
+    measures: ClassVar[bool] = True
+    table_columns: ClassVar[tuple[str, ...]] = ("distance", "tolerances")
+    csv_columns: ClassVar[tuple[str, ...]] = ("distance", "tolerance", "measure")
+
+    measure: str
+    distance: float | None
+    tolerance: float
+    compared: tuple[str, ...]
+    size: int
+    names: tuple[str, ...]
+    values: Mapping[str, tuple[float, ...] | None]
+
+    def wrong(self, place: str) -> Iterator[str]:
+        """Yield values that are not as many as their names."""
+        for arm, values in self.values.items():
+            if values is not None and len(values) != len(self.names):
+                yield f"{place}.values.{arm} has {len(values)} values, but names {len(self.names)}"
+
+    def decision(self, arm: str) -> str:  # noqa: ARG002
+        """Return how many values an arm gave."""
+        return f"{self.size:,} values"
+
+    def apart(self, compared: tuple[str, str]) -> str | None:  # noqa: ARG002
+        """Return the distance, and how many times the tolerance it is."""
+        if self.distance is None:
+            return None
+        where = f" in {self.head}" if self.head else ""
+        return (
+            f"{self.measure} of {' and '.join(self.compared)} {self.distance:.4g}{where}, "
+            f"{self.distance / self.tolerance:.4g} times the tolerance {self.tolerance:g}"
+        )
+
+    @property
+    def title(self) -> str | None:
+        """How many times the tolerance the distance is."""
+        if self.distance is None:
+            return None
+        return f"{self.distance / self.tolerance:.4g} times the tolerance"
+
+    @property
+    def tolerance_words(self) -> str:
+        """The measure and the tolerance."""
+        return f"{self.measure}, tolerance {self.tolerance:g}"
+
+    def cell(self, column: str) -> str:
+        """Return the distance, or how many tolerances it is."""
+        if self.distance is None:
+            return "–"
+        return f"{self.distance if column == 'distance' else self.distance / self.tolerance:.4g}"
+
+    def csv_cells(self) -> Mapping[str, Cell]:
+        """Return distance, tolerance and measure."""
+        return {
+            "distance": self.distance, "tolerance": self.tolerance, "measure": self.measure,
+        }  # fmt: skip
+
+    def block(self, shown: AnsweredInput) -> DistanceBlock:  # noqa: ARG002
+        """Return the distance of the compared arms against the tolerance, and their values."""
+        known = {arm: one for arm in self.compared if (one := self.values.get(arm)) is not None}
+        views = [ValuesView(np.array(one), self.names) for one in known.values()]
+        plot = comparison_plot(tuple(known), views, PLOT_BYTES) if views else None
+        named = len(self.names)
+        of = "" if named == self.size else f"The {named} of {self.size:,} values that differ most."
+        if self.distance is None:
+            words = f"the {self.measure} is not known"
+            return DistanceBlock(self.head, words, None, 0.0, plot, of)
+        longest = max(self.distance, self.tolerance) or 1.0
+        words = (
+            f"{self.measure} {figure(self.distance)}, {figure(self.distance / self.tolerance)} "
+            f"times the tolerance {figure(self.tolerance)}, which is the mark"
+        )
+        return DistanceBlock(
+            self.head,
+            words,
+            round(100 * self.distance / longest, 1),
+            round(100 * self.tolerance / longest, 1),
+            plot,
+            of,
+        )
+
+
+@dataclass(frozen=True)
+class DistanceBlock(AnswerBlock):
+    """The values of the compared arms that differ most, and the distance against the tolerance.
+
+    Attributes:
+        head: of the model; empty where it has only one.
+        words: what the line and the mark are; or that the distance is not known.
+        length: of the distance's bar, in percent of the line.
+        tolerance: the place of the tolerance on it, in percent.
+        plot: these values of the two arms, or of the one that answered; None where neither did.
+        of: how many values there are in all, in words; empty where all are shown.
+
+    """
+
+    template: ClassVar[str] = "answers/values.html.j2"
+    head: str
+    words: str
+    length: float | None
+    tolerance: float
+    plot: ComparisonPlot | None
+    of: str
