@@ -97,7 +97,10 @@ class BetterQuantization:
         found = {}
         for place, before in self._by_own_weights(shown, observed).items():
             known, better = self._ranges[place]
-            best = before if self._joins(place) else better.nearest(before)
+            # Where parts are joined, each of them could keep its scale.
+            one = None if place.operator == INPUT else self._compressed.operators[place.operator]
+            joins = one is not None and one.name in JOINING
+            best = before if joins else better.nearest(before)
             found[place] = Quantized(before, known.nearest(before), best)
         return found | self._weighed(shown, observed)
 
@@ -156,12 +159,6 @@ class BetterQuantization:
         ]
         operators = [place.behind for place in places]
         return self._original.altered(operators, inputs, constants, keep=keep)
-
-    def _joins(self, place: QuantizedPlace) -> bool:
-        """Whether the place is where parts are joined, each of which could keep its scale."""
-        return place.operator != INPUT and (
-            self._compressed.operators[place.operator].name in JOINING
-        )
 
 
 def quantiles(values: Real) -> Real:
