@@ -14,8 +14,9 @@ from collections import defaultdict
 from collections.abc import Generator
 from typing import Any
 
-import psutil
 import pytest
+
+from processes import children, processor_seconds
 
 SHOWN = 20
 """The longest files and fixtures."""
@@ -102,12 +103,8 @@ class ProcessorTimes:
 
 def spent_seconds() -> float:
     """Return the seconds that this process and all below it have taken so far."""
-    times = os.times()
-    return sum(times[:4]) + sum(map(_time_of, psutil.Process().children(recursive=True)))
+    return sum(os.times()[:4]) + _spent_below(os.getpid())
 
 
-def _time_of(process: psutil.Process) -> float:
-    try:
-        return float(sum(process.cpu_times()[:4]))
-    except psutil.Error:  # it has just ended, and counts among those that were waited for
-        return 0.0
+def _spent_below(process: int) -> float:
+    return sum(processor_seconds(child) + _spent_below(child) for child in children(process))
