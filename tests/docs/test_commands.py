@@ -136,6 +136,7 @@ class Stage:
             "PYTHONPATH": str(site),
             "HOME": str(folder),
             "XDG_CACHE_HOME": str(folder / "cache"),
+            "PYTEST_ADDOPTS": "-p no:hypothesispytest",  # which no page has tests of, and is slow
         }
         self._server: subprocess.Popen[bytes] | None = None
 

@@ -56,8 +56,9 @@ def test_ci_turns_skips_of_marked_tests_into_failures(
     (tmp_path / "test_suite.py").write_text(SUITE)
 
     environment = {name: value for name, value in os.environ.items() if name != "CI"} | ci
+    without = ("-p", "no:cacheprovider", "-p", "no:hypothesispytest")
     run = subprocess.run(
-        [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider"],
+        [sys.executable, "-m", "pytest", "-q", *without],
         cwd=tmp_path,
         env=environment,
         capture_output=True,

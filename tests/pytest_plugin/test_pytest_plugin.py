@@ -54,10 +54,14 @@ def test_device(edgeflare):
 """
 
 
+NO_HYPOTHESIS = ("-p", "no:hypothesispytest")
+"""For tests that have none of its: its plugin takes longer to end than pytest to start."""
+
+
 def run_pytest(folder: Path, *arguments: str | Path) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, "-m", "pytest", "-p", "edgeflare.pytest_plugin"]
     return subprocess.run(
-        [*command, "--rootdir", folder, *arguments],
+        [*command, *NO_HYPOTHESIS, "--rootdir", folder, *arguments],
         cwd=folder,
         capture_output=True,
         text=True,
