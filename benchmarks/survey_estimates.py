@@ -31,7 +31,7 @@ from edgeflare.survey.items.measures import deviation, deviation_strict, kernel_
 from edgeflare.survey.items.sampling_rounds import SamplingRounds
 from edgeflare.survey.items.survey_facts import SurveyFacts
 from edgeflare.survey.phases.stop_rule import StopRule
-from edgeflare.survey.rates.overall_rate import overall_rate
+from edgeflare.survey.rates.slices import overall_rate
 from edgeflare.survey.record.survey_journal import read_facts
 from edgeflare.survey.record.survey_plan import SurveyPlan
 

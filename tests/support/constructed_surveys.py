@@ -14,8 +14,7 @@ from documents import run_device, run_host, run_pair
 from edgeflare.survey.baseline import BaselineSurvey
 from edgeflare.survey.derived_survey import survey_document
 from edgeflare.survey.estimate.rate import Sample
-from edgeflare.survey.gates.gate_state import State
-from edgeflare.survey.gates.judged_gates import DescribedGate
+from edgeflare.survey.gates.judged_gates import DescribedGate, State
 from edgeflare.survey.gates.survey_gate import parse_gate
 from edgeflare.survey.items.survey_facts import UNCHANGED, Cell, SurveyFacts
 from edgeflare.survey.record.survey_document import (

@@ -32,7 +32,7 @@ from edgeflare.survey.rates.group_differences import (
     GroupDifferences,
     group_differences,
 )
-from edgeflare.survey.rates.overall_rate import overall_rate
+from edgeflare.survey.rates.slices import overall_rate
 from edgeflare.survey.record.survey_document import SurveyComparison, SurveyDocument
 
 

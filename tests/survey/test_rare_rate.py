@@ -19,9 +19,10 @@ from edgeflare.survey.rare.rare_rate import (
     RareRate,
     StoppedEarly,
     rare_rate,
+    repetition_interval,
     shell_shares,
+    unseen_limit,
 )
-from edgeflare.survey.rare.repetition_interval import repetition_interval, unseen_limit
 from edgeflare.survey.rare.splitting import SplittingPlan, found_thresholds, split
 
 DIMENSIONS = 10

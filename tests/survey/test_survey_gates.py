@@ -21,11 +21,12 @@ from edgeflare.conditions.condition_choice import ChosenCondition, chosen_condit
 from edgeflare.errors import UserError
 from edgeflare.survey.estimate.rate import Sample
 from edgeflare.survey.estimate.sampling_design import SamplingDesign
-from edgeflare.survey.gates.gate_state import GateOutcome, gate_outcome
 from edgeflare.survey.gates.judged_gates import (
+    GateOutcome,
     JudgedGates,
     conditions_left_out,
     described_outcome,
+    gate_outcome,
     require_each_once,
     surveyed_sets,
 )

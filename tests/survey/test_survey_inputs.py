@@ -17,15 +17,18 @@ from edgeflare.run.stored_answers import input_crc32
 from edgeflare.survey.gates.judged_gates import surveyed_sets
 from edgeflare.survey.items.group_table import groups_of_files
 from edgeflare.survey.items.noted_conditions import NotedCondition, noted_conditions, noted_sets
-from edgeflare.survey.items.refused_inputs import speaking_of_inputs
-from edgeflare.survey.items.same_inputs import require_same_input, require_same_inputs
 from edgeflare.survey.items.surveyed_inputs import (
     InputGroups,
     describe_inputs,
     read_groups,
     require_enough,
+    speaking_of_inputs,
 )
-from edgeflare.survey.items.surveyed_items import SurveyedItems
+from edgeflare.survey.items.surveyed_items import (
+    SurveyedItems,
+    require_same_input,
+    require_same_inputs,
+)
 from linear_laboratory import linear_laboratory
 from surveying import CHOSEN, DARK, NOISE
 

@@ -22,13 +22,14 @@ from constructed_surveys import (
     without_original,
 )
 from edgeflare.survey.items.survey_facts import Flags, SurveyFacts
-from edgeflare.survey.rates.overall_rate import items_by_condition, surveyed
 from edgeflare.survey.rates.slices import (
     ArmAccuracy,
     ExactShare,
     SurveyRates,
     SurveySlice,
+    items_by_condition,
     survey_rates,
+    surveyed,
 )
 
 Known = TypeVar("Known")

@@ -32,8 +32,7 @@ from constructed_surveys import (
 from edgeflare.run.run_directory import RunDirectory
 from edgeflare.survey.derived_survey import survey_document
 from edgeflare.survey.estimate.rate import SignedEstimate
-from edgeflare.survey.gates.gate_state import State
-from edgeflare.survey.gates.judged_gates import DescribedGate
+from edgeflare.survey.gates.judged_gates import DescribedGate, State
 from edgeflare.survey.rates.rate_words import bounds, interval, percent, points
 from edgeflare.survey.record.survey_document import (
     PairedItems,

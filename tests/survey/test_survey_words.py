@@ -26,7 +26,6 @@ from edgeflare.survey.rates.rate_words import bounds, interval, percent, points
 from edgeflare.survey.rates.slices import ArmAccuracy, ExactShare, TruthDistance
 from edgeflare.survey.record.survey_document import RareEstimate, SurveyDocument
 from edgeflare.survey.shown.page.survey_page import render_survey
-from edgeflare.survey.shown.rare_words import rare_release, rare_sentences
 from edgeflare.survey.shown.survey_summary import survey_summary
 from edgeflare.survey.shown.survey_terminal import print_survey
 from edgeflare.survey.shown.survey_words import (
@@ -35,6 +34,8 @@ from edgeflare.survey.shown.survey_words import (
     ending,
     headline,
     method_sentences,
+    rare_release,
+    rare_sentences,
     release_sentence,
 )
 from parsed_pages import well_formed

@@ -40,7 +40,7 @@ from edgeflare.report.run_terminal import heading, looked_lines
 from edgeflare.run.run_document import RunDocument
 from edgeflare.run.undelegated_devices import undelegated
 from edgeflare.survey.baseline_run import load_baseline
-from edgeflare.survey.gates.gate_state import HELD
+from edgeflare.survey.gates.judged_gates import HELD
 from edgeflare.survey.opened_survey import open_survey
 from edgeflare.survey.rare.rare_phase import rare_plan
 from edgeflare.survey.rates.rate_words import counted

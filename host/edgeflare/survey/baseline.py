@@ -21,7 +21,7 @@ from edgeflare.run.sign_test import sign_test
 from edgeflare.survey.estimate.rate import Rate, SignedEstimate, difference
 from edgeflare.survey.items.measures import headline
 from edgeflare.survey.items.survey_facts import Cell, Flags, SurveyFacts
-from edgeflare.survey.rates.overall_rate import items_by_condition, surveyed
+from edgeflare.survey.rates.slices import items_by_condition, surveyed
 from edgeflare.survey.record.survey_document import PairedItems, SurveyComparison, SurveyDocument
 
 

@@ -39,8 +39,7 @@ from edgeflare.survey.items.sampling_rounds import SamplingRounds
 from edgeflare.survey.items.survey_facts import UNCHANGED, SurveyFacts
 from edgeflare.survey.rare.rare_phase import noted_estimate
 from edgeflare.survey.rates.group_differences import group_differences
-from edgeflare.survey.rates.overall_rate import overall_rate, surveyed
-from edgeflare.survey.rates.slices import survey_rates
+from edgeflare.survey.rates.slices import overall_rate, survey_rates, surveyed
 from edgeflare.survey.record.survey_document import (
     AboutSurvey,
     AskedInputs,

@@ -31,10 +31,13 @@ from edgeflare.survey.gates.judged_gates import (
 )
 from edgeflare.survey.gates.survey_gate import Gate, GatedInputs, require_decidable
 from edgeflare.survey.items.noted_conditions import noted_conditions
-from edgeflare.survey.items.refused_inputs import speaking_of_inputs
-from edgeflare.survey.items.same_inputs import require_same_inputs
-from edgeflare.survey.items.surveyed_inputs import describe_inputs, read_groups, require_enough
-from edgeflare.survey.items.surveyed_items import SurveyedItems
+from edgeflare.survey.items.surveyed_inputs import (
+    describe_inputs,
+    read_groups,
+    require_enough,
+    speaking_of_inputs,
+)
+from edgeflare.survey.items.surveyed_items import SurveyedItems, require_same_inputs
 from edgeflare.survey.rare.rare_survey import headline_event, require_estimable
 from edgeflare.survey.record.survey_plan import CONFIDENCE, FINDINGS, PRECISION, SurveyPlan
 from edgeflare.survey.survey_run import Survey

@@ -36,15 +36,14 @@ from edgeflare.survey.derived_survey import derive_survey
 from edgeflare.survey.gates.judged_gates import JudgedGates
 from edgeflare.survey.items.deviating_items import choose_findings, store_findings
 from edgeflare.survey.items.item_judgement import ItemJudgement
-from edgeflare.survey.items.same_inputs import require_same_inputs
 from edgeflare.survey.items.sampling_rounds import SamplingRounds
-from edgeflare.survey.items.surveyed_items import SurveyedItems
+from edgeflare.survey.items.surveyed_items import SurveyedItems, require_same_inputs
 from edgeflare.survey.phases.device_phase import DevicePhase
 from edgeflare.survey.phases.host_phase import judge_on_host, warn_of_answers
 from edgeflare.survey.phases.stop_rule import SamplingEnd, StopRule
 from edgeflare.survey.phases.survey_observer import SurveyObserver
 from edgeflare.survey.rare.rare_phase import RarePhase
-from edgeflare.survey.rates.overall_rate import cell_rates
+from edgeflare.survey.rates.slices import cell_rates
 from edgeflare.survey.record.required_survey import require_survey
 from edgeflare.survey.record.survey_document import (
     WRITTEN_FROM_IT,
@@ -120,7 +119,12 @@ def begin_survey(survey: Survey, path: Path, *, overwrite: bool) -> tuple[RunDir
             baseline.
 
     """
-    _require_other_baseline(survey, path)
+    baseline = survey.baseline
+    if baseline is not None and Path(baseline.name).resolve() == path.resolve():
+        raise UserError(
+            f"{path} is the baseline, and would be written over: name another run directory with"
+            " --out, or another run with --baseline"
+        )
     inputs = len(survey.opened.seeds)
     asked = {SURVEY_KEY: survey.plan.to_json()}
     return begin_run(path, survey.header, inputs, overwrite=overwrite, asked=asked)
@@ -209,20 +213,6 @@ def write_survey(survey: Survey, directory: RunDirectory, journal: RunJournal) -
     document = derive_survey(directory, journal, survey.gates, survey.baseline)
     write_atomically(directory.path / SURVEY_DOCUMENT, survey_bytes(document))
     return document
-
-
-def _require_other_baseline(survey: Survey, path: Path) -> None:
-    """Refuse a baseline that the survey would write over.
-
-    Raises:
-        UserError: it is so.
-
-    """
-    if survey.baseline is not None and Path(survey.baseline.name).resolve() == path.resolve():
-        raise UserError(
-            f"{path} is the baseline, and would be written over: name another run directory with"
-            " --out, or another run with --baseline"
-        )
 
 
 def _rare_phase(survey: Survey, observer: SurveyObserver) -> RarePhase | None:

@@ -4,19 +4,106 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Annotated
+from typing import Annotated, Final, Literal
 
 import msgspec
 
 from edgeflare.conditions.condition_choice import ChosenCondition, conditions_of_set
 from edgeflare.errors import UserError
 from edgeflare.record.json_types import Count
-from edgeflare.survey.gates.gate_state import HELD, UNDECIDED, GateOutcome, State, gate_outcome
+from edgeflare.survey.estimate.field_interval import field_interval
+from edgeflare.survey.estimate.rate import Fact
+from edgeflare.survey.estimate.rate_interval import rate
+from edgeflare.survey.estimate.sampling_design import Draws, SamplingDesign
+from edgeflare.survey.estimate.sequential_test import limit_evidence
 from edgeflare.survey.gates.survey_gate import Gate
-from edgeflare.survey.items.measures import ACCURACY_DROP
+from edgeflare.survey.items.measures import ACCURACY_DROP, RATES, wrong
 from edgeflare.survey.items.sampling_rounds import SamplingRounds
-from edgeflare.survey.items.survey_facts import SurveyFacts
+from edgeflare.survey.items.survey_facts import Flags, SurveyFacts
 from edgeflare.survey.rates.rate_words import counted, interval, percent, points
+
+State = Literal["held", "not held", "undecided"]
+
+HELD: Final[State] = "held"
+NOT_HELD: Final[State] = "not held"
+UNDECIDED: Final[State] = "undecided"
+"""The states of a gate."""
+
+
+@dataclass(frozen=True, slots=True)
+class GateOutcome:
+    """What became of a gate.
+
+    Attributes:
+        gate: the gate.
+        state: whether it is held.
+        estimate, low, high: of what it measures, with the interval of the survey's confidence.
+        field_high: upper limit where the inputs were drawn at random from the field; None for an
+            accuracy drop.
+        items: that it is about.
+        asked: of them, how many the device was asked about.
+
+    """
+
+    gate: Gate
+    state: State
+    estimate: float
+    low: float
+    high: float
+    field_high: float | None
+    items: int
+    asked: int
+
+
+def gate_outcome(
+    gate: Gate,
+    facts: SurveyFacts,
+    design: SamplingDesign,
+    sets: Mapping[str, frozenset[str]],
+    confidence: float,
+) -> GateOutcome:
+    """Return what became of a gate.
+
+    It is about the inputs that are surveyed, whatever field they come from. It may be asked after
+    every round: a gate whose rate is not below its limit is held with a probability of at most
+    1 − confidence, however often one looks.
+
+    Args:
+        gate: the gate.
+        facts: of all items.
+        design: that drew the items asked.
+        sets: the surveyed conditions of each set, by its name.
+        confidence: of the decision.
+
+    """
+    of = gate.items(facts, sets)
+    fact, before = _measured(gate, facts)
+    shift = float(before[of].mean()) if before is not None and of.any() else 0.0
+    sample = design.sample_of(facts.asked)
+    found = rate(fact, sample, of, confidence)
+    # Of a round that was cut short, the first draws were answered.
+    answered = facts.asked[design.draws.items]
+    draws = Draws(design.draws.items[answered], design.draws.shares[answered])
+    decided = limit_evidence(fact, design.strata, draws, gate.limit + shift, of).decided(confidence)
+    if 0 < found.asked == found.items:
+        decided = found.estimate - shift < gate.limit
+    field_high = None
+    if before is None:
+        high = field_interval(found, fact, sample, facts.input, of, confidence).high
+        field_high = min(1.0, high)
+    state: State = "undecided" if decided is None else "held" if decided else "not held"
+    return GateOutcome(
+        gate, state, found.estimate - shift, found.low - shift, found.high - shift, field_high,
+        found.items, found.asked,
+    )  # fmt: skip
+
+
+def _measured(gate: Gate, facts: SurveyFacts) -> tuple[Fact, Flags | None]:
+    """Return the fact whose rate counts, and the fact whose rate is taken from that."""
+    if gate.measure == ACCURACY_DROP:
+        return wrong(facts), facts.labelled & ~facts.original_right
+    name = gate.measure if facts.has_original else f"kernel-{gate.measure}"
+    return RATES.get(name, RATES[gate.measure])(facts), None
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -23,6 +25,20 @@ LEAST_INPUTS = 30
 
 MOST_GROUPS = 100
 """Of a column with more different values it is likely that it tells inputs apart, and no groups."""
+
+_STARTS = (
+    ("there are no seeds at ", "--inputs: there are no inputs at "),
+    ("seeds: ", "--inputs: "),
+    ("seeds ", "--inputs "),
+)
+_PHRASES = (
+    (" each seed", " each input"),
+    (" of seeds,", " of inputs,"),
+    (": seed ", ": input "),
+    ("give seeds of ", "give inputs of "),
+)
+"""How complaints about seeds begin and go on, and what they say of the inputs of a survey, which
+are loaded as seeds are, by code that speaks of seeds: who surveys has given none."""
 
 _MOST_DIGITS = 20
 """Of a group's name that is a number; Python refuses to read those of thousands of digits."""
@@ -67,6 +83,22 @@ def require_enough(path: Path, inputs: Seeds) -> None:
         f"{path} gives {count} input{'s' if count != 1 else ''}, too few for a rate: if none of"
         f" them deviated, up to {high:.0%} still could; give {LEAST_INPUTS} or more with --inputs"
     )
+
+
+@contextmanager
+def speaking_of_inputs(*, own_inputs: bool) -> Iterator[None]:
+    """Have what refuses seeds within it speak of `--inputs`, unless they are the pair's seeds.
+
+    Raises:
+        UserError: what is within it raised one.
+
+    """
+    try:
+        yield
+    except UserError as error:
+        if not own_inputs:
+            raise
+        raise UserError(_complaint_of_inputs(str(error))) from error
 
 
 def describe_inputs(path: Path, inputs: Seeds) -> dict[str, Any]:
@@ -158,3 +190,12 @@ def _of_file(path: Path, column: str) -> list[str]:
             " or an integer for each input"
         )
     return [str(value).strip() for value in values.tolist()]
+
+
+def _complaint_of_inputs(complaint: str) -> str:
+    for of_seeds, of_inputs in _PHRASES:
+        complaint = complaint.replace(of_seeds, of_inputs)
+    for start, instead in _STARTS:
+        if complaint.startswith(start):
+            return instead + complaint.removeprefix(start)
+    return f"--inputs: {complaint}"

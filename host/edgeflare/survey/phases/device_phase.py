@@ -26,13 +26,12 @@ from edgeflare.run.seed_ids import device_of
 from edgeflare.run.survey_rows import DeviceRow
 from edgeflare.survey.estimate.rate import Rate
 from edgeflare.survey.items.item_judgement import ItemJudgement
-from edgeflare.survey.items.same_inputs import require_same_input
 from edgeflare.survey.items.sampling_rounds import SamplingRounds
-from edgeflare.survey.items.surveyed_items import FIRST_BATCH, SurveyedItems
+from edgeflare.survey.items.surveyed_items import FIRST_BATCH, SurveyedItems, require_same_input
 from edgeflare.survey.phases.answer_watch import AnswerWatch
 from edgeflare.survey.phases.stop_rule import SamplingEnd, StopRule, half_width
 from edgeflare.survey.phases.survey_observer import DeviceProgress, SurveyObserver
-from edgeflare.survey.rates.overall_rate import overall_rate
+from edgeflare.survey.rates.slices import overall_rate
 from edgeflare.survey.record.survey_journal import VOUCHED_KEY, facts_of, vouched_draws
 
 _ASKED_AGAIN = 8

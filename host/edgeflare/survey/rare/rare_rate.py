@@ -11,12 +11,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from math import exp, log, sqrt
 from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from edgeflare.survey.rare.repetition_interval import repetition_interval, unseen_limit
+from edgeflare.survey.estimate.weighted_count import require_scipy
 from edgeflare.survey.rare.splitting import Cloud, Space, SplittingPlan, found_thresholds, split
 
 INSURANCE = 0.25
@@ -45,6 +46,10 @@ copies of one point."""
 
 _LEAST = 2
 """Points that a repetition asks about in each shell."""
+
+
+_ROUNDING = 1e-15
+"""A mean that is not above this is 0 with errors of rounding."""
 
 
 class StoppedEarly(Exception):  # noqa: N818 - a request of the user, no error
@@ -344,3 +349,57 @@ def _guessed_rates(
         if surprises[shell] == 0:
             rates[shell] = min(rates[shell], _DECAY * rates[inner])
     return np.asarray(rates)
+
+
+def repetition_interval(
+    estimates: Sequence[float], confidence: float
+) -> tuple[float, float, float]:
+    """Return the mean of uncorrelated, unbiased estimates, and its lower and upper limit.
+
+    The limits are those of Student's t, on the logarithmic scale: estimates of a small rate are
+    skewed, and some may be 0. Where the mean is 0 or below, it and its limits are 0.
+
+    Args:
+        estimates: at least two.
+        confidence: of the interval.
+
+    Raises:
+        UserError: scipy is not installed.
+
+    """
+    require_scipy()
+    from scipy.special import stdtrit  # noqa: PLC0415 - an extra, and slow to import
+
+    count = len(estimates)
+    mean = float(np.mean(estimates))
+    if mean <= _ROUNDING:
+        return 0.0, 0.0, 0.0
+    error = float(np.std(estimates, ddof=1)) / sqrt(count)
+    width = float(stdtrit(count - 1, 0.5 + confidence / 2.0)) * error / mean
+    return mean, mean * exp(-width), min(1.0, mean * exp(width))
+
+
+def unseen_limit(
+    weight: NDArray[np.float64],
+    asked: NDArray[np.int64],
+    surprises: NDArray[np.int64],
+    confidence: float,
+) -> float:
+    """Return what the shells without a surprise could add to a rate at most.
+
+    Had they more, together, one of their points that were asked would have been a surprise with at
+    least the confidence's upper part. The worst case is that all lies where a point that was asked
+    stands for the greatest weight.
+
+    Args:
+        weight: (shells,) the probability of each.
+        asked: (shells,) points that were asked.
+        surprises: (shells,) of those, how many the host did not foretell.
+        confidence: of an interval; the limit has its upper part, such as 97.5 % of 95 %.
+
+    """
+    unseen = (surprises == 0) & (weight > 0.0)
+    if not unseen.any():
+        return 0.0
+    heaviest = np.minimum(-log((1.0 - confidence) / 2.0) / np.maximum(asked, 1), 1.0) * weight
+    return float(heaviest[unseen].max())

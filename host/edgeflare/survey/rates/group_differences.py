@@ -25,8 +25,7 @@ from edgeflare.survey.estimate.rate import (
 from edgeflare.survey.estimate.rate_interval import rate
 from edgeflare.survey.items.measures import headline
 from edgeflare.survey.items.survey_facts import Flags, Numbers, SurveyFacts
-from edgeflare.survey.rates.overall_rate import surveyed
-from edgeflare.survey.rates.slices import right_fact
+from edgeflare.survey.rates.slices import right_fact, surveyed
 
 COMPARED_GROUPS = 10
 """Groups that are compared, the largest first: 45 pairs."""

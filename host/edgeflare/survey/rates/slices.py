@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 
 import numpy as np
+from numpy.typing import NDArray
 
 from edgeflare.record.json_types import Count, CountFromOne, Share
 from edgeflare.survey.estimate.mean_distance import mean_distance
@@ -17,12 +18,12 @@ from edgeflare.survey.items.measures import (
     deviation_strict,
     failure,
     harmed,
+    headline,
     helped,
     kernel,
     kernel_strict,
 )
 from edgeflare.survey.items.survey_facts import Flags, Floats, SurveyFacts
-from edgeflare.survey.rates.overall_rate import items_by_condition, surveyed
 
 
 @dataclass(frozen=True, slots=True)
@@ -228,6 +229,32 @@ def survey_rates(facts: SurveyFacts, sample: Sample, confidence: float) -> Surve
         by_group=table(_groups(facts, overall), rate),
         by_device=table(_devices(facts, overall), rate),
     )
+
+
+def overall_rate(facts: SurveyFacts, sample: Sample, confidence: float) -> Rate:
+    """Return the rate over all cells but the inputs unchanged, or over these where no other is."""
+    return rate(headline(facts), sample, surveyed(facts), confidence)
+
+
+def cell_rates(facts: SurveyFacts, sample: Sample) -> NDArray[np.float64]:
+    """Return the estimated rate of deviations in each cell: (cells,)."""
+    fact, cell = headline(facts), facts.cell
+    return np.array([rate(fact, sample, cell == at).estimate for at in range(len(facts.cells))])
+
+
+def surveyed(facts: SurveyFacts) -> Flags:
+    """Return the items that rates over all are of, (items,) bool.
+
+    The unchanged inputs are among them only where nothing else is surveyed.
+    """
+    return np.asarray(facts.cell > 0) if len(facts.cells) > 1 else np.ones(facts.items, bool)
+
+
+def items_by_condition(facts: SurveyFacts) -> Iterator[tuple[str, Flags]]:
+    """Yield each condition with its items, (items,) bool."""
+    for name in dict.fromkeys(one.condition for one in facts.cells[1:]):
+        cells = [at for at, one in enumerate(facts.cells) if at and one.condition == name]
+        yield name, np.isin(facts.cell, cells)
 
 
 def right_fact(facts: SurveyFacts) -> Fact:

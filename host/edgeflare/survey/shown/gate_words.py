@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from edgeflare.survey.gates.gate_state import UNDECIDED
-from edgeflare.survey.gates.judged_gates import DescribedGate
+from edgeflare.survey.gates.judged_gates import UNDECIDED, DescribedGate
 from edgeflare.survey.record.survey_document import SurveyDocument
 from edgeflare.survey.record.survey_plan import MORE
 

@@ -39,8 +39,8 @@ from edgeflare.report.html.page_template import packaged, page_environment
 from edgeflare.report.html.pictures import Picture, picture
 from edgeflare.report.html.sounds import SoundFigure, sounds_of
 from edgeflare.report.html.stored_views import StoredView
-from edgeflare.survey.items.refused_inputs import speaking_of_inputs
 from edgeflare.survey.items.survey_facts import UNCHANGED
+from edgeflare.survey.items.surveyed_inputs import speaking_of_inputs
 
 MOST_PARTS = 3
 """Parts of an input that are shown, such as the frames of a clip: evenly chosen, with the first and

@@ -8,13 +8,14 @@ from __future__ import annotations
 import csv
 import io
 from collections.abc import Iterator
-from typing import Any
 
 from edgeflare.pages.answers.answer_form import class_name
 from edgeflare.survey.rates.rate_words import Estimate
 from edgeflare.survey.rates.slices import SurveySlice
 from edgeflare.survey.record.survey_document import SurveyDocument
 from edgeflare.untrusted_text import for_csv
+
+_Cell = str | float | None
 
 RATES = ("deviation", "deviation_strict", "kernel", "kernel_strict", "failed")
 
@@ -59,14 +60,14 @@ def survey_csv(document: SurveyDocument) -> str:
     return text.getvalue()
 
 
-def _rows(document: SurveyDocument) -> Iterator[dict[str, Any]]:
+def _rows(document: SurveyDocument) -> Iterator[dict[str, _Cell]]:
     yield _row(document, "overall", document.overall, document.confidence)
     yield _row(document, "unchanged", document.unchanged, document.confidence)
     for name, table in document.tables.items():
         for one in table.slices:
             yield _row(document, name, one, table.confidence)
     if (rare := document.rare) is not None:
-        row = {
+        row: dict[str, _Cell] = {
             "table": "rare",
             "name": "rare events",
             "asked": rare.device_queries,
@@ -79,8 +80,8 @@ def _rows(document: SurveyDocument) -> Iterator[dict[str, Any]]:
 
 def _row(
     document: SurveyDocument, table: str, one: SurveySlice, confidence: float
-) -> dict[str, Any]:
-    row: dict[str, Any] = {
+) -> dict[str, _Cell]:
+    row: dict[str, _Cell] = {
         "table": table,
         **{key: getattr(one, key) for key in SLICE},
         "confidence": confidence,
@@ -110,14 +111,14 @@ def _row(
     return {key: _cell(value) for key, value in row.items()}
 
 
-def _interval(key: str, one: Estimate | None) -> dict[str, float]:
+def _interval(key: str, one: Estimate | None) -> dict[str, _Cell]:
     if one is None:
         return {}
     figures = (one.estimate, one.low, one.high)
     return {f"{key}{end}": figure for end, figure in zip(INTERVAL, figures, strict=True)}
 
 
-def _cell(value: Any) -> Any:
+def _cell(value: _Cell) -> _Cell:
     """Return a value as a cell has it: no formula, and whole numbers without a fraction."""
     if isinstance(value, float) and value.is_integer():
         return int(value)

@@ -11,16 +11,15 @@ from xml.etree.ElementTree import Element, SubElement, indent, tostring
 import msgspec
 
 from edgeflare.report.arm_lines import details
-from edgeflare.survey.gates.gate_state import HELD, NOT_HELD
-from edgeflare.survey.gates.judged_gates import DescribedGate
+from edgeflare.survey.gates.judged_gates import HELD, NOT_HELD, DescribedGate
 from edgeflare.survey.rates.rate_words import interval
 from edgeflare.survey.rates.slices import SurveySlice
 from edgeflare.survey.record.survey_document import SurveyDocument
 from edgeflare.survey.shown.gate_words import gate_sentence, next_step
-from edgeflare.survey.shown.rare_words import rare_sentences
 from edgeflare.survey.shown.survey_words import (
     ending,
     headline,
+    rare_sentences,
     release_sentence,
     shown_plan,
 )

@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from edgeflare.report.markdown_summary import markdown_table
-from edgeflare.survey.gates.gate_state import HELD, NOT_HELD, UNDECIDED
+from edgeflare.survey.gates.judged_gates import HELD, NOT_HELD, UNDECIDED
 from edgeflare.survey.record.survey_document import SurveyDocument
 from edgeflare.survey.shown.gate_words import gate_sentence, next_step
-from edgeflare.survey.shown.rare_words import rare_sentences
 from edgeflare.survey.shown.survey_tables import FigureTable
 from edgeflare.survey.shown.survey_terminal import short_tables
 from edgeflare.survey.shown.survey_words import (
@@ -17,6 +16,7 @@ from edgeflare.survey.shown.survey_words import (
     ending,
     field_sentence,
     headline,
+    rare_sentences,
     release_sentence,
 )
 from edgeflare.untrusted_text import for_markdown

@@ -12,11 +12,10 @@ from rich.text import Text
 
 from edgeflare.pages.answers.answer_form import class_name
 from edgeflare.report.folded_line import folded_line
-from edgeflare.survey.gates.gate_state import HELD
+from edgeflare.survey.gates.judged_gates import HELD
 from edgeflare.survey.rates.slices import SliceTable, SurveySlice
 from edgeflare.survey.record.survey_document import SurveyDocument
 from edgeflare.survey.shown.gate_words import gate_sentence, gated_conditions, next_step
-from edgeflare.survey.shown.rare_words import rare_sentences
 from edgeflare.survey.shown.survey_tables import (
     FigureTable,
     baseline_table,
@@ -30,6 +29,7 @@ from edgeflare.survey.shown.survey_words import (
     ending,
     field_sentence,
     headline,
+    rare_sentences,
     release_sentence,
 )
 from edgeflare.untrusted_text import printable

@@ -1,10 +1,10 @@
-"""What a survey says in words: its headline, a sentence for release notes, and why it stopped."""
+"""What a survey says in words: its headline, a sentence for release notes, and rare events."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import PurePath
-from typing import Any
+from typing import Final
 
 import msgspec
 
@@ -21,11 +21,13 @@ from edgeflare.survey.rates.rate_words import (
     percent,
 )
 from edgeflare.survey.rates.slices import TruthDistance
-from edgeflare.survey.record.survey_document import SurveyDocument
-from edgeflare.survey.shown.rare_words import rare_release
+from edgeflare.survey.record.survey_document import AskedPlan, RareEstimate, SurveyDocument
 
 UNEVEN = 0.01
 """Probability of conditions that differ as much by chance, below which pooling is in doubt."""
+
+NOT_RARE: Final = 1e-3
+"""A rate above which events are seen often enough by a survey alone."""
 
 _STOPPED = {
     **{by: f"stopped by {word} before its end" for by, word in INTERRUPTED_BY.items()},
@@ -215,21 +217,28 @@ def method_sentences(document: SurveyDocument) -> Iterator[str]:
 
 def _pooled(document: SurveyDocument) -> Iterator[str]:
     """Yield how the rates of slices are estimated."""
+    p, surprises = document.pooling.p, document.pooling.surprises
+    of = f"(p = {p:.2g}, from {counted(surprises, 'surprise', 'surprises')})"
+    differ = f"No difference in how often the device surprises there was seen {of}."
+    if p < UNEVEN:
+        differ = (
+            "Conditions, severities or classes differ in how often the device surprises there"
+            f" {of}, so these intervals are too narrow."
+        )
     yield (
         "The rate of a condition, a severity, a cell or a class pools what the device said about"
         " all items of which the host foretells the same at like margins; that of a group does"
-        " not. "
-        + _pooling(document)
-        + " survey.csv has beside each what its own answers say alone."
+        f" not. {differ} survey.csv has beside each what its own answers say alone."
     )
 
 
-def shown_plan(document: SurveyDocument) -> dict[str, Any]:
-    """Return what was asked as plain values, without the folders of the machine that it ran on."""
-    plan: dict[str, Any] = msgspec.to_builtins(document.plan)
-    if (path := document.plan.inputs.path) is not None:
-        plan["inputs"]["path"] = PurePath(path).name
-    return plan
+def shown_plan(document: SurveyDocument) -> AskedPlan:
+    """Return what was asked, without the folders of the machine that it ran on."""
+    plan = document.plan
+    if plan.inputs.path is None:
+        return plan
+    inputs = msgspec.structs.replace(plan.inputs, path=PurePath(plan.inputs.path).name)
+    return msgspec.structs.replace(plan, inputs=inputs)
 
 
 def _surveyed(document: SurveyDocument) -> str:
@@ -262,16 +271,75 @@ def _queries(document: SurveyDocument) -> str:
     return counted(document.device_queries, "device query", "device queries")
 
 
-def _pooling(document: SurveyDocument) -> str:
-    p, surprises = document.pooling.p, document.pooling.surprises
-    of = f"(p = {p:.2g}, from {counted(surprises, 'surprise', 'surprises')})"
-    if p < UNEVEN:
-        return (
-            "Conditions, severities or classes differ in how often the device surprises there"
-            f" {of}, so these intervals are too narrow."
-        )
-    return f"No difference in how often the device surprises there was seen {of}."
-
-
 def _confidence(document: SurveyDocument) -> str:
     return f"{100 * document.confidence:g} %"
+
+
+def rare_sentences(document: SurveyDocument) -> tuple[str, ...]:
+    """Return what was found of rare events, in sentences; none where they were not looked for.
+
+    Args:
+        document: of a survey.
+
+    """
+    rare = document.rare
+    if rare is None and document.plan.rare_queries is None:
+        return ()
+    if rare is None:
+        return (
+            "They were asked for and are not estimated yet: the same command with --resume does.",
+        )
+    often = (
+        f"Above {percent(NOT_RARE)} nothing is rare: the survey's own rate, which took no such"
+        " queries, says as much."
+    )
+    return (
+        _rare_rate(document, rare),
+        f"The ceiling, which does not take that for granted, is {percent(rare.ceiling)};"
+        f" {100 * rare.unseen_share:.0f} % of it comes from where nothing was seen.",
+        f"That took {counted(rare.device_queries, 'device query', 'device queries')} more, and"
+        f" {counted(rare.host_queries, 'query', 'queries')} on the host.",
+        *([often] if rare.estimate > NOT_RARE else []),
+    )
+
+
+def rare_release(document: SurveyDocument) -> str:
+    """Return what release notes can say of rare events, where a survey saw none of them.
+
+    It is empty where they were not estimated.
+
+    Args:
+        document: of a survey.
+
+    """
+    rare = document.rare
+    if rare is None:
+        return ""
+    at = "at severities between 1 and 5"
+    if rare.estimate == 0.0:
+        ceiling = percent(rare.ceiling)
+        return f"Looked for as rare events {at}, none were found, with a ceiling of {ceiling}."
+    many = input_words(document.pair).many
+    return (
+        f"Looked for as rare events {at}, such decisions are those on {interval(rare)} of {many}."
+    )
+
+
+def _rare_rate(document: SurveyDocument, rare: RareEstimate) -> str:
+    many = input_words(document.pair).many
+    drawn = "With input, condition and severity drawn at random"
+    whose = (
+        "the device deviates"
+        if document.has_original
+        else "the device decides otherwise than its twin"
+    )
+    if rare.estimate == 0.0:
+        return (
+            f"{drawn}, the host foretold no deviation and the device showed none, which does not"
+            " say that there is none."
+        )
+    return (
+        f"{drawn}, {whose} on {interval(rare)} of {many}. The interval is that of"
+        f" {len(rare.repetitions)} repetitions, and takes for granted that nothing happens where"
+        " nothing was seen."
+    )

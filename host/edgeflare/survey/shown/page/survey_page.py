@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 from edgeflare.pages.answers.answer_form import class_name
 from edgeflare.report.arm_lines import details
@@ -19,7 +18,6 @@ from edgeflare.survey.rates.slices import SliceTable, SurveySlice
 from edgeflare.survey.record.survey_document import SurveyDocument, SurveyFinding
 from edgeflare.survey.shown.gate_words import gated_conditions, next_step
 from edgeflare.survey.shown.page.severity_charts import severity_charts
-from edgeflare.survey.shown.rare_words import rare_sentences
 from edgeflare.survey.shown.survey_tables import (
     FigureTable,
     baseline_table,
@@ -34,6 +32,7 @@ from edgeflare.survey.shown.survey_words import (
     field_sentence,
     headline,
     method_sentences,
+    rare_sentences,
     release_sentence,
     shown_plan,
 )
@@ -82,7 +81,14 @@ def render_survey(
             rare=rare_sentences(document),
             method=list(method_sentences(document)),
             asked=details(shown_plan(document)),
-            cost=details(_cost(document)),
+            cost=details(
+                {
+                    "device_queries": document.device_queries,
+                    "overhead_device_queries": document.overhead_device_queries,
+                    "seconds": document.seconds,
+                    "host": document.host,
+                }
+            ),
             details=details,
             next_step=next_step,
             style=packaged("style.css"),
@@ -114,15 +120,6 @@ def _tables(document: SurveyDocument) -> Iterator[tuple[str, Sequence[FigureTabl
     yield "classes", [table("By class", by_class, classes)]
     yield "groups", [table("By group", document.by_group), *group_tables(document)]
     yield "baseline", baseline_table(document)
-
-
-def _cost(document: SurveyDocument) -> dict[str, Any]:
-    return {
-        "device_queries": document.device_queries,
-        "overhead_device_queries": document.overhead_device_queries,
-        "seconds": document.seconds,
-        "host": document.host,
-    }
 
 
 @dataclass(frozen=True, slots=True)
@@ -242,7 +239,9 @@ def worst_conditions(
             stored.setdefault(one.condition, []).append(one)
     worst = _worst(document, stored)
     shown = {
-        one.condition: sorted(stored.get(one.condition or "", ()), key=_strongest_first)[:EXAMPLES]
+        one.condition: sorted(
+            stored.get(one.condition or "", ()), key=lambda found: -(found.strength or 0.0)
+        )[:EXAMPLES]
         for one in worst
     }
     found = [entries[one.seed_id] for some in shown.values() for one in some]
@@ -270,7 +269,3 @@ def _worst(document: SurveyDocument, stored: Collection[str]) -> list[SurveySlic
     conditions = [one for one in ordered if one.condition in (*worst, *gated)]
     unchanged = document.unchanged
     return [*conditions, unchanged] if unchanged.condition in stored else conditions
-
-
-def _strongest_first(one: SurveyFinding) -> float:
-    return -(one.strength or 0.0)
