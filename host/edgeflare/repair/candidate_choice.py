@@ -55,6 +55,16 @@ class ChosenCandidate:
     chosen: RepairCandidate | None
     offered: tuple[RepairCandidate, TriedCandidate] | None
 
+    @property
+    def front(self) -> list[str]:
+        """The names of those that no other one betters in time, score and size, in that order."""
+        points = {
+            one.name: (one.latency_ratio, one.score, one.bytes)
+            for one in self.tried
+            if one.latency_ratio is not None and one.score is not None and one.bytes is not None
+        }
+        return pareto_front(points)
+
 
 @dataclass(frozen=True, slots=True)
 class CandidateChoice:
@@ -100,7 +110,8 @@ class CandidateChoice:
                 if surely_gains(result.sets):
                     gaining.append((result.sets.score, candidate, result))
         self.progress("candidates", len(makers), len(makers))
-        _require_made(attempts)
+        if all(one.unmade for one in attempts):  # for the first reason
+            raise UserError(str(attempts[0].tried.set_aside))
         within = [one for one in gaining if not one[2].needs]
         best = min(within, key=itemgetter(0), default=None)
         beyond = [one for one in gaining if one[2].needs and (best is None or one[0] < best[0])]
@@ -223,17 +234,6 @@ def mended_and_broken(judgement: Judgement) -> tuple[int, int]:
     return sum(one.mended for one in sets), sum(one.broken for one in sets)
 
 
-def _require_made(attempts: Sequence[Attempt]) -> None:
-    """Refuse models and inputs of which no candidate can be made.
-
-    Raises:
-        UserError: there are none, with the first reason.
-
-    """
-    if all(one.unmade for one in attempts):
-        raise UserError(str(attempts[0].tried.set_aside))
-
-
 def pareto_front(points: Mapping[str, tuple[float, ...]]) -> list[str]:
     """Return the names of the points that no other point dominates, in order of their values.
 
@@ -243,13 +243,10 @@ def pareto_front(points: Mapping[str, tuple[float, ...]]) -> list[str]:
         points: by name, values of which smaller is better, as many for each point.
 
     """
-    kept = (
-        name
-        for name, one in points.items()
-        if not any(_dominates(other, one) for other in points.values())
-    )
+
+    def dominates(one: tuple[float, ...], other: tuple[float, ...]) -> bool:
+        return one != other and all(a <= b for a, b in zip(one, other, strict=True))
+
+    values = points.values()
+    kept = (n for n, one in points.items() if not any(dominates(other, one) for other in values))
     return sorted(kept, key=lambda name: points[name])
-
-
-def _dominates(one: tuple[float, ...], other: tuple[float, ...]) -> bool:
-    return one != other and all(a <= b for a, b in zip(one, other, strict=True))

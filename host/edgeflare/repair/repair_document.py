@@ -69,14 +69,14 @@ class RepairDocument(
     candidates: Annotated[tuple[TriedCandidate, ...], msgspec.Meta(max_length=64)]
     front: tuple[str, ...]
     chosen: str | None
-    judged: Judgement | None
-    shown: Annotated[tuple[ShownInput, ...], msgspec.Meta(max_length=24)]
-    on_devices: tuple[OnDevice, ...]
-    written: bool
+    judged: Judgement | None = None
+    shown: Annotated[tuple[ShownInput, ...], msgspec.Meta(max_length=24)] = ()
+    on_devices: tuple[OnDevice, ...] = ()
+    written: bool = False
     why: str
-    offered: OfferedCandidate | None
-    repaired: RepairedModel | None
-    again: SearchComparison | None
+    offered: OfferedCandidate | None = None
+    repaired: RepairedModel | None = None
+    again: SearchComparison | None = None
 
     def tried(self, name: str) -> TriedCandidate | None:
         """Return the candidate of a name, or None."""

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import hashlib
+import json
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from msgspec import structs
@@ -30,7 +30,6 @@ from edgeflare.repair.candidate_choice import (
     CandidateChoice,
     ChosenCandidate,
     mended_and_broken,
-    pareto_front,
     surely_gains,
 )
 from edgeflare.repair.candidate_plans import candidate_plans
@@ -181,29 +180,25 @@ def _repaired(
     if past is not None and tries_shifts(past, request):
         makers.append(shift_maker(past, opened, split.fit, shifts, request.rng_seed))
     choice = CandidateChoice(opened, request, choose, stored, progress)
-    made = choice.best(makers)
+    made, pair = choice.best(makers), opened.pair
     document = RepairDocument(
         edgeflare=__version__,
-        pair=_pair(opened.pair),
+        pair=PairToRepair(
+            name=pair.name, fingerprint=pair.fingerprint(), sha256=pair.model_hashes()
+        ),
         run=None if past is None else str(past.directory.path),
         devices=tuple(
             RunDevice(name=one.profile.name, provenance=one.provenance) for one in opened.devices
         ),
-        classes=tuple(opened.pair.classes),
+        classes=tuple(pair.classes),
         request=request,
         seeds=split.sizes,
         residual=localized,
         candidates=tuple(made.tried),
-        front=_front(made.tried),
+        front=tuple(made.front),
         chosen=None if made.chosen is None else made.chosen.name,
-        judged=None,
-        shown=(),
-        on_devices=(),
-        written=False,
         why=_why_none(made.tried),
         offered=_offered(made, opened, judge),
-        repaired=None,
-        again=None,
     )
     return _judged(document, made.chosen, choice, judge)
 
@@ -234,20 +229,6 @@ def _judged(
         repaired=_repaired_model(document, chosen, choice) if written else None,
     )
     return RepairOutcome(document, chosen if written else None, shown)
-
-
-def _pair(pair: Pair) -> PairToRepair:
-    return PairToRepair(name=pair.name, fingerprint=pair.fingerprint(), sha256=pair.model_hashes())
-
-
-def _front(tried: Sequence[TriedCandidate]) -> tuple[str, ...]:
-    """Return the names of judged candidates that no other one betters, in order of latency."""
-    points = {
-        one.name: (one.latency_ratio, one.score, one.bytes)
-        for one in tried
-        if one.latency_ratio is not None and one.score is not None and one.bytes is not None
-    }
-    return tuple(pareto_front(points))
 
 
 def _why_none(tried: Sequence[TriedCandidate]) -> str:
@@ -311,9 +292,9 @@ def _on_devices(
 
 def repair_identity(
     opened: OpenedPair, past: PastRun | None, request: RepairRequest, shifts: ShiftRequest
-) -> dict[str, Any]:
-    """Return what has to be the same where a repair goes on, as plain JSON values."""
-    return {
+) -> dict[str, str]:
+    """Return what has to be the same where a repair goes on, each value as JSON."""
+    about = {
         "version": __version__,
         "pair": opened.pair.fingerprint(),
         "run": None if past is None else str(past.directory.path.resolve()),
@@ -324,6 +305,7 @@ def repair_identity(
         "--rounds": shifts.rounds,
         "--mixture": structs.asdict(shifts.mixture),
     }
+    return {name: json.dumps(value, sort_keys=True) for name, value in about.items()}
 
 
 def fit_inputs(

@@ -13,7 +13,6 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import msgspec
 
@@ -63,12 +62,12 @@ class _Entry(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 class StoredCandidates:
     """The candidates that a repair has tried, in its folder."""
 
-    def __init__(self, folder: Path, about: Mapping[str, Any], *, resume: bool) -> None:
+    def __init__(self, folder: Path, about: Mapping[str, str], *, resume: bool) -> None:
         """Begin, or go on with what is there.
 
         Args:
             folder: of the repair.
-            about: what the repair is about, as plain JSON values.
+            about: what the repair is about: values as JSON, by their names for users.
             resume: whether what is there counts; a folder that is absent or empty is begun.
 
         Raises:
@@ -121,7 +120,7 @@ class StoredCandidates:
         """Return the content of a stored file, likewise."""
         return self._directory.read(f"{FOLDER}/{name}")
 
-    def _about(self) -> Mapping[str, Any]:
+    def _about(self) -> Mapping[str, str]:
         """Return what the repair in the folder is about.
 
         Raises:
@@ -130,7 +129,7 @@ class StoredCandidates:
         """
         folder = self._directory.path
         try:
-            return msgspec.convert(json_value(self._read(ABOUT)), dict[str, Any])
+            return msgspec.convert(json_value(self._read(ABOUT)), dict[str, str])
         except FileNotFoundError:
             raise UserError(
                 f"{folder} holds no repair to go on with: leave --resume away, and name a folder"
@@ -160,14 +159,13 @@ def stored_file(candidate: str) -> str:
     return f"{FOLDER}/{candidate}.tflite"
 
 
-def _require_same(before: Mapping[str, Any], now: Mapping[str, Any], folder: Path) -> None:
+def _require_same(before: Mapping[str, str], now: Mapping[str, str], folder: Path) -> None:
     """Refuse to go on with a repair of something else.
 
     Raises:
         UserError: it is.
 
     """
-    now = json_value(json.dumps(now))
     differing = [key for key, value in now.items() if before.get(key) != value]
     if differing:
         raise UserError(

@@ -26,8 +26,13 @@ from edgeflare.core.outcome import Outcome
 from edgeflare.devices.profile_lookup import find_profiles
 from edgeflare.errors import UserError
 from edgeflare.models.pair import load_pair
-from edgeflare.repair.shifts.boundary_crossing import POINTS, cross_boundary
-from edgeflare.repair.shifts.boundary_set import NEAR_MARGIN, BoundarySet, gather
+from edgeflare.repair.shifts.boundary_set import (
+    NEAR_MARGIN,
+    POINTS,
+    BoundarySet,
+    cross_boundary,
+    gather,
+)
 from edgeflare.repair.shifts.run_to_repair import (
     RunInputs,
     RunToRepair,

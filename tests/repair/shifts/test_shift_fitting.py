@@ -16,17 +16,21 @@ from numpy.typing import NDArray
 from edgeflare.bench.bench_statistics import Estimate
 from edgeflare.core.tensor import Tensor
 from edgeflare.repair.shift_details import REPAIRERS, JudgedRepairer, Mixture
-from edgeflare.repair.shifts.cross_validation import evaluate
-from edgeflare.repair.shifts.fold_assignment import FOLDS, SPLITS, assign_folds, fold_of
-from edgeflare.repair.shifts.input_matching import match, matched_share
-from edgeflare.repair.shifts.mixture import MixtureCounts, count_mixture
+from edgeflare.repair.shifts.cross_validation import MixtureCounts, count_mixture, evaluate
 from edgeflare.repair.shifts.perceptron import second_class, train, train_abstaining
-from edgeflare.repair.shifts.repair_samples import Samples, together
+from edgeflare.repair.shifts.repair_samples import (
+    FOLDS,
+    SPLITS,
+    Samples,
+    assign_folds,
+    fold_of,
+    together,
+)
 from edgeflare.repair.shifts.shift_candidate import why_none
 from edgeflare.repair.shifts.shift_effects import GRID, ShiftEffects, fold_rows, shift_effects
 from edgeflare.repair.shifts.shift_fitting import Fitted, fit
 from edgeflare.repair.shifts.shifts import STEP, Shifts
-from edgeflare.repair.shifts.training_inputs import TrainingInputs
+from edgeflare.repair.shifts.training_inputs import TrainingInputs, match, matched_share
 
 CLASSES = 4
 OUTPUT = Tensor("scores", (1, CLASSES), "int8", 1 / 256, -128)

@@ -26,8 +26,7 @@ from edgeflare.core.input_space import Input
 from edgeflare.core.outcome import Outcome
 from edgeflare.core.seeds import Seeds, is_labelled
 from edgeflare.diagnose.near_boundary import LabelOf, near_boundary_inputs
-from edgeflare.repair.shifts.boundary_crossing import cross_boundary
-from edgeflare.repair.shifts.boundary_set import NEAR_MARGIN, ROUNDS
+from edgeflare.repair.shifts.boundary_set import NEAR_MARGIN, ROUNDS, cross_boundary
 from edgeflare.run.plan import Plan
 from edgeflare.search.operator_pool import domain_operators
 from edgeflare.search.strategy import AskTellSearch, Start

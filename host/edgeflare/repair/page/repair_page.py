@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import PurePath
 
-import msgspec
 from markupsafe import Markup
 from msgspec import structs
 
@@ -55,7 +54,9 @@ def render_repair(document: RepairDocument, directory: RunDirectory) -> str:
         UserError: the document names a file outside of the directory.
 
     """
-    figure = front_figure(document)
+    figure, test = front_figure(document), document.request.test
+    # The page does not tell the folders of the machine that the repair ran on.
+    asked = structs.replace(document.request, test=None if test is None else PurePath(test).name)
     return (
         page_environment("edgeflare.repair.page")
         .get_template("repair.html.j2")
@@ -65,18 +66,11 @@ def render_repair(document: RepairDocument, directory: RunDirectory) -> str:
             front=None if figure is None else Markup(figure),  # noqa: S704 - its texts are escaped
             parts=list(page_parts(document)),
             cards=_cards(document, directory),
-            asked=_asked(document),
+            asked=details({**structs.asdict(asked), "seeds_to": structs.asdict(document.seeds)}),
             details=details,
             style=packaged("style.css"),
         )
     )
-
-
-def _asked(document: RepairDocument) -> tuple[tuple[str, str], ...]:
-    """Return what was asked, without the folders of the machine that it ran on."""
-    asked, test = document.request, document.request.test
-    asked = structs.replace(asked, test=None if test is None else PurePath(test).name)
-    return details({**structs.asdict(asked), "seeds_to": msgspec.to_builtins(document.seeds)})
 
 
 def _cards(document: RepairDocument, directory: RunDirectory) -> dict[ChangeKind, list[ShownCard]]:

@@ -13,7 +13,7 @@ error stays promoted.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import count
 from math import isfinite
@@ -112,28 +112,28 @@ def precision_candidates(
     before = models.measured(())
     if before is None or not path:
         raise UserError("no block gains on the inputs to fit with where it is computed in float")
+
+    def searched(details: PrecisionDetails) -> PrecisionDetails:
+        return structs.replace(
+            details,
+            blocks=blocks,
+            scores={
+                way: {name: one if isfinite(one) else None for name, one in of.items()}
+                for way, of in scores.items()
+            },
+            blamed={
+                way: None if (worst := blamed(blocks, of)) is None else worst.name
+                for way, of in scores.items()
+            },
+            path=tuple(map(_described, path)),
+        )
+
     points = path_points(improvements(before, path), path[-1].after)
     wanted: list[tuple[PromotedModel, Precision]] = [(one, "float") for one in points]
     wanted += [(one, "int16") for one in points[:INT16_POINTS]]
     candidates = (_candidate(models, one, precision) for one, precision in wanted)
     made = [one for one in candidates if one is not None]
-    first = [
-        replace(
-            one,
-            details=structs.replace(
-                one.details,
-                blocks=blocks,
-                scores={way: _finite(of) for way, of in scores.items()},
-                blamed={
-                    way: None if (worst := blamed(blocks, of)) is None else worst.name
-                    for way, of in scores.items()
-                },
-                path=tuple(map(_described, path)),
-            ),
-        )
-        for one in made[:1]
-    ]
-    return first + made[1:]
+    return [replace(one, details=searched(one.details)) for one in made[:1]] + made[1:]
 
 
 def localized_scores(
@@ -218,10 +218,6 @@ def _described(step: _SearchStep) -> PrecisionStep:
         deviating=step.after.error.deviating,
         bytes=step.after.size,
     )
-
-
-def _finite(scores: Mapping[str, float]) -> dict[str, float | None]:
-    return {name: score if isfinite(score) else None for name, score in scores.items()}
 
 
 @dataclass(frozen=True, slots=True)

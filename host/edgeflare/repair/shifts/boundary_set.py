@@ -30,10 +30,10 @@ from edgeflare.core.goal import Goal
 from edgeflare.core.outcome import Outcome
 from edgeflare.core.query import EvaluatedQuery, Query
 from edgeflare.domains.image.image_domain import ImageDomain
-from edgeflare.repair.shifts.boundary_crossing import cross_boundary
 from edgeflare.repair.shifts.repair_samples import Samples
 from edgeflare.repair.shifts.run_to_repair import ARMS, RunInputs, RunToRepair
 from edgeflare.search.boundary import Boundary
+from edgeflare.search.mutation import mutated
 from edgeflare.search.operator_pool import domain_operators
 from edgeflare.search.strategy import AskTellSearch, SearchGenerator, Start
 
@@ -46,6 +46,11 @@ ROUNDS = 4
 MOST_QUERIES = 200
 """Of one search; the mean is 24."""
 
+MUTATIONS = (8, 16, 32, 64)
+"""Mutations between two queries, as in boundary bisection."""
+
+POINTS = 16
+"""Points drawn on one segment; about half of them have a small margin."""
 
 _BATCH = 64
 """Inputs in a batch."""
@@ -56,6 +61,38 @@ BeginSearch = Callable[[Start], SearchGenerator]
 def bisect_boundary(start: Start) -> SearchGenerator:
     """Search by boundary bisection, with its default parameters."""
     return Boundary().search(start)
+
+
+def cross_boundary(start: Start) -> SearchGenerator:
+    """Query inputs around the place where mutants of the seed change the device's label.
+
+    How many inputs near the boundary deviate depends on how they were found. A search for triggers
+    also uses the original's answers, and finds many; among test images of the same margin there are
+    few. So this search uses the device's answers alone: it mutates the seed until the device's
+    label changes, and draws points at random on the segment between the last two images. The
+    original is asked about each, but its answers decide nothing. For an int8 LeNet-4 on
+    Fashion-MNIST, 53 % of the ties found in this way deviate, and 2 % of the inputs with margins up
+    to .1; of its test images it is 57 % and 4 %. Of the inputs that boundary bisection finds, 18 %
+    of the latter do.
+    """
+    operators, rng = start.operators, start.rng
+    label = start.outcome[Arm.DEVICE].decision
+    before = after = start.seed
+    for times in MUTATIONS:
+        before = after
+        for _ in range(times):
+            after = mutated(operators[int(rng.integers(len(operators)))], after, rng)
+        after = start.bounds.project(after, start.seed)
+        (outcome,) = yield (Query(after, ARMS),)
+        if outcome[Arm.DEVICE].decision != label:
+            break
+    else:
+        return None
+    for position in rng.random(POINTS):
+        levels = before + position * (after.astype(np.float64) - before)
+        image = start.space.dithered(levels, rng)
+        yield (Query(start.bounds.project(image, start.seed), ARMS),)
+    return None
 
 
 @dataclass(frozen=True, slots=True)

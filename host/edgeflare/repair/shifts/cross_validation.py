@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from itertools import product
 
 import numpy as np
 from numpy.typing import NDArray
 
+from edgeflare.bench.bench_statistics import BOOTSTRAP_SEED, RESAMPLES, Estimate
 from edgeflare.repair.shift_details import (
     ABSTAINING,
     MIXTURE_ONLY,
@@ -16,11 +18,10 @@ from edgeflare.repair.shift_details import (
     SECOND,
     SHIFTS,
     JudgedRepairer,
+    Mixture,
 )
-from edgeflare.repair.shifts.fold_assignment import FOLDS, SPLITS
-from edgeflare.repair.shifts.mixture import count_mixture
 from edgeflare.repair.shifts.perceptron import second_class, train, train_abstaining
-from edgeflare.repair.shifts.repair_samples import Samples
+from edgeflare.repair.shifts.repair_samples import FOLDS, SPLITS, Labels, Samples
 from edgeflare.repair.shifts.shift_effects import ShiftEffects, fold_rows
 from edgeflare.repair.shifts.shift_fitting import fit
 from edgeflare.repair.shifts.shifts import Shifts
@@ -51,9 +52,10 @@ def evaluate(
         progress: is called with the number of folds that are done, and that of all.
 
     """
-    counts = {name: _no_changes(inputs) for name in REPAIRERS}
+    parts = (inputs.triggers, inputs.agreeing, inputs.seeds, inputs.sampled)
+    counts = {name: _ChangeCounts(*(np.zeros(len(one)) for one in parts)) for name in REPAIRERS}
     progress(0, SPLITS * FOLDS)
-    for number, (split, fold) in enumerate(_every_fold(), 1):
+    for number, (split, fold) in enumerate(product(range(SPLITS), range(FOLDS)), 1):
         folds = inputs.folds(split)
         training = inputs.part(folds, lambda one: one != fold)  # noqa: B023 - called at once
         rows = fold_rows(folds)
@@ -79,15 +81,6 @@ def evaluate(
 def labels_of(shifts: Shifts) -> Repair:
     """Return a repairer that applies shifts."""
     return lambda samples: shifts.apply(samples.raw, samples.tensor).argmax(axis=1)
-
-
-def _every_fold() -> Iterator[tuple[int, int]]:
-    return ((split, fold) for split in range(SPLITS) for fold in range(FOLDS))
-
-
-def _no_changes(inputs: TrainingInputs) -> _ChangeCounts:
-    parts = (inputs.triggers, inputs.agreeing, inputs.seeds, inputs.sampled)
-    return _ChangeCounts(*(np.zeros(len(part)) for part in parts))
 
 
 def _count_changes(
@@ -128,3 +121,62 @@ def _judged(inputs: TrainingInputs, counts: _ChangeCounts) -> JudgedRepairer:
         unled_ratio=after / float(before.sum()) if before.any() else None,
         net=mixture_counts.net(inputs.mixture),
     )
+
+
+@dataclass(frozen=True, slots=True)
+class MixtureCounts:
+    """How many inputs of the three kinds a repairer changed, seed by seed.
+
+    Attributes:
+        counts: (3, seeds): how many there are of each seed: triggers, agreeing inputs by weight,
+            seeds.
+        changed: (3, seeds): how many of them are repaired, or made to deviate.
+
+    """
+
+    counts: NDArray[np.float64]
+    changed: NDArray[np.float64]
+
+    @property
+    def ratios(self) -> NDArray[np.float64]:
+        """(3,) the shares of triggers repaired, and of agreeing inputs and of seeds induced."""
+        ratios: NDArray[np.float64] = self.changed.sum(1) / np.maximum(self.counts.sum(1), 1e-12)
+        return ratios
+
+    def net(self, mixture: Mixture) -> Estimate:
+        """Return by how much deviations fall, as a share of the mixture.
+
+        The interval is a 95 % bootstrap interval over the seeds, each drawn with all that was made
+        from it.
+        """
+        seeds = self.counts.shape[1]
+        rng = np.random.default_rng(BOOTSTRAP_SEED)
+        drawn = rng.multinomial(seeds, np.full(seeds, 1.0 / seeds), size=RESAMPLES).T
+        rates = (self.changed @ drawn) / np.maximum(self.counts @ drawn, 1e-12)
+        signs = np.array([mixture.triggers, -mixture.agreeing, -mixture.seeds])
+        low, high = np.quantile(signs @ rates, (0.025, 0.975))
+        return Estimate(float(signs @ self.ratios), float(low), float(high))
+
+
+def count_mixture(
+    seed_ids: Labels,
+    parts: tuple[
+        tuple[Labels, NDArray[np.float64], NDArray[np.float64]],
+        tuple[Labels, NDArray[np.float64], NDArray[np.float64]],
+        tuple[Labels, NDArray[np.float64], NDArray[np.float64]],
+    ],
+) -> MixtureCounts:
+    """Sum the changed labels of each kind of inputs, seed by seed.
+
+    Args:
+        seed_ids: (seeds,), each once, ascending.
+        parts: for triggers, agreeing inputs and seeds: their seeds' ids, their weights, and the
+            share of the splits in which each was changed, from 0 to 1.
+
+    """
+    counts, changed = np.zeros((2, 3, len(seed_ids)))
+    for row, (ids, weights, done) in enumerate(parts):
+        places = np.searchsorted(seed_ids, ids)
+        counts[row] = np.bincount(places, weights, len(seed_ids))
+        changed[row] = np.bincount(places, weights * done, len(seed_ids))
+    return MixtureCounts(counts, changed)

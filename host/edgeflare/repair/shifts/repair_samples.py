@@ -1,4 +1,7 @@
-"""The answers of device and original on some inputs, as arrays for a repairer."""
+"""The answers of device and original on some inputs, as arrays for a repairer, and their folds.
+
+Folds of the cross-validation are assigned by seed: all inputs made from a seed are in one fold.
+"""
 
 from __future__ import annotations
 
@@ -13,6 +16,12 @@ from edgeflare.core.tensor import Tensor, dequantize
 Labels = NDArray[np.int64]
 Rows = NDArray[np.int64]
 """Positions of samples."""
+
+FOLDS = 5
+"""§5.5.2."""
+
+SPLITS = 5
+"""Repetitions of the cross-validation, each with another generator seed (§5.5.2)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,3 +104,25 @@ def together(parts: Sequence[Samples]) -> Samples:
         np.concatenate([part.raw for part in parts]),
         parts[0].tensor,
     )
+
+
+def assign_folds(seed_ids: Labels, labels: Labels, split: int) -> dict[int, int]:
+    """Assign seeds to folds, stratified by label.
+
+    Args:
+        seed_ids: (k,) the seeds' ids.
+        labels: (k,) the original's labels of them.
+        split: the generator seed.
+
+    Returns:
+        The fold of each seed, by its id.
+
+    """
+    order = np.random.default_rng(split).permutation(len(seed_ids))
+    order = order[np.argsort(labels[order], kind="stable")]
+    return {int(seed_ids[at]): place % FOLDS for place, at in enumerate(order)}
+
+
+def fold_of(seed_ids: Labels, assigned: dict[int, int]) -> Labels:
+    """Return the fold of each sample: (k,)."""
+    return np.array([assigned[seed_id] for seed_id in seed_ids.tolist()], np.int64)

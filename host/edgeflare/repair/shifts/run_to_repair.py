@@ -14,8 +14,7 @@ from edgeflare.core.arm import Arm
 from edgeflare.core.input_space import Input
 from edgeflare.core.query import EvaluatedQuery
 from edgeflare.errors import UserError
-from edgeflare.repair.shifts.fold_assignment import FOLDS
-from edgeflare.repair.shifts.repair_samples import Labels, Samples
+from edgeflare.repair.shifts.repair_samples import FOLDS, Labels, Samples
 from edgeflare.replay.past_run import PastRun
 from edgeflare.run.run_document import Finding
 from edgeflare.tasks.classification import ClassDecoder, class_decoder
@@ -172,7 +171,8 @@ def evaluate_run_inputs(run: RunToRepair) -> RunInputs:
         if _is_pair(seed, trigger)
     ]
     where = str(run.past.directory.path)
-    require_enough(len(good), f"on {_names(run)}, {where}")
+    devices = ", ".join(device.profile.name for device in run.opened.devices)
+    require_enough(len(good), f"on {devices}, {where}")
     kept_ids = run.seed_ids[good]
     labels = [on_seeds[at].outcome[Arm.DEVICE].decision or 0 for at in good]
     seeds = run.samples([on_seeds[at] for at in good], kept_ids, labels)
@@ -206,7 +206,3 @@ def _is_pair(seed: EvaluatedQuery, trigger: EvaluatedQuery) -> bool:
     labels = [[one.outcome[arm].decision for arm in ARMS] for one in (seed, trigger)]
     (f_seed, g_seed), (f, g) = labels
     return None not in (f_seed, g_seed, f, g) and f_seed == g_seed and f != g
-
-
-def _names(run: RunToRepair) -> str:
-    return ", ".join(device.profile.name for device in run.opened.devices)

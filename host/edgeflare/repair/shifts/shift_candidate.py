@@ -36,10 +36,9 @@ from edgeflare.repair.shift_details import (
 )
 from edgeflare.repair.shifts.boundary_set import ROUNDS, BoundarySet, gather
 from edgeflare.repair.shifts.cross_validation import evaluate
-from edgeflare.repair.shifts.fold_assignment import FOLDS, SPLITS
-from edgeflare.repair.shifts.input_matching import matched_share
 from edgeflare.repair.shifts.model_to_repair import read_model_to_repair, require_probabilities
 from edgeflare.repair.shifts.perceptron import require_scikit_learn
+from edgeflare.repair.shifts.repair_samples import FOLDS, SPLITS
 from edgeflare.repair.shifts.run_to_repair import (
     RunInputs,
     RunToRepair,
@@ -49,7 +48,7 @@ from edgeflare.repair.shifts.run_to_repair import (
 from edgeflare.repair.shifts.shift_effects import fold_rows, shift_effects
 from edgeflare.repair.shifts.shift_fitting import Fitted, fit
 from edgeflare.repair.shifts.shifts import STEP, append, standalone
-from edgeflare.repair.shifts.training_inputs import TrainingInputs, training_inputs
+from edgeflare.repair.shifts.training_inputs import TrainingInputs, matched_share, training_inputs
 from edgeflare.replay.past_run import PastRun
 
 _STANDALONE = "shifts.tflite"

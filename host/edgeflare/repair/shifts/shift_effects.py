@@ -15,11 +15,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from edgeflare.core.tensor import Tensor
-from edgeflare.repair.shifts.input_matching import match
 from edgeflare.repair.shifts.repair_samples import Labels, Samples, together
 from edgeflare.repair.shifts.shifts import STEP
-from edgeflare.repair.shifts.training_inputs import FoldSplit, TrainingInputs
+from edgeflare.repair.shifts.training_inputs import FoldSplit, TrainingInputs, match
 
 MOST = 24
 """Steps of the largest shift that is tried. Where two classes have all the probability, a shift
@@ -203,13 +201,8 @@ def _inputs(training: TrainingInputs, kinds: Sequence[Samples], samples: Samples
         size * (3.0 * share * len(deviating) / max(float(size.sum()), 1e-12))
         for share, size in zip(shares, sizes, strict=True)
     ]
-    return WeightedInputs(
-        samples.vectors, samples.originals, np.concatenate(weights), _step(samples.tensor)
-    )
-
-
-def _step(tensor: Tensor) -> float:
-    return 0.0 if tensor.dtype == "float32" else tensor.scale
+    step = 0.0 if samples.tensor.dtype == "float32" else samples.tensor.scale
+    return WeightedInputs(samples.vectors, samples.originals, np.concatenate(weights), step)
 
 
 def _rounded(values: Real, step: float) -> Real:
