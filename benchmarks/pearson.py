@@ -27,8 +27,8 @@ from rich.console import Console
 from edgeflare.bench.bench_runs import run_grid
 from edgeflare.bench.grid import Grid
 from edgeflare.campaign.campaign_context import CHAINS
-from edgeflare.cli.grid_progress import watch_runs
 from edgeflare.cli.interruptible import interruptible
+from edgeflare.cli.progress import watch_runs
 from edgeflare.core.goal import Find, Goal
 from edgeflare.core.interrupt import Interrupt
 from edgeflare.errors import EdgeFlareError

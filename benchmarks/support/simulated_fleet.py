@@ -18,7 +18,7 @@ from heapq import heappop, heappush
 from itertools import count
 
 from edgeflare.fleet.plan.work_units import screening_parts
-from edgeflare.run.merge.merge_groups import GROUP
+from edgeflare.run.merge.merge_runs import GROUP
 from edgeflare.run.seed_ids import SeedIds
 
 PATIENCE_SECONDS = 60.0

@@ -31,10 +31,10 @@ from conforming import (
 )
 from edgeflare.conform.conform_run import ConformanceRun, run_conformance
 from edgeflare.conform.drafts.cells import Cell
-from edgeflare.conform.record.begun_journal import begin_journal, resume_journal
 from edgeflare.conform.record.conform_document import read_conformance
+from edgeflare.conform.record.conform_journal import begin_journal, resume_journal
 from edgeflare.conform.record.finding_files import load_finding
-from edgeflare.conform.rounds import conform_clock
+from edgeflare.conform.rounds import conform_rounds
 from edgeflare.core.interrupt import InterruptedBy
 from edgeflare.errors import InfrastructureError
 from edgeflare.run.run_directory import RunDirectory
@@ -149,7 +149,7 @@ def test_shrinking_that_was_cut_off_is_added_up_and_has_its_time_again(
 ) -> None:
     seen = KilledWhileShrinking()
     clock = SimpleNamespace(monotonic=lambda: time.monotonic() + seen.passed)
-    monkeypatch.setattr(conform_clock, "time", clock)
+    monkeypatch.setattr(conform_rounds, "time", clock)
     asked: dict[str, Any] = {"models": 48, "seconds": 1400.0}
     with pytest.raises(InfrastructureError, match="gone"):
         ended(tmp_path / "run", faulty_arms(CLAMPED), observer=seen, **asked)

@@ -16,8 +16,7 @@ from conforming import BesideOthers, ExactArm, PlantedFault
 from drafting import chain
 from edgeflare.conform.drafts.draft import draft_to_json
 from edgeflare.conform.record.conform_document import FoundFault, read_conformance
-from edgeflare.conform.record.finding_files import store_finding
-from edgeflare.conform.record.stored_model import StoredModel, stored_model
+from edgeflare.conform.record.finding_files import StoredModel, store_finding, stored_model
 from edgeflare.conform.retried_findings import RetriedFinding, retried_findings
 from edgeflare.conform.rounds.posed_draft import posed
 from edgeflare.run.run_directory import RunDirectory

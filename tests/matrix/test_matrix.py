@@ -24,11 +24,12 @@ from edgeflare.core.outcome import Outcome
 from edgeflare.devices.profile import Profile
 from edgeflare.errors import UserError
 from edgeflare.matrix.agreement import InputAgreement, agreements
-from edgeflare.matrix.conform_matrix import conform_matrix
+from edgeflare.matrix.conform_matrix import RetryMatrix, conform_matrix
 from edgeflare.matrix.conform_matrix_table import conform_matrix_markdown
+from edgeflare.matrix.cross_evaluation import StoredTrigger
 from edgeflare.matrix.kernel_set_runs import KernelSetRun
 from edgeflare.matrix.matrix import KernelSetFigures, Matrix
-from edgeflare.matrix.matrix_document import write_matrix
+from edgeflare.matrix.matrix_document import retry_matrix_document, write_matrix
 from edgeflare.matrix.matrix_folder import (
     MATRIX,
     a_begun_run,
@@ -39,9 +40,6 @@ from edgeflare.matrix.matrix_folder import (
     remove_tables,
 )
 from edgeflare.matrix.matrix_table import print_matrix, sentences, to_markdown
-from edgeflare.matrix.retry_matrix import RetryMatrix
-from edgeflare.matrix.retry_matrix_document import retry_matrix_document
-from edgeflare.matrix.stored_inputs import StoredTrigger
 from edgeflare.record.atomic_file import write_atomically
 from edgeflare.record.folder_contents import FOLDER, list_as
 from edgeflare.run.run_directory import RunDirectory

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from edgeflare.core.tensor import RawBatch, Tensor
 from edgeflare.core.tensor_rows import GivenRows, pack_rows
 from edgeflare.models.agreed_functions import has_changed, is_agreed, keep_agreed
-from edgeflare.models.callable import open_callable
+from edgeflare.models.in_process import open_callable
 from edgeflare.models.model_inputs import ModelInputs
 from edgeflare.models.original import open_original
 from edgeflare.models.pair import Pair

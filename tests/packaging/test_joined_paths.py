@@ -295,7 +295,7 @@ KNOWN_JOINS: Final[Mapping[str, str]] = {
     "conform/execution/pack_runner.py "
     "PackRunner._attempt: self._folder.name": "a temporary folder of ours",
     "conform/finding_archive.py _script_of_runtime: f'on_{kernels}.py'": OF_OURS,
-    "conform/record/stored_model.py stored_model: name": SHOWN,
+    "conform/record/finding_files.py stored_model: name": SHOWN,
     "crash_report.py keep_traceback: tempfile.gettempdir()": SYSTEM,
     "devices/agent_lease.py _command: sys.argv[0]": SYSTEM,
     "devices/bundle/contents.py _fetch_python: target.debian": OF_OURS,
@@ -367,7 +367,7 @@ KNOWN_JOINS: Final[Mapping[str, str]] = {
     "replay/reproduction_archive.py _scripts: stored": OF_OURS,
     "run/run_directory.py _refuse_other_runs: name": OF_OURS,
     "record/journal.py Journal._require_file: f'{path}-journal'": OF_A_PATH,
-    "run/merge/merge_groups.py merge_in_groups: f'{len(paths)}-{begin}'": "whole numbers",
+    "run/merge/merge_runs.py merge_in_groups: f'{len(paths)}-{begin}'": "whole numbers",
     "run/merge/merge_runs.py _of_file: row[0]": "its last part alone, made a number",
     "run/run_directory.py what_is_in: name": OF_OURS,
     "suggestion.py path_suggestion: *rest": BY_THE_USER,

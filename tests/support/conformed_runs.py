@@ -12,8 +12,8 @@ from typing import Any, Final
 import msgspec
 
 from edgeflare.conform.drafts.draft import FRESH, Draft, DraftNode, draft_to_json
-from edgeflare.conform.execution.host_opener import HostOpener
 from edgeflare.conform.execution.kernel_arm import ModelAnswer, PosedModel
+from edgeflare.conform.execution.model_opener import HostOpener
 from edgeflare.conform.execution.packing_arm import PackingArm, run_on_all
 from edgeflare.conform.operators.known_operators import known_operators
 from edgeflare.conform.record.conform_document import ConformDocument, FoundFault

@@ -27,9 +27,8 @@ from edgeflare.conform.execution.kernel_arm import (
 )
 from edgeflare.conform.graphs.operator_graph import ABSENT, GraphValue, OperatorGraph, Values
 from edgeflare.conform.operators.known_operators import known_operators
-from edgeflare.conform.record.conform_header import ConformHeader
+from edgeflare.conform.record.conform_header import ConformHeader, ConformRequest
 from edgeflare.conform.record.conform_journal import ConformJournal
-from edgeflare.conform.record.conform_request import ConformRequest
 from edgeflare.conform.rounds.conform_rounds import ConformRounds
 from edgeflare.conform.specification.exact_answer import ExactAnswer
 from edgeflare.conform.specification.settings import Configuration, Setting

@@ -13,8 +13,8 @@ import numpy as np
 
 from drafting import fresh
 from edgeflare.conform.drafts.cells import Cell, cell_parameters
+from edgeflare.conform.findings.finding_evidence import Observation
 from edgeflare.conform.findings.grouping import FindingGroup, grouped
-from edgeflare.conform.findings.observation import Observation
 from edgeflare.conform.findings.refining import proposals
 from edgeflare.conform.findings.settings_table import SettingsTable
 from edgeflare.conform.operators.known_operators import known_operators

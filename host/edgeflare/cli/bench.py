@@ -20,7 +20,6 @@ from edgeflare.cli import pair_options, run_options, search_options
 from edgeflare.cli.completion import complete_strategy
 from edgeflare.cli.console import Console
 from edgeflare.cli.fleet_options import FleetOptions
-from edgeflare.cli.grid_progress import say, watch_runs
 from edgeflare.cli.interruptible import INTERRUPTED, interruptible, resumable_work
 from edgeflare.cli.only_run import OnlyRun, make_only_run
 from edgeflare.cli.option_groups import with_option_groups
@@ -30,6 +29,7 @@ from edgeflare.cli.option_values import (
     read_parts,
     read_whole_numbers,
 )
+from edgeflare.cli.progress import say, watch_runs
 from edgeflare.cli.quiet import Quiet, result
 from edgeflare.cli.runs_on_fleet import RunsOnFleet
 from edgeflare.cli.search_options import make_plan

@@ -32,12 +32,15 @@ from edgeflare.cli.requested_conformance import (
 from edgeflare.conform.drafts.cells import Cell, chosen_cells
 from edgeflare.conform.drafts.model_reading import ModelReading, read_operators
 from edgeflare.conform.findings.known_findings import read_known
-from edgeflare.conform.record.begun_journal import asked_before
 from edgeflare.conform.record.conform_document import ConformDocument
-from edgeflare.conform.record.conform_request import ConformRequest
+from edgeflare.conform.record.conform_header import ConformRequest
+from edgeflare.conform.record.conform_journal import asked_before
 from edgeflare.conform.rounds.model_figures import model_figures
-from edgeflare.conform.shown.conform_terminal import print_conformance
-from edgeflare.conform.shown.operator_list import listed_operators, print_operators
+from edgeflare.conform.shown.conform_terminal import (
+    listed_operators,
+    print_conformance,
+    print_operators,
+)
 from edgeflare.core.interrupt import INTERRUPTED_BY
 from edgeflare.devices.profile_lookup import find_profiles
 from edgeflare.errors import UserError

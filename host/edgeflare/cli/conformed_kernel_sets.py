@@ -10,10 +10,10 @@ import msgspec
 import typer
 
 from edgeflare.cli.console import Console
-from edgeflare.cli.grid_progress import say
 from edgeflare.cli.interruptible import INTERRUPTED
 from edgeflare.cli.kernel_set_matrix import run_kernel_sets, stopping_said, try_kernel_sets
 from edgeflare.cli.matrix_options import matrix_path, of_kernel_set
+from edgeflare.cli.progress import say
 from edgeflare.cli.quiet import result
 from edgeflare.cli.requested_conformance import (
     RequestedConformance,
@@ -21,14 +21,13 @@ from edgeflare.cli.requested_conformance import (
     run_requested_conformance,
     try_conformance,
 )
-from edgeflare.conform.record.begun_journal import require_same_run
 from edgeflare.conform.record.conform_document import ConformDocument, read_conformance
+from edgeflare.conform.record.conform_journal import require_same_run
 from edgeflare.devices.profile import Profile
 from edgeflare.matrix.conform_matrix import conform_matrix
-from edgeflare.matrix.conform_matrix_document import conform_matrix_document
 from edgeflare.matrix.conform_matrix_table import conform_matrix_markdown, print_conform_matrix
 from edgeflare.matrix.kernel_set_runs import RunStopped
-from edgeflare.matrix.matrix_document import write_matrix
+from edgeflare.matrix.matrix_document import conform_matrix_document, write_matrix
 from edgeflare.matrix.matrix_folder import claimed_matrix
 from edgeflare.run.run_directory import CONFORM_DOCUMENT, RunDirectory
 from edgeflare.trust import Trust

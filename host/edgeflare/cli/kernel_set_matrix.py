@@ -8,19 +8,18 @@ from pathlib import Path
 from typing import Literal, TypeVar
 
 from edgeflare.cli.console import Console
-from edgeflare.cli.grid_progress import say
 from edgeflare.cli.interruptible import interruptible
+from edgeflare.cli.progress import say
 from edgeflare.cli.quiet import result
 from edgeflare.devices.kernel_set_devices import kernel_set_devices
 from edgeflare.devices.profile import Profile
 from edgeflare.errors import InfrastructureError, UserError
-from edgeflare.matrix.cross_evaluation import Open, evaluate_on_each
+from edgeflare.matrix.cross_evaluation import Open, evaluate_on_each, stored_triggers
 from edgeflare.matrix.kernel_set_runs import KernelSetRun, RunStopped, run_on_each
 from edgeflare.matrix.matrix import matrix_of
 from edgeflare.matrix.matrix_document import matrix_document, write_matrix
 from edgeflare.matrix.matrix_folder import remove_other_runs, remove_tables
 from edgeflare.matrix.matrix_table import print_matrix, to_markdown
-from edgeflare.matrix.stored_inputs import stored_triggers
 from edgeflare.run.run_document import RunDocument
 from edgeflare.trust import Trust
 

@@ -11,8 +11,8 @@ import typer
 from edgeflare.bench.bench_runs import run_grid
 from edgeflare.bench.grid import Grid
 from edgeflare.cli.console import Console
-from edgeflare.cli.grid_progress import watch_runs
 from edgeflare.cli.interruptible import INTERRUPTED, interruptible, resumable_work
+from edgeflare.cli.progress import watch_runs
 from edgeflare.cli.quiet import result
 from edgeflare.models.pair import Pair
 

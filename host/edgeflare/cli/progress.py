@@ -5,26 +5,21 @@ from __future__ import annotations
 import time
 from abc import ABC, abstractmethod
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Final
 
 from rich.console import Console
-from rich.progress import (
-    BarColumn,
-    SpinnerColumn,
-    TaskID,
-    TextColumn,
-    TimeElapsedColumn,
-)
-from rich.progress import (
-    Progress as Bars,
-)
+from rich.progress import BarColumn, SpinnerColumn, TaskID, TextColumn, TimeElapsedColumn
+from rich.progress import Progress as Bars
 
-from edgeflare.campaign.observer import Progress, RefinementProgress
+from edgeflare.bench.bench_runs import Watch
+from edgeflare.bench.grid import BenchRun
+from edgeflare.campaign.observer import Observer, Progress, RefinementProgress
 from edgeflare.cli.time_left import TimeLeft
 from edgeflare.survey.phases.survey_observer import DeviceProgress
+from edgeflare.untrusted_text import printable
 
 LINE_SECONDS: Final = 5.0
 """Between two plain lines: often enough to see that it lives, seldom enough for a log."""
@@ -208,3 +203,20 @@ class ProgressLines(ProgressDisplay):
             self._last = now
             line = f"{shown.name} {shown.count}" + (f" · {shown.note}" if shown.note else "")
             self._console.print(line, markup=False, highlight=False, soft_wrap=True)
+
+
+def watch_runs(console: Console, line: Callable[[BenchRun], str]) -> Watch:
+    """Return what shows the progress of one run after the other; `line` announces each."""
+
+    @contextmanager
+    def watch(cell: BenchRun) -> Iterator[Observer]:
+        say(console, line(cell))
+        with observe(console) as observer:
+            yield observer
+
+    return watch
+
+
+def say(console: Console, line: str) -> None:
+    """Print a line as it is, however long, but for what does not print."""
+    console.print(printable(line), markup=False, highlight=False, soft_wrap=True)

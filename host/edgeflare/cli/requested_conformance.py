@@ -18,11 +18,14 @@ from edgeflare.conform.conform_run import ConformanceRun, run_conformance
 from edgeflare.conform.drafts.model_reading import ModelReading
 from edgeflare.conform.findings.known_findings import KnownFinding
 from edgeflare.conform.opened_conformance import OpenedConformance, open_conformance
-from edgeflare.conform.record.begun_journal import begin_journal, resume_journal
 from edgeflare.conform.record.conform_document import ConformDocument, ModelCoverage
-from edgeflare.conform.record.conform_header import ConformHeader, specification_digest
-from edgeflare.conform.record.conform_request import ConformRequest
-from edgeflare.conform.shown.conform_look import look_lines
+from edgeflare.conform.record.conform_header import (
+    ConformHeader,
+    ConformRequest,
+    specification_digest,
+)
+from edgeflare.conform.record.conform_journal import begin_journal, resume_journal
+from edgeflare.conform.shown.conform_terminal import look_lines
 from edgeflare.core.interrupt import Interrupt
 from edgeflare.devices.profile import Profile
 from edgeflare.errors import InfrastructureError

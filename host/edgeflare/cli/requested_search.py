@@ -20,14 +20,16 @@ from edgeflare.campaign.run_description import describe_run
 from edgeflare.campaign.search_checks import require_searchable
 from edgeflare.cli.console import Console
 from edgeflare.cli.failures_reported import failures_reported
-from edgeflare.cli.interruptible import interruptible
+from edgeflare.cli.interruptible import INTERRUPTED, interruptible
 from edgeflare.cli.progress import observe
 from edgeflare.cli.run_options import FailOn, MovableRunFolder, naming_other_host
 from edgeflare.core.arm import Arm
+from edgeflare.core.interrupt import INTERRUPTED_BY
 from edgeflare.devices.profile import Profile
+from edgeflare.errors import UserError
 from edgeflare.models.pair import Pair
 from edgeflare.report.run_terminal import print_dry_run
-from edgeflare.run.gate import HARMFUL_NEEDS
+from edgeflare.run.gate import HARMFUL_NEEDS, deviation_rate, exceeds, searched_nothing
 from edgeflare.run.other_hosts import note_other_host
 from edgeflare.run.plan import Plan
 from edgeflare.run.run_document import RunDocument
@@ -176,3 +178,37 @@ def _opened(
             )
         pair = replace(pair, screening=screening)
     return _OpenedSearch(pair, header, held_out)
+
+
+def search_exit_code(
+    document: RunDocument, fail_on: FailOn, allow: float, beginning: str = ""
+) -> int:
+    """Return the exit code of a run that has ended, and say why where something deviates.
+
+    Args:
+        document: of the run.
+        fail_on: which deviations count.
+        allow: share of the seeds that may have one.
+        beginning: what the line begins with, where it is one of several runs.
+
+    Raises:
+        UserError: the search ended before anything was searched, so that nothing can pass.
+
+    """
+    if document.stopped_by in INTERRUPTED_BY:
+        return INTERRUPTED
+    if exceeds(document, fail_on.value, allow):
+        rate = deviation_rate(document, fail_on.value)
+        Console().print(
+            f"{beginning}exit code 1: {rate:.1%} of the seeds deviate or lead to it, "
+            f"{allow:.1%} allowed (--allow, --fail-on, --within, --min-strength)"
+        )
+        return 1
+    ended_early = document.stopped_by == "total-time"
+    if ended_early and fail_on is not FailOn.NONE and searched_nothing(document):
+        raise UserError(
+            f"--total-time {document.plan['total_time']:g} ended before the search from any of"
+            f" {document.totals.seeds} seeds did, so nothing can pass: give it more time,"
+            " or fewer seeds with --limit"
+        )
+    return 0

@@ -13,9 +13,9 @@ from edgeflare.bench.grid import BenchRun, Grid
 from edgeflare.cli.console import Console
 from edgeflare.cli.fleet_options import FleetOptions, user_words
 from edgeflare.cli.fleet_session import fleet_session, offered_line
-from edgeflare.cli.grid_progress import say
 from edgeflare.cli.interruptible import INTERRUPTED
 from edgeflare.cli.matrix_options import is_matrix
+from edgeflare.cli.progress import say
 from edgeflare.cli.quiet import result
 from edgeflare.errors import UserError
 from edgeflare.fleet.opened_fleet import FleetWork, campaign_of

@@ -23,8 +23,7 @@ from edgeflare.cli.matrix_options import is_matrix, matrix_path, of_kernel_set
 from edgeflare.cli.option_groups import with_option_groups
 from edgeflare.cli.option_values import read_operators, read_thresholds, read_within
 from edgeflare.cli.quiet import Quiet, result
-from edgeflare.cli.requested_search import RequestedSearch, run_search, try_search
-from edgeflare.cli.search_exit_code import search_exit_code
+from edgeflare.cli.requested_search import RequestedSearch, run_search, search_exit_code, try_search
 from edgeflare.cli.search_fleet import search_on_fleet
 from edgeflare.cli.search_options import make_plan, require_whole
 from edgeflare.core.goal import Find

@@ -17,9 +17,8 @@ from edgeflare.cli.fleet_session import UNDONE, fleet_session, offered_line, say
 from edgeflare.cli.interruptible import INTERRUPTED
 from edgeflare.cli.matrix_options import is_matrix
 from edgeflare.cli.quiet import result
-from edgeflare.cli.requested_search import RequestedSearch
+from edgeflare.cli.requested_search import RequestedSearch, search_exit_code
 from edgeflare.cli.run_options import naming_other_host
-from edgeflare.cli.search_exit_code import search_exit_code
 from edgeflare.errors import InfrastructureError, UserError
 from edgeflare.fleet.opened_fleet import FleetWork, campaign_of
 from edgeflare.fleet.plan.work_units import (
@@ -39,7 +38,7 @@ from edgeflare.record.folder import remove_ours
 from edgeflare.report.figure_lines import refinement_bound
 from edgeflare.report.run_terminal import print_run
 from edgeflare.run.load_document import load_document
-from edgeflare.run.merge.merge_groups import merge_in_groups
+from edgeflare.run.merge.merge_runs import merge_in_groups
 from edgeflare.run.run_directory import RunDirectory
 from edgeflare.run.run_document import RunDocument
 from edgeflare.run.seed_ids import SeedIds

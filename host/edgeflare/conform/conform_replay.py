@@ -13,10 +13,12 @@ from edgeflare.conform.opened_conformance import OpenedConformance
 from edgeflare.conform.operators.known_operators import known_operators
 from edgeflare.conform.record.conform_document import ConformDocument, FoundFault
 from edgeflare.conform.record.conform_finding import kept_error
-from edgeflare.conform.record.conform_header import ConformHeader, specification_digest
-from edgeflare.conform.record.conform_request import ConformRequest
-from edgeflare.conform.record.finding_files import store_finding
-from edgeflare.conform.record.stored_model import StoredModel, stored_model
+from edgeflare.conform.record.conform_header import (
+    ConformHeader,
+    ConformRequest,
+    specification_digest,
+)
+from edgeflare.conform.record.finding_files import StoredModel, store_finding, stored_model
 from edgeflare.conform.retried_findings import RetriedFinding, retried_findings
 from edgeflare.conform.rounds.conform_outcome import conform_outcome
 from edgeflare.conform.rounds.conformance import Conformance

@@ -8,22 +8,33 @@ from itertools import cycle
 from typing import Final, Protocol
 
 import msgspec
+import numpy as np
 
 from edgeflare.conform.drafts.cell_pairs import allowed_pairs
 from edgeflare.conform.drafts.coverage import Coverage
+from edgeflare.conform.drafts.draft_mutation import MutationContext
 from edgeflare.conform.drafts.draft_source import DraftSource
+from edgeflare.conform.drafts.memo_drawing import MemoDrawing
 from edgeflare.conform.drafts.model_reading import ModelReading
+from edgeflare.conform.drafts.near_drawing import NearDrawing
+from edgeflare.conform.drafts.node_graphs import NodeGraphs
+from edgeflare.conform.drafts.pair_drawing import PairDrawing
+from edgeflare.conform.drafts.seed_models import DRAWN_SEEDS, drawn_seeds, model_seeds
+from edgeflare.conform.drafts.seed_reduction import reduced
+from edgeflare.conform.drafts.uniform_drawing import UniformDrawing
 from edgeflare.conform.execution.kernel_arm import KernelArm
 from edgeflare.conform.findings.known_findings import KnownFinding
 from edgeflare.conform.record.conform_document import ConformDocument, ModelCoverage, StoppedBy
-from edgeflare.conform.record.conform_header import ConformHeader
+from edgeflare.conform.record.conform_header import ConformHeader, ConformRequest
 from edgeflare.conform.record.conform_journal import ConformJournal
-from edgeflare.conform.record.conform_request import ConformRequest
-from edgeflare.conform.rounds.conform_clock import ConformClock
 from edgeflare.conform.rounds.conform_outcome import conform_outcome
-from edgeflare.conform.rounds.conform_rounds import ROUND_MODELS, ConformRounds, RoundObserver
+from edgeflare.conform.rounds.conform_rounds import (
+    ROUND_MODELS,
+    ConformClock,
+    ConformRounds,
+    RoundObserver,
+)
 from edgeflare.conform.rounds.conformance import Conformance
-from edgeflare.conform.rounds.draft_sources import draft_sources
 from edgeflare.conform.rounds.model_figures import with_tried
 from edgeflare.conform.rounds.smallest_models import ShrinkObserver, found_findings
 from edgeflare.core.interrupt import InterruptedBy
@@ -91,7 +102,7 @@ def run_conformance(
     given = {} if run.reading is None else run.reading.given
     rounds = ConformRounds(arms, coverage, run.journal, given, request.rng_seed, observer)
     ending = _Ending(rounds, interrupted)
-    stopped_by = _draw(rounds, draft_sources(request, run.reading, coverage), request, ending)
+    stopped_by = _draw(rounds, _draft_sources(request, run.reading, coverage), request, ending)
     findings = found_findings(
         *(rounds, run.directory, run.known, _NotedShrinking(observer, rounds.clock)),
         over=lambda: ending.has_come(request.seconds),
@@ -201,3 +212,37 @@ def _drawing_seconds(request: ConformRequest) -> float | None:
     if request.seconds is None:
         return None
     return request.seconds - min(_SHRINKING_SHARE * request.seconds, _SHRINKING_SECONDS)
+
+
+def _draft_sources(
+    request: ConformRequest, reading: ModelReading | None, coverage: Coverage
+) -> list[DraftSource]:
+    """Return what draws models, each in its turn, with a generator of its own.
+
+    Args:
+        request: what was asked.
+        reading: the operators of the model that the user named; None for none.
+        coverage: that all of them count by.
+
+    """
+    first, second, third = np.random.default_rng(request.rng_seed).spawn(3)
+    sources: list[DraftSource] = []
+    if reading is not None:
+        sources.append(NearDrawing(reading.distinct, coverage, first))
+    if request.drawing == "memo":
+        sources.append(_memo(coverage, reading, second))
+    elif reading is None:
+        sources.append(UniformDrawing(coverage, first))
+    if request.pairs:
+        sources.append(PairDrawing(coverage, third))
+    return sources
+
+
+def _memo(
+    coverage: Coverage, reading: ModelReading | None, rng: np.random.Generator
+) -> MemoDrawing:
+    """Return MEMO's loop over reduced models: parts of the user's, or models that are drawn."""
+    graphs = NodeGraphs({} if reading is None else reading.given)
+    context = MutationContext(coverage, graphs, rng)
+    seeds = drawn_seeds(DRAWN_SEEDS, context) if reading is None else model_seeds(reading.draft)
+    return MemoDrawing([reduced(one, graphs) for one in seeds], coverage, graphs, rng)

@@ -14,7 +14,7 @@ from edgeflare.conform.execution.pack_runner import INVALID_COMMANDS
 from edgeflare.conform.graphs.operator_graph import Values
 from edgeflare.conform.operators.known_operators import known_operators
 from edgeflare.conform.record.conform_document import ConformDocument, FoundFault
-from edgeflare.conform.record.stored_model import StoredModel, stored_model
+from edgeflare.conform.record.finding_files import StoredModel, stored_model
 from edgeflare.conform.verdict.arm_comparison import DEVICE
 from edgeflare.conform.verdict.arm_errors import Ruler
 from edgeflare.conform.verdict.judging import ruler

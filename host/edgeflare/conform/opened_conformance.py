@@ -10,10 +10,14 @@ from tempfile import TemporaryDirectory
 from typing import Final
 
 from edgeflare.campaign.opened_pair import RefusedByDevice
-from edgeflare.conform.execution.device_opener import DeviceOpener
-from edgeflare.conform.execution.host_opener import HOST_KERNELS, HostOpener
 from edgeflare.conform.execution.kernel_arm import KernelArm
-from edgeflare.conform.execution.model_opener import LoadRefused, ModelOpener
+from edgeflare.conform.execution.model_opener import (
+    HOST_KERNELS,
+    DeviceOpener,
+    HostOpener,
+    LoadRefused,
+    ModelOpener,
+)
 from edgeflare.conform.execution.packing_arm import PackingArm
 from edgeflare.conform.graphs.graph_file import graph_file
 from edgeflare.conform.graphs.operator_graph import GraphValue, OperatorGraph

@@ -8,7 +8,7 @@ from typing import Final, Literal
 
 from edgeflare.conform.execution.kernel_arm import KernelArm, ModelAnswer, PosedModel
 from edgeflare.conform.record.conform_document import FoundFault
-from edgeflare.conform.record.stored_model import StoredModel
+from edgeflare.conform.record.finding_files import StoredModel
 from edgeflare.conform.rounds.judged_draft import JudgedDraft
 from edgeflare.conform.rounds.judged_operators import judge_again, judge_packed
 from edgeflare.conform.rounds.judged_wholes import judge_wholes

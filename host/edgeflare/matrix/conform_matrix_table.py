@@ -11,8 +11,13 @@ from rich.markup import escape
 from rich.table import Table
 
 from edgeflare.conform.shown.conform_words import finding_sentence
-from edgeflare.matrix.conform_matrix import Cell, CellResult, ConformFigures, ConformMatrix
-from edgeflare.matrix.retry_matrix import RetryMatrix
+from edgeflare.matrix.conform_matrix import (
+    Cell,
+    CellResult,
+    ConformFigures,
+    ConformMatrix,
+    RetryMatrix,
+)
 from edgeflare.report.markdown_summary import markdown_table
 from edgeflare.untrusted_text import for_markdown, printable
 

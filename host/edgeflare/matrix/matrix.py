@@ -11,8 +11,8 @@ from edgeflare.core.goal import Goal
 from edgeflare.core.outcome import Outcome
 from edgeflare.devices.provenance import Provenance
 from edgeflare.matrix.agreement import InputAgreement, agreements
+from edgeflare.matrix.cross_evaluation import StoredTrigger
 from edgeflare.matrix.kernel_set_runs import KernelSetRun
-from edgeflare.matrix.stored_inputs import StoredTrigger
 from edgeflare.run.plan import Plan
 from edgeflare.run.run_document import RunDocument
 

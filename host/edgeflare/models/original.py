@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import NoReturn
 
 from edgeflare.errors import UserError
-from edgeflare.models.callable import open_callable
 from edgeflare.models.evaluator import HostModel
+from edgeflare.models.in_process import open_callable
 from edgeflare.models.invocation import ONCE
 from edgeflare.models.invocation_names import invocation_of
 from edgeflare.models.model_inputs import ModelInputs

@@ -15,9 +15,8 @@ from hypothesis import strategies as st
 
 from deadly_operators import deadly_launcher
 from edgeflare.conform.execution.culprit_search import MOST_TRIALS, Blame, blamed
-from edgeflare.conform.execution.device_opener import DeviceOpener
-from edgeflare.conform.execution.host_opener import HostOpener
 from edgeflare.conform.execution.kernel_arm import ModelAnswer, PosedModel, RunFailure
+from edgeflare.conform.execution.model_opener import DeviceOpener, HostOpener
 from edgeflare.conform.execution.model_pack import ModelPack
 from edgeflare.conform.execution.pack_runner import MOST_LOSSES, PackRunner
 from edgeflare.conform.execution.packing_arm import PackingArm

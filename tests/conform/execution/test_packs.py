@@ -12,11 +12,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from edgeflare.conform.execution import model_pack as pack_files
-from edgeflare.conform.execution.culprit_search import CulpritSearch
+from edgeflare.conform.execution.culprit_search import CulpritSearch, row_seconds, work_seconds
 from edgeflare.conform.execution.failure_history import FailureHistory
 from edgeflare.conform.execution.kernel_arm import ModelAnswer, PosedModel, RunFailure
 from edgeflare.conform.execution.model_pack import ModelPack, is_misshapen, pack_file
-from edgeflare.conform.execution.model_work import row_seconds, work_seconds
 from edgeflare.conform.execution.pack_groups import PackLimits, model_bytes, next_group
 from edgeflare.conform.execution.pack_runner import Outcome, PackRunner
 from edgeflare.conform.graphs.graph_file import graph_file

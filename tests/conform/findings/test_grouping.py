@@ -11,10 +11,14 @@ from drafting import fresh
 from edgeflare.conform.drafts.cells import Cell
 from edgeflare.conform.findings import finding_evidence
 from edgeflare.conform.findings.fault_condition import FaultCondition
-from edgeflare.conform.findings.finding_evidence import evidence_for, passes
-from edgeflare.conform.findings.finding_key import FindingKey, finding_key
+from edgeflare.conform.findings.finding_evidence import (
+    FindingKey,
+    Observation,
+    evidence_for,
+    finding_key,
+    passes,
+)
 from edgeflare.conform.findings.grouping import FindingGroup, grouped
-from edgeflare.conform.findings.observation import Observation
 from edgeflare.conform.findings.refining import proposals
 from edgeflare.conform.operators.known_operators import known_operators
 from edgeflare.conform.specification.settings import number

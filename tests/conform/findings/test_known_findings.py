@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from conformed_runs import constructed_conformance, finding_entry
 from edgeflare.conform.findings.fault_condition import FaultCondition
-from edgeflare.conform.findings.finding_key import FindingKey
+from edgeflare.conform.findings.finding_evidence import FindingKey
 from edgeflare.conform.findings.known_findings import (
     KnownFinding,
     known_reason,

@@ -32,8 +32,12 @@ from edgeflare.conform.record.conform_document import (
     read_conformance,
 )
 from edgeflare.conform.record.conform_finding import kept_error
-from edgeflare.conform.record.finding_files import load_finding, store_finding
-from edgeflare.conform.record.stored_model import StoredModel, stored_model
+from edgeflare.conform.record.finding_files import (
+    StoredModel,
+    load_finding,
+    store_finding,
+    stored_model,
+)
 from edgeflare.conform.rounds.posed_draft import PosedDraft, posed
 from edgeflare.conform.specification.exact_answer import steps
 from edgeflare.run.run_directory import RunDirectory, holds_conformance

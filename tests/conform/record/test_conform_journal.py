@@ -16,9 +16,8 @@ import pytest
 from conforming import ADD, SUM, a_header
 from edgeflare.conform.operators.known_operators import known_operators
 from edgeflare.conform.record import conform_header
-from edgeflare.conform.record.begun_journal import begin_journal, resume_journal
 from edgeflare.conform.record.conform_header import ConformHeader, specification_digest
-from edgeflare.conform.record.conform_journal import ConformJournal
+from edgeflare.conform.record.conform_journal import ConformJournal, begin_journal, resume_journal
 from edgeflare.errors import UserError
 from edgeflare.record.atomic_file import write_atomically
 from edgeflare.record.folder_contents import begin_list

@@ -30,9 +30,13 @@ from edgeflare.conform.drafts.draft import Draft
 from edgeflare.conform.execution.kernel_arm import ModelAnswer, PosedModel
 from edgeflare.conform.findings.grouping import FindingGroup
 from edgeflare.conform.record.conform_journal import ConformJournal
-from edgeflare.conform.rounds import conform_clock, conform_rounds
-from edgeflare.conform.rounds.conform_clock import ConformClock
-from edgeflare.conform.rounds.conform_rounds import ConformRounds, drafts_digest, judged_from_json
+from edgeflare.conform.rounds import conform_rounds
+from edgeflare.conform.rounds.conform_rounds import (
+    ConformClock,
+    ConformRounds,
+    drafts_digest,
+    judged_from_json,
+)
 from edgeflare.conform.rounds.conformance import Conformance, settings_of
 from edgeflare.conform.rounds.judged_draft import JudgedDraft
 from edgeflare.conform.verdict.kernel_judgement import KernelJudgement
@@ -160,7 +164,7 @@ def test_what_rounds_of_the_journal_take_again_is_no_time_that_was_spent(
         return judged_from_json(drafts, values)
 
     clock = SimpleNamespace(monotonic=lambda: time.monotonic() + passed)
-    monkeypatch.setattr(conform_clock, "time", clock)
+    monkeypatch.setattr(conform_rounds, "time", clock)
     monkeypatch.setattr(conform_rounds, "judged_from_json", slowly)
     with conforming(tmp_path, faulty_arms()) as (rounds, source):
         rounds.draw(source, COUNT)
@@ -272,7 +276,7 @@ def test_only_joined_operators_that_fail_are_kept() -> None:
 def wait(monkeypatch: pytest.MonkeyPatch) -> Callable[[float], None]:
     """Let time pass, which stands still otherwise."""
     now = [50.0]
-    monkeypatch.setattr(conform_clock, "time", SimpleNamespace(monotonic=lambda: now[0]))
+    monkeypatch.setattr(conform_rounds, "time", SimpleNamespace(monotonic=lambda: now[0]))
 
     def later(seconds: float) -> None:
         now[0] += seconds

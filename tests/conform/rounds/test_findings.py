@@ -33,8 +33,7 @@ from edgeflare.conform.execution.kernel_arm import ModelAnswer, PosedModel, RunF
 from edgeflare.conform.findings.known_findings import KnownFinding, read_known
 from edgeflare.conform.graphs.operator_graph import Values
 from edgeflare.conform.record.conform_finding import ConformFinding
-from edgeflare.conform.record.finding_files import load_finding
-from edgeflare.conform.record.stored_model import stored_model
+from edgeflare.conform.record.finding_files import load_finding, stored_model
 from edgeflare.conform.retried_findings import retried_findings
 from edgeflare.conform.rounds.conform_rounds import ConformRounds
 from edgeflare.conform.rounds.judged_draft import judge_drafts

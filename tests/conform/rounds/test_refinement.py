@@ -13,7 +13,7 @@ from conforming import ADD, SUM
 from edgeflare.conform.drafts.cells import Cell, drawn_configuration
 from edgeflare.conform.drafts.draft import Draft, DraftNode
 from edgeflare.conform.findings.fault_condition import FaultCondition
-from edgeflare.conform.findings.finding_key import FindingKey
+from edgeflare.conform.findings.finding_evidence import FindingKey
 from edgeflare.conform.findings.grouping import FindingGroup, grouped
 from edgeflare.conform.operators.known_operators import known_operators
 from edgeflare.conform.rounds.conformance import Conformance

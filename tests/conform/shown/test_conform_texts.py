@@ -18,7 +18,7 @@ from conformed_runs import BOARD, HALF_TRIED, constructed_conformance, finding_e
 from edgeflare.conform.record.conform_document import ConformDocument, CoveredShare, FoundFault
 from edgeflare.conform.shown.conform_junit import conform_junit
 from edgeflare.conform.shown.conform_summary import ROWS, conform_summary
-from edgeflare.conform.shown.conform_terminal import MOST, print_conformance
+from edgeflare.conform.shown.conform_terminal import MOST, RetryLine, print_conformance, print_retry
 from edgeflare.conform.shown.conform_words import (
     condition_words,
     coverage_sentence,
@@ -32,7 +32,6 @@ from edgeflare.conform.shown.conform_words import (
     worst_words,
     wrong_words,
 )
-from edgeflare.conform.shown.retry_terminal import RetryLine, print_retry
 
 SCHEMA = json.loads((files("edgeflare.conform.record") / "conform.schema.json").read_bytes())
 SHARED = finding_entry(verdict="shared", counted=False)

@@ -19,8 +19,8 @@ from edgeflare.campaign.campaign import run_screening
 from edgeflare.core.goal import Find, Goal
 from edgeflare.core.tensor import RawBatch
 from edgeflare.errors import InfrastructureError
-from edgeflare.run.merge import merge_groups
-from edgeflare.run.merge.merge_groups import merge_in_groups
+from edgeflare.run.merge import merge_runs
+from edgeflare.run.merge.merge_runs import merge_in_groups
 from edgeflare.run.seed_ids import SeedIds
 from edgeflare.search.strategy import SearchGenerator, Start
 from edgeflare.search.strategy_registry import strategies
@@ -237,7 +237,7 @@ def test_parts_of_a_search_on_two_devices_are_the_whole(fresh: Laboratory) -> No
 def test_groups_of_any_size_are_the_whole(
     parts: MergedParts, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, group: int
 ) -> None:
-    monkeypatch.setattr(merge_groups, "GROUP", group)
+    monkeypatch.setattr(merge_runs, "GROUP", group)
     out = tmp_path / "new" / "merged"
     merge_in_groups([*parts.singles, *parts.stopped[:1]], out, overwrite=False)
     assert content_differences(run_content(out), parts.whole) == []

@@ -15,9 +15,17 @@ from math import prod
 from edgeflare.conform.execution.failure_history import FailureHistory
 from edgeflare.conform.execution.kernel_arm import ModelAnswer, PosedModel, RunFailure
 from edgeflare.conform.execution.model_pack import ModelPack
-from edgeflare.conform.execution.model_work import row_seconds
-from edgeflare.conform.execution.pack_groups import PackLimits, next_group
+from edgeflare.conform.execution.pack_groups import PackLimits, model_bytes, next_group
 from edgeflare.conform.execution.pack_runner import Outcome, PackRunner
+from edgeflare.conform.graphs.operator_graph import GraphNode, OperatorGraph
+
+_MULTIPLICATIONS_PER_SECOND = 10e6
+"""Of plain kernels on an emulated core. Models that are drawn have some 100,000; operators of a
+user's model, as they stand, may have a thousand times as many."""
+
+_BYTES_PER_SECOND = 256 * 1024
+"""A hundred times what tensors of small models take under QEMU."""
+
 
 MOST_TRIALS = 80
 """Processes that one search may start: a pair among 400 takes about 25."""
@@ -340,3 +348,29 @@ class _Trials:
                 raise _ExhaustedError
             self._known[asked] = bool(asked) and self._dies(asked)
         return self._known[asked]
+
+
+def row_seconds(models: Sequence[PosedModel]) -> float:
+    """Return how many seconds one row of some models may take, besides what the smallest take."""
+    transfer = sum(map(model_bytes, models)) / _BYTES_PER_SECOND
+    return transfer + sum(map(work_seconds, models))
+
+
+def work_seconds(model: PosedModel) -> float:
+    """Return how many seconds one row of a model may take, for its multiplications alone."""
+    graph = model.graph
+    return sum(_multiplications(graph, node) for node in graph.nodes) / _MULTIPLICATIONS_PER_SECOND
+
+
+def _multiplications(graph: OperatorGraph, node: GraphNode) -> float:
+    """Return about how many there are, rather too many.
+
+    Each place of the result is given a product with all weights; without weights, each value one
+    with as many values as the longest dimension has.
+    """
+    operands = [one for one in graph.operands(node) if one is not None]
+    results = sum(one.size for one in graph.results(node))
+    weights = max((one.size for one in operands if one.values is not None), default=0)
+    channels = max((one.shape[-1] for one in graph.results(node) if one.shape), default=1)
+    longest = max((size for one in operands for size in one.shape), default=1)
+    return float(max(results * weights / max(channels, 1), results * longest))

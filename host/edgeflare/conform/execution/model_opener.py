@@ -2,10 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from math import inf
 from pathlib import Path
-from typing import Protocol
+from typing import Final, Protocol
 
+from edgeflare.devices.device import Device
+from edgeflare.devices.session import DeviceSession
+from edgeflare.errors import InfrastructureError, UserError
 from edgeflare.models.evaluator import Evaluator
+from edgeflare.models.tflite import open_tflite
+from edgeflare.untrusted_text import printable
+from edgeflare_protos.kernel_sets import TFLITE_KERNEL_SETS, Kernels
+from edgeflare_protos.limits import PAYLOAD_LIMIT_BYTES
+
+HOST_KERNELS: Final = TFLITE_KERNEL_SETS
+"""The host's kernel sets, the twin's own first."""
 
 
 class LoadRefused(Exception):  # noqa: N818 - an answer about the models, not an accident
@@ -43,3 +56,82 @@ class ModelOpener(Protocol):
             InfrastructureError: it does not come back.
 
         """
+
+
+@dataclass(frozen=True, slots=True)
+class HostOpener:
+    """Loads files into worker processes of the host.
+
+    Attributes:
+        name: the kernel set.
+        launcher: the command that starts a worker's Python; None for this one.
+        input_seconds: the time that a model may take for one row before it counts as a hang; no
+            more than the 10 s that the agent's runtime allows.
+
+    """
+
+    name: Kernels
+    launcher: Sequence[str] | None = None
+    input_seconds: float = 10.0
+
+    @property
+    def payload_limit_bytes(self) -> int:
+        """What a device's agent takes: no model should run on one side alone."""
+        return PAYLOAD_LIMIT_BYTES
+
+    def open(self, path: Path) -> Evaluator:
+        """Load a file; see `ModelOpener`."""
+        try:
+            return open_tflite(path, self.name, launcher=self.launcher)
+        except UserError as error:
+            # The cause is the runtime's own complaint, without advice on one user's file.
+            raise LoadRefused(str(error.__cause__ or error)) from error
+
+    def recover(self) -> None:
+        """See `ModelOpener`; the host is never lost."""
+        raise InfrastructureError(f"the host's {self.name} kernels cannot be brought back")
+
+
+@dataclass(frozen=True, slots=True)
+class DeviceOpener:
+    """Loads files into worker processes of a device's agent, as its profile says.
+
+    Attributes:
+        device: connected; its owner closes it.
+        stopped: whether the user does not want to wait for a lost device any longer.
+        most_input_seconds: what is enough for small models, where the profile allows more.
+
+    """
+
+    device: Device
+    stopped: Callable[[], bool] = lambda: False
+    most_input_seconds: float = inf
+
+    @property
+    def name(self) -> str:
+        """The name of a device among what runs models."""
+        return "device"
+
+    @property
+    def payload_limit_bytes(self) -> int:
+        """What one message to its agent may carry."""
+        return self.device.payload_limit_bytes
+
+    @property
+    def input_seconds(self) -> float:
+        """What its profile allows, or less."""
+        return min(self.device.profile.input_timeout_seconds, self.most_input_seconds)
+
+    def open(self, path: Path) -> DeviceSession:
+        """Load a file; see `ModelOpener`."""
+        profile = self.device.profile
+        try:
+            # Not as a session that the device keeps: hundreds come and go, and none comes back.
+            return self.device.open_as(path, profile.kernels, profile.threads)
+        except UserError as error:
+            told = str(error).removeprefix(f"{path}: ").removeprefix(f"{profile.name}: ")
+            raise LoadRefused(printable(told)) from error
+
+    def recover(self) -> None:
+        """Bring the device back; see `ModelOpener`."""
+        self.device.reopen(self.stopped)

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
-from edgeflare.conform.execution.culprit_search import CulpritSearch
+from edgeflare.conform.execution.culprit_search import CulpritSearch, row_seconds
 from edgeflare.conform.execution.failure_history import FailureHistory
 from edgeflare.conform.execution.kernel_arm import (
     KernelArm,
@@ -16,7 +16,6 @@ from edgeflare.conform.execution.kernel_arm import (
 )
 from edgeflare.conform.execution.model_opener import ModelOpener
 from edgeflare.conform.execution.model_pack import ModelPack
-from edgeflare.conform.execution.model_work import row_seconds
 from edgeflare.conform.execution.pack_groups import PackLimits, next_group
 from edgeflare.conform.execution.pack_runner import PackRunner
 

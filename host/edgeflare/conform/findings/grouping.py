@@ -16,9 +16,14 @@ from edgeflare.conform.findings.condition_learning import (
     surprise_of,
 )
 from edgeflare.conform.findings.fault_condition import FaultCondition
-from edgeflare.conform.findings.finding_evidence import evidence_for
-from edgeflare.conform.findings.finding_key import STRONGER, FindingKey, finding_key, stronger
-from edgeflare.conform.findings.observation import Observation
+from edgeflare.conform.findings.finding_evidence import (
+    STRONGER,
+    FindingKey,
+    Observation,
+    evidence_for,
+    finding_key,
+    stronger,
+)
 from edgeflare.conform.specification.operator_specification import OperatorSpecification
 
 MOST_CONDITIONS = 3

@@ -11,10 +11,9 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from edgeflare.conform.findings.fault_condition import FaultCondition
-from edgeflare.conform.findings.finding_key import FindingKey
+from edgeflare.conform.findings.fault_condition import FaultCondition, condition_fault
+from edgeflare.conform.findings.finding_evidence import FindingKey
 from edgeflare.conform.findings.settings_table import SettingsTable
-from edgeflare.conform.findings.spoken_settings import condition_fault
 from edgeflare.conform.operators.known_operators import known_operators
 from edgeflare.conform.specification.settings import Setting
 from edgeflare.conform.verdict.kernel_judgement import Symptom, Verdict

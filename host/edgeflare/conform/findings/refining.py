@@ -10,9 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from edgeflare.conform.findings.condition_learning import Hypothesis, hypotheses
-from edgeflare.conform.findings.finding_evidence import evidence_for
+from edgeflare.conform.findings.finding_evidence import Observation, evidence_for
 from edgeflare.conform.findings.grouping import FindingGroup
-from edgeflare.conform.findings.observation import Observation
 from edgeflare.conform.findings.settings_table import SettingsTable
 from edgeflare.conform.specification.operator_specification import OperatorSpecification
 from edgeflare.conform.specification.parameter import OperatorParameter

@@ -11,7 +11,7 @@ from typing import Annotated, Any, Literal
 import msgspec
 
 from edgeflare.conform.drafts.coverage import UncoveredParts
-from edgeflare.conform.record.conform_request import ConformRequest
+from edgeflare.conform.record.conform_header import ConformRequest
 from edgeflare.conform.verdict.kernel_judgement import Unit
 from edgeflare.core.interrupt import InterruptedBy
 from edgeflare.devices.provenance import Provenance

@@ -9,7 +9,7 @@ import msgspec
 
 from edgeflare.conform.drafts.coverage import Coverage
 from edgeflare.conform.drafts.criterion import CoverageFigure
-from edgeflare.conform.execution.host_opener import HOST_KERNELS
+from edgeflare.conform.execution.model_opener import HOST_KERNELS
 from edgeflare.conform.record.conform_document import (
     CellVerdicts,
     ConformCoverage,

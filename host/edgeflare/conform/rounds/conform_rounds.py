@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, Protocol
@@ -13,13 +14,11 @@ from edgeflare.conform.drafts.coverage import Coverage
 from edgeflare.conform.drafts.draft import Draft, DraftNode, draft_to_json
 from edgeflare.conform.drafts.draft_source import DraftOutcome, DraftSource
 from edgeflare.conform.execution.kernel_arm import KernelArm
-from edgeflare.conform.findings.finding_key import finding_key
+from edgeflare.conform.findings.finding_evidence import Observation, finding_key
 from edgeflare.conform.findings.grouping import FindingGroup, grouped, grouped_as
-from edgeflare.conform.findings.observation import Observation
 from edgeflare.conform.graphs.operator_graph import OperatorGraph
 from edgeflare.conform.operators.known_operators import known_operators
 from edgeflare.conform.record.conform_journal import ConformJournal
-from edgeflare.conform.rounds.conform_clock import ConformClock
 from edgeflare.conform.rounds.conformance import Conformance
 from edgeflare.conform.rounds.judged_draft import JudgedDraft, judge_drafts
 from edgeflare.conform.rounds.refinement import Refinement, steers, with_failing
@@ -248,3 +247,45 @@ def _read(values: Sequence[Any] | None) -> KernelJudgement | None:
         return KernelJudgement("right", telling=values[0])
     verdict, symptom, counted, worst, unit, wrong, detail, telling = values
     return KernelJudgement(verdict, symptom, counted, worst, unit, tuple(wrong), detail, telling)
+
+
+@dataclass(slots=True)
+class ConformClock:
+    """Counts the seconds of a run, from where its journal says that earlier processes were.
+
+    Attributes:
+        journal: of the run.
+
+    """
+
+    journal: ConformJournal
+    _began: float = 0.0
+    _counted_from: float = 0.0
+    _before: float = 0.0
+    _spent_before: float = 0.0
+
+    def __post_init__(self) -> None:
+        self._began = self._counted_from = time.monotonic()
+        self._before = self.journal.seconds()
+        self._spent_before = self.journal.seconds_of_rounds()
+
+    @property
+    def total(self) -> float:
+        """What the run has taken, all its processes added up."""
+        return self._before + time.monotonic() - self._began
+
+    @property
+    def spent(self) -> float:
+        """What counts to the limit: not what is done again since a process was cut off.
+
+        That is to take rounds from the journal, and to shrink what an earlier process had shrunk.
+        """
+        return self._spent_before + time.monotonic() - self._counted_from
+
+    def leave_out(self) -> None:
+        """Count nothing to the limit of what this process has done so far."""
+        self._counted_from = time.monotonic()
+
+    def note(self) -> None:
+        """Keep what the run has taken, in case that the process is killed."""
+        self.journal.note_seconds(self.total)

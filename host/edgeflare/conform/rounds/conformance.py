@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 from edgeflare.conform.drafts.cells import Cell
 from edgeflare.conform.drafts.draft import DraftNode
-from edgeflare.conform.findings.observation import Observation
+from edgeflare.conform.findings.finding_evidence import Observation
 from edgeflare.conform.operators.known_operators import known_operators
 from edgeflare.conform.rounds.judged_draft import JudgedDraft
 from edgeflare.conform.specification.settings import Setting

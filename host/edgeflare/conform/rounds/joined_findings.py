@@ -20,10 +20,9 @@ from edgeflare.conform.findings.fewest_operators import (
     joined_runs,
     parts_of_cells,
 )
-from edgeflare.conform.findings.finding_key import FindingKey, finding_key
+from edgeflare.conform.findings.finding_evidence import FindingKey, Observation, finding_key
 from edgeflare.conform.findings.known_findings import KnownFinding, joined_name, known_reason
 from edgeflare.conform.findings.model_shrinking import Shrinking, shrinking
-from edgeflare.conform.findings.observation import Observation
 from edgeflare.conform.findings.shrink_candidate import ShrinkCandidate, ShrinkContext
 from edgeflare.conform.graphs.operator_graph import OperatorGraph
 from edgeflare.conform.record.conform_finding import ConformFinding, SmallestModel

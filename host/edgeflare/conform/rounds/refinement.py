@@ -15,9 +15,13 @@ import numpy as np
 from edgeflare.conform.drafts.cells import drawn_seed
 from edgeflare.conform.drafts.draft import FRESH, Draft, DraftNode
 from edgeflare.conform.drafts.node_graphs import NodeGraphs
-from edgeflare.conform.findings.finding_key import FindingKey, finding_key, stronger
+from edgeflare.conform.findings.finding_evidence import (
+    FindingKey,
+    Observation,
+    finding_key,
+    stronger,
+)
 from edgeflare.conform.findings.grouping import FindingGroup, meets_any
-from edgeflare.conform.findings.observation import Observation
 from edgeflare.conform.findings.refining import proposals
 from edgeflare.conform.graphs.operator_graph import OperatorGraph
 from edgeflare.conform.operators.known_operators import known_operators

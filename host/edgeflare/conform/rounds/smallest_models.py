@@ -11,7 +11,7 @@ import numpy as np
 from edgeflare.conform.drafts.draft import FRESH, Draft
 from edgeflare.conform.drafts.node_graphs import NodeGraphs
 from edgeflare.conform.execution.kernel_arm import ModelAnswer
-from edgeflare.conform.findings.finding_key import FindingKey
+from edgeflare.conform.findings.finding_evidence import FindingKey
 from edgeflare.conform.findings.grouping import FindingGroup
 from edgeflare.conform.findings.known_findings import KnownFinding, known_reason
 from edgeflare.conform.findings.model_shrinking import Shrinking, shrinking

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from edgeflare.conform.findings.fault_condition import FaultCondition
-from edgeflare.conform.findings.finding_key import FindingKey
+from edgeflare.conform.findings.finding_evidence import FindingKey
 from edgeflare.conform.findings.known_findings import known_table
 from edgeflare.conform.record.conform_document import ConformDocument
 

@@ -19,12 +19,10 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 
 from edgeflare import __version__
-from edgeflare.devices.bundle.build_command import run
-from edgeflare.devices.bundle.bundle_target import BundleTarget, native_target
+from edgeflare.devices.bundle.bundle_target import BundleTarget, native_target, run
 from edgeflare.devices.bundle.debian import Debian, fetch_python
-from edgeflare.devices.bundle.elf import is_elf, needed_libraries
 from edgeflare.devices.bundle.requirements import requirements
-from edgeflare.devices.bundle.tree import write_tree
+from edgeflare.devices.bundle.tree import is_elf, needed_libraries, write_tree
 from edgeflare.devices.bundle.wheels import fetch_wheels, wheel_files, wheel_licences
 from edgeflare.errors import InfrastructureError
 from edgeflare.models.agent_code import package_folder

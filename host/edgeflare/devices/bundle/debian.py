@@ -17,8 +17,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from edgeflare.devices.bundle.build_command import BuildCommandFailed, run
-from edgeflare.devices.bundle.bundle_target import BundleTarget
+from edgeflare.devices.bundle.bundle_target import BuildCommandFailed, BundleTarget, run
 from edgeflare.errors import InfrastructureError, UserError
 
 # Besides Python: the C++ libraries of the runtimes, and the licences that many packages share.

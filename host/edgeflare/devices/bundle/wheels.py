@@ -9,8 +9,7 @@ import zipfile
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from edgeflare.devices.bundle.build_command import BuildCommandFailed, run
-from edgeflare.devices.bundle.bundle_target import BundleTarget
+from edgeflare.devices.bundle.bundle_target import BuildCommandFailed, BundleTarget, run
 from edgeflare.errors import InfrastructureError, UserError
 
 # Paths in a wheel that the agent has no use for, wherever they are.

@@ -20,13 +20,13 @@ from edgeflare.conform.operators.elementwise.activation_tensors import (
 from edgeflare.conform.operators.elementwise.broadcast import (
     NOT_BROADCAST,
     Broadcast,
+    BroadcastingFunction,
     Shape,
     broadcast_fault,
     broadcast_setting,
     drawn_broadcasts,
     operand_shape,
 )
-from edgeflare.conform.operators.elementwise.broadcasting_function import BroadcastingFunction
 from edgeflare.conform.operators.elementwise.output_scales import drawn_output
 from edgeflare.conform.operators.elementwise.real_answers import CLAMPS, answer
 from edgeflare.conform.specification.exact_answer import ExactAnswer, bits

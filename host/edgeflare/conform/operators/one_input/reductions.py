@@ -10,10 +10,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from edgeflare.conform.graphs.operator_graph import GraphValue, Option, Values
-from edgeflare.conform.operators.one_input.constants_and_options import switched
-from edgeflare.conform.operators.one_input.one_input_operator import ResultQuantization
-from edgeflare.conform.operators.one_input.reduction import Reduction, constant_axes, reduced_values
-from edgeflare.conform.specification.axes import within
+from edgeflare.conform.operators.one_input.constants_and_options import constant, switched
+from edgeflare.conform.operators.one_input.one_input_operator import (
+    OneInputOperator,
+    ResultQuantization,
+)
+from edgeflare.conform.specification.axes import Axes, clipped, within
 from edgeflare.conform.specification.exact_answer import (
     EPSILON,
     ExactAnswer,
@@ -32,7 +34,88 @@ from edgeflare.conform.specification.operator_specification import (
     UINT8,
     Operand,
 )
-from edgeflare.conform.specification.settings import Configuration, Setting, dimensions, number
+from edgeflare.conform.specification.parameter import Choice
+from edgeflare.conform.specification.settings import Configuration, Setting, dimensions, number, yes
+
+_IMAGES = ("batch", "height", "width", "channels")
+_SPATIAL = (1, 2)
+"""The axes of images that models reduce most, for which kernels have code of their own."""
+
+_MOST_VALUES = 1000
+"""Of the tensors that are drawn."""
+
+
+class _Reduction(OneInputOperator):
+    """An operator that leaves one value of all along some axes."""
+
+    constant_operands = 1
+    own = (Axes("axes"), Choice("keep_dims", [False, True]))
+
+    def options(self, configuration: Configuration) -> Mapping[str, Option]:
+        """Return whether reduced dimensions are kept with size 1."""
+        return {"keepDims": yes(configuration, "keep_dims")}
+
+    def constants(self, configuration: Configuration) -> tuple[GraphValue, ...]:
+        """Return the axes: (count,)."""
+        return (constant(dimensions(configuration, "axes")),)
+
+    def settings(
+        self, options: Mapping[str, Option], constants: Sequence[Values]
+    ) -> Mapping[str, Setting]:
+        """Return the axes and whether they are kept."""
+        axes = tuple(int(one) for one in constants[0].ravel())
+        return {"axes": axes, "keep_dims": switched(options, "keepDims")}
+
+    def fitting(
+        self, configuration: Configuration, rng: np.random.Generator
+    ) -> Mapping[str, Setting]:
+        """Return axes that the shape has, and at times a shape of which more is left."""
+        shape = dimensions(configuration, "shape")
+        axes = Axes("axes").drawn(len(shape), rng)
+        if len(shape) == len(_IMAGES) and rng.random() < 1 / 4:
+            axes = _SPATIAL
+        kept = sorted(set(range(len(shape))) - {within(one, len(shape)) for one in axes})
+        if not kept or 0 in shape or rng.random() < 1 / 2:
+            return {"axes": axes}
+        # Results of few values say little of rounding.
+        grown = kept[int(rng.integers(len(kept)))]
+        room = _MOST_VALUES // (prod(shape) // shape[grown])
+        size = int(rng.integers(min(shape[grown], room), room + 1))
+        return {"axes": axes, "shape": (*shape[:grown], size, *shape[grown + 1 :])}
+
+    def fitted(self, configuration: Configuration) -> Mapping[str, Setting]:
+        """Return the axes near those of a configuration that the shape has."""
+        rank = len(dimensions(configuration, "shape"))
+        return {"axes": clipped(dimensions(configuration, "axes"), rank)}
+
+    def fault(self, type_: str, configuration: Configuration) -> str | None:  # noqa: ARG002
+        """Return why a configuration is no valid model, or None."""
+        return _axes_fault(dimensions(configuration, "shape"), dimensions(configuration, "axes"))
+
+    def results(self, type_: str, configuration: Configuration) -> tuple[GraphValue, ...]:
+        """Return the reduced tensor."""
+        shape = dimensions(configuration, "shape")
+        reduced = {within(one, len(shape)) for one in dimensions(configuration, "axes")}
+        kept = yes(configuration, "keep_dims")
+        sizes = [
+            1 if at in reduced else size
+            for at, size in enumerate(shape)
+            if kept or at not in reduced
+        ]
+        return (self.result(type_, configuration, tuple(sizes)),)
+
+    def facts(self, type_: str, configuration: Configuration) -> Mapping[str, Setting]:
+        """Return also how many values each result is of, and which axes are reduced."""
+        shape = dimensions(configuration, "shape")
+        axes = {within(one, len(shape)) for one in dimensions(configuration, "axes")}
+        return {
+            **super().facts(type_, configuration),
+            "reduced_values": _reduced_values(configuration),
+            "reduced_axes": len(axes),
+            "last_axis_reduced": len(shape) - 1 in axes,
+            "spatial_axes_reduced": len(shape) == len(_IMAGES) and axes == set(_SPATIAL),
+        }
+
 
 _USUAL_FACTORS = 6
 """Of most products that are drawn: more leave the range of a type."""
@@ -41,7 +124,7 @@ _MULTIPLIER_ROUNDING = 2.0**-15
 """Of each factor: 64-bit products are rescaled by multipliers of 15 bits and a sign, relative."""
 
 
-class _ProductReduction(Reduction):
+class _ProductReduction(_Reduction):
     """A product."""
 
     def fitting(
@@ -50,7 +133,7 @@ class _ProductReduction(Reduction):
         """Return axes that the shape has, along which there are few values if possible."""
         fitting = super().fitting(configuration, rng)
         shape = dimensions({**configuration, **fitting}, "shape")
-        if reduced_values({**configuration, **fitting}) <= _USUAL_FACTORS:
+        if _reduced_values({**configuration, **fitting}) <= _USUAL_FACTORS:
             return fitting
         shortest = int(np.argmin(shape))
         if shape[shortest] <= _USUAL_FACTORS:
@@ -63,7 +146,7 @@ class _ProductReduction(Reduction):
         rng: np.random.Generator,  # noqa: ARG002
     ) -> float:
         """Return the spread of products of independent values."""
-        scale, factors = number(configuration, "input_scale"), reduced_values(configuration)
+        scale, factors = number(configuration, "input_scale"), _reduced_values(configuration)
         # Values are spread over most steps of their type; the logarithms of factors add.
         steps_ = 100 if "input_zero_point" in configuration else 2**14
         octaves = factors * log2(scale * steps_) - log2(scale * steps_)
@@ -81,7 +164,7 @@ class _ProductReduction(Reduction):
         Quantized products are defined as rescaled and rounded after each factor, in the order of
         memory, so that what is lost in one is multiplied by all factors that follow.
         """
-        axes, kept = constant_axes(constants), switched(options, "keepDims")
+        axes, kept = _constant_axes(constants), switched(options, "keepDims")
         if operand.raw.dtype in (np.int32, np.int64):
             total = np.prod(operand.raw.astype(np.int64), axes, keepdims=kept)
             return (bits(np.asarray(total).astype(operand.raw.dtype)),)
@@ -93,7 +176,7 @@ class _ProductReduction(Reduction):
         return (reals(product, factors * EPSILON * np.abs(product)),)
 
 
-class ExtremeReduction(Reduction):
+class ExtremeReduction(_Reduction):
     """The greatest or least value, or whether any or all values are true."""
 
     quantized_result: ResultQuantization = "equal"
@@ -106,7 +189,7 @@ class ExtremeReduction(Reduction):
         results: Sequence[GraphValue],  # noqa: ARG002
     ) -> tuple[ExactAnswer, ...]:
         """Return raw values, since the result has the quantization of the operand."""
-        raw, axes, kept = operand.raw, constant_axes(constants), switched(options, "keepDims")
+        raw, axes, kept = operand.raw, _constant_axes(constants), switched(options, "keepDims")
         if self.operator == "REDUCE_ANY":
             return (bits(np.any(raw, axes, keepdims=kept)),)
         if self.operator == "REDUCE_ALL":
@@ -117,12 +200,12 @@ class ExtremeReduction(Reduction):
         return (bits(np.min(raw, axes, keepdims=kept, initial=high)),)
 
 
-class SumReduction(Reduction):
+class SumReduction(_Reduction):
     """A sum or a mean."""
 
     def gain(self, configuration: Configuration, rng: np.random.Generator) -> float:
         """Return the spread of a sum or mean of values that are independent, or all alike."""
-        terms = max(reduced_values(configuration), 1)
+        terms = max(_reduced_values(configuration), 1)
         spread = sqrt(terms) if rng.random() < 1 / 2 else float(terms)
         return spread / terms if self.operator == "MEAN" else spread
 
@@ -134,7 +217,7 @@ class SumReduction(Reduction):
         results: Sequence[GraphValue],  # noqa: ARG002
     ) -> tuple[ExactAnswer, ...]:
         """Return the sums; whole numbers wrap, and their means are rounded towards zero."""
-        axes, kept = constant_axes(constants), switched(options, "keepDims")
+        axes, kept = _constant_axes(constants), switched(options, "keepDims")
         terms = prod(operand.raw.shape[at] for at in axes)
         mean = self.operator == "MEAN"
         if operand.raw.dtype in (np.int32, np.int64) and operand.value.quantization is None:
@@ -197,3 +280,24 @@ def _lost_by_rescaling(
     following = np.cumprod(rescaling * rows[:, :1:-1], 1)
     rounded = 1.0 + following.sum(1)
     return np.asarray(rounded * rescaling * output.scales[0] / 2, np.float64)
+
+
+def _reduced_values(configuration: Configuration) -> int:
+    """Return how many values of the operand each of the result is made of."""
+    shape = dimensions(configuration, "shape")
+    return prod(shape[one] for one in dimensions(configuration, "axes"))
+
+
+def _axes_fault(shape: tuple[int, ...], axes: tuple[int, ...]) -> str | None:
+    """Return why a tensor of a shape has no such axes, or None."""
+    rank = len(shape)
+    if not all(-rank <= one < rank for one in axes):
+        return f"axes {axes} of a tensor of {rank} dimensions"
+    if len({within(one, rank) for one in axes}) < len(axes):
+        return f"axes {axes} of a tensor of {rank} dimensions name one of them twice"
+    return None
+
+
+def _constant_axes(constants: Sequence[Values]) -> tuple[int, ...]:
+    """Return the axes that an operand names."""
+    return tuple(int(one) for one in constants[0].ravel())

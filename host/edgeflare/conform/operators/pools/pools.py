@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from edgeflare.conform.graphs.operator_graph import GraphValue, OperatorGraph, Option
-from edgeflare.conform.operators.weighted_sums.fused_clamp import (
+from edgeflare.conform.operators.weighted_sums.sum_answer import (
     ACTIVATION,
     clamp_limits,
     clamped,

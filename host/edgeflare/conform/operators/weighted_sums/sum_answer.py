@@ -8,9 +8,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 from edgeflare.conform.graphs.operator_graph import GraphValue
-from edgeflare.conform.operators.weighted_sums.fused_clamp import clamped
 from edgeflare.conform.specification.exact_answer import ExactAnswer, reals, steps, sum_slack
-from edgeflare.conform.specification.operator_specification import Operand
+from edgeflare.conform.specification.operator_specification import Operand, UnknownOperatorForm
+from edgeflare.conform.specification.parameter import Choice
+
+_LIMITS = {
+    "NONE": (-np.inf, np.inf),
+    "RELU": (0.0, np.inf),
+    "RELU_N1_TO_1": (-1.0, 1.0),
+    "RELU6": (0.0, 6.0),
+}
+
+ACTIVATION = Choice("activation", tuple(_LIMITS))
+"""The activations that kernels of sums and pools fuse."""
+
 
 Reals = NDArray[np.float64]
 
@@ -60,3 +71,20 @@ def largest_of_batch(sizes: Reals) -> Reals:
         return sizes
     axes = tuple(range(1, sizes.ndim))
     return np.broadcast_to(sizes.max(axis=axes, keepdims=True), sizes.shape)
+
+
+def clamp_limits(activation: str) -> tuple[float, float]:
+    """Return the least and the greatest result of an activation."""
+    return _LIMITS[activation]
+
+
+def clamped(values: NDArray[np.float64], activation: str) -> NDArray[np.float64]:
+    """Return real values after an activation; NaN stays NaN."""
+    return np.clip(values, *_LIMITS[activation]) if activation != "NONE" else values
+
+
+def known_activation(name: object) -> str:
+    """Return an activation's name; UnknownOperatorForm for one that is not fused."""
+    if not isinstance(name, str) or name not in _LIMITS:
+        raise UnknownOperatorForm(f"an activation {name}")
+    return name

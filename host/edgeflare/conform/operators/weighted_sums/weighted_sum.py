@@ -9,8 +9,13 @@ from typing import TypeVar
 import numpy as np
 
 from edgeflare.conform.graphs.operator_graph import GraphValue, OperatorGraph, Option
-from edgeflare.conform.operators.weighted_sums.fused_clamp import ACTIVATION, known_activation
-from edgeflare.conform.operators.weighted_sums.sum_answer import Reals, largest_of_batch, summed
+from edgeflare.conform.operators.weighted_sums.sum_answer import (
+    ACTIVATION,
+    Reals,
+    known_activation,
+    largest_of_batch,
+    summed,
+)
 from edgeflare.conform.operators.weighted_sums.sum_scales import (
     fitting_scales,
     rescaled,
