@@ -232,7 +232,7 @@ def healthy(pair: TriedPair, rng: np.random.Generator) -> Iterator[tuple[str, by
 # What is said of it.
 
 
-class ExplainedPair:
+class Explainer:
     """Explains files of a pair in this process, and says how large their errors are."""
 
     def __init__(self, pair: TriedPair) -> None:
@@ -350,7 +350,7 @@ def _drawn(
 ) -> tuple[list[dict[str, Any]], int]:
     """Return what is named of each drawn layer, and how many draws did too little harm."""
     rows: list[dict[str, Any]] = []
-    tried, anew = ExplainedPair(pair), 0
+    tried, anew = Explainer(pair), 0
     whole = tried.error(pair.compressed)
     for draw in range(DRAWS):
         kinds = [KINDS[(number + draw + more) % len(KINDS)] for more in range(len(KINDS))]
@@ -371,7 +371,7 @@ def _drawn(
 def _healthy(pair: TriedPair, rng: np.random.Generator) -> list[dict[str, Any]]:
     """Return which layers of healthy files are called coarse."""
     rows: list[dict[str, Any]] = []
-    tried = ExplainedPair(pair)
+    tried = Explainer(pair)
     for name, content in healthy(pair, rng):
         found = tried.found(content)
         coarse = [str(layer) for one in found for layer in one.coarse]

@@ -163,9 +163,9 @@ DOCUMENTS: dict[str, tuple[tuple[str, ...], bool]] = {
     "conform/record/conform": (("conform.md", "run.md"), True),
     "diagnose/inspect/inspect": (("inspect.md",), True),
     "rank/rank": (("rank.md",), False),
-    "repair/repair": (("repair.md", "shifts.md"), False),
+    "repair/repair": (("repair.md", "shifts.md", "run.md"), False),
     "run/run": (("run.md",), True),
-    "survey/record/survey": (("survey.md",), False),
+    "survey/record/survey": (("survey.md", "run.md"), False),
 }
 
 

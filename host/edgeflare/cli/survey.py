@@ -121,14 +121,10 @@ def survey(
     decided = decided_by_user(trust)
     profiles = [] if on_fleet.fleet is not None else find_profiles(device, decided)
     kernels, elsewhere = read_ensemble(ensemble)
-    if pair is None and compressed is None:
-        raise UserError(
-            "name a pair: a folder that holds a pair.toml, or --compressed and --inputs"
-        )
+    if pair is None:
+        _require_models(compressed, inputs)
     if show is not None:
         _require_show_alone(show, folder, on_fleet, dry_run=dry_run)
-    if pair is None and inputs is None:
-        raise UserError("a pair that is given by --compressed has no seeds: give --inputs")
     given = preprocessing.settings(original, None if inputs is None else str(inputs), compressed)
     loaded = load_pair(pair, given, decided, "--inputs")
     chosen = chosen_conditions(loaded.interface.domain_name, conditions, at)
@@ -160,14 +156,25 @@ def survey(
         return _interrupted(path, INTERRUPTED_BY[document.stopped_by or ""])
     print_survey(Console(), surveyed, str(path))
     if had_ended:
-        Console().print(
-            f"no further item was asked, since the survey had ended: {ending(surveyed)}",
-            markup=False,
-            highlight=False,
-            soft_wrap=True,
-        )
+        said = f"no further item was asked, since the survey had ended: {ending(surveyed)}"
+        Console().print(said, markup=False, highlight=False, soft_wrap=True)
     result(path)
     return _exit_code(surveyed)
+
+
+def _require_models(compressed: str | None, inputs: Path | None) -> None:
+    """Refuse a pair that is not given by a folder, and not by its model and inputs either.
+
+    Raises:
+        UserError: one of them is not named.
+
+    """
+    if compressed is None:
+        raise UserError(
+            "name a pair: a folder that holds a pair.toml, or --compressed and --inputs"
+        )
+    if inputs is None:
+        raise UserError("a pair that is given by --compressed has no seeds: give --inputs")
 
 
 def _interrupted(path: Path, by: str) -> int:

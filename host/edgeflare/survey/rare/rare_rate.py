@@ -163,7 +163,7 @@ def rare_rate(
     rng: np.random.Generator,
     progress: Callable[[RareProgress], None] = lambda _: None,
 ) -> RareRate | None:
-    """Estimate the rate of a rare event.
+    """IntervalEstimate the rate of a rare event.
 
     Args:
         space: the points; the host foretells the event where the level is below 0.

@@ -9,7 +9,7 @@ _LEAST: Final = 1e-7
 """The least estimate of which a digit is shown beside limits that are far above it."""
 
 
-class Estimate(Protocol):
+class IntervalEstimate(Protocol):
     """A figure with the limits of its interval."""
 
     @property
@@ -30,12 +30,12 @@ def percent(share: float) -> str:
     return f"{_digits(100 * share, 100 * share)} %"
 
 
-def exact(one: Estimate) -> bool:
+def exact(one: IntervalEstimate) -> bool:
     """Whether a figure has no interval, since the device was asked about all that it is about."""
     return one.low == one.high
 
 
-def interval(one: Estimate | None) -> str:
+def interval(one: IntervalEstimate | None) -> str:
     """Return a figure from 0 to 1 with its interval: `2.31 % (2.05–2.60)`; a dash for None.
 
     One that is exact has none: `2.31 %`.
@@ -45,14 +45,14 @@ def interval(one: Estimate | None) -> str:
     return estimated(one) if exact(one) else f"{estimated(one)} ({bounds(one)})"
 
 
-def estimated(one: Estimate) -> str:
+def estimated(one: IntervalEstimate) -> str:
     """Return a figure from 0 to 1 as a percentage, with the digits of its limits: `0.07 %`."""
     if exact(one):
         return percent(one.estimate)
     return f"{_digits(100 * one.estimate, 100 * _scale(one.low, one.high, one.estimate))} %"
 
 
-def bounds(one: Estimate) -> str:
+def bounds(one: IntervalEstimate) -> str:
     """Return the interval of a figure in percent, without the sign: `2.05–2.60`."""
     return between(one.low, one.high, one.estimate)
 
@@ -71,7 +71,7 @@ def between(low: float, high: float, estimate: float = 0.0) -> str:
     return f"{least} to {most}" if low < 0 else f"{least}–{most}"
 
 
-def points(one: Estimate | None) -> str:
+def points(one: IntervalEstimate | None) -> str:
     """Return a difference of shares in points with its interval: `+0.42 (-0.10 to 0.93)`.
 
     One that is exact has none: `+0.42`.

@@ -10,7 +10,7 @@ import io
 from collections.abc import Iterator
 
 from edgeflare.pages.answers.answer_form import class_name
-from edgeflare.survey.rates.rate_words import Estimate
+from edgeflare.survey.rates.rate_words import IntervalEstimate
 from edgeflare.survey.rates.slices import SurveySlice
 from edgeflare.survey.record.survey_document import SurveyDocument
 from edgeflare.untrusted_text import for_csv
@@ -111,7 +111,7 @@ def _row(
     return {key: _cell(value) for key, value in row.items()}
 
 
-def _interval(key: str, one: Estimate | None) -> dict[str, _Cell]:
+def _interval(key: str, one: IntervalEstimate | None) -> dict[str, _Cell]:
     if one is None:
         return {}
     figures = (one.estimate, one.low, one.high)

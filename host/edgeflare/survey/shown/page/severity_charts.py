@@ -10,7 +10,7 @@ from matplotlib.ticker import MaxNLocator, PercentFormatter
 
 from edgeflare.report.html.chart import Chart, finish, new_panel
 from edgeflare.report.html.svg import COLOURS, page_style
-from edgeflare.survey.rates.rate_words import Estimate, percent
+from edgeflare.survey.rates.rate_words import IntervalEstimate, percent
 from edgeflare.survey.rates.slices import ExactShare, SurveySlice
 from edgeflare.survey.record.survey_document import SurveyDocument
 from edgeflare.survey.shown.survey_tables import slice_table
@@ -38,7 +38,7 @@ class _Line:
     colour: str
     marker: str
     dashes: str
-    values: Sequence[Estimate | float | None]
+    values: Sequence[IntervalEstimate | float | None]
 
 
 def severity_charts(document: SurveyDocument) -> tuple[Chart, ...]:
@@ -101,8 +101,8 @@ def _far(document: SurveyDocument, slices: Sequence[SurveySlice]) -> Chart | Non
 
 
 def _values(
-    given: Iterable[_Given | None], value: Callable[[_Given], Estimate | float | None]
-) -> list[Estimate | float | None]:
+    given: Iterable[_Given | None], value: Callable[[_Given], IntervalEstimate | float | None]
+) -> list[IntervalEstimate | float | None]:
     return [None if one is None else value(one) for one in given]
 
 
