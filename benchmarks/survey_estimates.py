@@ -30,7 +30,7 @@ from edgeflare.survey.gates.judged_gates import JudgedGates
 from edgeflare.survey.items.measures import deviation, deviation_strict, kernel_strict, surprises
 from edgeflare.survey.items.sampling_rounds import SamplingRounds
 from edgeflare.survey.items.survey_facts import SurveyFacts
-from edgeflare.survey.phases.stop_rule import StopRule
+from edgeflare.survey.phases.device_phase import StopRule
 from edgeflare.survey.rates.slices import overall_rate
 from edgeflare.survey.record.survey_journal import read_facts
 from edgeflare.survey.record.survey_plan import SurveyPlan

@@ -12,11 +12,10 @@ from numpy.typing import NDArray
 from scipy.stats import poisson
 
 from constructed_surveys import constructed_facts, drawn_sample, with_distances
-from edgeflare.survey.estimate import pooling_check
+from edgeflare.survey.estimate import pooled_rate as pooling
 from edgeflare.survey.estimate.field_interval import FieldInterval, field_interval
 from edgeflare.survey.estimate.mean_distance import mean_distance
-from edgeflare.survey.estimate.pooled_rate import pooled_rate
-from edgeflare.survey.estimate.pooling_check import PERMUTATIONS, pooling_p_value
+from edgeflare.survey.estimate.pooled_rate import PERMUTATIONS, pooled_rate, pooling_p_value
 from edgeflare.survey.estimate.rate import Fact, Limits, Rate, Sample, difference, simultaneous
 from edgeflare.survey.estimate.rate_interval import rate
 from edgeflare.survey.estimate.sequential_test import LimitEvidence, limit_evidence
@@ -148,7 +147,7 @@ def _pooling_p(surprised: NDArray[np.bool_], seed: int = 0, first: int = POOLED 
 def test_slices_that_do_not_differ_have_p_values_of_all_sizes(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(pooling_check, "PERMUTATIONS", 99)
+    monkeypatch.setattr(pooling, "PERMUTATIONS", 99)
     rng = np.random.default_rng(1)
     values = [_pooling_p(rng.random(POOLED) < 0.05, seed) for seed in range(30)]
     assert 0.25 < np.mean(values) < 0.75

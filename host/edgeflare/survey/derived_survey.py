@@ -29,7 +29,7 @@ from edgeflare.run.seed_warnings import MOST_TIED
 from edgeflare.run.survey_rows import DeviceRow, HostRow
 from edgeflare.survey.baseline import BaselineSurvey, compare
 from edgeflare.survey.estimate.field_interval import FieldInterval, field_interval
-from edgeflare.survey.estimate.pooling_check import pooling_p_value
+from edgeflare.survey.estimate.pooled_rate import pooling_p_value
 from edgeflare.survey.estimate.rate import Sample
 from edgeflare.survey.gates.judged_gates import DescribedGate, JudgedGates
 from edgeflare.survey.gates.survey_gate import parse_gate

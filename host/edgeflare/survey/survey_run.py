@@ -38,9 +38,8 @@ from edgeflare.survey.items.deviating_items import choose_findings, store_findin
 from edgeflare.survey.items.item_judgement import ItemJudgement
 from edgeflare.survey.items.sampling_rounds import SamplingRounds
 from edgeflare.survey.items.surveyed_items import SurveyedItems, require_same_inputs
-from edgeflare.survey.phases.device_phase import DevicePhase
+from edgeflare.survey.phases.device_phase import DevicePhase, SamplingEnd, StopRule
 from edgeflare.survey.phases.host_phase import judge_on_host, warn_of_answers
-from edgeflare.survey.phases.stop_rule import SamplingEnd, StopRule
 from edgeflare.survey.phases.survey_observer import SurveyObserver
 from edgeflare.survey.rare.rare_phase import RarePhase
 from edgeflare.survey.rates.slices import cell_rates

@@ -3,7 +3,7 @@
 Few of the items of a slice were asked, so their answers alone leave its rate wide open. Here the
 slice has in each stratum the surprises that all items of the stratum have: as if the device
 surprised as often under every condition, given what the host foretells and the twin's margin (a
-synthetic estimate, as for small areas). `pooling_check` tests that.
+synthetic estimate, as for small areas). `pooling_p_value` tests that.
 """
 
 from __future__ import annotations
@@ -17,6 +17,9 @@ from numpy.typing import NDArray
 from edgeflare.survey.estimate.rate import Fact, Limits, Rate, Sample
 from edgeflare.survey.estimate.rate_interval import rate
 from edgeflare.survey.estimate.weighted_count import gamma_limits
+
+PERMUTATIONS = 499
+"""Of the surprises, for a p-value of at least 1 in 500."""
 
 
 def pooled_rate(
@@ -54,6 +57,46 @@ def pooled_rate(
         seen=alone.seen,
         alone=Limits(alone.estimate, alone.low, alone.high),
     )
+
+
+def pooling_p_value(
+    fact: Fact, sample: Sample, slices: NDArray[np.int64], rng: np.random.Generator
+) -> float:
+    """Return the probability of slices that differ as much, if surprises do not depend on them.
+
+    The surprises are shuffled among the items asked of each stratum and prediction. What is
+    compared is the sum over the slices of (surprises − expected)² / expected.
+
+    Args:
+        fact: what was foretold and seen.
+        sample: which items were asked.
+        slices: (items,) the slice of each, from 0; of items with −1 nothing is looked at.
+        rng: from which the shuffles are drawn.
+
+    """
+    asked = sample.asked & (slices >= 0)
+    if not asked.any():
+        return 1.0
+    surprised = (fact.seen != fact.foretold)[asked].astype(np.float64)
+    if not surprised.any():
+        return 1.0
+    kinds = (2 * sample.stratum + fact.foretold)[asked]
+    of, count = slices[asked], int(slices.max()) + 1
+    rates = np.bincount(kinds, weights=surprised) / np.maximum(np.bincount(kinds), 1)
+    expected = np.bincount(of, weights=rates[kinds], minlength=count)
+    on = expected > 0.0
+
+    def unevenness(values: NDArray[np.float64]) -> float:
+        seen = np.bincount(of, weights=values, minlength=count)
+        return float(((seen[on] - expected[on]) ** 2 / expected[on]).sum())
+
+    order = np.argsort(kinds, kind="stable")
+    found, as_uneven = unevenness(surprised), 0
+    for _ in range(PERMUTATIONS):
+        shuffled = np.empty_like(surprised)
+        shuffled[order] = surprised[np.lexsort((rng.random(len(kinds)), kinds))]
+        as_uneven += unevenness(shuffled) >= found
+    return (1 + as_uneven) / (1 + PERMUTATIONS)
 
 
 @dataclass(frozen=True, slots=True)

@@ -36,7 +36,8 @@ def choose_findings(
 
     """
     strongest = sorted(
-        (row for row in rows if row.kind is not None), key=lambda row: (-_strength(row), row.item)
+        (row for row in rows if row.kind is not None),
+        key=lambda row: (-(inf if row.strength is None else row.strength), row.item),
     )
     chosen: dict[int, DeviceRow] = {}
     for cell in np.argsort(-cell_rates, kind="stable").tolist():
@@ -71,7 +72,3 @@ def store_findings(
         store_trigger(context, folder, seed_id, trigger)
         if not unchanged:
             context.journal.end_chain(ChainRow.nothing_spent(seed_id))
-
-
-def _strength(row: DeviceRow) -> float:
-    return inf if row.strength is None else row.strength

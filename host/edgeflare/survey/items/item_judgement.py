@@ -8,7 +8,6 @@ from math import inf
 from edgeflare.core.answer import Answer
 from edgeflare.core.arm import Arm
 from edgeflare.core.goal import Goal
-from edgeflare.core.outcome import Outcome
 from edgeflare.core.query import EvaluatedQuery
 from edgeflare.core.truths import Truths, is_right, truth_distance
 from edgeflare.run.survey_rows import NO_DECISION, DeviceRow, HostRow
@@ -62,6 +61,7 @@ class ItemJudgement:
         # What the file itself does to both, such as a NaN, is no matter of kernels.
         shared = device.failure is not None and device.failure == twin.failure
         kernel = _parts(twin, device) and not shared
+        strength = self.goal.strength(outcome) if deviates else None
         return DeviceRow(
             item=item,
             deviates=deviates,
@@ -71,7 +71,7 @@ class ItemJudgement:
             failed=device.failure is not None,
             tied=device.tied,
             kind=self.goal.met(outcome),
-            strength=self._strength(outcome) if deviates else None,
+            strength=None if strength is None else float(strength),
             device_decision=self._decision(device),
             device_distance=_distance(first, device),
             seconds=evaluated.seconds,
@@ -87,10 +87,6 @@ class ItemJudgement:
         if answer is None or answer.decision is None or not (self.choices and answer.counted):
             return NO_DECISION
         return int(answer.decision)
-
-    def _strength(self, outcome: Outcome) -> float | None:
-        strength = self.goal.strength(outcome)
-        return None if strength is None else float(strength)
 
 
 def _parts(one: Answer, device: Answer) -> bool:

@@ -17,6 +17,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
+from typing import Literal
 
 from edgeflare.campaign.campaign_context import CampaignContext
 from edgeflare.campaign.pipeline import EvaluatedBatch, Pipeline
@@ -25,17 +26,61 @@ from edgeflare.errors import InfrastructureError
 from edgeflare.run.seed_ids import device_of
 from edgeflare.run.survey_rows import DeviceRow
 from edgeflare.survey.estimate.rate import Rate
+from edgeflare.survey.gates.judged_gates import JudgedGates
 from edgeflare.survey.items.item_judgement import ItemJudgement
 from edgeflare.survey.items.sampling_rounds import SamplingRounds
+from edgeflare.survey.items.survey_facts import SurveyFacts
 from edgeflare.survey.items.surveyed_items import FIRST_BATCH, SurveyedItems, require_same_input
 from edgeflare.survey.phases.answer_watch import AnswerWatch
-from edgeflare.survey.phases.stop_rule import SamplingEnd, StopRule, half_width
 from edgeflare.survey.phases.survey_observer import DeviceProgress, SurveyObserver
 from edgeflare.survey.rates.slices import overall_rate
 from edgeflare.survey.record.survey_journal import VOUCHED_KEY, facts_of, vouched_draws
+from edgeflare.survey.record.survey_plan import SurveyPlan
+
+SamplingEnd = Literal["precision", "gates", "device-queries", "time-limit", "all-items"]
+"""Why the device is asked about no further item."""
 
 _ASKED_AGAIN = 8
 """Of the answers of a round that was cut short, how many of the last are asked for again."""
+
+
+@dataclass(frozen=True, slots=True)
+class StopRule:
+    """Ends a survey after a round, by what was asked and found alone.
+
+    Attributes:
+        plan: what is asked.
+        gates: which end it once all are decided.
+
+    """
+
+    plan: SurveyPlan
+    gates: JudgedGates
+
+    def reached(
+        self, facts: SurveyFacts, rounds: SamplingRounds, overall: Rate
+    ) -> SamplingEnd | None:
+        """Return why the survey ends after a round, or None.
+
+        Args:
+            facts: what is known.
+            rounds: what was drawn.
+            overall: the over-all rate of deviations.
+
+        """
+        asked = int(facts.asked.sum())
+        if asked == facts.items:
+            return "all-items"
+        if self.gates.decided(facts, rounds):
+            return "gates"
+        if self.plan.precision is not None and half_width(overall) <= self.plan.precision:
+            return "precision"
+        return "device-queries" if asked >= rounds.most else None
+
+
+def half_width(rate: Rate) -> float:
+    """Return half the width of a rate's interval."""
+    return (rate.high - rate.low) / 2.0
 
 
 @dataclass(slots=True)
@@ -264,8 +309,6 @@ class _RoundCheck:
 
     def _concerned(self, items: Sequence[int]) -> list[int]:
         """Return the devices that have some of the items, and are to be checked."""
-        mine = {self._index(item) for item in items}
+        devices = self._context.panel.devices
+        mine = {device_of(self._items.input_of(item), devices) for item in items}
         return [index for index in sorted(mine) if self._watch.watches(index)]
-
-    def _index(self, item: int) -> int:
-        return device_of(self._items.input_of(item), self._context.panel.devices)

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from edgeflare.survey.estimate.weighted_count import require_scipy
-from edgeflare.survey.rare.splitting import Cloud, Space, SplittingPlan, found_thresholds, split
+from edgeflare.survey.rare.splitting import Space, SplittingPlan, found_thresholds, split
 
 INSURANCE = 0.25
 """Share of the queries in proportion to the weight of a shell, whatever was seen: it bounds what
@@ -276,13 +276,9 @@ def _repetition(
     tally.add(shell, foretold[chosen], seen)
     surprise = seen.astype(np.float64) - foretold[chosen]
     asked = np.bincount(shell, minlength=len(counts))
-    weight = _weight_of_shells(cloud, len(counts))
+    weight = np.asarray(np.bincount(cloud.shell, cloud.weight, len(counts)), dtype=np.float64)
     more = weight * np.bincount(shell, surprise, len(counts)) / np.maximum(asked, 1)
     return float(cloud.weight[foretold].sum() + more.sum()), weight
-
-
-def _weight_of_shells(cloud: Cloud[Point], shells: int) -> NDArray[np.float64]:
-    return np.asarray(np.bincount(cloud.shell, cloud.weight, shells), dtype=np.float64)
 
 
 def _concluded(

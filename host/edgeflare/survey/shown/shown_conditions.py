@@ -151,7 +151,8 @@ def _render(
 ) -> str:
     cells = len(inputs) * sum(1 + len(one.severities) for one in chosen)
     severities = sorted({severity for one in chosen for severity in one.severities})
-    room = PageAllowance(allowance(MOST_PARTS * cells if _has_parts(domain, inputs) else cells))
+    in_parts = bool(inputs) and isinstance(domain.view(inputs[0]), PartsView)
+    room = PageAllowance(allowance(MOST_PARTS * cells if in_parts else cells))
     columns = (UNCHANGED, *(f"severity {severity}" for severity in severities))
     tables = [
         tuple(_row(domain, one, row, severities, rng_seed, room) for row in chosen)
@@ -188,10 +189,6 @@ def _row(
     known = dict(zip(row.severities, drawn, strict=True))
     cells = (unchanged, *(known.get(severity, ()) for severity in severities))
     return _SheetRow(row.name, made.summary, cells)
-
-
-def _has_parts(domain: Domain, inputs: Sequence[Input]) -> bool:
-    return bool(inputs) and isinstance(domain.view(inputs[0]), PartsView)
 
 
 def _shown_parts(view: InputView) -> list[InputView]:
