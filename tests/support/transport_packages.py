@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from edgeflare.devices.transports import transport_registry
+from plugin_package import install_plugin
 
 NICE = '''
 import os
@@ -53,13 +54,8 @@ def installed(
     folder: Path, code: str, entry: str = "nice = nice_transport:PLUGIN"
 ) -> Iterator[None]:
     """Install a package with that code and entry point, and remove it again."""
-    information = folder / "nice_transport-1.0.dist-info"
-    information.mkdir(parents=True)
-    (folder / "nice_transport.py").write_text(code)
-    (information / "METADATA").write_text(
-        "Metadata-Version: 2.1\nName: nice-transport\nVersion: 1.0\n"
-    )
-    (information / "entry_points.txt").write_text(f"[edgeflare.transports]\n{entry}\n")
+    name, _, value = entry.partition(" = ")
+    install_plugin(folder, "nice_transport", code, {"edgeflare.transports": {name: value}})
     with pytest.MonkeyPatch.context() as patch:
         patch.syspath_prepend(str(folder))
         patch.delitem(sys.modules, "nice_transport", raising=False)
