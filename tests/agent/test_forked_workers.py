@@ -22,6 +22,8 @@ from edgeflare_agent.runtime.worker_process import WorkerProcess, end_fork_serve
 from posed_models import unary
 from processes import alive, fork_servers, workers
 
+pytestmark = pytest.mark.usefixtures("own_agents")
+
 OPTIONS = Options("builtin")
 
 
@@ -65,7 +67,6 @@ def test_a_server_that_is_killed_is_replaced_and_its_workers_go_on(int8_model: P
         assert old.restarts == 1
 
 
-@pytest.mark.usefixtures("own_agents")
 def test_workers_have_the_environment_and_the_folder_of_the_moment(
     int8_model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -83,7 +84,6 @@ def test_workers_have_the_environment_and_the_folder_of_the_moment(
     assert wait_until(lambda: not alive(server))
 
 
-@pytest.mark.usefixtures("own_agents")
 def test_a_worker_starts_in_a_folder_that_was_removed(
     int8_model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

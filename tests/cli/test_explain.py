@@ -284,7 +284,11 @@ def test_the_same_command_goes_on_with_what_is_left(complete: Path) -> None:
     assert {seed_id: whole["findings"][seed_id] for seed_id in done} == stopped["findings"]
 
 
-def test_a_device_that_is_lost_leaves_what_was_explained(run: Path, tmp_path: Path) -> None:
+def test_a_device_that_is_lost_leaves_what_was_explained(
+    run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # So the command is started by itself, and its agent is a process below it.
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
     with slowly(run, tmp_path) as process:
         await_the_first(run)
         for agent in _children(os.getpid(), "edgeflare_agent"):

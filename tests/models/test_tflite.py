@@ -166,6 +166,7 @@ def test_closing_gives_up_what_is_under_way(dense: Path) -> None:
     assert all(future.done() for future in futures)
 
 
+@pytest.mark.usefixtures("own_agents")
 def test_a_worker_killed_from_outside_costs_no_answer(dense: Path) -> None:
     images = np.random.default_rng(0).normal(size=(64, 4, 4, 1)).astype(np.float32)
     with closing(open_tflite(dense)) as model:

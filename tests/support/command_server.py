@@ -1,9 +1,10 @@
-"""The process that forks commands: started by `forked_commands.py`, with a socket's path.
+"""The process that forks commands: started by `forked_commands.py`, with the paths of two sockets.
 
-A connection brings arguments, folder and environment, as bytes, and the descriptors of stdin,
-stdout and stderr. Back go the process id of the command and, when it has ended, its exit code or
-minus the signal, as integers of 32 bits. A command is killed where its connection ends before it.
-The process ends with its own stdin.
+The first is its own, the second that of the process that forks agents. A connection brings
+arguments, folder and environment, as bytes, and the descriptors of stdin, stdout and stderr. Back
+go the process id of the command and, when it has ended, its exit code or minus the signal, as
+integers of 32 bits. A command is killed where its connection ends before it. The process ends with
+its own stdin.
 """
 
 from __future__ import annotations
@@ -21,6 +22,10 @@ import sys
 from importlib import import_module
 from struct import Struct
 from typing import Final
+
+from edgeflare.devices.transports import child_agent
+from edgeflare_agent.runtime import fork_server_process
+from forked_agents import fork_agents
 
 NUMBER: Final = Struct("<i")
 
@@ -75,9 +80,10 @@ def import_commands() -> None:
     gc.freeze()  # or a collection in a fork would copy all that it shares with this process
 
 
-def serve(path: str) -> None:
-    """Fork commands until nobody can ask for more."""
+def serve(path: str, agents: str) -> None:
+    """Fork commands, whose agents are forked too, until nobody can ask for more."""
     import_commands()
+    fork_agents(lambda: agents, child_agent, fork_server_process)
     with socket.socket(socket.AF_UNIX) as listener:
         listener.bind(path)
         listener.listen()
@@ -146,4 +152,4 @@ def _become(folder: bytes, environment: list[bytes], descriptors: list[int]) -> 
 
 
 if __name__ == "__main__":
-    serve(sys.argv[1])
+    serve(*sys.argv[1:])

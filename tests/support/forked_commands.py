@@ -16,6 +16,8 @@ import sys
 import tempfile
 from pathlib import Path
 
+from forked_agents import agents_socket
+
 _PROGRAM = """#!{python} -IS
 import os, signal, socket, sys
 
@@ -57,7 +59,7 @@ def forked_edgeflare(**environment: str) -> Path:
     folder = tempfile.TemporaryDirectory(prefix="edgeflare-forked-")
     socket = Path(folder.name, "socket")
     server = subprocess.Popen(
-        [sys.executable, Path(__file__).with_name("command_server.py"), socket],
+        [sys.executable, Path(__file__).with_name("command_server.py"), socket, agents_socket()],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         env={**os.environ, **environment},

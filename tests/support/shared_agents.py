@@ -14,12 +14,14 @@ import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from edgeflare.devices.transports import child_agent
 from edgeflare.devices.transports.child_agent import ChildAgent, ChildTransport
 from edgeflare.devices.transports.delegate import allow_delegate
 from edgeflare.devices.transports.emulated import EmulatedTransport
 from edgeflare.devices.transports.transport import Endpoint
 from edgeflare_agent.runtime import fork_server_process, worker_process
 from edgeflare_agent.runtime.fork_server_process import surroundings
+from forked_agents import agents_socket, fork_agents
 
 _MOST_IDLE = 3
 
@@ -59,6 +61,8 @@ class SharedAgents:
         EmulatedTransport.close = closed  # type: ignore[assignment, method-assign]
         for module in (fork_server_process, worker_process):
             module.surroundings = self._surroundings  # type: ignore[attr-defined]
+        starters = child_agent, fork_server_process
+        fork_agents(agents_socket, *starters, wanted=lambda: not self._paused)
 
     @contextmanager
     def paused(self) -> Iterator[None]:

@@ -259,6 +259,7 @@ def test_a_pack_that_always_loses_the_device_is_given_up() -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("own_agents")
 def test_an_agent_that_was_killed_costs_no_answer(emulated: Device) -> None:
     models = mixed_models(12)
     with closing(PackingArm(DeviceOpener(emulated))) as arm:
