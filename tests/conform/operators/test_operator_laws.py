@@ -110,7 +110,7 @@ def test_an_operator_takes_the_tensor_of_another_model(known: OperatorSpecificat
 
 @given(
     st.sampled_from((INT8, INT16)),
-    st.floats(0.1, 100.0),
+    st.floats(1.1, 100.0),  # below it, the least scale cuts the finest off
     st.sampled_from((-1.0, 1.0)),
     st.integers(min_value=0),
 )
