@@ -30,6 +30,7 @@ from edgeflare.survey.gates.judged_gates import JudgedGates
 from edgeflare.survey.items.measures import deviation, deviation_strict, kernel_strict, surprises
 from edgeflare.survey.items.sampling_rounds import SamplingRounds
 from edgeflare.survey.items.survey_facts import SurveyFacts
+from edgeflare.survey.items.surveyed_inputs import AskedInputs
 from edgeflare.survey.phases.device_phase import StopRule
 from edgeflare.survey.rates.slices import overall_rate
 from edgeflare.survey.record.survey_journal import read_facts
@@ -205,7 +206,10 @@ def show_end(population: ReplayedItems, precision: float, repetitions: int) -> N
 def ended(facts: SurveyFacts, precision: float, seed: int) -> tuple[int, Rate]:
     """Return how often a survey asks the device until it ends, and the rate over all then."""
     rounds = SamplingRounds.of(facts, seed, None)
-    stop = StopRule(SurveyPlan(facts.cells, {}, precision=precision), JudgedGates())
+    stop = StopRule(
+        SurveyPlan(facts.cells, AskedInputs(None, facts.inputs, ""), precision=precision),
+        JudgedGates(),
+    )
     asked = np.zeros(facts.items, dtype=bool)
     while True:
         items = rounds.draw()

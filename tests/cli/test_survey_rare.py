@@ -109,7 +109,7 @@ def test_stopped_and_killed_within_it_goes_on_to_the_same_result(
 
 def test_it_is_gone_on_with_as_it_was_begun(surveyed: tuple[Path, str]) -> None:
     for options, begun in (
-        (PLAIN, "with --rare, not without it"),
+        (PLAIN, "with --rare-queries 150, not without --rare-queries"),
         ((*PLAIN, "--rare"), "with --rare-queries 150, not 2000"),
     ):
         said = refused(*options, "--out", surveyed[0], "--resume")

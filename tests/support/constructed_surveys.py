@@ -17,9 +17,9 @@ from edgeflare.survey.estimate.rate import Sample
 from edgeflare.survey.gates.judged_gates import DescribedGate, State
 from edgeflare.survey.gates.survey_gate import parse_gate
 from edgeflare.survey.items.survey_facts import UNCHANGED, Cell, SurveyFacts
+from edgeflare.survey.items.surveyed_inputs import AskedInputs
 from edgeflare.survey.record.survey_document import (
     AboutSurvey,
-    AskedInputs,
     AskedPlan,
     RareEstimate,
     SurveyDocument,

@@ -17,10 +17,12 @@ from edgeflare.conditions.condition import Condition
 from edgeflare.conditions.condition_choice import ChosenCondition
 from edgeflare.core.input_space import Input
 from edgeflare.core.interrupt import Interrupt
+from edgeflare.record.json_types import plain_json
 from edgeflare.run.journal import RunJournal
 from edgeflare.run.survey_rows import SURVEY_KEY, DeviceRow, HostRow
 from edgeflare.survey.gates.judged_gates import JudgedGates
 from edgeflare.survey.items.survey_facts import SurveyFacts
+from edgeflare.survey.items.surveyed_inputs import AskedInputs
 from edgeflare.survey.items.surveyed_items import SurveyedItems
 from edgeflare.survey.phases.survey_observer import DeviceProgress
 from edgeflare.survey.rare.rare_phase import RARE_KEY, RarePhase
@@ -91,7 +93,7 @@ class LaboratorySurvey:
     def run(self, name: str, observer: StoppingObserver | None = None, **options: Any) -> Document:
         """Run the survey, or go on with it; `options` are those of `Laboratory.run`."""
         watching = observer or StoppingObserver()
-        inputs = {"path": "laboratory", "count": len(self.laboratory.images), "sha256": 64 * "0"}
+        inputs = AskedInputs("laboratory", len(self.laboratory.images), 64 * "0")
         asked = {"precision": None, "findings": 5, **self.plan}
         plan = SurveyPlan(cells=self.items.cells, inputs=inputs, **asked)
 
@@ -103,7 +105,7 @@ class LaboratorySurvey:
         return self.laboratory.run(
             name,
             phases=run,
-            asked={SURVEY_KEY: plan.to_json()},
+            asked={SURVEY_KEY: plain_json(plan)},
             require=lambda journal: require_same_survey(journal, plan, self.items),
             strategy=STRATEGY,
             **options,

@@ -6,6 +6,7 @@ import os
 from dataclasses import replace
 from pathlib import Path
 
+import msgspec
 import numpy as np
 import pytest
 
@@ -13,12 +14,13 @@ from edgeflare.conditions.condition_choice import ChosenCondition
 from edgeflare.core.seed_choice import ALL_SEEDS, SeedChoice
 from edgeflare.core.seeds import Seeds
 from edgeflare.errors import UserError
+from edgeflare.record.json_types import plain_json
 from edgeflare.run.stored_answers import input_crc32
 from edgeflare.survey.gates.judged_gates import surveyed_sets
 from edgeflare.survey.items.group_table import groups_of_files
 from edgeflare.survey.items.noted_conditions import NotedCondition, noted_conditions, noted_sets
 from edgeflare.survey.items.surveyed_inputs import (
-    InputGroups,
+    AskedGroups,
     describe_inputs,
     read_groups,
     require_enough,
@@ -45,8 +47,8 @@ def saved(folder: Path, **arrays: object) -> Path:
     return folder / "inputs.npz"
 
 
-def groups_of(groups: InputGroups) -> list[str]:
-    return [groups.names[at] for at in groups.of_inputs.tolist()]
+def groups_of(groups: AskedGroups) -> list[str]:
+    return [groups.names[at] for at in groups.of_inputs]
 
 
 @pytest.mark.parametrize(("count", "left"), [(12, "26%"), (1, "98%"), (29, "12%")])
@@ -61,8 +63,8 @@ def test_inputs_are_told_apart_by_their_values() -> None:
         describe_inputs(Path("a.npz"), seeds) for seeds in (inputs(3), inputs(3), inputs(3, 1))
     )
     assert one == same
-    assert one["sha256"] != other["sha256"]
-    assert one["count"] == 3
+    assert one.sha256 != other.sha256
+    assert one.count == 3
 
 
 def test_words_of_an_array_are_groups(tmp_path: Path) -> None:
@@ -237,7 +239,7 @@ def test_items_that_are_made_otherwise_than_before_are_told(tmp_path: Path) -> N
 def test_what_is_noted_of_conditions_is_read_again() -> None:
     noted = noted_conditions(CHOSEN)
     assert noted["grain"] == NotedCondition("grain", ("noise",))
-    assert {name: NotedCondition.from_json(one.to_json()) for name, one in noted.items()} == noted
+    assert msgspec.convert(plain_json(noted), dict[str, NotedCondition]) == noted
     assert noted_sets(noted) == surveyed_sets(CHOSEN) == {"noise": frozenset({"grain"})}
 
 

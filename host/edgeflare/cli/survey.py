@@ -46,7 +46,7 @@ from edgeflare.survey.rare.rare_phase import rare_plan
 from edgeflare.survey.rates.rate_words import counted
 from edgeflare.survey.record.required_survey import require_survey
 from edgeflare.survey.record.survey_document import SurveyDocument
-from edgeflare.survey.record.survey_plan import ENDED_KEY, cells_in_words
+from edgeflare.survey.record.survey_plan import ENDED_KEY
 from edgeflare.survey.shown.shown_conditions import show_conditions
 from edgeflare.survey.shown.survey_terminal import print_survey
 from edgeflare.survey.shown.survey_words import ending
@@ -281,7 +281,7 @@ def _look_lines(
 def _asked(survey: Survey, look: SurveyLook) -> Iterator[str]:
     """Yield what would be asked, and what that would take."""
     yield f"{_surveyed(survey)}, {_about(look.host_seconds)} on the host"
-    if cells := cells_in_words(survey.plan):
+    if cells := survey.plan.cells_in_words:
         yield cells
     yield (
         f"at most {counted(look.most_queries, 'device query', 'device queries')} of about"

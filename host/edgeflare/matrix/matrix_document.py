@@ -213,10 +213,10 @@ class ConformMatrixDocument(
     command: Literal["conform"] = "conform"
     kernel_sets: tuple[ConformFigures, ...]
     refused: Mapping[str, str]
-    cells: tuple[_WrongCell, ...]
+    cells: tuple[WrongCell, ...]
 
 
-class _WrongCell(msgspec.Struct, frozen=True, kw_only=True):
+class WrongCell(msgspec.Struct, frozen=True, kw_only=True):
     """An operator and a type that a kernel set gets wrong.
 
     Attributes:
@@ -240,7 +240,7 @@ def conform_matrix_document(matrix: ConformMatrix) -> ConformMatrixDocument:
         kernel_sets=matrix.rows,
         refused=dict(matrix.refused),
         cells=tuple(
-            _WrongCell(
+            WrongCell(
                 operator=operator,
                 type=type_,
                 kernel_sets=dict(by),
@@ -265,10 +265,10 @@ class RetryMatrixDocument(
 
     edgeflare: str
     command: Literal["replay"] = "replay"
-    findings: tuple[_RetriedRow, ...]
+    findings: tuple[RetriedRow, ...]
 
 
-class _RetriedRow(msgspec.Struct, frozen=True, kw_only=True):
+class RetriedRow(msgspec.Struct, frozen=True, kw_only=True):
     """A finding of a conformance run.
 
     Attributes:
@@ -293,7 +293,7 @@ def retry_matrix_document(matrix: RetryMatrix) -> RetryMatrixDocument:
     return RetryMatrixDocument(
         edgeflare=__version__,
         findings=tuple(
-            _RetriedRow(
+            RetriedRow(
                 number=finding.number,
                 operator=finding.operator,
                 type=finding.type,

@@ -70,6 +70,18 @@ def option_names(kind: type) -> frozenset[str]:
     return frozenset(option.name for _, option in _fields(kind))
 
 
+def how_to_ask_more(kind: type, name: str) -> str | None:
+    """Return what to type for more of an option, "a larger --device-queries"; None without more.
+
+    Args:
+        kind: of the requests.
+        name: of the option, which need not be one.
+
+    """
+    found = (option for _, option in _fields(kind) if option.name == name and option.more)
+    return next((f"a {option.more} {option.name}" for option in found), None)
+
+
 def require_same_request(begun: Any, now: Any, folder: Path) -> bool:
     """Refuse to go on with what was asked for otherwise.
 

@@ -42,9 +42,7 @@ from edgeflare.survey.rates.group_differences import group_differences
 from edgeflare.survey.rates.slices import overall_rate, survey_rates, surveyed
 from edgeflare.survey.record.survey_document import (
     AboutSurvey,
-    AskedInputs,
     AskedPlan,
-    EarlierEnds,
     Pooling,
     SurveyDocument,
     SurveyFinding,
@@ -113,7 +111,7 @@ def derive_unwritten_survey(directory: RunDirectory) -> SurveyDocument:
         with reporting_damage(directory.journal), journal.transaction():
             if not host_is_done(journal):
                 done = journal.survey.host_count()
-                items = len(plan.cells) * int(plan.inputs["count"])
+                items = plan.items
                 raise UserError(f"{directory.path} {_nothing_yet(done, items, running=running)}")
             texts, sets = plan.gates, noted_sets(plan.conditions)
             gates = JudgedGates(tuple(map(parse_gate, texts)), plan.confidence, sets, plan.left_out)
@@ -288,7 +286,7 @@ def signs_of_chance(host: Sequence[HostRow], labels: Sequence[int]) -> list[str]
 
 def _looks(plan: SurveyPlan, asked: int) -> list[str]:
     """Return what is to be known of a survey that had ended, and asked more after that."""
-    if not any(one["ended"] is not None and one["asked"] < asked for one in plan.earlier):
+    if not any(one.ended is not None and one.asked < asked for one in plan.earlier):
         return []
     return [
         "the survey had ended and went on: an interval is for one look, and is too narrow for who"
@@ -301,12 +299,12 @@ def _plan(plan: SurveyPlan, document: RunDocument) -> AskedPlan:
     return AskedPlan(
         conditions=tuple(dict.fromkeys(cell.condition for cell in cells)),
         severities=tuple(sorted({cell.severity for cell in cells})),
-        inputs=AskedInputs(**inputs),
-        groups=None if plan.groups is None else plan.groups["column"],
+        inputs=inputs,
+        groups=None if plan.groups is None else plan.groups.column,
         precision=plan.precision,
         device_queries=plan.device_queries,
         time_limit=plan.time_limit,
-        earlier=tuple(EarlierEnds(**one) for one in plan.earlier),
+        earlier=plan.earlier,
         confidence=plan.confidence,
         gates=plan.gates,
         findings=plan.findings,

@@ -8,6 +8,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass, replace
 
 import numpy as np
+from msgspec import structs
 
 from edgeflare.campaign.opened_pair import OpenedPair, open_pair
 from edgeflare.campaign.run_description import describe_run
@@ -121,7 +122,7 @@ def open_survey(
     items = SurveyedItems.of(request.chosen, opened.seeds.inputs, space, plan.rng_seed)
     gates = _gates(pair, request)
     survey_plan = _plan(pair, opened, request, items, plan.choice)
-    survey_plan = replace(survey_plan, left_out=gates.left_out)
+    survey_plan = structs.replace(survey_plan, left_out=gates.left_out)
     for gate in gates.gates:
         require_decidable(gate, items.cells, gates.sets, _gated_inputs(opened, survey_plan))
     if request.baseline is not None:
@@ -151,7 +152,7 @@ def _require_same_items(
     plan: SurveyPlan, items: SurveyedItems, header: RunHeader, baseline: BaselineSurvey
 ) -> None:
     """Refuse a baseline of other items before anything is evaluated."""
-    asked = AskedItems(plan.inputs["sha256"], header.plan.rng_seed, plan.confidence)
+    asked = AskedItems(plan.inputs.sha256, header.plan.rng_seed, plan.confidence)
     has_original = Arm.ORIGINAL in header.arms
     require_same_items(asked, items.cells, has_original=has_original, baseline=baseline)
     require_same_inputs(items, baseline.checksums, f"the baseline {baseline.name}")
@@ -166,7 +167,7 @@ def _plan(
 ) -> SurveyPlan:
     groups = None
     if request.groups is not None:
-        groups = read_groups(pair.seeds, opened.seeds, request.groups, choice).to_json()
+        groups = read_groups(pair.seeds, opened.seeds, request.groups, choice)
     return SurveyPlan(
         cells=items.cells,
         inputs=describe_inputs(pair.seeds, opened.seeds),
@@ -186,14 +187,12 @@ def _plan(
 def _gated_inputs(opened: OpenedPair, plan: SurveyPlan) -> GatedInputs:
     """Return what gates have to know of the surveyed inputs."""
     count, truths = len(opened.seeds), opened.truths
-    groups, names = np.full(count, -1, np.int64), ()
-    if plan.groups is not None:
-        groups, names = np.array(plan.groups["of_inputs"], np.int64), tuple(plan.groups["names"])
+    of_inputs = [-1] * count if plan.groups is None else plan.groups.of_inputs
     return GatedInputs(
         has_original=opened.pair.original is not None,
         labelled=truths.known() if truths.given else np.zeros(count, bool),
-        groups=groups,
-        group_names=names,
+        groups=np.array(of_inputs, np.int64),
+        group_names=() if plan.groups is None else plan.groups.names,
         classes=opened.panel.reading.decoders[Arm.TWIN].choices > 0,
         conditions=frozenset(
             name

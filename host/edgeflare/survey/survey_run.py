@@ -24,6 +24,7 @@ from edgeflare.models.pair import Pair
 from edgeflare.record.atomic_file import write_atomically
 from edgeflare.record.folder import remove_files
 from edgeflare.record.journal import reporting_damage
+from edgeflare.record.json_types import plain_json
 from edgeflare.run.begin_or_resume import begin_run, resume_run
 from edgeflare.run.journal import RunJournal
 from edgeflare.run.plan import Plan
@@ -125,7 +126,7 @@ def begin_survey(survey: Survey, path: Path, *, overwrite: bool) -> tuple[RunDir
             " --out, or another run with --baseline"
         )
     inputs = len(survey.opened.seeds)
-    asked = {SURVEY_KEY: survey.plan.to_json()}
+    asked = {SURVEY_KEY: plain_json(survey.plan)}
     return begin_run(path, survey.header, inputs, overwrite=overwrite, asked=asked)
 
 

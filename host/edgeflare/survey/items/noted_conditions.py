@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
-from typing import Any
+from dataclasses import dataclass
 
 from edgeflare.conditions.condition_choice import ChosenCondition
 from edgeflare.conditions.condition_registry import package_of
@@ -25,15 +24,6 @@ class NotedCondition:
     condition: str
     sets: tuple[str, ...] = ()
     package: str = ""
-
-    def to_json(self) -> dict[str, Any]:
-        """Return this as plain JSON values."""
-        return {**asdict(self), "sets": list(self.sets)}
-
-    @classmethod
-    def from_json(cls, fields: Mapping[str, Any]) -> NotedCondition:
-        """Return what `to_json` described."""
-        return cls(**{**fields, "sets": tuple(fields["sets"])})
 
     def words(self, name: str) -> str:
         """Return the name, with what it stands for where that does not go without saying."""

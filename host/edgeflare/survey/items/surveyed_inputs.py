@@ -8,15 +8,14 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from edgeflare.array_file import NotArrays, read_npz
 from edgeflare.core.seed_choice import SeedChoice
 from edgeflare.core.seeds import Seeds
 from edgeflare.errors import UserError
+from edgeflare.record.json_types import Count, CountFromOne
 from edgeflare.run.exact_interval import exact_interval
 from edgeflare.survey.items.group_table import groups_of_files, no_column
 
@@ -45,27 +44,41 @@ _MOST_DIGITS = 20
 
 
 @dataclass(frozen=True, slots=True)
-class InputGroups:
-    """The groups of inputs.
+class AskedInputs:
+    """The inputs of a survey.
+
+    Attributes:
+        path: absolute, of the pair's seeds too; may be null.
+        count: how many there are.
+        sha256: of the inputs as they are.
+
+    """
+
+    path: str | None
+    count: CountFromOne
+    sha256: str
+
+    def __str__(self) -> str:
+        return f"{self.path} ({self.count} with sha256 {self.sha256[:12]}…)"
+
+
+@dataclass(frozen=True, slots=True)
+class AskedGroups:
+    """The groups of a survey's inputs.
 
     Attributes:
         column: that says them.
         names: of the groups, in their order.
-        of_inputs: (inputs,) int64, the position of each input's group in `names`.
+        of_inputs: the place of each input's group in `names`.
 
     """
 
     column: str
     names: tuple[str, ...]
-    of_inputs: NDArray[np.int64]
+    of_inputs: tuple[Count, ...]
 
-    def to_json(self) -> dict[str, Any]:
-        """Return this as plain JSON values."""
-        return {
-            "column": self.column,
-            "names": list(self.names),
-            "of_inputs": self.of_inputs.tolist(),
-        }
+    def __str__(self) -> str:
+        return f"{self.column} ({', '.join(self.names)})"
 
 
 def require_enough(path: Path, inputs: Seeds) -> None:
@@ -101,17 +114,17 @@ def speaking_of_inputs(*, own_inputs: bool) -> Iterator[None]:
         raise UserError(_complaint_of_inputs(str(error))) from error
 
 
-def describe_inputs(path: Path, inputs: Seeds) -> dict[str, Any]:
-    """Return what the journal is told of the inputs, as plain JSON values."""
+def describe_inputs(path: Path, inputs: Seeds) -> AskedInputs:
+    """Return what the journal is told of the inputs."""
     values = np.ascontiguousarray(inputs.inputs)
-    return {
-        "path": os.path.abspath(path),
-        "count": len(inputs),
-        "sha256": hashlib.sha256(str(values.shape).encode() + values.tobytes()).hexdigest(),
-    }
+    return AskedInputs(
+        path=os.path.abspath(path),
+        count=len(inputs),
+        sha256=hashlib.sha256(str(values.shape).encode() + values.tobytes()).hexdigest(),
+    )
 
 
-def read_groups(path: Path, inputs: Seeds, column: str, choice: SeedChoice) -> InputGroups:
+def read_groups(path: Path, inputs: Seeds, column: str, choice: SeedChoice) -> AskedGroups:
     """Return the groups of inputs.
 
     Args:
@@ -148,7 +161,7 @@ def read_groups(path: Path, inputs: Seeds, column: str, choice: SeedChoice) -> I
         )
     place = {name: at for at, name in enumerate(names)}
     of_inputs = np.array([place[value] for value in values], np.int64)
-    return InputGroups(column, names, of_inputs)
+    return AskedGroups(column, names, tuple(of_inputs.tolist()))
 
 
 def _different(values: int) -> str:

@@ -21,8 +21,10 @@ from edgeflare.run.run_document import RunDevice
 from edgeflare.survey.estimate.field_interval import FieldInterval
 from edgeflare.survey.estimate.rate import SignedEstimate
 from edgeflare.survey.gates.judged_gates import DescribedGate
+from edgeflare.survey.items.surveyed_inputs import AskedInputs
 from edgeflare.survey.rates.group_differences import GroupDifferences
 from edgeflare.survey.rates.slices import SliceTable, SurveySlice
+from edgeflare.survey.record.survey_plan import EarlierEnds
 
 WRITTEN_FROM_IT = ("survey.html", "survey.csv", "junit.xml", "summary.md")
 """What `edgeflare report` writes of a survey beside its document."""
@@ -174,38 +176,6 @@ class AskedPlan(msgspec.Struct, frozen=True, kw_only=True):
     limit: Count | None
     first: Count | None
     ensemble: tuple[str, ...]
-
-
-class AskedInputs(msgspec.Struct, frozen=True, kw_only=True):
-    """The inputs of a survey.
-
-    Attributes:
-        path: absolute, of the pair's seeds too; may be null.
-        count: how many there are.
-        sha256: of the inputs as they are.
-
-    """
-
-    path: str | None
-    count: Count
-    sha256: str
-
-
-class EarlierEnds(msgspec.Struct, frozen=True, kw_only=True):
-    """What had been to end a survey before it went on with more.
-
-    Attributes:
-        precision: as in the plan, as the next two.
-        ended: what had ended it by then; null where it was stopped before.
-        asked: how many items the device had been asked about.
-
-    """
-
-    precision: Number | None
-    device_queries: Count | None
-    time_limit: Number | None
-    ended: str | None
-    asked: Count
 
 
 class SurveyFinding(msgspec.Struct, frozen=True, kw_only=True):

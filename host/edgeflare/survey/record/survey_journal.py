@@ -74,7 +74,7 @@ def require_sound(journal: RunJournal) -> None:
         UserError: it is damaged.
 
     """
-    items = _count(noted_plan(journal))
+    items = noted_plan(journal).items
     with reporting_damage(journal.path):
         host = journal.survey.host_items()
         _require_items(host, items)
@@ -109,8 +109,8 @@ def facts_of(journal: RunJournal, only: Collection[int] | None = None) -> Survey
 
     """
     header, plan = RunHeader.from_json(journal.about()), noted_plan(journal)
-    host, device = _rows(journal, _count(plan), header.arms[Arm.TWIN].choices, only)
-    cells, inputs = len(plan.cells), int(plan.inputs["count"])
+    host, device = _rows(journal, plan.items, header.arms[Arm.TWIN].choices, only)
+    cells, inputs = len(plan.cells), plan.inputs.count
     known = _inputs(header, plan)
     labelled = np.array([row.known for row in host], np.bool_)
     original, twin = _decisions(host)
@@ -148,12 +148,7 @@ def facts_of(journal: RunJournal, only: Collection[int] | None = None) -> Survey
 
 def host_is_done(journal: RunJournal) -> bool:
     """Whether the host's arms answered all items of a survey."""
-    return journal.survey.host_count() == _count(noted_plan(journal))
-
-
-def _count(plan: SurveyPlan) -> int:
-    """Return how many items a survey has."""
-    return len(plan.cells) * int(plan.inputs["count"])
+    return journal.survey.host_count() == noted_plan(journal).items
 
 
 def _rows(
@@ -227,7 +222,7 @@ def _truth_distances(
 
 
 def _inputs(header: RunHeader, plan: SurveyPlan) -> _InputFacts:
-    count = int(plan.inputs["count"])
+    count = plan.inputs.count
     truths = header.truths
     if truths.given and len(truths) != count:
         raise ValueError(f"it says of {len(truths)} of {count} inputs what is right")
@@ -235,7 +230,7 @@ def _inputs(header: RunHeader, plan: SurveyPlan) -> _InputFacts:
     measure = truths.measure()
     if plan.groups is None:
         return _InputFacts(labels, np.full(count, -1, np.int64), (), measure)
-    groups, names = np.array(plan.groups["of_inputs"], np.int64), tuple(plan.groups["names"])
+    groups, names = np.array(plan.groups.of_inputs, np.int64), plan.groups.names
     if groups.shape != (count,) or not ((groups >= 0) & (groups < len(names))).all():
         raise ValueError(f"its groups are not those of {count} inputs")
     return _InputFacts(labels, groups, names, measure)

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import Final
 
+from edgeflare.record.request import how_to_ask_more
 from edgeflare.survey.gates.judged_gates import UNDECIDED, DescribedGate
 from edgeflare.survey.record.survey_document import SurveyDocument
-from edgeflare.survey.record.survey_plan import MORE
+from edgeflare.survey.record.survey_plan import SurveyPlan
 
 _ARGUMENTS: Final = {
     "device-queries": "a larger device_queries=",
@@ -41,7 +42,7 @@ def next_step(document: SurveyDocument, gate: DescribedGate, where: str = "RUN")
     """
     if gate.state != UNDECIDED or document.stopped_by is None:
         return ""
-    words = MORE.get(f"--{document.stopped_by}")
+    words = how_to_ask_more(SurveyPlan, f"--{document.stopped_by}")
     more = "" if words is None else f" and {words}"
     return f"; the same command with --out {where} --resume{more} goes on"
 

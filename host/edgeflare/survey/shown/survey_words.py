@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import PurePath
 from typing import Final
 
@@ -237,7 +238,7 @@ def shown_plan(document: SurveyDocument) -> AskedPlan:
     plan = document.plan
     if plan.inputs.path is None:
         return plan
-    inputs = msgspec.structs.replace(plan.inputs, path=PurePath(plan.inputs.path).name)
+    inputs = replace(plan.inputs, path=PurePath(plan.inputs.path).name)
     return msgspec.structs.replace(plan, inputs=inputs)
 
 
