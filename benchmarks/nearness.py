@@ -72,7 +72,7 @@ def print_table(documents: Sequence[RunDocument]) -> None:
         row = (
             document.pair.name,
             str(totals.seeds),
-            str(document.plan["shrink"]),
+            str(document.plan.shrink),
             f"{np.median(distances(document)):.1f}",
             *(f"{one.share:.0%}" for one in near.db),
             f"{near.area:.3f}",

@@ -24,6 +24,7 @@ from edgeflare.matrix.matrix_document import (
 from edgeflare.rank.rank_document import RankDocument
 from edgeflare.record.json_schema import schema_of
 from edgeflare.repair.repair_document import RepairDocument
+from edgeflare.run.run_document import RunDocument
 from edgeflare.survey.record.survey_document import SurveyDocument
 
 _DOCUMENTS: tuple[tuple[str, str, tuple[type[msgspec.Struct], ...]], ...] = (
@@ -34,6 +35,7 @@ _DOCUMENTS: tuple[tuple[str, str, tuple[type[msgspec.Struct], ...]], ...] = (
     ("edgeflare.matrix", "matrix", (MatrixDocument, ConformMatrixDocument, RetryMatrixDocument)),
     ("edgeflare.rank", "rank", (RankDocument,)),
     ("edgeflare.repair", "repair", (RepairDocument,)),
+    ("edgeflare.run", "run", (RunDocument,)),
     ("edgeflare.survey.record", "survey", (SurveyDocument,)),
 )
 """The package of each document, its name, and its type, or those of its kinds."""

@@ -104,7 +104,6 @@ _OF_THE_PACKAGE = frozenset(
         "replay/reproduction_archive.py",
         "report/html/page_template.py",
         "record/json_file.py",
-        "run/run_header.py",
     }
 )
 """What reads files that were installed with EdgeFlare, and such files alone."""

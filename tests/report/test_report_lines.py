@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from copy import deepcopy
 from pathlib import Path
+from typing import Literal
 from xml.etree import ElementTree
 
 import msgspec
@@ -11,6 +12,7 @@ import numpy as np
 import pytest
 
 from documents import Document, finding, run_document, run_pair
+from edgeflare.core.arm import Arm
 from edgeflare.models.host_description import describe_host
 from edgeflare.pages.answers.answer_form import class_name
 from edgeflare.report.arm_lines import arm_lines, details
@@ -61,7 +63,7 @@ def test_what_is_one_sided_has_a_line_of_each_kind_and_the_first_few_of_it() -> 
     clipped = ClippedOutput(output="out", side="high", end=6.0, share=0.011, values=42, of=1404)
     lines = systematic_lines(
         SystematicDifferences(
-            first="original", second="device", orders=(), flows=FLOWS, shifts=(shift,),
+            first=Arm.ORIGINAL, second=Arm.DEVICE, orders=(), flows=FLOWS, shifts=(shift,),
             clipped=(clipped,),
         )
     )  # fmt: skip
@@ -75,7 +77,9 @@ def test_what_is_one_sided_has_a_line_of_each_kind_and_the_first_few_of_it() -> 
     }
 
 
-def moved(second: str, what: str, head: str, *pairs: tuple[str, str]) -> OtherOrder:
+def moved(
+    second: str, what: Literal["outputs", "classes"], head: str, *pairs: tuple[str, str]
+) -> OtherOrder:
     return OtherOrder(
         first="original", second=second, what=what, head=head, moved=pairs, before=0.2, after=1.0,
         seeds=40,
@@ -101,7 +105,7 @@ def moved(second: str, what: str, head: str, *pairs: tuple[str, str]) -> OtherOr
 )
 def test_another_order_is_a_warning_and_no_line(order: OtherOrder, said: str) -> None:
     found = SystematicDifferences(
-        first="original", second="device", orders=(order,), flows=(), shifts=(), clipped=()
+        first=Arm.ORIGINAL, second=Arm.DEVICE, orders=(order,), flows=(), shifts=(), clipped=()
     )
     assert not systematic_lines(found)
     assert not systematic_lines(None)

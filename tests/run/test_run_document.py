@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import json
 import shutil
-from collections.abc import Iterator, Mapping
 from contextlib import closing
 from importlib.resources import files
 from pathlib import Path
@@ -13,7 +12,6 @@ from statistics import fmean, median
 from typing import Any
 
 import jsonschema
-import msgspec
 import numpy as np
 import pytest
 
@@ -24,7 +22,8 @@ from edgeflare.run.journal import RunJournal
 from edgeflare.run.load_document import load_document
 from edgeflare.run.nearness import nearness_db
 from edgeflare.run.run_directory import RunDirectory
-from edgeflare.run.run_document import RunDocument
+
+PUBLISHED = json.loads((files("edgeflare.run") / "run.schema.json").read_bytes())
 
 
 @pytest.fixture(scope="session")
@@ -170,101 +169,3 @@ def test_distances_are_by_the_measure_that_the_journal_notes(
 def test_a_journal_alone_says_the_same(run: Any, tmp_path: Path) -> None:
     directory = crafted(run, tmp_path, "warnings", [])
     assert as_json(load_document(directory)) == run.document
-
-
-Schema = Mapping[str, Any]
-PUBLISHED: Schema = json.loads((files("edgeflare.run") / "run.schema.json").read_bytes())
-TYPED: Schema = msgspec.json.schema(RunDocument)
-
-
-def alternatives(part: Schema, whole: Schema) -> Iterator[Schema]:
-    """Yield what may stand in one place, each with what it refers to."""
-    if "$ref" in part:
-        found: Any = whole
-        for key in part["$ref"].removeprefix("#/").split("/"):
-            found = found[key]
-        yield from alternatives(found, whole)
-    elif "anyOf" in part:
-        for one in part["anyOf"]:
-            yield from alternatives(one, whole)
-    else:
-        yield part
-
-
-def kinds(one: Schema) -> set[str]:
-    """The types of JSON that a schema allows."""
-    values = one.get("enum", [one["const"]] if "const" in one else [])
-    if values:
-        return {"null" if value is None else "string" for value in values}
-    told = one.get("type", ())
-    return {told} if isinstance(told, str) else set(told)
-
-
-def said(part: Schema, whole: Schema, place: str, needed: str = "") -> Iterator[tuple[str, str]]:
-    """Yield each place of a document, with the types that it may have and whether it is needed.
-
-    None stands for a key that is absent. Forms are told apart by the constant that says which.
-    """
-    if place in ("run.pair", "run.host", "run.devices"):  # whose schema is written from the types
-        return
-    some = list(alternatives(part, whole))
-    allowed = set().union(*map(kinds, some)) - (set() if needed else {"null"})
-    yield place, f"{sorted(allowed - {'integer'} if 'number' in allowed else allowed)}{needed}"
-    for one in some:
-        if "items" in one:
-            yield from said(one["items"], whole, f"{place}[]")
-        if isinstance(one.get("additionalProperties"), Mapping):
-            yield from said(one["additionalProperties"], whole, f"{place}.*")
-        keys = one.get("properties", {})
-        if keys and whole is not TYPED and one.get("additionalProperties") is not False:
-            yield f"{place}.further", "keys"
-        form = keys.get("form", {})
-        at = f"{place}.{form.get('const') or form['enum'][0]}" if form else place
-        for key, below in keys.items():
-            wanted = " needed" if key in one.get("required", ()) else ""
-            yield from said(below, whole, f"{at}.{key}", wanted)
-
-
-def differences(published: Schema) -> set[tuple[str, str]]:
-    """Return what a schema says otherwise than the types; maps may have their keys named."""
-    typed = set(said(TYPED, TYPED, "run"))
-    places = {place for place, _ in typed}
-    anything = [
-        f"{place}." for place, kind in typed if "object" in kind
-        and not any(one.startswith(f"{place}.") for one in places)
-    ]  # fmt: skip
-    found = set()
-    for place, kind in said(published, published, "run"):
-        at = ""
-        for key in place.split("."):
-            name = key.rstrip("[]")
-            at += key.replace(name, "*") if f"{at}*" in places else key
-            at += "."
-        if not at[:-1].startswith(tuple(anything)):
-            found.add((at[:-1], kind.removesuffix(" needed") if at[:-1].endswith("*") else kind))
-    return found ^ typed
-
-
-def test_the_types_are_those_of_the_schema() -> None:
-    assert differences(PUBLISHED) == set()
-
-
-@pytest.mark.parametrize(
-    ("place", "change"),
-    [
-        (("properties", "totals", "properties", "seeds"), {"type": "string"}),
-        (("$defs", "finding"), {"required": ["seed_id"]}),
-        (("$defs", "finding"), {"additionalProperties": True}),
-        (("$defs", "answer", "anyOf", 0, "properties", "form"), {"const": "other"}),
-        (("$defs", "readings", "additionalProperties", "properties", "min"), {"type": "null"}),
-    ],
-)
-def test_a_schema_that_says_otherwise_is_noticed(
-    place: tuple[Any, ...], change: dict[str, Any]
-) -> None:
-    changed = json.loads(json.dumps(PUBLISHED))
-    at = changed
-    for key in place:
-        at = at[key]
-    at |= change
-    assert differences(changed)

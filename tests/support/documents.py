@@ -63,7 +63,7 @@ RUN: dict[str, Any] = {
     "ensemble": ["xnnpack"], "strategy": "random", "find": "any",
     "rng_seed": 0,
     "plan": {
-        "strategy": "random", "operators": [], "rng_seed": 0,
+        "strategy": "random", "devices": ["board"], "operators": [], "rng_seed": 0,
         "goal": {"find": "any", "ties": False},
     },
     "classes": [], "warnings": [], "health": [], "totals": {},
@@ -103,6 +103,7 @@ def run_document(**fields: Any) -> RunDocument:
     """A document with these fields; its parts, too, may name some of theirs only."""
     plain: Document = {**RUN, **msgspec.to_builtins(fields)}
     plain["pair"] = {**PAIR, **plain["pair"]}
+    plain["plan"] = {**RUN["plan"], **plain["plan"]}
     plain["totals"] = {**TOTALS, **plain["totals"]}
     plain["devices"] = [{"provenance": DEVICE, **device} for device in plain["devices"]]
     for key in LISTS:

@@ -183,7 +183,7 @@ def _figures(arm: Arm, masks: Mapping[str, NDArray[np.bool_]]) -> ArmCoverage:
         return None if found is None else tuple((seeds | found).mean(axis=1).tolist())
 
     return ArmCoverage(
-        arm=arm.value,
+        arm=arm,
         neurons=seeds.shape[1],
         seeds=tuple(seeds.mean(axis=1).tolist()),
         with_findings=share("findings"),

@@ -207,7 +207,7 @@ def search_exit_code(
     ended_early = document.stopped_by == "total-time"
     if ended_early and fail_on is not FailOn.NONE and searched_nothing(document):
         raise UserError(
-            f"--total-time {document.plan['total_time']:g} ended before the search from any of"
+            f"--total-time {document.plan.total_time:g} ended before the search from any of"
             f" {document.totals.seeds} seeds did, so nothing can pass: give it more time,"
             " or fewer seeds with --limit"
         )

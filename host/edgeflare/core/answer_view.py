@@ -11,7 +11,7 @@ class AnswerView(msgspec.Struct, frozen=True):
     So reports need neither models nor tasks. The forms are those of `edgeflare.pages.answers`.
 
     Attributes:
-        head: the name of the model's head, or the frame of a clip; empty where there is only one.
+        head: name of the output, or of the frame of a clip; empty where there is only one.
 
     """
 

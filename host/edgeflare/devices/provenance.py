@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass, field
 
 from edgeflare.devices.profile import Precision
-from edgeflare.record.json_types import Count, CountFromOne
+from edgeflare.record.json_types import Count, CountFromOne, Number
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +59,7 @@ class Provenance:
     runtime_version: str
     kernels: str
     threads: int
-    link_delay_ms: float
+    link_delay_ms: Number
     agent_version: str
     protocol: str
     delegated_nodes: Count | None = None

@@ -13,7 +13,6 @@ from edgeflare.devices.provenance import Provenance
 from edgeflare.matrix.agreement import InputAgreement, agreements
 from edgeflare.matrix.cross_evaluation import StoredTrigger
 from edgeflare.matrix.kernel_set_runs import KernelSetRun
-from edgeflare.run.plan import Plan
 from edgeflare.run.run_document import RunDocument
 
 
@@ -87,7 +86,7 @@ def matrix_of(
 
     """
     document = next(one.result for one in runs if one.result is not None)
-    goal = Plan.from_json(document.plan).goal
+    goal = document.plan.goal
     goals = [goal.unmutated if one.unmutated else goal for one in triggers]
     agreement = agreements(outcomes, goals)
     deviating = Counter(name for one in agreement for name in one.deviating)

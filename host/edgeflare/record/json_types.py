@@ -19,11 +19,14 @@ CountFromOne = Annotated[int, msgspec.Meta(ge=1)]
 Amount = Annotated[int, msgspec.Meta(ge=0)] | Annotated[float, msgspec.Meta(ge=0)]
 """A number of seconds or bytes, or a distance."""
 
-Share = Annotated[float, msgspec.Meta(ge=0, le=1)]
+Share = Annotated[int, msgspec.Meta(ge=0, le=1)] | Annotated[float, msgspec.Meta(ge=0, le=1)]
 """A part of a whole, a probability, or an area below a curve of such."""
 
 Sha256 = Annotated[str, msgspec.Meta(pattern="^[0-9a-f]{64}$")]
 """The SHA-256 digest of a file, in hexadecimal."""
+
+TwoNames = Annotated[tuple[str, ...], msgspec.Meta(min_length=2, max_length=2)]
+"""The names of two things, in their order."""
 
 JsonValue = str | int | float | bool | list[Any] | dict[str, Any] | None
 """What somebody else chose to write, such as a setting of a domain: any value of JSON."""

@@ -233,7 +233,7 @@ class _GivenInputs:
             }
         )
 
-    def called(self) -> dict[str, Any]:
+    def called(self) -> dict[str, object]:
         """Return how the script calls the model."""
         return {
             "inputs": [tensor.name for tensor in self.tensors],
@@ -312,7 +312,7 @@ def _entry(past: PastRun, seed_id: int) -> Finding:
     return entries[seed_id]
 
 
-def _run(past: PastRun) -> dict[str, Any]:
+def _run(past: PastRun) -> dict[str, object]:
     """Return what run it was; of the user's paths, which are nobody's business, the last part."""
     whole = to_json(past.document)
     described = json.dumps(whole["pair"])
@@ -328,7 +328,7 @@ def _run(past: PastRun) -> dict[str, Any]:
     return {**kept, "pair": pair}
 
 
-def _original(past: PastRun, pair: Pair, entry: Finding) -> dict[str, Any]:
+def _original(past: PastRun, pair: Pair, entry: Finding) -> dict[str, object]:
     """Return how the script runs the original: not at all, unless it is a `.tflite` file."""
     file = None if pair.original is None or is_callable(pair.original) else Path(pair.original)
     runs = file is not None and file.suffix == ".tflite"
@@ -344,7 +344,7 @@ def _original(past: PastRun, pair: Pair, entry: Finding) -> dict[str, Any]:
     }
 
 
-def _compressed(past: PastRun, entry: Finding, arm: str) -> dict[str, Any]:
+def _compressed(past: PastRun, entry: Finding, arm: str) -> dict[str, object]:
     device = next(one for one in past.document.devices if one.name == entry.device)
     described, host = device.provenance, past.document.host
     runtime = f"{host.runtime} {host.runtime_version}"
@@ -397,7 +397,7 @@ def _place(device: RunDevice) -> str:
     return printable(text)
 
 
-def _answer(entry: Finding, arm: str) -> dict[str, Any]:
+def _answer(entry: Finding, arm: str) -> dict[str, object]:
     return {"label": entry.labels[arm], "probabilities": entry.probabilities[arm]}
 
 

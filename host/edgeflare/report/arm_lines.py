@@ -10,6 +10,7 @@ import msgspec
 
 from edgeflare.devices.provenance import Provenance
 from edgeflare.models.run_host import RunHost
+from edgeflare.record.json_types import written_text
 from edgeflare.run.run_document import RunDevice, RunDocument
 
 PLACES = frozenset({"original", "compressed", "seeds"})
@@ -64,7 +65,7 @@ def details(known: object) -> tuple[tuple[str, str], ...]:
 
     """
     rows = []
-    for name, value in msgspec.to_builtins(known).items():
+    for name, value in msgspec.to_builtins(known, enc_hook=written_text).items():
         if isinstance(value, Mapping):
             rows += [(f"{name} {inner}", text) for inner, text in details(value)]
         elif value not in ("", None, [], ()):

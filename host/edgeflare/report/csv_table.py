@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 import io
-from typing import Any
 
 from edgeflare.pages.answers.answer_form import ARMS
 from edgeflare.pages.answers.answer_forms import FORMS
@@ -76,7 +75,7 @@ def columns(document: RunDocument) -> tuple[str, ...]:
     return tuple(names)
 
 
-def _row(document: RunDocument, entry: Finding, name: str) -> dict[str, Any]:
+def _row(document: RunDocument, entry: Finding, name: str) -> dict[str, object]:
     """Return a row; what is null or unknown stays empty."""
     refined = entry.refined
     fields = to_json(entry)
@@ -93,13 +92,13 @@ def _row(document: RunDocument, entry: Finding, name: str) -> dict[str, Any]:
     return {key: for_csv(value) if isinstance(value, str) else value for key, value in row.items()}
 
 
-def _answers(document: RunDocument, entry: Finding) -> dict[str, Any]:
+def _answers(document: RunDocument, entry: Finding) -> dict[str, object]:
     """Return what the arms answered; labels of texts, objects and masks say nothing."""
     views = entry.answers or ()
     view = measured(entry)
     if view is not None and not view.structured:  # values decide nothing: the distance alone
         return dict(view.csv_cells())
-    row: dict[str, Any] = {f"{arm}_tied": tied for arm, tied in entry.tied.items()}
+    row: dict[str, object] = {f"{arm}_tied": tied for arm, tied in entry.tied.items()}
     if is_structured(entry):
         for one in views:
             row |= one.csv_cells()

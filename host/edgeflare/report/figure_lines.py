@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
 
 from edgeflare.report.entry_names import named_kind, with_article
 from edgeflare.report.input_words import input_words
@@ -264,10 +263,10 @@ def _labelled(harms: Mapping[str, int]) -> bool:
     return not harms.keys() <= NOBODY
 
 
-def _what_counts(plan: Mapping[str, Any]) -> str:
+def _what_counts(plan: Plan) -> str:
     asked = []
-    if plan.get("within") is not None:
-        asked.append(f"within {plan['within']:g} dB")
-    if plan.get("min_strength"):
-        asked.append(f"strength from {plan['min_strength']:g}")
+    if plan.within is not None:
+        asked.append(f"within {plan.within:g} dB")
+    if plan.min_strength:
+        asked.append(f"strength from {plan.min_strength:g}")
     return f"deviate {' and '.join(asked)}" if asked else "deviate at any distance"

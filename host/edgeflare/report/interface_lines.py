@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
 
+import msgspec
+
+from edgeflare.domains.image.preprocess import Preprocess
 from edgeflare.models.run_pair import InputDescription, InterfaceDescription, RunPair, Variable
 from edgeflare.record.json_types import JsonValue
 from edgeflare.run.run_header import RunHeader
@@ -84,7 +86,7 @@ def _input_lines(pair: InterfaceDescription) -> list[str]:
     if pair.inputs:
         return [printable(_input(one)) for one in pair.inputs]
     if pair.preprocess is not None:
-        return [_image(pair.preprocess)]
+        return [_image(msgspec.convert(pair.preprocess, Preprocess))]
     return [printable(f"input: {pair.domain}{_settings(pair.domain_settings or {})}")]
 
 
@@ -112,12 +114,11 @@ def _value(value: object) -> str:
     return f"{value:g}" if isinstance(value, float) else str(value)
 
 
-def _image(said: Mapping[str, Any]) -> str:
-    mean, std = (", ".join(f"{value:g}" for value in said[key]) for key in ("mean", "std"))
-    layout = f", layout {said['layout']}" if said.get("layout") else ""
-    rounding = said.get("rounding", "half-away")
-    rounded = "" if rounding == "half-away" else f", inputs rounded {rounding}"
+def _image(said: Preprocess) -> str:
+    mean, std = (", ".join(f"{value:g}" for value in values) for values in (said.mean, said.std))
+    layout = f", layout {said.layout}" if said.layout else ""
+    rounded = "" if said.rounding == "half-away" else f", inputs rounded {said.rounding}"
     return (
-        f"model input = (pixel / {said['scale']:g} - {mean}) / {std}, channels {said['channels']}"
-        f"{layout}{rounded}, seeds of another size: {said['resize']}"
+        f"model input = (pixel / {said.scale:g} - {mean}) / {std}, channels {said.channels}"
+        f"{layout}{rounded}, seeds of another size: {said.resize}"
     )

@@ -12,7 +12,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from math import isfinite
 from pathlib import PurePath
-from typing import Any
 from xml.etree.ElementTree import Element, SubElement, indent, tostring
 
 from edgeflare.report.answer_words import decisions
@@ -153,7 +152,7 @@ def _add_properties(suite: Element, document: RunDocument) -> None:
         SubElement(properties, "property", name=for_xml(name), value=for_xml(value))
 
 
-def _held_against(document: RunDocument) -> dict[str, Any]:
+def _held_against(document: RunDocument) -> dict[str, object]:
     """Name the baseline of a replay, and what deviates as it did there."""
     replay = document.replay
     if replay is None or replay.baseline is None:

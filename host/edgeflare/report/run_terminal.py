@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from statistics import median
-from typing import Any
 
 from rich.box import SIMPLE_HEAD
 from rich.console import Console, Group, RenderableType
@@ -44,6 +43,7 @@ from edgeflare.report.figure_lines import (
 from edgeflare.report.folded_line import folded_line
 from edgeflare.report.interface_lines import interface_lines
 from edgeflare.run.nearness import counts
+from edgeflare.run.plan import Plan
 from edgeflare.run.replay_outcome import deviating_now, tried
 from edgeflare.run.run_document import ChangedKind, Finding, ReplayOutcome, RunDevice, RunDocument
 from edgeflare.run.run_header import RunHeader
@@ -128,7 +128,7 @@ def print_dry_run(
 
 def heading(header: RunHeader) -> Text:
     """Return what would run where."""
-    return _heading(header.pair, header.plan.to_json(), header.devices)
+    return _heading(header.pair, header.plan, header.devices)
 
 
 def looked_lines(look: DryRun, noun: str = "seeds") -> list[str]:
@@ -160,13 +160,11 @@ def looked_lines(look: DryRun, noun: str = "seeds") -> list[str]:
     return [*lines, *(() if look.stages is None else look.stages.lines())]
 
 
-def _heading(pair: RunPair, plan: Mapping[str, Any], devices: Sequence[RunDevice]) -> Text:
+def _heading(pair: RunPair, plan: Plan, devices: Sequence[RunDevice]) -> Text:
     """Return what runs where."""
     text = Text()
     text.append(printable(pair.name), style="bold")
-    text.append(
-        f" · {plan['strategy']} · find {plan['goal']['find']} · run seed {plan['rng_seed']}"
-    )
+    text.append(f" · {plan.strategy} · find {plan.goal.find} · run seed {plan.rng_seed}")
     numbers = _numbers(devices)
     for device in devices:
         name, what = device.name, device.provenance
@@ -200,7 +198,7 @@ def _totals(document: RunDocument) -> Table:
     table.add_column()
     searched = totals.seeds - totals.deviating_seeds
     # With `--ties include` they count, so nothing of them was set aside.
-    ties = "" if document.plan["goal"]["ties"] else f"{totals.ties:,} mutants by a tie, "
+    ties = "" if document.plan.goal.ties else f"{totals.ties:,} mutants by a tie, "
     rows = [
         *unmutated_lines(document),
         *nearness_lines(document),

@@ -3,54 +3,59 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Annotated, Any
 
 import msgspec
 
+from edgeflare.core.arm import Arm
 from edgeflare.errors import UserError
+from edgeflare.record.json_types import Count, Share
 
 COVERAGE_KEY = "coverage"
 """The key of `about` under which the journal keeps it; null until it was measured to its end."""
+
+
+_Threshold = Annotated[int, msgspec.Meta(ge=0, lt=1)] | Annotated[float, msgspec.Meta(ge=0, lt=1)]
 
 
 class ArmCoverage(msgspec.Struct, frozen=True, kw_only=True):
     """The share of an arm's neurons that inputs cover, at each threshold.
 
     Attributes:
-        arm: `original`, `twin` or `device`.
-        neurons: how many it has.
-        seeds: of the seeds.
-        with_findings: of seeds and findings; None without findings.
-        with_others: of seeds and other seeds; None without other seeds.
+        arm: which arm.
+        neurons: channels of the layers that were captured.
+        seeds: share of the neurons that the seeds cover, at each threshold.
+        with_findings: the same of seeds and findings; null without findings.
+        with_others: the same of seeds and other seeds; null without other seeds.
 
     """
 
-    arm: str
-    neurons: int
-    seeds: tuple[int | float, ...]
-    with_findings: tuple[int | float, ...] | None
-    with_others: tuple[int | float, ...] | None
+    arm: Arm
+    neurons: Count
+    seeds: tuple[Share, ...]
+    with_findings: tuple[Share, ...] | None
+    with_others: tuple[Share, ...] | None
 
 
 class NeuronCoverage(msgspec.Struct, frozen=True, kw_only=True):
-    """The neuron coverage of a run.
+    """The neuron coverage of a run, as DeepXplore defines it.
 
     Attributes:
-        thresholds: at which a neuron counts as covered.
-        seeds: seeds that led to a finding; all of the run where none did.
-        findings: their verified findings.
+        thresholds: thresholds at which a neuron counts as covered.
+        seeds: seeds that led to a verified finding; all of the run where none did.
+        findings: their findings, as they are stored at the end.
         others: other seeds of the pair, as many as there are findings, or as there are.
         device_queries: inputs that the device answered for it.
         arms: those that could be measured.
-        notes: why others could not be, and what else is amiss, a sentence each.
+        notes: why an arm is left out, and what else is amiss, a sentence each.
 
     """
 
-    thresholds: tuple[int | float, ...]
-    seeds: int
-    findings: int
-    others: int
-    device_queries: int
+    thresholds: tuple[_Threshold, ...]
+    seeds: Count
+    findings: Count
+    others: Count
+    device_queries: Count
     arms: tuple[ArmCoverage, ...]
     notes: tuple[str, ...]
 

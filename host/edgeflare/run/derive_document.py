@@ -77,9 +77,9 @@ def derive_document(directory: RunDirectory, journal: RunJournal) -> RunDocument
         host=header.host,
         ensemble=(*header.plan.ensemble, *header.plan.elsewhere),
         strategy=header.plan.strategy,
-        find=header.plan.goal.find.value,
+        find=header.plan.goal.find,
         rng_seed=header.plan.rng_seed,
-        plan=header.plan.to_json(),
+        plan=header.plan,
         classes=header.classes,
         warnings=(
             *order_warnings(None if figures is None else figures.systematic),

@@ -15,7 +15,7 @@ from edgeflare.core.arm import Arm
 from edgeflare.core.goal import Goal
 from edgeflare.core.outcome import Outcome
 from edgeflare.core.truths import is_right
-from edgeflare.run.run_document import Finding
+from edgeflare.run.run_document import Finding, Harm
 
 HARMFUL: Final = frozenset({"original-right", "twin-right"})
 
@@ -33,7 +33,7 @@ NOBODY: Final = frozenset({UNLABELLED, NO_ANSWER})
 """In place of a harm, where it is not known who is right."""
 
 
-def harm_of(goal: Goal, outcome: Outcome | None, truth: Answer | None) -> str | None:
+def harm_of(goal: Goal, outcome: Outcome | None, truth: Answer | None) -> Harm | None:
     """Return one of `HARMS`; None where nothing is known to be right, or an arm failed.
 
     Args:

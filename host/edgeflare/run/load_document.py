@@ -11,6 +11,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import msgspec
+
 from edgeflare.errors import UserError
 from edgeflare.record.folder import require_whole
 from edgeflare.record.json_file import Schema, load_json, packaged_schema, parse_json
@@ -73,7 +75,10 @@ def _schema() -> Schema:
 
 
 def _consistent(fields: dict[str, Any], path: Path) -> RunDocument:
-    document = from_json(fields)
+    try:
+        document = from_json(fields)
+    except (msgspec.ValidationError, UserError) as error:  # what a plan may not ask for, too
+        raise UserError(f"{path} is damaged: {error}") from None
     for wrong in _inconsistencies(document):
         raise UserError(f"{path} is damaged: {wrong}")
     return document

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cache
-from importlib.resources import files
-from typing import Any
+from typing import Annotated, Any
 
 import msgspec
 
@@ -19,8 +17,6 @@ from edgeflare.domains.domain_registry import find_domain
 from edgeflare.errors import UserError
 from edgeflare.models.run_host import RunHost
 from edgeflare.models.run_pair import RunPair
-from edgeflare.outside_text import json_value
-from edgeflare.record.json_file import Schema, compiled
 from edgeflare.run.plan import Plan
 from edgeflare.run.run_document import RunDevice, to_json
 from edgeflare.run.seed_ids import SeedIds
@@ -89,23 +85,20 @@ class RunHeader:
 
         """
         try:
-            _header_schema().check(fields)
-            pair = msgspec.convert(fields["pair"], RunPair)
-            task = TASKS.find(pair.task_name)
+            noted = msgspec.convert(fields, _NotedRun)
+            task = TASKS.find(noted.pair.task_name)
             header = cls(
-                version=fields["version"],
-                pair=pair,
-                plan=Plan.from_json(fields["plan"]),
-                devices=msgspec.convert(fields["devices"], tuple[RunDevice, ...]),
-                arms={
-                    Arm(name): task.decoder_from_json(arm) for name, arm in fields["arms"].items()
-                },
-                classes=tuple(fields["classes"]),
-                labels=None if fields["labels"] is None else tuple(fields["labels"]),
-                targets=KeptTargets.from_json(fields["targets"]),
-                host=msgspec.convert(fields["host"], RunHost),
-                names=tuple(fields["names"]),
-                all_seeds=SeedIds.read(ids) if (ids := fields["all_seeds"]) else SeedIds(()),
+                version=noted.version,
+                pair=noted.pair,
+                plan=Plan.from_json(noted.plan),
+                devices=noted.devices,
+                arms={arm: task.decoder_from_json(said) for arm, said in noted.arms.items()},
+                classes=noted.classes,
+                labels=noted.labels,
+                targets=KeptTargets.from_json(noted.targets),
+                host=noted.host,
+                names=noted.names,
+                all_seeds=SeedIds.read(noted.all_seeds) if noted.all_seeds else SeedIds(()),
             )
             _require_of_each_seed(header)
             return header
@@ -158,27 +151,20 @@ class RunHeader:
         return self.plan.seed_ids or self.all_seeds
 
 
-@cache
-def _header_schema() -> Schema:
-    """Return the schema of what a journal says of its run: of what a document has too, that one.
+class _NotedRun(msgspec.Struct, kw_only=True):
+    """What a journal says of its run, among other things; tasks read how arms are read."""
 
-    What neither names, such as how arms are read, is checked by whoever reads it.
-    """
-    document = json_value((files("edgeflare.run") / "run.schema.json").read_bytes())
-    known = document["properties"]
-    integers = {"type": ["array", "null"], "items": {"type": "integer"}}
-    properties = {
-        **{key: known[key] for key in ("pair", "plan", "devices", "classes")},
-        "host": known["host"],
-        "version": known["edgeflare"],
-        "labels": integers,
-        "names": known["classes"],
-        "all_seeds": {"type": "string"},
-        "arms": {"type": "object", "additionalProperties": {"type": "object"}},
-    }
-    of_plan = {"find": known["find"]}  # to which it refers
-    whole = {"properties": properties | of_plan, "$defs": document["$defs"]}
-    return compiled({"type": "object", "required": [*properties, "targets"], **whole})
+    version: str
+    pair: RunPair
+    plan: Mapping[str, Any]
+    devices: Annotated[tuple[RunDevice, ...], msgspec.Meta(min_length=1)]
+    arms: Mapping[Arm, Mapping[str, Any]]
+    classes: tuple[str, ...]
+    labels: tuple[int, ...] | None
+    host: RunHost
+    names: tuple[str, ...]
+    all_seeds: str
+    targets: Any
 
 
 def _require_of_each_seed(header: RunHeader) -> None:

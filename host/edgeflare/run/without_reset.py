@@ -3,32 +3,37 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Annotated, Any
 
 import msgspec
 
 from edgeflare.errors import UserError
+from edgeflare.record.json_types import Count, CountFromOne
 
 WITHOUT_RESET_KEY = "without_reset"
 """The key of `about` under which the journal keeps it."""
+
+_WithOrWithout = Annotated[str, msgspec.Meta(pattern="^(with|without)$")]
+
+_Right = Annotated[Mapping[_WithOrWithout, Count], msgspec.Meta(min_length=2)]
 
 
 class WithoutReset(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """How the twin decides on the first seeds, in their order, where nothing is reset between them.
 
     Attributes:
-        images: how many seeds.
+        images: how many of the first seeds.
         changed: those on which it decides otherwise than with a reset before each.
         labelled: those of which is known what is right.
-        right: of these, how many it decides so "with" and "without" a reset; None where none is
+        right: of these, how many it decides so with and without a reset; absent where none is
             known.
 
     """
 
-    images: int
-    changed: int
-    labelled: int
-    right: Mapping[str, int] | None = None
+    images: CountFromOne
+    changed: Count
+    labelled: Count
+    right: _Right | None = None
 
     def in_words(self, noun: str = "seeds") -> str:
         """Return this as a line, in which the inputs are called by a noun."""

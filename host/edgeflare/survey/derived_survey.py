@@ -310,8 +310,8 @@ def _plan(plan: SurveyPlan, document: RunDocument) -> AskedPlan:
         findings=plan.findings,
         rare_queries=plan.rare_queries,
         rng_seed=document.rng_seed,
-        limit=document.plan["limit"],
-        first=document.plan.get("first"),
+        limit=document.plan.limit,
+        first=document.plan.first,
         ensemble=document.ensemble,
     )
 

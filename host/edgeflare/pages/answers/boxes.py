@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Annotated, ClassVar
 
 import msgspec
 from msgspec import UNSET, UnsetType
@@ -20,6 +20,7 @@ from edgeflare.pages.answers.answer_form import (
     DrawnBox,
     class_name,
 )
+from edgeflare.record.json_types import Count, Share
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -43,16 +44,17 @@ class ShownBox(msgspec.Struct, frozen=True):
         label: the class, from 0.
         difference: the kind of deviation that it is part of, among the two compared arms; empty
             where it has a partner on the other arm, and for arms that are not compared.
-        there: of one that vanished or appeared, the highest score that the other compared arm gives
-            in its place, below the threshold too; 0 where it gives none, absent for all others.
+        there: of an object that vanished or appeared, the highest score that the other compared arm
+            gives in its place, below the threshold too; 0 where it gives none. Absent for all
+            others.
 
     """
 
-    box: tuple[float, ...]
+    box: Annotated[tuple[float, ...], msgspec.Meta(min_length=4, max_length=4)]
     score: float
-    label: int
+    label: Count
     difference: str
-    there: float | UnsetType = UNSET
+    there: Share | UnsetType = UNSET
 
     @property
     def elsewhere(self) -> str:
@@ -66,10 +68,10 @@ class DetectionView(AnswerForm, frozen=True, tag_field="form", tag="detection"):
     """The objects that each arm detected.
 
     Attributes:
-        classes: the names of the classes; numbered where there are none.
+        classes: names of the classes; empty where they are numbered.
         threshold: the least score of an object.
         overlap: the least IoU of two partners.
-        boxes: by arm, those with the highest scores first; None where it failed.
+        boxes: objects by arm, those with the highest scores first; null where the arm failed.
 
     """
 

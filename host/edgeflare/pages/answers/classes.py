@@ -15,6 +15,7 @@ from edgeflare.pages.answers.answer_form import (
     class_name,
     in_order,
 )
+from edgeflare.record.json_types import Count
 
 TOP = 5
 """Classes of each arm that are shown."""
@@ -27,9 +28,9 @@ class ClassesView(AnswerForm, frozen=True, tag_field="form", tag="classes"):
     """The probabilities that arms give classes; of a model with several heads, those of one.
 
     Attributes:
-        classes: the names of the classes; numbered where there are none.
-        probabilities: of each class, by arm.
-        decisions: the class that each arm decided on; None where it failed.
+        classes: names of the classes; empty where they are numbered.
+        probabilities: probability of each class, by arm.
+        decisions: decision by arm; null where the arm failed.
 
     """
 
@@ -38,7 +39,7 @@ class ClassesView(AnswerForm, frozen=True, tag_field="form", tag="classes"):
 
     classes: tuple[str, ...]
     probabilities: Mapping[str, tuple[float, ...]]
-    decisions: Mapping[str, int | None]
+    decisions: Mapping[str, Count | None]
 
     def wrong(self, place: str) -> Iterator[str]:
         """Yield decisions on classes that have no probability."""

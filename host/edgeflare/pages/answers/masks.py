@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from colorsys import hls_to_rgb
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Annotated, ClassVar
 
 import cv2
 import msgspec
@@ -25,6 +25,7 @@ from edgeflare.pages.answers.answer_form import (
     Cell,
     class_name,
 )
+from edgeflare.record.json_types import Count, CountFromOne
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -48,20 +49,27 @@ Labels = NDArray[np.int64]
 """A class for each pixel, (rows, columns)."""
 
 
+_Side = Annotated[int, msgspec.Meta(ge=1, le=1024)]
+"""How many rows or columns a mask has as it is shown."""
+
+_Runs = Annotated[str, msgspec.Meta(pattern="^([0-9]{1,10}( [0-9]{1,10})*)?$")]
+"""A mask, row by row: a class, how many pixels in a row have it, the next class, and so on."""
+
+
 class SegmentationView(AnswerForm, frozen=True, tag_field="form", tag="segmentation"):
     """The mask of each arm, and how far those of the compared arms are apart.
 
     Attributes:
-        classes: the names of the classes; numbered where there are none.
-        rows: of a mask as it is shown, which may have fewer than the model's.
-        columns: likewise.
-        masks: by arm, row by row in runs: a class, how many pixels in a row have it, the next
-            class, and so on, separated by spaces; None where it failed.
-        mean_iou: of the two compared arms, over the classes that either has; None where one failed.
+        classes: names of the classes; empty where they are numbered.
+        rows: rows of the masks as they are shown, which may have fewer than the model's.
+        columns: columns of the masks, likewise.
+        masks: masks by arm, row by row in runs: a class, how many pixels in a row have it, the next
+            class, and so on, separated by spaces; null where the arm failed.
+        mean_iou: of the two compared arms, over the classes that either has; null where one failed.
         least_iou: the least that is no deviation.
         region: pixels of the largest connected region in which the two differ, at the model's own
-            size; None where one failed.
-        least_region: pixels of a region from which on it is a deviation; None where regions do not
+            size; null where one failed.
+        least_region: pixels of a region from which on it is a deviation; null where regions do not
             count.
 
     """
@@ -79,13 +87,13 @@ class SegmentationView(AnswerForm, frozen=True, tag_field="form", tag="segmentat
     csv_columns: ClassVar[tuple[str, ...]] = ("mean_iou", "least_iou", "region", "least_region")
 
     classes: tuple[str, ...]
-    rows: int
-    columns: int
-    masks: Mapping[str, str | None]
+    rows: _Side
+    columns: _Side
+    masks: Mapping[str, _Runs | None]
     mean_iou: float | None
     least_iou: float
-    region: int | None
-    least_region: int | None
+    region: Count | None
+    least_region: CountFromOne | None
 
     def wrong(self, place: str) -> Iterator[str]:
         """Yield runs that are not those of a mask, and numbers that are no class."""

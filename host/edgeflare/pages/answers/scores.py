@@ -17,6 +17,7 @@ from edgeflare.pages.answers.answer_form import (
     in_order,
 )
 from edgeflare.pages.comparison_plot import figure
+from edgeflare.record.json_types import Count, TwoNames
 
 MARGIN = 0.1
 """What a line of scores leaves free at both ends, as a share of what it spans."""
@@ -26,10 +27,10 @@ class ThresholdView(AnswerForm, frozen=True, tag_field="form", tag="threshold"):
     """A score of each arm, and the threshold on whose sides decisions differ.
 
     Attributes:
-        sides: the names of the two decisions, below and above.
-        threshold: in the unit of the scores.
-        scores: by arm; None where it failed.
-        decisions: the side that each arm is on, 0 or 1; None where it failed.
+        sides: names of the decisions 0 and 1: below the threshold, and at or above it.
+        threshold: the threshold, in the unit of the scores.
+        scores: score by arm; null where the arm failed.
+        decisions: decision by arm; null where the arm failed.
 
     """
 
@@ -42,10 +43,10 @@ class ThresholdView(AnswerForm, frozen=True, tag_field="form", tag="threshold"):
     )
     csv_columns: ClassVar[tuple[str, ...]] = ("threshold", *(f"{arm}_score" for arm in ARMS))
 
-    sides: tuple[str, ...]
+    sides: TwoNames
     threshold: float
     scores: Mapping[str, float | None]
-    decisions: Mapping[str, int | None]
+    decisions: Mapping[str, Count | None]
 
     def decision(self, arm: str) -> str:
         """Return the name of an arm's side."""

@@ -34,8 +34,8 @@ class TranscriptView(AnswerForm, frozen=True, tag_field="form", tag="transcript"
     """The text of each arm.
 
     Attributes:
-        separator: what stands between the words of a text.
-        words: by arm, in their order; None where it failed.
+        separator: what stands between two words.
+        words: words by arm, in their order; null where the arm failed.
 
     """
 

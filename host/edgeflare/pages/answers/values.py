@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Annotated, ClassVar
 
+import msgspec
 import numpy as np
 
 from edgeflare.core.input_view import ValuesView
@@ -17,6 +18,7 @@ from edgeflare.pages.answers.answer_form import (
     Cell,
 )
 from edgeflare.pages.comparison_plot import ComparisonPlot, comparison_plot, figure
+from edgeflare.record.json_types import Count, TwoNames
 
 PLOT_BYTES = 4_000
 """Characters of the paths of one plot of values, about."""
@@ -27,13 +29,13 @@ class RegressionView(AnswerForm, frozen=True, tag_field="form", tag="values"):
 
     Attributes:
         measure: what the distance is, such as "relative distance".
-        distance: of the two compared arms, in the measure's unit; None where one failed.
-        tolerance: the largest distance that is no deviation.
+        distance: of the two compared arms, in the measure's unit; null where one failed.
+        tolerance: the greatest distance that is no deviation.
         compared: the two arms.
         size: how many values an arm gives.
-        names: of the values below, as many.
-        values: those that differ most between the compared arms, in their order, by arm; None where
-            it failed.
+        names: names of the values below.
+        values: at most 16 values, those that differ most between the compared arms, in their order,
+            by arm; null where the arm failed.
 
     """
 
@@ -50,9 +52,9 @@ class RegressionView(AnswerForm, frozen=True, tag_field="form", tag="values"):
 
     measure: str
     distance: float | None
-    tolerance: float
-    compared: tuple[str, ...]
-    size: int
+    tolerance: Annotated[float, msgspec.Meta(gt=0)]
+    compared: TwoNames
+    size: Count
     names: tuple[str, ...]
     values: Mapping[str, tuple[float, ...] | None]
 

@@ -292,7 +292,7 @@ def by_nearness(document: RunDocument) -> Chart:
     name = measure_name(document)
     _draw(panel, *step_line(db_steps(document), high, low))
     panel.set(xlabel=f"{name} to the seed, dB (nearer on the left)", xlim=(high, low))
-    within = document.plan.get("within")
+    within = document.plan.within
     if within is not None:
         panel.axvline(within, color=COLOURS["kernel"], linestyle="--", linewidth=1.5)
     rows = [_row(f"{one.at_least:g} dB", one) for one in document.nearness.db]

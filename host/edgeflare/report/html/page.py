@@ -7,7 +7,6 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
-from typing import Any
 
 from edgeflare.core.interrupt import INTERRUPTED_BY
 from edgeflare.report.answer_words import answer_words
@@ -125,7 +124,7 @@ def _sounds(lists: Mapping[str, Sequence[Card]]) -> tuple[int, int]:
     return sum(players), len(players)
 
 
-def _choices(cards: Sequence[Card]) -> dict[str, Any]:
+def _choices(cards: Sequence[Card]) -> dict[str, object]:
     """Return what the findings can be filtered by."""
     sorts = Counter(card.sort for card in cards)
     labels = Counter(label for card in cards for label in card.labels)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Final
+from typing import Final, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -66,8 +66,8 @@ def systematic_differences(
     if labels is not None and (order := _label_order(first, [labels[at] for at in known], classes)):
         orders = [order, *orders]
     found = SystematicDifferences(
-        first=first.name,
-        second=second.name,
+        first=compared[0],
+        second=compared[1],
         orders=tuple(orders),
         flows=flows,
         shifts=shifts,
@@ -276,7 +276,11 @@ def _label_order(arm: _Arm, labels: Sequence[int], classes: Sequence[str]) -> Ot
 
 
 def _named(
-    order: ConfirmedOrder, arms: tuple[str, str], what: str, head: str, name: Callable[[int], str]
+    order: ConfirmedOrder,
+    arms: tuple[str, str],
+    what: Literal["outputs", "classes", "values"],
+    head: str,
+    name: Callable[[int], str],
 ) -> OtherOrder:
     return OtherOrder(
         first=arms[0],

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 import msgspec
 
-Number = int | float
+from edgeflare.core.arm import Arm
+from edgeflare.record.json_types import Count, Number, Share, TwoNames
 
 _SHOWN = 6
 """Pairs of an order that are written out."""
@@ -14,25 +17,25 @@ class OtherOrder(msgspec.Struct, frozen=True, kw_only=True):
     """Outputs, values or classes that one side has in another order than the other.
 
     Attributes:
-        first: whose order it is held against: an arm, or "labels".
-        second: the arm that has the other order; the twin where twin and device have it.
-        what: "outputs", "classes" or "values".
+        first: whose order it is held against: an arm, or labels.
+        second: the arm that has another order; the twin where twin and device have it.
+        what: what is elsewhere.
         head: the output, of a model with several heads; else empty.
-        moved: what is elsewhere: its name on the first side, and what the second has in its place.
+        moved: its name on the first side, and the name in whose place the second has it.
         before: share of the seeds on which the two agree as they are numbered.
-        after: likewise in the other order.
+        after: likewise in the other order, which was fitted without the seeds that it is judged on.
         seeds: how many seeds that was tested on.
 
     """
 
     first: str
     second: str
-    what: str
+    what: Literal["outputs", "classes", "values"]
     head: str
-    moved: tuple[tuple[str, ...], ...]
-    before: Number
-    after: Number
-    seeds: int
+    moved: tuple[TwoNames, ...]
+    before: Share
+    after: Share
+    seeds: Count
 
     def __str__(self) -> str:
         pairs = ", ".join(f"({one} → {other})" for one, other in self.moved[:_SHOWN])
@@ -57,43 +60,68 @@ class OtherOrder(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ClassFlow(msgspec.Struct, frozen=True, kw_only=True):
-    """A class that seeds leave on the second arm, or come to, one-sidedly; see `one_sided.Flow`."""
+    """A class that seeds leave on the second arm, or come to, one-sidedly.
+
+    Attributes:
+        head: the output, of a model with several heads; else empty.
+        name: the class.
+        left: seeds in which it has fewer places on the second arm.
+        came: seeds in which it has more.
+        p: of the sign test, after Holm's correction for the classes of all heads.
+
+    """
 
     head: str
     name: str
-    left: int
-    came: int
-    p: Number
+    left: Count
+    came: Count
+    p: Share
 
 
 class ScoreShift(msgspec.Struct, frozen=True, kw_only=True):
-    """A lower or higher score of what is decided; see `one_sided.Shift`.
+    """A score of decisions that the second arm gives lower, or higher.
 
     Attributes:
         head: the output, of a model with several heads; else empty.
         score: what it is.
+        lower: seeds on which the second arm gives it lower.
+        higher: seeds on which it gives it higher.
+        median: median of the differences, the second arm's less the first's.
+        low: lower end of the median's interval of 95 %.
+        high: upper end of that interval.
+        p: of the sign test, after Holm's correction for the scores of all heads.
 
     """
 
     head: str
     score: str
-    lower: int
-    higher: int
+    lower: Count
+    higher: Count
     median: Number
     low: Number
     high: Number
-    p: Number
+    p: Share
 
 
 class ClippedOutput(msgspec.Struct, frozen=True, kw_only=True):
-    """A side of an output on which the device cuts off values; see `saturation.Saturation`."""
+    """A side of an output on which the second arm cuts values off.
+
+    Attributes:
+        output: name of the output.
+        side: which end of the range.
+        end: the end of the second arm's range.
+        share: of the first arm's values, those beyond it by more than a step.
+        values: positions that are beyond it on at least half of the seeds.
+        of: positions in all.
+
+    """
 
     output: str
-    side: str
+    side: Literal["low", "high"]
     end: Number
-    share: Number
-    values: int
-    of: int
+    share: Share
+    values: Count
+    of: Count
 
 
 class SystematicDifferences(msgspec.Struct, frozen=True, kw_only=True):
@@ -102,16 +130,17 @@ class SystematicDifferences(msgspec.Struct, frozen=True, kw_only=True):
     Attributes:
         first: the arm that the other one is held against.
         second: the other one of the compared arms.
-        orders: outputs, values or classes in another order. Where an arm has one, the others mean
-            nothing and are left out; an order of the labels changes none of them.
-        flows: classes with a one-sided flow.
-        shifts: decisions whose score moved one-sidedly.
-        clipped: outputs that are cut off.
+        orders: outputs, classes or values that one side has in another order. With one between two
+            arms, the other lists are empty; an order of the labels changes none of them.
+        flows: classes with a one-sided flow, from the first arm to the second.
+        shifts: scores of decisions that the second arm gives lower, or higher: the mean over both
+            arms' decisions.
+        clipped: sides of outputs on which the second arm cuts values off.
 
     """
 
-    first: str
-    second: str
+    first: Arm
+    second: Arm
     orders: tuple[OtherOrder, ...]
     flows: tuple[ClassFlow, ...]
     shifts: tuple[ScoreShift, ...]
