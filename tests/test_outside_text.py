@@ -26,7 +26,6 @@ PARSERS = {
 OTHERS = {
     "outside_text.py": "the reader",
     "record/json_schema.py": "only describes types",
-    "record/json_types.py": "only decodes what it has encoded",
     "repair/stored_candidates.py": "only encodes",
     "replay/reproduction_scripts/reproduce.py": "runs without edgeflare, beside the file it reads",
     "replay/reproduction_scripts/reproduce_tensors.py": "the same",

@@ -29,7 +29,7 @@ from edgeflare.matrix.conform_matrix_table import conform_matrix_markdown
 from edgeflare.matrix.cross_evaluation import StoredTrigger
 from edgeflare.matrix.kernel_set_runs import KernelSetRun
 from edgeflare.matrix.matrix import KernelSetFigures, Matrix
-from edgeflare.matrix.matrix_document import retry_matrix_document, write_matrix
+from edgeflare.matrix.matrix_document import write_matrix
 from edgeflare.matrix.matrix_folder import (
     MATRIX,
     a_begun_run,
@@ -40,6 +40,7 @@ from edgeflare.matrix.matrix_folder import (
     remove_tables,
 )
 from edgeflare.matrix.matrix_table import print_matrix, sentences, to_markdown
+from edgeflare.matrix.retry_matrix_document import retry_matrix_document
 from edgeflare.record.atomic_file import write_atomically
 from edgeflare.record.folder_contents import FOLDER, list_as
 from edgeflare.run.run_directory import RunDirectory

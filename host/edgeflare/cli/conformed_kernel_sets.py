@@ -25,9 +25,10 @@ from edgeflare.conform.record.conform_document import ConformDocument, read_conf
 from edgeflare.conform.record.conform_journal import require_same_run
 from edgeflare.devices.profile import Profile
 from edgeflare.matrix.conform_matrix import conform_matrix
+from edgeflare.matrix.conform_matrix_document import conform_matrix_document
 from edgeflare.matrix.conform_matrix_table import conform_matrix_markdown, print_conform_matrix
 from edgeflare.matrix.kernel_set_runs import RunStopped
-from edgeflare.matrix.matrix_document import conform_matrix_document, write_matrix
+from edgeflare.matrix.matrix_document import write_matrix
 from edgeflare.matrix.matrix_folder import claimed_matrix
 from edgeflare.run.run_directory import CONFORM_DOCUMENT, RunDirectory
 from edgeflare.trust import Trust

@@ -28,8 +28,9 @@ from edgeflare.devices.profile_lookup import find_profiles, find_run_profiles
 from edgeflare.errors import UserError
 from edgeflare.matrix.conform_matrix import retry_matrix
 from edgeflare.matrix.conform_matrix_table import print_retry_matrix, retry_matrix_markdown
-from edgeflare.matrix.matrix_document import retry_matrix_document, write_matrix
+from edgeflare.matrix.matrix_document import write_matrix
 from edgeflare.matrix.matrix_folder import check_matrix_folder, claimed_matrix
+from edgeflare.matrix.retry_matrix_document import retry_matrix_document
 from edgeflare.run.run_directory import RunDirectory
 from edgeflare.trust import Trust
 from edgeflare.untrusted_text import printable

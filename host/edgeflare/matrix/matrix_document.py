@@ -6,7 +6,6 @@ figure means.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -14,9 +13,7 @@ import msgspec
 from msgspec import UNSET, UnsetType
 
 from edgeflare import __version__
-from edgeflare.conform.retried_findings import RetryOutcome
 from edgeflare.core.goal import Find
-from edgeflare.matrix.conform_matrix import CellResult, ConformFigures, ConformMatrix, RetryMatrix
 from edgeflare.matrix.matrix import KernelSetFigures, Matrix
 from edgeflare.matrix.matrix_folder import MATRIX_DOCUMENT, MATRIX_TABLE
 from edgeflare.record.atomic_file import write_atomically
@@ -192,114 +189,4 @@ def _row(one: KernelSetFigures) -> KernelSetRow:
         findings=one.findings,
         deviating=one.deviating,
         alone=one.alone,
-    )
-
-
-class ConformMatrixDocument(
-    msgspec.Struct, frozen=True, kw_only=True, tag_field="schema", tag="edgeflare.matrix/v1"
-):
-    """Conformance runs on the kernel sets of a device.
-
-    Attributes:
-        edgeflare: version that wrote it.
-        command: that made the runs.
-        kernel_sets: a row for each that opens models.
-        refused: why a kernel set opens no model at all, by name.
-        cells: the operators and types that a kernel set gets wrong.
-
-    """
-
-    edgeflare: str
-    command: Literal["conform"] = "conform"
-    kernel_sets: tuple[ConformFigures, ...]
-    refused: Mapping[str, str]
-    cells: tuple[WrongCell, ...]
-
-
-class WrongCell(msgspec.Struct, frozen=True, kw_only=True):
-    """An operator and a type that a kernel set gets wrong.
-
-    Attributes:
-        operator: name of the operator.
-        type: of its values.
-        kernel_sets: what each makes of it, by name.
-        alone: the one that all others which take it get right; null for none.
-
-    """
-
-    operator: str
-    type: str
-    kernel_sets: Mapping[str, CellResult]
-    alone: str | None
-
-
-def conform_matrix_document(matrix: ConformMatrix) -> ConformMatrixDocument:
-    """Return the result of conformance runs."""
-    return ConformMatrixDocument(
-        edgeflare=__version__,
-        kernel_sets=matrix.rows,
-        refused=dict(matrix.refused),
-        cells=tuple(
-            WrongCell(
-                operator=operator,
-                type=type_,
-                kernel_sets=dict(by),
-                alone=matrix.alone.get((operator, type_)),
-            )
-            for (operator, type_), by in matrix.cells.items()
-        ),
-    )
-
-
-class RetryMatrixDocument(
-    msgspec.Struct, frozen=True, kw_only=True, tag_field="schema", tag="edgeflare.matrix/v1"
-):
-    """Findings of a conformance run, tried again on the kernel sets of a device.
-
-    Attributes:
-        edgeflare: version that wrote it.
-        command: that tried them.
-        findings: in the order of the run.
-
-    """
-
-    edgeflare: str
-    command: Literal["replay"] = "replay"
-    findings: tuple[RetriedRow, ...]
-
-
-class RetriedRow(msgspec.Struct, frozen=True, kw_only=True):
-    """A finding of a conformance run.
-
-    Attributes:
-        number: as in that run.
-        operator: name of the operator.
-        type: of its values.
-        kernel_sets: what became of it, by the name of the kernel set.
-        alone: the one that alone fails; null for none.
-
-    """
-
-    number: CountFromOne
-    operator: str
-    type: str
-    kernel_sets: Mapping[str, RetryOutcome]
-    alone: str | None
-
-
-def retry_matrix_document(matrix: RetryMatrix) -> RetryMatrixDocument:
-    """Return what became of the findings of a conformance run."""
-    rows = zip(matrix.findings, matrix.outcomes, matrix.alone, strict=True)
-    return RetryMatrixDocument(
-        edgeflare=__version__,
-        findings=tuple(
-            RetriedRow(
-                number=finding.number,
-                operator=finding.operator,
-                type=finding.type,
-                kernel_sets=dict(zip(matrix.kernels, outcomes, strict=True)),
-                alone=alone,
-            )
-            for finding, outcomes, alone in rows
-        ),
     )

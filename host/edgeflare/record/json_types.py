@@ -63,7 +63,13 @@ def written_text(value: object) -> str:
 
 def plain_json(value: object) -> Any:
     """Return an object as plain JSON values: lists for tuples, texts for what is `Text`."""
-    return msgspec.json.decode(msgspec.json.encode(value, enc_hook=written_text))
+    return _plain(msgspec.to_builtins(value, enc_hook=written_text))
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _plain(one) for key, one in value.items()}
+    return [_plain(one) for one in value] if isinstance(value, list | tuple) else value
 
 
 def read_text(kind: type[Text], text: str) -> Any:

@@ -1,0 +1,67 @@
+"""What became of findings of a conformance run on the kernel sets of a device: a `matrix.json`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Literal
+
+import msgspec
+
+from edgeflare import __version__
+from edgeflare.conform.retried_findings import RetryOutcome
+from edgeflare.matrix.conform_matrix import RetryMatrix
+from edgeflare.record.json_types import CountFromOne
+
+
+class RetryMatrixDocument(
+    msgspec.Struct, frozen=True, kw_only=True, tag_field="schema", tag="edgeflare.matrix/v1"
+):
+    """Findings of a conformance run, tried again on the kernel sets of a device.
+
+    Attributes:
+        edgeflare: version that wrote it.
+        command: that tried them.
+        findings: in the order of the run.
+
+    """
+
+    edgeflare: str
+    command: Literal["replay"] = "replay"
+    findings: tuple[RetriedRow, ...]
+
+
+class RetriedRow(msgspec.Struct, frozen=True, kw_only=True):
+    """A finding of a conformance run.
+
+    Attributes:
+        number: as in that run.
+        operator: name of the operator.
+        type: of its values.
+        kernel_sets: what became of it, by the name of the kernel set.
+        alone: the one that alone fails; null for none.
+
+    """
+
+    number: CountFromOne
+    operator: str
+    type: str
+    kernel_sets: Mapping[str, RetryOutcome]
+    alone: str | None
+
+
+def retry_matrix_document(matrix: RetryMatrix) -> RetryMatrixDocument:
+    """Return what became of the findings of a conformance run."""
+    rows = zip(matrix.findings, matrix.outcomes, matrix.alone, strict=True)
+    return RetryMatrixDocument(
+        edgeflare=__version__,
+        findings=tuple(
+            RetriedRow(
+                number=finding.number,
+                operator=finding.operator,
+                type=finding.type,
+                kernel_sets=dict(zip(matrix.kernels, outcomes, strict=True)),
+                alone=alone,
+            )
+            for finding, outcomes, alone in rows
+        ),
+    )
