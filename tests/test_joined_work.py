@@ -25,6 +25,7 @@ from edgeflare.devices.provenance import Provenance
 from edgeflare.diagnose.explain_findings import is_the_runs_own
 from edgeflare.errors import EdgeFlareError, UserError
 from edgeflare.repair import repair_run
+from edgeflare.repair.repair_identity import RepairIdentity
 from edgeflare.repair.repair_request import RepairRequest
 from edgeflare.repair.repair_run import repair_identity
 from edgeflare.repair.shifts.shift_candidate import ShiftRequest
@@ -91,12 +92,12 @@ def merge(one: RunHeader, other: RunHeader) -> None:
     require_mergeable(parts, allow_other_host=False)
 
 
-def resume_repair(one: Known, other: Known, folder: Path) -> None:
+def resume_repair(one: RepairIdentity, other: RepairIdentity, folder: Path) -> None:
     StoredCandidates(folder / "repair", one, resume=False)
     StoredCandidates(folder / "repair", other, resume=True)
 
 
-def repair_of(device: Known, monkeypatch: pytest.MonkeyPatch, host: Known) -> dict[str, Any]:
+def repair_of(device: Known, monkeypatch: pytest.MonkeyPatch, host: Known) -> RepairIdentity:
     """Return what a repair is about on a device beside a host."""
     monkeypatch.setattr(repair_run, "describe_host", lambda _: run_host(**host))
     pair = SimpleNamespace(fingerprint=lambda: "0", original="a.tflite")

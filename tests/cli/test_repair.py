@@ -235,7 +235,7 @@ def test_a_stopped_repair_goes_on_with_what_it_tried(
     (first,) = (out / "candidates").glob("r*.json")
     tried = json.loads(first.read_bytes())
 
-    assert f"{out} holds a repair with another --rng-seed" in refused(
+    assert f"{out} was begun with --rng-seed 0, not 1: repeat" in refused(
         *arguments, "--rng-seed", "1", "--resume"
     )
     assert "holds a repair that was stopped: the same command with --resume" in refused(

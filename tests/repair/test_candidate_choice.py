@@ -44,6 +44,7 @@ from edgeflare.repair.stored_candidates import StoredCandidates
 from fitted_networks import judged
 from judgements import judgement
 from repaired_example import repair_by_shifts
+from stored_repairs import REPAIR
 from tampering import COMPRESSED
 
 Read = Callable[[str], CostLimit | None]
@@ -308,7 +309,7 @@ def choice(opened: OpenedPair, sets: Mapping[SetName, JudgedSet], tmp_path: Path
     def made(
         opened: OpenedPair = opened, *, resume: bool = False, **limits: str
     ) -> CandidateChoice:
-        stored = StoredCandidates(tmp_path, {}, resume=resume)
+        stored = StoredCandidates(tmp_path, REPAIR, resume=resume)
         request = structs.replace(REQUEST, **limits)
         return CandidateChoice(opened, request, sets, stored, lambda _name, _done, _total: None)
 

@@ -51,6 +51,7 @@ from edgeflare.run.run_directory import RunDirectory, holds_repair
 from judgements import figures, judgement, of_all, one_set
 from kills import Kill, killed_at_each, put_notes, require_notes
 from repaired_example import BY_SHIFTS, repair_by_shifts, repaired_example
+from stored_repairs import REPAIR
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 
@@ -290,7 +291,6 @@ def test_what_is_not_sure_or_worse_anywhere_is_not() -> None:
     assert why == "on fresh data 11 inputs would deviate instead of 10"
 
 
-ABOUT = {"request": '{"method": "auto"}', "pair": '"abc"'}
 DETAILS = CandidateDetails(
     precision=PrecisionDetails(precision="float", promoted=("conv",), blamed={"residual": "conv"})
 )
@@ -313,8 +313,8 @@ TRIED = [Attempt(CANDIDATE, JUDGED), Attempt(None, ASIDE), Attempt(None, ASIDE, 
 
 
 def test_what_is_stored_is_what_is_read(tmp_path: Path) -> None:
-    StoredCandidates(tmp_path, ABOUT, resume=False).write("heads", TRIED)
-    again = StoredCandidates(tmp_path, ABOUT, resume=True)
+    StoredCandidates(tmp_path, REPAIR, resume=False).write("heads", TRIED)
+    again = StoredCandidates(tmp_path, REPAIR, resume=True)
     assert again.read("heads") == TRIED
     assert again.read("ranges") is None
 
@@ -324,16 +324,16 @@ def test_what_is_stored_is_what_is_read(tmp_path: Path) -> None:
 def test_a_plan_with_a_damaged_or_missing_file_was_not_tried(
     tmp_path: Path, name: str, damage: bytes
 ) -> None:
-    StoredCandidates(tmp_path, ABOUT, resume=False).write("heads", TRIED)
+    StoredCandidates(tmp_path, REPAIR, resume=False).write("heads", TRIED)
     (tmp_path / FOLDER / name).write_bytes(damage)
-    assert StoredCandidates(tmp_path, ABOUT, resume=True).read("heads") is None
+    assert StoredCandidates(tmp_path, REPAIR, resume=True).read("heads") is None
     (tmp_path / FOLDER / name).unlink()
-    assert StoredCandidates(tmp_path, ABOUT, resume=True).read("heads") is None
+    assert StoredCandidates(tmp_path, REPAIR, resume=True).read("heads") is None
 
 
 @pytest.mark.parametrize("outside", ["../esc", "/etc/passwd", "a/b", "repair.json", ".hidden", ""])
 def test_names_of_a_folder_of_a_stranger_stay_in_it(tmp_path: Path, outside: str) -> None:
-    store = StoredCandidates(tmp_path, ABOUT, resume=False)
+    store = StoredCandidates(tmp_path, REPAIR, resume=False)
     beside = replace(CANDIDATE, files={outside: b"x"})
     store.write("heads", [Attempt(beside, JUDGED)])
     assert store.read("heads") is None
@@ -343,22 +343,28 @@ def test_names_of_a_folder_of_a_stranger_stay_in_it(tmp_path: Path, outside: str
 
 def test_a_link_out_of_the_folder_is_not_followed(tmp_path: Path) -> None:
     folder, elsewhere = tmp_path / "out", tmp_path / "elsewhere"
-    StoredCandidates(elsewhere, ABOUT, resume=False).write("heads", TRIED)
+    StoredCandidates(elsewhere, REPAIR, resume=False).write("heads", TRIED)
     folder.mkdir()
     (folder / FOLDER).symlink_to(elsewhere / FOLDER)
     with pytest.raises(UserError, match="outside of it"):
-        StoredCandidates(folder, ABOUT, resume=True)
+        StoredCandidates(folder, REPAIR, resume=True)
 
 
-OTHER = {**ABOUT, "request": '{"method": "bias"}'}
+OTHER = structs.replace(REPAIR, request=structs.replace(REPAIR.request, method="bias"))
 
 
 @pytest.mark.parametrize(
     ("begun", "name", "content", "about", "said"),
     [
-        (False, "pair.toml", b"", ABOUT, "holds no repair to go on with"),
-        (True, "notes", b"", OTHER, "holds a repair with another request: give that as before"),
-        (True, f"{FOLDER}/about.json", b"{", ABOUT, r"about\.json is damaged"),
+        (False, "pair.toml", b"", REPAIR, "holds no repair to go on with"),
+        (
+            True,
+            "notes",
+            b"",
+            OTHER,
+            "begun with --method auto, not bias: repeat the command that began it",
+        ),
+        (True, f"{FOLDER}/about.json", b"{", REPAIR, r"about\.json is damaged"),
     ],
     ids=["something else", "another repair", "damaged"],
 )
@@ -366,7 +372,7 @@ def test_what_is_no_repair_to_go_on_with_is_left_alone(
     tmp_path: Path, begun: bool, name: str, content: bytes, about: Any, said: str
 ) -> None:
     if begun:
-        StoredCandidates(tmp_path, ABOUT, resume=False)
+        StoredCandidates(tmp_path, REPAIR, resume=False)
     (tmp_path / name).write_bytes(content)
     before = sorted(tmp_path.rglob("*"))
     with pytest.raises(UserError, match=said):
@@ -381,7 +387,7 @@ def test_what_is_removed_leaves_nothing_but_what_others_wrote(tmp_path: Path) ->
             (out / name).parent.mkdir(parents=True, exist_ok=True)
             (out / name).write_text("mine")
         with FolderKind("repair").take(out, lambda: None):
-            stored = StoredCandidates(out, ABOUT, resume=False)
+            stored = StoredCandidates(out, REPAIR, resume=False)
             stored.write("heads", TRIED)
             stored.remove()
         found = {one.relative_to(out).as_posix() for one in out.rglob("*") if one.is_file()}
@@ -391,7 +397,7 @@ def test_what_is_removed_leaves_nothing_but_what_others_wrote(tmp_path: Path) ->
 
 def test_a_folder_of_candidates_that_a_kill_has_left_empty_goes(tmp_path: Path) -> None:
     with FolderKind("repair").take(tmp_path, lambda: None):
-        stored = StoredCandidates(tmp_path, ABOUT, resume=False)
+        stored = StoredCandidates(tmp_path, REPAIR, resume=False)
         stored.remove()
         (tmp_path / FOLDER).mkdir()
         stored.remove()
@@ -401,7 +407,7 @@ def test_a_folder_of_candidates_that_a_kill_has_left_empty_goes(tmp_path: Path) 
 def repair(out: Path) -> None:
     """Do what a repair does that goes on, and writes its model."""
     with FolderKind("repair").take(out, lambda: None):
-        stored = StoredCandidates(out, ABOUT, resume=True)
+        stored = StoredCandidates(out, REPAIR, resume=True)
         for plan in ("heads", "ranges"):
             if stored.read(plan) is None:
                 stored.write(plan, TRIED)

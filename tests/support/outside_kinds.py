@@ -21,7 +21,10 @@ from pathlib import Path
 from random import Random
 from typing import Final
 
+import msgspec
+
 from mutated_files import changed_file
+from stored_repairs import REPAIR
 
 MOST_SECONDS: Final = 300.0
 """After which a command is killed, on a busy machine; one that waits for as long is a hang."""
@@ -214,7 +217,7 @@ def _repaired(folder: Path) -> None:
 
 def _stored(folder: Path) -> None:
     (folder / "candidates").mkdir(parents=True)
-    (folder / "candidates" / "about.json").write_text(_ABOUT)
+    (folder / "candidates" / "about.json").write_bytes(msgspec.json.encode(REPAIR))
     (folder / "candidates" / "weights.json").write_text(
         '[{"tried": {"name": "one", "seconds": 1.5, "size": null, "details": {"why": [1]}}}]'
     )
@@ -223,13 +226,7 @@ def _stored(folder: Path) -> None:
 def _read_candidates() -> None:
     from edgeflare.repair.stored_candidates import StoredCandidates  # noqa: PLC0415
 
-    about = json.loads(_ABOUT)
-    StoredCandidates(Path(), about, resume=True).read("weights")
-
-
-_ABOUT = (
-    '{"pair": "lenet", "models": {"original": "ab", "compressed": "cd"}, "most": [1, 2.5, null]}'
-)
+    StoredCandidates(Path(), REPAIR, resume=True).read("weights")
 
 
 def _fleet_folder(folder: Path) -> None:

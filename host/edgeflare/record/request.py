@@ -167,8 +167,8 @@ def _fields(kind: Any) -> tuple[tuple[tuple[str, ...], Option], ...]:
     found: list[tuple[tuple[str, ...], Option]] = []
     for name, hint in get_type_hints(kind, include_extras=True).items():
         said = [one for one in getattr(hint, "__metadata__", ()) if isinstance(one, Option)]
-        if not said and is_dataclass(hint):
-            found += (((name, *place), option) for place, option in _fields(hint))  # type: ignore[arg-type]
+        if not said and (is_dataclass(hint) or hasattr(hint, "__struct_fields__")):
+            found += (((name, *place), option) for place, option in _fields(hint))
             continue
         option = said[0] if said else Option("--" + name.replace("_", "-"))
         if option.name:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import json
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
@@ -19,7 +18,6 @@ from edgeflare.campaign.opened_pair import OpenedPair, open_pair
 from edgeflare.core.arm import Arm
 from edgeflare.core.goal import Find, Goal
 from edgeflare.core.seeds import Seeds
-from edgeflare.devices.decisive_provenance import DEVICE_DECIDES, HOST_DECIDES, decisive
 from edgeflare.devices.profile import Profile
 from edgeflare.diagnose.near_boundary import near_boundary_inputs
 from edgeflare.errors import UserError
@@ -58,6 +56,7 @@ from edgeflare.repair.repair_document import (
     RepairedModel,
     TriedCandidate,
 )
+from edgeflare.repair.repair_identity import AskedShifts, RepairIdentity
 from edgeflare.repair.repair_request import RepairRequest
 from edgeflare.repair.repair_requirements import original_file, require_seeds, tries_shifts
 from edgeflare.repair.repaired_pair import MODEL, RECIPE
@@ -292,20 +291,18 @@ def _on_devices(
 
 def repair_identity(
     opened: OpenedPair, past: PastRun | None, request: RepairRequest, shifts: ShiftRequest
-) -> dict[str, str]:
-    """Return what has to be the same where a repair goes on, each value as JSON."""
-    about = {
-        "version": __version__,
-        "pair": opened.pair.fingerprint(),
-        "run": None if past is None else str(past.directory.path.resolve()),
-        "findings": 0 if past is None else len(past.document.findings),
-        "device": [decisive(one.provenance, DEVICE_DECIDES) for one in opened.devices],
-        "host": decisive(describe_host(opened.pair.original), HOST_DECIDES),
-        **{f"--{name.replace('_', '-')}": value for name, value in structs.asdict(request).items()},
-        "--rounds": shifts.rounds,
-        "--mixture": structs.asdict(shifts.mixture),
-    }
-    return {name: json.dumps(value, sort_keys=True) for name, value in about.items()}
+) -> RepairIdentity:
+    """Return what has to be the same where a repair goes on."""
+    return RepairIdentity(
+        version=__version__,
+        pair=opened.pair.fingerprint(),
+        run=None if past is None else str(past.directory.path.resolve()),
+        findings=0 if past is None else len(past.document.findings),
+        devices=tuple(one.provenance for one in opened.devices),
+        host=describe_host(opened.pair.original),
+        request=request,
+        shifts=AskedShifts(shifts.rounds, shifts.mixture),
+    )
 
 
 def fit_inputs(

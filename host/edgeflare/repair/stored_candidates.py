@@ -8,7 +8,6 @@ tried of a plan, and beside it lie the files of those that are judged.
 from __future__ import annotations
 
 import hashlib
-import json
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -24,6 +23,7 @@ from edgeflare.record.folder_contents import read_contents
 from edgeflare.repair.fitting.float_model import Recipe
 from edgeflare.repair.repair_candidate import RepairCandidate
 from edgeflare.repair.repair_document import TriedCandidate
+from edgeflare.repair.repair_identity import RepairIdentity
 from edgeflare.run.run_directory import RunDirectory
 
 FOLDER = "candidates"
@@ -62,12 +62,12 @@ class _Entry(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 class StoredCandidates:
     """The candidates that a repair has tried, in its folder."""
 
-    def __init__(self, folder: Path, about: Mapping[str, str], *, resume: bool) -> None:
+    def __init__(self, folder: Path, about: RepairIdentity, *, resume: bool) -> None:
         """Begin, or go on with what is there.
 
         Args:
             folder: of the repair.
-            about: what the repair is about: values as JSON, by their names for users.
+            about: what the repair is about.
             resume: whether what is there counts; a folder that is absent or empty is begun.
 
         Raises:
@@ -76,10 +76,9 @@ class StoredCandidates:
         """
         self._directory = RunDirectory(folder)
         if resume and not is_free(folder):
-            _require_same(self._about(), about, folder)
+            self._about().require_same(about, folder)
         else:
-            data = json.dumps(about, indent=1).encode() + b"\n"
-            write_atomically(self._path(ABOUT), data)
+            write_atomically(self._path(ABOUT), msgspec.json.format(msgspec.json.encode(about)))
 
     def read(self, plan: str) -> list[Attempt] | None:
         """Return what came of a plan; None where it was not tried, or a file of it is damaged."""
@@ -120,7 +119,7 @@ class StoredCandidates:
         """Return the content of a stored file, likewise."""
         return self._directory.read(f"{FOLDER}/{name}")
 
-    def _about(self) -> Mapping[str, str]:
+    def _about(self) -> RepairIdentity:
         """Return what the repair in the folder is about.
 
         Raises:
@@ -129,7 +128,7 @@ class StoredCandidates:
         """
         folder = self._directory.path
         try:
-            return msgspec.convert(json_value(self._read(ABOUT)), dict[str, str])
+            return msgspec.convert(json_value(self._read(ABOUT)), RepairIdentity)
         except FileNotFoundError:
             raise UserError(
                 f"{folder} holds no repair to go on with: leave --resume away, and name a folder"
@@ -157,18 +156,3 @@ class StoredCandidates:
 def stored_file(candidate: str) -> str:
     """Return the path of a candidate's file in the folder of the repair."""
     return f"{FOLDER}/{candidate}.tflite"
-
-
-def _require_same(before: Mapping[str, str], now: Mapping[str, str], folder: Path) -> None:
-    """Refuse to go on with a repair of something else.
-
-    Raises:
-        UserError: it is.
-
-    """
-    differing = [key for key, value in now.items() if before.get(key) != value]
-    if differing:
-        raise UserError(
-            f"{folder} holds a repair with another {' and '.join(differing)}: give that as before,"
-            " or name another folder with --out"
-        )
