@@ -19,8 +19,11 @@ CountFromOne = Annotated[int, msgspec.Meta(ge=1)]
 Amount = Annotated[int, msgspec.Meta(ge=0)] | Annotated[float, msgspec.Meta(ge=0)]
 """A number of seconds or bytes, or a distance."""
 
-Share = Annotated[int, msgspec.Meta(ge=0, le=1)] | Annotated[float, msgspec.Meta(ge=0, le=1)]
+Share = Annotated[float, msgspec.Meta(ge=0, le=1)]
 """A part of a whole, a probability, or an area below a curve of such."""
+
+ShareAsWritten = Annotated[int, msgspec.Meta(ge=0, le=1)] | Share
+"""A share that stays an integer where a file has one, so that it is written again as it was."""
 
 Sha256 = Annotated[str, msgspec.Meta(pattern="^[0-9a-f]{64}$")]
 """The SHA-256 digest of a file, in hexadecimal."""

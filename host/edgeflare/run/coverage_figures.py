@@ -9,7 +9,7 @@ import msgspec
 
 from edgeflare.core.arm import Arm
 from edgeflare.errors import UserError
-from edgeflare.record.json_types import Count, Share
+from edgeflare.record.json_types import Count, ShareAsWritten
 
 COVERAGE_KEY = "coverage"
 """The key of `about` under which the journal keeps it; null until it was measured to its end."""
@@ -32,9 +32,9 @@ class ArmCoverage(msgspec.Struct, frozen=True, kw_only=True):
 
     arm: Arm
     neurons: Count
-    seeds: tuple[Share, ...]
-    with_findings: tuple[Share, ...] | None
-    with_others: tuple[Share, ...] | None
+    seeds: tuple[ShareAsWritten, ...]
+    with_findings: tuple[ShareAsWritten, ...] | None
+    with_others: tuple[ShareAsWritten, ...] | None
 
 
 class NeuronCoverage(msgspec.Struct, frozen=True, kw_only=True):

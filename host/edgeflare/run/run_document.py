@@ -24,7 +24,7 @@ from edgeflare.record.json_types import (
     CountFromOne,
     Number,
     Sha256,
-    Share,
+    ShareAsWritten,
     read_text,
     written_text,
 )
@@ -328,7 +328,7 @@ class Totals(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     deviating_seeds: Count
     searched: Count
     findings: Count
-    success_rate: Share
+    success_rate: ShareAsWritten
     mean_queries: Amount | None
     median_queries: Amount | None
     queries: Count
@@ -410,7 +410,7 @@ class Nearness(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     curve: Annotated[tuple[Number, ...], msgspec.Meta(min_length=2, max_length=2)] | None = None
     db: tuple[DbShare, ...]
     linf: tuple[LinfShare, ...]
-    area: Share
+    area: ShareAsWritten
 
 
 class DbShare(msgspec.Struct, frozen=True):
@@ -425,7 +425,7 @@ class DbShare(msgspec.Struct, frozen=True):
 
     at_least: Number
     seeds: Count
-    share: Share
+    share: ShareAsWritten
 
 
 class LinfShare(msgspec.Struct, frozen=True):
@@ -440,7 +440,7 @@ class LinfShare(msgspec.Struct, frozen=True):
 
     at_most: Number
     seeds: Count
-    share: Share
+    share: ShareAsWritten
 
 
 class Unmutated(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -486,9 +486,9 @@ class DeviationRate(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tru
     deviating: Count
     by_tie: Count
     tied: Count
-    rate: Share
-    low: Share
-    high: Share
+    rate: ShareAsWritten
+    low: ShareAsWritten
+    high: ShareAsWritten
     harm: Mapping[_HarmName, Count] | None
     harm_by_tie: Mapping[_HarmName, Count] | None
     labelled: Count

@@ -7,7 +7,7 @@ from typing import Literal
 import msgspec
 
 from edgeflare.core.arm import Arm
-from edgeflare.record.json_types import Count, Number, Share, TwoNames
+from edgeflare.record.json_types import Count, Number, ShareAsWritten, TwoNames
 
 _SHOWN = 6
 """Pairs of an order that are written out."""
@@ -33,8 +33,8 @@ class OtherOrder(msgspec.Struct, frozen=True, kw_only=True):
     what: Literal["outputs", "classes", "values"]
     head: str
     moved: tuple[TwoNames, ...]
-    before: Share
-    after: Share
+    before: ShareAsWritten
+    after: ShareAsWritten
     seeds: Count
 
     def __str__(self) -> str:
@@ -75,7 +75,7 @@ class ClassFlow(msgspec.Struct, frozen=True, kw_only=True):
     name: str
     left: Count
     came: Count
-    p: Share
+    p: ShareAsWritten
 
 
 class ScoreShift(msgspec.Struct, frozen=True, kw_only=True):
@@ -100,7 +100,7 @@ class ScoreShift(msgspec.Struct, frozen=True, kw_only=True):
     median: Number
     low: Number
     high: Number
-    p: Share
+    p: ShareAsWritten
 
 
 class ClippedOutput(msgspec.Struct, frozen=True, kw_only=True):
@@ -119,7 +119,7 @@ class ClippedOutput(msgspec.Struct, frozen=True, kw_only=True):
     output: str
     side: Literal["low", "high"]
     end: Number
-    share: Share
+    share: ShareAsWritten
     values: Count
     of: Count
 
