@@ -371,8 +371,7 @@ KNOWN_JOINS: Final[Mapping[str, str]] = {
     "run/merge/merge_runs.py _of_file: row[0]": "its last part alone, made a number",
     "run/run_directory.py what_is_in: name": OF_OURS,
     "suggestion.py path_suggestion: *rest": BY_THE_USER,
-    "survey/shown/survey_tables.py baseline_table: baseline['run']": SHOWN,
-    "survey/survey_run.py _require_other_baseline: survey.baseline.name": BY_THE_USER,
+    "survey/survey_run.py begin_survey: baseline.name": BY_THE_USER,
 }
 """What is joined, by the file, below host/edgeflare but for the agent's, and the function; and the
 reason why nobody else chooses where it leads."""
