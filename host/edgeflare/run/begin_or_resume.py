@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
 from edgeflare.record.folder import remove_documents, require_ours
 from edgeflare.record.journal import reporting_damage
@@ -21,7 +20,7 @@ def begin_run(
     seeds: int,
     *,
     overwrite: bool,
-    asked: Mapping[str, Any] | None = None,
+    asked: Mapping[str, object] | None = None,
 ) -> tuple[RunDirectory, RunJournal]:
     """Begin a run.
 

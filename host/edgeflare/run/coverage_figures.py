@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Annotated, Any
+from typing import Annotated
 
 import msgspec
 
@@ -60,7 +60,7 @@ class NeuronCoverage(msgspec.Struct, frozen=True, kw_only=True):
     notes: tuple[str, ...]
 
 
-def noted_coverage(about: Mapping[str, Any]) -> NeuronCoverage | None:
+def noted_coverage(about: Mapping[str, object]) -> NeuronCoverage | None:
     """Return what a journal notes of neuron coverage; None where it was not measured.
 
     Raises:

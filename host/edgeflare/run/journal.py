@@ -83,7 +83,7 @@ class RunJournal(Journal):
     def create(
         cls,
         path: Path,
-        about: Mapping[str, Any],
+        about: Mapping[str, object],
         triggers: Iterable[TriggerRow] = (),
         chains: Iterable[ChainRow] = (),
         *,

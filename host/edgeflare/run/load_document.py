@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import msgspec
 
@@ -74,7 +73,7 @@ def _schema() -> Schema:
     return packaged_schema("edgeflare.run", "run.schema.json")
 
 
-def _consistent(fields: dict[str, Any], path: Path) -> RunDocument:
+def _consistent(fields: dict[str, object], path: Path) -> RunDocument:
     try:
         document = from_json(fields)
     except (msgspec.ValidationError, UserError) as error:  # what a plan may not ask for, too

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from math import inf
-from typing import Any
 
 import msgspec
 
@@ -61,7 +60,7 @@ def nearness_of(
     )
 
 
-def noted_measure(about: Mapping[str, Any]) -> NearnessMeasure:
+def noted_measure(about: Mapping[str, object]) -> NearnessMeasure:
     """Return the measure that a journal notes; PSNR where it notes none.
 
     Raises:

@@ -578,7 +578,7 @@ def to_json(part: msgspec.Struct) -> dict[str, Any]:
     return fields
 
 
-def from_json(fields: Mapping[str, Any]) -> RunDocument:
+def from_json(fields: Mapping[str, object]) -> RunDocument:
     """Return the document that keeps to the schema; see `load_document`.
 
     Raises:

@@ -72,7 +72,7 @@ class RunHeader:
 
     @classmethod
     def from_json(
-        cls, fields: Mapping[str, Any], journal: str = "the run's journal run.db"
+        cls, fields: Mapping[str, object], journal: str = "the run's journal run.db"
     ) -> RunHeader:
         """Return what `to_json` described.
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Annotated, Any
+from typing import Annotated
 
 import msgspec
 
@@ -44,7 +44,7 @@ class WithoutReset(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
         return f"{line}; right on them: {', '.join(shares)}"
 
 
-def noted_without_reset(about: Mapping[str, Any]) -> WithoutReset | None:
+def noted_without_reset(about: Mapping[str, object]) -> WithoutReset | None:
     """Return what a journal notes of it; None where the models have no variables.
 
     Raises:
