@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
-from edgeflare.record.folder import remove_documents, require_ours
 from edgeflare.record.journal import reporting_damage
 from edgeflare.run.journal import RunJournal
 from edgeflare.run.other_hosts import note_other_devices, note_other_host
@@ -53,7 +52,7 @@ def resume_run(
     Args:
         path: the run directory.
         header: what run it is.
-        require: refuses, given the journal, what else than the header is not as it was.
+        require: refuses, given the journal in a transaction, what else is not as it was.
         documents: what else is written anew at its end, beside `run.json`.
         allow_other_host: whether another host may go on with it, which the run then says.
 
@@ -63,22 +62,18 @@ def resume_run(
 
     """
     directory = RunDirectory(path)
-    journal = RunJournal.reopen(directory.journal)
-    try:
+
+    def go_on(journal: RunJournal) -> None:
         with reporting_damage(directory.journal):
             about = journal.about()
             if "seeds" not in about:
                 raise ValueError("it does not say how many seeds it has")
             begun = RunHeader.from_json(about)
             require_same(begun, header, str(path), allow_other_host=allow_other_host)
-        require_ours(path, DOCUMENT, *documents)
         require(journal)
-    except BaseException:
-        journal.close()
-        raise
-    # Until it stops again, the journal alone says what the run has found, and how it ended.
-    journal.note("stopped_by", "killed")
-    note_other_host(journal, begun, header)
-    note_other_devices(journal, begun, header)
-    remove_documents(path, DOCUMENT, *documents)
-    return directory, journal
+        # Until it stops again, the journal alone says what the run has found, and how it ended.
+        journal.note("stopped_by", "killed")
+        note_other_host(journal, begun, header)
+        note_other_devices(journal, begun, header)
+
+    return directory, RunJournal.resume(directory.journal, go_on, [DOCUMENT, *documents])

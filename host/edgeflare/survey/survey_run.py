@@ -154,7 +154,7 @@ def require_same_survey(journal: RunJournal, plan: SurveyPlan, items: SurveyedIt
     """Hold a survey that goes on to what it was begun with, and note what more it is asked.
 
     Args:
-        journal: of the survey; what is refused is not noted in it.
+        journal: of the survey, in a transaction.
         plan: what is asked now.
         items: what is surveyed now.
 
@@ -162,12 +162,11 @@ def require_same_survey(journal: RunJournal, plan: SurveyPlan, items: SurveyedIt
         UserError: it was begun with something else, or its journal is damaged.
 
     """
-    with journal.transaction():
-        with reporting_damage(journal.path):
-            resume_plan(journal, plan)
-            require_sound(journal)
-            known = journal.survey.checksums()
-        require_same_inputs(items, known, str(journal.path.parent))
+    with reporting_damage(journal.path):
+        resume_plan(journal, plan)
+        require_sound(journal)
+        known = journal.survey.checksums()
+    require_same_inputs(items, known, str(journal.path.parent))
 
 
 def run_survey(
