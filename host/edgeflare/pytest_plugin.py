@@ -331,7 +331,7 @@ def assert_decides_alike(
     result: Result,
     *,
     allow: float = 0.0,
-    fail_on: Literal["any", "harmful", "kernel"] = "any",
+    fail_on: str = "any",
     allow_unfinished: bool = False,
 ) -> None:
     """Fail if more seeds than allowed deviate or led to a finding; the message shows the worst.
@@ -339,9 +339,9 @@ def assert_decides_alike(
     Args:
         result: of a search.
         allow: share of the seeds that may, from 0 to 1.
-        fail_on: "harmful" counts only what the original (of kernels: the twin) decides right by the
-            seed's label, and failures of the device; "kernel" what the device's kernels cause, and
-            its failures.
+        fail_on: as of `edgeflare search --fail-on`: "harmful" counts only what the original (of
+            kernels: the twin) decides right by the seed's label, and failures of the device;
+            "kernel" what the device's kernels cause, and its failures.
         allow_unfinished: a search that was stopped before its end, as by `total_time`, may pass.
 
     Raises:
@@ -350,17 +350,17 @@ def assert_decides_alike(
     """
     __tracebackhide__ = True
     _check("allow", allow, 0.0, 1.0)
-    _check_choice("fail_on", fail_on, ("any", "harmful", "kernel"))
     from edgeflare.errors import UserError  # noqa: PLC0415
     from edgeflare.report.entry_names import worst_first  # noqa: PLC0415
-    from edgeflare.run.gate import counting, deviation_rate  # noqa: PLC0415
+    from edgeflare.run.gate import FAIL_ON, counting, deviation_rate  # noqa: PLC0415
     from edgeflare.run.run_document import from_json  # noqa: PLC0415
     from edgeflare.untrusted_text import for_terminal  # noqa: PLC0415
 
+    _check_choice("fail_on", fail_on, [name for name, one in FAIL_ON.items() if one.of_tests])
     document = from_json(result.document)
-    if fail_on == "harmful" and document.totals.harm is None:
+    if FAIL_ON[fail_on].needs_truth and document.totals.harm is None:
         raise UserError(
-            'fail_on="harmful": the seeds have no labels or targets: give an .npz with them'
+            f'fail_on="{fail_on}": the seeds have no labels or targets: give an .npz with them'
         )
     rate = deviation_rate(document, fail_on)
     if rate > allow:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 import typer
 
@@ -190,3 +190,15 @@ def read_thresholds(option: str, text: str | None) -> tuple[float, ...]:
                 f"{option} {part!r}: expected thresholds from 0 to below 1, as in 0,.25,.5,.75"
             )
     return tuple(sorted(set(map(float, parts))))
+
+
+def require_one_of(names: Sequence[str]) -> Callable[[str], str]:
+    """Return what refuses a value that is none of some names, as the callback of an option."""
+
+    def required(value: str) -> str:
+        if value not in names:
+            listed = ", ".join(f"'{name}'" for name in names)
+            raise typer.BadParameter(f"{value!r} is not one of {listed}")
+        return value
+
+    return required

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
 from datetime import datetime
-from enum import Enum
 from pathlib import Path
 from typing import Annotated
 
@@ -23,6 +22,7 @@ from edgeflare.cli.interruptible import INTERRUPTED
 from edgeflare.cli.kernel_set_matrix import compare_kernel_sets, run_kernel_sets, stopping_said
 from edgeflare.cli.matrix_options import is_matrix
 from edgeflare.cli.option_groups import with_option_groups
+from edgeflare.cli.option_values import require_one_of
 from edgeflare.cli.quiet import Quiet, result
 from edgeflare.cli.requested_replay import RequestedReplay, refuse_as_target, run_requested_replay
 from edgeflare.cli.search_options import refuse_options_of_searches
@@ -33,8 +33,7 @@ from edgeflare.matrix.matrix_folder import check_matrix_folder, claimed_matrix, 
 from edgeflare.replay.past_run import PastRun
 from edgeflare.replay.replay_run import open_replay
 from edgeflare.report.run_terminal import print_run
-from edgeflare.run.gate import HARMFUL_NEEDS
-from edgeflare.run.harm import is_harmful
+from edgeflare.run.gate import FAIL_ON, require_truth
 from edgeflare.run.replay_outcome import regressed
 from edgeflare.run.run_directory import RunDirectory, holds_conformance
 from edgeflare.run.run_document import Finding, RunDocument
@@ -74,17 +73,15 @@ Baseline = Annotated[
 ]
 
 
-class ReplayFailOn(str, Enum):
-    """Which deviations of a replay make the exit code 1."""
-
-    ANY = "any"
-    HARMFUL = "harmful"
-
+_FAIL_ON = [name for name, one in FAIL_ON.items() if one.of_replays]
 
 FailOnWhat = Annotated[
-    ReplayFailOn,
+    str,
     typer.Option(
         "--fail-on",
+        callback=require_one_of(_FAIL_ON),
+        autocompletion=lambda: _FAIL_ON,
+        metavar=f"<{'|'.join(_FAIL_ON)}>",
         help="Which deviations make the exit code 1; harmful: as for `edgeflare search`.",
     ),
 ]
@@ -102,7 +99,7 @@ def replay(
     original: moved_models.Original = None,
     function: moved_models.Functions = None,
     baseline: Baseline = None,
-    fail_on: FailOnWhat = ReplayFailOn.ANY,
+    fail_on: FailOnWhat = "any",
     on_fleet: FleetOptions,
     run_lies_at: LiesAt = None,
     baseline_lies_at: LiesAt = None,
@@ -126,14 +123,13 @@ def replay(
     if holds_conformance(directory := RunDirectory(run)):
         from edgeflare.cli.replayed_conformance import replay_conformance  # noqa: PLC0415
 
-        harmful = fail_on is ReplayFailOn.HARMFUL
         refuse_options_of_searches(
             {
                 "--compressed": compressed,
                 "--original": original,
                 "--function": function,
                 "--baseline": baseline,
-                "--fail-on harmful": harmful,
+                f"--fail-on {fail_on}": fail_on != "any",
                 "--resume": folder.resume and on_fleet.fleet is None,
             },
             run,
@@ -146,8 +142,7 @@ def replay(
         )
     folder.require_one_way()
     past = PastRun.open(run, run_lies_at)
-    if fail_on is ReplayFailOn.HARMFUL:
-        past.header.truths.require(HARMFUL_NEEDS)
+    require_truth(fail_on, past.header.truths)
     against = None if baseline is None else PastRun.open(baseline, baseline_lies_at)
     pair = past.pair(original, instead=compressed, functions=function or ())
     if on_fleet.fleet is not None:
@@ -159,7 +154,7 @@ def replay(
     path = folder.out or Path("runs") / f"{name}-{datetime.now():%Y%m%d-%H%M%S}"
     needed = [one.directory.path for one in (past, against) if one is not None]
     refuse_as_target(path, "what is replayed, or its baseline", *needed)
-    return _replay_here(asked, device, decided, path, _COUNTS[fail_on])
+    return _replay_here(asked, device, decided, path, FAIL_ON[fail_on].counts)
 
 
 def _replay_here(
@@ -179,12 +174,6 @@ def _replay_here(
     if document.stopped_by in INTERRUPTED_BY:
         return INTERRUPTED
     return int(regressed(document, counts))
-
-
-_COUNTS: Mapping[ReplayFailOn, Callable[[Finding], bool]] = {
-    ReplayFailOn.ANY: lambda _entry: True,
-    ReplayFailOn.HARMFUL: is_harmful,
-}
 
 
 def _replay_on_kernel_sets(

@@ -22,14 +22,14 @@ from edgeflare.cli.console import Console
 from edgeflare.cli.failures_reported import failures_reported
 from edgeflare.cli.interruptible import INTERRUPTED, interruptible
 from edgeflare.cli.progress import observe
-from edgeflare.cli.run_options import FailOn, MovableRunFolder, naming_other_host
+from edgeflare.cli.run_options import MovableRunFolder, naming_other_host
 from edgeflare.core.arm import Arm
 from edgeflare.core.interrupt import INTERRUPTED_BY
 from edgeflare.devices.profile import Profile
 from edgeflare.errors import UserError
 from edgeflare.models.pair import Pair
 from edgeflare.report.run_terminal import print_dry_run
-from edgeflare.run.gate import HARMFUL_NEEDS, deviation_rate, exceeds, searched_nothing
+from edgeflare.run.gate import deviation_rate, exceeds, require_truth, searched_nothing
 from edgeflare.run.other_hosts import note_other_host
 from edgeflare.run.plan import Plan
 from edgeflare.run.run_document import RunDocument
@@ -59,7 +59,7 @@ class RequestedSearch:
     test: Path | None
     screening: Path | None
     chains: int
-    fail_on: FailOn
+    fail_on: str
     folder: MovableRunFolder
     screen_only: bool = False
 
@@ -163,8 +163,7 @@ def _opened(
         pair = open_pair(asked.pair, asked.plan, profiles, stack)
     require_searchable(pair, asked.plan)
     header = describe_run(pair, asked.plan)
-    if asked.fail_on is FailOn.HARMFUL:
-        header.truths.require(HARMFUL_NEEDS)
+    require_truth(asked.fail_on, header.truths)
     held_out = (
         None if asked.test is None else HeldOut.load(asked.test, pair.inputs, header.arms[Arm.TWIN])
     )
@@ -180,9 +179,7 @@ def _opened(
     return _OpenedSearch(pair, header, held_out)
 
 
-def search_exit_code(
-    document: RunDocument, fail_on: FailOn, allow: float, beginning: str = ""
-) -> int:
+def search_exit_code(document: RunDocument, fail_on: str, allow: float, beginning: str = "") -> int:
     """Return the exit code of a run that has ended, and say why where something deviates.
 
     Args:
@@ -197,15 +194,15 @@ def search_exit_code(
     """
     if document.stopped_by in INTERRUPTED_BY:
         return INTERRUPTED
-    if exceeds(document, fail_on.value, allow):
-        rate = deviation_rate(document, fail_on.value)
+    if exceeds(document, fail_on, allow):
+        rate = deviation_rate(document, fail_on)
         Console().print(
             f"{beginning}exit code 1: {rate:.1%} of the seeds deviate or lead to it, "
             f"{allow:.1%} allowed (--allow, --fail-on, --within, --min-strength)"
         )
         return 1
     ended_early = document.stopped_by == "total-time"
-    if ended_early and fail_on is not FailOn.NONE and searched_nothing(document):
+    if ended_early and fail_on != "none" and searched_nothing(document):
         raise UserError(
             f"--total-time {document.plan.total_time:g} ended before the search from any of"
             f" {document.totals.seeds} seeds did, so nothing can pass: give it more time,"

@@ -6,30 +6,21 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
-from enum import Enum
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from edgeflare.cli.option_values import require_finite
+from edgeflare.cli.option_values import require_finite, require_one_of
 from edgeflare.errors import UserError
 from edgeflare.run.begin_or_resume import begin_run, resume_run
+from edgeflare.run.gate import FAIL_ON
 from edgeflare.run.journal import RunJournal
 from edgeflare.run.run_directory import RunDirectory
 from edgeflare.run.run_header import RunHeader
 from edgeflare.run.same_run import OtherHostError
 
 _RUN = "The run"
-
-
-class FailOn(str, Enum):
-    """Which deviations make the exit code 1."""
-
-    ANY = "any"
-    HARMFUL = "harmful"
-    KERNEL = "kernel"
-    NONE = "none"
 
 
 Out = Annotated[
@@ -64,12 +55,14 @@ DryRun = Annotated[
     ),
 ]
 FailOnWhat = Annotated[
-    FailOn,
+    str,
     typer.Option(
         "--fail-on",
-        help="Which deviations make the exit code 1. harmful: those on which the original (with "
-        "--find kernel, the twin) is right by the seed's label, those without a label, and "
-        "failures of the device.",
+        callback=require_one_of(list(FAIL_ON)),
+        autocompletion=lambda: list(FAIL_ON),
+        metavar=f"<{'|'.join(FAIL_ON)}>",
+        help="Which deviations make the exit code 1. "
+        + " ".join(f"{name}: {one.words}." for name, one in FAIL_ON.items() if one.words),
         rich_help_panel=_RUN,
     ),
 ]

@@ -76,7 +76,7 @@ def search(
     unit_seeds: UnitSeeds = None,
     folder: run_options.MovableRunFolder,
     dry_run: run_options.DryRun = False,
-    fail_on: run_options.FailOnWhat = run_options.FailOn.ANY,
+    fail_on: run_options.FailOnWhat = "any",
     allow: run_options.Allow = 0.0,
     trust: run_options.Trust = False,
     _quiet: Quiet = False,

@@ -241,7 +241,7 @@ class FleetSearch:
         """Return the units of a kind: those that evaluate seeds, or that search from them."""
         searches = kind == _SEARCHED
         # What the gate needs to know of the seeds is asked before any of them is searched.
-        gate = ("--fail-on", self.asked.fail_on.value)
+        gate = ("--fail-on", self.asked.fail_on)
         how = ("--screening", _SCREENING) if searches else ("--screen-only", *gate)
         return [
             WorkUnit(

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Final, Literal
+from dataclasses import dataclass
+from typing import Final
 
 from edgeflare.core.answer import FAILURES
+from edgeflare.core.truths import Truths
 from edgeflare.run.harm import HARMFUL, is_harmful
 from edgeflare.run.nearness import counts
 from edgeflare.run.run_document import DeviationRate, Finding, RunDocument
@@ -15,29 +17,78 @@ from edgeflare.run.sign_test import sign_test
 SURELY: Final = 0.05
 """Probability of so much more harm than help by chance, below which it is none."""
 
-FailOn = Literal["any", "harmful", "kernel", "none"]
+
+@dataclass(frozen=True, slots=True)
+class FailOn:
+    """Which deviations make a run fail, as `--fail-on` says.
+
+    Attributes:
+        counts: whether an entry of a run is one.
+        words: for `--help`; empty where the name says it.
+        needs_truth: whether it has to be known who is right.
+        of_replays: whether a replay can be asked for it.
+        of_tests: whether `assert_decides_alike` can.
+
+    """
+
+    counts: Callable[[Finding], bool]
+    words: str = ""
+    needs_truth: bool = False
+    of_replays: bool = False
+    of_tests: bool = True
 
 
-HARMFUL_NEEDS: Final = "--fail-on harmful needs to know who is right"
-"""What is said where nothing is known to be right; see `Truths.require`."""
+def _of_the_device(entry: Finding) -> bool:
+    labels = entry.labels
+    failed = entry.kind in FAILURES and labels.get("device") is None
+    # What twin and device share, such as a NaN of the file itself, is not by kernels.
+    shared = "twin" in labels and labels["twin"] is None
+    return (failed and not shared) or entry.cause == "kernel"
 
 
-def deviation_rate(document: RunDocument, fail_on: FailOn) -> float:
+FAIL_ON: Final[Mapping[str, FailOn]] = {
+    "any": FailOn(lambda _entry: True, of_replays=True),
+    "harmful": FailOn(
+        is_harmful,
+        "those on which the original (with --find kernel, the twin) is right by the seed's label,"
+        " those without a label, and failures of the device",
+        needs_truth=True,
+        of_replays=True,
+    ),
+    "kernel": FailOn(_of_the_device),
+    "none": FailOn(lambda _entry: False, of_tests=False),
+}
+"""By their names; adding one is a line here."""
+
+
+def require_truth(fail_on: str, truths: Truths) -> None:
+    """Refuse to count by who is right where that is not known.
+
+    Args:
+        fail_on: one of `FAIL_ON`.
+        truths: what is right for the seeds.
+
+    Raises:
+        UserError: nothing is known to be right.
+
+    """
+    if FAIL_ON[fail_on].needs_truth:
+        truths.require(f"--fail-on {fail_on} needs to know who is right")
+
+
+def deviation_rate(document: RunDocument, fail_on: str) -> float:
     """Return the share of seeds with a deviation that counts: in searching, or the seed itself.
 
-    With "harmful" only those count on which the host's arm was right, the device failed, or nobody
-    knows who was right; with "kernel" those whose cause is the kernels, or on which the device
-    failed; with "none" none does. Deviations farther than `--within` or weaker than
-    `--min-strength` count for nothing; crashes, hangs and invalid outputs always count. Seeds that
-    deviate by a tie count as `ties_count` says.
+    Deviations farther than `--within` or weaker than `--min-strength` count for nothing; crashes,
+    hangs and invalid outputs always count. Seeds that deviate by a tie count as `ties_count` says.
     """
     return len(counting(document, fail_on)) / max(1, document.totals.seeds)
 
 
-def counting(document: RunDocument, fail_on: FailOn) -> list[Finding]:
+def counting(document: RunDocument, fail_on: str) -> list[Finding]:
     """Return the entries that count: deviating seeds, then findings."""
-    chosen = _COUNTS[fail_on]
-    return [entry for entry in counted(document) if chosen(entry)]
+    chosen = FAIL_ON[fail_on]
+    return [entry for entry in counted(document) if chosen.counts(entry)]
 
 
 def counted(document: RunDocument) -> list[Finding]:
@@ -69,27 +120,11 @@ def tie_harm(figures: DeviationRate) -> tuple[int, int, float]:
     return helped, harmed, sign_test(helped, harmed)
 
 
-def _of_the_device(entry: Finding) -> bool:
-    labels = entry.labels
-    failed = entry.kind in FAILURES and labels.get("device") is None
-    # What twin and device share, such as a NaN of the file itself, is not by kernels.
-    shared = "twin" in labels and labels["twin"] is None
-    return (failed and not shared) or entry.cause == "kernel"
-
-
-_COUNTS: Mapping[FailOn, Callable[[Finding], bool]] = {
-    "any": lambda _entry: True,
-    "harmful": is_harmful,
-    "kernel": _of_the_device,
-    "none": lambda _entry: False,
-}
-
-
 def searched_nothing(document: RunDocument) -> bool:
     """Whether a run was stopped before the search from any seed had ended, so it shows nothing."""
     return bool(document.stopped_by) and not document.totals.searched
 
 
-def exceeds(document: RunDocument, fail_on: FailOn, allowed_rate: float) -> bool:
+def exceeds(document: RunDocument, fail_on: str, allowed_rate: float) -> bool:
     """Whether a run found more than was allowed."""
     return deviation_rate(document, fail_on) > allowed_rate
