@@ -6,16 +6,13 @@ from collections import Counter
 from collections.abc import Sequence
 
 from edgeflare.pages.answers.answer_form import shortened
-from edgeflare.report.answer_words import answer_cell, answer_columns, answer_words, table_title
+from edgeflare.report.answer_words import answer_words, table_title
 from edgeflare.report.arm_lines import arm_lines
 from edgeflare.report.coverage_table import coverage_table
+from edgeflare.report.entry_columns import entry_columns
 from edgeflare.report.entry_names import (
     SORTS,
-    cause_of,
-    named_kind,
     number,
-    seed_of,
-    show_nearness,
     sort,
     worst_first,
 )
@@ -27,7 +24,6 @@ from edgeflare.report.figure_lines import (
     spent_lines,
     unmutated_lines,
     white_box_lines,
-    who_was_right,
 )
 from edgeflare.run.gate import counted
 from edgeflare.run.replay_outcome import deviating_now, regressed, tried
@@ -163,40 +159,14 @@ def _mark(document: RunDocument, *, bad: bool) -> str:
 
 def _entries(document: RunDocument, entries: Sequence[Finding]) -> str:
     """Return a table of the entries that matter most."""
-    labelled = any(entry.harm for entry in entries)
-    searched = document.replay is None
-    answers = answer_columns(entries)
-    kinds = any(map(named_kind, entries))
+    columns = tuple(entry_columns(document, entries))
     rows = [
-        (
-            seed_of(entry),
-            *(_cell(document, entry, name) for name in answers),
-            *([named_kind(entry) or "–"] if kinds else []),
-            cause_of(entry),
-            *([who_was_right(entry) or "–"] if labelled else []),
-            number(entry.strength, 3),
-            *([f"{entry.queries:,}"] if searched else []),
-            show_nearness(entry),
-        )
+        [shortened(column.cell(entry), CELL) for column in columns]
         for entry in worst_first(entries)[:ROWS]
     ]
-    header = (
-        "seed",
-        *answers,
-        *(["kind"] if kinds else []),
-        "cause",
-        *(["right"] if labelled else []),
-        "strength",
-        *(["queries"] if searched else []),
-        "dB",
-    )
-    table = markdown_table(header, rows)
+    table = markdown_table([column.name for column in columns], rows)
     rest = len(entries) - len(rows)
     return f"{table}\n\nand {rest:,} more" if rest else table
-
-
-def _cell(document: RunDocument, entry: Finding, column: str) -> str:
-    return shortened(answer_cell(document, entry, column), CELL)
 
 
 def markdown_table(

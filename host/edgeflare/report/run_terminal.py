@@ -15,15 +15,12 @@ from edgeflare.campaign.dry_run import DryRun
 from edgeflare.core.interrupt import INTERRUPTED_BY
 from edgeflare.models.run_pair import RunPair
 from edgeflare.pages.answers.answer_form import shortened
-from edgeflare.report.answer_words import EDITS, answer_cell, answer_columns, table_title
+from edgeflare.report.answer_words import EDITS, table_title
 from edgeflare.report.arm_lines import taken_nodes
 from edgeflare.report.coverage_table import CoverageTable, coverage_table
+from edgeflare.report.entry_columns import device_numbers, entry_columns
 from edgeflare.report.entry_names import (
-    cause_of,
     last_parts,
-    named_kind,
-    seed_of,
-    show_nearness,
     sort,
     worst_first,
 )
@@ -38,7 +35,6 @@ from edgeflare.report.figure_lines import (
     systematic_lines,
     unmutated_lines,
     white_box_lines,
-    who_was_right,
 )
 from edgeflare.report.folded_line import folded_line
 from edgeflare.report.interface_lines import interface_lines
@@ -62,6 +58,9 @@ _MOST_IDS = 16
 
 ROWS = 12
 """Findings that a table lists; the rest is a line that says where to find them."""
+
+_SEED = 16
+"""Characters of a seed's name in a line of its cell."""
 
 CELL = 80
 """Characters of an answer that a table shows; a text may have thousands."""
@@ -165,7 +164,7 @@ def _heading(pair: RunPair, plan: Plan, devices: Sequence[RunDevice]) -> Text:
     text = Text()
     text.append(printable(pair.name), style="bold")
     text.append(f" · {plan.strategy} · find {plan.goal.find} · run seed {plan.rng_seed}")
-    numbers = _numbers(devices)
+    numbers = device_numbers(devices)
     for device in devices:
         name, what = device.name, device.provenance
         text.append(
@@ -179,12 +178,6 @@ def _heading(pair: RunPair, plan: Plan, devices: Sequence[RunDevice]) -> Text:
     if folded := folded_line(pair):
         text.append(f"\n{folded}")
     return text
-
-
-def _numbers(devices: Sequence[RunDevice]) -> dict[str, str]:
-    """Return by what number tables call a device, where there are several; names are too long."""
-    numbers = {device.name: str(k) for k, device in enumerate(devices, 1)}
-    return numbers if len(numbers) > 1 else {}
 
 
 def _warnings(document: RunDocument) -> list[Text]:
@@ -253,51 +246,31 @@ def _refined(findings: Sequence[Finding]) -> list[tuple[str, str]]:
 
 
 def _findings(document: RunDocument, entries: Sequence[Finding], title: str) -> Table:
-    answers = answer_columns(entries)
+    columns = tuple(entry_columns(document, entries))
     # The column more that texts have would not fit a terminal of 80 columns otherwise.
-    gap = 0 if EDITS in answers else 1
+    gap = 0 if EDITS in {column.name for column in columns} else 1
     table = Table(
         title=title, title_justify="left", title_style="bold", box=SIMPLE_HEAD, pad_edge=False,
         show_edge=False, padding=(0, gap, 0, 0),
     )  # fmt: skip
-    numbers = _numbers(document.devices)
-    table.add_column("seed", overflow="fold", max_width=16)
-    labelled = any(entry.harm for entry in entries)
-    for name in answers:
-        table.add_column(name, overflow="fold", min_width=len(name))
-    kinds = any(map(named_kind, entries))
-    if kinds:
-        table.add_column("kind", overflow="fold", min_width=len("kind"))
-    if numbers:
-        table.add_column("on", no_wrap=True)
-    table.add_column("cause", no_wrap=True)
-    if labelled:
-        table.add_column("right", no_wrap=True)
-    for column in ("strength", "queries", "dB"):
-        table.add_column(column, justify="right", no_wrap=True)
+    for column in columns:
+        table.add_column(
+            column.name,
+            justify="right" if column.number else "left",
+            overflow="fold" if column.long else "ellipsis",
+            no_wrap=not column.long,
+            min_width=len(column.name) if column.long else None,
+            max_width=_SEED if column.name == "seed" else None,
+        )
     shown = worst_first(entries)[:ROWS]
     for entry in shown:
-        table.add_row(
-            Text(seed_of(entry)),
-            # As text, since names may read as markup.
-            *(Text(_cell(document, entry, name)) for name in answers),
-            *([named_kind(entry) or "–"] if kinds else []),
-            *([numbers[entry.device]] if numbers else []),
-            cause_of(entry),
-            *([who_was_right(entry) or "–"] if labelled else []),
-            "" if entry.strength is None else f"{entry.strength:.3f}",
-            str(entry.queries),
-            show_nearness(entry),
-            style="" if counts(entry) else "dim",
-        )
+        # As text, since names may read as markup.
+        cells = (Text(shortened(printable(column.cell(entry)), CELL)) for column in columns)
+        table.add_row(*cells, style="" if counts(entry) else "dim")
     if len(entries) > len(shown):
         table.caption = f"and {len(entries) - len(shown)} more"
         table.caption_justify = "left"
     return table
-
-
-def _cell(document: RunDocument, entry: Finding, column: str) -> str:
-    return shortened(printable(answer_cell(document, entry, column)), CELL)
 
 
 def _counted(values: Iterable[str]) -> str:
