@@ -207,7 +207,11 @@ def ended(facts: SurveyFacts, precision: float, seed: int) -> tuple[int, Rate]:
     """Return how often a survey asks the device until it ends, and the rate over all then."""
     rounds = SamplingRounds.of(facts, seed, None)
     stop = StopRule(
-        SurveyPlan(facts.cells, AskedInputs(None, facts.inputs, ""), precision=precision),
+        SurveyPlan(
+            cells=facts.cells,
+            inputs=AskedInputs(None, facts.inputs, ""),
+            precision=precision,
+        ),
         JudgedGates(),
     )
     asked = np.zeros(facts.items, dtype=bool)

@@ -117,29 +117,17 @@ def _request(asked: SurveyArguments, domain: str) -> SurveyRequest:
         read_severities,
     )
     from edgeflare.survey.baseline_run import load_baseline  # noqa: PLC0415
-    from edgeflare.survey.gates.survey_gate import parse_gate  # noqa: PLC0415
     from edgeflare.survey.opened_survey import SurveyRequest  # noqa: PLC0415
-    from edgeflare.survey.record.survey_plan import (  # noqa: PLC0415
-        RARE_QUERIES,
-        default_precision,
-    )
+    from edgeflare.survey.record.survey_plan import SurveyBounds  # noqa: PLC0415
 
-    gates = (asked.gates,) if isinstance(asked.gates, str) else tuple(asked.gates)
-    others = (asked.device_queries, asked.time_limit, *gates)
+    severities = read_severities(_as_text(asked.severities))
+    given = {name: getattr(asked, name) for name in SurveyBounds.__struct_fields__}
     return SurveyRequest(
-        chosen=chosen_conditions(
-            domain, _names(asked.conditions), read_severities(_as_text(asked.severities))
-        ),
-        precision=default_precision(asked.precision, others),
-        device_queries=asked.device_queries,
-        time_limit=asked.time_limit,
-        confidence=asked.confidence,
-        gates=tuple(map(parse_gate, gates)),
-        findings=asked.findings,
+        chosen=chosen_conditions(domain, _names(asked.conditions), severities),
+        bounds=SurveyBounds.asked(rare=asked.rare, **given),
         groups=asked.groups,
         own_inputs=asked.inputs is not None,
         baseline=None if asked.baseline is None else load_baseline(asked.baseline),
-        rare_queries=(asked.rare_queries or RARE_QUERIES) if asked.rare else None,
     )
 
 

@@ -77,7 +77,7 @@ def test_the_search_is_the_one_without_it(covered: tuple[Path, Any], finished: A
         one["sha256"] for one in document_of(covered[0])["findings"]
     ]
     assert "coverage" not in plain
-    assert "coverage" not in plain["plan"]
+    assert plain["plan"]["coverage"] == []
 
 
 def test_without_findings_it_is_that_of_the_seeds(tmp_path: Path) -> None:

@@ -131,7 +131,7 @@ def test_a_bench_runs_with_what_is_set(tmp_path: Path) -> None:
         path.parent.name: json.loads(path.read_text())["plan"] for path in out.rglob("run.json")
     }
     assert plans["boundary-0"]["parameters"] == {"first_leap": 4}
-    assert "parameters" not in plans["random-0"]
+    assert plans["random-0"]["parameters"] == {}
 
 
 OPERATOR = """

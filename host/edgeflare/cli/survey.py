@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from contextlib import ExitStack
-from dataclasses import replace
 from math import ceil
 from pathlib import Path
 from typing import Final
@@ -41,7 +40,7 @@ from edgeflare.run.run_document import RunDocument
 from edgeflare.run.undelegated_devices import undelegated
 from edgeflare.survey.baseline_run import load_baseline
 from edgeflare.survey.gates.judged_gates import HELD
-from edgeflare.survey.opened_survey import open_survey
+from edgeflare.survey.opened_survey import SurveyRequest, open_survey
 from edgeflare.survey.rare.rare_phase import rare_plan
 from edgeflare.survey.rates.rate_words import counted
 from edgeflare.survey.record.required_survey import require_survey
@@ -116,7 +115,7 @@ def survey(
     on_fleet.require_complete()
     if folder.resume and folder.out is not None and on_fleet.fleet is None:
         require_survey(folder.out, "--out, or leave out --resume to begin one")
-    request = ends.request(groups, own_inputs=inputs is not None)
+    bounds = ends.bounds()
     at = survey_options.severities_of(conditions, severities)
     decided = decided_by_user(trust)
     profiles = [] if on_fleet.fleet is not None else find_profiles(device, decided)
@@ -138,7 +137,7 @@ def survey(
         each = AskedOfEach("survey", of, told, baseline=baseline)
         command = command_on_fleet(each, device, on_fleet, folder)
         return look_at_fleet(command) if dry_run else run_on_fleet(command)
-    request = replace(request, chosen=chosen, baseline=earlier)
+    request = SurveyRequest(chosen, bounds, groups, inputs is not None, earlier)
     names = tuple(profile.name for profile in profiles)
     plan = survey_run_plan(loaded, names, rng_seed, SeedChoice(limit, first), kernels, elsewhere)
     path = folder.choose(f"{loaded.folder_name}-survey")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Annotated
 
@@ -12,15 +12,13 @@ from edgeflare.cli.option_values import require_finite
 from edgeflare.conditions.condition_choice import NO_CONDITIONS, read_severities
 from edgeflare.errors import UserError
 from edgeflare.record.json_file import MOST
-from edgeflare.survey.gates.survey_gate import parse_gate
 from edgeflare.survey.items.group_table import GROUPS_FILE
-from edgeflare.survey.opened_survey import SurveyRequest
 from edgeflare.survey.record.survey_plan import (
     CONFIDENCE,
     FINDINGS,
     PRECISION,
     RARE_QUERIES,
-    default_precision,
+    SurveyBounds,
 )
 
 _WHAT = "What is surveyed"
@@ -248,37 +246,18 @@ class SurveyEnds:
     device_queries: DeviceQueries = None
     time_limit: TimeLimit = None
     confidence: Confidence = CONFIDENCE
-    gate: Gates = None
+    gates: Gates = None
     findings: Findings = FINDINGS
     rare: Rare = False
     rare_queries: RareQueries = None
 
-    def request(self, groups: str | None, *, own_inputs: bool) -> SurveyRequest:
-        """Return what is asked of a survey, still without conditions.
-
-        Args:
-            groups: name of the column that says the group of each input, or None.
-            own_inputs: whether the inputs were named, and are not the pair's seeds.
+    def bounds(self) -> SurveyBounds:
+        """Return what was asked.
 
         Raises:
-            UserError: a gate is none, there is no time, or --rare is missing.
+            UserError: there is no time, or --rare is missing.
 
         """
         if self.time_limit == 0.0:
             raise UserError("--time-limit 0: expected a number of seconds above 0")
-        if self.rare_queries is not None and not self.rare:
-            raise UserError(f"--rare-queries {self.rare_queries}: is of rare events; add --rare")
-        gates = tuple(map(parse_gate, self.gate or ()))
-        bounds = (self.device_queries, self.time_limit, *gates)
-        return SurveyRequest(
-            chosen=(),
-            precision=default_precision(self.precision, bounds),
-            device_queries=self.device_queries,
-            time_limit=self.time_limit,
-            confidence=self.confidence,
-            gates=gates,
-            findings=self.findings,
-            groups=groups,
-            own_inputs=own_inputs,
-            rare_queries=(self.rare_queries or RARE_QUERIES) if self.rare else None,
-        )
+        return SurveyBounds.asked(**asdict(self))

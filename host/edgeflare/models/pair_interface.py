@@ -108,7 +108,8 @@ class PairInterface:
 
     def described(self) -> InterfaceDescription:
         """Return what a run keeps of it; what is as it is by default is left out."""
-        outputs = self.task_settings.get("outputs")
+        # Of other tasks it is a setting, and may be anything.
+        outputs = self.task_settings.get("outputs") if self.task == DEFAULT_TASK else None
         as_usual = self.task == DEFAULT_TASK and not self.task_settings.keys() - {"outputs"}
         domain, searched = self.domain, self.searched[0]
         preprocess = None

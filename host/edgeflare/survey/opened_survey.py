@@ -30,7 +30,7 @@ from edgeflare.survey.gates.judged_gates import (
     require_each_once,
     surveyed_sets,
 )
-from edgeflare.survey.gates.survey_gate import Gate, GatedInputs, require_decidable
+from edgeflare.survey.gates.survey_gate import Gate, GatedInputs, parse_gate, require_decidable
 from edgeflare.survey.items.noted_conditions import noted_conditions
 from edgeflare.survey.items.surveyed_inputs import (
     describe_inputs,
@@ -40,7 +40,7 @@ from edgeflare.survey.items.surveyed_inputs import (
 )
 from edgeflare.survey.items.surveyed_items import SurveyedItems, require_same_inputs
 from edgeflare.survey.rare.rare_survey import headline_event, require_estimable
-from edgeflare.survey.record.survey_plan import CONFIDENCE, FINDINGS, PRECISION, SurveyPlan
+from edgeflare.survey.record.survey_plan import SurveyBounds, SurveyPlan
 from edgeflare.survey.survey_run import Survey
 
 SELECTED = (
@@ -58,30 +58,28 @@ class SurveyRequest:
 
     Attributes:
         chosen: conditions, with their severities.
-        precision: half the width of the over-all interval at which it ends, or None.
-        device_queries: items that the device is asked about at most; None for no bound.
-        time_limit: seconds that asking the device may take; None for no bound.
-        confidence: of all intervals and gates.
-        gates: what has to hold.
-        findings: deviating inputs that are stored at most.
+        bounds: when the device was asked enough, and what is judged.
         groups: name of the column that says the group of each input, or None.
         own_inputs: whether the inputs were named, and are not the pair's seeds.
         baseline: an earlier survey to compare with, or None.
-        rare_queries: device queries for rare events, about; None where these are not asked for.
 
     """
 
     chosen: tuple[ChosenCondition, ...]
-    precision: float | None = PRECISION
-    device_queries: int | None = None
-    time_limit: float | None = None
-    confidence: float = CONFIDENCE
-    gates: tuple[Gate, ...] = ()
-    findings: int = FINDINGS
+    bounds: SurveyBounds
     groups: str | None = None
     own_inputs: bool = False
     baseline: BaselineSurvey | None = None
-    rare_queries: int | None = None
+
+    @property
+    def gates(self) -> tuple[Gate, ...]:
+        """What has to hold.
+
+        Raises:
+            UserError: a gate is none.
+
+        """
+        return tuple(map(parse_gate, self.bounds.gates))
 
 
 def open_survey(
@@ -114,7 +112,7 @@ def open_survey(
         return replace(seeds, ids=(), notes=(*seeds.notes, *_notes(request)))
 
     opened = open_pair(pair, plan, profiles, stack, seeds_for=load)
-    if request.rare_queries is not None:
+    if request.bounds.rare_queries is not None:
         conditions = [one.condition for one in request.chosen]
         require_estimable(opened, conditions, headline_event(opened))
     header = describe_run(opened, plan)
@@ -134,9 +132,10 @@ def _notes(request: SurveyRequest) -> Iterator[str]:
     """Yield what is to be known of a survey before its figures are believed."""
     if not request.own_inputs:
         yield SELECTED
-    if request.rare_queries is not None and request.rare_queries < FEW_RARE_QUERIES:
+    rare = request.bounds.rare_queries
+    if rare is not None and rare < FEW_RARE_QUERIES:
         yield (
-            f"--rare-queries {request.rare_queries}: so few tell little of rare events, and their"
+            f"--rare-queries {rare}: so few tell little of rare events, and their"
             f" interval may miss the rate: give {FEW_RARE_QUERIES} or more"
         )
 
@@ -145,7 +144,7 @@ def _gates(pair: Pair, request: SurveyRequest) -> JudgedGates:
     domain = pair.interface.domain_name
     left_out = conditions_left_out(domain, request.gates, request.chosen)
     sets = surveyed_sets(request.chosen)
-    return JudgedGates(request.gates, request.confidence, sets, left_out)
+    return JudgedGates(request.gates, request.bounds.confidence, sets, left_out)
 
 
 def _require_same_items(
@@ -172,13 +171,7 @@ def _plan(
         cells=items.cells,
         inputs=describe_inputs(pair.seeds, opened.seeds),
         groups=groups,
-        precision=request.precision,
-        device_queries=request.device_queries,
-        time_limit=request.time_limit,
-        confidence=request.confidence,
-        gates=tuple(gate.text for gate in request.gates),
-        findings=request.findings,
-        rare_queries=request.rare_queries,
+        **structs.asdict(request.bounds),
         conditions=noted_conditions(request.chosen),
         baseline=None if request.baseline is None else os.path.abspath(request.baseline.name),
     )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Annotated
+from typing import Annotated, Any
 
 import msgspec
 from msgspec import structs
@@ -15,6 +15,7 @@ from edgeflare.record.json_types import Count, Number, plain_json
 from edgeflare.record.request import DERIVED, Option, require_same_request
 from edgeflare.run.journal import RunJournal
 from edgeflare.run.survey_rows import SURVEY_KEY
+from edgeflare.survey.gates.survey_gate import parse_gate
 from edgeflare.survey.items.noted_conditions import NotedCondition
 from edgeflare.survey.items.survey_facts import UNCHANGED, Cell
 from edgeflare.survey.items.surveyed_inputs import AskedGroups, AskedInputs
@@ -74,22 +75,62 @@ def _gates_in_words(gates: Sequence[str]) -> str | None:
     return " --gate ".join(gates) or None
 
 
-class SurveyPlan(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class SurveyBounds(msgspec.Struct, frozen=True, kw_only=True):
+    """When a survey has asked the device enough, and what is judged then.
+
+    Attributes:
+        precision: half the width of the over-all interval at which the survey ends; None where it
+            is no reason to end.
+        device_queries: items that the device is asked about at most; None for no bound.
+        time_limit: seconds that asking the device may take; None for no bound.
+        confidence: of all intervals and gates.
+        gates: what has to hold, as the user wrote it.
+        findings: deviating inputs that are stored at most.
+        rare_queries: device queries for rare events, about; None where these are not asked for.
+
+    """
+
+    precision: Annotated[Number | None, Option("--precision", more="smaller")] = PRECISION
+    device_queries: Annotated[Count | None, Option("--device-queries", more="larger")] = None
+    time_limit: Annotated[Number | None, Option("--time-limit", more="longer")] = None
+    confidence: Number = CONFIDENCE
+    gates: Annotated[tuple[str, ...], Option("--gate", _gates_in_words)] = ()
+    findings: Count = FINDINGS
+    rare_queries: Count | None = None
+
+    @classmethod
+    def asked(cls, *, rare: bool, **given: Any) -> SurveyBounds:
+        """Return the bounds that a user gave, with the defaults that depend on one another.
+
+        Args:
+            rare: whether rare events are asked for.
+            given: the fields, None where nothing was said.
+
+        Raises:
+            UserError: --rare is missing, or a gate is none.
+
+        """
+        rare_queries = given["rare_queries"]
+        if rare_queries is not None and not rare:
+            raise UserError(f"--rare-queries {rare_queries}: is of rare events; add --rare")
+        gates = given["gates"] or ()
+        given["gates"] = (gates,) if isinstance(gates, str) else tuple(gates)
+        for gate in given["gates"]:
+            parse_gate(gate)
+        others = (given["device_queries"], given["time_limit"], *given["gates"])
+        given["precision"] = default_precision(given["precision"], others)
+        given["rare_queries"] = (rare_queries or RARE_QUERIES) if rare else None
+        return cls(**given)
+
+
+class SurveyPlan(SurveyBounds, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """What a survey is asked.
 
     Attributes:
         cells: what is surveyed; the first is the inputs unchanged.
         inputs: those that are surveyed.
-        groups: their groups; None without.
-        precision: half the width of the over-all interval at which the survey ends; None where it
-            is no reason to end.
-        device_queries: items that the device is asked about at most; None for no bound.
-        time_limit: seconds that asking the device may take; None for no bound.
-        confidence: of all intervals.
-        gates: as the user wrote them.
-        findings: deviating inputs that are stored at most.
-        rare_queries: device queries for rare events, about; None where these are not asked for.
         conditions: what each condition of the cells stands for, by its name in the survey.
+        groups: of the inputs; None without.
         baseline: path of the run directory that it is compared with; None without.
         left_out: of sets that gates name, the conditions that are not surveyed, by the set's name.
         earlier: what had been to end it each time that it went on with more.
@@ -105,13 +146,6 @@ class SurveyPlan(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         Mapping[str, NotedCondition], Option("--conditions", _conditions_in_words)
     ] = msgspec.field(default_factory=dict)
     groups: Annotated[AskedGroups | None, Option("--groups")] = None
-    precision: Annotated[Number | None, Option("--precision", more="smaller")] = PRECISION
-    device_queries: Annotated[Count | None, Option("--device-queries", more="larger")] = None
-    time_limit: Annotated[Number | None, Option("--time-limit", more="longer")] = None
-    confidence: Number = CONFIDENCE
-    gates: Annotated[tuple[str, ...], Option("--gate", _gates_in_words)] = ()
-    findings: Count = FINDINGS
-    rare_queries: Count | None = None
     baseline: str | None = None
     left_out: Annotated[Mapping[str, tuple[str, ...]], DERIVED] = msgspec.field(
         default_factory=dict
