@@ -32,8 +32,8 @@ from edgeflare.repair.shifts.shift_candidate import ShiftRequest
 from edgeflare.repair.stored_candidates import StoredCandidates
 from edgeflare.run.merge.run_part import RunPart, require_mergeable
 from edgeflare.run.plan import Plan
+from edgeflare.run.run_differences import require_same
 from edgeflare.run.run_header import RunHeader
-from edgeflare.run.same_run import require_same
 from edgeflare.run.seed_ids import SeedIds
 
 Known = Mapping[str, Any]

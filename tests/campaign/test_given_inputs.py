@@ -30,9 +30,9 @@ from edgeflare.models.model_inputs import ModelInputs
 from edgeflare.models.pair_interface import PairInterface
 from edgeflare.run.journal import RunJournal
 from edgeflare.run.plan import Plan
+from edgeflare.run.run_differences import OtherHostError
 from edgeflare.run.run_document import RunDevice, to_json
 from edgeflare.run.run_header import RunHeader
-from edgeflare.run.same_run import OtherHostError
 from edgeflare.run.seed_ids import SeedIds
 from edgeflare.search.strategy import SearchGenerator, Start, Strategy
 from edgeflare.search.strategy_registry import find_strategy, strategies

@@ -17,9 +17,9 @@ from ai_edge_litert import schema_py_generated as schema
 
 from edgeflare.core.tensor import dequantize, quantize
 from edgeflare.core.tensor_rows import pack_rows, unpack_rows
-from edgeflare.models.host_description import describe_host
 from edgeflare.models.invocation import ONCE, Invocation
 from edgeflare.models.invocation_names import invocation_of
+from edgeflare.models.run_host import describe_host
 from edgeflare.models.tflite import open_tflite
 from edgeflare_protos.kernel_sets import Kernels
 from flattening import FlatteningModel

@@ -13,7 +13,7 @@ import pytest
 
 from documents import Document, finding, run_document, run_pair
 from edgeflare.core.arm import Arm
-from edgeflare.models.host_description import describe_host
+from edgeflare.models.run_host import describe_host
 from edgeflare.pages.answers.answer_form import class_name
 from edgeflare.report.arm_lines import arm_lines, details
 from edgeflare.report.entry_names import number, sort

@@ -18,10 +18,9 @@ from edgeflare.record.request import option_names
 from edgeflare.run.journal import RunJournal
 from edgeflare.run.journal_rows import SCREENING_KEY, AnswerRow, screening_sha256
 from edgeflare.run.plan import Plan
-from edgeflare.run.run_differences import differences
+from edgeflare.run.run_differences import OtherHostError, differences
 from edgeflare.run.run_directory import RunDirectory
 from edgeflare.run.run_header import RunHeader
-from edgeflare.run.same_run import OtherHostError
 from edgeflare.run.stored_answers import from_rows
 from edgeflare.search.strategy_registry import find_strategy
 

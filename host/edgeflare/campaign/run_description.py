@@ -11,9 +11,9 @@ from edgeflare.campaign.opened_pair import OpenedPair
 from edgeflare.campaign.plan_defaults import settle_plan
 from edgeflare.core.arm import Arm
 from edgeflare.core.truths import KeptTargets
-from edgeflare.models.host_description import describe_host
 from edgeflare.models.model_variables import pair_variables
 from edgeflare.models.pair import Pair
+from edgeflare.models.run_host import describe_host
 from edgeflare.models.run_pair import RunPair
 from edgeflare.python_callable import is_callable
 from edgeflare.run.plan import Plan

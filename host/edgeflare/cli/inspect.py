@@ -23,14 +23,13 @@ from edgeflare.cli.quiet import Quiet, result
 from edgeflare.core.goal import Goal
 from edgeflare.devices.profile import Profile
 from edgeflare.devices.profile_lookup import find_profiles, find_shipped_profile
-from edgeflare.diagnose.inspect.device_tensors import device_tensors
 from edgeflare.diagnose.inspect.hypothesis_loading import load_hypotheses
 from edgeflare.diagnose.inspect.inspect_document import (
     INSPECTION,
     inspect_bytes,
     inspect_document,
 )
-from edgeflare.diagnose.inspect.inspect_pair import InspectionRequest, inspect_pair
+from edgeflare.diagnose.inspect.inspect_pair import InspectionRequest, device_tensors, inspect_pair
 from edgeflare.diagnose.inspect.inspected_inputs import Found
 from edgeflare.diagnose.inspect.inspection_terminal import print_inspection
 from edgeflare.diagnose.inspect.kept_inputs import MOST_INPUTS

@@ -29,7 +29,7 @@ from edgeflare.conform.shown.conform_terminal import look_lines
 from edgeflare.core.interrupt import Interrupt
 from edgeflare.devices.profile import Profile
 from edgeflare.errors import InfrastructureError
-from edgeflare.models.host_description import describe_host
+from edgeflare.models.run_host import describe_host
 from edgeflare.run.run_directory import RunDirectory
 from edgeflare.untrusted_text import printable
 

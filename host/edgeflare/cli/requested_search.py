@@ -29,8 +29,8 @@ from edgeflare.devices.profile import Profile
 from edgeflare.errors import UserError
 from edgeflare.models.pair import Pair
 from edgeflare.report.run_terminal import print_dry_run
+from edgeflare.run.begin_or_resume import note_other_host
 from edgeflare.run.gate import deviation_rate, exceeds, require_truth, searched_nothing
-from edgeflare.run.other_hosts import note_other_host
 from edgeflare.run.plan import Plan
 from edgeflare.run.run_document import RunDocument
 from edgeflare.run.run_header import RunHeader

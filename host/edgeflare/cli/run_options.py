@@ -16,9 +16,9 @@ from edgeflare.errors import UserError
 from edgeflare.run.begin_or_resume import begin_run, resume_run
 from edgeflare.run.gate import FAIL_ON
 from edgeflare.run.journal import RunJournal
+from edgeflare.run.run_differences import OtherHostError
 from edgeflare.run.run_directory import RunDirectory
 from edgeflare.run.run_header import RunHeader
-from edgeflare.run.same_run import OtherHostError
 
 _RUN = "The run"
 

@@ -26,7 +26,7 @@ from edgeflare.conform.rounds.posed_draft import PosedDraft
 from edgeflare.conform.specification.exact_answer import ExactAnswer
 from edgeflare.conform.verdict.exact_rows import exact_rows
 from edgeflare.errors import UserError
-from edgeflare.models.host_description import describe_host
+from edgeflare.models.run_host import describe_host
 from edgeflare.record.atomic_file import write_atomically
 from edgeflare.record.json_file import json_bytes
 from edgeflare.run.run_directory import CONFORM_DOCUMENT, RunDirectory

@@ -21,9 +21,9 @@ from edgeflare.core.seeds import Seeds
 from edgeflare.devices.profile import Profile
 from edgeflare.diagnose.near_boundary import near_boundary_inputs
 from edgeflare.errors import UserError
-from edgeflare.models.host_description import describe_host
 from edgeflare.models.model_file import read_model_file
 from edgeflare.models.pair import Pair
+from edgeflare.models.run_host import describe_host
 from edgeflare.repair.candidate_choice import (
     CandidateChoice,
     ChosenCandidate,

@@ -21,13 +21,13 @@ from edgeflare.core.truths import Truths
 from edgeflare.errors import InfrastructureError
 from edgeflare.record.atomic_file import write_atomically
 from edgeflare.record.json_file import json_bytes
+from edgeflare.run.begin_or_resume import OTHER_HOSTS_KEY
 from edgeflare.run.coverage_figures import noted_coverage
 from edgeflare.run.exact_interval import exact_interval
 from edgeflare.run.harm import count_harms, harm_or_why_not, right_by_arm
 from edgeflare.run.journal import HEALTH_KEY, HELD_OUT_KEY, RunJournal
 from edgeflare.run.journal_rows import AnswerRow, Role
 from edgeflare.run.nearness import nearness_of, noted_measure
-from edgeflare.run.other_hosts import OTHER_HOSTS_KEY
 from edgeflare.run.replay_outcome import replay_outcome
 from edgeflare.run.run_directory import RunDirectory
 from edgeflare.run.run_document import (

@@ -12,9 +12,9 @@ import numpy as np
 
 from edgeflare.core.arm import Arm
 from edgeflare.run.journal import RunJournal
+from edgeflare.run.run_differences import require_same
 from edgeflare.run.run_directory import RunDirectory
 from edgeflare.run.run_header import RunHeader
-from edgeflare.run.same_run import require_same
 from edgeflare.run.survey_rows import SURVEY_KEY
 from edgeflare.survey.items.surveyed_items import require_same_inputs
 from edgeflare.survey.record.required_survey import require_survey

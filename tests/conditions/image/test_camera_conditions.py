@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from edgeflare.conditions.image import camera_conditions as camera
-from edgeflare.conditions.image.gray_levels import Image
+from edgeflare.conditions.image.severity_parameters import Image
 from published_corruptions import recording
 
 GRAY = np.arange(256, dtype=np.uint8).reshape(16, 16, 1)

@@ -31,9 +31,9 @@ from edgeflare.conditions.image import elastic_corruption as elastic
 from edgeflare.conditions.image import noise_corruptions as noises
 from edgeflare.conditions.image import spatter_corruption as spatter
 from edgeflare.conditions.image import weather_corruptions as weather
-from edgeflare.conditions.image.gray_levels import Image
 from edgeflare.conditions.image.severity_parameters import (
     SMALL_SIDE,
+    Image,
     SeverityParameters,
     one_parameter,
     whole,

@@ -18,8 +18,12 @@ from edgeflare.campaign.opened_pair import open_pair
 from edgeflare.core.goal import Goal
 from edgeflare.devices.profile_lookup import find_profile
 from edgeflare.diagnose.inspect.behaviour_block import UnitLayer
-from edgeflare.diagnose.inspect.device_tensors import device_tensors
-from edgeflare.diagnose.inspect.inspect_pair import BLOCK, InspectionRequest, inspect_pair
+from edgeflare.diagnose.inspect.inspect_pair import (
+    BLOCK,
+    InspectionRequest,
+    device_tensors,
+    inspect_pair,
+)
 from edgeflare.diagnose.inspect.inspected_inputs import Found
 from edgeflare.diagnose.inspect.inspection_result import InspectionResult
 from edgeflare.diagnose.inspect.unit_behaviours import BEHAVIOURS, UnitBehaviours

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from edgeflare.fleet.cluster.cluster_token import MODE, TOKEN, TOKEN_PATH, make_token, require_token
+from edgeflare.fleet.cluster.ray_cluster import MODE, TOKEN, TOKEN_PATH, make_token, require_token
 
 
 @pytest.mark.parametrize(

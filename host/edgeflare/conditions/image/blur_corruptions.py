@@ -12,10 +12,13 @@ from numpy.typing import NDArray
 from edgeflare.conditions.condition import condition
 from edgeflare.conditions.image.centre_zoom import zoomed
 from edgeflare.conditions.image.gaussian_smoothing import smoothed, smoothed_in_pairs
-from edgeflare.conditions.image.gray_levels import Image, Real, gray_levels, on_colours
 from edgeflare.conditions.image.motion_smear import smeared
 from edgeflare.conditions.image.severity_parameters import (
+    Image,
+    Real,
     SeverityParameters,
+    gray_levels,
+    on_colours,
     one_parameter,
     whole,
 )

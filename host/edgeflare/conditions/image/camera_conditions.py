@@ -10,8 +10,10 @@ from numpy.typing import NDArray
 
 from edgeflare.conditions.condition import condition
 from edgeflare.conditions.image.digital_corruptions import through_jpeg
-from edgeflare.conditions.image.gray_levels import Image, gray_levels, on_colours
 from edgeflare.conditions.image.severity_parameters import (
+    Image,
+    gray_levels,
+    on_colours,
     one_parameter,
     whole,
 )

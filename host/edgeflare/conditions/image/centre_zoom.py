@@ -8,7 +8,7 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
-from edgeflare.conditions.image.gray_levels import Real
+from edgeflare.conditions.image.severity_parameters import Real
 
 
 def zoomed(values: Real, factor: float) -> Real:

@@ -7,9 +7,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from edgeflare.conditions.condition import condition
-from edgeflare.conditions.image.gray_levels import Image, Real, gray_levels, on_colours
 from edgeflare.conditions.image.severity_parameters import (
+    Image,
+    Real,
     SeverityParameters,
+    gray_levels,
+    on_colours,
     one_parameter,
     whole,
 )

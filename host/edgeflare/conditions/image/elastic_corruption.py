@@ -8,8 +8,13 @@ from numpy.typing import NDArray
 
 from edgeflare.conditions.condition import condition
 from edgeflare.conditions.image.gaussian_smoothing import smoothed
-from edgeflare.conditions.image.gray_levels import Image, Real, gray_levels, on_colours
-from edgeflare.conditions.image.severity_parameters import SeverityParameters
+from edgeflare.conditions.image.severity_parameters import (
+    Image,
+    Real,
+    SeverityParameters,
+    gray_levels,
+    on_colours,
+)
 
 # Strength of the displacements, sigma of their smoothing, and by how much three points of the image
 # are moved, all in pixels.

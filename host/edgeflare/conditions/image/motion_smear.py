@@ -7,7 +7,7 @@ import math
 import cv2
 import numpy as np
 
-from edgeflare.conditions.image.gray_levels import Image, Real, gray_levels
+from edgeflare.conditions.image.severity_parameters import Image, Real, gray_levels
 
 LEAST_WEIGHT = 1e-6
 """Of a pixel that still counts; 41 lighter ones together are less than 1/90 of a gray level."""

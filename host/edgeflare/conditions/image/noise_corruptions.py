@@ -8,8 +8,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from edgeflare.conditions.condition import condition
-from edgeflare.conditions.image.gray_levels import Image, Real, gray_levels, on_colours
-from edgeflare.conditions.image.severity_parameters import one_parameter
+from edgeflare.conditions.image.severity_parameters import (
+    Image,
+    Real,
+    gray_levels,
+    on_colours,
+    one_parameter,
+)
 
 # Standard deviations, as shares of the range of gray levels.
 GAUSSIAN = one_parameter((0.04, 0.06, 0.08, 0.09, 0.10), (0.08, 0.12, 0.18, 0.26, 0.38))

@@ -10,14 +10,15 @@ from numpy.typing import NDArray
 
 from edgeflare.conditions.condition import condition
 from edgeflare.conditions.image.gaussian_smoothing import smoothed
-from edgeflare.conditions.image.gray_levels import (
+from edgeflare.conditions.image.severity_parameters import (
     Image,
     Real,
+    SeverityParameters,
     as_channels,
     gray_levels,
     on_colours,
+    whole,
 )
-from edgeflare.conditions.image.severity_parameters import SeverityParameters, whole
 
 # Mean and standard deviation of the liquid, sigma of its smoothing in pixels, the least that is a
 # drop, how strong it is (of mud: sigma of its edge in pixels), and 0 for water or 1 for mud.

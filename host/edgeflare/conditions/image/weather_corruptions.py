@@ -9,11 +9,15 @@ import numpy as np
 
 from edgeflare.conditions.condition import condition
 from edgeflare.conditions.image.centre_zoom import zoomed
-from edgeflare.conditions.image.gray_levels import Image, Real, as_channels, gray_levels, on_colours
 from edgeflare.conditions.image.motion_smear import smeared
 from edgeflare.conditions.image.severity_parameters import (
     SMALL_SIDE,
+    Image,
+    Real,
     SeverityParameters,
+    as_channels,
+    gray_levels,
+    on_colours,
     one_parameter,
 )
 

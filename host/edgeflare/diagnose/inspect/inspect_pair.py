@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from importlib import import_module
 from typing import TYPE_CHECKING, TypeVar
@@ -14,23 +15,24 @@ from edgeflare.campaign.opened_pair import OpenedPair
 from edgeflare.core.arm import Arm
 from edgeflare.core.gradient_query import TranslatedQuery
 from edgeflare.core.input_space import Input
+from edgeflare.devices.device import Device
 from edgeflare.diagnose.inspect.behaviour_block import BehaviourBlock
 from edgeflare.diagnose.inspect.built_in_hypotheses import built_in_hypotheses, commonest_pair
 from edgeflare.diagnose.inspect.hypothesis_values import hypothesis_values, require_varying
 from edgeflare.diagnose.inspect.inspected_inputs import Found, InspectedInputs, inspected_inputs
-from edgeflare.diagnose.inspect.inspection import (
-    PERMUTATIONS,
-    Inspection,
-    require_precision,
-)
+from edgeflare.diagnose.inspect.inspection import PERMUTATIONS, Inspection, require_precision
 from edgeflare.diagnose.inspect.inspection_result import InspectionResult
 from edgeflare.diagnose.inspect.sparse_regression import require_sparse_regression
-from edgeflare.diagnose.inspect.unit_behaviours import CompressedTensors, UnitBehaviours
+from edgeflare.diagnose.inspect.unit_behaviours import CompressedTensors, Row, UnitBehaviours
 from edgeflare.diagnose.near_boundary import Inputs
 from edgeflare.errors import UserError
 from edgeflare.hypothesis import InspectedInput, UnitHypothesis
+from edgeflare.models.model_file import read_model_file
+from edgeflare.models.model_probe import ProbeFailed
+from edgeflare.models.pair import Pair
+from edgeflare.models.tflite_graph import Graph
 
-if TYPE_CHECKING:  # it needs an extra
+if TYPE_CHECKING:
     from edgeflare.whitebox.translated_pair import TranslatedPair
 
 _Value = TypeVar("_Value", bound=np.generic)
@@ -191,3 +193,32 @@ def _read_only(array: NDArray[_Value]) -> NDArray[_Value]:
     view = array[...]
     view.flags.writeable = False
     return view
+
+
+@contextmanager
+def device_tensors(device: Device, pair: Pair) -> Iterator[Callable[[Row], Mapping[int, Row]]]:
+    """Open the compressed model on a device, and yield what captures its tensors for a row.
+
+    Raises:
+        UserError: the device cannot capture tensors, or the model gives no answer on an input.
+        InfrastructureError: the device is lost.
+
+    """
+    content = read_model_file(pair.executed)
+    graph = Graph(content, str(pair.compressed))
+    shape = graph.tensors[graph.inputs[0]].shape
+    name = device.profile.name
+    with closing(device.probe(content, capture=True)) as probe:
+        if not probe.captures:
+            raise UserError(
+                f"{name} cannot capture the tensors inside of a model: leave out --device, or"
+                " install this version of edgeflare there"
+            )
+
+        def tensors_of(row: Row) -> Mapping[int, Row]:
+            try:
+                return dict(zip(probe.made, probe.run([row.reshape(shape)]), strict=True))
+            except ProbeFailed as failed:
+                raise UserError(f"{name}: no answer on an input: {failed}") from failed
+
+        yield tensors_of

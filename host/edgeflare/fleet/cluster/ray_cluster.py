@@ -5,17 +5,22 @@ from __future__ import annotations
 import atexit
 import logging
 import os
+import secrets
 import socket
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, MutableMapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from edgeflare.errors import InfrastructureError, UserError
-from edgeflare.fleet.cluster.cluster_token import TOKEN, make_token, require_token
 from edgeflare.fleet.plan.fleet_file import Fleet
+
+MODE: Final = "RAY_AUTH_MODE"
+TOKEN: Final = "RAY_AUTH_TOKEN"  # noqa: S105 - the name of a variable
+TOKEN_PATH: Final = "RAY_AUTH_TOKEN_PATH"  # noqa: S105 - likewise
+
 
 NAMESPACE = "edgeflare"
 """Of Ray, in which the actors of fleets are found by name."""
@@ -158,3 +163,34 @@ def _ray() -> Any:
             "--fleet needs Ray, which is not installed: pip install 'edgeflare[fleet]'"
         ) from None
     return ray
+
+
+def require_token(environment: MutableMapping[str, str], home: Path) -> None:
+    """Refuse to work in a cluster that anybody may take part in.
+
+    Args:
+        environment: of this process, which Ray reads.
+        home: the folder of the user, which may hold `.ray/auth_token`.
+
+    Raises:
+        UserError: token authentication is off, or there is no token.
+
+    """
+    if environment.get(MODE) != "token":
+        raise UserError(
+            f"a fleet works with token authentication only: set {MODE}=token here and wherever"
+            " `ray start` runs, and the same token on each host (docs/fleet.md)"
+        )
+    file = Path(environment.get(TOKEN_PATH) or home / ".ray" / "auth_token")
+    if not environment.get(TOKEN) and not (file.is_file() and file.read_bytes().strip()):
+        raise UserError(
+            f"there is no token for the cluster: put one into {file}, the same on each host, with"
+            f" `ray get-auth-token --generate`, or set {TOKEN}"
+        )
+
+
+def make_token(environment: MutableMapping[str, str]) -> None:
+    """Set a new token for a cluster of this process alone."""
+    environment[MODE] = "token"
+    environment[TOKEN] = secrets.token_hex(32)
+    environment.pop(TOKEN_PATH, None)

@@ -13,11 +13,11 @@ import numpy as np
 from edgeflare.core.answer import FAILURES
 from edgeflare.core.task import Task
 from edgeflare.models.run_pair import RunPair
+from edgeflare.run.begin_or_resume import OTHER_HOSTS_KEY, SEVERAL_DEVICES, other_host_lines
 from edgeflare.run.coverage_figures import COVERAGE_KEY
 from edgeflare.run.journal import HEALTH_KEY, HELD_OUT_KEY, RunJournal
 from edgeflare.run.journal_rows import REPETITIONS, SCREENING_KEY
 from edgeflare.run.merge.run_part import RunPart, merged_health
-from edgeflare.run.other_hosts import OTHER_HOSTS_KEY, SEVERAL_DEVICES, other_host_lines
 from edgeflare.run.run_document import to_json
 from edgeflare.run.run_header import RunHeader
 from edgeflare.run.seed_ids import SeedIds

@@ -19,8 +19,8 @@ from edgeflare.conform.operators.weighted_sums.sum_answer import (
 from edgeflare.conform.operators.weighted_sums.sum_tensors import data_value, read_data
 from edgeflare.conform.operators.weighted_sums.sum_types import data_parameters
 from edgeflare.conform.operators.windows.drawn_sizes import Work, fitted_sizes
-from edgeflare.conform.operators.windows.window import Window, window_values
 from edgeflare.conform.operators.windows.window_settings import (
+    Window,
     read_windows,
     size_parameter,
     tamed_windows,
@@ -28,6 +28,7 @@ from edgeflare.conform.operators.windows.window_settings import (
     window_facts,
     window_options,
     window_parameters,
+    window_values,
     windows_fault,
     windows_of,
 )

@@ -11,9 +11,9 @@ from edgeflare.conform.graphs.operator_graph import Option
 from edgeflare.conform.operators.weighted_sums.sum_answer import Reals
 from edgeflare.conform.operators.weighted_sums.weighted_sum import Shape, WeightedSum
 from edgeflare.conform.operators.windows.drawn_sizes import Work, fitted_sizes
-from edgeflare.conform.operators.windows.window import Window, window_values
 from edgeflare.conform.operators.windows.window_settings import (
     SIZES,
+    Window,
     read_window,
     read_windows,
     size_parameter,
@@ -22,6 +22,7 @@ from edgeflare.conform.operators.windows.window_settings import (
     window_facts,
     window_options,
     window_parameters,
+    window_values,
     windows_fault,
     windows_of,
 )

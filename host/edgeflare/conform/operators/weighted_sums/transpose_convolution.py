@@ -12,9 +12,9 @@ from edgeflare.conform.graphs.operator_graph import GraphValue, Option
 from edgeflare.conform.operators.weighted_sums.sum_answer import Reals
 from edgeflare.conform.operators.weighted_sums.weighted_sum import Shape, WeightedSum
 from edgeflare.conform.operators.windows.drawn_sizes import Work, fitted_sizes
-from edgeflare.conform.operators.windows.window import Window
 from edgeflare.conform.operators.windows.window_settings import (
     SIZES,
+    Window,
     read_windows,
     size_parameter,
     tamed_windows,

@@ -20,9 +20,8 @@ from edgeflare.domains.image.image_domain import ImageDomain
 from edgeflare.errors import UserError
 from edgeflare.record.request import option_names
 from edgeflare.run.plan import Plan
-from edgeflare.run.run_differences import RunDifference, differences
+from edgeflare.run.run_differences import OtherHostError, RunDifference, differences, require_same
 from edgeflare.run.run_header import RunHeader
-from edgeflare.run.same_run import OtherHostError, require_same
 from edgeflare.run.seed_ids import SeedIds
 
 PLAN = Plan("boundary", Goal(), ("board",))
