@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -32,6 +33,10 @@ class Request:
     most_steps: Annotated[int | None, Option("--most-steps", more="larger")] = 10
     width: Annotated[float | None, Option("--width", more="smaller")] = None
     digest: Annotated[str, DERIVED] = ""
+    more_names: Annotated[tuple[str, ...], Option("--name", ",".join)] = ()
+    sizes: Annotated[Mapping[str, int], Option("--sizes", ",".join, ordered=True)] = field(
+        default_factory=dict
+    )
     rng_seed: int = 0
 
 
@@ -48,6 +53,8 @@ def changed(**fields: Any) -> Request:
         (changed(most_steps=None), "--most-steps", "10", None),
         (changed(rng_seed=1), "--rng-seed", "0", "1"),
         (changed(names=(100 * "x",)), "--name", "a", f"{60 * 'x'}…"),
+        (changed(more_names=("c",)), "--name", "a", "a,c"),
+        (changed(sizes={"a": 1}), "--sizes", "", "a"),
     ],
 )
 def test_two_requests_differ_in_the_option_of_the_field(
@@ -72,6 +79,8 @@ def test_what_follows_from_others_was_not_asked_for() -> None:
         ({}, {"width": 0.5}, "without --width, not with --width 0.5: .* a larger --most-steps if"),
         ({"width": 1.0}, {"width": 2.0}, "a larger --most-steps or a smaller --width if more is"),
         ({"names": (80 * "x",)}, {"names": (90 * "x",)}, "another value of --name, not this one"),
+        ({"sizes": {"a": 1}}, {"sizes": {"a": 2}}, "with --sizes a, which stands for something el"),
+        ({"sizes": {"a": 1, "b": 1}}, {"sizes": {"b": 1, "a": 1}}, "--sizes a,b, not b,a: repeat"),
     ],
 )
 def test_another_request_is_refused_with_what_to_type(

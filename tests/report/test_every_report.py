@@ -20,7 +20,14 @@ from edgeflare.pages.answers.answer_form import shortened
 from edgeflare.pages.answers.masks import SegmentationView, class_shares
 from edgeflare.pages.answers.texts import TranscriptView
 from edgeflare.pytest_plugin import _message
-from edgeflare.report.answer_words import answer_words, decided, decisions, edited_words
+from edgeflare.report.answer_words import (
+    answer_cell,
+    answer_columns,
+    answer_words,
+    decided,
+    decisions,
+    edited_words,
+)
 from edgeflare.report.coverage_table import NOT_MEANT, coverage_table
 from edgeflare.report.csv_table import csv_table
 from edgeflare.report.entry_names import named_kind
@@ -550,3 +557,35 @@ def test_without_findings_the_coverage_of_the_seeds_stands_alone(document: Docum
     assert table is not None
     assert [row[1] for row in table.rows] == ["6 seeds"]
     assert table.lines[0].startswith("No search ended in a finding")
+
+
+CLASSES = {
+    "form": "classes", "head": "kind", "classes": ["cat"], "probabilities": {}, "decisions": {},
+}  # fmt: skip
+SCORES = {
+    "form": "threshold", "head": "alive", "sides": ["no", "yes"], "threshold": 0.5,
+    "scores": {"original": 0.7, "device": 0.3}, "decisions": {"original": 1, "device": 0},
+}  # fmt: skip
+FAR_APART = {
+    "form": "values", "head": "", "measure": "distance", "distance": 2.0, "tolerance": 0.5,
+    "compared": ["original", "device"], "size": 1, "names": ["one"], "values": {},
+}  # fmt: skip
+
+
+def test_a_score_beside_a_head_of_classes_is_in_the_table() -> None:
+    run = structured_run("detection", structured_finding("detection", answers=[CLASSES, SCORES]))
+    (row,) = csv.DictReader(io.StringIO(csv_table(run)))
+    assert (row["threshold"], row["original_score"], row["device_score"]) == ("0.5", "0.7", "0.3")
+
+
+def test_a_column_of_values_says_nothing_of_masks() -> None:
+    of_values, of_masks = (
+        structured_finding("segmentation", answers=[view], seed_id=n)
+        for n, view in enumerate((FAR_APART, MASKS))
+    )
+    run = structured_run("segmentation", of_values, of_masks)
+    cells = {
+        entry.seed_id: [answer_cell(run, entry, column) for column in answer_columns(run.findings)]
+        for entry in run.findings
+    }
+    assert cells == {0: ["2", "4"], 1: ["–", "–"]}

@@ -63,6 +63,21 @@ def again(plan: Plan) -> Plan:
     return Plan.from_json(json.loads(json.dumps(plan.to_json())))
 
 
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"unknown": 3},
+        {"goal": {"find": "any", "ties": False, "min_strength": 0.0, "unknown": 3}},
+        {"max_linf": float("nan")},
+        {"strengthen": -5},
+        {"coverage": [-1.0]},
+    ],
+)
+def test_a_plan_that_no_run_has_is_none(changes: dict[str, Any]) -> None:
+    with pytest.raises(ValueError, match=r"no plan has unknown|Expected"):
+        Plan.from_json({**PLAN.to_json(), **changes})
+
+
 def test_a_plan_keeps_the_operators_of_its_search() -> None:
     plan = replace(PLAN, operators=("invert", "pixel-change"))
     assert again(plan) == plan
@@ -148,6 +163,10 @@ PLANS: list[tuple[dict[str, Any], tuple[str, str, str]]] = [
     ({"shrink": 7}, ("--shrink", str(PLAN.shrink), "7")),
     ({"strengthen": 7}, ("--strengthen", str(PLAN.strengthen), "7")),
     ({"ensemble": ("xnnpack", "builtin")}, ("--ensemble", "none", "xnnpack,builtin")),
+    (
+        {"ensemble": ("xnnpack",), "elsewhere": ("dequantized",)},
+        ("--ensemble", "none", "xnnpack,dequantized"),
+    ),
     ({"operators": ("blur",)}, ("--operators", "built-in", "blur")),
     ({"coverage": (0.25, 0.5)}, ("--coverage", "none", "0.25,0.5")),
     ({"parameters": {"b": 2, "a": 1}}, ("--set", "none", "a=1 --set b=2")),
@@ -164,7 +183,9 @@ def test_what_was_asked_is_named_as_the_option_that_sets_it(
     assert list(differences(RUN, with_plan(**fields))) == [
         RunDifference("option", name, one, other)
     ]
-    with pytest.raises(UserError, match=f"begun with {name} {other}, not {one}: repeat"):
+    before, now = (f"without {name}" if x == "none" else f"with {name} {x}" for x in (other, one))
+    instead = now if "none" in (one, other) else one
+    with pytest.raises(UserError, match=f"begun {before}, not {instead}: repeat"):
         require_same(with_plan(**fields), RUN, "runs/one")
 
 

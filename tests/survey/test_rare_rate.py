@@ -351,6 +351,12 @@ def test_an_interval_holds_its_estimate_and_scales(values: list[float], scale: f
         assert scaled == pytest.approx((scale * estimate, scale * low, scale * high))
 
 
+@given(st.lists(st.floats(0.8, 1.2), min_size=2, max_size=12))
+def test_limits_of_what_nearly_always_happens_are_shares(values: list[float]) -> None:
+    _, low, high = repetition_interval(values, 0.95)
+    assert 0.0 < low <= high <= 1.0
+
+
 @pytest.mark.parametrize("values", [[0.0, 0.0], [-1e-5, 0.5e-5]])
 def test_nothing_found_has_no_interval(values: list[float]) -> None:
     assert repetition_interval(values, 0.95) == (0.0, 0.0, 0.0)

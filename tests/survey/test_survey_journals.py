@@ -76,8 +76,19 @@ MORE, ANOTHER = "a larger --device-queries", "another folder with --out"
     ("changes", "said"),
     [
         (
-            {"conditions": {"fog": PLAN.conditions["fog"]}},
+            {"conditions": {"fog": PLAN.conditions["fog"]}, "cells": PLAN.cells[:3]},
             "with --conditions fog,jpeg, not fog: repeat",
+        ),
+        (
+            {
+                "conditions": {name: PLAN.conditions[name] for name in ("jpeg", "fog")},
+                "cells": (PLAN.cells[0], PLAN.cells[3], *PLAN.cells[1:3]),
+            },
+            "with --conditions fog,jpeg, not jpeg,fog: repeat",
+        ),
+        (
+            {"groups": AskedGroups("who", ("a", "b"), (1, 0) * 20)},
+            r"with --groups who \(a, b\), which stands for something else now: restore",
         ),
         (
             {"cells": (*PLAN.cells[:2], PLAN.cells[3])},

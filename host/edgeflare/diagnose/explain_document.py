@@ -44,7 +44,7 @@ SAVE_SECONDS: Final = 10.0
 """Seconds between two writes of the file while findings are explained; a kill loses no more, unless
 writing takes more than a tenth of that."""
 
-SeedId = Annotated[str, msgspec.Meta(pattern="^[0-9]+$")]
+SeedId = Annotated[str, msgspec.Meta(pattern=r"^[0-9]+(?!\n)$")]
 """A seed's id as a key of JSON."""
 
 
@@ -193,7 +193,7 @@ class ExplainedVote(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tru
     precision: Precision | UnsetType | None = UNSET
     fallback: bool | UnsetType | None = UNSET
     labels: Annotated[tuple[int | None, ...], msgspec.Meta(min_length=2)]
-    outputs_crc32: tuple[Annotated[str, msgspec.Meta(pattern="^[0-9a-f]{8}$")], ...]
+    outputs_crc32: tuple[Annotated[str, msgspec.Meta(pattern=r"^[0-9a-f]{8}(?!\n)$")], ...]
     tied: bool
     failure: Failure | None
     probabilities: tuple[Number, ...]

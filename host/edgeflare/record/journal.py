@@ -154,10 +154,10 @@ class Journal:
             with journal.transaction():
                 go_on(journal)
                 require_ours(path.parent, *documents)
+            remove_documents(path.parent, *documents)
         except BaseException:
             journal.close()
             raise
-        remove_documents(path.parent, *documents)
         return journal
 
     @classmethod

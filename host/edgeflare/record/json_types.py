@@ -25,7 +25,7 @@ Share = Annotated[float, msgspec.Meta(ge=0, le=1)]
 ShareAsWritten = Annotated[int, msgspec.Meta(ge=0, le=1)] | Share
 """A share that stays an integer where a file has one, so that it is written again as it was."""
 
-Sha256 = Annotated[str, msgspec.Meta(pattern="^[0-9a-f]{64}$")]
+Sha256 = Annotated[str, msgspec.Meta(pattern=r"^[0-9a-f]{64}(?!\n)$")]
 """The SHA-256 digest of a file, in hexadecimal."""
 
 TwoNames = Annotated[tuple[str, ...], msgspec.Meta(min_length=2, max_length=2)]

@@ -31,16 +31,18 @@ class Option:
             follows from others.
         words: returns what a value is written as behind the name; None where it is not asked for.
         more: how it may change when the command goes on; None where it has to stay as it was.
+        ordered: whether the order of a mapping counts.
 
     """
 
     name: str
     words: Callable[[Any], str | None] | None = None
     more: More | None = None
+    ordered: bool = False
 
 
 DERIVED: Final = Option("")
-"""Of a field that follows from others, or from the pair."""
+"""What marks a field that was not asked for: it follows from others, or from the pair."""
 
 
 class AskedDifference(NamedTuple):
@@ -62,7 +64,7 @@ def differences(one: Any, other: Any, ignored: Collection[str] = ()) -> Iterator
     """
     for option, was, now in _changed(one, other):
         if option.name not in ignored:
-            yield AskedDifference(option.name, _written(option, was), _written(option, now))
+            yield AskedDifference(option.name, *(_cut(_text(option, x)) for x in (was, now)))
 
 
 def option_names(kind: type) -> frozenset[str]:
@@ -105,40 +107,53 @@ def require_same_request(begun: Any, now: Any, folder: Path) -> bool:
     return more
 
 
-def _refusal(option: Option, was: Any, wanted: Any, begun: Any, folder: Path) -> str:
-    before, instead = _phrase(option, was), _phrase(option, wanted)
+def not_as_begun(name: str, one: str | None, other: str | None) -> str:
+    """Return what a command was begun with or without, and is not gone on with.
+
+    Args:
+        name: of the option.
+        one: its value where the command began, as it is written; None without.
+        other: its value now.
+
+    """
+    before, instead = (f"without {name}" if x is None else f"with {name} {x}" for x in (one, other))
     if before == instead:  # both were cut
-        before, instead = f"with another value of {option.name}", "this one"
-    elif before.startswith("with ") and instead.startswith("with "):
-        instead = instead.removeprefix(f"with {option.name} ")
+        return f"with another value of {name}, not this one"
+    return f"{before}, not {instead if None in (one, other) else other}"
+
+
+def _refusal(option: Option, was: Any, wanted: Any, begun: Any, folder: Path) -> str:
+    texts = _text(option, was), _text(option, wanted)
+    if texts[0] == texts[1]:
+        return (
+            f"{folder} was begun with {option.name} {_cut(texts[0])}, which stands for something"
+            " else now: restore what it names, or name another folder with --out"
+        )
     growing = [
         f"a {one.more} {one.name}"
         for place, one in _fields(begun.__class__)
         if one.more is not None and _value(begun, place) is not None
     ]
     more = f", and {' or '.join(growing)} if more is wanted" if option.more and growing else ""
+    said = not_as_begun(option.name, *map(_cut, texts))
+    if True in (was, wanted) and None in texts:  # nothing is written behind it
+        said = said.replace(f" {True}", "")
     return (
-        f"{folder} was begun {before}, not {instead}: repeat the command that began it, with"
+        f"{folder} was begun {said}: repeat the command that began it, with"
         f" --resume{more}, or name another folder with --out"
     )
 
 
-def _phrase(option: Option, value: Any) -> str:
-    """Return what a command was begun with or without, by one option."""
-    text = _written(option, value)
-    if text is None:
-        return f"without {option.name}"
-    return f"with {option.name}" if value is True else f"with {option.name} {text}"
-
-
-def _written(option: Option, value: Any) -> str | None:
+def _text(option: Option, value: Any) -> str | None:
     """Return a value as it is written behind its option; None where it is not asked for."""
     if option.words is not None:
-        text = option.words(value)
-    elif value is None or value is False or value == ():
+        return option.words(value)
+    if value is None or value is False or value == ():
         return None
-    else:
-        text = f"{value:.12g}" if isinstance(value, float) else str(value)
+    return f"{value:.12g}" if isinstance(value, float) else str(value)
+
+
+def _cut(text: str | None) -> str | None:
     return text if text is None or len(text) <= _SHOWN else f"{text[:_SHOWN]}…"
 
 
@@ -149,10 +164,19 @@ def _is_more(more: More, was: Any, wanted: Any) -> bool:
 
 
 def _changed(one: Any, other: Any) -> Iterator[tuple[Option, Any, Any]]:
+    """Yield the options that differ, with both values; tuples of one option are joined."""
+    by_name: dict[str, list[tuple[Option, Any, Any]]] = {}
     for place, option in _fields(one.__class__):
-        was, now = _value(one, place), _value(other, place)
-        if was != now:
-            yield option, was, now
+        values = (option, _value(one, place), _value(other, place))
+        by_name.setdefault(option.name, []).append(values)
+    for some in by_name.values():
+        if all(isinstance(value, tuple) for _, *both in some for value in both):
+            first = tuple(part for _, values, _ in some for part in values)
+            second = tuple(part for _, _, values in some for part in values)
+            some = [(some[0][0], first, second)]  # noqa: PLW2901 - several fields are one option
+        for option, was, now in some:
+            if was != now or (option.ordered and [*was] != [*now]):
+                yield option, was, now
 
 
 def _value(request: Any, place: tuple[str, ...]) -> Any:

@@ -131,7 +131,7 @@ class TriedCandidate(msgspec.Struct, frozen=True, kw_only=True):
     details: CandidateDetails = NO_DETAILS
 
 
-LimitOption = Annotated[str, msgspec.Meta(pattern="^--max-(size|latency)$")]
+LimitOption = Annotated[str, msgspec.Meta(pattern=r"^--max-(size|latency)(?!\n)$")]
 """An option that limits what a repair may cost."""
 
 

@@ -156,4 +156,4 @@ def answer_cell(document: RunDocument, entry: Finding, column: str) -> str:
         edits = edited_words(document, entry)
         return "–" if edits is None else str(edits)
     view = measured(entry)
-    return "–" if view is None else view.cell(column)
+    return view.cell(column) if view is not None and column in view.table_columns else "–"

@@ -111,7 +111,7 @@ def _answers(document: RunDocument, entry: Finding) -> dict[str, object]:
             row[f"{arm}_class"] = decision_name(document, entry, arm)
             if given := entry.probabilities.get(arm):
                 row[f"{arm}_probability"] = given[label]
-    known = [one.csv_cells() for one in views]
+    known = [cells for one in views if (cells := one.csv_cells())]
     if len(known) == 1:  # of several frames, no score is that of the clip
         row |= known[0]
     return row

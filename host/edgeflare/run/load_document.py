@@ -12,6 +12,7 @@ from pathlib import Path
 
 import msgspec
 
+from edgeflare.core.arm import Arm
 from edgeflare.errors import UserError
 from edgeflare.record.folder import require_whole
 from edgeflare.record.json_file import Schema, load_json, packaged_schema, parse_json
@@ -91,6 +92,10 @@ def _inconsistencies(document: RunDocument) -> Iterator[str]:
         place = "replay.mended" if key == "mended" else key
         for n, entry in enumerate(entries):
             yield from _wrong_entry(f"{place}[{n}]", entry, devices)
+    unmutated = document.unmutated
+    found = None if unmutated is None else unmutated.systematic
+    if found is not None and not (found.first is not Arm.DEVICE and found.second is Arm.DEVICE):
+        yield "unmutated.systematic does not compare the device with another arm"
     if totals.deviating_seeds + totals.searched > totals.seeds:
         yield "totals has fewer seeds than searched and deviating_seeds together"
     if replay is not None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from dataclasses import fields as dataclass_fields
 from math import isfinite, sqrt
 from typing import Annotated, Any, Literal
 
@@ -15,7 +16,7 @@ from edgeflare.core.goal import Goal
 from edgeflare.core.input_space import InputSpace
 from edgeflare.core.seed_choice import SeedChoice
 from edgeflare.errors import UserError
-from edgeflare.record.json_types import Number, plain_json, read_text
+from edgeflare.record.json_types import Amount, Count, Number, plain_json, read_text
 from edgeflare.record.request import Option
 from edgeflare.run.seed_ids import SeedIds
 from edgeflare.search.operator_pool import BUILT_IN
@@ -93,26 +94,26 @@ class Plan:
     strategy: str
     goal: Goal
     devices: Annotated[tuple[str, ...], Option("--device", ", ".join)]
-    rng_seed: int = 0
+    rng_seed: Count = 0
     limit: int | None = None
     first: int | None = None
     max_queries: int = MAX_QUERIES
-    time_limit: Number = TIME_LIMIT_SECONDS
+    time_limit: Amount = TIME_LIMIT_SECONDS
     total_queries: int | None = None
-    total_time: Number | None = None
+    total_time: Amount | None = None
     ensemble: Annotated[tuple[Kernels, ...], Option("--ensemble", ",".join)] = ()
     elsewhere: Annotated[tuple[str, ...], Option("--ensemble", ",".join)] = ()
-    max_linf: Number | Default | None = "default"
-    max_l2: Number | Default | None = "default"
-    strengthen: int = 0
-    shrink: int = 0
+    max_linf: Amount | Default | None = "default"
+    max_l2: Amount | Default | None = "default"
+    strengthen: Count = 0
+    shrink: Count = 0
     min_strength: Number = 0.0
     within: Number | Default | None = None
     operators: Annotated[tuple[str, ...], Option("--operators", ",".join)] = (BUILT_IN,)
     parameters: Annotated[
         Mapping[str, bool | int | float | str], Option("--set", _set_parameters)
     ] = field(default_factory=dict)
-    coverage: Annotated[tuple[Number, ...], Option("--coverage", _thresholds)] = ()
+    coverage: Annotated[tuple[Amount, ...], Option("--coverage", _thresholds)] = ()
     seed_ids: SeedIds | None = None
 
     def __post_init__(self) -> None:
@@ -217,6 +218,10 @@ class Plan:
             ValueError: a value is of another type, or missing; names it.
 
         """
+        goal = fields["goal"]
+        for known, given in ((cls, fields), (Goal, goal)):
+            if unknown := given.keys() - {one.name for one in dataclass_fields(known)}:
+                raise ValueError(f"no plan has {', '.join(sorted(unknown))}")
         plan = msgspec.convert(fields, cls, dec_hook=read_text)
         for kernels in plan.ensemble:
             if not is_tflite_kernel_set(kernels):

@@ -1,10 +1,10 @@
-"""In what two runs differ whose answers are to be one run's."""
+"""In what two runs differ whose answers are to be one run's, and who is refused for that."""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
-from typing import Literal
+from typing import Final, Literal
 
 from edgeflare.devices.decisive_provenance import (
     DEVICE_DECIDES,
@@ -16,6 +16,9 @@ from edgeflare.errors import UserError
 from edgeflare.models.run_pair import FoldedShapes
 from edgeflare.record import request
 from edgeflare.run.run_header import RunHeader
+
+_NONE: Final = "none"
+"""The value of an option that was not given."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +57,7 @@ def differences(
         yield RunDifference("pair", "pair", one.pair.name, other.pair.name)
     yield from _of_folding(one.pair.folded_shapes, other.pair.folded_shapes)
     for name, was, now in request.differences(one.plan, other.plan, ignored):
-        yield RunDifference("option", name, was or "none", now or "none")
+        yield RunDifference("option", name, was or _NONE, now or _NONE)
     for mine, its in zip(one.devices, other.devices, strict=False):
         known = (mine.provenance, its.provenance)
         for change in decisive_changes(*known, (*DEVICE_DECIDES, *OPENED_MODEL_DECIDES)):
@@ -141,10 +144,9 @@ def _refusal(found: RunDifference, begun: RunHeader, run: str) -> str:
             f"{run} was begun by an edgeflare that folds the model's shapes otherwise: start a"
             " new run"
         )
-    how = (
-        (found.one, found.name) if found.of == "folding" else ("with", f"{found.name} {found.one}")
-    )
-    return (
-        f"{run} was begun {how[0]} {how[1]}, not {found.other}: repeat the command that began it,"
-        " with --resume"
-    )
+    if found.of == "folding":
+        said = f"{found.one} {found.name}, not {found.other}"
+    else:
+        values = (None if value == _NONE else value for value in (found.one, found.other))
+        said = request.not_as_begun(found.name, *values)
+    return f"{run} was begun {said}: repeat the command that began it, with --resume"

@@ -52,18 +52,20 @@ StoppedBy = Literal[
 Harm = Literal["original-right", "twin-right", "both-wrong", "both-right", "device-right"]
 """Which of the compared arms is right."""
 
-_ArmName = Annotated[str, msgspec.Meta(pattern="^(original|twin|device)$")]
+_ArmName = Annotated[str, msgspec.Meta(pattern=r"^(original|twin|device)(?!\n)$")]
 
 _HarmName = Annotated[
     str,
-    msgspec.Meta(pattern="^((original|twin|device|both)-right|both-wrong|no-answer|unlabelled)$"),
+    msgspec.Meta(
+        pattern=r"^((original|twin|device|both)-right|both-wrong|no-answer|unlabelled)(?!\n)$"
+    ),
 ]
 
-_CanaryName = Annotated[str, msgspec.Meta(pattern="^(same|varied|changed)$")]
+_CanaryName = Annotated[str, msgspec.Meta(pattern=r"^(same|varied|changed)(?!\n)$")]
 
 _SeedId = Annotated[int, msgspec.Meta(ge=0, le=_MOST_SEEDS)]
 
-_Kind = Annotated[str, msgspec.Meta(pattern="^[a-z]+(-[a-z]+)*$")]
+_Kind = Annotated[str, msgspec.Meta(pattern=r"^[a-z]+(-[a-z]+)*(?!\n)$")]
 
 
 class RunDocument(

@@ -13,7 +13,7 @@ from edgeflare.record.json_types import Count, CountFromOne
 WITHOUT_RESET_KEY = "without_reset"
 """The key of `about` under which the journal keeps it."""
 
-_WithOrWithout = Annotated[str, msgspec.Meta(pattern="^(with|without)$")]
+_WithOrWithout = Annotated[str, msgspec.Meta(pattern=r"^(with|without)(?!\n)$")]
 
 _Right = Annotated[Mapping[_WithOrWithout, Count], msgspec.Meta(min_length=2)]
 

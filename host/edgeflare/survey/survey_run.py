@@ -42,7 +42,7 @@ from edgeflare.survey.items.surveyed_items import SurveyedItems, require_same_in
 from edgeflare.survey.phases.device_phase import DevicePhase, SamplingEnd, StopRule
 from edgeflare.survey.phases.host_phase import judge_on_host, warn_of_answers
 from edgeflare.survey.phases.survey_observer import SurveyObserver
-from edgeflare.survey.rare.rare_phase import RarePhase
+from edgeflare.survey.rare.rare_phase import RarePhase, noted_estimate
 from edgeflare.survey.rates.slices import cell_rates
 from edgeflare.survey.record.required_survey import require_survey
 from edgeflare.survey.record.survey_document import (
@@ -165,6 +165,7 @@ def require_same_survey(journal: RunJournal, plan: SurveyPlan, items: SurveyedIt
     with reporting_damage(journal.path):
         resume_plan(journal, plan)
         require_sound(journal)
+        noted_estimate(journal)
         known = journal.survey.checksums()
     require_same_inputs(items, known, str(journal.path.parent))
 

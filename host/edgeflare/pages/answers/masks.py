@@ -52,7 +52,7 @@ Labels = NDArray[np.int64]
 _Side = Annotated[int, msgspec.Meta(ge=1, le=1024)]
 """How many rows or columns a mask has as it is shown."""
 
-_Runs = Annotated[str, msgspec.Meta(pattern="^([0-9]{1,10}( [0-9]{1,10})*)?$")]
+_Runs = Annotated[str, msgspec.Meta(pattern=r"^([0-9]{1,10}( [0-9]{1,10})*)?(?!\n)$")]
 """A mask, row by row: a class, how many pixels in a row have it, the next class, and so on."""
 
 

@@ -19,7 +19,7 @@ from edgeflare.survey.estimate.weighted_count import CountLimits, count_limits
 def rate(
     fact: Fact, sample: Sample, chosen: NDArray[np.bool_] | None = None, confidence: float = 0.95
 ) -> Rate:
-    """IntervalEstimate a rate.
+    """Estimate a rate.
 
     The limits of the two sums of surprises are combined by the squares of their distances from the
     estimate (MOVER, Zou and Donner 2008).

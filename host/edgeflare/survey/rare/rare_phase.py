@@ -55,7 +55,7 @@ class RarePhase:
     observer: SurveyObserver
 
     def __call__(self, context: CampaignContext) -> bool:
-        """IntervalEstimate the rate unless it was, and return whether it is known; not if stopped.
+        """Estimate the rate unless it was, and return whether it is known; not if stopped.
 
         Raises:
             UserError: a condition made something of another shape or dtype.

@@ -163,7 +163,7 @@ def rare_rate(
     rng: np.random.Generator,
     progress: Callable[[RareProgress], None] = lambda _: None,
 ) -> RareRate | None:
-    """IntervalEstimate the rate of a rare event.
+    """Estimate the rate of a rare event.
 
     Args:
         space: the points; the host foretells the event where the level is below 0.
@@ -372,7 +372,7 @@ def repetition_interval(
         return 0.0, 0.0, 0.0
     error = float(np.std(estimates, ddof=1)) / sqrt(count)
     width = float(stdtrit(count - 1, 0.5 + confidence / 2.0)) * error / mean
-    return mean, mean * exp(-width), min(1.0, mean * exp(width))
+    return mean, min(1.0, mean * exp(-width)), min(1.0, mean * exp(width))
 
 
 def unseen_limit(

@@ -78,7 +78,7 @@ def survey_rare_event(
     stopped: Callable[[], bool] = lambda: False,
     wait_until_cool: Callable[[], None] = lambda: None,
 ) -> RareSurvey:
-    """IntervalEstimate how often an event happens to the inputs of an opened pair in the field.
+    """Estimate how often an event happens to the inputs of an opened pair in the field.
 
     Args:
         opened: its seeds are the inputs.

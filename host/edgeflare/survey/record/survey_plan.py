@@ -114,9 +114,8 @@ class SurveyBounds(msgspec.Struct, frozen=True, kw_only=True):
         if rare_queries is not None and not rare:
             raise UserError(f"--rare-queries {rare_queries}: is of rare events; add --rare")
         gates = given["gates"] or ()
-        given["gates"] = (gates,) if isinstance(gates, str) else tuple(gates)
-        for gate in given["gates"]:
-            parse_gate(gate)
+        gates = (gates,) if isinstance(gates, str) else gates
+        given["gates"] = tuple(parse_gate(gate).text for gate in gates)
         others = (given["device_queries"], given["time_limit"], *given["gates"])
         given["precision"] = default_precision(given["precision"], others)
         given["rare_queries"] = (rare_queries or RARE_QUERIES) if rare else None
@@ -140,11 +139,11 @@ class SurveyPlan(SurveyBounds, frozen=True, kw_only=True, forbid_unknown_fields=
 
     """
 
+    conditions: Annotated[
+        Mapping[str, NotedCondition], Option("--conditions", _conditions_in_words, ordered=True)
+    ] = msgspec.field(default_factory=dict)
     cells: Annotated[tuple[Cell, ...], Option("--severities", _severities_in_words)]
     inputs: Annotated[AskedInputs, Option("--inputs")]
-    conditions: Annotated[
-        Mapping[str, NotedCondition], Option("--conditions", _conditions_in_words)
-    ] = msgspec.field(default_factory=dict)
     groups: Annotated[AskedGroups | None, Option("--groups")] = None
     baseline: str | None = None
     left_out: Annotated[Mapping[str, tuple[str, ...]], DERIVED] = msgspec.field(
