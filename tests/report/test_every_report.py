@@ -562,7 +562,7 @@ def test_without_findings_the_coverage_of_the_seeds_stands_alone(document: Docum
 CLASSES = {
     "form": "classes", "head": "kind", "classes": ["cat"], "probabilities": {}, "decisions": {},
 }  # fmt: skip
-SCORES = {
+ALIVE = {
     "form": "threshold", "head": "alive", "sides": ["no", "yes"], "threshold": 0.5,
     "scores": {"original": 0.7, "device": 0.3}, "decisions": {"original": 1, "device": 0},
 }  # fmt: skip
@@ -573,7 +573,7 @@ FAR_APART = {
 
 
 def test_a_score_beside_a_head_of_classes_is_in_the_table() -> None:
-    run = structured_run("detection", structured_finding("detection", answers=[CLASSES, SCORES]))
+    run = structured_run("detection", structured_finding("detection", answers=[CLASSES, ALIVE]))
     (row,) = csv.DictReader(io.StringIO(csv_table(run)))
     assert (row["threshold"], row["original_score"], row["device_score"]) == ("0.5", "0.7", "0.3")
 
