@@ -55,7 +55,7 @@ def test_it_is_measured_anew_when_a_run_goes_on_and_comes_to_the_same(
 
 
 def test_other_thresholds_are_another_command(covered: tuple[Path, Any]) -> None:
-    assert "begun with --coverage 0,0.25,0.5,0.75, not none" in refused(
+    assert "begun with --coverage 0,0.25,0.5,0.75, not without --coverage" in refused(
         "search", EXAMPLE, *SMALL, "--out", covered[0], "--resume"
     )
 

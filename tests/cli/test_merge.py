@@ -131,7 +131,7 @@ def test_a_run_of_some_parts_is_gone_on_with_as_they_are(in_parts: InParts, tmp_
     completed(*in_parts.search, *given, "0,3", "--out", run, "--resume")
     assert content_differences(run_content(run), run_content(in_parts.parts[0])) == []
     for options, words in (
-        ((), "--seed-ids 0,3, not none"),
+        ((), "--seed-ids 0,3, not without --seed-ids"),
         ((*given, "0:3"), "--seed-ids 0,3, not 0:3"),
         (("--seed-ids", "0,3", "--find", "kernel"), "--find any, not kernel"),
     ):
