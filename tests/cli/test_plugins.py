@@ -103,7 +103,7 @@ def test_a_strategy_of_another_package_searches_with_what_is_set(tmp_path: Path)
     # 255 gray levels are gone after 37 steps of 7, and not within 40 of 1.
     assert 0 < document["totals"]["queries"] <= 3 * 37
     completed(*search, *rest, *set_, "--resume")
-    for other, now in (((), "none"), (("--set", "step=8"), "step=8")):
+    for other, now in (((), "without --set"), (("--set", "step=8"), "step=8")):
         assert f"was begun with --set step=7, not {now}: repeat" in refused(
             *search, *rest, *other, "--resume"
         )
