@@ -3,7 +3,8 @@
 To observe a tensor it is made an output of the model, and an accelerator may then fill it with
 anything, although the model's own output stays the same to the bit. A layer that differs in the
 network, that is right alone, and none of whose inputs differ, is believed only where the layers
-behind it were computed from what is shown of it.
+behind it were computed from what is shown of it. One that differs while no layer that reads it
+does, though what is shown would have made them differ, is not believed either.
 """
 
 from __future__ import annotations
@@ -39,6 +40,10 @@ def hidden_layers(
     """
     found: list[int] = []
     known: Collection[int] | None = None
+    denied = set[int]()
+    if ignored := _ignored(graph, totals):
+        known = follows()
+        denied = {index for index, readers in ignored.items() if not readers & set(known)}
     parted, unsure = set[int](), set[int]()
     for one in graph.layers:
         total, fed = totals.get(one.index), graph.fed(one)
@@ -46,14 +51,14 @@ def hidden_layers(
             unsure.update(one.outputs)
         elif total.parted:
             alone, certain = own.get(one.index), unsure.isdisjoint(fed)
-            believed = (
+            believed = one.index not in denied and (
                 not parted.isdisjoint(fed)
                 or (alone is not None and alone.parted)
                 or (certain and (alone is None or set(one.outputs) <= set(graph.outputs)))
             )
-            if not believed:
+            if not believed and one.index not in denied:
                 known = follows() if known is None else known
-                believed = _borne_out(graph, one, known)
+                believed = _borne_out(graph, one, set(known) - denied)
             if not believed:
                 found.append(one.index)
             (parted if believed else unsure).update(one.outputs)
@@ -106,6 +111,22 @@ def where_unseen(graph: Graph, layers: Iterable[GraphOp]) -> str:
     return "; ".join([*said, "the other layers are compared"]) if said else ""
 
 
+def _ignored(graph: Graph, totals: Differences) -> dict[int, set[int]]:
+    """Return the layers that differ where no layer that reads them does, each with its readers."""
+    found = {}
+    for one in graph.layers:
+        if one.index in totals and totals[one.index].parted:
+            readers = _readers(graph, one)
+            seen = [totals.get(reader) for reader in readers]
+            if seen and not any(total is None or total.parted for total in seen):
+                found[one.index] = readers
+    return found
+
+
 def _borne_out(graph: Graph, one: GraphOp, follows: Collection[int]) -> bool:
-    readers = [reader.index for reader in graph.layers if set(one.outputs) & set(reader.inputs)]
+    readers = _readers(graph, one)
     return bool(readers) and all(reader in follows for reader in readers)
+
+
+def _readers(graph: Graph, one: GraphOp) -> set[int]:
+    return {reader.index for reader in graph.layers if set(one.outputs) & set(reader.inputs)}
