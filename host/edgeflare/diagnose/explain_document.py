@@ -6,9 +6,8 @@ docs/explain.md says what each figure means.
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Annotated, Final
 
 import msgspec
@@ -31,7 +30,8 @@ from edgeflare.diagnose.verdict import Verdict
 from edgeflare.errors import UserError
 from edgeflare.models.non_finite_values import NonFiniteOnset
 from edgeflare.record.atomic_file import write_atomically
-from edgeflare.record.json_file import json_bytes, load_json, packaged_schema
+from edgeflare.record.document_reader import DocumentReader
+from edgeflare.record.json_file import json_bytes
 from edgeflare.record.json_types import Amount, Count, CountFromOne, Number, Sha256
 from edgeflare.run.run_directory import RunDirectory
 from edgeflare.run.run_header import RunHeader
@@ -287,7 +287,7 @@ def load_explanations(directory: RunDirectory, fingerprint: str) -> ExplainDocum
     if not (directory.path / EXPLANATIONS).exists():
         return None
     try:
-        document = _read(directory.inside(EXPLANATIONS))
+        document = _READER.read(directory.inside(EXPLANATIONS))
     except UserError as error:
         raise UserError(
             f"{error}; make it again with `edgeflare explain {directory.path}`"
@@ -295,16 +295,13 @@ def load_explanations(directory: RunDirectory, fingerprint: str) -> ExplainDocum
     return document if document.pair.fingerprint == fingerprint else None
 
 
-def _read(path: Path) -> ExplainDocument:
-    schema = packaged_schema("edgeflare.diagnose", "explain.schema.json")
-    document = msgspec.convert(load_json(path, schema), ExplainDocument)
+def _contradictions(document: ExplainDocument) -> Iterator[str]:
     for key, entry in document.findings.items():
         if entry.device not in document.devices:
-            raise UserError(
-                f"{path} is damaged: findings.{key}.device is {entry.device!r}, but devices has"
-                " none of this name"
-            )
-    return document
+            yield f"findings.{key}.device is {entry.device!r}, but devices has none of this name"
+
+
+_READER = DocumentReader(ExplainDocument, "edgeflare.diagnose", "explain", _contradictions)
 
 
 class Explanations:

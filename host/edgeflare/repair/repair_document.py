@@ -5,14 +5,14 @@ docs/repair.md says what each figure means, and docs/shifts.md those of the deta
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Annotated
 
 import msgspec
 
-from edgeflare.errors import UserError
 from edgeflare.models.run_pair import ModelHashes
-from edgeflare.record.json_file import json_bytes, load_json, packaged_schema
+from edgeflare.record.document_reader import DocumentReader
+from edgeflare.record.json_file import json_bytes
 from edgeflare.record.json_types import Amount, Count, Number, Share
 from edgeflare.repair.judging.judgement import Figures, Judgement
 from edgeflare.repair.judging.seed_split import SeedCounts
@@ -250,18 +250,14 @@ def read_repair(directory: RunDirectory) -> RepairDocument:
             place in it.
 
     """
-    path = directory.inside(REPAIR_DOCUMENT)
-    schema = packaged_schema("edgeflare.repair", "repair.schema.json")
-    document = msgspec.convert(load_json(path, schema), RepairDocument)
-    if reason := _unlike_itself(document):
-        raise UserError(f"{path} is damaged: {reason}")
-    return document
+    return _READER.read(directory.inside(REPAIR_DOCUMENT))
 
 
-def _unlike_itself(document: RepairDocument) -> str:
-    """Say what of a document contradicts another part of it; empty where nothing does."""
+def _contradictions(document: RepairDocument) -> Iterator[str]:
     if document.offered is not None and document.tried(document.offered.candidate) is None:
-        return f"offered.candidate is {document.offered.candidate!r}, but candidates has none"
+        yield f"offered.candidate is {document.offered.candidate!r}, but candidates has none"
     if document.written and document.judged is None:
-        return "written is true, but judged is null"
-    return ""
+        yield "written is true, but judged is null"
+
+
+_READER = DocumentReader(RepairDocument, "edgeflare.repair", "repair", _contradictions)

@@ -10,16 +10,14 @@ import json
 from collections.abc import Iterator
 from pathlib import Path
 
-import msgspec
-
 from edgeflare.core.arm import Arm
 from edgeflare.errors import UserError
+from edgeflare.record.document_reader import DocumentReader
 from edgeflare.record.folder import require_whole
-from edgeflare.record.json_file import Schema, load_json, packaged_schema, parse_json
 from edgeflare.run.derive_document import derive_document
 from edgeflare.run.journal import RunJournal
 from edgeflare.run.run_directory import DOCUMENT, RunDirectory
-from edgeflare.run.run_document import Finding, RunDocument, from_json, to_json
+from edgeflare.run.run_document import Finding, RunDocument, to_json
 
 
 def load_document(directory: RunDirectory) -> RunDocument:
@@ -36,7 +34,8 @@ def load_document(directory: RunDirectory) -> RunDocument:
         except UserError as error:
             raise UserError(f"{error}{_remedy(directory)}") from None
     with RunJournal.read(directory.journal) as journal:
-        return _check_document(derive_document(directory, journal), directory.journal)
+        document = to_json(derive_document(directory, journal))
+    return _READER.check(json.dumps(document).encode(), directory.journal)
 
 
 def _remedy(directory: RunDirectory) -> str:
@@ -53,39 +52,10 @@ def read_document(path: Path) -> RunDocument:
         UserError: the file cannot be read or is damaged; names it, and the place in it.
 
     """
-    return _consistent(load_json(path, _schema()), path)
+    return _READER.read(path)
 
 
-def _check_document(document: RunDocument, path: Path) -> RunDocument:
-    """Return a document that was derived from a journal, held to all that one in a file is held to.
-
-    Args:
-        document: as `derive_document` returns it.
-        path: the journal.
-
-    Raises:
-        UserError: the journal is damaged; names it, and the place in the document.
-
-    """
-    return _consistent(parse_json(json.dumps(to_json(document)).encode(), path, _schema()), path)
-
-
-def _schema() -> Schema:
-    return packaged_schema("edgeflare.run", "run.schema.json")
-
-
-def _consistent(fields: dict[str, object], path: Path) -> RunDocument:
-    try:
-        document = from_json(fields)
-    except (msgspec.ValidationError, UserError) as error:  # what a plan may not ask for, too
-        raise UserError(f"{path} is damaged: {error}") from None
-    for wrong in _inconsistencies(document):
-        raise UserError(f"{path} is damaged: {wrong}")
-    return document
-
-
-def _inconsistencies(document: RunDocument) -> Iterator[str]:
-    """Yield what contradicts itself, each with its place."""
+def _contradictions(document: RunDocument) -> Iterator[str]:
     devices = {device.name for device in document.devices}
     replay, totals = document.replay, document.totals
     for key, entries in document.lists.items():
@@ -117,3 +87,6 @@ def _wrong_entry(place: str, entry: Finding, devices: set[str]) -> Iterator[str]
     for key in ("answers", "seed_answers"):
         for n, view in enumerate(getattr(entry, key) or ()):
             yield from view.wrong(f"{place}.{key}[{n}]")
+
+
+_READER = DocumentReader(RunDocument, "edgeflare.run", "run", _contradictions)

@@ -16,7 +16,7 @@ from edgeflare.conform.verdict.kernel_judgement import Unit
 from edgeflare.core.interrupt import InterruptedBy
 from edgeflare.devices.provenance import Provenance
 from edgeflare.errors import UserError
-from edgeflare.record.json_file import load_json, packaged_schema
+from edgeflare.record.document_reader import DocumentReader
 from edgeflare.record.json_types import Amount, Count, CountFromOne, Number
 from edgeflare.run.run_directory import CONFORM_DOCUMENT, CONFORM_JOURNAL, RunDirectory
 
@@ -310,9 +310,8 @@ def read_conformance(directory: RunDirectory) -> ConformDocument:
             f"{directory.path} holds a conformance run that was cut off: go on with it by the same"
             f" `edgeflare conform` with --out {directory.path} --resume, and then show it"
         )
-    schema = packaged_schema("edgeflare.conform.record", "conform.schema.json")
     try:
-        return msgspec.convert(load_json(path, schema), ConformDocument)
+        return _READER.read(path)
     except UserError as error:
         if not (directory.path / CONFORM_JOURNAL).is_file():
             raise
@@ -320,3 +319,6 @@ def read_conformance(directory: RunDirectory) -> ConformDocument:
             f"{error}; move it away, and the same `edgeflare conform` with --out {directory.path}"
             " --resume writes it anew"
         ) from error
+
+
+_READER = DocumentReader(ConformDocument, "edgeflare.conform.record", "conform")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, Any, Final
@@ -17,8 +17,8 @@ from edgeflare.diagnose.inspect.inspection_result import (
     InspectionVerdict,
     RankedUnit,
 )
-from edgeflare.errors import UserError
-from edgeflare.record.json_file import json_bytes, load_json, packaged_schema
+from edgeflare.record.document_reader import DocumentReader
+from edgeflare.record.json_file import json_bytes
 from edgeflare.record.json_types import Count, CountFromOne
 
 INSPECTION: Final = "inspect.json"
@@ -130,25 +130,22 @@ def load_inspection(path: Path) -> InspectDocument:
         UserError: it cannot be read, is damaged, or of another schema.
 
     """
-    schema = packaged_schema("edgeflare.diagnose.inspect", "inspect.schema.json")
-    document = msgspec.convert(load_json(path, schema), InspectDocument)
-    if reason := _unlike_itself(document):
-        raise UserError(f"{path} is damaged: {reason}")
-    return document
+    return _READER.read(path)
 
 
-def _unlike_itself(document: InspectDocument) -> str:
-    """Say what of a document contradicts another part of it; empty where nothing does."""
+def _contradictions(document: InspectDocument) -> Iterator[str]:
     layers, verdict = document.layers, document.verdict
     ranked = [one.unit for some in document.top_units.values() for one in some]
     for unit in (*(one.unit for one in document.best), *ranked, verdict.unit):
         if unit is not None and unit.layer >= len(layers):
-            return f"a unit is of layer {unit.layer}, but layers has {len(layers)}"
+            yield f"a unit is of layer {unit.layer}, but layers has {len(layers)}"
     if any(layer.known != layers[0].known for layer in layers):
-        return "what is known of one layer is not known of another"
+        yield "what is known of one layer is not known of another"
     if verdict.name == "channel" and verdict.unit is None:
-        return "the verdict is about a channel, and names none"
-    return ""
+        yield "the verdict is about a channel, and names none"
+
+
+_READER = DocumentReader(InspectDocument, "edgeflare.diagnose.inspect", "inspect", _contradictions)
 
 
 def _rounded(value: Any) -> Any:

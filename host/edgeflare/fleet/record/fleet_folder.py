@@ -6,7 +6,7 @@ import contextlib
 import hashlib
 import json
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from html import escape
 from pathlib import Path
@@ -20,10 +20,10 @@ from edgeflare.fleet.work.folder_archive import KINDS, NotARunError, require_run
 from edgeflare.fleet.work.local_disk import require_local_disk
 from edgeflare.outside_text import json_value
 from edgeflare.record.atomic_file import write_atomically
+from edgeflare.record.document_reader import DocumentReader
 from edgeflare.record.folder import ClaimedFolder, FolderKind, is_free, remove_documents
 from edgeflare.record.folder_contents import FOLDER, LIST, list_as, read_contents
 from edgeflare.record.folder_contents import STATE as STATE_FILE
-from edgeflare.record.json_file import load_json, packaged_schema
 from edgeflare.record.path_inside import path_inside
 from edgeflare.run.run_directory import RunDirectory
 from edgeflare.run.seed_ids import SeedIds
@@ -53,7 +53,6 @@ DRAINED = "drained"
 OUTPUT = "output"
 UNITS = "units.txt"
 DONE = "done"
-SCHEMA_FILE = "fleet.schema.json"
 
 
 @dataclass(frozen=True, slots=True)
@@ -334,17 +333,7 @@ class FleetFolder:
             raise UserError(
                 f"there is no {self.path}: name the --out of a command that was given --fleet"
             )
-        schema = packaged_schema("edgeflare.fleet.record", SCHEMA_FILE)
-        file = RunDirectory(self.path).inside(STATE)
-        state = msgspec.convert(load_json(file, schema), FleetState)
-        tried = {unit.name for unit in state.units if unit.attempts}
-        for place in state.places:
-            if place.unit and place.unit not in tried:
-                raise UserError(
-                    f"{file} is damaged: {place.place!r} works on {place.unit!r}, which is no unit"
-                    " with an attempt"
-                )
-        return state
+        return _READER.read(RunDirectory(self.path).inside(STATE))
 
     def _read(self, name: str) -> bytes:
         """Return the content of a file in the folder, which may come from others.
@@ -360,6 +349,16 @@ class FleetFolder:
         """Write what people see of the state."""
         write_atomically(self.path / STATE, json.dumps(state.to_json(), indent=1).encode())
         write_atomically(self.path / PAGE, fleet_page(state).encode())
+
+
+def _contradictions(state: FleetState) -> Iterator[str]:
+    tried = {unit.name for unit in state.units if unit.attempts}
+    for place in state.places:
+        if place.unit and place.unit not in tried:
+            yield f"{place.place!r} works on {place.unit!r}, which is no unit with an attempt"
+
+
+_READER = DocumentReader(FleetState, "edgeflare.fleet.record", "fleet", _contradictions)
 
 
 def fleet_page(state: FleetState) -> str:

@@ -5,16 +5,17 @@ docs/survey.md says what each figure means.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 import msgspec
 
 from edgeflare.errors import UserError
 from edgeflare.models.run_host import RunHost
 from edgeflare.models.run_pair import RunPair
-from edgeflare.record.json_file import Schema, json_bytes, load_json, packaged_schema, parse_json
+from edgeflare.record.document_reader import DocumentReader
+from edgeflare.record.json_file import json_bytes
 from edgeflare.record.json_types import Amount, Count, CountFromOne, Number, Share
 from edgeflare.run.run_directory import SURVEY_DOCUMENT, RunDirectory
 from edgeflare.run.run_document import RunDevice
@@ -301,7 +302,7 @@ def read_survey(directory: RunDirectory) -> SurveyDocument:
             " `edgeflare survey`, or finish it with --resume"
         )
     try:
-        return _consistent(load_json(path, _schema()), path)
+        return _READER.read(path)
     except UserError as error:
         remedy = ""
         if directory.journal.is_file():
@@ -323,18 +324,7 @@ def check_survey(data: bytes, path: Path) -> SurveyDocument:
         UserError: the journal is damaged; names it, and the place in the document.
 
     """
-    return _consistent(parse_json(data, path, _schema()), path)
-
-
-def _schema() -> Schema:
-    return packaged_schema("edgeflare.survey.record", "survey.schema.json")
-
-
-def _consistent(plain: Mapping[str, Any], path: Path) -> SurveyDocument:
-    document = msgspec.convert(plain, SurveyDocument)
-    for wrong in _inconsistencies(document):
-        raise UserError(f"{path} is damaged: {wrong}")
-    return document
+    return _READER.check(data, path)
 
 
 _NAMED = {
@@ -348,8 +338,7 @@ _NAMED = {
 """What each slice of a table says that it is the slice of."""
 
 
-def _inconsistencies(document: SurveyDocument) -> Iterator[str]:
-    """Yield what a schema cannot say, each with its place."""
+def _contradictions(document: SurveyDocument) -> Iterator[str]:
     if not document.by_cell.slices:
         yield "by_cell.slices is empty, and the unchanged inputs are a cell"
     named: list[tuple[str, SurveySlice, tuple[str, ...]]] = [
@@ -370,3 +359,6 @@ def _inconsistencies(document: SurveyDocument) -> Iterator[str]:
         accuracy = one.accuracy
         if accuracy is not None and (accuracy.original is None) != (accuracy.drop is None):
             yield f"{place}.accuracy has one of original and drop, and the other is null"
+
+
+_READER = DocumentReader(SurveyDocument, "edgeflare.survey.record", "survey", _contradictions)
