@@ -1,8 +1,8 @@
 """What a command was asked: kept in its folder, compared, and held to when the command goes on.
 
 A request is a dataclass or a Struct of which each field was asked for with an option, named like it
-unless `Annotated` metadata of type `Option` says otherwise. A field that is a dataclass itself has
-options for fields.
+unless `Annotated` metadata of type `Option` says otherwise. A field of such a type stands for the
+options of its own fields.
 """
 
 from __future__ import annotations
@@ -40,6 +40,11 @@ class Option:
     more: More | None = None
     ordered: bool = False
 
+    @property
+    def asks_more(self) -> str | None:
+        """What to type for more, such as "a larger --device-queries"; None where nothing does."""
+        return self.more and f"a {self.more} {self.name}"
+
 
 DERIVED: Final = Option("")
 """What marks a field that was not asked for: it follows from others, or from the pair."""
@@ -73,15 +78,14 @@ def option_names(kind: type) -> frozenset[str]:
 
 
 def how_to_ask_more(kind: type, name: str) -> str | None:
-    """Return what to type for more of an option, "a larger --device-queries"; None without more.
+    """Return what to type for more, such as "a larger --device-queries"; None where nothing does.
 
     Args:
         kind: of the requests.
         name: of the option, which need not be one.
 
     """
-    found = (option for _, option in _fields(kind) if option.name == name and option.more)
-    return next((f"a {option.more} {option.name}" for option in found), None)
+    return next((option.asks_more for _, option in _fields(kind) if option.name == name), None)
 
 
 def require_same_request(begun: Any, now: Any, folder: Path) -> bool:
@@ -112,11 +116,13 @@ def not_as_begun(name: str, one: str | None, other: str | None) -> str:
 
     Args:
         name: of the option.
-        one: its value where the command began, as it is written; None without.
+        one: its value where the command began, as it is written, empty for a flag; None without.
         other: its value now.
 
     """
-    before, instead = (f"without {name}" if x is None else f"with {name} {x}" for x in (one, other))
+    before, instead = (
+        f"without {name}" if x is None else f"with {name} {x}".rstrip() for x in (one, other)
+    )
     if before == instead:  # both were cut
         return f"with another value of {name}, not this one"
     return f"{before}, not {instead if None in (one, other) else other}"
@@ -130,14 +136,12 @@ def _refusal(option: Option, was: Any, wanted: Any, begun: Any, folder: Path) ->
             " else now: restore what it names, or name another folder with --out"
         )
     growing = [
-        f"a {one.more} {one.name}"
+        one.asks_more
         for place, one in _fields(begun.__class__)
-        if one.more is not None and _value(begun, place) is not None
+        if one.asks_more and _value(begun, place) is not None
     ]
     more = f", and {' or '.join(growing)} if more is wanted" if option.more and growing else ""
-    said = not_as_begun(option.name, *map(_cut, texts))
-    if True in (was, wanted) and None in texts:  # nothing is written behind it
-        said = said.replace(f" {True}", "")
+    said = not_as_begun(option.name, *(_cut("" if x == str(True) else x) for x in texts))
     return (
         f"{folder} was begun {said}: repeat the command that began it, with"
         f" --resume{more}, or name another folder with --out"

@@ -178,8 +178,8 @@ class AnswerForm(AnswerView, frozen=True):
         raise NotImplementedError
 
     def csv_cells(self) -> Mapping[str, Cell]:
-        """Return the values of `csv_columns`, as far as they are known."""
-        return {}
+        """Return the values of `csv_columns`, as far as they are known: the fields of this name."""
+        return {column: getattr(self, column) for column in self.csv_columns}
 
     @property
     def pictures(self) -> int:

@@ -22,7 +22,6 @@ from edgeflare.pages.answers.answer_form import (
     AnsweredInput,
     AnswerForm,
     AnswerWords,
-    Cell,
     class_name,
 )
 from edgeflare.record.json_types import Count, CountFromOne
@@ -31,7 +30,7 @@ if TYPE_CHECKING:
     from typing_extensions import Self
 
 OPACITY = 150
-"""Of a class upon the picture, of 255."""
+"""Opacity of a class upon the picture, of 255."""
 
 DIFFERENT = (208, 0, 111, 255)
 """RGBA of a pixel in which the compared arms differ."""
@@ -153,10 +152,6 @@ class SegmentationView(AnswerForm, frozen=True, tag_field="form", tag="segmentat
         if column == "region":
             return "–" if self.region is None else f"{self.region:,}"
         return "–" if self.mean_iou is None else f"{self.mean_iou:.4g}"
-
-    def csv_cells(self) -> Mapping[str, Cell]:
-        """Return the figures of both measures."""
-        return {key: getattr(self, key) for key in self.csv_columns}
 
     @property
     def pictures(self) -> int:

@@ -15,7 +15,6 @@ from edgeflare.pages.answers.answer_form import (
     AnsweredInput,
     AnswerForm,
     AnswerWords,
-    Cell,
 )
 from edgeflare.pages.comparison_plot import ComparisonPlot, comparison_plot, figure
 from edgeflare.record.json_types import Count, TwoNames
@@ -95,12 +94,6 @@ class RegressionView(AnswerForm, frozen=True, tag_field="form", tag="values"):
         if self.distance is None:
             return "–"
         return f"{self.distance if column == 'distance' else self.distance / self.tolerance:.4g}"
-
-    def csv_cells(self) -> Mapping[str, Cell]:
-        """Return distance, tolerance and measure."""
-        return {
-            "distance": self.distance, "tolerance": self.tolerance, "measure": self.measure,
-        }  # fmt: skip
 
     def block(self, shown: AnsweredInput) -> DistanceBlock:  # noqa: ARG002
         """Return the distance of the compared arms against the tolerance, and their values."""

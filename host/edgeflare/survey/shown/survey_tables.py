@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import PurePath
 from typing import TypeVar
 
-from edgeflare.pages.answers.answer_form import class_name
+from edgeflare.pages.answers.answer_form import ARMS, class_name
 from edgeflare.survey.estimate.rate import SignedEstimate
 from edgeflare.survey.rates.group_differences import DecisionGap
 from edgeflare.survey.rates.rate_words import exact, interval, percent, points, together
@@ -15,8 +15,6 @@ from edgeflare.survey.rates.slices import ExactShare, SurveySlice
 from edgeflare.survey.record.survey_document import SurveyDocument
 
 _Given = TypeVar("_Given")
-
-ARMS = ("original", "twin", "device")
 
 
 @dataclass(frozen=True, slots=True)
