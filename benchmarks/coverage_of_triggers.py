@@ -30,8 +30,8 @@ from edgeflare.core.goal import Goal
 from edgeflare.devices.profile_lookup import find_profile
 from edgeflare.errors import EdgeFlareError, UserError
 from edgeflare.models.pair import load_pair
+from edgeflare.pages.markdown import markdown_table
 from edgeflare.report.coverage_table import coverage_table
-from edgeflare.report.markdown_summary import markdown_table
 from edgeflare.run.load_document import load_document
 from edgeflare.run.plan import Plan
 from edgeflare.run.run_directory import RunDirectory

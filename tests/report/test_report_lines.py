@@ -15,8 +15,9 @@ from documents import Document, finding, run_document, run_pair
 from edgeflare.core.arm import Arm
 from edgeflare.models.run_host import describe_host
 from edgeflare.pages.answers.answer_form import class_name
-from edgeflare.report.arm_lines import arm_lines, details
-from edgeflare.report.entry_names import number, sort
+from edgeflare.pages.facts import details, number
+from edgeflare.report.arm_lines import arm_lines
+from edgeflare.report.entry_names import sort
 from edgeflare.report.figure_lines import systematic_lines, unmutated_lines
 from edgeflare.report.folded_line import folded_line
 from edgeflare.report.nearness_figure import draw_nearness

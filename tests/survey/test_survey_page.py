@@ -26,7 +26,7 @@ from constructed_surveys import (
     without_original,
 )
 from documents import run_device, run_pair
-from edgeflare.report.html.chart import Chart, finish
+from edgeflare.pages.chart import Chart, finish
 from edgeflare.report.html.pictures import Picture
 from edgeflare.run.load_document import load_document
 from edgeflare.run.run_directory import RunDirectory

@@ -14,7 +14,7 @@ from rich.table import Table
 from edgeflare.bench.bench_statistics import Estimate
 from edgeflare.bench.grid import Grid
 from edgeflare.bench.strategy_figures import StrategyFigures
-from edgeflare.report.markdown_summary import markdown_table
+from edgeflare.pages.markdown import markdown_table
 from edgeflare.untrusted_text import for_markdown, printable
 
 COLUMNS = (

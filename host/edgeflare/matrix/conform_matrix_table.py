@@ -18,7 +18,7 @@ from edgeflare.matrix.conform_matrix import (
     ConformMatrix,
     RetryMatrix,
 )
-from edgeflare.report.markdown_summary import markdown_table
+from edgeflare.pages.markdown import markdown_table
 from edgeflare.untrusted_text import for_markdown, printable
 
 _FIGURES: Final = ("runtime", "kernels", "models", "taken", "refused", "wrong", "alone", "faults")

@@ -11,8 +11,8 @@ from rich.table import Table
 
 from edgeflare.devices.provenance import Provenance
 from edgeflare.matrix.matrix import KernelSetFigures, Matrix
+from edgeflare.pages.markdown import markdown_table
 from edgeflare.report.arm_lines import taken_nodes
-from edgeflare.report.markdown_summary import markdown_table
 from edgeflare.untrusted_text import for_markdown, printable
 
 _Tell = Callable[[Matrix, KernelSetFigures, Provenance], str]

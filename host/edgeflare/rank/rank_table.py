@@ -12,8 +12,8 @@ from rich.table import Table
 from edgeflare.bench.bench_statistics import Estimate
 from edgeflare.bench.bench_table import show_estimate, show_number
 from edgeflare.core.nearness_measure import PSNR
+from edgeflare.pages.markdown import markdown_table
 from edgeflare.rank.ranking import Ranked, Ranking
-from edgeflare.report.markdown_summary import markdown_table
 from edgeflare.untrusted_text import for_markdown, printable
 
 LEGEND = (

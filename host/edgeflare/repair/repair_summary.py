@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from edgeflare.pages.markdown import markdown_table
 from edgeflare.repair.page.page_parts import judged_table
 from edgeflare.repair.repair_document import RepairDocument
 from edgeflare.repair.repair_terminal import offer_line
-from edgeflare.report.markdown_summary import markdown_table
 from edgeflare.untrusted_text import for_markdown
 
 

@@ -33,6 +33,7 @@ from edgeflare.models.pair import Pair
 from edgeflare.models.pair_interface import PairInterface
 from edgeflare.models.tflite import open_tflite
 from edgeflare.outside_text import json_value
+from edgeflare.pages.facts import PLACES
 from edgeflare.python_callable import is_callable
 from edgeflare.record.atomic_file import write_atomically
 from edgeflare.record.json_file import json_bytes
@@ -44,7 +45,6 @@ from edgeflare.replay.failing_operator import (
     where_it_begins,
 )
 from edgeflare.replay.past_run import PastRun
-from edgeflare.report.arm_lines import PLACES
 from edgeflare.run.run_document import Finding, RunDevice, to_json
 from edgeflare.untrusted_text import printable
 from edgeflare_protos.kernel_sets import (

@@ -1,20 +1,13 @@
-"""What ran where: a line for each arm and device, and all that is known of one."""
+"""What ran where: a line for each arm and device."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import PurePath
 
-import msgspec
-
 from edgeflare.devices.provenance import Provenance
 from edgeflare.models.run_host import RunHost
-from edgeflare.record.json_types import written_text
 from edgeflare.run.run_document import RunDevice, RunDocument
-
-PLACES = frozenset({"original", "compressed", "seeds"})
-"""Keys of a pair that are paths. A report is passed on, so it keeps their last part alone."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,36 +48,6 @@ def arm_lines(document: RunDocument) -> tuple[ArmLine, ...]:
         for device in document.devices
     ]
     return tuple(arms)
-
-
-def details(known: object) -> tuple[tuple[str, str], ...]:
-    """Return whatever is known of something as names and texts; what is empty is left out.
-
-    Args:
-        known: a part of a document, or such parts by their names.
-
-    """
-    rows = []
-    for name, value in msgspec.to_builtins(known, enc_hook=written_text).items():
-        if isinstance(value, Mapping):
-            rows += [(f"{name} {inner}", text) for inner, text in details(value)]
-        elif value not in ("", None, [], ()):
-            rows.append((name.replace("_", " "), _text(name, value)))
-    return tuple(rows)
-
-
-def _text(name: str, value: object) -> str:
-    if name in PLACES and isinstance(value, str):
-        return _file(value, "")
-    if isinstance(value, bool):
-        return "yes" if value else "no"
-    if isinstance(value, float):
-        return f"{value:,.6g}"
-    if isinstance(value, int) and name != "rng_seed":
-        return f"{value:,}"
-    if isinstance(value, list | tuple):
-        return ", ".join(_text("", one) for one in value)
-    return str(value)
 
 
 def _machine(name: str, what: Provenance | RunHost) -> str:

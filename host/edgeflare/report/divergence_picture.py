@@ -10,8 +10,8 @@ from matplotlib.collections import PolyCollection
 from matplotlib.figure import Figure
 
 from edgeflare.diagnose.tensor_difference import LARGEST, in_digits
+from edgeflare.pages.svg import drawn_svg
 from edgeflare.report.html.explanation_view import ExplanationView
-from edgeflare.report.html.svg import drawn_svg
 
 _WIDTH = 8.0
 """Inches, as all that follows."""

@@ -6,8 +6,9 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 
+from edgeflare.pages.facts import number
 from edgeflare.report.answer_words import answer_cell, answer_columns
-from edgeflare.report.entry_names import cause_of, named_kind, number, seed_of, show_nearness
+from edgeflare.report.entry_names import cause_of, named_kind, seed_of, show_nearness
 from edgeflare.report.figure_lines import who_was_right
 from edgeflare.run.run_document import Finding, RunDevice, RunDocument
 

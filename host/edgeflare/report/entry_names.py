@@ -66,8 +66,3 @@ def last_parts(path: str) -> str:
     """Return a path as the end of it that tells models apart: its file and the folder of that."""
     parts = PurePath(path).parts
     return path if len(parts) <= 2 else f"…/{'/'.join(parts[-2:])}"
-
-
-def number(value: float | None, digits: int = 1) -> str:
-    """Return a figure to read, with a dash for what there is none of."""
-    return "–" if value is None else f"{value:,.{digits}f}"

@@ -14,9 +14,9 @@ from math import isfinite
 from pathlib import PurePath
 from xml.etree.ElementTree import Element, SubElement, indent, tostring
 
+from edgeflare.pages.facts import details, number
 from edgeflare.report.answer_words import decisions
-from edgeflare.report.arm_lines import details
-from edgeflare.report.entry_names import named_kind, number, sort
+from edgeflare.report.entry_names import named_kind, sort
 from edgeflare.report.figure_lines import unmutated_lines
 from edgeflare.run.gate import counted
 from edgeflare.run.harm import rank

@@ -6,16 +6,13 @@ from collections import Counter
 from collections.abc import Sequence
 
 from edgeflare.pages.answers.answer_form import shortened
+from edgeflare.pages.facts import number
+from edgeflare.pages.markdown import markdown_table
 from edgeflare.report.answer_words import answer_words, table_title
 from edgeflare.report.arm_lines import arm_lines
 from edgeflare.report.coverage_table import coverage_table
 from edgeflare.report.entry_columns import entry_columns
-from edgeflare.report.entry_names import (
-    SORTS,
-    number,
-    sort,
-    worst_first,
-)
+from edgeflare.report.entry_names import SORTS, sort, worst_first
 from edgeflare.report.figure_lines import (
     duplicate_lines,
     harm_lines,
@@ -167,20 +164,3 @@ def _entries(document: RunDocument, entries: Sequence[Finding]) -> str:
     table = markdown_table([column.name for column in columns], rows)
     rest = len(entries) - len(rows)
     return f"{table}\n\nand {rest:,} more" if rest else table
-
-
-def markdown_table(
-    header: Sequence[str], rows: Sequence[Sequence[str]], numbers_from: int | None = None
-) -> str:
-    """Return a table.
-
-    Args:
-        header: the names of the columns.
-        rows: cells, text that reads as what it is.
-        numbers_from: the first column of numbers, which stand to the right; None for none.
-
-    """
-    texts = len(header) if numbers_from is None else numbers_from
-    lines = [map(for_markdown, header), ["---"] * texts + ["--:"] * (len(header) - texts)]
-    lines += [map(for_markdown, cells) for cells in rows]
-    return "\n".join(f"| {' | '.join(cells)} |" for cells in lines)

@@ -19,11 +19,7 @@ from edgeflare.report.answer_words import EDITS, table_title
 from edgeflare.report.arm_lines import taken_nodes
 from edgeflare.report.coverage_table import CoverageTable, coverage_table
 from edgeflare.report.entry_columns import device_numbers, entry_columns
-from edgeflare.report.entry_names import (
-    last_parts,
-    sort,
-    worst_first,
-)
+from edgeflare.report.entry_names import last_parts, sort, worst_first
 from edgeflare.report.figure_lines import (
     duplicate_lines,
     harm_lines,

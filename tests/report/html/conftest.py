@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from documents import Document
-from edgeflare.report.html.chart import Chart
+from edgeflare.pages.chart import Chart
 from edgeflare.report.html.charts import charts_of
 from edgeflare.report.html.explanation_view import ExplanationView
 from edgeflare.report.html.page import render_page

@@ -10,8 +10,8 @@ import pytest
 from documents import Document, finding, run_document
 from edgeflare.domains.image.image_domain import ImageDomain
 from edgeflare.pages.answers.classes import ClassRow, ClassTable
+from edgeflare.pages.page_allowance import PageAllowance
 from edgeflare.report.html.card import Card, make_card
-from edgeflare.report.html.page_allowance import PageAllowance
 from edgeflare.run.run_directory import RunDirectory
 
 

@@ -13,9 +13,9 @@ import pytest
 from matplotlib.figure import Figure
 
 from documents import REPLAY, Document
-from edgeflare.report.html.chart import Chart
+from edgeflare.pages.chart import Chart
+from edgeflare.pages.svg import COLOURS, inline_svg, page_style
 from edgeflare.report.html.charts import charts_of
-from edgeflare.report.html.svg import COLOURS, inline_svg, page_style
 from edgeflare.run.run_document import from_json
 
 pytestmark = pytest.mark.slow

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from documents import REPLAY, Document
-from edgeflare.report.entry_names import number
+from edgeflare.pages.facts import number
 from edgeflare.report.html.explanation_view import ExplanationView, LayerView
 from edgeflare.report.html.page import render_page
 from edgeflare.run.run_directory import RunDirectory

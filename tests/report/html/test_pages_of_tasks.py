@@ -13,16 +13,17 @@ import pytest
 from documents import as_json, run_document
 from edgeflare.domains.array.array_domain import ArrayDomain
 from edgeflare.domains.audio.audio_domain import AudioDomain
+from edgeflare.pages import page_allowance
 from edgeflare.pages.answers.classes import ClassesView
 from edgeflare.pages.answers.masks import MaskGroup
 from edgeflare.pages.answers.scores import ThresholdView
 from edgeflare.pages.answers.texts import TextTable
 from edgeflare.pages.answers.values import RegressionView
-from edgeflare.report.html import card, page_allowance
+from edgeflare.pages.page_allowance import PageAllowance
+from edgeflare.report.html import card
 from edgeflare.report.html import page as page_module
 from edgeflare.report.html.card import Card, make_card
 from edgeflare.report.html.page import render_page
-from edgeflare.report.html.page_allowance import PageAllowance
 from edgeflare.report.html.pictures import Picture
 from edgeflare.report.html.sounds import SoundFigure
 from edgeflare.run.run_directory import RunDirectory

@@ -30,7 +30,7 @@ from edgeflare.domains.audio.wav_file import DecodedWav, decode_wav
 from edgeflare.domains.image.image_domain import ImageDomain
 from edgeflare.pages.answers.answer_form import SIDE
 from edgeflare.pages.comparison_plot import ComparisonPlot
-from edgeflare.report.html.page_allowance import BUDGET, MOST, PageAllowance, allowance
+from edgeflare.pages.page_allowance import BUDGET, MOST, PageAllowance, allowance
 from edgeflare.report.html.pictures import GAINS, Picture, difference, pictures_of
 from edgeflare.report.html.shots import ShotGroup, shot_groups
 from edgeflare.report.html.sounds import (

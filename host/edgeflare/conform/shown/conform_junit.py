@@ -20,7 +20,7 @@ from edgeflare.conform.shown.conform_words import (
     untried_words,
     witness_sentence,
 )
-from edgeflare.report.arm_lines import details
+from edgeflare.pages.facts import details
 from edgeflare.untrusted_text import for_xml
 
 

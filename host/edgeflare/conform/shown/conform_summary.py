@@ -19,7 +19,7 @@ from edgeflare.conform.shown.conform_words import (
     worst_words,
     wrong_words,
 )
-from edgeflare.report.markdown_summary import markdown_table
+from edgeflare.pages.markdown import markdown_table
 from edgeflare.untrusted_text import for_markdown
 
 ROWS = 30

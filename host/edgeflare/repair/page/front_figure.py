@@ -9,8 +9,8 @@ from typing import Any
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
+from edgeflare.pages.svg import COLOURS, inline_svg, page_style
 from edgeflare.repair.repair_document import RepairDocument, TriedCandidate
-from edgeflare.report.html.svg import COLOURS, inline_svg, page_style
 from edgeflare.untrusted_text import for_html
 
 BEFORE = "before"

@@ -10,6 +10,7 @@ import msgspec
 
 from edgeflare.core.interrupt import INTERRUPTED_BY
 from edgeflare.pages.answers.answer_form import class_name
+from edgeflare.pages.facts import details, number
 from edgeflare.repair.judging.judged_inputs import SetName
 from edgeflare.repair.judging.judgement import SCORED, Judgement, SetJudgement
 from edgeflare.repair.precision_details import Residual
@@ -21,8 +22,6 @@ from edgeflare.repair.repair_document import (
 )
 from edgeflare.repair.repair_terminal import bytes_text, ratio_text, repairer_rows
 from edgeflare.repair.shift_details import FoundShifts, ShiftDetails
-from edgeflare.report.arm_lines import details
-from edgeflare.report.entry_names import number
 
 CANDIDATES = "candidates"
 """The name of the part that the figure belongs to."""

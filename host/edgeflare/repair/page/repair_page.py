@@ -10,14 +10,14 @@ from msgspec import structs
 
 from edgeflare.domains.image.image_domain import ImageDomain
 from edgeflare.pages.answers.answer_form import class_name
+from edgeflare.pages.facts import details
+from edgeflare.pages.html_template import packaged, page_environment
+from edgeflare.pages.page_allowance import allowance
 from edgeflare.repair.judging.shown_inputs import ChangeKind, ShownAnswer
 from edgeflare.repair.page.front_figure import front_figure
 from edgeflare.repair.page.page_parts import page_parts
 from edgeflare.repair.repair_document import RepairDocument
 from edgeflare.repair.repair_terminal import offer_line
-from edgeflare.report.arm_lines import details
-from edgeflare.report.html.page_allowance import allowance
-from edgeflare.report.html.page_template import packaged, page_environment
 from edgeflare.report.html.pictures import Picture, picture
 from edgeflare.run.run_directory import RunDirectory
 
@@ -58,7 +58,7 @@ def render_repair(document: RepairDocument, directory: RunDirectory) -> str:
     # The page does not tell the folders of the machine that the repair ran on.
     asked = structs.replace(document.request, test=None if test is None else PurePath(test).name)
     return (
-        page_environment("edgeflare.repair.page")
+        page_environment("edgeflare.repair.page", "edgeflare.report.html")
         .get_template("repair.html.j2")
         .render(
             repair=document,

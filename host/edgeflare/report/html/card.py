@@ -13,6 +13,8 @@ from edgeflare.pages.answers.answer_form import (
     class_name,
     shortened,
 )
+from edgeflare.pages.facts import number
+from edgeflare.pages.page_allowance import PageAllowance
 from edgeflare.report.answer_words import (
     answer_views,
     compared_arms,
@@ -24,9 +26,8 @@ from edgeflare.report.answer_words import (
     measured,
     seed_views,
 )
-from edgeflare.report.entry_names import named_kind, number, seed_of, sort
+from edgeflare.report.entry_names import named_kind, seed_of, sort
 from edgeflare.report.html.explanation_view import ExplanationView, LayerView
-from edgeflare.report.html.page_allowance import PageAllowance
 from edgeflare.report.html.pictures import Picture
 from edgeflare.report.html.shots import Shot, ShotGroup, shot_groups
 from edgeflare.report.html.sounds import SoundFigure

@@ -17,9 +17,10 @@ from matplotlib.ticker import (
     PercentFormatter,
 )
 
-from edgeflare.report.entry_names import SORTS, number, sort, with_article
-from edgeflare.report.html.chart import Chart, finish, lines_across, new_panel
-from edgeflare.report.html.svg import COLOURS, page_style
+from edgeflare.pages.chart import Chart, finish, lines_across, new_panel
+from edgeflare.pages.facts import number
+from edgeflare.pages.svg import COLOURS, page_style
+from edgeflare.report.entry_names import SORTS, sort, with_article
 from edgeflare.report.input_words import input_words
 from edgeflare.report.nearness_figure import db_steps, linf_steps, most_levels, step_line
 from edgeflare.run.nearness import curve_of, measure_name

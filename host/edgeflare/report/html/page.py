@@ -9,8 +9,11 @@ from dataclasses import dataclass
 from hashlib import sha256
 
 from edgeflare.core.interrupt import INTERRUPTED_BY
+from edgeflare.pages.facts import details
+from edgeflare.pages.html_template import packaged, page_environment
+from edgeflare.pages.page_allowance import PageAllowance, allowance
 from edgeflare.report.answer_words import answer_words
-from edgeflare.report.arm_lines import arm_lines, details
+from edgeflare.report.arm_lines import arm_lines
 from edgeflare.report.coverage_table import coverage_table
 from edgeflare.report.entry_names import SORTS, last_parts, worst_first
 from edgeflare.report.figure_lines import kind_lines, nearness_lines, unmutated_lines
@@ -18,8 +21,6 @@ from edgeflare.report.html.card import Card, answer_pictures, make_card
 from edgeflare.report.html.charts import charts_of
 from edgeflare.report.html.explanation_view import ExplanationView, grouped_verdicts
 from edgeflare.report.html.inspection_view import InspectionView
-from edgeflare.report.html.page_allowance import PageAllowance, allowance
-from edgeflare.report.html.page_template import packaged, page_environment
 from edgeflare.report.html.sounds import SoundFigure
 from edgeflare.report.input_words import input_words
 from edgeflare.run.harm import NOBODY, count_harms, harm_of_entry
@@ -54,7 +55,7 @@ def render_page(
         inspection: which hidden units have to do with deviations, if that was looked for.
 
     """
-    script = packaged("gallery.js")
+    script = packaged("gallery.js", "edgeflare.report.html")
     replay = _replay_of(document)
     entries = [entry for some in document.lists.values() for entry in some]
     pictures = sum((4 if entry.refined else 3) + answer_pictures(entry) for entry in entries)
@@ -65,7 +66,7 @@ def render_page(
         for key in findings_first
     }
     return (
-        page_environment()
+        page_environment("edgeflare.report.html")
         .get_template("page.html.j2")
         .render(
             run=document,

@@ -8,7 +8,7 @@ from typing import TypeAlias
 
 from edgeflare.core.input_view import CurvesView, InputView, PartsView, SoundView, ValuesView
 from edgeflare.pages.comparison_plot import ComparisonPlot, comparison_plot
-from edgeflare.report.html.page_allowance import PageAllowance
+from edgeflare.pages.page_allowance import PageAllowance
 from edgeflare.report.html.pictures import Picture, pictures_of
 from edgeflare.report.html.sounds import SoundFigure, sounds_of
 from edgeflare.report.html.stored_views import StoredView

@@ -32,10 +32,10 @@ from edgeflare.models.folded_pair import with_shapes_folded
 from edgeflare.models.model_inputs import ModelInputs
 from edgeflare.models.pair import Pair
 from edgeflare.pages.comparison_plot import ComparisonPlot, comparison_plot
+from edgeflare.pages.html_template import packaged, page_environment
+from edgeflare.pages.page_allowance import PageAllowance, allowance
 from edgeflare.record.atomic_file import write_atomically
 from edgeflare.record.folder import file_written
-from edgeflare.report.html.page_allowance import PageAllowance, allowance
-from edgeflare.report.html.page_template import packaged, page_environment
 from edgeflare.report.html.pictures import Picture, picture
 from edgeflare.report.html.sounds import SoundFigure, sounds_of
 from edgeflare.report.html.stored_views import StoredView
@@ -159,7 +159,7 @@ def _render(
         for one in inputs
     ]
     return (
-        page_environment("edgeflare.survey.shown")
+        page_environment("edgeflare.survey.shown", "edgeflare.report.html")
         .get_template("contact_sheet.html.j2")
         .render(
             domain=domain.name,

@@ -10,7 +10,7 @@ from xml.etree.ElementTree import Element, SubElement, indent, tostring
 
 import msgspec
 
-from edgeflare.report.arm_lines import details
+from edgeflare.pages.facts import details
 from edgeflare.survey.gates.judged_gates import HELD, NOT_HELD, DescribedGate
 from edgeflare.survey.rates.rate_words import interval
 from edgeflare.survey.rates.slices import SurveySlice

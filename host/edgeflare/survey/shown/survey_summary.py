@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from edgeflare.report.markdown_summary import markdown_table
+from edgeflare.pages.markdown import markdown_table
 from edgeflare.survey.gates.judged_gates import HELD, NOT_HELD, UNDECIDED
 from edgeflare.survey.record.survey_document import SurveyDocument
 from edgeflare.survey.shown.gate_words import gate_sentence, next_step

@@ -22,8 +22,8 @@ from edgeflare.conform.shown.conform_words import (
     worst_words,
     wrong_words,
 )
-from edgeflare.report.arm_lines import details
-from edgeflare.report.html.page_template import packaged, page_environment
+from edgeflare.pages.facts import details
+from edgeflare.pages.html_template import packaged, page_environment
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,10 +6,10 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from edgeflare.pages.answers.answer_form import class_name
-from edgeflare.report.arm_lines import details
+from edgeflare.pages.facts import details
+from edgeflare.pages.html_template import packaged, page_environment
+from edgeflare.pages.page_allowance import PageAllowance, allowance
 from edgeflare.report.html.card import Card, answer_pictures, make_card
-from edgeflare.report.html.page_allowance import PageAllowance, allowance
-from edgeflare.report.html.page_template import packaged, page_environment
 from edgeflare.report.input_words import input_words
 from edgeflare.run.run_directory import RunDirectory
 from edgeflare.run.run_document import RunDocument
@@ -63,7 +63,7 @@ def render_survey(
 
     """
     return (
-        page_environment("edgeflare.survey.shown.page")
+        page_environment("edgeflare.survey.shown.page", "edgeflare.report.html")
         .get_template("survey.html.j2")
         .render(
             survey=document,

@@ -8,7 +8,7 @@ from typing import Any
 
 from matplotlib.figure import Figure
 
-from edgeflare.report.html.svg import inline_svg
+from edgeflare.pages.svg import inline_svg
 
 SIZE = (4.5, 2.7)
 """Inches; at 72 points each, so that the text is read without a lens on a phone too."""

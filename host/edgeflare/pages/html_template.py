@@ -9,18 +9,17 @@ from typing import Any
 from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
-from edgeflare.report.entry_names import number
+from edgeflare.pages.facts import number
 from edgeflare.untrusted_text import for_html
 
-PACKAGE = "edgeflare.report.html"
-_ANSWERS = "edgeflare.pages"
+PACKAGE = "edgeflare.pages"
 
 
 @functools.cache  # it keeps the templates that it has compiled
 def page_environment(*packages: str) -> Environment:
     """Return an environment of this package's templates, and of those of other packages first."""
     environment = Environment(
-        loader=ChoiceLoader([PackageLoader(name) for name in (*packages, PACKAGE, _ANSWERS)]),
+        loader=ChoiceLoader([PackageLoader(name) for name in (*packages, PACKAGE)]),
         autoescape=True,
         undefined=StrictUndefined,
         finalize=_shown,
@@ -31,10 +30,10 @@ def page_environment(*packages: str) -> Environment:
     return environment
 
 
-def packaged(name: str) -> Markup:
-    """Return a file of this package's templates as it is, to stand in the page unescaped."""
-    text = (files(PACKAGE) / "templates" / name).read_text(encoding="utf-8")
-    return Markup(text)  # noqa: S704 - nobody but this package wrote it
+def packaged(name: str, package: str = PACKAGE) -> Markup:
+    """Return a file of a package's templates as it is, to stand in the page unescaped."""
+    text = (files(package) / "templates" / name).read_text(encoding="utf-8")
+    return Markup(text)  # noqa: S704 - nobody but EdgeFlare wrote it
 
 
 def _shown(value: Any) -> Any:

@@ -1,0 +1,48 @@
+"""What is known of something as names and texts, and a figure to read."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import PurePath
+
+import msgspec
+
+from edgeflare.record.json_types import written_text
+
+PLACES = frozenset({"original", "compressed", "seeds"})
+"""Keys of a pair that are paths. A report is passed on, so it keeps their last part alone."""
+
+
+def details(known: object) -> tuple[tuple[str, str], ...]:
+    """Return whatever is known of something as names and texts; what is empty is left out.
+
+    Args:
+        known: a part of a document, or such parts by their names.
+
+    """
+    rows = []
+    for name, value in msgspec.to_builtins(known, enc_hook=written_text).items():
+        if isinstance(value, Mapping):
+            rows += [(f"{name} {inner}", text) for inner, text in details(value)]
+        elif value not in ("", None, [], ()):
+            rows.append((name.replace("_", " "), _text(name, value)))
+    return tuple(rows)
+
+
+def _text(name: str, value: object) -> str:
+    if name in PLACES and isinstance(value, str):
+        return PurePath(value).name
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, float):
+        return f"{value:,.6g}"
+    if isinstance(value, int) and name != "rng_seed":
+        return f"{value:,}"
+    if isinstance(value, list | tuple):
+        return ", ".join(_text("", one) for one in value)
+    return str(value)
+
+
+def number(value: float | None, digits: int = 1) -> str:
+    """Return a figure to read, with a dash for what there is none of."""
+    return "–" if value is None else f"{value:,.{digits}f}"
