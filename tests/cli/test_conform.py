@@ -68,7 +68,7 @@ def test_a_fault_of_the_device_is_found_and_named(wrapped: Path) -> None:
     code, out, err = json.loads((wrapped / "said.json").read_bytes())
     assert code == 1, err
     assert "1 fault in 1 operator" in out
-    assert "1 ADD uint8: wrong values when " in out
+    assert "1 ADD uint8: wrong values\n" in out
     assert f"edgeflare report {wrapped / 'run'} --html" in out
     document = read_conformance(RunDirectory(wrapped / "run"))
     first = document.findings[0]

@@ -36,9 +36,9 @@ from edgeflare.conform.record.conform_document import ConformDocument
 from edgeflare.conform.record.conform_header import ConformRequest
 from edgeflare.conform.record.conform_journal import asked_before
 from edgeflare.conform.rounds.model_figures import model_figures
+from edgeflare.conform.shown.conform_page import conform_page
 from edgeflare.conform.shown.conform_terminal import (
     listed_operators,
-    print_conformance,
     print_operators,
 )
 from edgeflare.core.interrupt import INTERRUPTED_BY
@@ -47,6 +47,7 @@ from edgeflare.errors import UserError
 from edgeflare.matrix.matrix_folder import a_begun_run
 from edgeflare.models.model_file import read_model_file
 from edgeflare.models.pair import model_or_compressed
+from edgeflare.pages.terminal import print_page
 from edgeflare.trust import decided_by_user
 
 
@@ -142,7 +143,7 @@ def _end(document: ConformDocument, path: Path, *, as_json: bool) -> int:
     if as_json:
         typer.echo(json.dumps(msgspec.to_builtins(document), indent=1))
     else:
-        print_conformance(Console(), document, str(path))
+        print_page(Console(), conform_page(document), str(path))
     if document.interrupted_by is not None:
         by = INTERRUPTED_BY[document.interrupted_by]
         Console(stderr=True).print(

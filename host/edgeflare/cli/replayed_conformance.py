@@ -124,5 +124,5 @@ def _line(one: RetriedFinding) -> RetryLine:
     now = one.judgement
     detail = now.detail
     if one.outcome == "otherwise":
-        detail = f"now {now.verdict}, {now.symptom}: {now.detail}"
+        detail = f"{now.verdict}, {now.symptom}: {now.detail}"
     return RetryLine(one.finding, one.outcome, detail)

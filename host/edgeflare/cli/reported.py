@@ -10,6 +10,7 @@ from typing import Any
 
 from edgeflare.cli.console import Console
 from edgeflare.errors import UserError
+from edgeflare.pages.page import Page
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +43,18 @@ class Reported:
             raise UserError(
                 f"{switch} has nothing to write of {self.what}, as {path} is: say {instead}"
             )
+
+
+def page_bytes(page: Page) -> bytes:
+    """Return a page as an HTML file.
+
+    Raises:
+        UserError: the extra that it needs is not installed.
+
+    """
+    with extra_needed():
+        from edgeflare.pages.html_page import html_page  # noqa: PLC0415 - needs an extra
+    return html_page(page).encode()
 
 
 @contextmanager

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import msgspec
 
-from edgeflare.cli.reported import Reported, extra_needed
-from edgeflare.conform.record.conform_document import ConformDocument, read_conformance
-from edgeflare.conform.shown.conform_junit import conform_junit
-from edgeflare.conform.shown.conform_summary import conform_summary
-from edgeflare.conform.shown.conform_terminal import print_conformance
+from edgeflare.cli.reported import Reported, page_bytes
+from edgeflare.conform.record.conform_document import read_conformance
+from edgeflare.conform.shown.conform_page import conform_page
+from edgeflare.conform.shown.conform_suite import conform_suite
 from edgeflare.conform.shown.known_text import known_text
+from edgeflare.pages.junit import junit_xml
+from edgeflare.pages.markdown import markdown_page
+from edgeflare.pages.terminal import print_page
 from edgeflare.run.run_directory import RunDirectory
 
 
@@ -21,22 +23,15 @@ def reported_conformance(directory: RunDirectory) -> Reported:
 
     """
     document = read_conformance(directory)
+    page = conform_page(document)
     return Reported(
         lambda: msgspec.to_builtins(document),
-        lambda console: print_conformance(console, document, str(directory.path)),
+        lambda console: print_page(console, page, str(directory.path)),
         {
-            "--html": ("conform.html", lambda: _page(document)),
-            "--junit": ("junit.xml", lambda: conform_junit(document)),
-            "--summary": ("summary.md", lambda: conform_summary(document).encode()),
+            "--html": ("conform.html", lambda: page_bytes(page)),
+            "--junit": ("junit.xml", lambda: junit_xml(conform_suite(document))),
+            "--summary": ("summary.md", lambda: markdown_page(page).encode()),
             "--known": ("known.toml", lambda: known_text(document).encode()),
         },
         "a conformance run",
     )
-
-
-def _page(document: ConformDocument) -> bytes:
-    with extra_needed():
-        from edgeflare.conform.shown.page.conform_page import (  # noqa: PLC0415
-            render_conformance,
-        )
-    return render_conformance(document).encode()

@@ -1,10 +1,81 @@
-"""Tables in GitHub's Markdown."""
+"""A page as GitHub's Markdown, for the summary of a CI job."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
 
+from edgeflare.pages.page import Cards, Facts, Page, Section, Sentences, Table
 from edgeflare.untrusted_text import for_markdown
+
+CARDS = 30
+"""Cards that a table lists; GitHub cuts off a summary of more than 1 MiB."""
+
+_MARKS = {"pass": "✅", "fail": "❌", "attention": "⚠️"}
+
+
+def markdown_page(page: Page) -> str:
+    """Return a page as Markdown (GitHub's flavour)."""
+    return "\n\n".join(_parts(page)) + "\n"
+
+
+def _parts(page: Page) -> Iterator[str]:
+    yield f"## {for_markdown(page.kind)}: {for_markdown(page.name)}"
+    yield f"{_MARKS[page.mark]} {for_markdown(page.lead)}."
+    yield from map(for_markdown, page.words)
+    yield from (f"> [!WARNING]\n> {for_markdown(one)}" for one in page.warnings)
+    yield from (
+        f"{_MARKS[one.mark]} {for_markdown(f'{one.name} {one.words}')}" for one in page.checks
+    )
+    for section in page.sections:
+        yield from _section(section)
+
+
+def _section(section: Section) -> list[str]:
+    """Return a section; nothing of one that is not brief, or has nothing."""
+    parts = [
+        part
+        for one in section.blocks
+        if one.kind in _PARTS and one
+        for part in _PARTS[one.kind](one)
+    ]
+    return [f"### {for_markdown(section.title)}", *parts] if section.brief and parts else []
+
+
+def _lines(block: Sentences) -> Iterator[str]:
+    yield " ".join(map(for_markdown, block.sentences))
+
+
+def _facts(block: Facts) -> Iterator[str]:
+    yield markdown_table(("", ""), block.rows)
+
+
+def _table(block: Table) -> Iterator[str]:
+    if block.title:
+        yield f"**{for_markdown(block.brief_title())}**"
+    if block.note:
+        yield for_markdown(block.note)
+    rows = [list(map(str, row)) for row in block.listed()]
+    yield markdown_table(block.header, rows, block.numbers_from)
+
+
+def _cards(block: Cards) -> Iterator[str]:
+    names = list(dict.fromkeys(name for card in block.cards for name, _ in card.facts))
+    rows = [
+        (card.number, card.title, *(dict(card.facts).get(name, "–") for name in names))
+        for card in block.cards[:CARDS]
+    ]
+    yield markdown_table(("", "", *names), rows)
+    if (more := len(block.cards) - CARDS) > 0:
+        yield f"and {more:,} more"
+
+
+_PARTS: Mapping[str, Callable[[Any], Iterator[str]]] = {
+    Sentences.kind: _lines,
+    Facts.kind: _facts,
+    Table.kind: _table,
+    Cards.kind: _cards,
+}
 
 
 def markdown_table(

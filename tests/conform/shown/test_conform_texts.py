@@ -16,9 +16,9 @@ from rich.console import Console
 
 from conformed_runs import BOARD, HALF_TRIED, constructed_conformance, finding_entry
 from edgeflare.conform.record.conform_document import ConformDocument, CoveredShare, FoundFault
-from edgeflare.conform.shown.conform_junit import conform_junit
-from edgeflare.conform.shown.conform_summary import ROWS, conform_summary
-from edgeflare.conform.shown.conform_terminal import MOST, RetryLine, print_conformance, print_retry
+from edgeflare.conform.shown.conform_page import conform_page
+from edgeflare.conform.shown.conform_suite import conform_suite
+from edgeflare.conform.shown.conform_terminal import RetryLine, print_retry
 from edgeflare.conform.shown.conform_words import (
     condition_words,
     coverage_sentence,
@@ -32,6 +32,10 @@ from edgeflare.conform.shown.conform_words import (
     worst_words,
     wrong_words,
 )
+from edgeflare.pages.junit import junit_xml
+from edgeflare.pages.markdown import CARDS, markdown_page
+from edgeflare.pages.page import Cards
+from edgeflare.pages.terminal import print_page
 
 SCHEMA = json.loads((files("edgeflare.conform.record") / "conform.schema.json").read_bytes())
 SHARED = finding_entry(verdict="shared", counted=False)
@@ -162,9 +166,13 @@ def test_the_headline_says_first_how_much_of_a_model_was_tried(
     assert line.startswith(f"board (tflite-runtime 2.14.0, builtin): {told}")
 
 
+def markdown_of(document: ConformDocument) -> str:
+    return markdown_page(conform_page(document))
+
+
 def printed(document: ConformDocument, width: int = 80) -> str:
     written = io.StringIO()
-    print_conformance(Console(file=written, width=width), document, "runs/one")
+    print_page(Console(file=written, width=width), conform_page(document), "runs/one")
     return "\n".join(line.rstrip() for line in written.getvalue().splitlines())
 
 
@@ -175,11 +183,11 @@ def test_what_fails_comes_first_on_a_terminal_with_its_whole_condition() -> None
     )  # fmt: skip
     said = printed(constructed_conformance([finding_entry(), shared]))
     assert said.startswith("board (tflite-runtime 2.14.0, builtin): 1 fault in 1 operator")
-    assert "1 ADD uint8: wrong values when size ≥ 8, sum_ratio_log2 ≥ 7\n" in said
-    assert "  by up to 255 steps; wrong: device, builtin; 50 models\n" in said
+    assert "1 ADD uint8: wrong values\n" in said
+    assert "  when: size ≥ 8, sum_ratio_log2 ≥ 7; worst: 255 steps; wrong: device," in said
     assert "a_very_long_name_of_a_setting" in said
     assert "another_very_long_name" in said
-    assert "builtin; 1 model\n" in said
+    assert "models: 1\n" in said
     assert said.index("The device fails") < said.index("Device and twin fail alike")
     assert said.endswith("see it: edgeflare report runs/one --html")
     known = printed(constructed_conformance([finding_entry(known="a vendor's")]))
@@ -191,15 +199,20 @@ def test_a_crash_has_no_size_and_an_infinity_is_named() -> None:
     infinite = finding_entry(2, worst=None, unit="ulp", symptom="not finite")
     nothing = finding_entry(3, worst=0.0, unit="ulp", symptom="not finite")
     said = printed(constructed_conformance([crash, infinite, nothing]))
-    assert said.count("  not finite; wrong: device") == 2
-    assert "1 ADD uint8: crash always\n  wrong: device, builtin; 50 models" in said
+    assert said.count("worst: not finite; wrong: device") == 2
+    assert (
+        "1 ADD uint8: crash\n  when: always; worst: –; wrong: device, builtin; models: 50" in said
+    )
 
 
 def test_many_findings_are_cut_and_warnings_and_what_was_not_tried_are_shown() -> None:
-    many = [finding_entry(number) for number in range(1, MOST + 2)]
+    most = Cards(()).most
+    many = [finding_entry(number) for number in range(1, most + 3)]
     document = constructed_conformance(many, warnings=["take care"], model=HALF_TRIED)
     said = printed(document, 200)
-    assert f"The device fails (the first {MOST} of {MOST + 1})" in said
+    assert f"{most} ADD uint8" in said
+    assert f"{most + 1} ADD uint8" not in said
+    assert "and 2 more" in said
     assert "warning: take care" in said
     assert "Mfcc × 2 (52 % of the arithmetic, the operator is not known)" in said.splitlines()[1]
 
@@ -210,7 +223,7 @@ def test_of_findings_that_were_tried_again_those_that_fail_come_first() -> None:
         RetryLine(finding_entry(1), "mended", ""),
         RetryLine(finding_entry(2, known="a vendor's"), "still", "14 of 68 values are wrong"),
         RetryLine(finding_entry(3), "refused", "unknown \x1b[2J version"),
-        RetryLine(finding_entry(4), "otherwise", "now crash, crash: SIGSEGV"),
+        RetryLine(finding_entry(4), "otherwise", "crash, crash: SIGSEGV"),
     ]
     print_retry(Console(file=written, width=80), "board", lines)
     said = [line.strip() for line in written.getvalue().splitlines()]
@@ -219,24 +232,24 @@ def test_of_findings_that_were_tried_again_those_that_fail_come_first() -> None:
     places = [said.index(title) for title in titles]
     assert places == sorted(places)
     assert "2 ADD uint8: wrong values when size ≥ 8, sum_ratio_log2 ≥ 7" in said
-    assert "known: a vendor's" in said
-    assert "now crash, crash: SIGSEGV" in said
+    assert "now: 14 of 68 values are wrong; known: a vendor's" in said
+    assert "now: crash, crash: SIGSEGV" in said
     assert "\x1b" not in written.getvalue()
 
 
 def test_a_summary_has_the_headline_the_findings_and_what_was_covered() -> None:
-    said = conform_summary(constructed_conformance())
+    said = markdown_of(constructed_conformance())
     assert said.startswith("## EdgeFlare kernel conformance: board\n\n❌ board (tflite-runtime")
     assert "### The device fails" in said
     row = (
-        "| 1 | ADD uint8 | wrong values | size ≥ 8, sum\\_ratio\\_log2 ≥ 7 | 255 steps"
+        "| 1 | ADD uint8: wrong values | size ≥ 8, sum\\_ratio\\_log2 ≥ 7 | 255 steps"
         " | device, builtin | 50 |"
     )
     assert row in said
     assert "75.0 % (90 of 120) of ranges of parameters" in said
     assert "The device refused models of 1 operator and type, and all models of 1." in said
-    many = [finding_entry(number) for number in range(1, ROWS + 4)]
-    assert "and 3 more" in conform_summary(constructed_conformance(many))
+    many = [finding_entry(number) for number in range(1, CARDS + 4)]
+    assert "and 3 more" in markdown_of(constructed_conformance(many))
 
 
 @pytest.mark.parametrize(
@@ -252,7 +265,7 @@ def test_a_summary_passes_a_whole_run_without_new_findings(
     changed: dict[str, Any], mark: str, said: str
 ) -> None:
     known = [finding_entry(known="a vendor's")]
-    summary = conform_summary(constructed_conformance(known, **changed))
+    summary = markdown_of(constructed_conformance(known, **changed))
     assert f"\n{mark} board" in summary
     assert said in summary
 
@@ -262,7 +275,7 @@ def test_names_break_out_of_no_table_and_no_terminal_obeys_them() -> None:
     document = constructed_conformance([hostile], warnings=["\x1b[31m"])
     assert "\x1b" not in printed(document)
     hostile = finding_entry(condition=["a|b\n<c>"])
-    assert "| a\\|b \\<c\\> |" in conform_summary(constructed_conformance([hostile]))
+    assert "| a\\|b \\<c\\> |" in markdown_of(constructed_conformance([hostile]))
 
 
 SCHEMAS = [
@@ -273,7 +286,7 @@ SCHEMAS = [
 
 def suite_of(document: ConformDocument) -> ElementTree.Element:
     """The one suite, once the whole is valid."""
-    data = conform_junit(document)
+    data = junit_xml(conform_suite(document))
     for schema in SCHEMAS:
         schema.validate(data.decode())
     suite = ElementTree.fromstring(data).find("testsuite")  # noqa: S314 - ours

@@ -11,7 +11,7 @@ from documents import Document, finding, run_document
 from edgeflare.domains.image.image_domain import ImageDomain
 from edgeflare.pages.answers.classes import ClassRow, ClassTable
 from edgeflare.pages.page_allowance import PageAllowance
-from edgeflare.report.html.card import Card, make_card
+from edgeflare.report.html.card import EntryCard, make_card
 from edgeflare.run.run_directory import RunDirectory
 
 
@@ -36,19 +36,19 @@ def directory(tmp_path: Any) -> RunDirectory:
     return RunDirectory(tmp_path)
 
 
-def card(directory: RunDirectory, find: str = "any", **changes: Any) -> Card:
+def card(directory: RunDirectory, find: str = "any", **changes: Any) -> EntryCard:
     document = run_document(classes=["ant", "bee", "cat"], find=find)
     entry = finding(**entry_of(directory, **changes))
     return make_card(document, entry, directory, PageAllowance(10_000))
 
 
-def table(made: Card) -> ClassTable:
+def table(made: EntryCard) -> ClassTable:
     (block,) = made.answers
     assert isinstance(block, ClassTable)
     return block
 
 
-def rows(made: Card) -> tuple[ClassRow, ...]:
+def rows(made: EntryCard) -> tuple[ClassRow, ...]:
     return table(made).rows
 
 

@@ -22,7 +22,7 @@ from edgeflare.pages.answers.values import RegressionView
 from edgeflare.pages.page_allowance import PageAllowance
 from edgeflare.report.html import card
 from edgeflare.report.html import page as page_module
-from edgeflare.report.html.card import Card, make_card
+from edgeflare.report.html.card import EntryCard, make_card
 from edgeflare.report.html.page import render_page
 from edgeflare.report.html.pictures import Picture
 from edgeflare.report.html.sounds import SoundFigure
@@ -154,7 +154,7 @@ def evil(view: Mapping[str, Any]) -> View:
     return made
 
 
-def cards(folder: Path, task: str, **fields: Any) -> list[Card]:
+def cards(folder: Path, task: str, **fields: Any) -> list[EntryCard]:
     document, directory = structured_page(folder, task, **fields)
     return [
         make_card(document, entry, directory, PageAllowance(24_000))

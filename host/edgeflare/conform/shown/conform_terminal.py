@@ -1,4 +1,4 @@
-"""A conformance run on the terminal: what the device does wrong first, then what was covered."""
+"""What the commands of conformance print beside a page: findings tried again, operators, a look."""
 
 from __future__ import annotations
 
@@ -6,31 +6,26 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final
+from typing import Any
 
-from rich.console import Console, Group, RenderableType
+from rich.console import Console, Group
 from rich.table import Table
 from rich.text import Text
 
 from edgeflare.conform.drafts.cells import Cell
 from edgeflare.conform.findings.fault_condition import fact_names
 from edgeflare.conform.operators.known_operators import known_operators
-from edgeflare.conform.record.conform_document import ConformDocument, FoundFault, ModelCoverage
+from edgeflare.conform.record.conform_document import FoundFault, ModelCoverage
 from edgeflare.conform.record.conform_header import ConformHeader
 from edgeflare.conform.shown.conform_words import (
-    FindingSection,
     cells_of,
     count_of,
-    coverage_sentence,
-    finding_sections,
     finding_sentence,
-    headline,
-    model_sentence,
-    refused_sentence,
     tried_words,
     untried_words,
-    witness_sentence,
 )
+from edgeflare.pages.page import Card, Cards, Section
+from edgeflare.pages.terminal import section_parts
 from edgeflare.untrusted_text import printable
 
 _TITLES = {
@@ -39,44 +34,6 @@ _TITLES = {
     "refused": "The device refuses the model",
     "mended": "Mended",
 }
-
-
-MOST: Final = 12
-"""Findings of one kind that are listed; the page has all."""
-
-
-def print_conformance(console: Console, document: ConformDocument, where: str) -> None:
-    """Print a conformance run.
-
-    Args:
-        console: where to.
-        document: as `read_conformance` returns it.
-        where: the run directory, as the user knows it.
-
-    """
-    parts: list[RenderableType] = [Text(printable(headline(document)), style="bold")]
-    parts += [Text(printable(one)) for one in model_sentence(document)]
-    parts += [Text(f"warning: {printable(one)}", style="yellow") for one in document.warnings]
-    parts += [_listed(one) for one in finding_sections(document)]
-    parts.append("")
-    sentences = (coverage_sentence(document), *refused_sentence(document))
-    parts += [Text(printable(one)) for one in sentences]
-    console.print(Group(*parts))
-    # As one line, whatever the width, so that the command can be copied.
-    shown = f"Everything is in {where}; see it: edgeflare report {where} --html"
-    console.print(Text(shown, style="dim"), soft_wrap=True)
-
-
-def _listed(section: FindingSection) -> Group:
-    findings = section.findings
-    rest = f" (the first {MOST} of {len(findings)})" if len(findings) > MOST else ""
-    table = Table.grid(padding=(0, 1))
-    table.add_column(justify="right", style="bold")
-    table.add_column()
-    for one in findings[:MOST]:
-        table.add_row(f"{one.number}", Text(printable(finding_sentence(one))))
-        table.add_row("", Text(printable(witness_sentence(one)), style="dim"))
-    return Group("", Text(f"{section.title}{rest}", style="bold"), table)
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,25 +67,19 @@ def print_retry(console: Console, device: str, lines: Sequence[RetryLine]) -> No
     said = f"{device}: findings that fail: {fail} of {len(lines)}, mended: {counts['mended']}"
     console.print(Text(printable(said + refused), style="bold"))
     for outcome, title in _TITLES.items():
-        of_it = [one for one in lines if one.outcome == outcome]
-        if of_it:
-            console.print()
-            console.print(Text(title, style="bold"))
-            console.print(_table(of_it))
+        cards = [_retry_card(one) for one in lines if one.outcome == outcome]
+        section = Section(id=outcome, title=title, blocks=[Cards(cards, len(cards))])
+        console.print(Group(*section_parts(section, console.width)), end="")
 
 
-def _table(lines: Sequence[RetryLine]) -> Table:
-    table = Table.grid(padding=(0, 1))
-    table.add_column(justify="right", style="bold")
-    table.add_column()
-    for one in lines:
-        known = one.finding.known
-        table.add_row(f"{one.finding.number}", Text(printable(finding_sentence(one.finding))))
-        if one.detail:
-            table.add_row("", Text(printable(one.detail), style="dim"))
-        if known is not None:
-            table.add_row("", Text(printable(f"known: {known}"), style="dim"))
-    return table
+def _retry_card(line: RetryLine) -> Card:
+    known = [("known", line.finding.known)] if line.finding.known is not None else []
+    return Card(
+        id=str(line.finding.number),
+        number=str(line.finding.number),
+        title=finding_sentence(line.finding),
+        facts=[*([("now", line.detail)] if line.detail else []), *known],
+    )
 
 
 def listed_operators(cells: tuple[Cell, ...]) -> list[dict[str, Any]]:

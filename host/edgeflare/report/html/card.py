@@ -47,7 +47,7 @@ TITLE = 60
 
 
 @dataclass(frozen=True, slots=True)
-class Card:
+class EntryCard:
     """An entry, as its card shows it.
 
     Attributes:
@@ -102,7 +102,7 @@ def make_card(
     directory: RunDirectory,
     allowance: PageAllowance,
     explanation: ExplanationView | None = None,
-) -> Card:
+) -> EntryCard:
     """Make the card of an entry.
 
     Args:
@@ -118,7 +118,7 @@ def make_card(
     answers = _answers(document, entry, stored, groups, allowance)
     groups = _answered_shots(groups, answers)
     *on_seed, on_trigger = (_without_shown(groups, blocks) for blocks in answers.values())
-    return Card(
+    return EntryCard(
         entry=entry,
         sort=sort(entry),
         kind=entry.kind if named_kind(entry) else "",

@@ -17,7 +17,7 @@ from edgeflare.report.arm_lines import arm_lines
 from edgeflare.report.coverage_table import coverage_table
 from edgeflare.report.entry_names import SORTS, last_parts, worst_first
 from edgeflare.report.figure_lines import kind_lines, nearness_lines, unmutated_lines
-from edgeflare.report.html.card import Card, answer_pictures, make_card
+from edgeflare.report.html.card import EntryCard, answer_pictures, make_card
 from edgeflare.report.html.charts import charts_of
 from edgeflare.report.html.explanation_view import ExplanationView, grouped_verdicts
 from edgeflare.report.html.inspection_view import InspectionView
@@ -67,7 +67,7 @@ def render_page(
     }
     return (
         page_environment("edgeflare.report.html")
-        .get_template("page.html.j2")
+        .get_template("run.html.j2")
         .render(
             run=document,
             totals=document.totals,
@@ -106,14 +106,14 @@ def _cards(
     directory: RunDirectory,
     most: PageAllowance,
     explanations: Mapping[int, ExplanationView],
-) -> list[Card]:
+) -> list[EntryCard]:
     return [
         make_card(document, entry, directory, most, explanations.get(entry.seed_id))
         for entry in entries
     ]
 
 
-def _sounds(lists: Mapping[str, Sequence[Card]]) -> tuple[int, int]:
+def _sounds(lists: Mapping[str, Sequence[EntryCard]]) -> tuple[int, int]:
     """Return how many entries can be listened to in the page, and how many have sounds at all."""
     players = [
         any(shot.player for shot in sounds)
@@ -125,7 +125,7 @@ def _sounds(lists: Mapping[str, Sequence[Card]]) -> tuple[int, int]:
     return sum(players), len(players)
 
 
-def _choices(cards: Sequence[Card]) -> dict[str, object]:
+def _choices(cards: Sequence[EntryCard]) -> dict[str, object]:
     """Return what the findings can be filtered by."""
     sorts = Counter(card.sort for card in cards)
     labels = Counter(label for card in cards for label in card.labels)
@@ -144,7 +144,7 @@ def _choices(cards: Sequence[Card]) -> dict[str, object]:
     }
 
 
-def _orders(cards: Sequence[Card]) -> dict[str, str | None]:
+def _orders(cards: Sequence[EntryCard]) -> dict[str, str | None]:
     """Return what the page's own order, and that by harm, go by (`worst_first`); None for neither.
 
     A criterion in which all findings are alike is not named.
@@ -159,7 +159,7 @@ def _orders(cards: Sequence[Card]) -> dict[str, str | None]:
     }
 
 
-def _kinds(cards: Sequence[Card]) -> list[tuple[str, str, int]]:
+def _kinds(cards: Sequence[EntryCard]) -> list[tuple[str, str, int]]:
     """Return the kinds of deviations, where there is more than one."""
     kinds = Counter(card.kind for card in cards if card.kind)
     named = [(kind, kind.replace("-", " "), count) for kind, count in kinds.most_common()]

@@ -9,7 +9,7 @@ from edgeflare.pages.answers.answer_form import class_name
 from edgeflare.pages.facts import details
 from edgeflare.pages.html_template import packaged, page_environment
 from edgeflare.pages.page_allowance import PageAllowance, allowance
-from edgeflare.report.html.card import Card, answer_pictures, make_card
+from edgeflare.report.html.card import EntryCard, answer_pictures, make_card
 from edgeflare.report.input_words import input_words
 from edgeflare.run.run_directory import RunDirectory
 from edgeflare.run.run_document import RunDocument
@@ -198,7 +198,7 @@ class _Example:
     """A stored deviation: at what severity, and its card."""
 
     severity: int
-    card: Card
+    card: EntryCard
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,1 +1,0 @@
-"""A conformance run as a page."""

@@ -1,0 +1,101 @@
+"""Cases as JUnit XML: for Jenkins, GitLab and GitHub's test reporters.
+
+There is no one standard. This keeps to the schema of Jenkins's xUnit plugin, and of that to what
+Ant's task writes too: a `testsuites` with a `testsuite`, in that first `properties`, then each
+`testcase` with at most one `failure` or `skipped`. Times have three decimals: Jenkins takes no
+more. Who reads it shows the text of a failure; its attribute `message` is the title, and `type`
+groups failures.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from xml.etree.ElementTree import Element, SubElement, indent, tostring
+
+from edgeflare.pages.facts import details
+from edgeflare.untrusted_text import for_xml
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Suite:
+    """Cases of one command.
+
+    Attributes:
+        command: what made them; empty for a search.
+        name: of what they are about: a pair, or a device.
+        known: what is known of it all, by name: parts of a document.
+        cases: the cases, in their order.
+        seconds: how long it took.
+
+    """
+
+    command: str = ""
+    name: str
+    known: object
+    cases: Sequence[JUnitCase]
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JUnitCase:
+    """A case, which passed where it neither failed nor was skipped.
+
+    Attributes:
+        name: of what was tried.
+        failure: why it failed.
+        skipped: why it was skipped, in a line; empty where it was not.
+        seconds: how long it took.
+
+    """
+
+    name: str
+    failure: JUnitFailure | None = None
+    skipped: str = ""
+    seconds: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class JUnitFailure:
+    """Why a case failed: in a line, by which failures are grouped, and in full."""
+
+    message: str
+    type: str
+    text: str
+
+
+def junit_xml(suite: Suite) -> bytes:
+    """Return cases as JUnit XML, in UTF-8."""
+    name = for_xml(suite.name)
+    element = Element("testsuite", name=" ".join(filter(None, ("edgeflare", suite.command, name))))
+    properties = SubElement(element, "properties")
+    for key, value in details(suite.known):
+        SubElement(properties, "property", name=for_xml(key), value=for_xml(value))
+    group = ".".join(filter(None, ("edgeflare", suite.command, name)))
+    for case in suite.cases:
+        _add(element, group, case)
+    element.attrib |= {
+        "tests": str(len(suite.cases)),
+        "failures": str(sum(case.failure is not None for case in suite.cases)),
+        "errors": "0",
+        "skipped": str(sum(_is_skipped(case) for case in suite.cases)),
+        "time": f"{suite.seconds:.3f}",
+    }
+    root = Element("testsuites", name="edgeflare")
+    root.append(element)
+    indent(root)
+    return bytes(tostring(root, encoding="utf-8", xml_declaration=True)) + b"\n"
+
+
+def _is_skipped(case: JUnitCase) -> bool:
+    return case.failure is None and bool(case.skipped)
+
+
+def _add(suite: Element, group: str, case: JUnitCase) -> None:
+    seconds = "0" if not case.seconds else f"{case.seconds:.3f}"
+    element = SubElement(suite, "testcase", classname=group, name=for_xml(case.name), time=seconds)
+    if case.failure is not None:
+        message, text = for_xml(case.failure.message), for_xml(case.failure.text)
+        SubElement(element, "failure", message=message, type=case.failure.type).text = text
+    elif case.skipped:
+        SubElement(element, "skipped", message=for_xml(case.skipped))

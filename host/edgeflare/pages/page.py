@@ -1,0 +1,234 @@
+"""A page: what a command says of its result, once, for every form in which that is read.
+
+`terminal.py`, `html_page.py` and `markdown.py` show a page, each with what its readers have room
+for. Texts stand in a page as they are; whoever shows them makes them safe for its medium.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import ClassVar, Literal, TypeAlias
+
+Mark: TypeAlias = Literal["pass", "fail", "attention"]
+"""How something ended: a gate, or the result of a command."""
+
+Row: TypeAlias = "Sequence[str | TableCell]"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Page:
+    """What a command says of its result.
+
+    Attributes:
+        kind: what the page is, such as "EdgeFlare survey".
+        name: of what it is about: a pair, or a device.
+        on: the devices, where `name` is none; empty where it is.
+        question: what it answers; the name where it has no question.
+        mark: how it ended.
+        lead: the result in a sentence, without its full stop.
+        words: further sentences, which are read at once.
+        checks: the gates that were asked for.
+        warnings: what makes the result less than it seems, the worst first.
+        sections: its parts.
+        source: the name of the document that it was made from.
+        version: of EdgeFlare that made that.
+
+    """
+
+    kind: str
+    name: str
+    on: str = ""
+    question: str = ""
+    mark: Mark
+    lead: str
+    words: Sequence[str] = ()
+    checks: Sequence[CheckLine] = ()
+    warnings: Sequence[str] = ()
+    sections: Sequence[Section]
+    source: str
+    version: str
+
+
+@dataclass(frozen=True, slots=True)
+class CheckLine:
+    """A gate: how it ended, its name, and why."""
+
+    mark: Mark
+    name: str
+    words: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Section:
+    """A part of a page.
+
+    Attributes:
+        id: its place in the address of the page.
+        title: its heading.
+        words: what it shows, for who has room to read it.
+        blocks: what it consists of. It is left out where none of them has anything.
+        brief: whether it is shown where there is little room, on a terminal and in Markdown.
+
+    """
+
+    id: str
+    title: str
+    words: str = ""
+    blocks: Sequence[Block]
+    brief: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Sentences:
+    """Sentences, a paragraph each."""
+
+    kind: ClassVar[str] = "lines"
+    sentences: Sequence[str]
+
+    def __bool__(self) -> bool:
+        return bool(self.sentences)
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """Names and values."""
+
+    kind: ClassVar[str] = "facts"
+    title: str
+    rows: Sequence[tuple[str, str]]
+
+    def __bool__(self) -> bool:
+        return bool(self.rows)
+
+
+@dataclass(frozen=True, slots=True)
+class TableCell:
+    """A cell that says more than its text.
+
+    Attributes:
+        text: what stands in it.
+        title: the same in a sentence.
+        mark: the name of its colour in the style sheet.
+        below: a second line, such as an interval.
+        shade: how strong its colour is, from 0 to 100.
+
+    """
+
+    text: str
+    title: str = ""
+    mark: str = ""
+    below: str = ""
+    shade: float | None = None
+
+    def __str__(self) -> str:
+        return f"{self.text} ({self.below})" if self.below else self.text
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Table:
+    """A table.
+
+    Attributes:
+        title: what it is of.
+        header: the names of its columns.
+        rows: their cells; the first of each names the row.
+        note: what holds for its figures, such as the confidence of intervals.
+        numbers_from: the first column of numbers, which stand to the right.
+        most: rows that are listed where there is little room; None for all.
+        order: which of the rows are the first, such as "worst".
+        kept: names of rows that are listed in any case.
+        missed_least: names of columns in the order in which they are left out on a terminal that
+            is too narrow.
+
+    """
+
+    kind: ClassVar[str] = "table"
+    title: str
+    header: Sequence[str]
+    rows: Sequence[Row]
+    note: str = ""
+    numbers_from: int = 1
+    most: int | None = None
+    order: str = "first"
+    kept: Collection[str] = ()
+    missed_least: Sequence[str] = ()
+
+    def __bool__(self) -> bool:
+        return bool(self.rows)
+
+    def listed(self) -> Sequence[Row]:
+        """Return the rows where there is little room; one alone is not cut off."""
+        if self.most is None or len(self.rows) <= self.most + 1:
+            return self.rows
+        further = (row for row in self.rows[self.most :] if str(row[0]) in self.kept)
+        return [*self.rows[: self.most], *further]
+
+    def brief_title(self) -> str:
+        """Return the title where there is little room, with which of the rows are listed."""
+        listed = len(self.listed())
+        if self.most is None or listed == len(self.rows):
+            return self.title
+        kept = f" and {listed - self.most} more" if listed > self.most else ""
+        return f"{self.title}, the {self.order} {self.most} of {len(self.rows)}{kept}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Card:
+    """One of several things that are looked at one by one, such as a finding.
+
+    Attributes:
+        id: its place in the address of the page.
+        number: by which it is known; empty for none.
+        title: what it is.
+        chips: words about it, each with the name of its colour in the style sheet.
+        facts: names and values by which cards are compared.
+        words: sentences.
+        folded: what is shown where it is asked for, by a heading.
+
+    """
+
+    id: str
+    number: str = ""
+    title: str
+    chips: Sequence[tuple[str, str]] = ()
+    facts: Sequence[tuple[str, str]] = ()
+    words: Sequence[str] = ()
+    folded: Sequence[tuple[str, Sequence[Block]]] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Cards:
+    """Cards side by side; where there is little room, `most` of them as lines."""
+
+    kind: ClassVar[str] = "cards"
+    cards: Sequence[Card]
+    most: int = 12
+
+    def __bool__(self) -> bool:
+        return bool(self.cards)
+
+
+@dataclass(frozen=True)
+class Illustration:
+    """What only a browser shows, such as charts and pictures.
+
+    Attributes:
+        draw: makes it, as HTML that is safe; nothing where there is nothing to see.
+
+    """
+
+    kind: ClassVar[str] = "drawing"
+    draw: Callable[[], str]
+
+    def __bool__(self) -> bool:
+        return bool(self.drawn)
+
+    @cached_property
+    def drawn(self) -> str:
+        """What was made, once."""
+        return self.draw()
+
+
+Block: TypeAlias = Sentences | Facts | Table | Cards | Illustration

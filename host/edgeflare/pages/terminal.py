@@ -1,0 +1,158 @@
+"""A page on a terminal: the result first, then its sections in brief."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
+
+from rich.box import SIMPLE_HEAD
+from rich.console import Console, Group, RenderableType
+from rich.padding import Padding
+from rich.table import Table as RichTable
+from rich.text import Text
+
+from edgeflare.pages.page import Cards, Facts, Page, Section, Sentences, Table
+from edgeflare.untrusted_text import printable
+
+MARKS = {"pass": "✔", "fail": "✖", "attention": "?"}
+
+LONGEST_NAME = 24
+"""Characters of a name in the first column that is kept on one line."""
+
+_BETWEEN = 3
+"""Characters that each column takes beside its cells."""
+
+_FEWEST = 2
+"""Columns that are left in a table, however narrow the terminal: names and one figure."""
+
+
+def print_page(console: Console, page: Page, where: str) -> None:
+    """Print a page; its checks are said again at the end, below the tables.
+
+    Args:
+        console: where to.
+        page: what is printed.
+        where: the folder of its document, as the user knows it.
+
+    """
+    checks = [_text(f"{MARKS[one.mark]} {one.name} {one.words}") for one in page.checks]
+    parts: list[RenderableType] = [_text(page.lead, "bold"), *map(_text, page.words), *checks]
+    parts += [_text(f"warning: {one}", "yellow") for one in page.warnings]
+    for section in page.sections:
+        parts += section_parts(section, console.width)
+    console.print(Group(*parts, *(["", *checks] if checks else [""])))
+    # As one line, whatever the width, so that the command can be copied.
+    shown = f"Everything is in {where}; see it: edgeflare report {where} --html"
+    console.print(Text(shown, style="dim"), soft_wrap=True)
+
+
+def section_parts(section: Section, width: int) -> list[RenderableType]:
+    """Return what is printed of a section; nothing of one that is not brief, or has nothing.
+
+    Args:
+        section: what is printed.
+        width: of the terminal, in characters.
+
+    """
+    parts = [
+        part
+        for one in section.blocks
+        if one.kind in _PARTS and one
+        for part in _PARTS[one.kind](one, width)
+    ]
+    return ["", _text(section.title, "bold"), *parts] if section.brief and parts else []
+
+
+def _lines(block: Sentences, _width: int) -> Iterator[RenderableType]:
+    yield from map(_text, block.sentences)
+
+
+def _facts(block: Facts, _width: int) -> Iterator[RenderableType]:
+    grid = RichTable.grid(padding=(0, 2, 0, 0))
+    grid.add_column(style="dim")
+    grid.add_column(overflow="fold")
+    for name, value in block.rows:
+        grid.add_row(_text(name), _text(value))
+    yield grid
+
+
+def _cards(block: Cards, _width: int) -> Iterator[RenderableType]:
+    grid = RichTable.grid(padding=(0, 1))
+    grid.add_column(justify="right", style="bold")
+    grid.add_column(overflow="fold")
+    for card in block.cards[: block.most]:
+        grid.add_row(card.number, _text(card.title))
+        if under := "; ".join(f"{name}: {value}" for name, value in card.facts):
+            grid.add_row("", _text(under, "dim"))
+    yield grid
+    if (more := len(block.cards) - block.most) > 0:
+        yield _text(f"and {more:,} more", "dim")
+
+
+def table_parts(block: Table, width: int) -> Iterator[RenderableType]:
+    """Yield a table; where it is too wide, each interval stands below its estimate.
+
+    A column for which there is no room then is left out, before a word is broken.
+
+    Args:
+        block: what is printed.
+        width: of the terminal, in characters.
+
+    """
+    columns = [
+        [printable(str(cell)) for cell in column]
+        for column in zip(block.header, *block.listed(), strict=True)
+    ]
+    if _width(columns) > width:
+        columns = [columns[0], *(_stacked(column) for column in columns[1:])]
+    numbers = [place >= block.numbers_from for place in range(len(columns))]
+    while _width(columns) > width and len(columns) > _FEWEST and (least := _least(columns, block)):
+        del columns[least], numbers[least]
+    table = RichTable(box=SIMPLE_HEAD, pad_edge=False, show_edge=False, padding=(0, 2, 0, 0))
+    for place, (header, *cells) in enumerate(columns):
+        whole = place == 0 and max(map(len, cells)) <= LONGEST_NAME
+        table.add_column(
+            Text(header),
+            justify="right" if numbers[place] else "left",
+            overflow="fold",
+            no_wrap=whole,
+        )
+    for row in zip(*(cells for _, *cells in columns), strict=True):
+        table.add_row(*map(Text, row))
+    if block.title:
+        yield Text.assemble("\n", (printable(block.brief_title()), "bold"))
+    yield table
+    if block.note:
+        yield Padding(_text(block.note, "dim"), (0, 0, 0, 2))
+
+
+def _stacked(column: Sequence[str]) -> list[str]:
+    """Return a column of figures whose header is a word a line, and its intervals a line below."""
+    header, *cells = column
+    return [header.replace(" ", "\n"), *(cell.replace(" (", "\n(") for cell in cells)]
+
+
+def _width(columns: Sequence[Sequence[str]]) -> int:
+    """Return how wide a table is in which no word is broken."""
+    return sum(
+        max(len(line) for cell in column for line in cell.split("\n")) + _BETWEEN
+        for column in columns
+    )
+
+
+def _least(columns: Sequence[Sequence[str]], block: Table) -> int:
+    """Return the place of the column that is missed least; 0 where none may be left out."""
+    headers = [" ".join(column[0].split()) for column in columns]
+    return next((headers.index(one) for one in block.missed_least if one in headers), 0)
+
+
+_PARTS: Mapping[str, Callable[[Any, int], Iterator[RenderableType]]] = {
+    Sentences.kind: _lines,
+    Facts.kind: _facts,
+    Table.kind: table_parts,
+    Cards.kind: _cards,
+}
+
+
+def _text(line: str, style: str = "") -> Text:
+    return Text(printable(line), style=style)

@@ -1,0 +1,186 @@
+"""A page in each of its forms: all of it is shown to who has room, and no text commands a form."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Callable
+from dataclasses import replace
+from xml.etree import ElementTree
+
+import pytest
+from rich.console import Console
+
+from edgeflare.pages.csv_rows import csv_text
+from edgeflare.pages.html_page import html_page
+from edgeflare.pages.junit import JUnitCase, JUnitFailure, Suite, junit_xml
+from edgeflare.pages.markdown import CARDS, markdown_page
+from edgeflare.pages.page import (
+    Block,
+    Card,
+    Cards,
+    CheckLine,
+    Facts,
+    Illustration,
+    Page,
+    Section,
+    Sentences,
+    Table,
+    TableCell,
+)
+from edgeflare.pages.terminal import print_page
+from parsed_pages import asks_for_nothing, well_formed
+
+HOSTILE = "<b>&\x1b[31m|\N{RIGHT-TO-LEFT OVERRIDE}"
+
+
+def page_of(*blocks: Block, brief: bool = True, checks: tuple[CheckLine, ...] = ()) -> Page:
+    return Page(
+        kind="EdgeFlare trial",
+        name="a pair",
+        mark="attention",
+        lead="it differs",
+        words=["Read this."],
+        checks=checks,
+        warnings=["take care"],
+        sections=[Section(id="part", title="The part", words="Why.", blocks=blocks, brief=brief)],
+        source="trial.json",
+        version="1",
+    )
+
+
+def printed(page: Page, width: int = 80) -> str:
+    written = io.StringIO()
+    print_page(Console(file=written, width=width), page, "runs/one")
+    return "\n".join(line.rstrip() for line in written.getvalue().splitlines())
+
+
+def browsed(page: Page) -> str:
+    parsed = well_formed(html_page(page))
+    asks_for_nothing(parsed)
+    return parsed.text
+
+
+Form = Callable[[Page], str]
+
+FORMS = pytest.mark.parametrize("form", [printed, markdown_page, browsed])
+
+BLOCKS = {
+    "lines": (Sentences(["One.", "Two."]), ("One.", "Two.")),
+    "facts": (Facts("", [("size", "12")]), ("size", "12")),
+    "table": (
+        Table(title="Of rates", header=("", "rate"), rows=[("fog", "7 (5–9)")], note="Together."),
+        ("Of rates", "rate", "fog", "7", "(5–9)", "Together."),
+    ),
+    "cell": (
+        Table(title="", header=("", "x"), rows=[("fog", TableCell("7", below="5–9"))]),
+        ("5–9",),
+    ),
+    "cards": (
+        Cards([Card(id="a", number="3", title="A fault", facts=[("worst", "2 steps")])]),
+        ("3", "A fault", "worst", "2 steps"),
+    ),
+}
+
+
+@FORMS
+@pytest.mark.parametrize(("block", "said"), BLOCKS.values(), ids=BLOCKS)
+def test_each_form_shows_each_block(form: Form, block: Block, said: tuple[str, ...]) -> None:
+    shown = form(page_of(block, checks=(CheckLine("fail", "rate<1", "is not held"),)))
+    for text in (*said, "it differs", "Read this.", "take care", "The part", "rate", "is not held"):
+        assert text in shown
+
+
+@FORMS
+def test_a_section_without_anything_is_left_out(form: Form) -> None:
+    empty = (Sentences([]), Facts("", []), Table(title="T", header=("",), rows=[]), Cards([]))
+    page = page_of(*empty, Illustration(lambda: ""))
+    page = replace(page, sections=[*page.sections, *page_of(Sentences(["One."])).sections])
+    assert form(page).count("The part") == form(page_of(Sentences(["One."]))).count("The part")
+
+
+@pytest.mark.parametrize("form", [printed, markdown_page])
+def test_a_brief_form_draws_nothing_and_leaves_out_what_is_not_brief(form: Form) -> None:
+    def draw() -> str:
+        raise AssertionError
+
+    assert "The part" in form(page_of(Sentences(["One."]), Illustration(draw)))
+    assert "The part" not in form(page_of(Sentences(["One."]), brief=False))
+
+
+def test_a_browser_shows_what_is_drawn_once() -> None:
+    drawn: list[str] = []
+
+    def draw() -> str:
+        drawn.append("<svg></svg>")
+        return drawn[0]
+
+    assert html_page(page_of(Illustration(draw), brief=False)).count("<svg></svg>") == 1
+    assert len(drawn) == 1
+
+
+def test_rows_are_cut_where_there_is_little_room_but_for_those_that_are_kept() -> None:
+    rows = [(f"row{n}", str(n)) for n in range(9)]
+    table = Table(title="T", header=("", "n"), rows=rows, most=3, order="worst", kept=("row7",))
+    said = printed(page_of(table))
+    assert "T, the worst 3 of 9 and 1 more" in said
+    assert [name for name, _ in rows if name in said] == ["row0", "row1", "row2", "row7"]
+    assert "row8" in browsed(page_of(table))
+    one_more = Table(title="T", header=("", "n"), rows=rows[:4], most=3)
+    assert "row3" in printed(page_of(one_more))
+
+
+def test_columns_that_are_missed_least_go_first_on_a_narrow_terminal() -> None:
+    header = ("", "deviates", "asked", "by kernels", "items")
+    rows = [("a condition", "12.5 % (10.1–14.9)", "1,200", "3.1 % (2.0–4.0)", "5,000")]
+    table = Table(title="T", header=header, rows=rows, missed_least=("items", "asked"))
+    assert "items" in printed(page_of(table), 120)
+    narrow = printed(page_of(table), 40)
+    assert ("items" in narrow, "asked" in narrow, "kernels" in narrow) == (False, False, True)
+
+
+def test_many_cards_are_counted() -> None:
+    cards = Cards([Card(id=f"{n}", title=f"card {n};") for n in range(CARDS + 5)], most=CARDS)
+    for said in (printed(page_of(cards)), markdown_page(page_of(cards))):
+        assert f"card {CARDS - 1};" in said
+        assert f"card {CARDS};" not in said
+        assert "and 5 more" in said
+
+
+def test_no_text_commands_a_form() -> None:
+    card = Card(id="c", title=HOSTILE, chips=[(HOSTILE, "mixed")], facts=[(HOSTILE, HOSTILE)])
+    table = Table(
+        title=HOSTILE, header=(HOSTILE, "x"), rows=[(HOSTILE, TableCell(HOSTILE, HOSTILE))]
+    )
+    check = CheckLine("pass", HOSTILE, HOSTILE)
+    page = page_of(Sentences([HOSTILE]), Facts(HOSTILE, [(HOSTILE, HOSTILE)]), table, Cards([card]))
+    page = page_of(*page.sections[0].blocks, checks=(check,))
+    for said in (printed(page), markdown_page(page), html_page(page)):
+        assert "\x1b" not in said
+        assert "\N{RIGHT-TO-LEFT OVERRIDE}" not in said
+    assert "<b>" not in html_page(page)
+    assert "<b>" not in markdown_page(page).replace("\\<b\\>", "")
+    browsed(page)
+    failed = JUnitCase(name=HOSTILE, failure=JUnitFailure(HOSTILE, "kernel", HOSTILE))
+    suite = Suite(name=HOSTILE, known={HOSTILE: HOSTILE}, cases=[failed], seconds=1.0)
+    assert len(ElementTree.fromstring(junit_xml(suite)).findall(".//failure")) == 1  # noqa: S314
+
+
+def test_cases_are_counted_by_how_they_ended() -> None:
+    failure = JUnitFailure("it is wrong", "kernel", "all of it")
+    cases = [
+        JUnitCase(name="a", failure=failure, skipped="overruled"),
+        JUnitCase(name="b", skipped="nothing was tried"),
+        JUnitCase(name="c", seconds=0.25),
+    ]
+    data = junit_xml(Suite(command="trial", name="x", known={}, cases=cases, seconds=2.5))
+    suite = ElementTree.fromstring(data).find("testsuite")  # noqa: S314 - ours
+    assert suite is not None
+    figures = [suite.attrib[one] for one in ("name", "tests", "failures", "skipped", "time")]
+    assert figures == ["edgeflare trial x", "3", "1", "1", "2.500"]
+    assert [case.attrib["time"] for case in suite.iter("testcase")] == ["0", "0", "0.250"]
+    assert suite.findtext("testcase/failure") == "all of it"
+
+
+def test_rows_become_cells_and_no_formula() -> None:
+    rows: list[dict[str, object]] = [{"a": "=1+1", "b": None, "c": "left out"}, {"b": 2}]
+    assert csv_text(("a", "b"), rows).splitlines() == ["a,b", "'=1+1,", ",2"]
