@@ -21,6 +21,7 @@ from edgeflare.pages.page import (
     CheckLine,
     Facts,
     Illustration,
+    KeyFigures,
     Page,
     Section,
     Sentences,
@@ -67,6 +68,7 @@ FORMS = pytest.mark.parametrize("form", [printed, markdown_page, browsed])
 BLOCKS = {
     "lines": (Sentences(["One.", "Two."]), ("One.", "Two.")),
     "facts": (Facts("", [("size", "12")]), ("size", "12")),
+    "key figures": (KeyFigures([("findings", "12 of 50")]), ("findings", "12", "of 50")),
     "table": (
         Table(title="Of rates", header=("", "rate"), rows=[("fog", "7 (5–9)")], note="Together."),
         ("Of rates", "rate", "fog", "7", "(5–9)", "Together."),
@@ -105,6 +107,20 @@ def test_a_brief_form_draws_nothing_and_leaves_out_what_is_not_brief(form: Form)
 
     assert "The part" in form(page_of(Sentences(["One."]), Illustration(draw)))
     assert "The part" not in form(page_of(Sentences(["One."]), brief=False))
+
+
+@pytest.mark.parametrize("form", [printed, markdown_page])
+def test_a_brief_form_shows_what_stands_for_an_illustration(form: Form) -> None:
+    gallery = Illustration(lambda: "<p>drawn</p>", instead=Sentences(["Listed."]))
+    assert "Listed." in form(page_of(gallery))
+    assert "Listed." not in browsed(page_of(gallery))
+    assert "drawn" in browsed(page_of(gallery))
+
+
+def test_a_long_cell_is_cut_where_there_is_little_room() -> None:
+    table = Table(title="", header=("", "text"), rows=[("a", "word " * 100)])
+    counts = [form(page_of(table)).count("word") for form in (printed, markdown_page, browsed)]
+    assert counts == [16, 80, 100]
 
 
 def test_a_browser_shows_what_is_drawn_once() -> None:

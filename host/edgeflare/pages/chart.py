@@ -8,6 +8,7 @@ from typing import Any
 
 from matplotlib.figure import Figure
 
+from edgeflare.pages.html_template import page_environment
 from edgeflare.pages.svg import inline_svg
 
 SIZE = (4.5, 2.7)
@@ -32,6 +33,12 @@ class Chart:
     words: str
     header: tuple[str, ...]
     rows: tuple[tuple[str, ...], ...]
+
+
+def charts_html(charts: Sequence[Chart]) -> str:
+    """Return charts side by side, each with its table, as HTML; nothing where there is none."""
+    template = page_environment().get_template("charts.html.j2")
+    return template.render(charts=charts) if charts else ""
 
 
 def new_panel() -> tuple[Figure, Any]:

@@ -5,11 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
-from edgeflare.pages.page import Cards, Facts, Page, Section, Sentences, Table
+from edgeflare.pages.answers.answer_form import shortened
+from edgeflare.pages.page import Cards, Facts, KeyFigures, Page, Section, Sentences, Table
 from edgeflare.untrusted_text import for_markdown
 
 CARDS = 30
 """Cards that a table lists; GitHub cuts off a summary of more than 1 MiB."""
+
+CELL = 400
+"""Characters of a cell that are shown; a text may have thousands."""
 
 _MARKS = {"pass": "✅", "fail": "❌", "attention": "⚠️"}
 
@@ -33,29 +37,24 @@ def _parts(page: Page) -> Iterator[str]:
 
 def _section(section: Section) -> list[str]:
     """Return a section; nothing of one that is not brief, or has nothing."""
-    parts = [
-        part
-        for one in section.blocks
-        if one.kind in _PARTS and one
-        for part in _PARTS[one.kind](one)
-    ]
-    return [f"### {for_markdown(section.title)}", *parts] if section.brief and parts else []
+    parts = [part for one in section.brief_blocks() for part in _PARTS[one.kind](one)]
+    return [f"### {for_markdown(section.title)}", *parts] if parts else []
 
 
 def _lines(block: Sentences) -> Iterator[str]:
     yield " ".join(map(for_markdown, block.sentences))
 
 
-def _facts(block: Facts) -> Iterator[str]:
+def _facts(block: Facts | KeyFigures) -> Iterator[str]:
     yield markdown_table(("", ""), block.rows)
 
 
 def _table(block: Table) -> Iterator[str]:
-    if block.title:
-        yield f"**{for_markdown(block.brief_title())}**"
+    if title := block.brief_title():
+        yield f"**{for_markdown(title)}**"
     if block.note:
         yield for_markdown(block.note)
-    rows = [list(map(str, row)) for row in block.listed()]
+    rows = [[shortened(str(cell), CELL) for cell in row] for row in block.listed()]
     yield markdown_table(block.header, rows, block.numbers_from)
 
 
@@ -73,6 +72,7 @@ def _cards(block: Cards) -> Iterator[str]:
 _PARTS: Mapping[str, Callable[[Any], Iterator[str]]] = {
     Sentences.kind: _lines,
     Facts.kind: _facts,
+    KeyFigures.kind: _facts,
     Table.kind: _table,
     Cards.kind: _cards,
 }

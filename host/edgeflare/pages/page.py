@@ -79,6 +79,11 @@ class Section:
     blocks: Sequence[Block]
     brief: bool = True
 
+    def brief_blocks(self) -> list[Block]:
+        """Return what is shown where there is little room; nothing if it is not brief."""
+        shown = (one.instead if isinstance(one, Illustration) else one for one in self.blocks)
+        return [one for one in shown if one] if self.brief else []
+
 
 @dataclass(frozen=True, slots=True)
 class Sentences:
@@ -97,6 +102,17 @@ class Facts:
 
     kind: ClassVar[str] = "facts"
     title: str
+    rows: Sequence[tuple[str, str]]
+
+    def __bool__(self) -> bool:
+        return bool(self.rows)
+
+
+@dataclass(frozen=True, slots=True)
+class KeyFigures:
+    """Names and values by which results are compared; most values begin with a number."""
+
+    kind: ClassVar[str] = "key figures"
     rows: Sequence[tuple[str, str]]
 
     def __bool__(self) -> bool:
@@ -165,13 +181,17 @@ class Table:
         further = (row for row in self.rows[self.most :] if str(row[0]) in self.kept)
         return [*self.rows[: self.most], *further]
 
-    def brief_title(self) -> str:
-        """Return the title where there is little room, with which of the rows are listed."""
+    def rest(self) -> str:
+        """Return in words which of the rows are listed where there is little room; or nothing."""
         listed = len(self.listed())
         if self.most is None or listed == len(self.rows):
-            return self.title
+            return ""
         kept = f" and {listed - self.most} more" if listed > self.most else ""
-        return f"{self.title}, the {self.order} {self.most} of {len(self.rows)}{kept}"
+        return f"the {self.order} {self.most} of {len(self.rows):,}{kept}"
+
+    def brief_title(self) -> str:
+        """Return the title where there is little room, with which of the rows are listed."""
+        return ", ".join(filter(None, (self.title, self.rest())))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -216,11 +236,13 @@ class Illustration:
 
     Attributes:
         draw: makes it, as HTML that is safe; nothing where there is nothing to see.
+        instead: what is shown where there is no browser; None for nothing.
 
     """
 
-    kind: ClassVar[str] = "drawing"
+    kind: ClassVar[str] = "illustration"
     draw: Callable[[], str]
+    instead: Block | None = None
 
     def __bool__(self) -> bool:
         return bool(self.drawn)
@@ -231,4 +253,4 @@ class Illustration:
         return self.draw()
 
 
-Block: TypeAlias = Sentences | Facts | Table | Cards | Illustration
+Block: TypeAlias = Sentences | Facts | KeyFigures | Table | Cards | Illustration

@@ -11,13 +11,20 @@ from rich.padding import Padding
 from rich.table import Table as RichTable
 from rich.text import Text
 
-from edgeflare.pages.page import Cards, Facts, Page, Section, Sentences, Table
+from edgeflare.pages.answers.answer_form import shortened
+from edgeflare.pages.page import Cards, Facts, KeyFigures, Page, Section, Sentences, Table
 from edgeflare.untrusted_text import printable
 
 MARKS = {"pass": "✔", "fail": "✖", "attention": "?"}
 
 LONGEST_NAME = 24
 """Characters of a name in the first column that is kept on one line."""
+
+LONGEST_WORD = 16
+"""Characters of a cell in another column that is, likewise."""
+
+CELL = 80
+"""Characters of a cell that are shown; a text may have thousands."""
 
 _BETWEEN = 3
 """Characters that each column takes beside its cells."""
@@ -54,20 +61,15 @@ def section_parts(section: Section, width: int) -> list[RenderableType]:
         width: of the terminal, in characters.
 
     """
-    parts = [
-        part
-        for one in section.blocks
-        if one.kind in _PARTS and one
-        for part in _PARTS[one.kind](one, width)
-    ]
-    return ["", _text(section.title, "bold"), *parts] if section.brief and parts else []
+    parts = [part for one in section.brief_blocks() for part in _PARTS[one.kind](one, width)]
+    return ["", _text(section.title, "bold"), *parts] if parts else []
 
 
 def _lines(block: Sentences, _width: int) -> Iterator[RenderableType]:
     yield from map(_text, block.sentences)
 
 
-def _facts(block: Facts, _width: int) -> Iterator[RenderableType]:
+def _facts(block: Facts | KeyFigures, _width: int) -> Iterator[RenderableType]:
     grid = RichTable.grid(padding=(0, 2, 0, 0))
     grid.add_column(style="dim")
     grid.add_column(overflow="fold")
@@ -100,7 +102,7 @@ def table_parts(block: Table, width: int) -> Iterator[RenderableType]:
 
     """
     columns = [
-        [printable(str(cell)) for cell in column]
+        [shortened(printable(str(cell)), CELL) for cell in column]
         for column in zip(block.header, *block.listed(), strict=True)
     ]
     if _width(columns) > width:
@@ -110,7 +112,8 @@ def table_parts(block: Table, width: int) -> Iterator[RenderableType]:
         del columns[least], numbers[least]
     table = RichTable(box=SIMPLE_HEAD, pad_edge=False, show_edge=False, padding=(0, 2, 0, 0))
     for place, (header, *cells) in enumerate(columns):
-        whole = place == 0 and max(map(len, cells)) <= LONGEST_NAME
+        longest = max(len(line) for cell in cells for line in cell.split("\n"))
+        whole = longest <= (LONGEST_WORD if place else LONGEST_NAME)
         table.add_column(
             Text(header),
             justify="right" if numbers[place] else "left",
@@ -119,8 +122,8 @@ def table_parts(block: Table, width: int) -> Iterator[RenderableType]:
         )
     for row in zip(*(cells for _, *cells in columns), strict=True):
         table.add_row(*map(Text, row))
-    if block.title:
-        yield Text.assemble("\n", (printable(block.brief_title()), "bold"))
+    if title := block.brief_title():
+        yield Text.assemble("\n", (printable(title), "bold" if block.title else "dim"))
     yield table
     if block.note:
         yield Padding(_text(block.note, "dim"), (0, 0, 0, 2))
@@ -149,6 +152,7 @@ def _least(columns: Sequence[Sequence[str]], block: Table) -> int:
 _PARTS: Mapping[str, Callable[[Any, int], Iterator[RenderableType]]] = {
     Sentences.kind: _lines,
     Facts.kind: _facts,
+    KeyFigures.kind: _facts,
     Table.kind: table_parts,
     Cards.kind: _cards,
 }
