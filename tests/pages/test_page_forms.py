@@ -13,9 +13,10 @@ from rich.console import Console
 from edgeflare.pages.csv_rows import csv_text
 from edgeflare.pages.html_page import html_page
 from edgeflare.pages.junit import JUnitCase, JUnitFailure, Suite, junit_xml
-from edgeflare.pages.markdown import CARDS, markdown_page
+from edgeflare.pages.markdown import CARDS, markdown_page, markdown_section
 from edgeflare.pages.page import (
     Block,
+    Bullets,
     Card,
     Cards,
     CheckLine,
@@ -28,7 +29,7 @@ from edgeflare.pages.page import (
     Table,
     TableCell,
 )
-from edgeflare.pages.terminal import print_page
+from edgeflare.pages.terminal import print_blocks, print_page, print_section
 from parsed_pages import asks_for_nothing, well_formed
 
 HOSTILE = "<b>&\x1b[31m|\N{RIGHT-TO-LEFT OVERRIDE}"
@@ -67,6 +68,7 @@ FORMS = pytest.mark.parametrize("form", [printed, markdown_page, browsed])
 
 BLOCKS = {
     "lines": (Sentences(["One.", "Two."]), ("One.", "Two.")),
+    "bullets": (Bullets(["One.", "Two."]), ("One.", "Two.")),
     "facts": (Facts("", [("size", "12")]), ("size", "12")),
     "key figures": (KeyFigures([("findings", "12 of 50")]), ("findings", "12", "of 50")),
     "table": (
@@ -151,7 +153,27 @@ def test_columns_that_are_missed_least_go_first_on_a_narrow_terminal() -> None:
     table = Table(title="T", header=header, rows=rows, missed_least=("items", "asked"))
     assert "items" in printed(page_of(table), 120)
     narrow = printed(page_of(table), 40)
-    assert ("items" in narrow, "asked" in narrow, "kernels" in narrow) == (False, False, True)
+    shown, _, left_out = narrow.partition("no room for: ")
+    assert ("items" in shown, "asked" in shown, "kernels" in shown) == (False, False, True)
+    assert left_out.startswith("items, asked\n")
+
+
+def test_long_cells_are_cut_where_there_is_little_room_unless_they_are_whole() -> None:
+    words = "word " * 200
+    table = Table(title="T", header=("", "what"), rows=[("a", f"{words}end")])
+    for form in (printed, markdown_page):
+        assert "end" not in form(page_of(table))
+        assert "end" in form(page_of(replace(table, whole=True)))
+    assert "end" in browsed(page_of(table))
+
+
+def test_a_section_or_blocks_stand_alone() -> None:
+    (section,) = page_of(Sentences(["One."]), Sentences([])).sections
+    written = io.StringIO()
+    print_section(Console(file=written), section)
+    print_blocks(Console(file=written), *section.blocks)
+    assert written.getvalue() == "\nThe part\nOne.\nOne.\n"
+    assert markdown_section(section) == "## The part\n\nOne.\n"
 
 
 def test_many_cards_are_counted() -> None:

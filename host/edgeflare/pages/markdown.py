@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
-from edgeflare.pages.answers.answer_form import shortened
-from edgeflare.pages.page import Cards, Facts, KeyFigures, Page, Section, Sentences, Table
+from edgeflare.pages.page import Bullets, Cards, Facts, KeyFigures, Page, Section, Sentences, Table
 from edgeflare.untrusted_text import for_markdown
 
 CARDS = 30
@@ -23,6 +22,11 @@ def markdown_page(page: Page) -> str:
     return "\n\n".join(_parts(page)) + "\n"
 
 
+def markdown_section(section: Section) -> str:
+    """Return a section alone as a document."""
+    return "\n\n".join(_section(section, "##")) + "\n"
+
+
 def _parts(page: Page) -> Iterator[str]:
     yield f"## {for_markdown(page.kind)}: {for_markdown(page.name)}"
     yield f"{_MARKS[page.mark]} {for_markdown(page.lead)}."
@@ -32,17 +36,21 @@ def _parts(page: Page) -> Iterator[str]:
         f"{_MARKS[one.mark]} {for_markdown(f'{one.name} {one.words}')}" for one in page.checks
     )
     for section in page.sections:
-        yield from _section(section)
+        yield from _section(section, "###")
 
 
-def _section(section: Section) -> list[str]:
-    """Return a section; nothing of one that is not brief, or has nothing."""
+def _section(section: Section, level: str) -> list[str]:
+    """Return a section with its heading; nothing of one that is not brief, or has nothing."""
     parts = [part for one in section.brief_blocks() for part in _PARTS[one.kind](one)]
-    return [f"### {for_markdown(section.title)}", *parts] if parts else []
+    return [f"{level} {for_markdown(section.title)}", *parts] if parts else []
 
 
 def _lines(block: Sentences) -> Iterator[str]:
     yield " ".join(map(for_markdown, block.sentences))
+
+
+def _bullets(block: Bullets) -> Iterator[str]:
+    yield "\n".join(f"- {for_markdown(one)}" for one in block.sentences)
 
 
 def _facts(block: Facts | KeyFigures) -> Iterator[str]:
@@ -54,7 +62,7 @@ def _table(block: Table) -> Iterator[str]:
         yield f"**{for_markdown(title)}**"
     if block.note:
         yield for_markdown(block.note)
-    rows = [[shortened(str(cell), CELL) for cell in row] for row in block.listed()]
+    rows = [[block.brief_cell(cell, CELL) for cell in row] for row in block.listed()]
     yield markdown_table(block.header, rows, block.numbers_from)
 
 
@@ -71,6 +79,7 @@ def _cards(block: Cards) -> Iterator[str]:
 
 _PARTS: Mapping[str, Callable[[Any], Iterator[str]]] = {
     Sentences.kind: _lines,
+    Bullets.kind: _bullets,
     Facts.kind: _facts,
     KeyFigures.kind: _facts,
     Table.kind: _table,

@@ -11,6 +11,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import ClassVar, Literal, TypeAlias
 
+from edgeflare.pages.answers.answer_form import shortened
+
 Mark: TypeAlias = Literal["pass", "fail", "attention"]
 """How something ended: a gate, or the result of a command."""
 
@@ -97,6 +99,17 @@ class Sentences:
 
 
 @dataclass(frozen=True, slots=True)
+class Bullets:
+    """Sentences that stand for themselves, a list."""
+
+    kind: ClassVar[str] = "bullets"
+    sentences: Sequence[str]
+
+    def __bool__(self) -> bool:
+        return bool(self.sentences)
+
+
+@dataclass(frozen=True, slots=True)
 class Facts:
     """Names and values."""
 
@@ -157,6 +170,7 @@ class Table:
         kept: names of rows that are listed in any case.
         missed_least: names of columns in the order in which they are left out on a terminal that
             is too narrow.
+        whole: whether long cells are shown in full everywhere, such as commands to type.
 
     """
 
@@ -170,6 +184,7 @@ class Table:
     order: str = "first"
     kept: Collection[str] = ()
     missed_least: Sequence[str] = ()
+    whole: bool = False
 
     def __bool__(self) -> bool:
         return bool(self.rows)
@@ -188,6 +203,10 @@ class Table:
             return ""
         kept = f" and {listed - self.most} more" if listed > self.most else ""
         return f"the {self.order} {self.most} of {len(self.rows):,}{kept}"
+
+    def brief_cell(self, cell: str | TableCell, most: int) -> str:
+        """Return a cell where there is room for so many characters."""
+        return str(cell) if self.whole else shortened(str(cell), most)
 
     def brief_title(self) -> str:
         """Return the title where there is little room, with which of the rows are listed."""
@@ -253,4 +272,4 @@ class Illustration:
         return self.draw()
 
 
-Block: TypeAlias = Sentences | Facts | KeyFigures | Table | Cards | Illustration
+Block: TypeAlias = Sentences | Bullets | Facts | KeyFigures | Table | Cards | Illustration

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from rich.box import SIMPLE_HEAD
@@ -11,8 +11,17 @@ from rich.padding import Padding
 from rich.table import Table as RichTable
 from rich.text import Text
 
-from edgeflare.pages.answers.answer_form import shortened
-from edgeflare.pages.page import Cards, Facts, KeyFigures, Page, Section, Sentences, Table
+from edgeflare.pages.page import (
+    Block,
+    Bullets,
+    Cards,
+    Facts,
+    KeyFigures,
+    Page,
+    Section,
+    Sentences,
+    Table,
+)
 from edgeflare.untrusted_text import printable
 
 MARKS = {"pass": "✔", "fail": "✖", "attention": "?"}
@@ -53,6 +62,16 @@ def print_page(console: Console, page: Page, where: str) -> None:
     console.print(Text(shown, style="dim"), soft_wrap=True)
 
 
+def print_section(console: Console, section: Section) -> None:
+    """Print a section alone; nothing of one that is not brief, or has nothing."""
+    console.print(Group(*section_parts(section, console.width)))
+
+
+def print_blocks(console: Console, *blocks: Block) -> None:
+    """Print blocks alone, such as a table that is all that a command says."""
+    console.print(Group(*_block_parts(filter(None, blocks), console.width)))
+
+
 def section_parts(section: Section, width: int) -> list[RenderableType]:
     """Return what is printed of a section; nothing of one that is not brief, or has nothing.
 
@@ -61,12 +80,20 @@ def section_parts(section: Section, width: int) -> list[RenderableType]:
         width: of the terminal, in characters.
 
     """
-    parts = [part for one in section.brief_blocks() for part in _PARTS[one.kind](one, width)]
+    parts = _block_parts(section.brief_blocks(), width)
     return ["", _text(section.title, "bold"), *parts] if parts else []
+
+
+def _block_parts(blocks: Iterable[Block], width: int) -> list[RenderableType]:
+    return [part for one in blocks for part in _PARTS[one.kind](one, width)]
 
 
 def _lines(block: Sentences, _width: int) -> Iterator[RenderableType]:
     yield from map(_text, block.sentences)
+
+
+def _bullets(block: Bullets, _width: int) -> Iterator[RenderableType]:
+    yield from (_text(f"• {one}") for one in block.sentences)
 
 
 def _facts(block: Facts | KeyFigures, _width: int) -> Iterator[RenderableType]:
@@ -94,7 +121,7 @@ def _cards(block: Cards, _width: int) -> Iterator[RenderableType]:
 def table_parts(block: Table, width: int) -> Iterator[RenderableType]:
     """Yield a table; where it is too wide, each interval stands below its estimate.
 
-    A column for which there is no room then is left out, before a word is broken.
+    A column for which there is no room then is left out, before a word is broken, and named below.
 
     Args:
         block: what is printed.
@@ -102,13 +129,15 @@ def table_parts(block: Table, width: int) -> Iterator[RenderableType]:
 
     """
     columns = [
-        [shortened(printable(str(cell)), CELL) for cell in column]
+        [printable(block.brief_cell(cell, CELL)) for cell in column]
         for column in zip(block.header, *block.listed(), strict=True)
     ]
     if _width(columns) > width:
-        columns = [columns[0], *(_stacked(column) for column in columns[1:])]
+        columns[block.numbers_from :] = map(_stacked, columns[block.numbers_from :])
+    left_out: list[str] = []
     numbers = [place >= block.numbers_from for place in range(len(columns))]
     while _width(columns) > width and len(columns) > _FEWEST and (least := _least(columns, block)):
+        left_out.append(_name(columns[least]))
         del columns[least], numbers[least]
     table = RichTable(box=SIMPLE_HEAD, pad_edge=False, show_edge=False, padding=(0, 2, 0, 0))
     for place, (header, *cells) in enumerate(columns):
@@ -125,8 +154,9 @@ def table_parts(block: Table, width: int) -> Iterator[RenderableType]:
     if title := block.brief_title():
         yield Text.assemble("\n", (printable(title), "bold" if block.title else "dim"))
     yield table
-    if block.note:
-        yield Padding(_text(block.note, "dim"), (0, 0, 0, 2))
+    left = [f"no room for: {', '.join(left_out)}"] if left_out else []
+    for line in (*left, *filter(None, [block.note])):
+        yield Padding(_text(line, "dim"), (0, 0, 0, 2))
 
 
 def _stacked(column: Sequence[str]) -> list[str]:
@@ -145,12 +175,18 @@ def _width(columns: Sequence[Sequence[str]]) -> int:
 
 def _least(columns: Sequence[Sequence[str]], block: Table) -> int:
     """Return the place of the column that is missed least; 0 where none may be left out."""
-    headers = [" ".join(column[0].split()) for column in columns]
+    headers = list(map(_name, columns))
     return next((headers.index(one) for one in block.missed_least if one in headers), 0)
+
+
+def _name(column: Sequence[str]) -> str:
+    """Return the header of a column as one line."""
+    return " ".join(column[0].split())
 
 
 _PARTS: Mapping[str, Callable[[Any, int], Iterator[RenderableType]]] = {
     Sentences.kind: _lines,
+    Bullets.kind: _bullets,
     Facts.kind: _facts,
     KeyFigures.kind: _facts,
     Table.kind: table_parts,

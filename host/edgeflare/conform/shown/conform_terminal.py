@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from rich.console import Console, Group
+from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
@@ -25,7 +25,7 @@ from edgeflare.conform.shown.conform_words import (
     untried_words,
 )
 from edgeflare.pages.page import Card, Cards, Section
-from edgeflare.pages.terminal import section_parts
+from edgeflare.pages.terminal import print_section
 from edgeflare.untrusted_text import printable
 
 _TITLES = {
@@ -68,8 +68,7 @@ def print_retry(console: Console, device: str, lines: Sequence[RetryLine]) -> No
     console.print(Text(printable(said + refused), style="bold"))
     for outcome, title in _TITLES.items():
         cards = [_retry_card(one) for one in lines if one.outcome == outcome]
-        section = Section(id=outcome, title=title, blocks=[Cards(cards, len(cards))])
-        console.print(Group(*section_parts(section, console.width)), end="")
+        print_section(console, Section(id=outcome, title=title, blocks=[Cards(cards, len(cards))]))
 
 
 def _retry_card(line: RetryLine) -> Card:
