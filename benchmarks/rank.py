@@ -37,10 +37,11 @@ from edgeflare.models.model_inputs import ModelInputs
 from edgeflare.models.pair import Pair, load_pair
 from edgeflare.models.pair_file import Settings
 from edgeflare.models.tflite import open_tflite
+from edgeflare.pages.markdown import markdown_section
 from edgeflare.rank.candidates import gather
 from edgeflare.rank.rank_runs import measure_all, search_all
 from edgeflare.rank.rank_sentences import sentences
-from edgeflare.rank.rank_table import to_markdown
+from edgeflare.rank.rank_table import ranking_section
 from edgeflare.rank.ranking import Candidate, Ranking, rank
 from edgeflare.record.atomic_file import write_atomically
 from edgeflare.run.load_document import load_document
@@ -84,7 +85,8 @@ def main() -> int:
                 return 130
             rankings[strategy] = ranking, spent(grid, models, arguments.out)
             told = sentences(ranking, strategy, plan.max_queries)
-            print(to_markdown(ranking, f"{strategy} · {heading(grid)}", told), flush=True)
+            shown = ranking_section(ranking, f"{strategy} · {heading(grid)}", told)
+            print(markdown_section(shown), flush=True)
     print(separation(rankings))
     return 0
 

@@ -31,12 +31,13 @@ from edgeflare.core.interrupt import Interrupt
 from edgeflare.core.seed_choice import SeedChoice
 from edgeflare.errors import UserError
 from edgeflare.models.pair import Pair
+from edgeflare.pages.terminal import print_section
 from edgeflare.rank.candidates import gather
 from edgeflare.rank.model_measurements import check_labelled
 from edgeflare.rank.rank_document import write_ranking
 from edgeflare.rank.rank_runs import measure_all, search_all
 from edgeflare.rank.rank_sentences import sentences
-from edgeflare.rank.rank_table import print_ranking
+from edgeflare.rank.rank_table import ranking_section
 from edgeflare.rank.ranking import Candidate
 from edgeflare.rank.ranking import rank as put_in_order
 from edgeflare.run.plan import SHRINK
@@ -216,8 +217,9 @@ def _publish(
     ranking = put_in_order(candidates, plan.max_queries)
     lines = sentences(ranking, plan.strategy, plan.max_queries)
     runs = {model.name: [cell.run.as_posix() for cell in grid.cells(model)] for model in models}
-    write_ranking(ranking, grid, runs, lines, heading(grid), out)
-    print_ranking(Console(), ranking, heading(grid), lines)
+    shown = ranking_section(ranking, heading(grid), lines)
+    write_ranking(ranking, grid, runs, lines, shown, out)
+    print_section(Console(), shown)
     result(out)
 
 

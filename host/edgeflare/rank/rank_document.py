@@ -14,8 +14,9 @@ import msgspec
 from edgeflare import __version__
 from edgeflare.bench.bench_statistics import Estimate
 from edgeflare.bench.grid import Grid
+from edgeflare.pages.markdown import markdown_section
+from edgeflare.pages.page import Section
 from edgeflare.rank.rank_statistics import ModelComparison
-from edgeflare.rank.rank_table import to_markdown
 from edgeflare.rank.ranking import Ranked, Ranking
 from edgeflare.record.atomic_file import write_atomically
 from edgeflare.record.json_file import json_bytes
@@ -108,7 +109,7 @@ def write_ranking(
     grid: Grid,
     runs: Mapping[str, Sequence[str]],
     sentences: Sequence[str],
-    heading: str,
+    shown: Section,
     out: Path,
 ) -> None:
     """Write `rank.json` and `rank.md`.
@@ -118,7 +119,7 @@ def write_ranking(
         grid: what was asked.
         runs: the run directories of each model, by its name, relative to `out`.
         sentences: what the ranking says.
-        heading: one line that says what was asked.
+        shown: the same for `rank.md`.
         out: the folder.
 
     """
@@ -141,7 +142,7 @@ def write_ranking(
         sentences=tuple(sentences),
     )
     write_atomically(out / "rank.json", json_bytes(msgspec.to_builtins(document)))
-    write_atomically(out / "rank.md", to_markdown(ranking, heading, sentences).encode())
+    write_atomically(out / "rank.md", markdown_section(shown).encode())
 
 
 def _comparisons(ranking: Ranking) -> tuple[ComparedModels, ...]:
