@@ -196,6 +196,15 @@ def test_seeds_that_deviate_themselves_are_not_searches(whole: tuple[Path, Bench
     assert len(queries_needed([deviating])) == len(queries_needed([document, deviating])) == 7
 
 
+def test_seeds_that_are_not_the_first_ones_count_as_well(whole: tuple[Path, Bench]) -> None:
+    document = next(one for _, one in whole[1].runs if one.findings)
+    ids = {f.seed_id: 10 * f.seed_id for f in document.findings}
+    spread = [replace(one, seed_id=ids[one.seed_id]) for one in document.findings]
+    needed = queries_needed([replace(document, findings=tuple(spread))])
+    assert needed.shape == queries_needed([document]).shape
+    assert np.nansum(needed) == np.nansum(queries_needed([document]))
+
+
 def test_a_run_without_findings_has_a_row(whole: tuple[Path, Bench]) -> None:
     document = replace(whole[1].runs[0][1], findings=())
     (row,) = summarize("pair", {"random": [document]}, "random")

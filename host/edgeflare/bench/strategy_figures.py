@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import count, islice
 from statistics import fmean
 from statistics import median as middle
 
@@ -89,11 +90,16 @@ def queries_needed(documents: Sequence[RunDocument], key: str = "queries") -> Va
     """
     total = documents[0].totals.seeds
     deviating = {entry.seed_id for one in documents for entry in one.deviating_seeds}
-    values = np.full((total, len(documents)), np.nan)
+    named = deviating | {entry.seed_id for one in documents for entry in one.findings}
+    # Which seeds a document does not name nobody knows, and need not: they have the same row.
+    unnamed = islice((one for one in count() if one not in named), total - len(named))
+    places = {seed_id: at for at, seed_id in enumerate(sorted({*named, *unnamed} - deviating))}
+    values = np.full((len(places), len(documents)), np.nan)
     for column, document in enumerate(documents):
         for finding in document.findings:
-            values[finding.seed_id, column] = getattr(finding, key) or 0  # unset: none
-    return values[[seed_id for seed_id in range(total) if seed_id not in deviating]]
+            if finding.seed_id in places:
+                values[places[finding.seed_id], column] = getattr(finding, key) or 0  # unset: none
+    return values
 
 
 def _row(
