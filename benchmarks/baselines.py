@@ -19,7 +19,7 @@ from rich.console import Console
 
 from edgeflare.bench.bench_document import Bench, write_bench
 from edgeflare.bench.bench_runs import run_grid
-from edgeflare.bench.bench_table import to_markdown
+from edgeflare.bench.bench_table import bench_section
 from edgeflare.bench.grid import Grid
 from edgeflare.campaign.campaign_context import CHAINS
 from edgeflare.cli.interruptible import interruptible
@@ -28,6 +28,7 @@ from edgeflare.core.goal import Find, Goal
 from edgeflare.core.interrupt import Interrupt
 from edgeflare.errors import EdgeFlareError
 from edgeflare.models.pair import Pair, load_pair
+from edgeflare.pages.markdown import markdown_section
 from edgeflare.run.plan import Plan
 
 STRATEGIES = ("dflare-published", "dflare", "dflare-r", "random")
@@ -91,7 +92,7 @@ def measure(grid: Grid, pairs: list[Pair], out: Path, interrupt: Interrupt) -> s
         bench.runs.append(run)
     rows = bench.rows()
     write_bench(bench, rows, out)
-    return to_markdown(grid, rows)
+    return markdown_section(bench_section(grid, rows))
 
 
 if __name__ == "__main__":

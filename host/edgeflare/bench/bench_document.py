@@ -8,9 +8,10 @@ from pathlib import Path
 from typing import Any
 
 from edgeflare import __version__
-from edgeflare.bench.bench_table import to_markdown
+from edgeflare.bench.bench_table import bench_section
 from edgeflare.bench.grid import BenchRun, Grid
 from edgeflare.bench.strategy_figures import StrategyFigures, summarize
+from edgeflare.pages.markdown import markdown_section
 from edgeflare.record.atomic_file import write_atomically
 from edgeflare.record.json_file import json_bytes
 from edgeflare.run.run_document import RunDocument, to_json
@@ -60,7 +61,7 @@ def write_bench(bench: Bench, rows: Sequence[StrategyFigures], out: Path) -> Non
         "rows": [asdict(row) for row in rows],
     }
     write_atomically(out / "bench.json", json_bytes(document))
-    write_atomically(out / "table.md", to_markdown(bench.grid, rows).encode())
+    write_atomically(out / "table.md", markdown_section(bench_section(bench.grid, rows)).encode())
 
 
 def _run(cell: BenchRun, document: RunDocument) -> dict[str, Any]:

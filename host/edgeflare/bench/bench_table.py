@@ -1,98 +1,88 @@
-"""The table of a bench, strategies side by side: for a terminal, and as Markdown."""
+"""A bench as it is shown: what was asked, and for each pair a row for each strategy."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from itertools import groupby
 from math import floor, log10
-
-from rich.box import SIMPLE_HEAD
-from rich.console import Console
-from rich.markup import escape
-from rich.table import Table
 
 from edgeflare.bench.bench_statistics import Estimate
 from edgeflare.bench.grid import Grid
 from edgeflare.bench.strategy_figures import StrategyFigures
-from edgeflare.pages.markdown import markdown_table
-from edgeflare.untrusted_text import for_markdown, printable
+from edgeflare.pages.page import Section, Sentences, Table
 
-COLUMNS = (
-    "strategy",
-    "success %",
-    "mean queries",
-    "median queries",
-    "device queries",
-    "× baseline",
-    "s evaluation",
-    "s wall",
-    "ties",
-    "L2",
-    "strength",
-)
+_Columns = Mapping[str, Callable[[StrategyFigures], str]]
 
-WHITE_BOX_COLUMNS = ("host gradients", "translated evaluations")
+COLUMNS: _Columns = {
+    "strategy": lambda row: row.strategy,
+    "success %": lambda row: show_estimate(row.success, 100.0),
+    "mean queries": lambda row: show_estimate(row.mean_queries),
+    "median queries": lambda row: show_estimate(row.median_queries),
+    "device queries": lambda row: show_estimate(row.mean_device_queries),
+    "× baseline": lambda row: show_estimate(row.times_baseline),
+    "s evaluation": lambda row: show_number(row.evaluation_seconds),
+    "s wall": lambda row: show_number(row.wall_seconds),
+    "ties": lambda row: f"{row.ties:,}",
+    "L2": lambda row: show_number(row.median_l2),
+    "strength": lambda row: show_number(row.median_strength),
+}
+
+WHITE_BOX_COLUMNS: _Columns = {
+    "host gradients": lambda row: show_estimate(row.mean_host_gradients),
+    "translated evaluations": lambda row: show_estimate(row.mean_translated_evaluations),
+}
 """Columns behind the others where a strategy asks about the inside of the models."""
 
-LEGEND = (
+_MISSED_LEAST = (
+    *("s wall", "strength", "ties", "L2", "translated evaluations", "s evaluation"),
+    *("host gradients", "median queries", "device queries"),
+)
+
+_LEGEND = (
     "In brackets: 95 % bootstrap intervals over the seeds. Queries, device queries, L2 (median, "
     "levels) and strength (median) are of findings. × baseline: mean queries over {baseline}'s"
     ", where both found. s evaluation: evaluation time of a finding's own search; s wall: wall time"
     " of the campaign over its findings. ties: deviations by a tie, in all searches."
 )
 
-WHITE_BOX_LEGEND = (
+_WHITE_BOX_LEGEND = (
     " Host gradients and translated evaluations are of findings too. They are no queries, but their"
     " time is part of both kinds of seconds: compare {strategies} with others by seconds."
 )
 
 
-def print_table(console: Console, grid: Grid, rows: Sequence[StrategyFigures]) -> None:
-    """Print what was asked, and a table for each pair, a column for each strategy."""
-    console.print(heading(grid), highlight=False, markup=False)
-    for pair, group in groupby(rows, key=lambda row: row.pair):
-        title = escape(printable(pair))
-        table = Table(title=title, title_justify="left", title_style="bold", box=SIMPLE_HEAD)
-        of_pair = list(group)
-        cells = [shown(row, inside=_inside(of_pair)) for row in of_pair]
-        for label, *values in zip(columns(of_pair), *cells, strict=True):
-            if label == "strategy":
-                for column in ("", *values):
-                    table.add_column(column, justify="right" if column else "left")
-            else:
-                table.add_row(label, *values)
-        console.print(table)
-    console.print(legend(grid, rows), style="dim", highlight=False, markup=False)
+def bench_section(grid: Grid, rows: Sequence[StrategyFigures]) -> Section:
+    """Return what was asked, a table for each pair, and what the columns mean.
 
+    Args:
+        grid: what was asked.
+        rows: those of a pair one after the other.
 
-def to_markdown(grid: Grid, rows: Sequence[StrategyFigures]) -> str:
-    """Return what was asked, one table over all pairs, and what its columns mean."""
-    table = markdown_table(
-        ("pair", *columns(rows)),
-        [(row.pair, *shown(row, inside=_inside(rows))) for row in rows],
-        numbers_from=2,
+    """
+    tables = [_table(pair, list(group)) for pair, group in groupby(rows, lambda row: row.pair)]
+    legend = _LEGEND.format(baseline=grid.baseline)
+    if inside := ", ".join(dict.fromkeys(row.strategy for row in rows if _inside(row))):
+        legend += _WHITE_BOX_LEGEND.format(strategies=inside)
+    return Section(
+        id="bench",
+        title="Strategies side by side",
+        blocks=[Sentences([heading(grid)]), *tables, Sentences([legend])],
     )
-    said = for_markdown(heading(grid)), table, for_markdown(legend(grid, rows))
-    return "\n\n".join(said) + "\n"
 
 
-def columns(rows: Sequence[StrategyFigures]) -> tuple[str, ...]:
-    """Return the names of the columns that a table of these rows has."""
-    return (*COLUMNS, *WHITE_BOX_COLUMNS) if _inside(rows) else COLUMNS
+def _table(pair: str, rows: Sequence[StrategyFigures]) -> Table:
+    columns = {**COLUMNS, **WHITE_BOX_COLUMNS} if any(map(_inside, rows)) else COLUMNS
+    return Table(
+        title=pair,
+        header=list(columns),
+        rows=[[tell(row) for tell in columns.values()] for row in rows],
+        missed_least=_MISSED_LEAST,
+    )
 
 
-def legend(grid: Grid, rows: Sequence[StrategyFigures]) -> str:
-    """Return what the columns of these rows mean."""
-    said = LEGEND.format(baseline=grid.baseline)
-    if not _inside(rows):
-        return said
-    inside = dict.fromkeys(row.strategy for row in rows if _inside([row]))
-    return said + WHITE_BOX_LEGEND.format(strategies=", ".join(inside))
-
-
-def _inside(rows: Sequence[StrategyFigures]) -> bool:
-    """Whether a strategy of these rows asks about the inside of the models."""
-    return any(row.mean_host_gradients or row.mean_translated_evaluations for row in rows)
+def _inside(row: StrategyFigures) -> bool:
+    """Whether a strategy asks about the inside of the models."""
+    return bool(row.mean_host_gradients or row.mean_translated_evaluations)
 
 
 def heading(grid: Grid) -> str:
@@ -113,25 +103,6 @@ def heading(grid: Grid) -> str:
             f"at most {plan.max_queries:,} queries for each seed",
             f"bounds: L∞ {_bound(plan.max_linf)}, L2 {_bound(plan.max_l2)}",
         )
-    )
-
-
-def shown(row: StrategyFigures, *, inside: bool = False) -> tuple[str, ...]:
-    """Return a row as it is shown, in the order of `COLUMNS`, and `WHITE_BOX_COLUMNS` if asked."""
-    white_box = (row.mean_host_gradients, row.mean_translated_evaluations) if inside else ()
-    return (
-        row.strategy,
-        show_estimate(row.success, 100.0),
-        show_estimate(row.mean_queries),
-        show_estimate(row.median_queries),
-        show_estimate(row.mean_device_queries),
-        show_estimate(row.times_baseline),
-        show_number(row.evaluation_seconds),
-        show_number(row.wall_seconds),
-        f"{row.ties:,}",
-        show_number(row.median_l2),
-        show_number(row.median_strength),
-        *map(show_estimate, white_box),
     )
 
 

@@ -12,7 +12,7 @@ import typer
 
 from edgeflare.bench.bench_document import Bench, write_bench
 from edgeflare.bench.bench_runs import Watch, check_folder, claimed_folder, open_grid_pair, run_grid
-from edgeflare.bench.bench_table import print_table
+from edgeflare.bench.bench_table import bench_section
 from edgeflare.bench.grid import Grid, check_pairs
 from edgeflare.bench.queries_figure import draw_queries
 from edgeflare.campaign.campaign_context import CHAINS
@@ -38,6 +38,7 @@ from edgeflare.core.seed_choice import SeedChoice
 from edgeflare.errors import UserError
 from edgeflare.models.ensemble_choice import read_ensemble
 from edgeflare.models.pair import Pair, load_pair
+from edgeflare.pages.terminal import print_section
 from edgeflare.search.operator_pool import BUILT_IN
 from edgeflare.search.strategy_registry import strategies as known_strategies
 from edgeflare.trust import decided_by_user
@@ -203,5 +204,5 @@ def _publish(console: Console, bench: Bench, out: Path) -> None:
         draw_queries(bench, out / "queries.svg")
     except UserError as error:
         say(console, f"no figure: {error}")
-    print_table(Console(), bench.grid, rows)
+    print_section(Console(), bench_section(bench.grid, rows))
     result(out)
