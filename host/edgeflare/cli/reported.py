@@ -54,7 +54,8 @@ def page_bytes(page: Page) -> bytes:
     """
     with extra_needed():
         from edgeflare.pages.html_page import html_page  # noqa: PLC0415 - needs an extra
-    return html_page(page).encode()
+
+        return html_page(page).encode()
 
 
 @contextmanager
