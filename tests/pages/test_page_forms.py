@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import replace
 from xml.etree import ElementTree
@@ -174,6 +175,14 @@ def test_a_section_or_blocks_stand_alone() -> None:
     print_blocks(Console(file=written), *section.blocks)
     assert written.getvalue() == "\nThe part\nOne.\nOne.\n"
     assert markdown_section(section) == "## The part\n\nOne.\n"
+
+
+@pytest.mark.parametrize("columns", range(1, 12))
+def test_a_figure_for_which_there_is_no_room_is_wrapped_and_not_cut(columns: int) -> None:
+    row = ("a name", *(f"{n}00.{n}25" for n in range(columns)))
+    said = printed(page_of(Table(title="", header=("",) * len(row), rows=[row])), 60)
+    digits = "".join(row[1:])
+    assert Counter(digits) - Counter(said) == Counter()
 
 
 def test_many_cards_are_counted() -> None:

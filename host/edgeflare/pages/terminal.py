@@ -140,12 +140,10 @@ def table_parts(block: Table, width: int) -> Iterator[RenderableType]:
         left_out.append(_name(columns[least]))
         del columns[least], numbers[least]
     table = RichTable(box=SIMPLE_HEAD, pad_edge=False, show_edge=False, padding=(0, 2, 0, 0))
-    for place, (header, *cells) in enumerate(columns):
-        longest = max(len(line) for cell in cells for line in cell.split("\n"))
-        whole = longest <= (LONGEST_WORD if place else LONGEST_NAME)
+    for header, number, whole in zip(columns, numbers, _whole(columns, width), strict=True):
         table.add_column(
-            Text(header),
-            justify="right" if numbers[place] else "left",
+            Text(header[0]),
+            justify="right" if number else "left",
             overflow="fold",
             no_wrap=whole,
         )
@@ -171,6 +169,16 @@ def _width(columns: Sequence[Sequence[str]]) -> int:
         max(len(line) for cell in column for line in cell.split("\n")) + _BETWEEN
         for column in columns
     )
+
+
+def _whole(columns: Sequence[Sequence[str]], width: int) -> list[bool]:
+    """Return which columns are kept on one line: those of short words, if there is room for all."""
+    short = [
+        _width([cells[1:]]) - _BETWEEN <= (LONGEST_WORD if place else LONGEST_NAME)
+        for place, cells in enumerate(columns)
+    ]
+    kept = [column for column, is_short in zip(columns, short, strict=True) if is_short]
+    return short if _width(kept) <= width else [short[0], *(False for _ in short[1:])]
 
 
 def _least(columns: Sequence[Sequence[str]], block: Table) -> int:
