@@ -71,7 +71,7 @@ def test_the_gpu_stands_alone_with_a_network_that_it_computes_wrongly(
     assert {row["alone"] for kernels, row in rows.items() if kernels != "gpu"} == {0}
     assert all(one["alone"] == "gpu" for one in document["inputs"])
     assert "gpu stands alone on 2 of 2 inputs" in " ".join(said.out.split())
-    assert (out / "matrix.md").read_text().startswith("# ")
+    assert (out / "matrix.md").read_text().startswith("## ")
     for kernels in rows:
         assert document_of(out / kernels)["stopped_by"] is None
     said = call_here("explain", out)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import os
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -13,7 +12,6 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from rich.console import Console
 
 from conformed_runs import BOARD, HALF_TRIED, constructed_conformance, finding_entry
 from edgeflare.conform.record.conform_document import ConformDocument, FoundFault
@@ -25,7 +23,7 @@ from edgeflare.devices.profile import Profile
 from edgeflare.errors import UserError
 from edgeflare.matrix.agreement import InputAgreement, agreements
 from edgeflare.matrix.conform_matrix import RetryMatrix, conform_matrix
-from edgeflare.matrix.conform_matrix_table import conform_matrix_markdown
+from edgeflare.matrix.conform_matrix_table import conform_matrix_section, retry_matrix_section
 from edgeflare.matrix.cross_evaluation import StoredTrigger
 from edgeflare.matrix.kernel_set_runs import KernelSetRun
 from edgeflare.matrix.matrix import KernelSetFigures, Matrix
@@ -39,8 +37,9 @@ from edgeflare.matrix.matrix_folder import (
     remove_other_runs,
     remove_tables,
 )
-from edgeflare.matrix.matrix_table import print_matrix, sentences, to_markdown
+from edgeflare.matrix.matrix_table import matrix_section, sentences
 from edgeflare.matrix.retry_matrix_document import retry_matrix_document
+from edgeflare.pages.markdown import markdown_section
 from edgeflare.record.atomic_file import write_atomically
 from edgeflare.record.folder_contents import FOLDER, list_as
 from edgeflare.run.run_directory import RunDirectory
@@ -152,19 +151,13 @@ def test_it_says_who_stands_alone_who_agrees_and_who_refuses() -> None:
 
 
 @pytest.mark.parametrize("ties", [False, True])
-def test_on_a_terminal_a_refusal_is_one_line_and_ties_are_told(ties: bool) -> None:
-    console = Console(file=io.StringIO(), width=80)
-    print_matrix(console, matrix(ties=ties))
-    assert isinstance(console.file, io.StringIO)
-    said = console.file.getvalue()
-    assert f"• gpu refused: {REFUSAL}\n" in said
-    assert ("ties are no deviations" in " ".join(said.split())) == (not ties)
-
-
-def test_markdown_has_what_strangers_named_escaped() -> None:
-    said = to_markdown(matrix())
-    assert r"# a\|pair" in said
-    assert "| litert 2.3 | micro | 0/4 | 2/4 | 2/2 | 1 |" in said
+def test_it_has_a_row_for_each_kernel_set_and_tells_of_ties(ties: bool) -> None:
+    said = markdown_section(matrix_section(matrix(ties=ties)))
+    assert said.startswith(r"## a\|pair: ")
+    taken = "0 of 9 nodes delegated"
+    assert f"| micro | litert 2.3 | {taken} | 0/4 | 2/4 | 2/2 | 1 |" in said
+    assert "| gpu | – | refused, see below | – | – | – | – |" in said
+    assert ("ties are no deviations" in said) == (not ties)
 
 
 def finding(operator: str, verdict: str, worst: float | None, **others: Any) -> FoundFault:
@@ -233,16 +226,18 @@ def test_the_one_that_alone_is_wrong_is_named_and_those_that_refuse_do_not_vouch
     assert (rows["gpu"].taken, rows["gpu"].refused, rows["gpu"].wrong) == (2, 1, 1)
     assert (rows["xnnpack"].new, rows["gpu"].new) == (0, 2)
     assert matrix.refused == {"npu": "there is no NPU"}
-    assert "npu: there is no NPU" in conform_matrix_markdown(matrix)
-    assert "| ADD int8 | · | · | 40 steps | · | gpu |" in conform_matrix_markdown(matrix)
+    said = markdown_section(conform_matrix_section(matrix))
+    assert "- npu: there is no NPU" in said
+    assert "| ADD int8 | · | · | 40 steps | · | gpu |" in said
 
 
 def test_what_each_tried_of_the_users_model_comes_first() -> None:
     runs = [conformed("builtin", [], model=HALF_TRIED), conformed("xnnpack", [])]
-    _, first, second, *_ = conform_matrix_markdown(conform_matrix(runs)).split("\n\n")
-    assert first.startswith("builtin: 48 % of the arithmetic of kws.tflite was tried")
+    said = markdown_section(conform_matrix_section(conform_matrix(runs)))
+    _, first, second, *_ = said.split("\n\n")
+    assert first.startswith("- builtin: 48 % of the arithmetic of kws.tflite was tried")
     assert "not tried: Mfcc × 2" in first
-    assert second.startswith("| runtime")
+    assert second.startswith("| kernels")
 
 
 def test_of_two_that_take_an_operator_neither_stands_alone() -> None:
@@ -320,7 +315,8 @@ def make_matrix(out: Path, *kernel_sets: Kernels, overwrite: bool) -> None:
             os.close(lock)
         remove_tables(out)
         remove_other_runs(out, set(kernel_sets))
-        write_matrix(retry_matrix_document(RetryMatrix(kernel_sets, (), (), ())), "# table", out)
+        matrix = RetryMatrix(kernel_sets, (), (), ())
+        write_matrix(retry_matrix_document(matrix), retry_matrix_section(matrix), out)
 
 
 def test_a_table_that_others_have_changed_is_not_replaced(tmp_path: Path) -> None:

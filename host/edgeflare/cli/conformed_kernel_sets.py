@@ -26,10 +26,11 @@ from edgeflare.conform.record.conform_journal import require_same_run
 from edgeflare.devices.profile import Profile
 from edgeflare.matrix.conform_matrix import conform_matrix
 from edgeflare.matrix.conform_matrix_document import conform_matrix_document
-from edgeflare.matrix.conform_matrix_table import conform_matrix_markdown, print_conform_matrix
+from edgeflare.matrix.conform_matrix_table import conform_matrix_section
 from edgeflare.matrix.kernel_set_runs import RunStopped
 from edgeflare.matrix.matrix_document import write_matrix
 from edgeflare.matrix.matrix_folder import claimed_matrix
+from edgeflare.pages.terminal import print_section
 from edgeflare.run.run_directory import CONFORM_DOCUMENT, RunDirectory
 from edgeflare.trust import Trust
 
@@ -73,12 +74,12 @@ def conform_kernel_sets(
         except RunStopped:
             return INTERRUPTED
         matrix = conform_matrix(runs)
-        document = conform_matrix_document(matrix)
-        write_matrix(document, conform_matrix_markdown(matrix), out)
+        document, shown = conform_matrix_document(matrix), conform_matrix_section(matrix)
+        write_matrix(document, shown, out)
     if as_json:
         typer.echo(json.dumps(msgspec.to_builtins(document), indent=1))
     else:
-        print_conform_matrix(Console(), matrix)
+        print_section(Console(), shown)
         first = next(one.profile.kernels for one in runs if one.result is not None)
         say(Console(), f"Each kernel set has a run of its own, such as {out / first}")
     result(out)

@@ -19,7 +19,8 @@ from edgeflare.matrix.kernel_set_runs import KernelSetRun, RunStopped, run_on_ea
 from edgeflare.matrix.matrix import matrix_of
 from edgeflare.matrix.matrix_document import matrix_document, write_matrix
 from edgeflare.matrix.matrix_folder import remove_other_runs, remove_tables
-from edgeflare.matrix.matrix_table import print_matrix, to_markdown
+from edgeflare.matrix.matrix_table import matrix_section
+from edgeflare.pages.terminal import print_section
 from edgeflare.run.run_document import RunDocument
 from edgeflare.trust import Trust
 
@@ -122,8 +123,9 @@ def compare_kernel_sets(
     if outcomes is None:
         raise RunStopped
     matrix = matrix_of(command, runs, triggers, outcomes)
-    write_matrix(matrix_document(matrix), to_markdown(matrix), out)
-    print_matrix(Console(), matrix)
+    shown = matrix_section(matrix)
+    write_matrix(matrix_document(matrix), shown, out)
+    print_section(Console(), shown)
     say(Console(), f"Each kernel set has a run of its own, such as {out / taking[0].kernels}")
     result(out)
 

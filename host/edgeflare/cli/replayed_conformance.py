@@ -27,10 +27,11 @@ from edgeflare.devices.profile import Profile
 from edgeflare.devices.profile_lookup import find_profiles, find_run_profiles
 from edgeflare.errors import UserError
 from edgeflare.matrix.conform_matrix import retry_matrix
-from edgeflare.matrix.conform_matrix_table import print_retry_matrix, retry_matrix_markdown
+from edgeflare.matrix.conform_matrix_table import retry_matrix_section
 from edgeflare.matrix.matrix_document import write_matrix
 from edgeflare.matrix.matrix_folder import check_matrix_folder, claimed_matrix
 from edgeflare.matrix.retry_matrix_document import retry_matrix_document
+from edgeflare.pages.terminal import print_section
 from edgeflare.run.run_directory import RunDirectory
 from edgeflare.trust import Trust
 from edgeflare.untrusted_text import printable
@@ -77,8 +78,9 @@ def replay_conformance(
         with claimed_matrix(path, resume=False, overwrite=overwrite):
             runs = run_kernel_sets(device[0], trust, path, retried, overwrite=overwrite)
             table = retry_matrix(runs)
-            write_matrix(retry_matrix_document(table), retry_matrix_markdown(table), path)
-        print_retry_matrix(Console(), table)
+            shown = retry_matrix_section(table)
+            write_matrix(retry_matrix_document(table), shown, path)
+        print_section(Console(), shown)
         for run in runs:
             if run.refused:
                 say(Console(), f"{run.profile.kernels}: {run.refused}")

@@ -16,6 +16,8 @@ from edgeflare import __version__
 from edgeflare.core.goal import Find
 from edgeflare.matrix.matrix import KernelSetFigures, Matrix
 from edgeflare.matrix.matrix_folder import MATRIX_DOCUMENT, MATRIX_TABLE
+from edgeflare.pages.markdown import markdown_section
+from edgeflare.pages.page import Section
 from edgeflare.record.atomic_file import write_atomically
 from edgeflare.record.json_file import json_bytes
 from edgeflare.record.json_types import Count, CountFromOne
@@ -156,17 +158,17 @@ _FINDS: dict[Find, Literal["any", "compression", "kernel"]] = {
 }
 
 
-def write_matrix(document: msgspec.Struct, markdown: str, out: Path) -> None:
+def write_matrix(document: msgspec.Struct, shown: Section, out: Path) -> None:
     """Write `matrix.json` and `matrix.md` into the folder of the runs.
 
     Args:
         document: of one of the three kinds of matrices.
-        markdown: the tables.
+        shown: the same for `matrix.md`.
         out: the folder.
 
     """
     write_atomically(out / MATRIX_DOCUMENT, json_bytes(msgspec.to_builtins(document)))
-    write_atomically(out / MATRIX_TABLE, markdown.encode())
+    write_atomically(out / MATRIX_TABLE, markdown_section(shown).encode())
 
 
 def _row(one: KernelSetFigures) -> KernelSetRow:

@@ -1,35 +1,28 @@
-"""The table of a matrix, a row for each kernel set: for a terminal, and as Markdown."""
+"""A matrix as it is shown: a row for each kernel set, and what they say in words."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 
-from rich.box import SIMPLE_HEAD
-from rich.console import Console
-from rich.markup import escape
-from rich.table import Table
-
 from edgeflare.devices.provenance import Provenance
 from edgeflare.matrix.matrix import KernelSetFigures, Matrix
-from edgeflare.pages.markdown import markdown_table
+from edgeflare.pages.page import Bullets, Section, Table
 from edgeflare.report.arm_lines import taken_nodes
-from edgeflare.untrusted_text import for_markdown, printable
 
 _Tell = Callable[[Matrix, KernelSetFigures, Provenance], str]
 
 _COLUMNS: Mapping[str, _Tell] = {
-    "runtime": lambda _matrix, _row, told: f"{told.runtime} {told.runtime_version}",
     "kernels": lambda _matrix, row, _told: row.kernels,
+    "runtime": lambda _matrix, _row, told: f"{told.runtime} {told.runtime_version}",
+    "with": lambda _matrix, _row, told: taken_nodes(told),
     "seeds dev.": lambda _matrix, row, _told: f"{row.deviating_seeds}/{row.seeds}",
     "found": lambda _matrix, row, _told: f"{row.findings}/{row.seeds - row.deviating_seeds}",
     "inputs dev.": lambda matrix, row, _told: f"{row.deviating}/{len(matrix.triggers)}",
     "alone": lambda _matrix, row, _told: str(row.alone),
-    "with": lambda _matrix, _row, told: taken_nodes(told),
 }
 """How each figure of a kernel set is told, given the provenance of its device."""
 
 _OF_SEARCHES = ("seeds dev.", "found")
-_TEXT = ("runtime", "kernels", "with")
 
 _SEARCHED = (
     "Seeds dev.: seeds on which {compared} decide differently. Found: searches from the others that"
@@ -48,37 +41,29 @@ _TIES = (
 )
 
 
-def print_matrix(console: Console, matrix: Matrix) -> None:
-    """Print the table, what it says in words, and a legend."""
-    table = Table(box=SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0))
-    for name in _columns(matrix):
-        table.add_column(
-            name if name in _TEXT else name.replace(" ", "\n"),
-            justify="left" if name in _TEXT else "right",
-            overflow="fold",
-        )
-    for row in matrix.rows:
-        table.add_row(*(escape(printable(value)) for value in _cells(matrix, row)))
-    console.print(table)
-    for line in sentences(matrix):
-        console.print(f"• {printable(line)}", markup=False, highlight=False, soft_wrap=True)
-    console.print(_legend(matrix), style="dim", highlight=False)
+def matrix_section(matrix: Matrix) -> Section:
+    """Return the table, and what it says in words."""
+    columns = [name for name in _COLUMNS if matrix.command == "search" or name not in _OF_SEARCHES]
+    table = Table(
+        title="",
+        header=columns,
+        rows=[_cells(matrix, row, columns) for row in matrix.rows],
+        note=_legend(matrix),
+        numbers_from=3,
+        missed_least=("runtime", "with"),
+    )
+    return Section(
+        id="matrix",
+        title=f"{matrix.pair}: the kernel sets of a device",
+        blocks=[table, Bullets(sentences(matrix))],
+    )
 
 
-def to_markdown(matrix: Matrix) -> str:
-    """Return the table, what it says in words, and a legend."""
-    columns, rows = _columns(matrix), [_cells(matrix, row) for row in matrix.rows]
-    lines = [
-        f"# {for_markdown(matrix.pair)}: the kernel sets of a device",
-        "",
-        markdown_table(columns, rows),
-        "",
-        *(f"- {for_markdown(line)}" for line in sentences(matrix)),
-        "",
-        for_markdown(_legend(matrix)),
-        "",
-    ]
-    return "\n".join(lines)
+def _cells(matrix: Matrix, row: KernelSetFigures, columns: Sequence[str]) -> list[str]:
+    if row.provenance is None:
+        known = {"kernels": row.kernels, "with": "refused, see below"}
+        return [known.get(name, "–") for name in columns]
+    return [_COLUMNS[name](matrix, row, row.provenance) for name in columns]
 
 
 def sentences(matrix: Matrix) -> list[str]:
@@ -114,19 +99,6 @@ def _alike(matrix: Matrix) -> list[list[str]]:
         else:
             group.append(row.kernels)
     return groups
-
-
-def _columns(matrix: Matrix) -> list[str]:
-    searched = matrix.command == "search"
-    return [name for name in _COLUMNS if searched or name not in _OF_SEARCHES]
-
-
-def _cells(matrix: Matrix, row: KernelSetFigures) -> list[str]:
-    columns = _columns(matrix)
-    if row.provenance is None:
-        known = {"kernels": row.kernels, "with": "refused, see below"}
-        return [known.get(name, "–") for name in columns]
-    return [_COLUMNS[name](matrix, row, row.provenance) for name in columns]
 
 
 def _legend(matrix: Matrix) -> str:
