@@ -49,7 +49,7 @@ def conform_matrix_section(matrix: ConformMatrix) -> Section:
         blocks=[
             Bullets([f"{row.kernels}: {row.tried}" for row in matrix.rows if row.tried]),
             figures,
-            Table(title="What one gets wrong", header=heads, rows=cells, numbers_from=len(heads)),
+            Table.of_words(heads, cells, title="What one gets wrong"),
             Bullets([f"{kernels}: {why}" for kernels, why in matrix.refused.items()]),
         ],
     )
@@ -64,14 +64,7 @@ def retry_matrix_section(matrix: RetryMatrix) -> Section:
             matrix.findings, matrix.outcomes, matrix.alone, strict=True
         )
     ]
-    table = Table(
-        title="",
-        header=header,
-        rows=rows,
-        note=_RETRY_LEGEND,
-        numbers_from=len(header),
-        whole=True,
-    )
+    table = Table.of_words(header, rows, note=_RETRY_LEGEND)
     return Section(id="matrix", title="Findings on the kernel sets of a device", blocks=[table])
 
 

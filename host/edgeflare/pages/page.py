@@ -189,6 +189,15 @@ class Table:
     def __bool__(self) -> bool:
         return bool(self.rows)
 
+    @classmethod
+    def of_words(
+        cls, header: Sequence[str], rows: Sequence[Row], *, title: str = "", note: str = ""
+    ) -> Table:
+        """Return a table without figures, whose cells are shown in full."""
+        return cls(
+            title=title, header=header, rows=rows, note=note, numbers_from=len(header), whole=True
+        )
+
     def listed(self) -> Sequence[Row]:
         """Return the rows where there is little room; one alone is not cut off."""
         if self.most is None or len(self.rows) <= self.most + 1:
