@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 from rich.console import Console
-from rich.table import Table
 from rich.text import Text
 
 from edgeflare.conform.drafts.cells import Cell
@@ -24,8 +23,8 @@ from edgeflare.conform.shown.conform_words import (
     tried_words,
     untried_words,
 )
-from edgeflare.pages.page import Card, Cards, Section
-from edgeflare.pages.terminal import print_section
+from edgeflare.pages.page import Card, Cards, Section, Table
+from edgeflare.pages.terminal import print_blocks, print_section
 from edgeflare.untrusted_text import printable
 
 _TITLES = {
@@ -109,25 +108,29 @@ def _listed_operator(operator: str, types: list[str]) -> dict[str, Any]:
 
 def print_operators(console: Console, cells: tuple[Cell, ...]) -> None:
     """Print operators; of one alone its parameters too."""
-    listed = listed_operators(cells)
-    if len(listed) == 1:
-        (only,) = listed
-        console.print(Text(f"{only['operator']}: {', '.join(only['types'])}", style="bold"))
-        table = Table("parameter", "changes", "what coverage tells apart", box=None, pad_edge=False)
-        for one in only["parameters"]:
-            table.add_row(one["name"], one["kind"], Text(", ".join(one["buckets"])))
-        console.print(table)
-        facts = dict.fromkeys(name for cell in cells for name in fact_names(cell))
-        if facts:
-            console.print(Text(f"Conditions speak of these, too: {', '.join(facts)}."))
+    first, *others = listed = listed_operators(cells)
+    if others:
+        rows = [
+            (
+                one["operator"],
+                ", ".join(one["types"]),
+                ", ".join(parameter["name"] for parameter in one["parameters"]),
+            )
+            for one in listed
+        ]
+        note = f"{len(listed)} operators, {len(cells)} operators and types"
+        print_blocks(console, Table.of_words(("operator", "types", "parameters"), rows, note=note))
         return
-    table = Table("operator", "types", "parameters", box=None, pad_edge=False)
-    for operator in listed:
-        names = ", ".join(one["name"] for one in operator["parameters"])
-        table.add_row(operator["operator"], ", ".join(operator["types"]), Text(names))
-    console.print(table)
-    console.print(
-        Text(f"{len(listed)} operators, {len(cells)} operators and types", style="dim"),
+    rows = [(one["name"], one["kind"], ", ".join(one["buckets"])) for one in first["parameters"]]
+    facts = dict.fromkeys(name for cell in cells for name in fact_names(cell))
+    print_blocks(
+        console,
+        Table.of_words(
+            ("parameter", "changes", "what coverage tells apart"),
+            rows,
+            title=f"{first['operator']}: {', '.join(first['types'])}",
+            note=f"Conditions speak of these, too: {', '.join(facts)}." if facts else "",
+        ),
     )
 
 
