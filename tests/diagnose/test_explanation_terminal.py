@@ -111,9 +111,9 @@ def test_the_figures_that_put_a_layer_beyond_are_shown_and_its_share_of_the_marg
     error = CompressionError(slight.layer, zeroed.layer, 0.8, layers)
     lines = shown(explanation(error, "compression", *[apart(0, 0.0)] * 4))
     assert " ".join(row(lines, "0 CONV_2D")).endswith("constant 0.502 > 0.501 0%")
-    assert " ".join(row(lines, "1 CONV_2D")).startswith("0 7.5 1.0 new here 7.5 > 1, constant 98")
+    assert " ".join(row(lines, "1 CONV_2D")).startswith("← 0 7.5 1.0 new here 7.5 > 1, constant 98")
     assert row(lines, "1 CONV_2D")[-1] == "96%"
-    assert " ".join(row(lines, "2 CONV_2D")).endswith("new here 3 > 1, padding SAME, -3%")
+    assert " ".join(row(lines, "2 CONV_2D")).endswith("3 > 1, padding SAME, the original VALID -3%")
     assert row(lines, "3 CONV_2D")[-2:] == ["0.5", "1.0"]
     assert any("CONV_2D (operator 1)" in line for line in lines)
     assert not any("CONV_2D (operator 0)" in line for line in lines)

@@ -6,10 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from math import isfinite
 
-from rich.box import SIMPLE_HEAD
-from rich.console import Console, Group, RenderableType
-from rich.table import Table
-from rich.text import Text
+from rich.console import Console, RenderableType
 
 from edgeflare.diagnose.compression_error import (
     LISTED,
@@ -21,6 +18,8 @@ from edgeflare.diagnose.execution_modes import Vote
 from edgeflare.diagnose.explanation import Explanation
 from edgeflare.diagnose.tensor_difference import LARGEST, Difference, in_digits
 from edgeflare.diagnose.verdict import STAGE_PLACES
+from edgeflare.pages.page import Sentences, Table
+from edgeflare.pages.terminal import print_blocks
 
 _SENTENCES: dict[str, tuple[str, str]] = {
     "compression": ("Compression", "the file decides otherwise than the original on all kernels"),
@@ -44,6 +43,9 @@ _SENTENCES: dict[str, tuple[str, str]] = {
 _LEAST_CUT_OFF = 1e-3
 """Share of a layer's values: fewer that are cut off are not shown."""
 
+_BEGINS = " ←"
+"""What stands behind a layer where a difference begins."""
+
 _LISTED_SEEDS = 5
 """Of findings of which the same is said."""
 
@@ -65,18 +67,19 @@ def print_explanations(
         picture: returns what is shown of a single finding's layers, if anything.
 
     """
-    parts: list[RenderableType] = [_verdicts(explanations)]
-    if len(explanations) == 1:
-        (only,) = explanations
-        parts += [_votes(only, classes), _layers(only)]
-        drawn = picture(only)
-        parts += [] if drawn is None else [drawn]
-    else:
-        parts.append(Text(_counted(explanations)))
-    parts += [Text(line) for line in _verdict_summaries(explanations)]
-    parts += _notes(explanations)
-    parts.append(Text(f"Everything is in {where}.", style="dim"))
-    console.print(Group(*parts))
+    first, *others = explanations
+    print_blocks(console, _verdicts(explanations))
+    if not others:
+        print_blocks(console, _votes(first, classes), _layers(first))
+        if (drawn := picture(first)) is not None:
+            console.print(drawn)
+    print_blocks(
+        console,
+        Sentences([_counted(explanations)] if others else []),
+        Sentences(_verdict_summaries(explanations)),
+        Sentences(_notes(explanations)),
+        Sentences([f"Everything is in {where}."]),
+    )
 
 
 def _verdicts(explanations: Sequence[Explanation]) -> Table:
@@ -85,11 +88,12 @@ def _verdicts(explanations: Sequence[Explanation]) -> Table:
     for one in explanations:
         cause = one.finding.cause or one.finding.kind
         alike.setdefault((cause, str(one.verdict), _begins(one)), []).append(one)
-    table = _table("Verdicts", ("seed", "cause", "verdict", "where it begins", "why"))
-    for words, ones in sorted(alike.items(), key=lambda entry: len(entry[1])):
-        seeds = [one.finding.seed_id for one in ones]
-        table.add_row(_listed(seeds), *map(Text, (*words, _why(ones))))
-    return table
+    rows = [
+        (_listed([one.finding.seed_id for one in ones]), *words, _why(ones))
+        for words, ones in sorted(alike.items(), key=lambda entry: len(entry[1]))
+    ]
+    header = ("seed", "cause", "verdict", "where it begins", "why")
+    return Table.of_words(header, rows, title="Verdicts")
 
 
 def _why(alike: Sequence[Explanation]) -> str:
@@ -114,7 +118,7 @@ def _counted(explanations: Sequence[Explanation]) -> str:
     return f"{len(explanations)} findings: {said}."
 
 
-def _notes(explanations: Sequence[Explanation]) -> list[Text]:
+def _notes(explanations: Sequence[Explanation]) -> list[str]:
     """Return what could not be seen of layers and why; of several findings, how many it is of."""
     if len(explanations) == 1:
         (only,) = explanations
@@ -133,9 +137,7 @@ def _notes(explanations: Sequence[Explanation]) -> list[Text]:
         note: f" ({_counted_findings(count)})" if count > 1 else ""
         for note, count in counts.items()
     }
-    return [
-        Text(f"note: {note}{of[note]}", style="dim") for note, _ in counts.most_common() if note
-    ]
+    return [f"note: {note}{of[note]}" for note, _ in counts.most_common() if note]
 
 
 def _begins(one: Explanation) -> str:
@@ -162,19 +164,20 @@ def _begins_of_compression(error: CompressionError) -> str:
 
 
 def _votes(one: Explanation, classes: Sequence[str]) -> Table:
-    table = _table("Who answers what", ("how", "answers", "times", "output"))
     evidence = one.evidence
     named = [(str(vote.mode), vote) for vote in evidence.votes]
     if evidence.stages is not None:
         named += evidence.stages.named()
-    for name, vote in named:
-        table.add_row(
-            Text(name),
-            Text(evidence.described(vote) or _label(vote, classes)),
+    rows = [
+        (
+            name,
+            evidence.described(vote) or _label(vote, classes),
             str(len(vote.labels)),
             f"{vote.outputs[0]:08x}" if vote.steady else "varies",
         )
-    return table
+        for name, vote in named
+    ]
+    return Table.of_words(("how", "answers", "times", "output"), rows, title="Who answers what")
 
 
 def _label(vote: Vote, classes: Sequence[str]) -> str:
@@ -190,7 +193,6 @@ def _label(vote: Vote, classes: Sequence[str]) -> str:
 
 
 def _layers(one: Explanation) -> Table:
-    columns = ["layer", "device – twin", "new here"]
     error_columns: dict[str, Callable[[LayerCompressionError], str]] = {
         "twin – original": _in_db,
         "new here": lambda error: in_digits(error.residual, ".1f"),
@@ -202,27 +204,30 @@ def _layers(one: Explanation) -> Table:
         error_columns["cut off"] = _cut_off
     units = _in_units(one)
     measure = "quantization units" if units else "real values, new in twin – original in units"
-    title = f"Along the network, largest differences in {measure}"
-    table = _table(title, [*columns, *error_columns])
-    table.columns[0].no_wrap = True
-    for column in table.columns[1:]:
-        column.justify = "right"
     onset, most = one.kernel_onset.onset, one.compression_error.most
     blamed = [layer for layer in (onset, most, *one.compression_error.coarse) if layer is not None]
     named = {layer.operator for layer in blamed}
     totals = {layer.operator: layer for layer in one.kernel_onset.layers}
     errors = {error.layer.operator: error for error in one.compression_error.layers}
     names = {at: error.layer for at, error in errors.items()} | totals
+    rows = []
     for operator in sorted(names):
         total, error = totals.get(operator), errors.get(operator)
-        table.add_row(
-            Text(f"{operator} {names[operator].name}"),
-            _apart(None if total is None else total.total, units=units),
-            _apart(None if total is None else total.own, units=units),
-            *("" if error is None else said(error) for said in error_columns.values()),
-            style="bold" if operator in named else None,
+        rows.append(
+            (
+                f"{operator} {names[operator].name}{_BEGINS * (operator in named)}",
+                _apart(None if total is None else total.total, units=units),
+                _apart(None if total is None else total.own, units=units),
+                *("" if error is None else said(error) for said in error_columns.values()),
+            )
         )
-    return table
+    return Table(
+        title=f"Along the network, largest differences in {measure}",
+        header=("layer", "device – twin", "new here", *error_columns),
+        rows=rows,
+        note=f"{_BEGINS.strip()} where a difference begins" if named else "",
+        whole=True,
+    )
 
 
 def _in_db(error: LayerCompressionError) -> str:
@@ -289,16 +294,6 @@ def _apart(found: Difference | None, *, units: bool) -> str:
         if found.max_units is None
         else f"{found.max_units:.0f}"
     )
-
-
-def _table(title: str, columns: Sequence[str]) -> Table:
-    table = Table(
-        title=title, title_justify="left", title_style="bold", box=SIMPLE_HEAD, pad_edge=False,
-        padding=(0, 1, 0, 0),
-    )  # fmt: skip
-    for column in columns:
-        table.add_column(column, overflow="fold")
-    return table
 
 
 def _verdict_summaries(explanations: Sequence[Explanation]) -> list[str]:

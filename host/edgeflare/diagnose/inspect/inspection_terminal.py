@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from rich.console import Console
 
-from rich.box import SIMPLE_HEAD
-from rich.console import Console, Group, RenderableType
-from rich.table import Table
-from rich.text import Text
-
+from edgeflare.diagnose.inspect.behaviour_block import InspectedUnit
 from edgeflare.diagnose.inspect.inspection_figures import SHARE
 from edgeflare.diagnose.inspect.inspection_result import InspectionResult
+from edgeflare.pages.page import Block, Section, Sentences, Table
+from edgeflare.pages.terminal import print_section
 
 SHOWN = 5
 """Channels by share; the document has more."""
@@ -31,68 +29,53 @@ def print_inspection(console: Console, result: InspectionResult, where: str) -> 
         where: the file that has everything.
 
     """
-    parts: list[RenderableType] = [
-        Text(result.verdict.sentence, style="bold"),
-        Text(f"{result.inputs} inputs, {_ENDED[result.ended]}; figures are of those held out."),
+    blocks: list[Block] = [
+        Sentences(
+            [f"{result.inputs} inputs, {_ENDED[result.ended]}; figures are of those held out."]
+        ),
+        *(_scores(result, behaviour) for behaviour in result.behaviours),
+        _shares(result),
     ]
-    parts += [_scores(result, behaviour) for behaviour in result.behaviours]
-    if SHARE in result.top_units:
-        parts.append(_shares(result))
     if result.constant:
-        parts.append(Text(f"not tried, as constant: {', '.join(result.constant)}", style="dim"))
-    parts.append(Text(f"Everything is in {where}.", style="dim"))
-    console.print(Group(*parts))
+        blocks.append(Sentences([f"not tried, as constant: {', '.join(result.constant)}"]))
+    blocks.append(Sentences([f"Everything is in {where}."]))
+    sentence = result.verdict.sentence
+    print_section(console, Section(id="inspection", title=sentence, blocks=blocks))
 
 
 def _scores(result: InspectionResult, behaviour: str) -> Table:
     """Return a row for each hypothesis and a column for each measure."""
     found = [one for one in result.best if one.behaviour == behaviour]
     measures = list(dict.fromkeys(one.measure for one in found))
-    table = _table(
-        f"What the {behaviour} of units foretells: score and operator:channel",
-        ("hypothesis", *measures),
+    cells: dict[str, dict[str, str]] = {name: {} for name in result.hypotheses}
+    for one in found:
+        unit = "all units" if one.unit is None else _unit(result, one.unit)
+        said = f"{one.score:.2f} {unit}" if one.beyond else "nothing"
+        cells[one.hypothesis][one.measure] = said
+    return Table(
+        title=f"What the {behaviour} of units foretells: score and operator:channel",
+        header=("hypothesis", *measures),
+        rows=[
+            (name, *(told.get(measure, "") for measure in measures)) for name, told in cells.items()
+        ],
+        missed_least=("regression", "mutual information"),
     )
-    for hypothesis in result.hypotheses:
-        cells = []
-        for one in found:
-            if one.hypothesis == hypothesis:
-                name = (
-                    "all units"
-                    if one.unit is None
-                    else _unit(result, one.unit.layer, one.unit.channel)
-                )
-                cells.append(
-                    Text(
-                        f"{one.score:.2f} {name}" if one.beyond else "nothing",
-                        style="" if one.beyond else "dim",
-                    )
-                )
-        table.add_row(Text(hypothesis), *cells)
-    return table
 
 
 def _shares(result: InspectionResult) -> Table:
-    table = _table("Shares of the margin's error", ("channel", "of", "share", "95 % interval"))
-    for one in result.top_units[SHARE][:SHOWN]:
-        table.add_row(
+    rows = [
+        (
             str(one.unit.channel),
-            Text(str(result.layers[one.unit.layer])),
+            str(result.layers[one.unit.layer]),
             f"{one.score:.0%}",
             f"{one.low:.0%} to {one.high:.0%}",
         )
-    return table
+        for one in result.top_units.get(SHARE, ())[:SHOWN]
+    ]
+    header = ("channel", "of", "share", "95 % interval")
+    return Table.of_words(header, rows, title="Shares of the margin's error")
 
 
-def _unit(result: InspectionResult, layer: int, channel: int) -> str:
+def _unit(result: InspectionResult, unit: InspectedUnit) -> str:
     """Return a unit as a cell has room for it: the operator's position and the channel."""
-    return f"{result.layers[layer].operator}:{channel}"
-
-
-def _table(title: str, columns: Sequence[str]) -> Table:
-    table = Table(
-        title=title, title_justify="left", title_style="bold", box=SIMPLE_HEAD, pad_edge=False,
-        padding=(0, 1, 0, 0),
-    )  # fmt: skip
-    for column in columns:
-        table.add_column(column, overflow="fold")
-    return table
+    return f"{result.layers[unit.layer].operator}:{unit.channel}"
