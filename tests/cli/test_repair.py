@@ -80,7 +80,9 @@ def test_a_repair_in_place_mends_more_than_it_breaks(repaired: tuple[Path, Said]
     assert len(content) == (EXAMPLE / "compressed.tflite").stat().st_size
     assert hashlib.sha256(content).hexdigest() == found["repaired"]["sha256"]
     assert found["repaired"]["recipe"] is None
-    assert f"{out}/repaired.tflite is written, by ranges" in " ".join(said.out.split())
+    assert "A repaired model is written: " in said.out
+    assert "repaired.tflite, by ranges, has +0 bytes" in " ".join(said.out.split())
+    assert f"Search it: edgeflare search {out}\n" in said.out
 
 
 @pytest.mark.slow
@@ -162,7 +164,7 @@ def test_a_run_gives_the_same_model_which_is_searched_again(
         assert again[figures] == {key: searched["totals"][key] for key in again[figures]}
         assert again[figures]["seeds"] == 200
     assert searched["pair"]["sha256"]["compressed"] == after["repaired"]["sha256"]
-    assert "searched again" in said.out
+    assert "Searched again" in said.out
 
 
 @pytest.mark.slow
@@ -281,8 +283,8 @@ def test_a_search_for_precision_says_its_path_and_the_blocks_to_blame(
     assert set(found["front"]) <= {name for name, one in by_name.items() if one["score"]}
     assert min(by_name.values(), key=lambda one: one["score"] or 2)["name"] in found["front"]
     shown = " ".join(said.out.split())
-    assert f"Block to blame: {first['blamed']['promotion']} by promotion" in shown
-    assert f"Pareto front of score, time and bytes: {found['front'][0]} (score" in shown
+    assert f"To blame: {first['blamed']['promotion']} by promotion" in shown
+    assert f"Pareto front of score, time and bytes: {', '.join(found['front'])}." in shown
 
 
 def test_an_original_of_another_network_is_refused_at_once(tmp_path: Path) -> None:

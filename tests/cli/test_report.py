@@ -203,6 +203,16 @@ def test_a_repair_has_no_findings_to_write_down(repair: Path, switch: str) -> No
     assert not (repair / "repair.html").exists()
 
 
+def test_what_a_page_draws_needs_the_extra_too(
+    repair: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
+    monkeypatch.delitem(sys.modules, "edgeflare.repair.page.front_figure", raising=False)
+    assert "--html needs matplotlib.figure, which is not installed" in refused(
+        "report", repair, "--html"
+    )
+
+
 def test_the_page_of_a_survey_without_its_run_says_so_and_has_the_rates(survey: Path) -> None:
     (survey / "run.json").write_text("{}")
     said = completed("report", survey, "--html")

@@ -19,7 +19,6 @@ from edgeflare.models.pair import Pair, load_pair
 from edgeflare.models.pair_file import Settings, read_settings
 from edgeflare.models.pair_input import PairInput
 from edgeflare.models.pair_interface import PairInterface
-from edgeflare.models.run_pair import ModelHashes
 from edgeflare.record.folder import FolderKind
 from edgeflare.repair.judging.judged_inputs import TIGHT
 from edgeflare.repair.judging.judgement import Figures
@@ -28,11 +27,7 @@ from edgeflare.repair.repair_candidate import RepairCandidate
 from edgeflare.repair.repair_cost import Latency
 from edgeflare.repair.repair_document import (
     BeforeAndAfter,
-    OfferedCandidate,
     OnDevice,
-    PairToRepair,
-    RepairDocument,
-    RepairedModel,
     TriedCandidate,
     read_repair,
     repair_bytes,
@@ -44,11 +39,10 @@ from edgeflare.repair.repair_requirements import (
     require_image_classifier,
 )
 from edgeflare.repair.repair_run import verdict
-from edgeflare.repair.repair_summary import repair_summary
 from edgeflare.repair.repaired_pair import MODEL, RECIPE, write_document, write_pair, write_repaired
 from edgeflare.repair.stored_candidates import FOLDER, Attempt, StoredCandidates
 from edgeflare.run.run_directory import RunDirectory, holds_repair
-from judgements import figures, judgement, of_all, one_set
+from judgements import figures, judgement, one_set
 from kills import Kill, killed_at_each, put_notes, require_notes
 from repaired_example import BY_SHIFTS, repair_by_shifts, repaired_example
 from stored_repairs import REPAIR
@@ -199,65 +193,6 @@ def test_a_document_outside_of_the_folder_is_not_followed(tmp_path: Path) -> Non
     (folder / "repair.json").symlink_to(tmp_path / "elsewhere.json")
     with pytest.raises(UserError, match="outside of it"):
         read_repair(RunDirectory(folder))
-
-
-def document(**changes: Any) -> RepairDocument:
-    before = Figures(1600, 725, 300, 100, 0, None, 0)
-    after = structs.replace(before, deviating=248)
-    repaired = RepairedModel(
-        *("board", 2e-6, 1e-6, 0.5, 0.4, 0.625, 10),
-        file=MODEL, sha256="", recipe=None, bytes_before=100, bytes_after=90,
-    )  # fmt: skip
-    made = structs.replace(
-        repair_by_shifts(),
-        pair=PairToRepair(
-            name="a|b", fingerprint="", sha256=ModelHashes(original=None, compressed="")
-        ),
-        written=True,
-        why="725 deviate before and 248 after",
-        repaired=repaired,
-        chosen="ranges",
-        judged=of_all(one_set(before, after, 500, 23, 2e-9)),
-        offered=None,
-        candidates=(),
-    )
-    return structs.replace(made, **changes)
-
-
-def test_a_repair_has_a_row_for_each_set() -> None:
-    """One without a model says why alone."""
-    said = repair_summary(document())
-    assert "## EdgeFlare repair: a\\|b" in said
-    assert "✅ A repaired model is written: 725 deviate before and 248 after." in said
-    assert "It has -10 bytes, and takes -1.0 µs (-50.0%, -60.0% to -37.5%) on board." in said
-    assert "| tight | 1,600 | 725 → 248 | 300 → 300 | 100 → 100 | 500 | 23 | 2e-09 |" in said
-    said = repair_summary(
-        document(written=False, repaired=None, judged=None, why="nothing <gains>")
-    )
-    assert said.endswith("⚪ No model is written: nothing \\<gains\\>.\n")
-    assert "|" not in said.removeprefix("## EdgeFlare repair: a\\|b")
-
-
-def test_what_more_cost_would_give_stands_beside_what_is_chosen() -> None:
-    offered = OfferedCandidate(
-        candidate="weights-only",
-        options=("--max-latency none",),
-        judged=of_all(one_set(figures(725), figures(3))),
-    )
-    tried = TriedCandidate(
-        name="weights-only",
-        seconds=1.0,
-        latency_ratio=2.87,
-        bytes=43600,
-        needs={"--max-latency": "+187%"},
-    )
-    for changes, instead in (({}, "744"), ({"written": False, "repaired": None}, "2,175")):
-        said = repair_summary(document(offered=offered, candidates=(tried,), **changes))
-        assert (
-            f"weights-only: 9 instead of {instead} of these inputs near the boundary deviate, at ×"
-            " 2.87 of the time and 43,600 bytes, which needs --max-latency +187%: --max-latency"
-            " none."
-        ) in said.replace("\\", "")
 
 
 def on_device(before: Figures, after: Figures) -> OnDevice:

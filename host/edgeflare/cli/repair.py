@@ -22,6 +22,7 @@ from edgeflare.cli.interruptible import (
 )
 from edgeflare.cli.progress import observe
 from edgeflare.cli.quiet import Quiet, result
+from edgeflare.cli.reported_repair import print_repair
 from edgeflare.core.interrupt import INTERRUPTED_BY
 from edgeflare.devices.profile import Profile
 from edgeflare.devices.profile_lookup import find_profiles
@@ -30,20 +31,17 @@ from edgeflare.models.ensemble_choice import read_ensemble
 from edgeflare.models.pair import Pair, load_pair
 from edgeflare.models.pair_file import FILE, Settings
 from edgeflare.models.pair_interface import PairInterface
+from edgeflare.pages.terminal import print_section
 from edgeflare.record import folder_contents
 from edgeflare.repair.cost_limits import DEFAULT
 from edgeflare.repair.judging.shown_inputs import write_shown
+from edgeflare.repair.page.repair_page import searched_again
 from edgeflare.repair.planned_repair import planned_repair
 from edgeflare.repair.repair_candidate import ReportProgress
 from edgeflare.repair.repair_document import RepairDocument
 from edgeflare.repair.repair_request import RepairRequest
 from edgeflare.repair.repair_requirements import require_image_classifier, shifts_alone
 from edgeflare.repair.repair_run import RepairOutcome, repair_pair
-from edgeflare.repair.repair_terminal import (
-    print_planned_repair,
-    print_repair,
-    print_repaired_search,
-)
 from edgeflare.repair.repaired_pair import MODEL, write_document, write_pair, write_repaired
 from edgeflare.repair.repaired_search import (
     FOLDER,
@@ -127,7 +125,8 @@ def repair(
             _require_same_search(past, device, ensemble)
     if dry_run:
         planned = planned_repair(pair, past, profiles, request)
-        print_planned_repair(Console(), planned, str(out))
+        nothing = f"Nothing is done, and nothing written to {out}."
+        Console().print(f"{planned} {nothing}", markup=False, highlight=False)
         return 0
     context.with_resource(claimed_folder(out, resume=resume, holds="repair"))
     repaired = _repair(pair, past, profiles, request, shifts, out, resume=resume)
@@ -180,7 +179,7 @@ def _repair(
         write_pair(out, pair, pair.seeds)
     write_shown(out, pair, found.shown)
     write_document(out, found.document)
-    print_repair(Console(), found.document, str(out))
+    print_repair(Console(), found.document, RunDirectory(out))
     result(out)
     return found.document
 
@@ -242,7 +241,7 @@ def _search_again(
         )
     again = search_comparison(past.document, after)
     write_document(out, structs.replace(document, again=again))
-    print_repaired_search(Console(), again)
+    print_section(Console(), searched_again(again))
     return INTERRUPTED if after.stopped_by in INTERRUPTED_BY else 0
 
 

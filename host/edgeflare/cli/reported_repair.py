@@ -1,14 +1,16 @@
-"""A repair, as `edgeflare report` shows and writes it."""
+"""A repair, as `edgeflare repair` and `edgeflare report` show and write it."""
 
 from __future__ import annotations
 
 import msgspec
+from rich.text import Text
 
 from edgeflare.cli.console import Console
-from edgeflare.cli.reported import Reported, extra_needed
+from edgeflare.cli.reported import Reported, page_bytes
+from edgeflare.pages.markdown import markdown_page
+from edgeflare.pages.terminal import print_page
+from edgeflare.repair.page.repair_page import repair_page
 from edgeflare.repair.repair_document import RepairDocument, read_repair
-from edgeflare.repair.repair_summary import repair_summary
-from edgeflare.repair.repair_terminal import print_repair, print_repaired_search
 from edgeflare.run.run_directory import RunDirectory
 
 
@@ -20,24 +22,21 @@ def reported_repair(directory: RunDirectory) -> Reported:
 
     """
     document = read_repair(directory)
-
-    def show(console: Console) -> None:
-        print_repair(console, document, str(directory.path))
-        if document.again is not None:
-            print_repaired_search(console, document.again)
-
+    page = repair_page(document, directory)
     return Reported(
         lambda: msgspec.to_builtins(document),
-        show,
+        lambda console: print_repair(console, document, directory),
         {
-            "--html": ("repair.html", lambda: _page(document, directory)),
-            "--summary": ("summary.md", lambda: repair_summary(document).encode()),
+            "--html": ("repair.html", lambda: page_bytes(page)),
+            "--summary": ("summary.md", lambda: markdown_page(page).encode()),
         },
         "a repair",
     )
 
 
-def _page(document: RepairDocument, directory: RunDirectory) -> bytes:
-    with extra_needed():
-        from edgeflare.repair.page.repair_page import render_repair  # noqa: PLC0415
-    return render_repair(document, directory).encode()
+def print_repair(console: Console, document: RepairDocument, directory: RunDirectory) -> None:
+    """Print a repair, and how its model is searched."""
+    where = str(directory.path)
+    print_page(console, repair_page(document, directory), where)
+    if document.written:
+        console.print(Text(f"Search it: edgeflare search {where}", style="dim"), soft_wrap=True)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -13,32 +12,12 @@ from edgeflare.campaign.opened_pair import open_pair
 from edgeflare.devices.profile import Profile
 from edgeflare.models.pair import Pair
 from edgeflare.repair.candidate_plans import CandidatePlan, candidate_plans
-from edgeflare.repair.judging.judged_inputs import known_labels
-from edgeflare.repair.judging.seed_split import SeedCounts, split_seeds
+from edgeflare.repair.judging.judged_inputs import COUNT, known_labels
+from edgeflare.repair.judging.seed_split import split_seeds
 from edgeflare.repair.repair_request import RepairRequest
 from edgeflare.repair.repair_requirements import original_file, require_seeds, tries_shifts
 from edgeflare.repair.repair_run import repair_plan
 from edgeflare.replay.past_run import PastRun
-
-
-@dataclass(frozen=True, slots=True)
-class PlannedRepair:
-    """What a repair would do.
-
-    Attributes:
-        seeds: how many fit, choose and judge.
-        candidates: the plans that would be tried, in their order.
-        devices: the names of the devices, each of which opened the compressed model.
-        max_size: by how much the file may grow.
-        max_latency: by how much the time for an inference may grow on each device.
-
-    """
-
-    seeds: SeedCounts
-    candidates: Sequence[str]
-    devices: Sequence[str]
-    max_size: str
-    max_latency: str
 
 
 def planned_repair(
@@ -46,8 +25,8 @@ def planned_repair(
     past: PastRun | None,
     profiles: Sequence[Profile],
     request: RepairRequest,
-) -> PlannedRepair:
-    """Open models and devices, and say what `repair_pair` would do; nothing is written.
+) -> str:
+    """Open models and devices, and say in sentences what `repair_pair` would do.
 
     Args: as of `repair_pair`.
 
@@ -68,7 +47,11 @@ def planned_repair(
         if tries_shifts(past, request):
             names.append("shifts")
         devices = [device.profile.name for device in opened.devices]
-    return PlannedRepair(split.sizes, names, devices, request.max_size, request.max_latency)
+    return (
+        f"{split.sizes}. Candidates: {', '.join(names)}; on {', '.join(devices)}. Each is judged on"
+        f" up to {COUNT:,} inputs a set, and chosen within --max-size {request.max_size} and"
+        f" --max-latency {request.max_latency}."
+    )
 
 
 def _words(plan: CandidatePlan) -> str:

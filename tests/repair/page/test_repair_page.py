@@ -1,4 +1,4 @@
-"""The page of a repair: all of it is shown, and as text."""
+"""A repair as a page: all of it is said, and drawn where there is a browser."""
 
 from __future__ import annotations
 
@@ -14,23 +14,24 @@ from hypothesis import strategies as st
 from msgspec import structs
 
 from edgeflare.errors import UserError
+from edgeflare.pages.html_page import html_page
+from edgeflare.pages.page import Facts, Section, Sentences, Table
 from edgeflare.repair.judging.judgement import Change, Figures, SetJudgement
 from edgeflare.repair.page.front_figure import front_figure
-from edgeflare.repair.page.page_parts import (
-    PagePart,
-    candidate_part,
-    detail_parts,
-    judged_part,
-    page_parts,
-    search_part,
+from edgeflare.repair.page.repair_page import repair_page
+from edgeflare.repair.precision_details import (
+    Block,
+    PrecisionDetails,
+    PrecisionStep,
+    Residual,
 )
-from edgeflare.repair.page.repair_page import render_repair
-from edgeflare.repair.precision_details import Block, PrecisionDetails, PrecisionStep
 from edgeflare.repair.repair_cost import Latency
 from edgeflare.repair.repair_document import (
     BeforeAndAfter,
+    OfferedCandidate,
     OnDevice,
     RepairDocument,
+    RepairedModel,
     SearchComparison,
     SearchFigures,
     TriedCandidate,
@@ -43,10 +44,31 @@ from parsed_pages import Parsed, asks_for_nothing, well_formed
 from repaired_example import repair_by_shifts, repaired_example
 
 
-def parts(**details: Any) -> list[PagePart]:
+def html_of(document: RepairDocument, directory: RunDirectory) -> str:
+    return html_page(repair_page(document, directory))
+
+
+def sections(**changes: Any) -> dict[str, Section]:
+    """The sections of a repair by shifts that is changed so, by their places in the page."""
+    page = repair_page(structs.replace(repair_by_shifts(), **changes), RunDirectory(Path()))
+    return {one.id: one for one in page.sections}
+
+
+def tables(section: Section) -> list[Table]:
+    return [one for one in section.blocks if isinstance(one, Table) and one]
+
+
+def sentences(section: Section) -> str:
+    return " ".join(
+        line for one in section.blocks if isinstance(one, Sentences) for line in one.sentences
+    )
+
+
+def told(**details: Any) -> Sequence[Any]:
+    """What is said of a candidate with such details of precision."""
     made = {"precision": "float", "promoted": ("conv_1",), **details}
     mixed = structs.replace(TRIED, details=CandidateDetails(precision=PrecisionDetails(**made)))
-    return list(detail_parts(1, mixed, ["boot", "bag"]))
+    return sections(candidates=(mixed,))["details"].blocks
 
 
 def test_a_list_of_objects_is_a_table_and_the_rest_are_facts() -> None:
@@ -59,10 +81,8 @@ def test_a_list_of_objects_is_a_table_and_the_rest_are_facts() -> None:
         bytes=43_296,
     )
     other = structs.replace(step, block="head", taken_back=True, margin_difference=12.25)
-    (part,) = parts(path=(step, other))
-    assert (part.name, part.title) == ("precision-facts-1", "Precision: mixed")
-    assert part.facts == (("precision", "float"), ("promoted", "conv_1"))
-    (table,) = part.tables
+    facts, table = told(path=(step, other))
+    assert facts == Facts("Precision: mixed", (("precision", "float"), ("promoted", "conv_1")))
     assert table.title == "path"
     assert table.header == [
         "block", "taken back", "promoted", "margin difference", "deviating", "bytes",
@@ -74,8 +94,8 @@ def test_a_list_of_objects_is_a_table_and_the_rest_are_facts() -> None:
 
 
 def test_objects_by_name_are_a_table_too() -> None:
-    (part,) = parts(scores={"residual": {"conv": 0.25, "head": None}, "spectrum": {"head": 1.0}})
-    (table,) = part.tables
+    scores = {"residual": {"conv": 0.25, "head": None}, "spectrum": {"head": 1.0}}
+    _, table = told(scores=scores)
     assert table.header == ["", "conv", "head"]
     assert table.rows == [["residual", "0.25", "–"], ["spectrum", "–", "1"]]
 
@@ -88,9 +108,9 @@ BLOCKS = st.lists(st.builds(Block, st.text(max_size=5), st.text(max_size=5), st.
 def test_any_details_have_tables_whose_rows_fit_their_headers(
     scores: dict[str, Any], blocks: list[Block]
 ) -> None:
-    (part,) = parts(scores=scores, blocks=tuple(blocks))
-    assert len(part.tables) == (len(scores) > 0) + (len(blocks) > 0)
-    for table in part.tables:
+    _, *found = told(scores=scores, blocks=tuple(blocks))
+    assert len(found) == (len(scores) > 0) + (len(blocks) > 0)
+    for table in found:
         assert table.rows
         for row in table.rows:
             assert len(row) == len(table.header)
@@ -108,7 +128,7 @@ def drawn(
         repair_by_shifts(), candidates=tuple(candidates), front=tuple(front), chosen=chosen
     )
     svg = front_figure(document)
-    return None if svg is None else Parsed(svg)
+    return Parsed(svg) if svg else None
 
 
 def words(parsed: Parsed | None) -> str:
@@ -197,10 +217,9 @@ def test_candidates_are_marked_and_those_set_aside_have_their_reason() -> None:
         structs.replace(TRIED, name="float", **beyond),
         structs.replace(TRIED, name="broken", **broken),
     )
-    document = structs.replace(
-        repair_by_shifts(), candidates=candidates, front=("ranges",), chosen="ranges"
-    )
-    judged, aside = candidate_part(document).tables
+    section = sections(candidates=candidates, front=("ranges",), chosen="ranges")["candidates"]
+    assert "Pareto front of score, time and bytes: ranges." in sentences(section)
+    judged, aside = tables(section)
     changes = ["700 → 500"] * 3
     assert judged.rows == [
         ("ranges", "chosen, front", "0.60", *changes, "× 0.50", "0.48 to 0.53", "43,296", "1.2"),
@@ -210,7 +229,8 @@ def test_candidates_are_marked_and_those_set_aside_have_their_reason() -> None:
 
 
 def test_the_judgement_has_sets_true_labels_and_devices() -> None:
-    sets, labels, devices = judged_part("ranges", JUDGED, [ON_BOARD]).tables
+    changes = {"chosen": "ranges", "judged": JUDGED, "on_devices": (ON_BOARD,)}
+    sets, labels, devices = tables(sections(**changes)["judged"])
     assert sets.title == "ranges on the inputs that judge"
     assert sets.rows[1] == (
         *("tight", "1,600", "1,700 → 900", "850 → 450", "0 → 0"),
@@ -227,16 +247,63 @@ def test_a_search_of_the_repaired_model_stands_beside_the_run() -> None:
     )  # fmt: skip
     after = structs.replace(before, success_rate=None, mean_queries=None)
     again = SearchComparison(stopped_by="sigterm", strategy="boundary", before=before, after=after)
-    document = repair_by_shifts()
-    for told in (None, again):
-        names = [one.name for one in page_parts(structs.replace(document, again=told))]
-        assert ("again" in names) is (told is not None)
-    part = search_part(again)
-    assert "stopped before its end: SIGTERM" in part.words
-    assert part.tables[0].rows == [
+    assert "again" not in sections(again=None)
+    section = sections(again=again)["again"]
+    assert "stopped before its end: SIGTERM" in sentences(section)
+    (searches,) = tables(section)
+    assert searches.rows == [
         ("before", "2", "1,000", "50.0%", "12.2"),
         ("after", "2", "1,000", "–", "–"),
     ]
+
+
+def words_of(**changes: Any) -> Sequence[str]:
+    repaired = RepairedModel(
+        *("board", 2e-6, 1e-6, 0.5, 0.4, 0.625, 10),
+        file="repaired.tflite", sha256="", recipe=None, bytes_before=100, bytes_after=90,
+    )  # fmt: skip
+    made = {"repaired": repaired, "chosen": "ranges", "judged": JUDGED, "offered": None}
+    document = structs.replace(repair_by_shifts(), **made | changes)
+    return repair_page(document, RunDirectory(Path())).words
+
+
+def test_what_is_written_is_said_with_its_cost() -> None:
+    cost = "has -10 bytes, and takes -1.0 µs (-50.0%, -60.0% to -37.5%) on board."
+    assert words_of() == [f"repaired.tflite, by ranges, {cost}"]
+    assert words_of(repaired=None, written=False) == []
+
+
+def test_what_more_cost_would_give_stands_beside_what_is_chosen() -> None:
+    offered = OfferedCandidate(
+        candidate="weights-only", options=("--max-latency none",), judged=of_all(compared(725, 3))
+    )
+    tried = structs.replace(
+        TRIED,
+        name="weights-only",
+        latency_ratio=2.87,
+        bytes=43600,
+        needs={"--max-latency": "+187%"},
+    )
+    for changes, instead in (({}, "2,700"), ({"written": False, "repaired": None}, "2,175")):
+        *_, said = words_of(offered=offered, candidates=(tried,), **changes)
+        assert said == (
+            f"weights-only: 9 instead of {instead} of these inputs near the boundary deviate, at ×"
+            " 2.87 of the time and 43,600 bytes, which needs --max-latency +187%: --max-latency"
+            " none"
+        )
+
+
+def test_the_block_to_blame_is_said_by_each_way() -> None:
+    blocks = (Block("conv", "relu", (0,)), Block("head", "softmax", (1,)))
+    residual = Residual(blocks, {"conv": 0.25, "head": 0.5}, "head")
+    details = PrecisionDetails(
+        precision="float", promoted=(), blamed={"promotion": "conv", "spectrum": None}
+    )
+    searched = structs.replace(TRIED, details=CandidateDetails(precision=details))
+    section = sections(candidates=(searched,), residual=residual)["residual"]
+    assert sentences(section) == "To blame: conv by promotion, head by residual."
+    (errors,) = tables(section)
+    assert errors.rows == [("head", "softmax", "0.5000"), ("conv", "relu", "0.2500")]
 
 
 __all__ = ["repaired_example"]
@@ -259,7 +326,7 @@ def document(directory: RunDirectory) -> RepairDocument:
 def test_the_candidates_the_sets_and_the_inputs_are_in_it(
     document: RepairDocument, directory: RunDirectory
 ) -> None:
-    parsed = well_formed(render_repair(document, directory))
+    parsed = well_formed(html_of(document, directory))
     asks_for_nothing(parsed)
     assert document.written
     assert f"A repaired model is written: {document.why}." in parsed.text
@@ -308,8 +375,8 @@ def hostile(tried: TriedCandidate) -> TriedCandidate:
 
 @pytest.mark.slow
 def test_hostile_names_stay_text(document: RepairDocument, directory: RunDirectory) -> None:
-    plain = Parsed(render_repair(document, directory))
-    page = render_repair(
+    plain = Parsed(html_of(document, directory))
+    page = html_of(
         structs.replace(
             document,
             pair=structs.replace(document.pair, name=HOSTILE),
@@ -338,11 +405,11 @@ def test_an_input_that_is_gone_or_damaged_is_said_and_one_outside_refused(
     first, second, *others = document.shown
     (directory.path / first.image).unlink()
     (directory.path / second.image).write_bytes(b"none")
-    parsed = well_formed(render_repair(document, directory))
+    parsed = well_formed(html_of(document, directory))
     assert parsed.text.count("its file is gone or damaged") == 2
     outside = structs.replace(first, image="../secret.png")
     with pytest.raises(UserError, match="outside of it"):
-        render_repair(structs.replace(document, shown=(outside, second, *others)), directory)
+        html_of(structs.replace(document, shown=(outside, second, *others)), directory)
 
 
 @pytest.mark.slow
@@ -360,7 +427,7 @@ def test_a_repair_without_a_gain_says_so(document: RepairDocument, directory: Ru
         why="no candidate surely gains",
         front=(),
     )
-    parsed = well_formed(render_repair(nothing, directory))
+    parsed = well_formed(html_of(nothing, directory))
     assert "No model is written: no candidate surely gains." in parsed.text
     assert parsed.text.count("it does not load") == len(document.candidates)
     assert not parsed.all("svg")
@@ -370,7 +437,7 @@ def test_a_repair_without_a_gain_says_so(document: RepairDocument, directory: Ru
 def test_a_repair_by_shifts_has_its_repairers_and_shifts(tmp_path: Path) -> None:
     """Hostile names of it stay text too."""
     document = repair_by_shifts()
-    parsed = well_formed(render_repair(document, RunDirectory(tmp_path)))
+    parsed = well_formed(html_of(document, RunDirectory(tmp_path)))
     asks_for_nothing(parsed)
     (found,) = (one.details.shifts for one in document.candidates)
     assert found is not None
@@ -381,11 +448,12 @@ def test_a_repair_by_shifts_has_its_repairers_and_shifts(tmp_path: Path) -> None
         a, b = (document.classes[label] for label in one.classes)
         assert f"{a} {b} {one.steps:+}" in parsed.text
     assert f"folds {found.folds}" in parsed.text
+    assert f"{found.inputs.triggers} triggers and their seeds, " in parsed.text
     assert document.run is not None
     assert document.run not in parsed.text
     classes = (HOSTILE,) * len(document.classes)
     changed = structs.replace(document, run=HOSTILE, classes=classes, why=HOSTILE)
-    parsed = well_formed(render_repair(changed, RunDirectory(tmp_path)))
+    parsed = well_formed(html_of(changed, RunDirectory(tmp_path)))
     asks_for_nothing(parsed)
     assert not parsed.all("img")
 
@@ -399,7 +467,7 @@ def pages(repaired_example: Path, tmp_path_factory: pytest.TempPathFactory) -> d
     folder, directory = tmp_path_factory.mktemp("pages"), RunDirectory(repaired_example)
     documents = {"fitting": read_repair(directory), "shifts": repair_by_shifts()}
     for name, document in documents.items():
-        (folder / f"{name}.html").write_text(render_repair(document, directory), encoding="utf-8")
+        (folder / f"{name}.html").write_text(html_of(document, directory), encoding="utf-8")
     return {name: folder / f"{name}.html" for name in documents}
 
 
@@ -429,7 +497,7 @@ def test_inputs_and_the_figure_are_seen_and_wide_tables_scrolled_by_keys(
     drawn = browser.drawn_images()
     assert len(drawn) == len(browser.driver.find_elements("css selector", ".card"))
     assert all(opaque == 1.0 and colours > 5 for _, opaque, colours in drawn)
-    figure = browser.driver.find_element("css selector", ".front svg")
+    figure = browser.driver.find_element("css selector", "figure svg")
     assert figure.size["width"] > 400
     assert figure.size["height"] > 200
     labels = {one.text for one in figure.find_elements("tag name", "text")}

@@ -1,1 +1,1 @@
-"""A repair as one HTML file that needs nothing but itself. Needs the extra `report`."""
+"""A repair as a page, and what of it only a browser shows."""

@@ -31,6 +31,12 @@ WIDTH, LEAST_HEIGHT, LINE = 6.4, 3.2, 0.21
 """Inches of the figure; a label needs a line."""
 
 
+_KEY = (
+    "The further left a mark, the faster its file; the further down, the fewer inputs deviate."
+    " Diamond: the chosen candidate; circles: others on the front, which the line joins; crosses:"
+    " the rest; square: the model before. The larger a mark, the larger the file."
+)
+
 _LEADER = {"arrowstyle": "-", "color": COLOURS["line"], "linewidth": 0.7, "relpos": (0.0, 0.5)}
 """The line from a mark to the left edge of its label."""
 
@@ -47,12 +53,10 @@ class _Point:
     marker: str
 
 
-def front_figure(document: RepairDocument) -> str | None:
-    """Return the figure as an `svg` element, which says what it shows in words too.
+def front_figure(document: RepairDocument) -> str:
+    """Return the figure as HTML, with its key; nothing where the time of no candidate was measured.
 
-    Returns:
-        None where the time of no candidate was measured.
-
+    What it shows is said in words too.
     """
     points = [
         _point(document, one, one.latency_ratio, one.score)
@@ -60,7 +64,7 @@ def front_figure(document: RepairDocument) -> str | None:
         if one.score is not None and one.latency_ratio is not None
     ]
     if not points:
-        return None
+        return ""
     front = [one for name in document.front for one in points if one.name == name]
     everything = [*points, _Point(BEFORE, 1.0, 1.0, None, "ink", "s")]
     with page_style():
@@ -71,7 +75,9 @@ def front_figure(document: RepairDocument) -> str | None:
         x, y = [one.ratio for one in front], [min(HIGHEST, one.score) for one in front]
         panel.plot(x, y, color=COLOURS["accent"], linewidth=1.2, zorder=1)
         _marks(panel, everything)
-        return inline_svg(figure, "front", _words(points, front))
+        svg = inline_svg(figure, "front", _words(points, front))
+    region = 'role="region" aria-label="Figure of the candidates" tabindex="0"'
+    return f'<figure class="chart large" {region}>{svg}<figcaption>{_KEY}</figcaption></figure>'
 
 
 def _point(document: RepairDocument, one: TriedCandidate, ratio: float, score: float) -> _Point:

@@ -1,101 +1,408 @@
-"""A repair as one HTML file: `repair.html`. It runs no script, and asks for nothing."""
+"""A repair as a page: the candidates, the chosen one where it is judged, and what was asked."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 from pathlib import PurePath
+from typing import Any
 
-from markupsafe import Markup
+import msgspec
 from msgspec import structs
 
-from edgeflare.domains.image.image_domain import ImageDomain
+from edgeflare.bench.bench_statistics import Estimate
+from edgeflare.core.interrupt import INTERRUPTED_BY
 from edgeflare.pages.answers.answer_form import class_name
-from edgeflare.pages.facts import details
-from edgeflare.pages.html_template import packaged, page_environment
-from edgeflare.pages.page_allowance import allowance
-from edgeflare.repair.judging.shown_inputs import ChangeKind, ShownAnswer
-from edgeflare.repair.page.front_figure import front_figure
-from edgeflare.repair.page.page_parts import page_parts
-from edgeflare.repair.repair_document import RepairDocument
-from edgeflare.repair.repair_terminal import offer_line
-from edgeflare.report.html.pictures import Picture, picture
-from edgeflare.run.run_directory import RunDirectory
+from edgeflare.pages.facts import details, number
+from edgeflare.pages.page import Block, Facts, Illustration, Page, Section, Sentences, Table
+from edgeflare.repair.judging.judged_inputs import SetName
+from edgeflare.repair.judging.judgement import SCORED, Judgement, SetJudgement
+from edgeflare.repair.judging.shown_inputs import FOLDER, ChangeKind
+from edgeflare.repair.repair_document import (
+    OfferedCandidate,
+    RepairDocument,
+    SearchComparison,
+    TriedCandidate,
+)
+from edgeflare.repair.shift_details import REPAIRERS, FoundShifts, ShiftDetails
+from edgeflare.run.run_directory import REPAIR_DOCUMENT, RunDirectory
+
+_SCORE = (
+    "Score: the mean over these sets of deviating and big inputs after, over those before."
+    " Time: of an inference, over that of the model before, measured in turns on the device where"
+    " that is greatest; a file with the same operators takes the same. Interval: 99 % of the median"
+    " ratio, on each device; one is beyond the limit of time where all of it is. The front has the"
+    " candidates that no other one betters in score, time and bytes."
+)
+
+_DEVIATING = (
+    "An input deviates where the label is not the original's, ties included; it is big where the"
+    " original's two best probabilities are more than 1/128 apart, and strict without a tie. Mended"
+    " inputs deviate before and not after, broken ones the other way round; p is that of a sign"
+    " test."
+)
+
+_REPAIRERS = (
+    "Shares of the held-out inputs, a fifth of the seeds at a time. Net: by how many points"
+    " deviations fall over triggers, agreeing inputs and seeds. As they come: deviations after over"
+    " those before, on inputs that are sampled without the original."
+)
+
+_SHOWN = (
+    "Those on which the original's two best probabilities are furthest apart, of each seed one"
+    f" where there are enough. They lie in {FOLDER} beside {REPAIR_DOCUMENT}, without loss:"
+    " pictures here may be smaller."
+)
 
 
-@dataclass(frozen=True, slots=True)
-class CardRow:
-    """What a model gives an input: the name of its label, probability and margin in percent."""
+def repair_page(document: RepairDocument, directory: RunDirectory) -> Page:
+    """Return what a repair says.
 
-    model: str
-    label: str
-    percent: float
-    margin: float
-
-
-@dataclass(frozen=True, slots=True)
-class ShownCard:
-    """An input that is mended or broken, as the page shows it."""
-
-    set: str
-    seed_id: int
-    file: str
-    picture: Picture
-    answers: tuple[CardRow, ...]
-
-
-def render_repair(document: RepairDocument, directory: RunDirectory) -> str:
-    """Return a repair as an HTML document.
+    Whoever draws its pictures is refused where the document names a file outside of the directory.
 
     Args:
         document: as `read_repair` returns it.
         directory: where it lies, and its inputs. One that is gone is missing in the page, too.
 
-    Raises:
-        UserError: the document names a file outside of the directory.
-
     """
-    figure, test = front_figure(document), document.request.test
-    # The page does not tell the folders of the machine that the repair ran on.
-    asked = structs.replace(document.request, test=None if test is None else PurePath(test).name)
-    return (
-        page_environment("edgeflare.repair.page", "edgeflare.report.html")
-        .get_template("repair.html.j2")
-        .render(
-            repair=document,
-            offer=offer_line(document),
-            front=None if figure is None else Markup(figure),  # noqa: S704 - its texts are escaped
-            parts=list(page_parts(document)),
-            cards=_cards(document, directory),
-            asked=details({**structs.asdict(asked), "seeds_to": structs.asdict(document.seeds)}),
-            details=details,
-            style=packaged("style.css"),
-        )
+    return Page(
+        kind="EdgeFlare repair",
+        name=document.pair.name,
+        on=_devices(document),
+        mark="pass" if document.written else "attention",
+        lead=f"{'A repaired' if document.written else 'No'} model is written: {document.why}",
+        words=list(_words(document)),
+        sections=list(_sections(document, directory)),
+        source=REPAIR_DOCUMENT,
+        version=document.edgeflare,
     )
 
 
-def _cards(document: RepairDocument, directory: RunDirectory) -> dict[ChangeKind, list[ShownCard]]:
-    """Return the inputs that are mended, and those that are broken."""
-    most = allowance(len(document.shown))
-    cards: dict[ChangeKind, list[ShownCard]] = {"mended": [], "broken": []}
-
-    def row(model: str, answer: ShownAnswer) -> CardRow:
-        label = class_name(document.classes, answer.label)
-        return CardRow(model, label, 100 * answer.probability, 100 * answer.margin)
-
-    for one in document.shown:
-        answers = (
-            row("original", one.original),
-            row("before", one.before),
-            row("after", one.after),
+def searched_again(again: SearchComparison) -> Section:
+    """Return the run and the search of the repaired model side by side."""
+    by = again.stopped_by
+    stopped = [f"It was stopped before its end: {INTERRUPTED_BY.get(by, by)}."] if by else []
+    said = f"The run, and the same search of the repaired model, by {again.strategy}."
+    rows = [
+        (
+            when,
+            f"{one.deviating_seeds:,}",
+            f"{one.findings:,}",
+            "–" if one.success_rate is None else f"{one.success_rate:.1%}",
+            number(one.mean_queries),
         )
-        image = _picture(directory, one.image, most)
-        cards[one.change].append(ShownCard(one.set, one.seed_id, one.image, image, answers))
-    return cards
+        for when, one in (("before", again.before), ("after", again.after))
+    ]
+    header = ("model", "deviating seeds", "findings", "success", "mean queries")
+    searches = Table(title="", header=header, rows=rows)
+    return Section(
+        id="again", title="Searched again", blocks=[Sentences([said, *stopped]), searches]
+    )
 
 
-def _picture(directory: RunDirectory, name: str, most: int) -> Picture:
-    try:
-        image = ImageDomain.decode_file(directory.read(name))
-    except OSError:
-        image = None
-    return Picture("input", None) if image is None else picture("input", image, most)
+def _devices(document: RepairDocument) -> str:
+    return ", ".join(one.name for one in document.devices)
+
+
+def _words(document: RepairDocument) -> Iterator[str]:
+    """Yield what is written, and what more cost than the limits allow would give."""
+    repaired, offered = document.repaired, document.offered
+    if repaired is not None:
+        more = f"{repaired.bytes_after - repaired.bytes_before:+,} bytes"
+        yield f"{repaired.file}, by {document.chosen}, has {more}, and takes {repaired.change}."
+        if repaired.recipe is not None:
+            yield (
+                "It computes in float or int16, at least in part; --target int8-only allows"
+                " integers of 8 bits alone."
+            )
+    tried = None if offered is None else document.tried(offered.candidate)
+    if offered is not None and tried is not None:
+        yield _offer(document, offered, tried)
+
+
+def _offer(document: RepairDocument, offered: OfferedCandidate, tried: TriedCandidate) -> str:
+    """Return what a candidate beyond the limits would give.
+
+    The counts are those of the inputs that judge, and of the written model or the one before.
+    """
+    after = sum(one.after.deviating for one in offered.judged.scored)
+    if document.written and document.judged is not None:
+        instead = sum(one.after.deviating for one in document.judged.scored)
+    else:
+        instead = sum(one.before.deviating for one in offered.judged.scored)
+    cost = " and ".join(f"{option} {needed}" for option, needed in tried.needs.items())
+    return (
+        f"{offered.candidate}: {after:,} instead of {instead:,} of these inputs near the boundary"
+        f" deviate, at {_ratio(tried.latency_ratio)} of the time and {number(tried.bytes, 0)}"
+        f" bytes, which needs {cost}: {' '.join(offered.options)}"
+    )
+
+
+def _sections(document: RepairDocument, directory: RunDirectory) -> Iterator[Section]:
+    yield _candidates(document)
+    if document.judged is not None:
+        yield _judged(document, document.judged)
+    shifts = [one.details.shifts for one in document.candidates if one.details.shifts is not None]
+    blocks = [block for one in shifts for block in _repairers(one)]
+    yield Section(id="repairers", title="Repairers", words=_REPAIRERS, blocks=blocks)
+    yield Section(id="residual", title="Block to blame", blocks=list(_blamed(document)))
+    if document.again is not None:
+        yield searched_again(document.again)
+    told = [block for one in document.candidates for block in _details(one, document.classes)]
+    yield Section(id="details", title="What methods say", blocks=told, brief=False)
+    kinds: tuple[ChangeKind, ...] = ("mended", "broken")
+    for change in kinds:
+        shown = [one for one in document.shown if one.change == change]
+        drawn = [Illustration(partial(_drawn_inputs, document, directory, change))] if shown else []
+        title = f"Inputs that are {change}"
+        yield Section(id=change, title=title, words=_SHOWN, blocks=drawn, brief=False)
+    yield _asked(document)
+
+
+def _candidates(document: RepairDocument) -> Section:
+    """Return the candidates, and those that are set aside with the reason."""
+    tried = document.candidates
+    front = f"Pareto front of score, time and bytes: {', '.join(document.front)}."
+    header = ("candidate", "mark", "score", *SCORED, "time", "interval", "bytes", "seconds to make")
+    return Section(
+        id="candidates",
+        title="Candidates",
+        words=_SCORE,
+        blocks=[
+            Illustration(partial(_drawn_front, document)),
+            Sentences([f"{document.seeds}.", *([front] if document.front else [])]),
+            Table(
+                title=f"Deviations on the inputs to choose by, and time on {_devices(document)}",
+                header=header,
+                rows=[_candidate(document, one, one.sets) for one in tried if one.sets is not None],
+                numbers_from=2,
+                missed_least=("seconds to make", "interval", "mark", "bytes"),
+            ),
+            Table(
+                title="Set aside",
+                header=("candidate", "why"),
+                rows=[(one.name, one.set_aside) for one in tried if one.set_aside is not None],
+                numbers_from=2,
+                whole=True,
+            ),
+        ],
+    )
+
+
+def _candidate(document: RepairDocument, one: TriedCandidate, sets: Judgement) -> Sequence[str]:
+    marks = {
+        "chosen": one.name == document.chosen,
+        "front": one.name in document.front,
+        "beyond the limits": bool(one.needs),
+    }
+    intervals = (f"{cost.ratio_low:.2f} to {cost.ratio_high:.2f}" for cost in one.latency)
+    return (
+        one.name,
+        ", ".join(mark for mark, is_so in marks.items() if is_so),
+        number(one.score, 2),
+        *(_change(each.before.deviating, each.after.deviating) for each in sets.scored),
+        _ratio(one.latency_ratio),
+        ", ".join(intervals) or "–",
+        number(one.bytes, 0),
+        number(one.seconds),
+    )
+
+
+def _change(before: int, after: int) -> str:
+    return f"{before:,} → {after:,}"
+
+
+def _ratio(ratio: float | None) -> str:
+    return "–" if ratio is None else f"× {ratio:.2f}"
+
+
+def _judged(document: RepairDocument, judgement: Judgement) -> Section:
+    """Return the chosen candidate on the inputs that judge, on the host and on each device."""
+    sets = Table(
+        title=f"{document.chosen} on the inputs that judge",
+        header=("set", "inputs", "deviating", "big", "strict", "mended", "broken", "p"),
+        rows=[
+            (
+                name,
+                f"{one.after.asked:,}",
+                _change(one.before.deviating, one.after.deviating),
+                _change(one.before.big, one.after.big),
+                _change(one.before.strict, one.after.strict),
+                f"{one.mended:,}",
+                f"{one.broken:,}",
+                f"{one.p:.1g}",
+            )
+            for name, one in judgement.by_set.items()
+        ],
+    )
+    devices = Table(
+        title="The same inputs on the devices",
+        header=("device", "deviating", "the label that the host foretold"),
+        rows=[
+            (one.device, _change(*one.deviating), f"{one.same_labels:,} of {one.asked:,}")
+            for one in document.on_devices
+        ],
+    )
+    return Section(
+        id="judged",
+        title="The chosen candidate",
+        words=_DEVIATING,
+        blocks=[sets, _accuracy(judgement.by_set), devices],
+    )
+
+
+def _accuracy(sets: Mapping[SetName, SetJudgement]) -> Table:
+    rows = [
+        (
+            name,
+            f"{one.after.labelled:,}",
+            " → ".join(number(figures.right, 0) for figures in (one.before, one.after)),
+            f"{one.accuracy.mended:,}",
+            f"{one.accuracy.broken:,}",
+            f"{one.accuracy.p:.1g}",
+        )
+        for name, one in sets.items()
+        if one.accuracy is not None
+    ]
+    header = ("set", "labelled", "right", "right only after", "right only before", "p (McNemar)")
+    return Table(title="By true labels", header=header, rows=rows)
+
+
+def _repairers(shifts: ShiftDetails) -> Iterator[Block]:
+    """Yield what shifts were fitted to, and the effect of each repairer on held-out folds."""
+    inputs, queries = shifts.inputs, shifts.queries
+    fitted = (
+        f"{inputs.triggers:,} triggers and their seeds, {inputs.near_boundary_agreeing:,}"
+        f" near-boundary inputs that agree, {inputs.near_boundary_deviating:,} that do not"
+        f" ({queries.known + queries.near_boundary:,} queries)."
+    )
+    left = f"{inputs.not_reproduced:,} triggers are left out: they do not deviate here and now."
+    yield Sentences([fitted, left] if inputs.not_reproduced else [fitted])
+    induced = ("induced on seeds", "induced on agreeing")
+    yield Table(
+        title="On held-out folds",
+        header=("repairer", "repaired", *induced, "net", "as they come"),
+        rows=[
+            (
+                REPAIRERS[name],
+                f"{one.repair_ratio:.1%}",
+                f"{one.inducing_ratio:.1%}",
+                f"{one.induced_agreeing:.1%}",
+                _points(one.net),
+                _ratio(one.unled_ratio),
+            )
+            for name, one in shifts.repairers.items()
+        ],
+        note="Net is in points, with its 95 % interval.",
+    )
+
+
+def _points(net: Estimate) -> str:
+    return f"{100 * net.value:+.1f} ({100 * net.low:+.1f} … {100 * net.high:+.1f})"
+
+
+def _blamed(document: RepairDocument) -> Iterator[Block]:
+    """Yield which block of the model before is to blame, by each way, and the error of each."""
+    searched = (one.details.precision for one in document.candidates)
+    blamed = dict(next((one.blamed for one in searched if one and one.blamed is not None), {}))
+    residual = document.residual
+    if residual is not None:
+        blamed["residual"] = residual.blamed
+    ways = [f"{block} by {way}" for way, block in blamed.items() if block is not None]
+    yield Sentences([f"To blame: {', '.join(ways)}."] if ways else [])
+    if residual is not None:
+        tensors = {one.name: one.tensor for one in residual.blocks}
+        ranked = sorted(residual.scores.items(), key=lambda one: -one[1])
+        yield Table(
+            title="Errors of the blocks",
+            header=("block", "tensor", "error"),
+            rows=[
+                (name, tensors[name], f"{score:.4f}") for name, score in ranked if name in tensors
+            ],
+            note="What the operators of each add themselves, by the size of what they make, in the"
+            " model before.",
+            numbers_from=2,
+            most=3,
+            order="worst",
+            missed_least=("tensor",),
+        )
+
+
+def _details(candidate: TriedCandidate, classes: Sequence[str]) -> Iterator[Block]:
+    """Yield what a method says of a candidate, but for what shifts have tables of their own for.
+
+    Objects in a list or by name are a table, and the rest are facts.
+    """
+    shifts = candidate.details.shifts
+    for name, section in msgspec.to_builtins(candidate.details).items():
+        told = ("repairers", "shifts") if name == "shifts" else ()
+        values = {key: value for key, value in section.items() if key not in told}
+        facts = details({key: value for key, value in values.items() if not _rows(value)})
+        yield Facts(f"{name.capitalize()}: {candidate.name}", facts)
+        yield from (_table(key, rows) for key, value in values.items() if (rows := _rows(value)))
+    if shifts is not None:
+        yield _moved(shifts.shifts, classes)
+
+
+def _rows(value: object) -> list[Mapping[str, Any]]:
+    """Return the rows of what can be a table: objects in a list, or by name in an object."""
+    if isinstance(value, Mapping) and all(isinstance(one, Mapping) for one in value.values()):
+        return [{"": name, **one} for name, one in value.items()]
+    if isinstance(value, list | tuple) and all(isinstance(one, Mapping) for one in value):
+        return list(value)
+    return []
+
+
+def _table(title: str, rows: Sequence[Mapping[str, Any]]) -> Table:
+    keys = list(dict.fromkeys(key for row in rows for key in row))
+    return Table(
+        title=title.replace("_", " "),
+        header=[key.replace("_", " ") for key in keys],
+        rows=[[_cell(key, row.get(key)) for key in keys] for row in rows],
+    )
+
+
+def _cell(key: str, value: object) -> str:
+    if isinstance(value, Mapping):
+        return ", ".join(f"{name} {text}" for name, text in details(value)) or "–"
+    return ", ".join(text for _, text in details({key: value})) or "–"
+
+
+def _moved(shifts: FoundShifts, classes: Sequence[str]) -> Table:
+    """Return the boundaries that shifts move."""
+    rows = [
+        (*(class_name(classes, label) for label in one.classes), f"{one.steps:+}")
+        for one in shifts.pairs
+    ]
+    return Table(
+        title="Shifts",
+        header=("class", "against", "steps"),
+        rows=rows,
+        note="By how many steps the boundary between two classes moves in favour of the first; a"
+        f" step is {shifts.step:g}.",
+    )
+
+
+def _asked(document: RepairDocument) -> Section:
+    test = document.request.test
+    # The page does not tell the folders of the machine that the repair ran on.
+    asked = structs.replace(document.request, test=None if test is None else PurePath(test).name)
+    devices = (Facts(f"Device {one.name}", details(one.provenance)) for one in document.devices)
+    return Section(
+        id="ran",
+        title="What was asked, and where it ran",
+        blocks=[Facts("Request", details(asked)), *devices],
+        brief=False,
+    )
+
+
+def _drawn_front(document: RepairDocument) -> str:
+    from edgeflare.repair.page.front_figure import front_figure  # noqa: PLC0415 - needs an extra
+
+    return front_figure(document)
+
+
+def _drawn_inputs(document: RepairDocument, directory: RunDirectory, change: ChangeKind) -> str:
+    from edgeflare.repair.page.input_gallery import input_gallery  # noqa: PLC0415 - needs an extra
+
+    return input_gallery(document, directory, change)
