@@ -178,12 +178,10 @@ def _candidates(document: RepairDocument) -> Section:
                 numbers_from=2,
                 missed_least=("seconds to make", "interval", "mark", "bytes"),
             ),
-            Table(
+            Table.of_words(
+                ("candidate", "why"),
+                [(one.name, one.set_aside) for one in tried if one.set_aside is not None],
                 title="Set aside",
-                header=("candidate", "why"),
-                rows=[(one.name, one.set_aside) for one in tried if one.set_aside is not None],
-                numbers_from=2,
-                whole=True,
             ),
         ],
     )
