@@ -31,7 +31,8 @@ from edgeflare.devices.profile_lookup import find_profile
 from edgeflare.errors import EdgeFlareError, UserError
 from edgeflare.models.pair import load_pair
 from edgeflare.pages.markdown import markdown_table
-from edgeflare.report.coverage_table import coverage_table
+from edgeflare.pages.page import Table
+from edgeflare.report.coverage_blocks import coverage_blocks
 from edgeflare.run.load_document import load_document
 from edgeflare.run.plan import Plan
 from edgeflare.run.run_directory import RunDirectory
@@ -47,7 +48,7 @@ def main() -> int:
         directory = RunDirectory(arguments.out / pair.resolve().name)
         search(pair, directory, arguments)
         document = load_document(directory)
-        table = coverage_table(document)
+        table = next((one for one in coverage_blocks(document) if isinstance(one, Table)), None)
         if table is None:
             raise UserError(f"{directory.path} was made without --coverage: remove it")
         print(f"\n{pair.resolve().name}\n")
@@ -60,7 +61,10 @@ def main() -> int:
                 for arm in opened.panel.arms
                 for found in (aucs(opened, arm, thresholds, last, document, directory),)
             ]
-        print(markdown_table(table.header, [*table.rows, *told]), flush=True)
+        print(
+            markdown_table(table.header, [*(list(map(str, row)) for row in table.rows), *told]),
+            flush=True,
+        )
     return 0
 
 

@@ -21,7 +21,7 @@ from selenium import webdriver
 from selenium.webdriver.chrome.service import Service
 
 from edgeflare.report.html.explanation_view import load_explanation_views
-from edgeflare.report.html.page import render_page
+from edgeflare.report.html.run_html import run_html
 from edgeflare.run.load_document import load_document
 from edgeflare.run.run_directory import RunDirectory
 from edgeflare.run.run_document import RunDocument
@@ -51,7 +51,7 @@ def main() -> None:
     directory = RunDirectory(options.run)
     document = repeated(load_document(directory), options.findings)
     began = time.perf_counter()
-    page = render_page(document, directory, load_explanation_views(directory, document)).encode()
+    page = run_html(document, directory, load_explanation_views(directory, document)).encode()
     made = time.perf_counter() - began
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "report.html"

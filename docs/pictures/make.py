@@ -13,7 +13,7 @@ from pathlib import Path
 
 from rich.console import Console
 
-from edgeflare.report.run_terminal import print_run
+from edgeflare.report.run_page import print_run
 from edgeflare.run.load_document import load_document
 from edgeflare.run.run_directory import RunDirectory
 

@@ -57,7 +57,7 @@ def in_parts(tmp_path_factory: pytest.TempPathFactory) -> InParts:
     for name, options in asked.items():
         completed(*search, *options, "--out", made.run(name))
     said = completed("merge", *made.parts, "--out", made.run("merged"))
-    assert "merged from parts that leave something to do" in said.out
+    assert "merged from parts that leave something to do" in " ".join(said.out.split())
     return made
 
 
@@ -75,7 +75,7 @@ def test_parts_are_runs_of_their_own_seeds(in_parts: InParts) -> None:
         assert "coverage" not in document
         completed("report", part)
     assert document_of(in_parts.run("screening"))["stopped_by"] == "screening"
-    assert "only the seeds were evaluated" in call_here("report", in_parts.run("screening")).out
+    assert "its seeds were evaluated" in call_here("report", in_parts.run("screening")).out
 
 
 def test_what_belongs_to_no_seed_is_measured_when_the_merged_run_is_gone_on_with(
@@ -107,7 +107,7 @@ def test_a_merged_run_is_shown_replayed_and_explained_as_any(
     merged = copied(in_parts.run("merged"), tmp_path / "run")
     completed("report", merged, "--html")
     page = (merged / "report.html").read_text()
-    assert "The run was merged from parts" in page
+    assert "it was merged from parts" in page
 
     found = document_of(merged)["findings"]
     assert len(found) > 1

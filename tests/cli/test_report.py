@@ -156,7 +156,7 @@ def test_without_the_extra_it_says_how_to_get_it(
     def without(name: str, *arguments: Any, **more: Any) -> Any:
         if name.split(".", maxsplit=1)[0] == module:
             raise ModuleNotFoundError(f"No module named {module!r}", name=module)
-        if name == "edgeflare.report.html.page":
+        if name == "edgeflare.report.html.run_html":
             __import__(module)
         return real(name, *arguments, **more)
 

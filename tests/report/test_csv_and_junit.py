@@ -14,8 +14,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from documents import REFINED, REPLAY, Document, run_document
-from edgeflare.report.csv_table import COLUMNS, csv_table
-from edgeflare.report.junit_xml import junit_xml
+from edgeflare.pages.junit import junit_xml
+from edgeflare.report.run_csv import COLUMNS, run_csv
+from edgeflare.report.run_suite import run_suite
 from edgeflare.run.run_document import from_json
 from recorded_run import Run
 
@@ -39,7 +40,7 @@ def document(document: Document) -> Document:
 
 
 def read(document: Document) -> list[dict[str, str]]:
-    reader = csv.DictReader(io.StringIO(csv_table(from_json(document)), newline=""), strict=True)
+    reader = csv.DictReader(io.StringIO(run_csv(from_json(document)), newline=""), strict=True)
     rows = list(reader)
     assert reader.fieldnames == list(COLUMNS)
     return rows
@@ -85,7 +86,7 @@ def test_refinement_has_its_columns(document: Document) -> None:
 
 def test_gradients_and_targets_have_columns_where_there_are_any() -> None:
     asked = {"host_gradients": 8, "translated_evaluations": 20, "seed_target": "0.5, 2"}
-    text = csv_table(run_document(findings=[asked, {}]))
+    text = run_csv(run_document(findings=[asked, {}]))
     rows = list(csv.DictReader(io.StringIO(text)))
     assert [[row[name] for name in asked] for row in rows] == [["8", "20", "0.5, 2"], [""] * 3]
 
@@ -109,7 +110,7 @@ def test_entries_that_do_not_count_are_named_so(document: Document) -> None:
 
 def suite_of(document: Document) -> ElementTree.Element:
     """The one suite, once the whole is valid."""
-    data = junit_xml(from_json(document))
+    data = junit_xml(run_suite(from_json(document)))
     JENKINS.validate(data.decode())
     SCHEMA.validate(data.decode())
     suite = ElementTree.fromstring(data).find("testsuite")  # noqa: S314 - ours

@@ -12,22 +12,23 @@ from rich.cells import cell_len
 from rich.console import Console
 
 from documents import REPLAY, Document
-from edgeflare.report import markdown_summary, run_terminal
+from edgeflare.pages.markdown import markdown_page
+from edgeflare.report.run_page import ROWS, print_run, run_page
 from edgeflare.run.run_document import from_json
 
 
 def printed(document: Document, width: int = 80) -> str:
-    """What is printed, each line of it within the width."""
+    """What is printed, each line of it but the command at its end within the width."""
     file = io.StringIO()
     console = Console(file=file, width=width)
-    run_terminal.print_run(console, from_json(document), "runs/laboratory")
+    print_run(console, from_json(document), "runs/laboratory")
     text = file.getvalue()
-    assert all(cell_len(line) <= width for line in text.splitlines())
+    assert all(cell_len(line) <= width for line in text.splitlines()[:-1])
     return text
 
 
 def summary(document: Document) -> str:
-    return markdown_summary.summary(from_json(document))
+    return markdown_page(run_page(from_json(document)))
 
 
 def html(document: Document) -> str:
@@ -46,7 +47,7 @@ def both(document: Document) -> tuple[str, str]:
 
 def rows(text: str) -> list[list[str]]:
     """The words of the rows of entries, whose first is a seed id."""
-    words = (line.split() for line in text.splitlines())
+    words = (line.split() for line in text[text.index("Figures") :].splitlines())
     return [one for one in words if one and one[0].isdigit()]
 
 
@@ -56,36 +57,36 @@ def test_both_say_what_was_found_and_where(document: Document) -> None:
     text = printed(document)
     assert f"{totals['seeds']}, of which {totals['deviating_seeds']} already deviate" in text
     assert f"{totals['findings']} of {searched}" in text
-    assert "Everything is in runs/laboratory." in text
+    assert (
+        "Everything is in runs/laboratory; see it: edgeflare report runs/laboratory --html" in text
+    )
     assert "warning" not in text
     assert "stopped" not in text
     told = summary(document)
-    assert f"**{totals['findings']} of {searched} seeds**" in told
+    assert f"{totals['findings']} of {searched} seeds led to" in told
     assert f"{totals['deviating_seeds']} deviate as they are" in told
     assert document["devices"][0]["provenance"]["runtime_version"] in told
     for one in (text, told):
-        assert one.index("Seeds that already deviate") < one.index("Findings, the strongest first")
+        assert one.index("Seeds that already deviate") < one.index("The strongest first")
 
 
 def test_the_tables_of_the_summary_are_tables(document: Document) -> None:
     page = html(document)
     entries = len(document["findings"]) + len(document["deviating_seeds"])
     assert page.count("<table>") == 4
-    assert page.count("<tr>") == 4 + 10 + entries + 3
+    assert page.count("<tr>") == 4 + 11 + entries + 3
     assert "|" not in page
 
 
 def test_the_strongest_come_first_and_the_rest_is_counted(document: Document) -> None:
     (first, *_) = document["findings"]
-    most = (run_terminal.ROWS, markdown_summary.ROWS)
-    for at in range(2):
-        document["findings"] = [
-            {**first, "seed_id": 900 + n, "strength": n / 100} for n in range(most[at] + 5)
-        ]
-        text = both(document)[at]
+    document["findings"] = [
+        {**first, "seed_id": 900 + n, "strength": n / 100} for n in range(ROWS + 5)
+    ]
+    for text in both(document):
         shown = [int(row[0]) for row in rows(text) if int(row[0]) >= 900]
-        assert shown == [900 + n for n in reversed(range(5, most[at] + 5))]
-        assert "and 5 more" in text
+        assert shown == [900 + n for n in reversed(range(5, ROWS + 5))]
+        assert f"the first {ROWS} of {ROWS + 5}" in text
 
 
 def test_classes_without_names_are_numbers(document: Document) -> None:
@@ -131,13 +132,13 @@ def test_names_are_not_read_as_markup_in_the_summary(document: Document, name: s
     for tag in ("<em>", "<code>", "<script", "<a "):
         assert tag not in page
     shown = " ".join(name.split()).replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
-    assert f"EdgeFlare: {shown}</h2>" in page
+    assert f"EdgeFlare report: {shown}</h2>" in page
     assert f"<td>{shown}</td>" in page
 
 
 def test_common_words_are_not_cut_in_80_columns(document: Document) -> None:
     text = printed({**document, "classes": ["Ankle boot", "T-shirt", "Pullover"]})
-    table = text[text.index("Findings, the strongest first") :]
+    table = text[text.index("The strongest first") :]
     assert "…" not in table
     assert " Pullover " in table
     assert " compression " in table
@@ -151,11 +152,9 @@ def test_of_several_devices_each_entry_says_its_own(document: Document) -> None:
     first |= {"device": "a board", "strength": 0.9}
     second |= {"device": "a phone", "strength": 0.8}
     text = printed({**document, "findings": [first, second], "deviating_seeds": []})
-    assert "1 a phone: " in text
-    assert "2 a board: " in text
-    head, *lines = text[text.index("  on  ") :].splitlines()
-    assert head.split()[0] == "on"
-    at = [row[-5] for row in rows("\n".join(lines))]  # before cause, strength, queries and L2
+    assert "device 1 compressed.tflite; a phone: " in " ".join(text.split())
+    assert "device 2 compressed.tflite; a board: " in " ".join(text.split())
+    at = [row[-5] for row in rows(text) if len(row) > 6]  # before cause, strength, queries and L2
     assert at == ["2", "1"]
 
 
@@ -179,10 +178,11 @@ def test_what_is_flaky_or_not_verified_has_a_table_of_its_own(document: Document
     second |= {"labels": {}, "probabilities": {}, "tied": {}, "cause": None, "strength": None}
     flaky = {**document, "flaky": [first], "unverified": [second], "stopped_by": "interrupt"}
     text = printed(flaky)
-    assert "Flaky: found once" in text
+    assert "Flaky" in text
     assert "Not verified yet" in text
     assert "stopped by Ctrl-C before its end" in text
-    assert "the same command with --out runs/laboratory --resume goes on" in " ".join(text.split())
+    told = " ".join(text.split())
+    assert "the same command with --out runs/laboratory --resume goes on" in told
 
 
 def test_a_run_that_found_nothing(document: Document) -> None:
@@ -226,7 +226,7 @@ def test_gradients_are_counted_where_there_are_any(document: Document) -> None:
 
 
 def test_the_terminal_names_the_folder_that_stays_on_a_device(document: Document) -> None:
-    line = "agent and models stay on laboratory 0 in ~/.cache/edgeflare/device"
+    line = "Agent and models stay on laboratory 0 in ~/.cache/edgeflare/device"
     assert line not in printed(document)
     document["devices"][0]["provenance"]["cache"] = "~/.cache/edgeflare/device"
     assert line in printed(document)
@@ -236,14 +236,15 @@ def test_a_stopped_run_and_its_warnings_are_said(document: Document) -> None:
     line = "the original's [outputs] hardly vary: check scale, mean and std"
     document |= {"stopped_by": "interrupt", "warnings": [line]}
     assert f"warning: {line}" in printed(document)
-    assert "it was stopped before its end (interrupt)" in summary(document)
+    told = "it was stopped by Ctrl-C before its end; the same command with --out RUN --resume"
+    assert told in summary(document).replace("\\", "")
     assert "> [!WARNING]\n> the original's \\[outputs\\] hardly vary" in summary(document)
 
 
 def test_the_order_says_that_what_is_as_near_as_asked_for_comes_first(document: Document) -> None:
-    assert "### Findings, the strongest first" in summary(document)
+    assert "**The strongest first**" in summary(document)
     document["findings"][0]["within"] = False
-    asked = "### Findings, those as near and strong as asked for first, then the strongest\n"
+    asked = "**Those as near and strong as asked for first, then the strongest**\n"
     assert asked in summary(document)
 
 
@@ -253,13 +254,13 @@ def test_a_replay_says_what_became_of_its_inputs(document: Document) -> None:
     document |= {"findings": still, "flaky": [], "unverified": [], "replay": replay}
     count = len(still) + len(document["deviating_seeds"])
     text = summary(document)
-    assert f"❌ **{count}** of" in text
-    assert "| mended | 1 |" in text
+    assert f"❌ {count} of" in text
+    assert f"| mended | 1 (seed {mended['seed_id']}) |" in text
     for word in ("led to an input", "queries", "already deviate"):
         assert word not in text
     replay |= {"baseline": "runs/before", "new": []}
-    assert f"✅ **{count}** of" in summary(document)
+    assert f"✅ {count} of" in summary(document)
     replay["new"] = [still[0]["seed_id"]]
-    assert "**1** are new." in summary(document)
+    assert "; 1 are new since before." in summary(document)
     assert html(document).count("<table>") == 4
     assert "still" not in summary(document)

@@ -23,7 +23,7 @@ from edgeflare.models.pair_interface import PairInterface
 from edgeflare.pages.answers.boxes import OBJECTS
 from edgeflare.pages.answers.masks import SegmentationView
 from edgeflare.pages.answers.texts import LETTERS
-from edgeflare.report.html.page import render_page
+from edgeflare.report.html.run_html import run_html
 from edgeflare.run.load_document import load_document, read_document
 from edgeflare.run.run_directory import RunDirectory
 from edgeflare.run.sorted_findings import labels_of
@@ -157,7 +157,7 @@ def test_distances_are_kept_with_the_values_of_each_arm(
         assert difference.max() == pytest.approx(view["distance"], rel=1e-5)
         assert entry["probabilities"] == {arm: [] for arm in given}
     read = load_document(RunDirectory(folder))
-    assert "times the tolerance 0.2" in render_page(read, RunDirectory(folder), {})
+    assert "times the tolerance 0.2" in run_html(read, RunDirectory(folder), {})
 
 
 @pytest.mark.parametrize(

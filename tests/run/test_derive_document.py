@@ -21,10 +21,10 @@ from documents import REPLAY, Document, as_json
 from edgeflare.core.arm import Arm
 from edgeflare.domains.image import image_fingerprint
 from edgeflare.domains.image.image_domain import ImageDomain
+from edgeflare.pages.markdown import markdown_page
 from edgeflare.report.figure_lines import duplicate_lines
-from edgeflare.report.html.page import render_page
-from edgeflare.report.markdown_summary import summary
-from edgeflare.report.run_terminal import print_run
+from edgeflare.report.html.run_html import run_html
+from edgeflare.report.run_page import print_run, run_page
 from edgeflare.run.derive_document import count_duplicates, derive_document, duplicates_of
 from edgeflare.run.journal import RunJournal
 from edgeflare.run.run_directory import RunDirectory
@@ -218,9 +218,13 @@ def shown(document: Document, folder: Path) -> dict[str, str]:
     with console.capture() as capture:
         print_run(console, from_json(document), "run")
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("edgeflare.report.html.page.charts_of", lambda _: ())
-        page = render_page(from_json(document), RunDirectory(folder), {})
-    pages = {"terminal": capture.get(), "summary": summary(from_json(document)), "page": page}
+        patch.setattr("edgeflare.report.html.run_html.charts_of", lambda _: ())
+        page = run_html(from_json(document), RunDirectory(folder), {})
+    pages = {
+        "terminal": capture.get(),
+        "summary": markdown_page(run_page(from_json(document))),
+        "page": page,
+    }
     return {name: " ".join(text.split()) for name, text in pages.items()}
 
 
@@ -236,8 +240,7 @@ def test_reports_tell_it_where_something_was_counted(run: Any, replayed: bool) -
     assert f"duplicates {LINE}" in texts["terminal"]
     assert f"| duplicates | {LINE} |" in texts["summary"]
     if not replayed:
-        assert "<dd>498</dd>" in texts["page"]
-        assert "duplicates: 3 exact, 7 with near ones" in texts["page"]
+        assert '<dd>3</dd><dd class="quiet">exact, 7 with near ones; 498 dist' in texts["page"]
     document["totals"]["duplicates"] = dict.fromkeys(counts, 0)
     assert duplicate_lines(from_json(document).totals) == []
     assert not any("near ones" in text for text in shown(document, run.folder).values())

@@ -9,7 +9,7 @@ import pytest
 from rich.console import Console
 
 from documents import finding, run_document
-from edgeflare.report.run_terminal import replay_totals
+from edgeflare.report.run_page import print_run
 from edgeflare.run.replay_outcome import regressed, replay_outcome
 from edgeflare.run.run_document import ChangedKind, Finding
 
@@ -61,12 +61,12 @@ def test_a_terminal_shows_a_mended_input_whose_seed_deviates() -> None:
     replay = replay_outcome(noted(["x"]), KINDS, [], mended, [2])
     document = run_document(pair={"compressed": "a.tflite"}, replay=replay)
     console = Console(file=io.StringIO(), width=120)
-    console.print(replay_totals(document, replay))
+    print_run(console, document, "runs/now")
     text = " ".join(console.file.getvalue().split())  # type: ignore[attr-defined]
     assert "mended 1 (seed 1)" in text
     assert "mended, but its seed deviates 1 (seed 2)" in text
     assert "seeds that deviate only now 1 (seed 2)" in text
-    assert "new since runs/known 1 (seed 2)" in text
+    assert "new since known 1 (seed 2)" in text
     assert regressed(document)
 
 
@@ -79,7 +79,7 @@ def test_paths_are_cut_from_the_left_where_a_terminal_is_narrow() -> None:
         replay=replay,
     )
     console = Console(file=io.StringIO(), width=80)
-    console.print(replay_totals(document, replay))
+    print_run(console, document, "runs/now")
     lines = console.file.getvalue()  # type: ignore[attr-defined]
     assert "compressed_with_a_long_name.tflite" in lines
     assert "then a.tflite" in " ".join(lines.split())

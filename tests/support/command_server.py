@@ -35,7 +35,7 @@ _MODULES: Final = (
     *(f"edgeflare.cli.{name}" for name in ("rank", "repair", "replay", "report", "search")),
     *(f"edgeflare.cli.{name}" for name in ("strategies", "survey", "app")),
     *(f"edgeflare.devices.transports.{name}" for name in ("adb", "emulated", "ssh")),
-    *("edgeflare.report.html.page", "matplotlib.backends.backend_svg", "scipy.special"),
+    *("edgeflare.report.html.run_html", "matplotlib.backends.backend_svg", "scipy.special"),
 )
 """What commands import. Nothing of it starts a thread, as JAX would, which no fork would have."""
 

@@ -12,7 +12,7 @@ from edgeflare.cli.console import Console
 from edgeflare.cli.option_groups import with_option_groups
 from edgeflare.cli.quiet import Quiet, result
 from edgeflare.cli.run_options import AllowOtherHost, Overwrite, naming_other_host
-from edgeflare.report.run_terminal import print_run
+from edgeflare.report.run_page import print_run
 from edgeflare.run.merge.merge_runs import merge_runs
 
 Parts = Annotated[

@@ -32,7 +32,7 @@ from edgeflare.matrix.kernel_set_runs import RunStopped
 from edgeflare.matrix.matrix_folder import check_matrix_folder, claimed_matrix, is_begun
 from edgeflare.replay.past_run import PastRun
 from edgeflare.replay.replay_run import open_replay
-from edgeflare.report.run_terminal import print_run
+from edgeflare.report.run_page import print_run
 from edgeflare.run.gate import FAIL_ON, require_truth
 from edgeflare.run.replay_outcome import regressed
 from edgeflare.run.run_directory import RunDirectory, holds_conformance

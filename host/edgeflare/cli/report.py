@@ -13,12 +13,13 @@ from edgeflare.cli.console import Console, unless_damaged
 from edgeflare.cli.quiet import Quiet, result
 from edgeflare.cli.reported import Reported, extra_needed
 from edgeflare.errors import InfrastructureError, UserError
+from edgeflare.pages.junit import junit_xml
+from edgeflare.pages.markdown import markdown_page
 from edgeflare.record.atomic_file import write_atomically
 from edgeflare.record.folder import written
-from edgeflare.report.csv_table import csv_table
-from edgeflare.report.junit_xml import junit_xml
-from edgeflare.report.markdown_summary import summary
-from edgeflare.report.run_terminal import print_run
+from edgeflare.report.run_csv import run_csv
+from edgeflare.report.run_page import print_run, run_page
+from edgeflare.report.run_suite import run_suite
 from edgeflare.run.load_document import load_document
 from edgeflare.run.run_directory import (
     SURVEY_DOCUMENT,
@@ -164,9 +165,9 @@ def _run(directory: RunDirectory, document: RunDocument) -> Reported:
         lambda console: print_run(console, document, str(directory.path)),
         {
             "--html": ("report.html", lambda: _page(document, directory)),
-            "--junit": ("junit.xml", lambda: junit_xml(document)),
-            "--csv": ("findings.csv", lambda: csv_table(document).encode()),
-            "--summary": ("summary.md", lambda: summary(document).encode()),
+            "--junit": ("junit.xml", lambda: junit_xml(run_suite(document))),
+            "--csv": ("findings.csv", lambda: run_csv(document).encode()),
+            "--summary": ("summary.md", lambda: markdown_page(run_page(document)).encode()),
         },
         "a search or a replay",
     )
@@ -176,10 +177,10 @@ def _page(document: RunDocument, directory: RunDirectory) -> bytes:
     with extra_needed():
         from edgeflare.report.html.explanation_view import load_explanation_views  # noqa: PLC0415
         from edgeflare.report.html.inspection_view import load_inspection_view  # noqa: PLC0415
-        from edgeflare.report.html.page import render_page  # noqa: PLC0415 - needs an extra
+        from edgeflare.report.html.run_html import run_html  # noqa: PLC0415 - needs an extra
     explanations = unless_damaged(lambda: load_explanation_views(directory, document)) or {}
     inspection = unless_damaged(lambda: load_inspection_view(directory))
-    return render_page(document, directory, explanations, inspection).encode()
+    return run_html(document, directory, explanations, inspection).encode()
 
 
 def _write(path: Path, data: bytes) -> None:

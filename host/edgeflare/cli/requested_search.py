@@ -28,7 +28,7 @@ from edgeflare.core.interrupt import INTERRUPTED_BY
 from edgeflare.devices.profile import Profile
 from edgeflare.errors import UserError
 from edgeflare.models.pair import Pair
-from edgeflare.report.run_terminal import print_dry_run
+from edgeflare.report.dry_run_lines import print_dry_run
 from edgeflare.run.begin_or_resume import note_other_host
 from edgeflare.run.gate import deviation_rate, exceeds, require_truth, searched_nothing
 from edgeflare.run.plan import Plan

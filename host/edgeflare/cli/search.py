@@ -36,7 +36,7 @@ from edgeflare.matrix.kernel_set_runs import RunStopped
 from edgeflare.matrix.matrix_folder import claimed_matrix
 from edgeflare.models.ensemble_choice import read_ensemble
 from edgeflare.models.pair import load_pair
-from edgeflare.report.run_terminal import print_run
+from edgeflare.report.run_page import print_run
 from edgeflare.run.plan import SHRINK, default_strengthen
 from edgeflare.run.run_document import RunDocument
 from edgeflare.search.operator_pool import BUILT_IN, pool_names

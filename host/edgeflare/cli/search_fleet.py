@@ -36,7 +36,7 @@ from edgeflare.fleet.unit_runs import UnitRuns
 from edgeflare.fleet.work.folder_archive import archive_folder
 from edgeflare.record.folder import remove_ours
 from edgeflare.report.figure_lines import refinement_bound
-from edgeflare.report.run_terminal import print_run
+from edgeflare.report.run_page import print_run
 from edgeflare.run.load_document import load_document
 from edgeflare.run.merge.merge_runs import merge_in_groups
 from edgeflare.run.run_directory import RunDirectory

@@ -34,8 +34,8 @@ from edgeflare.devices.profile_lookup import find_profiles
 from edgeflare.errors import UserError
 from edgeflare.models.ensemble_choice import read_ensemble
 from edgeflare.models.pair import load_pair
+from edgeflare.report.dry_run_lines import heading, looked_lines
 from edgeflare.report.interface_lines import interface_lines
-from edgeflare.report.run_terminal import heading, looked_lines
 from edgeflare.run.run_document import RunDocument
 from edgeflare.run.undelegated_devices import undelegated
 from edgeflare.survey.baseline_run import load_baseline

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from rich.box import SIMPLE_HEAD
+from rich.cells import cell_len
 from rich.console import Console, Group, RenderableType
 from rich.padding import Padding
 from rich.table import Table as RichTable
@@ -26,16 +28,16 @@ from edgeflare.untrusted_text import printable
 
 MARKS = {"pass": "✔", "fail": "✖", "attention": "?"}
 
-LONGEST_NAME = 24
-"""Characters of a name in the first column that is kept on one line."""
-
 LONGEST_WORD = 16
-"""Characters of a cell in another column that is, likewise."""
+"""Characters of a word that is not broken where there is any room."""
+
+FOLDED = 10
+"""Characters that a column of longer words has at least, where the terminal is narrow."""
 
 CELL = 80
 """Characters of a cell that are shown; a text may have thousands."""
 
-_BETWEEN = 3
+_BETWEEN = 2
 """Characters that each column takes beside its cells."""
 
 _FEWEST = 2
@@ -85,7 +87,11 @@ def section_parts(section: Section, width: int) -> list[RenderableType]:
 
 
 def _block_parts(blocks: Iterable[Block], width: int) -> list[RenderableType]:
-    return [part for one in blocks for part in _PARTS[one.kind](one, width)]
+    """Return what is printed of blocks, with an empty line between two."""
+    parts: list[RenderableType] = []
+    for one in blocks:
+        parts += [*([""] if parts else []), *_PARTS[one.kind](one, width)]
+    return parts
 
 
 def _lines(block: Sentences, _width: int) -> Iterator[RenderableType]:
@@ -129,67 +135,81 @@ def table_parts(block: Table, width: int) -> Iterator[RenderableType]:
 
     """
     columns = [
-        [printable(block.brief_cell(cell, CELL)) for cell in column]
-        for column in zip(block.header, *block.listed(), strict=True)
-    ]
-    if _width(columns) > width:
-        columns[block.numbers_from :] = map(_stacked, columns[block.numbers_from :])
-    left_out: list[str] = []
-    numbers = [place >= block.numbers_from for place in range(len(columns))]
-    while _width(columns) > width and len(columns) > _FEWEST and (least := _least(columns, block)):
-        left_out.append(_name(columns[least]))
-        del columns[least], numbers[least]
-    table = RichTable(box=SIMPLE_HEAD, pad_edge=False, show_edge=False, padding=(0, 2, 0, 0))
-    for header, number, whole in zip(columns, numbers, _whole(columns, width), strict=True):
-        table.add_column(
-            Text(header[0]),
-            justify="right" if number else "left",
-            overflow="fold",
-            no_wrap=whole,
+        _TerminalColumn(
+            printable(head),
+            [printable(block.brief_cell(cell, CELL)) for cell in cells],
+            place >= block.numbers_from,
         )
-    for row in zip(*(cells for _, *cells in columns), strict=True):
-        table.add_row(*map(Text, row))
+        for place, (head, *cells) in enumerate(zip(block.header, *block.listed(), strict=True))
+    ]
+    if sum(column.longest + _BETWEEN for column in columns) > width:
+        columns = [column.stacked() if column.number else column for column in columns]
+    left_out = []
+    for name in block.missed_least:
+        if len(columns) > _FEWEST and _room(columns) > width:
+            left_out += [name for column in columns if column.name == name]
+            columns = [column for column in columns if column.name != name]
     if title := block.brief_title():
-        yield Text.assemble("\n", (printable(title), "bold" if block.title else "dim"))
-    yield table
+        yield _text(title, "bold" if block.title else "dim")
+    yield _table(columns, fits=_room(columns) <= width)
     left = [f"no room for: {', '.join(left_out)}"] if left_out else []
     for line in (*left, *filter(None, [block.note])):
         yield Padding(_text(line, "dim"), (0, 0, 0, 2))
 
 
-def _stacked(column: Sequence[str]) -> list[str]:
-    """Return a column of figures whose header is a word a line, and its intervals a line below."""
-    header, *cells = column
-    return [header.replace(" ", "\n"), *(cell.replace(" (", "\n(") for cell in cells)]
+@dataclass(frozen=True, slots=True)
+class _TerminalColumn:
+    """A column of a table: its heading, its cells, and whether these are numbers."""
+
+    header: str
+    cells: Sequence[str]
+    number: bool
+
+    @property
+    def name(self) -> str:
+        """The heading as one line."""
+        return " ".join(self.header.split())
+
+    @property
+    def longest(self) -> int:
+        """The width of its longest line."""
+        return max(
+            cell_len(line) for text in (self.header, *self.cells) for line in text.split("\n")
+        )
+
+    @property
+    def least(self) -> int:
+        """The width that it needs, in which no number is broken, and of words only long ones."""
+        words = [word for text in (self.header, *self.cells) for word in text.split()]
+        longest = max(map(cell_len, words), default=0)
+        if self.number:
+            return self.longest
+        return longest if longest <= LONGEST_WORD else FOLDED
+
+    def stacked(self) -> _TerminalColumn:
+        """Return it with a word of the heading a line, and intervals below their estimates."""
+        cells = [cell.replace(" (", "\n(") for cell in self.cells]
+        return _TerminalColumn(self.header.replace(" ", "\n"), cells, self.number)
 
 
-def _width(columns: Sequence[Sequence[str]]) -> int:
-    """Return how wide a table is in which no word is broken."""
-    return sum(
-        max(len(line) for cell in column for line in cell.split("\n")) + _BETWEEN
-        for column in columns
-    )
+def _room(columns: Sequence[_TerminalColumn]) -> int:
+    """Return the width that a table needs at least."""
+    return sum(column.least + _BETWEEN for column in columns)
 
 
-def _whole(columns: Sequence[Sequence[str]], width: int) -> list[bool]:
-    """Return which columns are kept on one line: those of short words, if there is room for all."""
-    short = [
-        _width([cells[1:]]) - _BETWEEN <= (LONGEST_WORD if place else LONGEST_NAME)
-        for place, cells in enumerate(columns)
-    ]
-    kept = [column for column, is_short in zip(columns, short, strict=True) if is_short]
-    return short if _width(kept) <= width else [short[0], *(False for _ in short[1:])]
-
-
-def _least(columns: Sequence[Sequence[str]], block: Table) -> int:
-    """Return the place of the column that is missed least; 0 where none may be left out."""
-    headers = list(map(_name, columns))
-    return next((headers.index(one) for one in block.missed_least if one in headers), 0)
-
-
-def _name(column: Sequence[str]) -> str:
-    """Return the header of a column as one line."""
-    return " ".join(column[0].split())
+def _table(columns: Sequence[_TerminalColumn], *, fits: bool) -> RichTable:
+    """Return a table, in which words stay on one line where all columns fit."""
+    table = RichTable(box=SIMPLE_HEAD, pad_edge=False, show_edge=False, padding=(0, 1, 0, 0))
+    for column in columns:
+        table.add_column(
+            Text(column.header),
+            justify="right" if column.number else "left",
+            overflow="fold",
+            no_wrap=fits and column.least == column.longest,
+        )
+    for row in zip(*(column.cells for column in columns), strict=True):
+        table.add_row(*map(Text, row))
+    return table
 
 
 _PARTS: Mapping[str, Callable[[Any, int], Iterator[RenderableType]]] = {

@@ -113,25 +113,25 @@ def edited_words(document: RunDocument, entry: Finding) -> int | None:
     return sum(known) if known and len(known) == len(texts) else None
 
 
-def table_title(document: RunDocument, key: str, title: str) -> str:
-    """Return the title of a table of entries, with their order and the measure of distances.
+def order_words(document: RunDocument, key: str) -> str:
+    """Return in what order a table of entries is, and the measure of distances; or nothing.
 
     Args:
         document: the run.
         key: of the list of entries; findings stand in the order of `worst_first`.
-        title: what the entries are.
 
     """
     entries = document.lists[key]
+    order = ""
     if key == "findings":
         labelled = any(entry.harm for entry in entries)
         order = "the most harmful first" if labelled else answer_words(document.pair).strongest
         if {counts(entry) for entry in entries} == {False, True}:
             rest = order.removesuffix(" first")
             order = f"those as near and strong as asked for first, then {rest}"
-        title = f"{title}, {order}"
     view = next(filter(None, map(measured, entries)), None)
-    return title if view is None else f"{title}; {view.tolerance_words}"
+    words = "; ".join(filter(None, (order, "" if view is None else view.tolerance_words)))
+    return words[:1].upper() + words[1:]
 
 
 def answer_columns(entries: Iterable[Finding]) -> tuple[str, ...]:

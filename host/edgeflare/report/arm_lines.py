@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
 from pathlib import PurePath
 
 from edgeflare.devices.provenance import Provenance
@@ -10,44 +10,36 @@ from edgeflare.models.run_host import RunHost
 from edgeflare.run.run_document import RunDevice, RunDocument
 
 
-@dataclass(frozen=True, slots=True)
-class ArmLine:
-    """What ran, and where.
-
-    Attributes:
-        arm: "original", "twin" or "device".
-        what: the model.
-        where: the machine.
-        how: runtime and kernels.
-
-    """
-
-    arm: str
-    what: str
-    where: str
-    how: str
-
-
-def arm_lines(document: RunDocument) -> tuple[ArmLine, ...]:
-    """Return what ran where: the arms of the host, then each device."""
+def arm_lines(document: RunDocument) -> list[tuple[str, str]]:
+    """Return what ran where and how: the arms of the host, then each device."""
     pair, host = document.pair, document.host
     here = _machine("host", host)
     compressed = _file(pair.compressed, "the compressed model")
     if pair.folded_shapes is not None:
         compressed += ", its shapes folded"
-    arms: list[ArmLine] = []
+    arms = []
     if any(name.startswith("original") for name in document.totals.host_evaluations):
         original = _file(pair.original, "the original model")
-        arms.append(ArmLine("original", original, here, host.original_runtime or ""))
+        arms.append(("original", [original, here, host.original_runtime or ""]))
     own, *members = document.ensemble
-    also = f"; also {', '.join(members)}" if members else ""
-    runtime = f"{host.runtime} {host.runtime_version}, "
-    arms.append(ArmLine("twin", compressed, here, f"{runtime}{own} kernels{also}"))
+    also = f", also {', '.join(members)}" if members else ""
+    kernels = f"{host.runtime} {host.runtime_version}, {own} kernels{also}"
+    arms.append(("twin", [compressed, here, kernels]))
+    numbers = device_numbers(document.devices)
     arms += [
-        ArmLine("device", compressed, _machine(device.name, device.provenance), _runtime(device))
-        for device in document.devices
+        (
+            f"device {numbers[one.name]}" if numbers else "device",
+            [compressed, _machine(one.name, one.provenance), _runtime(one)],
+        )
+        for one in document.devices
     ]
-    return tuple(arms)
+    return [(arm, "; ".join(filter(None, parts))) for arm, parts in arms]
+
+
+def device_numbers(devices: Sequence[RunDevice]) -> dict[str, str]:
+    """Return by what number tables call a device, where there are several; names are too long."""
+    numbers = {device.name: str(k) for k, device in enumerate(devices, 1)}
+    return numbers if len(numbers) > 1 else {}
 
 
 def _machine(name: str, what: Provenance | RunHost) -> str:

@@ -8,9 +8,10 @@ from functools import partial
 
 from edgeflare.pages.facts import number
 from edgeflare.report.answer_words import answer_cell, answer_columns
+from edgeflare.report.arm_lines import device_numbers
 from edgeflare.report.entry_names import cause_of, named_kind, seed_of, show_nearness
 from edgeflare.report.figure_lines import who_was_right
-from edgeflare.run.run_document import Finding, RunDevice, RunDocument
+from edgeflare.run.run_document import Finding, RunDocument
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,9 +48,3 @@ def entry_columns(document: RunDocument, entries: Sequence[Finding]) -> Iterator
     if document.replay is None:
         yield EntryColumn("queries", lambda entry: f"{entry.queries:,}", number=True)
     yield EntryColumn("dB", show_nearness, number=True)
-
-
-def device_numbers(devices: Sequence[RunDevice]) -> dict[str, str]:
-    """Return by what number tables call a device, where there are several; names are too long."""
-    numbers = {device.name: str(k) for k, device in enumerate(devices, 1)}
-    return numbers if len(numbers) > 1 else {}

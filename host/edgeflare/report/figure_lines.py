@@ -119,7 +119,7 @@ def nearness_lines(document: RunDocument) -> Lines:
         ),
         (
             f"seeds within {with_article(measure_name(document))} of",
-            f"{shares}; area {document.nearness.area:.3f}",
+            f"area {document.nearness.area:.3f}; {shares}",
         ),
     ]
 

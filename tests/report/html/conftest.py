@@ -10,7 +10,7 @@ from documents import Document
 from edgeflare.pages.chart import Chart
 from edgeflare.report.html.charts import charts_of
 from edgeflare.report.html.explanation_view import ExplanationView
-from edgeflare.report.html.page import render_page
+from edgeflare.report.html.run_html import run_html
 from edgeflare.run.run_directory import RunDirectory
 from edgeflare.run.run_document import from_json
 
@@ -34,7 +34,7 @@ def document(run: Any) -> Document:
 @pytest.fixture(scope="session")
 def page(run: Any, directory: RunDirectory) -> str:
     """The page of the run; its classes have names."""
-    return render_page(from_json({**run.document, "classes": list(CLASSES)}), directory, {})
+    return run_html(from_json({**run.document, "classes": list(CLASSES)}), directory, {})
 
 
 @pytest.fixture(scope="session")
@@ -54,9 +54,9 @@ def rendered(
 
     The charts are those of the unchanged run: to draw them takes longer than all else.
     """
-    monkeypatch.setattr("edgeflare.report.html.page.charts_of", lambda _: drawn)
+    monkeypatch.setattr("edgeflare.report.html.run_html.charts_of", lambda _: drawn)
 
     def render(explanations: dict[int, ExplanationView] | None = None, **changes: Any) -> str:
-        return render_page(from_json({**document, **changes}), directory, explanations or {})
+        return run_html(from_json({**document, **changes}), directory, explanations or {})
 
     return render

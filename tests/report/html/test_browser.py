@@ -17,7 +17,7 @@ from selenium.webdriver.support.ui import Select, WebDriverWait
 from documents import REPLAY, Document
 from edgeflare.pages.chart import Chart
 from edgeflare.report.html.explanation_view import ExplanationView, LayerView
-from edgeflare.report.html.page import render_page
+from edgeflare.report.html.run_html import run_html
 from edgeflare.run.run_directory import RunDirectory
 from edgeflare.run.run_document import from_json
 
@@ -61,7 +61,7 @@ def written(
     explanations: dict[int, ExplanationView] | None = None,
 ) -> Path:
     """Write the page of a document of the run, and return where."""
-    page = render_page(from_json(document), RunDirectory(run.folder), explanations or {})
+    page = run_html(from_json(document), RunDirectory(run.folder), explanations or {})
     path.write_text(page, encoding="utf-8")
     return path
 
@@ -249,7 +249,9 @@ def test_a_link_carries_the_choice(
 def test_without_a_mouse(browser: Any, report: Path, shown: Callable[[], list[int]]) -> None:
     browser.open(report)
     press(browser, Keys.TAB)
-    assert focused(browser).text == "Skip to the findings"
+    assert focused(browser).text == "Skip to the figures"
+    while focused(browser).text != "Findings":
+        press(browser, Keys.TAB)
     press(browser, Keys.ENTER)
     press(browser, Keys.TAB)
     assert focused(browser).get_attribute("name") == "sort-of"
@@ -411,7 +413,7 @@ def test_findings_are_chosen_and_sorted_by_who_was_right(
     shown: Callable[[], list[int]],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("edgeflare.report.html.page.charts_of", lambda _: drawn)
+    monkeypatch.setattr("edgeflare.report.html.run_html.charts_of", lambda _: drawn)
     document = deepcopy(many)
     names = ("device-right", "original-right", "both-wrong", None)
     for n, entry in enumerate(document["findings"]):

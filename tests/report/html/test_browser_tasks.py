@@ -15,7 +15,7 @@ from selenium.webdriver.support.ui import Select
 
 from edgeflare.domains.array.array_domain import ArrayDomain
 from edgeflare.domains.audio.audio_domain import AudioDomain
-from edgeflare.report.html.page import render_page
+from edgeflare.report.html.run_html import run_html
 from edgeflare.run.load_document import load_document
 from edgeflare.run.run_directory import RunDirectory
 from forked_commands import forked_edgeflare
@@ -46,7 +46,7 @@ def arrays(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def _page(folder: Path, domain: Any, found: Any) -> Path:
     path = folder / "report.html"
-    path.write_text(render_page(*stored_run(folder, domain, found), {}), encoding="utf-8")
+    path.write_text(run_html(*stored_run(folder, domain, found), {}), encoding="utf-8")
     return path
 
 
@@ -157,7 +157,7 @@ def pages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
         kinds = ("object-moved", "object-vanished") if task == "detection" else ()
         document, directory = structured_page(folder, task, kinds=kinds)
         made[task] = folder / "report.html"
-        made[task].write_text(render_page(document, directory, {}), encoding="utf-8")
+        made[task].write_text(run_html(document, directory, {}), encoding="utf-8")
     return made
 
 

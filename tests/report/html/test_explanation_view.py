@@ -48,7 +48,7 @@ from edgeflare.report.html.explanation_view import (
     verdict_words,
 )
 from edgeflare.report.html.inspection_view import inspection_view, load_inspection_view
-from edgeflare.report.html.page import render_page
+from edgeflare.report.html.run_html import run_html
 from edgeflare.run.run_directory import RunDirectory
 from edgeflare.run.run_document import from_json
 from explained_findings import apart, explained
@@ -305,7 +305,7 @@ def whole() -> InspectDocument:
 def show(document: Document, directory: RunDirectory) -> Callable[[InspectDocument], str]:
     def shown(inspection: InspectDocument) -> str:
         without_findings = {**document, "findings": [], "deviating_seeds": []}
-        return render_page(from_json(without_findings), directory, {}, inspection_view(inspection))
+        return run_html(from_json(without_findings), directory, {}, inspection_view(inspection))
 
     return shown
 

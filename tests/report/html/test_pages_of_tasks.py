@@ -21,10 +21,10 @@ from edgeflare.pages.answers.texts import TextTable
 from edgeflare.pages.answers.values import RegressionView
 from edgeflare.pages.page_allowance import PageAllowance
 from edgeflare.report.html import card
-from edgeflare.report.html import page as page_module
+from edgeflare.report.html import run_html as page_module
 from edgeflare.report.html.card import EntryCard, make_card
-from edgeflare.report.html.page import render_page
 from edgeflare.report.html.pictures import Picture
+from edgeflare.report.html.run_html import run_html
 from edgeflare.report.html.sounds import SoundFigure
 from edgeflare.run.run_directory import RunDirectory
 from edgeflare.run.run_document import RunDocument, from_json
@@ -64,7 +64,7 @@ def names_no_image(page: str) -> None:
 def test_a_page_of_sounds_has_images_and_players_and_asks_for_nothing(
     sounds: tuple[RunDocument, RunDirectory],
 ) -> None:
-    page = render_page(*sounds, {})
+    page = run_html(*sounds, {})
     assert page.count("<audio ") == 3 * 3 + 1
     assert page.count('class="wave smooth"') == page.count('class="spectrogram smooth"') == 10
     assert re.search(r"default-src 'none'; img-src data:; media-src data:;", page)
@@ -83,7 +83,7 @@ def test_the_first_findings_have_players_and_the_others_name_their_files(
     document, directory = sounds
     finding = 3 * (2 * RATE // 2 + 44)
     monkeypatch.setattr(PageAllowance.__init__, "__defaults__", (2 * finding,))
-    page = render_page(document, directory, {})
+    page = run_html(document, directory, {})
     heard = dict.fromkeys(re.findall(r'id="((?:finding|deviating)-\d+)"', page), False)
     for article in re.findall(r"<article.*?</article>", page, flags=re.DOTALL):
         (name,) = re.findall(r'<article class="card" id="([^"]*)"', article)
@@ -101,7 +101,7 @@ def _files(document: RunDocument, card_id: str) -> str:
 
 
 def test_a_page_of_arrays_has_plots(series: tuple[RunDocument, RunDirectory]) -> None:
-    page = render_page(*series, {})
+    page = run_html(*series, {})
     assert page.count('<svg class="curves"') == 3
     assert page.count('<svg class="bars"') == 3
     assert "media-src" not in page
@@ -125,7 +125,7 @@ def test_names_of_inputs_and_heads_are_never_read_as_markup(
         ),
     )  # fmt: skip
     monkeypatch.setattr(card, "answer_views", lambda *_: views)
-    page = render_page(*sounds, {})
+    page = run_html(*sounds, {})
     assert page.count("<script>") == 1
     assert page.count("&lt;script&gt;alert(1)&lt;/script&gt;") >= 5
     text = " ".join(re.sub(r"<[^>]*>", " ", page).split())
@@ -166,17 +166,17 @@ def cards(folder: Path, task: str, **fields: Any) -> list[EntryCard]:
 def test_a_page_says_all_in_itself_and_names_and_words_are_never_read_as_markup(
     task: str, tmp_path: Path
 ) -> None:
-    page = render_page(*structured_page(tmp_path / "plain", task), {})
+    page = run_html(*structured_page(tmp_path / "plain", task), {})
     sources = re.findall(r'\b(?:src|href)="([^"]*)"', page)
     assert all(source.startswith(("data:", "#")) for source in sources)
     ids = re.findall(r'\bid="([^"]*)"', page)
     assert len(ids) == len(set(ids))
     assert {one[1:] for one in sources if one.startswith("#")} <= set(ids)
     words = KINDS[task].replace("-", " ")
-    assert f"<strong>Kinds:</strong> 2 {words}." in page
+    assert f'<dt>kinds</dt><dd>2</dd><dd class="quiet">{words}</dd>' in page
     assert page.count(f'<span class="chip kind">{words}</span>') == 3
     trigger, seed = map(evil, default_answers(task))
-    page = render_page(*structured_page(tmp_path / "evil", task, (trigger, seed)), {})
+    page = run_html(*structured_page(tmp_path / "evil", task, (trigger, seed)), {})
     assert page.count("<script>") == 1
     assert "<img src=x>" not in page
     assert page.count("&lt;script&gt;alert(1)&lt;/script&gt;") >= 4
@@ -202,12 +202,12 @@ def test_texts_stand_below_the_players_of_their_sounds(tmp_path: Path) -> None:
 
 
 def test_marks_do_not_rely_on_colour_and_an_arm_that_failed_has_no_answer(tmp_path: Path) -> None:
-    page = render_page(*structured_page(tmp_path / "whole", "transcript"), {})
+    page = run_html(*structured_page(tmp_path / "whole", "transcript"), {})
     assert "<td>one <del>two</del> three</td>" in page
     assert "<td>one <ins>four</ins> three <ins>five</ins></td>" in page
     trigger, seed = default_answers("transcript")
     trigger = {**trigger, "words": {**trigger["words"], "device": None}}
-    page = render_page(*structured_page(tmp_path / "failed", "transcript", (trigger, seed)), {})
+    page = run_html(*structured_page(tmp_path / "failed", "transcript", (trigger, seed)), {})
     assert '<tr><th scope="row">device</th><td>no answer</td></tr>' in page
 
 
@@ -248,13 +248,13 @@ def test_masks_lie_upon_the_picture_of_their_input(tmp_path: Path) -> None:
 
 def test_findings_are_chosen_by_kind_where_there_are_several(tmp_path: Path) -> None:
     document, directory = structured_page(tmp_path, "transcript")
-    page = render_page(document, directory, {})
+    page = run_html(document, directory, {})
     assert 'name="class"' not in page
     assert 'name="kind"' not in page
     assert page.count('data-classes="" data-kind="word-substituted"') == 3
     plain = as_json(document)
     plain["findings"][0]["kind"] = "word-deleted"
-    page = render_page(from_json(plain), directory, {})
+    page = run_html(from_json(plain), directory, {})
     assert '<label>Kind\n<select name="kind">' in page
     assert 'name="class"' not in page
     assert '<option value="word-deleted">word deleted (1)</option>' in page
@@ -275,13 +275,13 @@ def test_pictures_below_masks_share_the_allowance_of_the_page_also_where_inputs_
         document, directory = structured_page(tmp_path / task, task)
         for entry in document.findings:
             (tmp_path / task / entry.image).unlink()
-        assert "its file is gone" in render_page(document, directory, {})
+        assert "its file is gone" in run_html(document, directory, {})
     assert counted == [9, 9, 9 + 3 * 2 * (2 + 3)]
 
 
 def test_a_run_without_structure_has_none_of_it(tmp_path: Path) -> None:
     _, directory = structured_page(tmp_path, "detection")
-    page = render_page(run_document(findings=[{}], pair={"domain": "image"}), directory, {})
+    page = run_html(run_document(findings=[{}], pair={"domain": "image"}), directory, {})
     body = re.sub(r"<style>.*?</style>|<script>.*?</script>", "", page, flags=re.DOTALL)
     for part in ("Kinds:", "<ins>", 'class="boxes', "masks", "chip kind"):
         assert part not in body

@@ -1,6 +1,12 @@
 "use strict";
 // Choosing, sorting and enlarging of the findings. Without it the page shows them all.
 (() => {
+  document.body.insertAdjacentHTML("beforeend", `<dialog id="lens" aria-labelledby="lens-title">
+<div class="bar"><h2 id="lens-title"></h2>
+<span class="steps"><button type="button" data-step="-1">Previous</button><button type="button" data-step="1">Next</button><button type="button" data-close>Close</button></span></div>
+<p class="quiet" id="lens-words"></p>
+<div id="lens-pictures"></div>
+</dialog>`);
   const lens = document.getElementById("lens");
   const gallery = document.getElementById("gallery");
 

@@ -1,20 +1,13 @@
-"""A run as JUnit XML, a test case for each seed: for Jenkins, GitLab and GitHub's test reporters.
-
-There is no one standard. This keeps to the schema of Jenkins's xUnit plugin, and of that to what
-Ant's task writes too: a `testsuites` with a `testsuite`, in that first `properties`, then each
-`testcase` with at most one `failure` or `skipped`. Times have three decimals: Jenkins takes no
-more. Who reads it shows the text of a failure; its attribute `message` is the title, and `type`
-groups failures.
-"""
+"""A run as cases: one for each seed."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from math import isfinite
 from pathlib import PurePath
-from xml.etree.ElementTree import Element, SubElement, indent, tostring
 
-from edgeflare.pages.facts import details, number
+from edgeflare.pages.facts import number
+from edgeflare.pages.junit import JUnitCase, JUnitFailure, Suite
 from edgeflare.report.answer_words import decisions
 from edgeflare.report.entry_names import named_kind, sort
 from edgeflare.report.figure_lines import unmutated_lines
@@ -22,11 +15,10 @@ from edgeflare.run.gate import counted
 from edgeflare.run.harm import rank
 from edgeflare.run.nearness import counts, measure_name, nearness_db
 from edgeflare.run.run_document import Finding, ReplayOutcome, RunDocument, Totals
-from edgeflare.untrusted_text import for_xml
 
 
-def junit_xml(document: RunDocument) -> bytes:
-    """Return a run as JUnit XML, in UTF-8.
+def run_suite(document: RunDocument) -> Suite:
+    """Return a run as cases.
 
     A seed fails if it deviates itself or led to a finding that is as near and as strong as
     `--within` and `--min-strength` ask, by a tie only where ties count; that is what was found,
@@ -39,28 +31,28 @@ def junit_xml(document: RunDocument) -> bytes:
     seed_ids, failed, undecided = (
         _searched(document) if replay is None else _replayed(document, replay)
     )
-    name = for_xml(document.pair.name)
-    suite = Element("testsuite", name=f"edgeflare {name}")
-    _add_properties(suite, document)
-    for seed_id in _most_harmful_first(seed_ids, failed):
-        case = SubElement(suite, "testcase", classname=f"edgeflare.{name}", name=f"seed {seed_id}")
-        case.set("time", "0")
-        if seed_id in failed:
-            _add_failure(case, document, *failed[seed_id])
-        elif seed_id in undecided:
-            SubElement(case, "skipped", message="the run was stopped before this seed was decided")
-    figures = {
-        "tests": len(seed_ids),
-        "failures": len(failed),
-        "errors": 0,
-        "skipped": len(undecided),
-        "time": _seconds(_whole_seconds(document.totals)),
-    }
-    suite.attrib |= {key: str(value) for key, value in figures.items()}
-    root = Element("testsuites", name="edgeflare")
-    root.append(suite)
-    indent(root)
-    return bytes(tostring(root, encoding="utf-8", xml_declaration=True)) + b"\n"
+    skipped = "the run was stopped before this seed was decided"
+    return Suite(
+        name=document.pair.name,
+        known={
+            "edgeflare": document.edgeflare,
+            "pair": document.pair,
+            "plan": document.plan,
+            **dict(unmutated_lines(document)),
+            **{f"device {one.name}": one.provenance for one in document.devices},
+            **_held_against(document),
+        },
+        cases=[
+            JUnitCase(
+                name=f"seed {seed_id}",
+                failure=_failure(document, *failed[seed_id]) if seed_id in failed else None,
+                skipped=skipped if seed_id in undecided else "",
+                seconds=failed[seed_id][1].seconds if seed_id in failed else 0.0,
+            )
+            for seed_id in _most_harmful_first(seed_ids, failed)
+        ],
+        seconds=_whole_seconds(document.totals),
+    )
 
 
 def _whole_seconds(totals: Totals) -> float:
@@ -137,21 +129,6 @@ def _replayed(document: RunDocument, replay: ReplayOutcome) -> _Cases:
     return seed_ids, failed, undecided
 
 
-def _add_properties(suite: Element, document: RunDocument) -> None:
-    """Say what ran where."""
-    known = {
-        "edgeflare": document.edgeflare,
-        "pair": document.pair,
-        "plan": document.plan,
-        **dict(unmutated_lines(document)),
-        **{f"device {one.name}": one.provenance for one in document.devices},
-        **_held_against(document),
-    }
-    properties = SubElement(suite, "properties")
-    for name, value in details(known):
-        SubElement(properties, "property", name=for_xml(name), value=for_xml(value))
-
-
 def _held_against(document: RunDocument) -> dict[str, object]:
     """Name the baseline of a replay, and what deviates as it did there."""
     replay = document.replay
@@ -163,15 +140,13 @@ def _held_against(document: RunDocument) -> dict[str, object]:
     return {"baseline": {"run": PurePath(replay.baseline).name, "known deviations": known}}
 
 
-def _add_failure(case: Element, document: RunDocument, title: str, entry: Finding) -> None:
-    """Say what deviates, in a line and in full."""
-    case.set("time", _seconds(entry.seconds))
+def _failure(document: RunDocument, title: str, entry: Finding) -> JUnitFailure:
+    """Return what deviates, in a line and in full."""
     said = decisions(document, entry)
     harm = f", {entry.harm.replace('-', ' ')}" if entry.harm else ""
     harm = f", by a tie{harm}" if entry.by_tie else harm
     kind = f"{sort(entry)}, {named_kind(entry)}" if named_kind(entry) else sort(entry)
     message = f"{title}{kind}{harm}: {said} (strength {number(entry.strength, 4)})"
-    failure = SubElement(case, "failure", message=for_xml(message), type=kind)
     distortion = entry.distortion
     lines = [
         message,
@@ -183,12 +158,8 @@ def _add_failure(case: Element, document: RunDocument, title: str, entry: Findin
         f"{number(distortion.l2)}, L∞ {number(distortion.linf, 0)}",
         f"operators: {', '.join(entry.operators) or 'none'}",
     ]
-    failure.text = for_xml("\n".join(lines))
+    return JUnitFailure(message, kind, "\n".join(lines))
 
 
 def _finite(value: float | None) -> str:
     return number(value if value is not None and isfinite(value) else None)
-
-
-def _seconds(value: float) -> str:
-    return f"{value:.3f}"

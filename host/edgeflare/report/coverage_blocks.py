@@ -1,10 +1,10 @@
-"""The neuron coverage of a run as a table and sentences, the same in every report."""
+"""The neuron coverage of a run as a table and sentences."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Final
 
+from edgeflare.pages.page import Block, Sentences, Table
 from edgeflare.run.run_document import RunDocument
 
 NOT_MEANT: Final = (
@@ -16,52 +16,33 @@ NOT_MEANT: Final = (
 """What `benchmarks/coverage_of_triggers.py` measured."""
 
 
-@dataclass(frozen=True, slots=True)
-class CoverageTable:
-    """Neuron coverage as it is shown.
-
-    Attributes:
-        header: names of the columns: arm, inputs, and a threshold each.
-        rows: likewise, as text; none where no arm could be measured.
-        lines: what there is to say beneath, a sentence each.
-
-    """
-
-    header: tuple[str, ...]
-    rows: tuple[tuple[str, ...], ...]
-    lines: tuple[str, ...]
-
-
-def coverage_table(document: RunDocument) -> CoverageTable | None:
-    """Return the neuron coverage of a run; None where it was not measured."""
+def coverage_blocks(document: RunDocument) -> list[Block]:
+    """Return the neuron coverage of a run and what is to be said of it; nothing if not measured."""
     found = document.coverage
     if found is None:
-        return None
+        return []
     seeds = _counted(found.seeds, "seed")
     sets = (
         (seeds, "seeds"),
         (f"{seeds} + {_counted(found.findings, 'finding')}", "with_findings"),
         (f"{seeds} + {_counted(found.others, 'other seed')}", "with_others"),
     )
-    rows = tuple(
+    rows = [
         (f"{one.arm}, {one.neurons:,} neurons", name, *(f"{share:.1%}" for share in shares))
         for one in found.arms
         for name, key in sets
         if (shares := getattr(one, key)) is not None
-    )
+    ]
+    header = ("neuron coverage", "inputs", *(f"> {one:g}" for one in found.thresholds))
     nothing = (
         "No search ended in a finding: this is the coverage of all seeds, with nothing to hold it"
         " against."
     )
-    return CoverageTable(
-        ("neuron coverage", "inputs", *(f"> {one:g}" for one in found.thresholds)),
-        rows,
-        (
-            *(() if found.findings else (nothing,)),
-            *(f"{note[0].upper()}{note[1:]}." for note in found.notes),
-            NOT_MEANT,
-        ),
-    )
+    notes = (f"{note[0].upper()}{note[1:]}." for note in found.notes)
+    return [
+        Table(title="", header=header, rows=rows, numbers_from=2),
+        Sentences([*(() if found.findings else (nothing,)), *notes, NOT_MEANT]),
+    ]
 
 
 def _counted(count: int, noun: str) -> str:

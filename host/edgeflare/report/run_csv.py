@@ -2,32 +2,25 @@
 
 from __future__ import annotations
 
-import csv
-import io
-
 from edgeflare.pages.answers.answer_form import ARMS
 from edgeflare.pages.answers.answer_forms import FORMS
+from edgeflare.pages.csv_rows import csv_text
 from edgeflare.report.answer_words import decision_name, edited_words, is_structured, measured
 from edgeflare.run.harm import rank
 from edgeflare.run.run_document import Finding, RunDocument, to_json
-from edgeflare.untrusted_text import for_csv
 
 NAMES = {"deviating_seeds": "deviating seed", "findings": "finding"}
 """What the column `list` calls entries, where that is not what the document calls their list."""
 
 
-def csv_table(document: RunDocument) -> str:
+def run_csv(document: RunDocument) -> str:
     """Return the entries of a run as comma-separated values with a header (RFC 4180)."""
-    text = io.StringIO()
-    rows = [
+    rows = (
         _row(document, entry, NAMES.get(key, key))
         for key, entries in document.lists.items()
         for entry in sorted(entries, key=rank)
-    ]
-    table = csv.DictWriter(text, columns(document), extrasaction="ignore")
-    table.writeheader()
-    table.writerows(rows)
-    return text.getvalue()
+    )
+    return csv_text(columns(document), rows)
 
 
 COLUMNS = (
@@ -79,7 +72,7 @@ def _row(document: RunDocument, entry: Finding, name: str) -> dict[str, object]:
     """Return a row; what is null or unknown stays empty."""
     refined = entry.refined
     fields = to_json(entry)
-    row = {key: fields.get(key) for key in _COPIED} | fields["distortion"]
+    row: dict[str, object] = {key: fields.get(key) for key in _COPIED} | fields["distortion"]
     row |= {
         "list": name,
         "device_name": entry.device,
@@ -88,8 +81,7 @@ def _row(document: RunDocument, entry: Finding, name: str) -> dict[str, object]:
         "strength_before": refined and refined.strength_before,
         "l2_before": refined and refined.distortion_before.l2,
     }
-    row |= _answers(document, entry)
-    return {key: for_csv(value) if isinstance(value, str) else value for key, value in row.items()}
+    return row | _answers(document, entry)
 
 
 def _answers(document: RunDocument, entry: Finding) -> dict[str, object]:

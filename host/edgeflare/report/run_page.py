@@ -1,0 +1,241 @@
+"""A run as a page: what was found, its figures, its entries, and what ran where."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from types import MappingProxyType
+from typing import Final
+
+from rich.console import Console
+
+from edgeflare.core.interrupt import INTERRUPTED_BY
+from edgeflare.pages.facts import details
+from edgeflare.pages.page import (
+    Block,
+    Facts,
+    Illustration,
+    KeyFigures,
+    Mark,
+    Page,
+    Section,
+    Sentences,
+    Table,
+)
+from edgeflare.pages.terminal import print_page
+from edgeflare.report.answer_words import answer_words, order_words
+from edgeflare.report.arm_lines import arm_lines
+from edgeflare.report.coverage_blocks import coverage_blocks
+from edgeflare.report.entry_columns import entry_columns
+from edgeflare.report.entry_names import worst_first
+from edgeflare.report.folded_line import folded_line
+from edgeflare.report.input_words import input_words
+from edgeflare.report.run_figures import replayed_model, replayed_run, run_figures
+from edgeflare.run.gate import counted
+from edgeflare.run.replay_outcome import deviating_now, regressed, tried
+from edgeflare.run.run_document import ReplayOutcome, RunDocument, to_json
+
+Draw = Callable[[], str]
+
+ROWS: Final = 12
+"""Entries that are listed where there is little room."""
+
+LISTS: Final = {
+    "deviating_seeds": (
+        "deviating",
+        "Seeds that already deviate",
+        "Nothing was changed: on these inputs, as they are, {arms} {differ}.",
+    ),
+    "findings": ("findings", "Findings", "Each was evaluated three times from its stored file."),
+    "flaky": (
+        "flaky",
+        "Flaky",
+        "Found once, but not every time again when evaluated from the stored file. They are not"
+        " findings.",
+    ),
+    "unverified": (
+        "unverified",
+        "Not verified yet",
+        "The run was stopped before these could be evaluated again. It goes on with --resume.",
+    ),
+}
+"""The lists of a run by their key in the document: place in the page, title and words."""
+
+REPLAY_LISTS: Final = {
+    "deviating_seeds": ("deviating", "Seeds that deviate now", LISTS["deviating_seeds"][2]),
+    "findings": ("findings", "Findings that deviate now", LISTS["findings"][2]),
+    "flaky": ("flaky", "Unstable", "They deviate in some repetitions, or not always alike."),
+    "mended": ("mended", "Mended", "They do not deviate any more."),
+    "unverified": (
+        "unverified",
+        "Not tried yet",
+        "The replay was stopped before these could be tried again. It goes on with --resume.",
+    ),
+}
+
+_STOPPED: Final = {
+    **{by: f"stopped by {word} before its end" for by, word in INTERRUPTED_BY.items()},
+    "total-time": "stopped by --total-time before its end",
+    "infrastructure": "stopped by a failure before its end",
+    "error": "ended by an error before its end",
+    "killed": "killed before its end",
+    "screening": "ended after its seeds were evaluated, and nothing was searched",
+    "merge": "merged from parts that leave something to do",
+}
+
+
+def run_page(
+    document: RunDocument, drawn: Mapping[str, Draw] = MappingProxyType({}), where: str = "RUN"
+) -> Page:
+    """Return what a run says.
+
+    Args:
+        document: the run.
+        drawn: what draws the parts that only a browser shows, by the section's place in the page:
+            "charts", "units", and the lists of entries.
+        where: the run directory as the user knows it; its placeholder in a file that is passed on.
+
+    """
+    replay = document.replay
+    strength = answer_words(document.pair).strength
+    query = "" if replay else " A query is one distinct mutated input."
+    return Page(
+        kind="EdgeFlare report" if replay is None else "EdgeFlare replay",
+        name=document.pair.name,
+        on=", ".join(device.name for device in document.devices),
+        mark=_mark(document),
+        lead=_search_lead(document) if replay is None else _replay_lead(document, replay),
+        warnings=[*_stopped(document, where), *document.warnings],
+        sections=[
+            Section(
+                id="figures",
+                title="Figures",
+                words=f"Strength is {strength}.{query}",
+                blocks=[KeyFigures(run_figures(document))],
+            ),
+            Section(id="coverage", title="Neuron coverage", blocks=coverage_blocks(document)),
+            Section(id="charts", title="Charts", blocks=_illustration(drawn, "charts")),
+            Section(id="units", title="Hidden units", blocks=_illustration(drawn, "units")),
+            *_lists(document, drawn),
+            Section(id="ran", title="What ran where", blocks=list(_ran(document))),
+            Section(
+                id="known",
+                title="All that is known of pair, plan, figures and devices",
+                blocks=list(_known(document)),
+                brief=False,
+            ),
+        ],
+        source="run.json",
+        version=document.edgeflare,
+    )
+
+
+def print_run(console: Console, document: RunDocument, where: str) -> None:
+    """Print a run; `where` is the run directory, as the user knows it."""
+    print_page(console, run_page(document, where=where), where)
+
+
+def _mark(document: RunDocument) -> Mark:
+    bad = bool(counted(document)) if document.replay is None else regressed(document)
+    return "fail" if bad else "attention" if document.stopped_by else "pass"
+
+
+def _search_lead(document: RunDocument) -> str:
+    """Return the result of a search in a sentence."""
+    totals, arms = document.totals, _arms(document)
+    differ = answer_words(document.pair).differ
+    if not totals.findings and not totals.deviating_seeds:
+        return f"No input was found on which {arms} {differ}"
+    searched = totals.seeds - totals.deviating_seeds
+    otherwise = "" if counted(document) else "; none of it counts"
+    return (
+        f"{totals.findings:,} of {searched:,} seeds led to an input on which {arms} {differ};"
+        f" {totals.deviating_seeds:,} deviate as they are{otherwise}"
+    )
+
+
+def _replay_lead(document: RunDocument, replay: ReplayOutcome) -> str:
+    """Return in a sentence what became of the inputs that were tried again."""
+    now, again = deviating_now(document), f"{tried(document):,} inputs that were tried again"
+    differ = f"{_arms(document)} {answer_words(document.pair).differ}"
+    lead = f"{now:,} of {again} deviate: {differ}" if now else f"None of {again} deviates each time"
+    if replay.baseline is None:
+        return lead
+    worse = set(replay.deviating_seeds)
+    seeds = ", seeds counted too" if not worse.isdisjoint(replay.new) else ""
+    return f"{lead}; {len(replay.new):,} are new since {replayed_run(replay.baseline)}{seeds}"
+
+
+def _arms(document: RunDocument) -> str:
+    return "twin and device" if document.find == "kernel" else "original and device"
+
+
+def _stopped(document: RunDocument, where: str) -> list[str]:
+    """Return how a run that was stopped goes on; nothing of a whole one."""
+    if not document.stopped_by:
+        return []
+    once = " once that is corrected" if document.stopped_by == "error" else ""
+    return [
+        f"This is not the whole run: it was {_STOPPED[document.stopped_by]}; the same command with"
+        f" --out {where} --resume goes on{once}"
+    ]
+
+
+def _illustration(drawn: Mapping[str, Draw], name: str) -> list[Block]:
+    return [Illustration(drawn[name])] if name in drawn else []
+
+
+def _lists(document: RunDocument, drawn: Mapping[str, Draw]) -> Iterator[Section]:
+    """Yield a section for each list of entries that has any."""
+    arms, differ = _arms(document), answer_words(document.pair).differ
+    lists = LISTS if document.replay is None else REPLAY_LISTS
+    for key, (place, title, words) in lists.items():
+        if not document.lists[key]:
+            continue
+        unchanged = input_words(document.pair).unchanged if key == "findings" else ""
+        said = f"{words.format(arms=arms, differ=differ)} {unchanged}".strip()
+        table = None if key == "mended" else _table(document, key)
+        gallery: Block | None = Illustration(drawn[place], table) if place in drawn else table
+        yield Section(
+            id=place, title=title, words=said, blocks=[] if gallery is None else [gallery]
+        )
+
+
+def _table(document: RunDocument, key: str) -> Table:
+    """Return a table of entries, those that matter first."""
+    entries = worst_first(document.lists[key])
+    columns = list(entry_columns(document, entries))
+    return Table(
+        title=order_words(document, key),
+        header=[column.name for column in columns],
+        rows=[[column.cell(entry) for column in columns] for entry in entries],
+        numbers_from=next(place for place, column in enumerate(columns) if column.number),
+        most=ROWS,
+        missed_least=("queries", "dB"),
+    )
+
+
+def _ran(document: RunDocument) -> Iterator[Block]:
+    """Yield what ran where, by what strategy, and what stays on the devices."""
+    yield Facts("", arm_lines(document))
+    find, replay = document.find, document.replay
+    looking = f"looking for {'any deviation' if find == 'any' else f'{find} deviations'}"
+    said = f"Strategy {document.strategy}, {looking}, run seed {document.rng_seed}."
+    if replay is not None:
+        against = replay.baseline
+        held = "" if against is None else f"held against {replayed_run(against)}; "
+        of = f"{replayed_run(replay.of.run)} (on {', '.join(replay.of.devices)})"
+        said = f"Replay of {of}; compressed model {replayed_model(document)}; {held}{looking}."
+    stays = (
+        f"Agent and models stay on {device.name} in {device.provenance.cache}."
+        for device in document.devices
+        if device.provenance.cache
+    )
+    yield Sentences([said, *stays, *filter(None, [folded_line(document.pair)])])
+
+
+def _known(document: RunDocument) -> Iterator[Block]:
+    yield Facts("Pair", details(document.pair))
+    yield Facts("Plan", details(document.plan))
+    yield Facts("Totals", details(to_json(document.totals)))
+    for device in document.devices:
+        yield Facts(f"Device {device.name}", details(device.provenance))
