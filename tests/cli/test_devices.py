@@ -182,5 +182,5 @@ def test_a_check_names_the_cpu_features_for_kernels_only(monkeypatch: pytest.Mon
 
     monkeypatch.setattr("edgeflare.cli.devices.check_device", check_one_of_many_features)
     said = call_here("devices", "check", "emulated-builtin")
-    assert "cpu features fma avx2" in " ".join(said.out.split())
+    assert "cpu features fma, avx2" in " ".join(said.out.split())
     assert "flag1" not in said.out

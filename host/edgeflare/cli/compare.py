@@ -8,13 +8,12 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.box import SIMPLE_HEAD
-from rich.markup import escape
-from rich.table import Table
 
 from edgeflare.cli.completion import complete_run
 from edgeflare.cli.console import Console
 from edgeflare.errors import UserError
+from edgeflare.pages.page import Table
+from edgeflare.pages.terminal import print_blocks
 from edgeflare.record.folder import file_written
 from edgeflare.replay.run_comparison import ComparedRun, RunComparison
 from edgeflare.replay.run_comparison import compare as set_side_by_side
@@ -26,7 +25,6 @@ from edgeflare.run.nearness import measure_name
 from edgeflare.run.run_directory import RunDirectory
 from edgeflare.run.run_document import RunDocument
 from edgeflare.survey.record.survey_plan import STRATEGY
-from edgeflare.untrusted_text import printable
 
 Runs = Annotated[
     list[Path],
@@ -63,7 +61,7 @@ def compare(runs: Runs, as_json: AsJson = False, figure: Figure = None) -> None:
         return
     console = Console()
     measures = dict.fromkeys(with_article(measure_name(one)) for one in documents.values())
-    console.print(_table(comparison, " or ".join(measures)))
+    print_blocks(console, _table(comparison, " or ".join(measures)))
     shared = len(comparison.shared_inputs)
     console.print(f"{shared} stored input{'s' * (shared != 1)} deviate in every run")
     if comparison.shared_seeds:
@@ -86,7 +84,7 @@ def _require_no_survey(documents: Mapping[str, RunDocument]) -> None:
 
 
 _ROWS: tuple[tuple[str, Callable[[ComparedRun], str]], ...] = (
-    ("devices", lambda one: "\n".join(one.devices)),
+    ("devices", lambda one: ", ".join(one.devices)),
     ("compressed model", lambda one: last_parts(one.compressed)),
     ("strategy, find", lambda one: f"{one.strategy}, {one.find}"),
     ("seeds", lambda one: f"{one.seeds}, of which {one.deviating_seeds} deviate"),
@@ -105,21 +103,13 @@ _ROWS: tuple[tuple[str, Callable[[ComparedRun], str]], ...] = (
 
 
 def _table(comparison: RunComparison, measure: str) -> Table:
-    table = Table(box=SIMPLE_HEAD, pad_edge=False)
-    table.add_column()
-    for column in comparison.columns:
-        table.add_column(escape(column.run), overflow="fold")
-    for name, tell in _ROWS:
-        told = [tell(column) for column in comparison.columns]
-        if not any(told):  # no task of these runs tells kinds apart
-            continue
-        cells = (map(printable, one.split("\n")) for one in told)
-        table.add_row(name.format(measure=measure), *(escape("\n".join(lines)) for lines in cells))
-    return table
+    rows = [(name.format(measure=measure), *map(tell, comparison.columns)) for name, tell in _ROWS]
+    said = [row for row in rows if any(row[1:])]  # not all tasks tell kinds apart
+    return Table.of_words(("", *(one.run for one in comparison.columns)), said)
 
 
 def _nearness(column: ComparedRun) -> str:
-    return "\n".join(f"{level}: {share:.1%}" for level, share in column.nearness.items())
+    return ", ".join(f"{level}: {share:.1%}" for level, share in column.nearness.items())
 
 
 def _number(value: float | None, digits: int) -> str:

@@ -6,16 +6,15 @@ import json
 from typing import Annotated
 
 import typer
-from rich.markup import escape
-from rich.table import Table
 
 from edgeflare.cli.console import Console, warn
 from edgeflare.conditions.condition import Condition
 from edgeflare.conditions.condition_registry import all_conditions, condition_complaints
 from edgeflare.domains.domain_registry import DOMAINS
 from edgeflare.errors import UserError
+from edgeflare.pages.page import Table
+from edgeflare.pages.terminal import print_blocks
 from edgeflare.suggestion import suggestion
-from edgeflare.untrusted_text import printable
 
 Which = Annotated[
     str | None,
@@ -36,21 +35,14 @@ def conditions(which: Which = None, as_json: AsJson = False) -> None:
         warn(complaint)
     listed = all_conditions() if which is None else _listed(which)
     if as_json:
-        rows = [
+        described = [
             {"name": one.name, "domain": one.domain, "sets": one.sets, "summary": one.summary}
             for one in listed
         ]
-        typer.echo(json.dumps(rows, indent=1))
+        typer.echo(json.dumps(described, indent=1))
         return
-    table = Table(box=None, pad_edge=False)
-    table.add_column("name", no_wrap=True)
-    table.add_column("domain", no_wrap=True)
-    table.add_column("sets", overflow="fold")
-    table.add_column("summary", overflow="fold")
-    for one in listed:
-        cells = (one.name, one.domain, ", ".join(one.sets), one.summary)
-        table.add_row(*(escape(printable(cell)) for cell in cells))
-    Console().print(table)
+    rows = [(one.name, one.domain, ", ".join(one.sets), one.summary) for one in listed]
+    print_blocks(Console(), Table.of_words(("name", "domain", "sets", "summary"), rows))
 
 
 def _listed(which: str) -> tuple[Condition, ...]:

@@ -8,7 +8,6 @@ from typing import Annotated
 
 import typer
 from rich.markup import escape
-from rich.table import Table
 
 from edgeflare.cli import run_options
 from edgeflare.cli.completion import complete_device
@@ -18,8 +17,10 @@ from edgeflare.devices.device import connect
 from edgeflare.devices.device_check import check_device
 from edgeflare.devices.discovery import device_states
 from edgeflare.devices.profile_lookup import find_profile, list_profiles
+from edgeflare.pages.facts import details
+from edgeflare.pages.page import Facts, Table
+from edgeflare.pages.terminal import print_blocks
 from edgeflare.trust import decided_by_user
-from edgeflare.untrusted_text import printable
 
 app = typer.Typer(help="The devices that there are, and how they are right now.")
 
@@ -29,38 +30,25 @@ def now(context: typer.Context) -> None:
     """Say of each profile, and each attached phone, whether it can be used right now."""
     if context.invoked_subcommand is not None:
         return
-    table = Table(box=None, pad_edge=False)
-    for column in ("name", "transport"):
-        table.add_column(column, no_wrap=True)
-    table.add_column("right now", overflow="fold")
     profiles, broken = list_profiles()
     with Console(stderr=True).status("looking around"):
         seen = device_states(profiles)
-    for profile, state in seen:
-        table.add_row(escape(printable(profile.name)), profile.transport, escape(printable(state)))
-    for one in broken:
-        table.add_row(escape(printable(one.name)), "?", escape(printable(one.complaint)))
-    Console().print(table)
+    rows = [(profile.name, profile.transport, state) for profile, state in seen]
+    rows += [(one.name, "?", one.complaint) for one in broken]
+    print_blocks(Console(), Table.of_words(("name", "transport", "right now"), rows))
 
 
 @app.command("list")
 def list_() -> None:
     """List the profiles: shipped ones, ~/.config/edgeflare/devices/, ./device_profiles/."""
-    table = Table(box=None, pad_edge=False)
-    for column in ("name", "transport", "kernels", "threads", "what it is"):
-        table.add_column(column)
     profiles, broken = list_profiles()
-    for profile in profiles:
-        table.add_row(
-            escape(printable(profile.name)),
-            profile.transport,
-            profile.kernels,
-            str(profile.threads),
-            escape(printable(profile.description)),
-        )
-    for one in broken:
-        table.add_row(escape(printable(one.name)), "?", "?", "?", escape(printable(one.complaint)))
-    Console().print(table)
+    rows: list[tuple[str, ...]] = [
+        (one.name, one.transport, one.kernels, str(one.threads), one.description)
+        for one in profiles
+    ]
+    rows += [(one.name, "?", "?", "?", one.complaint) for one in broken]
+    header = ("name", "transport", "kernels", "threads", "what it is")
+    print_blocks(Console(), Table.of_words(header, rows))
 
 
 @app.command("show")
@@ -109,14 +97,14 @@ def check(
         checked = check_device(profile)
     provenance = checked.provenance.to_json()
     provenance["cpu_features"] = list(features_for_kernels(checked.provenance.cpu_features))
-    table = Table(box=None, pad_edge=False, show_header=False)
-    for key, value in provenance.items():
-        if value not in (None, "", []):
-            text = " ".join(map(str, value)) if isinstance(value, list) else str(value)
-            table.add_row(key.replace("_", " "), escape(text))
-    for sensor, degrees in checked.telemetry.temperatures.items():
-        table.add_row(escape(f"temperature, {sensor}"), f"{degrees:.1f} °C")
-    table.add_row("agent ready after", f"{checked.open_seconds:.1f} s")
-    table.add_row("model open after", f"{checked.load_seconds:.1f} s more")
-    Console().print(table)
+    rows = [
+        *details(provenance),
+        *(
+            (f"temperature, {sensor}", f"{degrees:.1f} °C")
+            for sensor, degrees in checked.telemetry.temperatures.items()
+        ),
+        ("agent ready after", f"{checked.open_seconds:.1f} s"),
+        ("model open after", f"{checked.load_seconds:.1f} s more"),
+    ]
+    print_blocks(Console(), Facts("", rows))
     typer.echo(f"{name} is ready: it ran a model of one layer, and answered right")

@@ -7,15 +7,15 @@ from pathlib import Path
 from typing import Annotated, Final
 
 import typer
-from rich.box import SIMPLE_HEAD
 from rich.markup import escape
-from rich.table import Table
 
 from edgeflare.cli.completion import complete_run
 from edgeflare.cli.console import Console
 from edgeflare.errors import UserError
 from edgeflare.fleet.record.fleet_folder import FleetFolder
 from edgeflare.fleet.record.fleet_state import FleetState
+from edgeflare.pages.page import Table
+from edgeflare.pages.terminal import print_blocks
 from edgeflare.record.folder_lock import is_locked
 from edgeflare.suggestion import suggestion
 from edgeflare.untrusted_text import printable
@@ -55,7 +55,7 @@ def status(run: FleetRun, as_json: AsJson = False) -> None:
         return
     console = Console()
     console.print(f"{state.summary()}{_ending(folder, state)}")
-    console.print(_places(state))
+    print_blocks(console, _places(state))
 
 
 @app.command()
@@ -92,11 +92,14 @@ def _resumed(folder: FleetFolder) -> str:
 
 
 def _places(state: FleetState) -> Table:
-    table = Table(box=SIMPLE_HEAD, pad_edge=False)
-    for column in ("device", "units", "busy", "now", "no further work, because"):
-        table.add_column(column, overflow="fold")
-    for place in state.places:
-        share, why = f"{state.busy_share(place):.0%}", state.why_idle(place)
-        cells = (place.place, str(place.units), share, place.unit, why)
-        table.add_row(*(escape(printable(cell)) for cell in cells))
-    return table
+    rows = [
+        (
+            place.place,
+            str(place.units),
+            f"{state.busy_share(place):.0%}",
+            place.unit,
+            state.why_idle(place),
+        )
+        for place in state.places
+    ]
+    return Table.of_words(("device", "units", "busy", "now", "no further work, because"), rows)

@@ -6,12 +6,11 @@ import json
 from typing import Annotated
 
 import typer
-from rich.markup import escape
-from rich.table import Table
 
 from edgeflare.cli.console import Console
+from edgeflare.pages.page import Table
+from edgeflare.pages.terminal import print_blocks
 from edgeflare.search.operator_pool import all_operators
-from edgeflare.untrusted_text import printable
 
 AsJson = Annotated[bool, typer.Option("--json", help="Print the list as JSON.")]
 
@@ -23,7 +22,4 @@ def operators(as_json: AsJson = False) -> None:
     if as_json:
         typer.echo(json.dumps([dict(zip(columns, row, strict=True)) for row in rows], indent=1))
         return
-    table = Table(*columns, box=None, pad_edge=False)
-    for row in rows:
-        table.add_row(*(escape(printable(cell)) for cell in row))
-    Console().print(table)
+    print_blocks(Console(), Table.of_words(columns, rows))

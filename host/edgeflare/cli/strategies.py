@@ -13,16 +13,16 @@ from typing import Annotated
 import typer
 from rich.markup import escape
 from rich.padding import Padding
-from rich.table import Table
 
 from edgeflare.cli.completion import complete_strategy
 from edgeflare.cli.console import Console
 from edgeflare.errors import UserError
+from edgeflare.pages.page import Table
+from edgeflare.pages.terminal import print_blocks
 from edgeflare.search.strategy_parameters import Parameter, Value
 from edgeflare.search.strategy_registry import RegisteredStrategy, broken_strategies, find_strategy
 from edgeflare.search.strategy_registry import strategies as installed
 from edgeflare.tasks.task_registry import TASKS
-from edgeflare.untrusted_text import printable
 
 _ITEM = re.compile(r"(?:-|\d+\.) ")
 """What an item of a list begins with."""
@@ -49,14 +49,9 @@ def strategies(
 
 
 def _print_all() -> None:
-    table = Table(box=None, pad_edge=False)
-    table.add_column("name", no_wrap=True)
-    table.add_column("summary", overflow="fold")
-    for entry in installed().values():
-        table.add_row(*_row(entry.name, entry.summary))
-    for broken in broken_strategies():
-        table.add_row(*_row(broken.name, broken.complaint))
-    Console().print(table)
+    rows = [(one.name, one.summary) for one in installed().values()]
+    rows += [(one.name, one.complaint) for one in broken_strategies()]
+    print_blocks(Console(), Table.of_words(("name", "summary"), rows))
 
 
 def _print_one(entry: RegisteredStrategy) -> None:
@@ -82,10 +77,6 @@ def _by_task(entry: RegisteredStrategy, one: Parameter) -> Iterator[tuple[str, V
             values = TASKS.find(task).search_parameters.get(entry.name, {})
             if one.name in values:
                 yield task, values[one.name]
-
-
-def _row(*texts: str) -> list[str]:
-    return [escape(printable(text)) for text in texts]
 
 
 def rewrapped(text: str, width: int) -> str:
