@@ -32,7 +32,7 @@ from edgeflare.errors import EdgeFlareError, UserError
 from edgeflare.models.pair import load_pair
 from edgeflare.pages.markdown import markdown_table
 from edgeflare.pages.page import Table
-from edgeflare.report.coverage_blocks import coverage_blocks
+from edgeflare.report.run_page import coverage_blocks
 from edgeflare.run.load_document import load_document
 from edgeflare.run.plan import Plan
 from edgeflare.run.run_directory import RunDirectory

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from called_commands import EXAMPLE, SMALL, call_here, completed, document_of, refused
-from edgeflare.report.coverage_blocks import NOT_MEANT
+from edgeflare.report.run_page import NOT_MEANT
 from onnx_models import linear_weights, write_linear_onnx
 
 pytestmark = pytest.mark.slow

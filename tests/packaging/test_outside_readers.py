@@ -102,7 +102,7 @@ _OF_THE_PACKAGE = frozenset(
         "devices/remote/on_device.py",
         "devices/remote/deployment.py",
         "replay/reproduction_archive.py",
-        "pages/html_template.py",
+        "pages/html_page.py",
         "record/json_file.py",
     }
 )

@@ -31,15 +31,18 @@ from edgeflare.report.answer_words import (
     decisions,
     edited_words,
 )
-from edgeflare.report.coverage_blocks import NOT_MEANT, coverage_blocks
 from edgeflare.report.entry_names import named_kind
-from edgeflare.report.figure_lines import count_kinds, nearness_lines, unmutated_lines
 from edgeflare.report.html.charts import charts_of
 from edgeflare.report.html.run_html import run_html
 from edgeflare.report.input_words import input_words
 from edgeflare.report.nearness_figure import draw_nearness
 from edgeflare.report.run_csv import run_csv
-from edgeflare.report.run_page import print_run, run_page
+from edgeflare.report.run_figures import (
+    count_kinds,
+    nearness_lines,
+    unmutated_lines,
+)
+from edgeflare.report.run_page import NOT_MEANT, coverage_blocks, print_run, run_page
 from edgeflare.report.run_suite import run_suite
 from edgeflare.run.run_directory import RunDirectory
 from edgeflare.run.run_document import RunDocument, from_json
@@ -545,7 +548,6 @@ def test_every_report_shows_neuron_coverage_and_what_it_does_not_mean(
     ]
     assert sentences.sentences == [
         "The device is left out: it <b>captures</b> no tensor.",
-        NOT_MEANT,
     ]
     page = run_html(read, RunDirectory(run.folder), {})
     for shown in (terminal(read, 400), summary(read), page):

@@ -22,8 +22,8 @@ from edgeflare.core.arm import Arm
 from edgeflare.domains.image import image_fingerprint
 from edgeflare.domains.image.image_domain import ImageDomain
 from edgeflare.pages.markdown import markdown_page
-from edgeflare.report.figure_lines import duplicate_lines
 from edgeflare.report.html.run_html import run_html
+from edgeflare.report.run_figures import duplicate_lines
 from edgeflare.report.run_page import print_run, run_page
 from edgeflare.run.derive_document import count_duplicates, derive_document, duplicates_of
 from edgeflare.run.journal import RunJournal

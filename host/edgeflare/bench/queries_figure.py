@@ -23,7 +23,7 @@ def draw_queries(bench: Bench, path: Path) -> None:
         import matplotlib as mpl  # noqa: PLC0415 - an extra
         from matplotlib.figure import Figure  # noqa: PLC0415
 
-        from edgeflare.pages.svg import drawn_svg  # noqa: PLC0415
+        from edgeflare.pages.chart import drawn_svg  # noqa: PLC0415
     except ImportError:
         raise UserError(f"{path.name} needs matplotlib: pip install 'edgeflare[plots]'") from None
     pairs = bench.by_pair()

@@ -18,8 +18,8 @@ from edgeflare.record.folder import file_written
 from edgeflare.replay.run_comparison import ComparedRun, RunComparison
 from edgeflare.replay.run_comparison import compare as set_side_by_side
 from edgeflare.report.entry_names import last_parts, with_article
-from edgeflare.report.figure_lines import harms_in_words
 from edgeflare.report.nearness_figure import draw_nearness
+from edgeflare.report.run_figures import harms_in_words
 from edgeflare.run.load_document import load_document
 from edgeflare.run.nearness import measure_name
 from edgeflare.run.run_directory import RunDirectory

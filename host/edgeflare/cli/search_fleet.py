@@ -35,7 +35,7 @@ from edgeflare.fleet.record.fleet_folder import FleetFolder
 from edgeflare.fleet.unit_runs import UnitRuns
 from edgeflare.fleet.work.folder_archive import archive_folder
 from edgeflare.record.folder import remove_ours
-from edgeflare.report.figure_lines import refinement_bound
+from edgeflare.report.run_figures import refinement_bound
 from edgeflare.report.run_page import print_run
 from edgeflare.run.load_document import load_document
 from edgeflare.run.merge.merge_runs import merge_in_groups

@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+import functools
 from base64 import b64encode
 from hashlib import sha256
+from importlib.resources import files
+from typing import Any
 
-from edgeflare.pages.html_template import packaged, page_environment
+from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup
+
+from edgeflare.pages.facts import number
 from edgeflare.pages.page import Page
 from edgeflare.pages.terminal import MARKS
+from edgeflare.untrusted_text import for_html
 
 
 def html_page(page: Page, script: str = "") -> str:
@@ -30,3 +37,36 @@ def html_page(page: Page, script: str = "") -> str:
             script_hash=b64encode(sha256(script.encode()).digest()).decode(),
         )
     )
+
+
+PACKAGE = "edgeflare.pages"
+
+
+@functools.cache  # it keeps the templates that it has compiled
+def page_environment(*packages: str) -> Environment:
+    """Return an environment of this package's templates, and of those of other packages first."""
+    environment = Environment(
+        loader=ChoiceLoader([PackageLoader(name) for name in (*packages, PACKAGE)]),
+        autoescape=True,
+        undefined=StrictUndefined,
+        finalize=_shown,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters |= {"number": number, "bar": _bar}
+    return environment
+
+
+def packaged(name: str, package: str = PACKAGE) -> Markup:
+    """Return a file of a package's templates as it is, to stand in the page unescaped."""
+    text = (files(package) / "templates" / name).read_text(encoding="utf-8")
+    return Markup(text)  # noqa: S704 - nobody but EdgeFlare wrote it
+
+
+def _shown(value: Any) -> Any:
+    return for_html(value) if isinstance(value, str) and not isinstance(value, Markup) else value
+
+
+def _bar(percent: float) -> str:
+    """Return the length of a bar as a style sheet reads it, in as few characters as will do."""
+    return f"{percent:.1f}".rstrip("0").rstrip(".") or "0"

@@ -11,7 +11,7 @@ from typing import Any
 
 from edgeflare.errors import InfrastructureError, UserError
 from edgeflare.report.entry_names import sort
-from edgeflare.report.figure_lines import count_kinds
+from edgeflare.report.run_figures import count_kinds
 from edgeflare.run.run_directory import RunDirectory
 from edgeflare.run.run_document import RunDevice, RunDocument
 

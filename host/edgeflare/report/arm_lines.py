@@ -7,7 +7,9 @@ from pathlib import PurePath
 
 from edgeflare.devices.provenance import Provenance
 from edgeflare.models.run_host import RunHost
+from edgeflare.models.run_pair import RunPair
 from edgeflare.run.run_document import RunDevice, RunDocument
+from edgeflare.untrusted_text import printable
 
 
 def arm_lines(document: RunDocument) -> list[tuple[str, str]]:
@@ -76,3 +78,21 @@ def taken_nodes(device: Provenance) -> str:
         return f"{taken} of {nodes} nodes delegated"
     adapter = f" on {device.adapter}" if device.adapter else ""
     return f"{taken} of {nodes} nodes accelerated{adapter}, {device.precision}"
+
+
+def folded_line(pair: RunPair) -> str:
+    """Return which operators constants replaced, and what was proven; empty where none did.
+
+    Args:
+        pair: the pair of a run, as its header and its document have it.
+
+    """
+    folded = pair.folded_shapes
+    if folded is None:
+        return ""
+    inputs = folded.inputs
+    operators, kernels = (", ".join(names) for names in (folded.operators, folded.equal_under))
+    return printable(
+        f"shapes folded: {operators} as constants; outputs equal to the file's own on"
+        f" {inputs} seed{'s' * (inputs != 1)} under the host's {kernels} kernels"
+    )

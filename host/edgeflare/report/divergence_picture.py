@@ -10,7 +10,7 @@ from matplotlib.collections import PolyCollection
 from matplotlib.figure import Figure
 
 from edgeflare.diagnose.tensor_difference import LARGEST, in_digits
-from edgeflare.pages.svg import drawn_svg
+from edgeflare.pages.chart import drawn_svg
 from edgeflare.report.html.explanation_view import ExplanationView
 
 _WIDTH = 8.0

@@ -8,10 +8,9 @@ from rich.console import Console, Group
 from rich.text import Text
 
 from edgeflare.campaign.dry_run import DryRun
-from edgeflare.report.arm_lines import device_numbers, taken_nodes
-from edgeflare.report.figure_lines import harms_in_words, refinement_bound, systematic_lines
-from edgeflare.report.folded_line import folded_line
+from edgeflare.report.arm_lines import device_numbers, folded_line, taken_nodes
 from edgeflare.report.interface_lines import interface_lines
+from edgeflare.report.run_figures import harms_in_words, refinement_bound, systematic_lines
 from edgeflare.run.run_header import RunHeader
 from edgeflare.run.undelegated_devices import undelegated
 from edgeflare.untrusted_text import printable

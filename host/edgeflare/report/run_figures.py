@@ -3,26 +3,35 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from statistics import median
 from typing import Final
 
 from edgeflare.pages.facts import number
-from edgeflare.report.entry_names import SORTS, last_parts, sort
-from edgeflare.report.figure_lines import (
-    Lines,
-    duplicate_lines,
-    harm_lines,
-    kind_lines,
-    nearness_lines,
-    spent_lines,
-    unmutated_lines,
-    white_box_lines,
-)
+from edgeflare.report.entry_names import SORTS, last_parts, named_kind, sort, with_article
+from edgeflare.report.input_words import input_words
+from edgeflare.report.interface_lines import variables_in_words
+from edgeflare.run.exact_interval import exact_interval
+from edgeflare.run.gate import counted, tie_harm, ties_count
+from edgeflare.run.harm import NOBODY
+from edgeflare.run.nearness import measure_name
+from edgeflare.run.plan import Plan
 from edgeflare.run.replay_outcome import deviating_now, tried
-from edgeflare.run.run_document import Finding, ReplayOutcome, RunDocument
+from edgeflare.run.run_document import DeviationRate, Finding, ReplayOutcome, RunDocument, Totals
+from edgeflare.run.systematic.figures import (
+    ClassFlow,
+    ClippedOutput,
+    ScoreShift,
+    SystematicDifferences,
+)
+
+Lines = list[tuple[str, str]]
+"""What a figure is called, and what it is."""
 
 _MOST_IDS: Final = 16
+
+_MOST_LINES: Final = 3
+"""Classes, scores or outputs that are written out."""
 
 
 def run_figures(document: RunDocument) -> Lines:
@@ -129,3 +138,247 @@ def _ids(seed_ids: Sequence[int]) -> str:
         return "0"
     shown = ", ".join(map(str, seed_ids[:_MOST_IDS]))
     return f"{len(seed_ids)} (seed {shown}{', …' if len(seed_ids) > _MOST_IDS else ''})"
+
+
+def unmutated_lines(document: RunDocument) -> Lines:
+    """Return how often inputs deviate as they are, and what variables have to do with that.
+
+    Of replays that is only which variables the models have.
+    """
+    rates, variables = document.unmutated, _variable_lines(document)
+    if rates is None:
+        return variables
+    figures = (
+        ("unmutated seeds", rates.seeds),
+        (f"unmutated test {input_words(document.pair).many}", rates.test),
+    )
+    lines = [(name, _rate(one)) for name, one in figures if one is not None and one.images]
+    ties = _tie_line(document, rates.seeds) if rates.seeds.by_tie else ()
+    return [*lines, *ties, *systematic_lines(rates.systematic), *variables]
+
+
+def systematic_lines(found: SystematicDifferences | None) -> Lines:
+    """Return what is one-sided over the seeds; nothing where nothing is significant.
+
+    Classes and outputs in another order are warnings, and no lines.
+    """
+    if found is None:
+        return []
+    lines = {
+        f"score on {found.second}": [_shift(one) for one in found.shifts],
+        f"flow to {found.second}": [_flow(one) for one in found.flows],
+        f"cut off on {found.second}": [_clipped(one, found.first) for one in found.clipped],
+    }
+    return [(name, _first_few(each)) for name, each in lines.items() if each]
+
+
+def spent_lines(totals: Totals) -> Lines:
+    """Return what searching and refining took; nothing of refining where there was none."""
+    searched = (
+        "searching",
+        f"{totals.queries:,} queries, {totals.device_queries:,} on the device,"
+        f" {totals.wall_seconds:.1f} s",
+    )
+    if totals.refined is None:
+        return [searched]
+    steps = (
+        ("strengthening", totals.strengthen_queries, totals.strengthen_seconds),
+        ("shrinking", totals.shrink_queries, totals.shrink_seconds),
+    )
+    said = ", ".join(
+        f"{name} {queries:,} in {seconds:.1f} s"
+        for name, queries, seconds in steps
+        if queries is not None and seconds is not None
+    )
+    return [
+        searched,
+        (
+            "refining",
+            f"{totals.refine_queries:,} queries, {totals.refine_device_queries:,} on the device,"
+            f" {totals.refine_seconds:.1f} s{f': {said}' if said else ''}",
+        ),
+    ]
+
+
+def refinement_bound(plan: Plan, seeds: int) -> str:
+    """Return what refining the findings of a search may cost at most, as a line.
+
+    Args:
+        plan: of the search.
+        seeds: how many are searched, each of which leads to one finding at most.
+
+    """
+    most = plan.most_refinement_queries
+    if not most:
+        return "findings are not refined (--strengthen 0, --shrink 0)"
+    return (
+        f"each finding is refined by at most {most:,} queries more, {seeds * most:,} for {seeds:,}:"
+        f" --strengthen {plan.strengthen}, --shrink {plan.shrink}, of which 0 switches a step off"
+    )
+
+
+def nearness_lines(document: RunDocument) -> Lines:
+    """Return what counts, and the share of seeds within distances."""
+    seeds = max(1, document.totals.seeds)
+    counts = len(counted(document))
+    low, high = exact_interval(counts, seeds)
+    shares = ", ".join(f"{one.at_least:g} dB {one.share:.0%}" for one in document.nearness.db)
+    return [
+        (
+            _what_counts(document.plan),
+            f"{counts:,} of {seeds:,} seeds ({counts / seeds:.1%}, 95 % interval {low:.1%} to "
+            f"{high:.1%})",
+        ),
+        (
+            f"seeds within {with_article(measure_name(document))} of",
+            f"area {document.nearness.area:.3f}; {shares}",
+        ),
+    ]
+
+
+def harm_lines(document: RunDocument) -> Lines:
+    """Return who was right on the findings; nothing where no seed has a label that says it."""
+    harm = document.totals.harm
+    known = harm and harm.findings
+    return [("who is right", harms_in_words(known))] if known and _labelled(known) else []
+
+
+def count_kinds(entries: Iterable[Finding]) -> dict[str, int]:
+    """Return how many deviations there are of each kind that the task tells apart, most first."""
+    return dict(Counter(kind for kind in map(named_kind, entries) if kind).most_common())
+
+
+def kind_lines(document: RunDocument) -> Lines:
+    """Return how many findings there are of each kind; nothing where the task tells none apart."""
+    kinds = count_kinds(document.findings)
+    line = ", ".join(f"{count:,} {kind}" for kind, count in kinds.items())
+    return [("kinds", line)] if kinds else []
+
+
+def duplicate_lines(totals: Totals) -> Lines:
+    """Return how many findings are the same input; nothing where none is."""
+    same = totals.duplicates
+    if not same.triggers:
+        return []
+    line = (
+        f"{same.exact:,} exact, {same.near:,} with near ones; "
+        f"{same.distinct:,} distinct, of {same.distinct_seeds:,} seeds"
+    )
+    return [("duplicates", line)]
+
+
+def white_box_lines(totals: Totals) -> Lines:
+    """Return how much was asked about the inside of the models; nothing where nothing was."""
+    if totals.host_gradients is None or totals.translated_evaluations is None:
+        return []
+    line = (
+        f"{totals.host_gradients:,} host gradients, "
+        f"{totals.translated_evaluations:,} translated evaluations"
+    )
+    return [("white box", line)]
+
+
+def harms_in_words(harms: Mapping[str, int]) -> str:
+    """Return counts by harm as a line: "2 original right, 1 both wrong"."""
+    return ", ".join(f"{count:,} {name.replace('-', ' ')}" for name, count in harms.items())
+
+
+def who_was_right(entry: Finding) -> str | None:
+    """Return who was right in a word for a table: "original", "neither", "both"; or None."""
+    if not entry.harm:
+        return None
+    return {"both-wrong": "neither"}.get(entry.harm, entry.harm.partition("-")[0])
+
+
+def right_in_words(figures: DeviationRate) -> str:
+    """Return how often each arm is right: "original 97.3%, device 7.0%"; empty without labels."""
+    right, labelled = figures.right or {}, figures.labelled or 1
+    return ", ".join(f"{arm} {count / labelled:.1%}" for arm, count in right.items())
+
+
+def _rate(figures: DeviationRate) -> str:
+    line = (
+        f"{figures.deviating:,} of {figures.images:,} deviate ({figures.rate:.2%}, "
+        f"95 % interval {figures.low:.2%} to {figures.high:.2%})"
+    )
+    if figures.deviating:
+        line = f"{line}, {figures.by_tie:,} of them by a tie"
+    known, right = figures.harm, right_in_words(figures)
+    line = f"{line}: {harms_in_words(known)}" if known and _labelled(known) else line
+    return f"{line}; right: {right}" if right else line
+
+
+def _tie_line(document: RunDocument, seeds: DeviationRate) -> Lines:
+    """Return whether seeds that deviate by a tie count, and why."""
+    helped, harmed, p = tie_harm(seeds)
+    whether = "count" if ties_count(document) else "do not count"
+    right = "nothing says who is right of those that deviate by a tie"
+    if seeds.harm_by_tie and _labelled(seeds.harm_by_tie):
+        right = (
+            f"of those that deviate by a tie {harmed:,} are harmed and {helped:,} helped"
+            f" (p = {p:.2g})"
+        )
+    return [
+        (
+            "seeds by a tie",
+            f"{whether} for the exit code: {seeds.tied or 0:,} of {seeds.images:,} seeds tie, and"
+            f" {right}",
+        )
+    ]
+
+
+def _variable_lines(document: RunDocument) -> Lines:
+    """Return what the models keep from one inference to the next; nothing where nothing is kept."""
+    words = variables_in_words(document.pair)
+    lines = [("variables", words)] if words else []
+    rates = document.unmutated
+    if rates is not None and rates.without_reset is not None:
+        lines.append(("without a reset", rates.without_reset.in_words()))
+    return lines
+
+
+def _shift(one: ScoreShift) -> str:
+    side, count = ("lower", one.lower) if one.median < 0.0 else ("higher", one.higher)
+    return (
+        f"{_head(one.head)}{one.score} {side} on {count:,} of the {one.lower + one.higher:,} seeds "
+        f"on which it changes, median {one.median:+.3g} (95 % interval {one.low:+.3g} to "
+        f"{one.high:+.3g})"
+    )
+
+
+def _flow(one: ClassFlow) -> str:
+    return (
+        f"{_head(one.head)}{one.left:,} seeds leave {one.name}, {one.came:,} come to it "
+        f"(p {one.p:.1g})"
+    )
+
+
+def _clipped(one: ClippedOutput, arm: str) -> str:
+    side = "above" if one.side == "high" else "below"
+    most = f", those of {one.values:,} of its {one.of:,} positions on most seeds"
+    return (
+        f"{one.share:.1%} of the {arm}'s values of {one.output} lie {side} {one.end:.4g}, where the"
+        f" range ends{most if one.values else ''}"
+    )
+
+
+def _first_few(lines: Sequence[str]) -> str:
+    more = len(lines) - _MOST_LINES
+    return "; ".join([*lines[:_MOST_LINES], *([f"{more} more"] if more > 0 else [])])
+
+
+def _head(name: str) -> str:
+    return f"{name}: " if name else ""
+
+
+def _labelled(harms: Mapping[str, int]) -> bool:
+    return not harms.keys() <= NOBODY
+
+
+def _what_counts(plan: Plan) -> str:
+    asked = []
+    if plan.within is not None:
+        asked.append(f"within {plan.within:g} dB")
+    if plan.min_strength:
+        asked.append(f"strength from {plan.min_strength:g}")
+    return f"deviate {' and '.join(asked)}" if asked else "deviate at any distance"

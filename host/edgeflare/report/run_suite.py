@@ -10,7 +10,7 @@ from edgeflare.pages.facts import number
 from edgeflare.pages.junit import JUnitCase, JUnitFailure, Suite
 from edgeflare.report.answer_words import decisions
 from edgeflare.report.entry_names import named_kind, sort
-from edgeflare.report.figure_lines import unmutated_lines
+from edgeflare.report.run_figures import unmutated_lines
 from edgeflare.run.gate import counted
 from edgeflare.run.harm import rank
 from edgeflare.run.nearness import counts, measure_name, nearness_db

@@ -13,8 +13,7 @@ import pytest
 from matplotlib.figure import Figure
 
 from documents import REPLAY, Document
-from edgeflare.pages.chart import Chart
-from edgeflare.pages.svg import COLOURS, inline_svg, page_style
+from edgeflare.pages.chart import COLOURS, Chart, inline_svg, page_style
 from edgeflare.report.html.charts import charts_of
 from edgeflare.run.run_document import from_json
 

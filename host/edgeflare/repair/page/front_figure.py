@@ -9,7 +9,7 @@ from typing import Any
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
-from edgeflare.pages.svg import COLOURS, inline_svg, page_style
+from edgeflare.pages.chart import COLOURS, inline_svg, page_style
 from edgeflare.repair.repair_document import RepairDocument, TriedCandidate
 from edgeflare.untrusted_text import for_html
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from edgeflare.domains.image.image_domain import ImageDomain
 from edgeflare.pages.answers.answer_form import class_name
-from edgeflare.pages.html_template import page_environment
+from edgeflare.pages.html_page import page_environment
 from edgeflare.pages.page_allowance import allowance
 from edgeflare.repair.judging.shown_inputs import ChangeKind
 from edgeflare.repair.repair_document import RepairDocument

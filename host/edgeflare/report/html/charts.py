@@ -17,9 +17,8 @@ from matplotlib.ticker import (
     PercentFormatter,
 )
 
-from edgeflare.pages.chart import Chart, finish, lines_across, new_panel
+from edgeflare.pages.chart import COLOURS, Chart, finish, lines_across, new_panel, page_style
 from edgeflare.pages.facts import number
-from edgeflare.pages.svg import COLOURS, page_style
 from edgeflare.report.entry_names import SORTS, sort, with_article
 from edgeflare.report.input_words import input_words
 from edgeflare.report.nearness_figure import db_steps, linf_steps, most_levels, step_line

@@ -8,8 +8,7 @@ from functools import partial
 from typing import Any
 
 from edgeflare.pages.chart import charts_html
-from edgeflare.pages.html_page import html_page
-from edgeflare.pages.html_template import packaged, page_environment
+from edgeflare.pages.html_page import html_page, packaged, page_environment
 from edgeflare.pages.page_allowance import PageAllowance, allowance
 from edgeflare.report.answer_words import answer_words
 from edgeflare.report.entry_names import SORTS, worst_first

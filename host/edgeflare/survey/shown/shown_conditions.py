@@ -32,7 +32,7 @@ from edgeflare.models.folded_pair import with_shapes_folded
 from edgeflare.models.model_inputs import ModelInputs
 from edgeflare.models.pair import Pair
 from edgeflare.pages.comparison_plot import ComparisonPlot, comparison_plot
-from edgeflare.pages.html_template import packaged, page_environment
+from edgeflare.pages.html_page import packaged, page_environment
 from edgeflare.pages.page_allowance import PageAllowance, allowance
 from edgeflare.record.atomic_file import write_atomically
 from edgeflare.record.folder import file_written

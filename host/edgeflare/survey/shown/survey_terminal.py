@@ -11,7 +11,7 @@ from rich.table import Table
 from rich.text import Text
 
 from edgeflare.pages.answers.answer_form import class_name
-from edgeflare.report.folded_line import folded_line
+from edgeflare.report.arm_lines import folded_line
 from edgeflare.survey.gates.judged_gates import HELD
 from edgeflare.survey.rates.slices import SliceTable, SurveySlice
 from edgeflare.survey.record.survey_document import SurveyDocument

@@ -8,8 +8,7 @@ from typing import Any, TypeVar
 
 from matplotlib.ticker import MaxNLocator, PercentFormatter
 
-from edgeflare.pages.chart import Chart, finish, new_panel
-from edgeflare.pages.svg import COLOURS, page_style
+from edgeflare.pages.chart import COLOURS, Chart, finish, new_panel, page_style
 from edgeflare.survey.rates.rate_words import IntervalEstimate, percent
 from edgeflare.survey.rates.slices import ExactShare, SurveySlice
 from edgeflare.survey.record.survey_document import SurveyDocument

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from edgeflare.pages.answers.answer_form import class_name
 from edgeflare.pages.facts import details
-from edgeflare.pages.html_template import packaged, page_environment
+from edgeflare.pages.html_page import packaged, page_environment
 from edgeflare.pages.page_allowance import PageAllowance, allowance
 from edgeflare.report.html.card import EntryCard, answer_pictures, make_card
 from edgeflare.report.input_words import input_words
