@@ -9,11 +9,13 @@ from __future__ import annotations
 import argparse
 import io
 import re
+from dataclasses import replace
 from pathlib import Path
 
 from rich.console import Console
 
-from edgeflare.report.run_page import print_run
+from edgeflare.pages.terminal import print_page
+from edgeflare.report.run_page import run_page
 from edgeflare.run.load_document import load_document
 from edgeflare.run.run_directory import RunDirectory
 
@@ -32,7 +34,10 @@ def main() -> None:
 def picture(run: Path) -> str:
     """Return the SVG of a run; it is the same for the same run, and fetches nothing."""
     console = Console(record=True, width=COLUMNS, file=io.StringIO(), force_terminal=True)
-    print_run(console, load_document(RunDirectory(run)), str(run))
+    page = run_page(load_document(RunDirectory(run)))
+    # What ran where is the machine of whoever makes the picture.
+    shown = [section for section in page.sections if section.id != "ran"]
+    print_page(console, replace(page, sections=shown), str(run))
     svg = console.export_svg(title="make demo", unique_id="edgeflare")
     return re.sub(r"\s*@font-face \{.*?\}", "", svg, flags=re.DOTALL)  # they are on the web
 

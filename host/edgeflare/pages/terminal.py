@@ -54,7 +54,9 @@ def print_page(console: Console, page: Page, where: str) -> None:
 
     """
     checks = [_text(f"{MARKS[one.mark]} {one.name} {one.words}") for one in page.checks]
-    parts: list[RenderableType] = [_text(page.lead, "bold"), *map(_text, page.words), *checks]
+    about = f"{page.kind}: {page.name}{f' on {page.on}' if page.on else ''}"
+    parts: list[RenderableType] = [_text(about, "dim"), _text(page.lead, "bold")]
+    parts += [*map(_text, page.words), *checks]
     parts += [_text(f"warning: {one}", "yellow") for one in page.warnings]
     for section in page.sections:
         parts += section_parts(section, console.width)

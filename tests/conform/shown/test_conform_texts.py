@@ -182,7 +182,7 @@ def test_what_fails_comes_first_on_a_terminal_with_its_whole_condition() -> None
         condition=["bias is yes", "a_very_long_name_of_a_setting ≥ another_very_long_name"],
     )  # fmt: skip
     said = printed(constructed_conformance([finding_entry(), shared]))
-    assert said.startswith("board (tflite-runtime 2.14.0, builtin): 1 fault in 1 operator")
+    assert said.startswith("EdgeFlare kernel conformance: board\nboard (tflite-runtime 2.14.0,")
     assert "1 ADD uint8: wrong values\n" in said
     assert "  when: size ≥ 8, sum_ratio_log2 ≥ 7; worst: 255 steps; wrong: device," in said
     assert "a_very_long_name_of_a_setting" in said
@@ -214,7 +214,7 @@ def test_many_findings_are_cut_and_warnings_and_what_was_not_tried_are_shown() -
     assert f"{most + 1} ADD uint8" not in said
     assert "and 2 more" in said
     assert "warning: take care" in said
-    assert "Mfcc × 2 (52 % of the arithmetic, the operator is not known)" in said.splitlines()[1]
+    assert "Mfcc × 2 (52 % of the arithmetic, the operator is not known)" in said.splitlines()[2]
 
 
 def test_of_findings_that_were_tried_again_those_that_fail_come_first() -> None:
