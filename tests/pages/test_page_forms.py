@@ -146,6 +146,7 @@ def test_rows_are_cut_where_there_is_little_room_but_for_those_that_are_kept() -
     assert "row8" in browsed(page_of(table))
     one_more = Table(title="T", header=("", "n"), rows=rows[:4], most=3)
     assert "row3" in printed(page_of(one_more))
+    assert "T, the worst 3 of 1,200 and 1 more" in printed(page_of(replace(table, count=1200)))
 
 
 def test_columns_that_are_missed_least_go_first_on_a_narrow_terminal() -> None:

@@ -30,7 +30,7 @@ class Chart:
         svg: the picture, as an element of the page.
         words: what it shows, in a sentence.
         header: the columns of its table.
-        rows: the table.
+        rows: the table; none where the page has one of the same figures.
 
     """
 
@@ -57,8 +57,8 @@ def finish(
     title: str,
     figure: Figure,
     words: str,
-    header: tuple[str, ...],
-    rows: Sequence[tuple[str, ...]],
+    header: tuple[str, ...] = (),
+    rows: Sequence[tuple[str, ...]] = (),
 ) -> Chart:
     """Return the chart of a figure that was drawn."""
     svg = inline_svg(figure, title.split(maxsplit=1)[0].lower(), f"{title}. {words}")

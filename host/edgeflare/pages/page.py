@@ -165,6 +165,7 @@ class Table:
         rows: their cells; the first of each names the row.
         note: what holds for its figures, such as the confidence of intervals.
         numbers_from: the first column of numbers, which stand to the right.
+        count: how many rows there are, where `rows` are but the first; 0 where they are all.
         most: rows that are listed where there is little room; None for all.
         order: which of the rows are the first, such as "worst".
         kept: names of rows that are listed in any case.
@@ -180,6 +181,7 @@ class Table:
     rows: Sequence[Row]
     note: str = ""
     numbers_from: int = 1
+    count: int = 0
     most: int | None = None
     order: str = "first"
     kept: Collection[str] = ()
@@ -211,7 +213,7 @@ class Table:
         if self.most is None or listed == len(self.rows):
             return ""
         kept = f" and {listed - self.most} more" if listed > self.most else ""
-        return f"the {self.order} {self.most} of {len(self.rows):,}{kept}"
+        return f"the {self.order} {self.most} of {self.count or len(self.rows):,}{kept}"
 
     def brief_cell(self, cell: str | TableCell, most: int) -> str:
         """Return a cell where there is room for so many characters."""
