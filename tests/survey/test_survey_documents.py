@@ -30,16 +30,18 @@ from constructed_surveys import (
 )
 from damaged_documents import VALUES, Place, damage, places
 from edgeflare.errors import UserError
+from edgeflare.pages.html_page import html_page
+from edgeflare.pages.junit import junit_xml
+from edgeflare.pages.markdown import markdown_page
+from edgeflare.pages.terminal import print_page
 from edgeflare.run.run_directory import RunDirectory
 from edgeflare.survey.derived_survey import survey_document
 from edgeflare.survey.estimate.rate import Sample
 from edgeflare.survey.items.survey_facts import SurveyFacts
 from edgeflare.survey.record.survey_document import SurveyDocument, read_survey, survey_bytes
-from edgeflare.survey.shown.page.survey_page import render_survey
 from edgeflare.survey.shown.survey_csv import survey_csv
-from edgeflare.survey.shown.survey_junit import survey_junit
-from edgeflare.survey.shown.survey_summary import survey_summary
-from edgeflare.survey.shown.survey_terminal import print_survey
+from edgeflare.survey.shown.survey_page import survey_page
+from edgeflare.survey.shown.survey_suite import survey_suite
 from parsed_pages import asks_for_nothing, well_formed
 
 SCHEMA = json.loads((files("edgeflare.survey.record") / "survey.schema.json").read_text("utf-8"))
@@ -198,8 +200,9 @@ def test_damage_is_refused_in_a_line_or_shown(changed: Any, tmp_path_factory: An
         assert "survey.json" in refusal
         return
     read = read_survey(directory)
-    print_survey(Console(file=io.StringIO()), read, "runs/survey")
-    survey_summary(read).encode()
+    page = survey_page(read)
+    print_page(Console(file=io.StringIO()), page, "runs/survey")
+    markdown_page(page).encode()
     survey_csv(read).encode()
-    survey_junit(read)
-    asks_for_nothing(well_formed(render_survey(read, directory, None)))
+    junit_xml(survey_suite(read))
+    asks_for_nothing(well_formed(html_page(page)))

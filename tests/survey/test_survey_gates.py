@@ -34,9 +34,8 @@ from edgeflare.survey.gates.survey_gate import Gate, GatedInputs, parse_gate, re
 from edgeflare.survey.items.sampling_rounds import SamplingRounds
 from edgeflare.survey.items.survey_facts import UNCHANGED, Cell, SurveyFacts
 from edgeflare.survey.shown.gate_words import next_step
-from edgeflare.survey.shown.survey_junit import survey_junit
-from edgeflare.survey.shown.survey_summary import survey_summary
-from edgeflare.survey.shown.survey_terminal import gate_lines
+from edgeflare.survey.shown.survey_page import survey_page
+from edgeflare.survey.shown.survey_suite import survey_suite
 
 CELLS = (Cell(UNCHANGED, 0), Cell("fog", 1), Cell("fog", 3), Cell("snow", 1))
 SETS = {"weather": frozenset({"fog", "snow"})}
@@ -352,8 +351,8 @@ def test_every_report_says_that_only_a_part_of_a_set_is_surveyed() -> None:
     assert whole.name == PART.gate
     for gate, part in ((PART, True), (whole, False)):
         document = constructed_document(gates=(gate,))
-        terminal, junit = "".join(gate_lines(document)), survey_junit(document).decode()
-        for said in (terminal, survey_summary(document), junit):
+        (check,), case = survey_page(document).checks, survey_suite(document).cases[0]
+        for said in (check.name, case.name):
             assert ("(of weather only fog, snow)" in said) == part
 
 
@@ -370,5 +369,6 @@ def test_an_undecided_gate_says_what_to_type(ended: str, said: str) -> None:
     gate = gate_entry("rate<0.1", "undecided", "it is open")
     document = constructed_document(gates=(gate,), stopped_by=ended)
     assert next_step(document, gate).endswith(f"the same command with {said}")
-    assert said in "".join(gate_lines(document))
+    (check,) = survey_page(document).checks
+    assert said in check.words
     assert next_step(document, changed(gate, state="not held")) == ""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import io
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -19,15 +18,15 @@ from constructed_surveys import (
     without_original,
 )
 from documents import run_device
-from edgeflare.run.run_directory import RunDirectory
+from edgeflare.pages.html_page import html_page
+from edgeflare.pages.markdown import markdown_page
+from edgeflare.pages.terminal import print_page
 from edgeflare.survey.estimate.field_interval import FieldInterval
 from edgeflare.survey.estimate.rate import Rate, SignedEstimate
 from edgeflare.survey.rates.rate_words import bounds, interval, percent, points
 from edgeflare.survey.rates.slices import ArmAccuracy, ExactShare, TruthDistance
 from edgeflare.survey.record.survey_document import RareEstimate, SurveyDocument
-from edgeflare.survey.shown.page.survey_page import render_survey
-from edgeflare.survey.shown.survey_summary import survey_summary
-from edgeflare.survey.shown.survey_terminal import print_survey
+from edgeflare.survey.shown.survey_page import survey_page
 from edgeflare.survey.shown.survey_words import (
     accuracy_sentence,
     cut_off,
@@ -281,7 +280,7 @@ def test_rare_events_that_were_asked_for_and_are_not_there_yet_are_said() -> Non
     document = changed(document, plan__rare_queries=2000)
     (said,) = rare_sentences(document)
     assert said.endswith("not estimated yet: the same command with --resume does.")
-    assert "### Rare events\n\nThey were asked for" in survey_summary(document)
+    assert "### Rare events\n\nThey were asked for" in markdown_page(survey_page(document))
 
 
 def test_release_notes_name_rare_events_where_the_survey_saw_nothing() -> None:
@@ -297,15 +296,13 @@ def test_release_notes_name_rare_events_where_the_survey_saw_nothing() -> None:
 
 @pytest.mark.parametrize("rare", [FOUND, None])
 def test_terminal_summary_and_page_say_rare_events_where_there_are_any(
-    rare: RareEstimate | None, tmp_path: Path
+    rare: RareEstimate | None,
 ) -> None:
     document = constructed_document(rare=rare)
-    text = io.StringIO()
-    print_survey(Console(file=text, width=2000), document, "runs/survey")
-    parsed = well_formed(render_survey(document, RunDirectory(tmp_path), None))
-    for shown in (text.getvalue(), survey_summary(document), parsed.text):
+    page, text = survey_page(document), io.StringIO()
+    print_page(Console(file=text, width=2000), page, "runs/survey")
+    parsed = well_formed(html_page(page))
+    for shown in (text.getvalue(), markdown_page(page), parsed.text):
         assert ("Rare events" in shown) == (rare is not None)
-    said = rare_sentences(document)
-    assert " ".join(said) in text.getvalue()
-    assert all(one in parsed.text for one in said)
+        assert all(one in shown for one in rare_sentences(document))
     assert ('href="#rare"' in parsed.page) == (rare is not None)

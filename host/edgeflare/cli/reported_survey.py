@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import msgspec
 
 from edgeflare.cli.console import unless_damaged
-from edgeflare.cli.reported import Reported, extra_needed
+from edgeflare.cli.reported import Reported, page_bytes
+from edgeflare.pages.junit import junit_xml
+from edgeflare.pages.markdown import markdown_page
+from edgeflare.pages.terminal import print_page
 from edgeflare.run.load_document import load_document
 from edgeflare.run.run_directory import SURVEY_DOCUMENT, RunDirectory
 from edgeflare.survey.derived_survey import derive_unwritten_survey
 from edgeflare.survey.record.survey_document import SurveyDocument, read_survey
 from edgeflare.survey.shown.survey_csv import survey_csv
-from edgeflare.survey.shown.survey_junit import survey_junit
-from edgeflare.survey.shown.survey_summary import survey_summary
-from edgeflare.survey.shown.survey_terminal import print_survey
+from edgeflare.survey.shown.survey_page import survey_page
+from edgeflare.survey.shown.survey_suite import survey_suite
 
 
 def reported_survey(directory: RunDirectory) -> Reported:
@@ -28,21 +32,26 @@ def reported_survey(directory: RunDirectory) -> Reported:
         document = read_survey(directory)
     else:
         document = derive_unwritten_survey(directory)
+    where = str(directory.path)
+    examples = partial(_examples, document, directory)
     return Reported(
         lambda: msgspec.to_builtins(document),
-        lambda console: print_survey(console, document, str(directory.path)),
+        lambda console: print_page(console, survey_page(document, where=where), where),
         {
-            "--html": ("survey.html", lambda: _page(document, directory)),
-            "--junit": ("junit.xml", lambda: survey_junit(document)),
+            "--html": ("survey.html", lambda: page_bytes(survey_page(document, examples))),
+            "--junit": ("junit.xml", lambda: junit_xml(survey_suite(document))),
             "--csv": ("survey.csv", lambda: survey_csv(document).encode()),
-            "--summary": ("summary.md", lambda: survey_summary(document).encode()),
+            "--summary": ("summary.md", lambda: markdown_page(survey_page(document)).encode()),
         },
         "a survey",
     )
 
 
-def _page(document: SurveyDocument, directory: RunDirectory) -> bytes:
-    with extra_needed():
-        from edgeflare.survey.shown.page.survey_page import render_survey  # noqa: PLC0415
+def _examples(document: SurveyDocument, directory: RunDirectory) -> str:
+    """Draw the deviations of the worst conditions; nothing where the run's document is damaged."""
+    from edgeflare.survey.shown.worst_conditions import (  # noqa: PLC0415 - needs an extra
+        worst_conditions_html,
+    )
+
     run = unless_damaged(lambda: load_document(directory))
-    return render_survey(document, directory, run).encode()
+    return "" if run is None else worst_conditions_html(document, run, directory)

@@ -34,6 +34,7 @@ from edgeflare.devices.profile_lookup import find_profiles
 from edgeflare.errors import UserError
 from edgeflare.models.ensemble_choice import read_ensemble
 from edgeflare.models.pair import load_pair
+from edgeflare.pages.terminal import print_page
 from edgeflare.report.dry_run_lines import heading, looked_lines
 from edgeflare.report.interface_lines import interface_lines
 from edgeflare.run.run_document import RunDocument
@@ -47,7 +48,7 @@ from edgeflare.survey.record.required_survey import require_survey
 from edgeflare.survey.record.survey_document import SurveyDocument
 from edgeflare.survey.record.survey_plan import ENDED_KEY
 from edgeflare.survey.shown.shown_conditions import show_conditions
-from edgeflare.survey.shown.survey_terminal import print_survey
+from edgeflare.survey.shown.survey_page import survey_page
 from edgeflare.survey.shown.survey_words import ending
 from edgeflare.survey.survey_look import SurveyLook, SurveyProgress, look_at, progress_of
 from edgeflare.survey.survey_run import (
@@ -153,7 +154,7 @@ def survey(
         document, surveyed, had_ended = _run(opened, folder, path, stack, console)
     if surveyed is None or document.stopped_by in INTERRUPTED_BY:
         return _interrupted(path, INTERRUPTED_BY[document.stopped_by or ""])
-    print_survey(Console(), surveyed, str(path))
+    print_page(Console(), survey_page(surveyed, where=str(path)), str(path))
     if had_ended:
         said = f"no further item was asked, since the survey had ended: {ending(surveyed)}"
         Console().print(said, markup=False, highlight=False, soft_wrap=True)

@@ -5,15 +5,13 @@ What was found of rare events is the last row, where they were looked for.
 
 from __future__ import annotations
 
-import csv
-import io
 from collections.abc import Iterator
 
 from edgeflare.pages.answers.answer_form import class_name
+from edgeflare.pages.csv_rows import csv_text
 from edgeflare.survey.rates.rate_words import IntervalEstimate
 from edgeflare.survey.rates.slices import SurveySlice
 from edgeflare.survey.record.survey_document import SurveyDocument
-from edgeflare.untrusted_text import for_csv
 
 _Cell = str | float | None
 
@@ -53,11 +51,8 @@ COLUMNS = (
 
 def survey_csv(document: SurveyDocument) -> str:
     """Return the rates of a survey as comma-separated values with a header (RFC 4180)."""
-    text = io.StringIO()
-    table = csv.DictWriter(text, COLUMNS)
-    table.writeheader()
-    table.writerows(_rows(document))
-    return text.getvalue()
+    rows = _rows(document)
+    return csv_text(COLUMNS, ({key: _cell(one) for key, one in row.items()} for row in rows))
 
 
 def _rows(document: SurveyDocument) -> Iterator[dict[str, _Cell]]:
@@ -67,7 +62,7 @@ def _rows(document: SurveyDocument) -> Iterator[dict[str, _Cell]]:
         for one in table.slices:
             yield _row(document, name, one, table.confidence)
     if (rare := document.rare) is not None:
-        row: dict[str, _Cell] = {
+        yield {
             "table": "rare",
             "name": "rare events",
             "asked": rare.device_queries,
@@ -75,7 +70,6 @@ def _rows(document: SurveyDocument) -> Iterator[dict[str, _Cell]]:
             **_interval("deviation" if document.has_original else "kernel", rare),
             **{key: getattr(rare, key) for key in RARE},
         }
-        yield {key: _cell(value) for key, value in row.items()}
 
 
 def _row(
@@ -108,7 +102,7 @@ def _row(
             row |= _interval("device_truth_distance", far.device)
     if (distance := one.distance) is not None:
         row |= {"twin_distance": distance.twin} | _interval("device_distance", distance.device)
-    return {key: _cell(value) for key, value in row.items()}
+    return row
 
 
 def _interval(key: str, one: IntervalEstimate | None) -> dict[str, _Cell]:
@@ -119,7 +113,5 @@ def _interval(key: str, one: IntervalEstimate | None) -> dict[str, _Cell]:
 
 
 def _cell(value: _Cell) -> _Cell:
-    """Return a value as a cell has it: no formula, and whole numbers without a fraction."""
-    if isinstance(value, float) and value.is_integer():
-        return int(value)
-    return for_csv(value) if isinstance(value, str) else value
+    """Return a value as a cell has it: whole numbers without a fraction."""
+    return int(value) if isinstance(value, float) and value.is_integer() else value

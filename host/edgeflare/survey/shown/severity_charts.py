@@ -12,7 +12,6 @@ from edgeflare.pages.chart import COLOURS, Chart, finish, new_panel, page_style
 from edgeflare.survey.rates.rate_words import IntervalEstimate, percent
 from edgeflare.survey.rates.slices import ExactShare, SurveySlice
 from edgeflare.survey.record.survey_document import SurveyDocument
-from edgeflare.survey.shown.survey_tables import slice_table
 from edgeflare.untrusted_text import for_html
 
 _Given = TypeVar("_Given")
@@ -52,11 +51,11 @@ def severity_charts(document: SurveyDocument) -> tuple[Chart, ...]:
         return ()
     slices = [document.unchanged, *severities]
     with page_style():
-        charts = (_rates(document, slices), _accuracy(document, slices), _far(document, slices))
+        charts = (_rates(slices), _accuracy(slices), _far(document, slices))
         return tuple(one for one in charts if one is not None)
 
 
-def _rates(document: SurveyDocument, slices: Sequence[SurveySlice]) -> Chart:
+def _rates(slices: Sequence[SurveySlice]) -> Chart:
     compression = [_share(one.compression) for one in slices]
     lines = [
         _Line("device", "ink", "o", "-", [one.deviation for one in slices]),
@@ -67,10 +66,10 @@ def _rates(document: SurveyDocument, slices: Sequence[SurveySlice]) -> Chart:
     words = (
         f"From {percent(first)} of the unchanged inputs to {percent(last)} under {slices[-1].name}."
     )
-    return _chart(document, "Deviations against severity", words, slices, lines, "deviating")
+    return _chart("Deviations against severity", words, slices, lines, "deviating")
 
 
-def _accuracy(document: SurveyDocument, slices: Sequence[SurveySlice]) -> Chart | None:
+def _accuracy(slices: Sequence[SurveySlice]) -> Chart | None:
     given = [one.accuracy for one in slices]
     known = [one for one in given if one is not None]
     if not known:
@@ -82,7 +81,7 @@ def _accuracy(document: SurveyDocument, slices: Sequence[SurveySlice]) -> Chart 
     ]
     device = [one.device.estimate for one in known]
     words = f"The device is right on {percent(device[0])} to {percent(device[-1])}."
-    return _chart(document, "Accuracy against severity", words, slices, lines, "right")
+    return _chart("Accuracy against severity", words, slices, lines, "right")
 
 
 def _far(document: SurveyDocument, slices: Sequence[SurveySlice]) -> Chart | None:
@@ -96,7 +95,7 @@ def _far(document: SurveyDocument, slices: Sequence[SurveySlice]) -> Chart | Non
     noun = for_html(document.distance)
     words = f"The mean {noun} of the arms."
     title = "Distance against severity"
-    return _chart(document, title, words, slices, lines, noun, shares=False)
+    return _chart(title, words, slices, lines, noun, shares=False)
 
 
 def _values(
@@ -110,7 +109,6 @@ def _share(one: ExactShare | None) -> float | None:
 
 
 def _chart(
-    document: SurveyDocument,
     title: str,
     words: str,
     slices: Sequence[SurveySlice],
@@ -142,9 +140,7 @@ def _chart(
         labelcolor=COLOURS["ink"],
         handlelength=2.4,
     )
-    table = slice_table(document, title, slices)
-    rows = [tuple(row) for row in table.rows]
-    return finish(title, figure, words, tuple(table.header), rows)
+    return finish(title, figure, words)
 
 
 def _draw(panel: Any, line: _Line, places: Sequence[float]) -> Any:
