@@ -41,8 +41,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent / "support"))
 from calibration import recalibrated
 from dynamic_range import quantize_weights
 from edgeflare.core.task import ModelOutputs, Task
-from edgeflare.core.tensor import RawBatch
-from edgeflare.core.tensor_rows import pack_rows
+from edgeflare.core.tensor import RawBatch, pack_rows
 from edgeflare.diagnose.compression_error import CompressionError
 from edgeflare.diagnose.compression_localization import CompressionLocalizer
 from edgeflare.diagnose.layer_matching import match_layers

@@ -25,8 +25,8 @@ from numpy.typing import NDArray
 from edgeflare.campaign.coverage_phase import CapturedArm
 from edgeflare.campaign.opened_pair import OpenedPair, open_pair
 from edgeflare.cli.option_values import read_thresholds
-from edgeflare.core.arm import Arm
 from edgeflare.core.goal import Goal
+from edgeflare.core.query import Arm
 from edgeflare.devices.profile_lookup import find_profile
 from edgeflare.errors import EdgeFlareError, UserError
 from edgeflare.models.pair import load_pair

@@ -36,14 +36,11 @@ from edgeflare.campaign.chain import chain_generator
 from edgeflare.campaign.opened_pair import OpenedPair, open_pair
 from edgeflare.campaign.plan_defaults import TWIN_KERNELS
 from edgeflare.cli.option_values import read_whole_numbers
-from edgeflare.core.arm import Arm
 from edgeflare.core.bounds import Bounds
-from edgeflare.core.goal import Goal
-from edgeflare.core.gradient_query import TranslatedOutcome, TranslatedQuery, WhiteboxQuery
+from edgeflare.core.goal import Goal, Trigger
 from edgeflare.core.input_space import Input, InputSpace
-from edgeflare.core.outcome import Outcome
+from edgeflare.core.query import Arm, Outcome, TranslatedOutcome, TranslatedQuery, WhiteboxQuery
 from edgeflare.core.tensor import Tensor, quantize
-from edgeflare.core.trigger import Trigger
 from edgeflare.devices.profile_lookup import find_profile
 from edgeflare.domains.image.image_domain import ImageDomain
 from edgeflare.domains.image.preprocess import Preprocess

@@ -27,8 +27,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from edgeflare.campaign.opened_pair import OpenedPair, open_pair
-from edgeflare.core.arm import Arm
 from edgeflare.core.goal import Goal
+from edgeflare.core.query import Arm
 from edgeflare.devices.profile_lookup import find_profile
 from edgeflare.diagnose.inspect.behaviour_block import ERROR_GRADIENT
 from edgeflare.diagnose.inspect.inspect_pair import InspectionRequest, inspect_pair

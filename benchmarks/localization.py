@@ -27,8 +27,8 @@ from numpy.typing import NDArray
 from rich.console import Console
 from rich.table import Table
 
-from edgeflare.core.arm import Arm
-from edgeflare.core.tensor_rows import GivenRows
+from edgeflare.core.query import Arm
+from edgeflare.core.tensor import GivenRows
 from edgeflare.devices.device import Device, connect
 from edgeflare.diagnose.compression_localization import CompressionLocalizer
 from edgeflare.diagnose.execution_modes import ask_device, ask_host

@@ -18,7 +18,7 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from edgeflare.core.nearness_measure import PSNR
+from edgeflare.core.domain import PSNR
 from edgeflare.errors import EdgeFlareError
 from edgeflare.record.atomic_file import write_atomically
 from edgeflare.report.nearness_figure import draw_nearness

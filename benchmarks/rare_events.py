@@ -24,9 +24,8 @@ from scipy.special import gammaincinv
 from edgeflare.campaign.opened_pair import OpenedPair, open_pair
 from edgeflare.conditions.condition import Condition
 from edgeflare.conditions.condition_choice import chosen_conditions
-from edgeflare.core.arm import Arm
 from edgeflare.core.goal import Goal
-from edgeflare.core.outcome import Outcome
+from edgeflare.core.query import Arm, Outcome
 from edgeflare.devices.profile_lookup import find_profile
 from edgeflare.errors import EdgeFlareError
 from edgeflare.models.pair import load_pair

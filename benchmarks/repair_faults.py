@@ -30,7 +30,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent / "support"))
 
 from edgeflare.campaign.opened_pair import OpenedPair, open_pair
 from edgeflare.core.goal import Goal
-from edgeflare.core.seed_choice import SeedChoice
+from edgeflare.core.seeds import SeedChoice
 from edgeflare.devices.profile_lookup import find_profile
 from edgeflare.errors import EdgeFlareError, UserError
 from edgeflare.models.pair import load_pair

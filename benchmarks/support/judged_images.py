@@ -10,8 +10,7 @@ import numpy as np
 
 from edgeflare.campaign.opened_pair import OpenedPair, open_pair
 from edgeflare.core.goal import Goal
-from edgeflare.core.seed_choice import SeedChoice
-from edgeflare.core.seeds import Seeds
+from edgeflare.core.seeds import SeedChoice, Seeds
 from edgeflare.devices.profile import Profile
 from edgeflare.models.model_inputs import ModelInputs
 from edgeflare.models.pair import Pair

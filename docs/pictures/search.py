@@ -19,11 +19,9 @@ from edgeflare.campaign.chain import chain_generator
 from edgeflare.campaign.opened_pair import OpenedPair, open_pair
 from edgeflare.campaign.run_description import describe_run
 from edgeflare.core.answer import Answer
-from edgeflare.core.arm import Arm
 from edgeflare.core.goal import Find, Goal
 from edgeflare.core.input_space import Input
-from edgeflare.core.outcome import Outcome
-from edgeflare.core.query import Query
+from edgeflare.core.query import Arm, Outcome, Query
 from edgeflare.core.task import Decoder
 from edgeflare.devices.profile_lookup import find_profile
 from edgeflare.models.pair import load_pair

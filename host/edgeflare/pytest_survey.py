@@ -73,7 +73,7 @@ def survey_in_test(asked: SurveyArguments, path: Path) -> SurveyResult:
 
     from edgeflare.campaign.observer import Unobserved  # noqa: PLC0415
     from edgeflare.core.interrupt import Interrupt  # noqa: PLC0415
-    from edgeflare.core.seed_choice import SeedChoice  # noqa: PLC0415
+    from edgeflare.core.seeds import SeedChoice  # noqa: PLC0415
     from edgeflare.devices.profile_lookup import find_profiles  # noqa: PLC0415
     from edgeflare.models.ensemble_choice import read_ensemble  # noqa: PLC0415
     from edgeflare.models.pair import load_pair  # noqa: PLC0415

@@ -20,7 +20,7 @@ from edgeflare.conform.graphs.operator_graph import (
 )
 from edgeflare.conform.operators.known_operators import known_operators
 from edgeflare.conform.specification.settings import Setting
-from edgeflare.core.tensor_rows import pack_rows, unpack_rows
+from edgeflare.core.tensor import pack_rows, unpack_rows
 from edgeflare.models.tflite import open_tflite
 from kernel_fault_catalogue import KernelFault, drawn_faults, fresh_configurations, settings_of
 from kernel_fault_kinds import GROUPS

@@ -17,8 +17,8 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from documents import Document
-from edgeflare.core.arm import Arm
 from edgeflare.core.goal import Find, Goal
+from edgeflare.core.query import Arm
 from edgeflare.core.tensor import RawBatch
 from edgeflare.domains.image.image_domain import ImageDomain
 from edgeflare.errors import InfrastructureError, UserError

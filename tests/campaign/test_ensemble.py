@@ -10,8 +10,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from documents import as_json
-from edgeflare.core.arm import Arm
 from edgeflare.core.goal import Find, Goal
+from edgeflare.core.query import Arm
 from edgeflare.run.journal import RunJournal
 from edgeflare.run.load_document import load_document
 from edgeflare.run.run_directory import RunDirectory

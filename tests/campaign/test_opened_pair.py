@@ -17,10 +17,9 @@ from numpy.typing import NDArray
 from edgeflare.campaign.folding_proof import with_folding_proven
 from edgeflare.campaign.opened_pair import OpenedPair, RefusedByDevice, host_arm, open_pair
 from edgeflare.campaign.unreset_twin import answers_without_reset
-from edgeflare.core.arm import Arm
 from edgeflare.core.goal import Goal
-from edgeflare.core.query import EvaluatedQuery
-from edgeflare.core.seed_choice import SeedChoice
+from edgeflare.core.query import Arm, EvaluatedQuery
+from edgeflare.core.seeds import SeedChoice
 from edgeflare.devices.profile_lookup import find_profile
 from edgeflare.models.folded_pair import with_shapes_folded
 from edgeflare.models.invocation import Invocation

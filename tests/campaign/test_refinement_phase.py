@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 
 from edgeflare.campaign.refinement_phase import KEPT_STRENGTH
 from edgeflare.campaign.search_phase import SearchPhase
-from edgeflare.core.arm import Arm
 from edgeflare.core.goal import Find, Goal
+from edgeflare.core.query import Arm
 from edgeflare.errors import InfrastructureError
 from edgeflare.models.evaluator import Evaluator
 from edgeflare.run.derive_document import derive_document

@@ -20,8 +20,7 @@ from documents import Document
 from edgeflare.campaign.health import thermometer
 from edgeflare.campaign.panel import ArmModel, Panel
 from edgeflare.campaign.pipeline import Pipeline
-from edgeflare.core.arm import Arm
-from edgeflare.core.query import Query
+from edgeflare.core.query import Arm, Query
 from edgeflare.core.tensor import RawBatch
 from edgeflare.devices.profile import Profile
 from edgeflare.devices.provenance import Telemetry

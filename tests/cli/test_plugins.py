@@ -25,7 +25,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from edgeflare.core.query import Query
-from edgeflare.core.trigger import Trigger
+from edgeflare.core.goal import Trigger
 from edgeflare.search.strategy import SearchGenerator, Start, Strategy
 from edgeflare.search.strategy_parameters import parameter
 

@@ -12,7 +12,6 @@ from hypothesis.extra.numpy import arrays
 from numpy.typing import NDArray
 
 from edgeflare.core.answer import Answer
-from edgeflare.core.arm import Arm
 from edgeflare.core.goal import Goal
 from edgeflare.core.joint_answer import (
     JointAnswer,
@@ -22,7 +21,7 @@ from edgeflare.core.joint_answer import (
     joint_truth,
     split_decision,
 )
-from edgeflare.core.outcome import Outcome, same_decisions
+from edgeflare.core.query import Arm, Outcome, same_decisions
 from edgeflare.core.task import ModelOutputs
 from edgeflare.core.tensor import RawBatch, Tensor
 from edgeflare.core.truths import KeptTargets, Truths, is_right, truth_distance

@@ -11,10 +11,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from edgeflare.core.domain import Domain
+from edgeflare.core.domain import PSNR, SNR, Domain, decibels
 from edgeflare.core.input_space import InputSpace
-from edgeflare.core.input_view import CurvesView, ValuesView, view_by_shape
-from edgeflare.core.nearness_measure import PSNR, SNR, decibels
+from edgeflare.core.views import CurvesView, ValuesView, view_by_shape
 from edgeflare.domains.array.array_domain import ArrayDomain
 from edgeflare.domains.audio.audio_domain import AudioDomain, signal_to_noise_db
 from edgeflare.domains.image.image_domain import ImageDomain

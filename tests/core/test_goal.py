@@ -8,9 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from edgeflare.core.answer import Answer, Failure
-from edgeflare.core.arm import Arm
 from edgeflare.core.goal import Cause, Find, Goal, cause
-from edgeflare.core.outcome import Outcome
+from edgeflare.core.query import Arm, Outcome
 
 CLASSES = 4
 

@@ -6,9 +6,7 @@ import numpy as np
 import pytest
 
 from edgeflare.core.answer import Answer, Failure
-from edgeflare.core.arm import Arm
-from edgeflare.core.outcome import Outcome
-from edgeflare.core.query import EvaluatedQuery, Repetition
+from edgeflare.core.query import Arm, EvaluatedQuery, Outcome, Repetition
 
 NONE = np.zeros(2)
 

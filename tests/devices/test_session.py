@@ -13,8 +13,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from edgeflare.core.tensor import Tensor
-from edgeflare.core.tensor_rows import pack_rows
+from edgeflare.core.tensor import Tensor, pack_rows
 from edgeflare.devices.connection import Connection, DeviceLost
 from edgeflare.devices.device import Device, connect
 from edgeflare.devices.profile import Profile

@@ -13,8 +13,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from detectors import answer_of, objects_decoder
-from edgeflare.core.tensor import Tensor
-from edgeflare.core.tensor_rows import GivenRows
+from edgeflare.core.tensor import GivenRows, Tensor
 from edgeflare.devices.device import Device, connect
 from edgeflare.devices.profile_lookup import find_profiles
 from edgeflare.diagnose.execution_modes import Vote

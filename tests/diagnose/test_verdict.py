@@ -14,8 +14,8 @@ from msgspec import UNSET
 
 from detectors import answer_of, detector_outputs_of, objects_decoder
 from edgeflare.core.answer import Answer
-from edgeflare.core.arm import Arm
 from edgeflare.core.joint_answer import joint_answer
+from edgeflare.core.query import Arm
 from edgeflare.core.tensor import RawBatch, Tensor
 from edgeflare.devices.profile import Precision
 from edgeflare.diagnose.evidence import Evidence

@@ -9,11 +9,9 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from edgeflare.core.domain import Domain
-from edgeflare.core.encoder import Encoder
+from edgeflare.core.domain import Domain, Encoder
 from edgeflare.core.input_space import Input, InputSpace
-from edgeflare.core.seed_choice import ALL_SEEDS, SeedChoice
-from edgeflare.core.seeds import Seeds
+from edgeflare.core.seeds import ALL_SEEDS, SeedChoice, Seeds
 from edgeflare.core.tensor import Tensor
 from edgeflare.domains.array.array_encoder import ArrayEncoder
 from edgeflare.domains.array.array_seeds import load_array_seeds

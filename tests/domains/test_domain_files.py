@@ -14,7 +14,7 @@ from hypothesis.extra.numpy import array_shapes, arrays
 from edgeflare import installed_classes
 from edgeflare.core.domain import Domain
 from edgeflare.core.input_space import Input
-from edgeflare.core.input_view import ImageView, ValuesView
+from edgeflare.core.views import ImageView, ValuesView
 from edgeflare.domains import domain_registry
 from edgeflare.domains.array.array_domain import DTYPES, ArrayDomain
 from edgeflare.domains.audio.audio_domain import AudioDomain

@@ -16,9 +16,8 @@ from hypothesis import strategies as st
 from conformed_runs import BOARD, HALF_TRIED, constructed_conformance, finding_entry
 from edgeflare.conform.record.conform_document import ConformDocument, FoundFault
 from edgeflare.core.answer import Answer, Failure
-from edgeflare.core.arm import Arm
 from edgeflare.core.goal import Find, Goal
-from edgeflare.core.outcome import Outcome
+from edgeflare.core.query import Arm, Outcome
 from edgeflare.devices.profile import Profile
 from edgeflare.errors import UserError
 from edgeflare.matrix.agreement import InputAgreement, agreements

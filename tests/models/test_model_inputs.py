@@ -13,11 +13,9 @@ import pytest
 from ai_edge_litert import schema_py_generated as schema
 from numpy.typing import NDArray
 
-from edgeflare.core.encoder import DifferentiableEncoder
-from edgeflare.core.seed_choice import SeedChoice
-from edgeflare.core.seeds import Seeds
-from edgeflare.core.tensor import Tensor, dequantize
-from edgeflare.core.tensor_rows import GivenRows, pack_rows, unpack_rows
+from edgeflare.core.domain import DifferentiableEncoder
+from edgeflare.core.seeds import SeedChoice, Seeds
+from edgeflare.core.tensor import GivenRows, Tensor, dequantize, pack_rows, unpack_rows
 from edgeflare.models.decoder_rows import as_read_by, submit
 from edgeflare.models.detection_rows import batch_with_unused_rows_zeroed, with_unused_rows_zeroed
 from edgeflare.models.evaluator import Signature

@@ -15,8 +15,7 @@ import numpy as np
 import pytest
 from ai_edge_litert import schema_py_generated as schema
 
-from edgeflare.core.tensor import dequantize, quantize
-from edgeflare.core.tensor_rows import pack_rows, unpack_rows
+from edgeflare.core.tensor import dequantize, pack_rows, quantize, unpack_rows
 from edgeflare.models.invocation import ONCE, Invocation
 from edgeflare.models.invocation_names import invocation_of
 from edgeflare.models.run_host import describe_host

@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from edgeflare.core.arm import Arm
+from edgeflare.core.query import Arm
 from edgeflare.core.task import OutputMaker
 from edgeflare.errors import UserError
 from edgeflare.models.graph_parts import crossing_tensors, extract, extract_tails, isolate

@@ -17,8 +17,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from edgeflare.core.tensor import RawBatch, Tensor
-from edgeflare.core.tensor_rows import GivenRows, pack_rows
+from edgeflare.core.tensor import GivenRows, RawBatch, Tensor, pack_rows
 from edgeflare.models.agreed_functions import has_changed, is_agreed, keep_agreed
 from edgeflare.models.in_process import open_callable
 from edgeflare.models.model_inputs import ModelInputs

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from documents import Document, run_document
-from edgeflare.core.arm import Arm
+from edgeflare.core.query import Arm
 from edgeflare.replay.run_comparison import compare
 from edgeflare.run.run_document import from_json
 from laboratory import CLASSES, SIDE, Laboratory, linear

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from documents import Document, finding, run_document, run_pair
-from edgeflare.core.arm import Arm
+from edgeflare.core.query import Arm
 from edgeflare.models.run_host import describe_host
 from edgeflare.pages.answers.answer_form import class_name
 from edgeflare.pages.facts import details, number

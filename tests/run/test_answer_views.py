@@ -14,9 +14,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from documents import Document, as_json
-from edgeflare.core.arm import Arm
 from edgeflare.core.joint_answer import joint_answer
-from edgeflare.core.outcome import Outcome
+from edgeflare.core.query import Arm, Outcome
 from edgeflare.core.tensor import RawBatch, Tensor
 from edgeflare.errors import UserError
 from edgeflare.models.pair_interface import PairInterface

@@ -18,7 +18,7 @@ from msgspec import structs
 from rich.console import Console
 
 from documents import REPLAY, Document, as_json
-from edgeflare.core.arm import Arm
+from edgeflare.core.query import Arm
 from edgeflare.domains.image import image_fingerprint
 from edgeflare.domains.image.image_domain import ImageDomain
 from edgeflare.pages.markdown import markdown_page

@@ -12,9 +12,8 @@ from msgspec.structs import replace
 
 from documents import finding, run_document
 from edgeflare.core.answer import NO_VALUES, Answer
-from edgeflare.core.arm import Arm
 from edgeflare.core.goal import Find, Goal
-from edgeflare.core.outcome import Outcome
+from edgeflare.core.query import Arm, Outcome
 from edgeflare.report.entry_names import worst_first
 from edgeflare.run.gate import (
     counting,

@@ -10,8 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from documents import finding, run_document
+from edgeflare.core.domain import PSNR, decibels
 from edgeflare.core.goal import Goal
-from edgeflare.core.nearness_measure import PSNR, decibels
 from edgeflare.report.nearness_figure import db_steps, linf_steps
 from edgeflare.run.nearness import (
     area,

@@ -14,9 +14,8 @@ from numpy.typing import NDArray
 
 from documents import run_device, run_host
 from edgeflare.core.answer import Answer
-from edgeflare.core.arm import Arm
 from edgeflare.core.goal import Find, Goal
-from edgeflare.core.outcome import Outcome
+from edgeflare.core.query import Arm, Outcome
 from edgeflare.models.run_host import RunHost
 from edgeflare.run.begin_or_resume import resume_run
 from edgeflare.run.derive_document import write_document

@@ -5,8 +5,8 @@ import pytest
 from numpy.typing import NDArray
 
 from driving import SearchCase, linear_model
-from edgeflare.core.arm import Arm
 from edgeflare.core.input_space import Input
+from edgeflare.core.query import Arm
 
 
 @pytest.fixture(scope="session")

@@ -9,10 +9,9 @@ import numpy as np
 import pytest
 
 from driving import BeginSearch, Drive, Model, SearchCase, linear_model, quantized
-from edgeflare.core.arm import Arm
 from edgeflare.core.goal import Find, Goal
 from edgeflare.core.input_space import Input
-from edgeflare.core.outcome import Outcome
+from edgeflare.core.query import Arm, Outcome
 from edgeflare.search.boundary import Boundary, BoundaryMH
 from edgeflare.search.strategy import SearchGenerator, Start
 from edgeflare.search.surrogates.surrogate_choice import EnsembleSurrogate, TwinThenNearTieSurrogate

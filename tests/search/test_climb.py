@@ -11,14 +11,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from edgeflare.core.answer import Answer
-from edgeflare.core.arm import Arm
 from edgeflare.core.bounds import UNBOUNDED, Bounds
-from edgeflare.core.goal import Find, Goal
+from edgeflare.core.goal import Find, Goal, Trigger
 from edgeflare.core.input_space import EIGHT_BIT, Input, InputSpace
-from edgeflare.core.outcome import Outcome
+from edgeflare.core.query import Arm, Outcome
 from edgeflare.core.task import ModelOutputs
 from edgeflare.core.tensor import RawBatch, Tensor
-from edgeflare.core.trigger import Trigger
 from edgeflare.domains.audio.audio_domain import PCM_16
 from edgeflare.domains.tokens.tokens_domain import TokenSpace
 from edgeflare.errors import UserError

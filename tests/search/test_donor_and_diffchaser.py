@@ -10,10 +10,9 @@ import pytest
 from numpy.typing import NDArray
 
 from edgeflare.core.answer import Answer
-from edgeflare.core.arm import Arm
 from edgeflare.core.bounds import Bounds
 from edgeflare.core.goal import Find, Goal
-from edgeflare.core.outcome import Outcome
+from edgeflare.core.query import Arm, Outcome
 from edgeflare.domains.image.image_domain import TABLE_3, ImageDomain
 from edgeflare.search.diffchaser import (
     CROSSOVER,

@@ -23,19 +23,18 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from driving import answer
-from edgeflare.core.arm import Arm
 from edgeflare.core.bounds import UNBOUNDED, Bounds
-from edgeflare.core.goal import Find, Goal
-from edgeflare.core.gradient_query import (
+from edgeflare.core.goal import Find, Goal, Trigger
+from edgeflare.core.input_space import Input
+from edgeflare.core.query import (
+    Arm,
     GradientQuery,
+    Outcome,
+    Query,
     TranslatedOutcome,
     TranslatedQuery,
     WhiteboxQuery,
 )
-from edgeflare.core.input_space import Input
-from edgeflare.core.outcome import Outcome
-from edgeflare.core.query import Query
-from edgeflare.core.trigger import Trigger
 from edgeflare.errors import UserError
 from edgeflare.search.deepxplore import (
     CONSTRAINTS,

@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 
 from driving import Drive, SearchCase, linear_model
-from edgeflare.core.arm import Arm
 from edgeflare.core.bounds import Bounds
 from edgeflare.core.domain import Domain
 from edgeflare.core.goal import Goal
 from edgeflare.core.input_space import Input
+from edgeflare.core.query import Arm
 from edgeflare.domains.array.array_domain import ArrayDomain
 from edgeflare.domains.audio.audio_domain import AudioDomain
 from edgeflare.search.operator_pool import built_in_pool

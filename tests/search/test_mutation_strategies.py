@@ -16,9 +16,8 @@ from numpy.typing import NDArray
 
 from driving import BeginSearch
 from edgeflare.core.answer import Answer
-from edgeflare.core.arm import Arm
 from edgeflare.core.goal import Find, Goal
-from edgeflare.core.outcome import Outcome
+from edgeflare.core.query import Arm, Outcome
 from edgeflare.domains.image.image_domain import TABLE_3, ImageDomain
 from edgeflare.errors import UserError
 from edgeflare.search.dflare import DFlare, DFlareD, DFlareR

@@ -11,10 +11,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from driving import SearchCase, linear_model
-from edgeflare.core.arm import Arm
 from edgeflare.core.bounds import Bounds
 from edgeflare.core.goal import Find, Goal
 from edgeflare.core.input_space import Input
+from edgeflare.core.query import Arm
 from edgeflare.search.shrink import shrink
 from edgeflare.search.strengthen import strengthen
 from edgeflare.search.surrogates.surrogate import compared

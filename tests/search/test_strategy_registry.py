@@ -11,10 +11,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from driving import SearchCase, linear_model
-from edgeflare.core.arm import Arm
 from edgeflare.core.bounds import Bounds
 from edgeflare.core.goal import Find, Goal
 from edgeflare.core.input_space import Input
+from edgeflare.core.query import Arm
 from edgeflare.errors import UserError
 from edgeflare.search.operator_pool import built_in_pool, domain_operators, pool_names
 from edgeflare.search.strategy import SearchGenerator, Start, Strategy

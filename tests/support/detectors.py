@@ -10,8 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from edgeflare.core.task import ModelOutputs
-from edgeflare.core.tensor import RawBatch, Tensor
-from edgeflare.core.tensor_rows import pack_rows, row_layout
+from edgeflare.core.tensor import RawBatch, Tensor, pack_rows, row_layout
 from edgeflare.tasks.detection.detection_answer import DetectionAnswer
 from edgeflare.tasks.detection.detection_decoder import DetectionDecoder
 from edgeflare.tasks.detection.detection_task import Detection

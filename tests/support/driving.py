@@ -9,14 +9,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from edgeflare.core.answer import Answer, Failure
-from edgeflare.core.arm import Arm
 from edgeflare.core.bounds import UNBOUNDED, Bounds
-from edgeflare.core.goal import Goal
-from edgeflare.core.gradient_query import TranslatedOutcome, TranslatedQuery, WhiteboxQuery
+from edgeflare.core.goal import Goal, Trigger
 from edgeflare.core.input_space import Input
-from edgeflare.core.outcome import Outcome
-from edgeflare.core.query import Query
-from edgeflare.core.trigger import Trigger
+from edgeflare.core.query import (
+    Arm,
+    Outcome,
+    Query,
+    TranslatedOutcome,
+    TranslatedQuery,
+    WhiteboxQuery,
+)
 from edgeflare.domains.image.image_domain import ImageDomain
 from edgeflare.search.operator_pool import built_in_pool
 from edgeflare.search.strategy import (

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from documents import finding
-from edgeflare.core.arm import Arm
+from edgeflare.core.query import Arm
 from edgeflare.diagnose.compression_error import CompressionError
 from edgeflare.diagnose.evidence import Evidence
 from edgeflare.diagnose.execution_modes import ExecutionMode, Vote

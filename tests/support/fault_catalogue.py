@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from edgeflare.core.seed_choice import SeedChoice
+from edgeflare.core.seeds import SeedChoice
 from edgeflare.models.model_inputs import ModelInputs
 from edgeflare.models.pair import load_pair
 from edgeflare.models.tflite import open_tflite

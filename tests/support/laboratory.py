@@ -20,9 +20,9 @@ from edgeflare.campaign.opened_pair import OpenedPair
 from edgeflare.campaign.panel import ArmModel, Panel
 from edgeflare.campaign.recorded_campaign import run_recorded_campaign
 from edgeflare.campaign.white_box import WhiteBox
-from edgeflare.core.arm import Arm
 from edgeflare.core.goal import Goal
 from edgeflare.core.interrupt import Interrupt
+from edgeflare.core.query import Arm
 from edgeflare.core.seeds import Seeds
 from edgeflare.core.task import ModelOutputs
 from edgeflare.core.tensor import RawBatch, Tensor

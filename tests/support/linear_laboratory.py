@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from edgeflare.core.arm import Arm
+from edgeflare.core.query import Arm
 from laboratory import CLASSES, SIDE, Laboratory, linear
 
 

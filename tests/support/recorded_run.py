@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from documents import Document
-from edgeflare.core.arm import Arm
+from edgeflare.core.query import Arm
 from laboratory import CLASSES, SIDE, Laboratory, linear
 
 

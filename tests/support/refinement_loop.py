@@ -9,12 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from driving import SearchCase, linear_model
-from edgeflare.core.arm import Arm
-from edgeflare.core.goal import Goal
+from edgeflare.core.goal import Goal, Trigger
 from edgeflare.core.input_space import Input
-from edgeflare.core.outcome import Outcome
-from edgeflare.core.query import Query
-from edgeflare.core.trigger import Trigger
+from edgeflare.core.query import Arm, Outcome, Query
 from edgeflare.search.boundary import Boundary
 from edgeflare.search.strategy import Start
 

@@ -14,9 +14,8 @@ from numpy.typing import NDArray
 
 from edgeflare.conditions.condition import Condition
 from edgeflare.core.answer import Answer, Failure
-from edgeflare.core.arm import Arm
 from edgeflare.core.input_space import Input, InputSpace
-from edgeflare.core.outcome import Outcome
+from edgeflare.core.query import Arm, Outcome
 from edgeflare.survey.rare.rare_survey import RareEvent, RarePoint, RarePoints
 
 SCORES = st.lists(st.integers(-20, 20), min_size=3, max_size=3)

@@ -16,9 +16,9 @@ from numpy.typing import NDArray
 from documents import Document
 from edgeflare.campaign.opened_pair import OpenedPair, open_pair
 from edgeflare.conditions.condition import Condition
-from edgeflare.core.arm import Arm
 from edgeflare.core.goal import Goal
 from edgeflare.core.input_space import Input
+from edgeflare.core.query import Arm
 from edgeflare.core.tensor import RawBatch
 from edgeflare.devices.profile_lookup import find_profile
 from edgeflare.errors import InfrastructureError, UserError

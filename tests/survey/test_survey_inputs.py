@@ -11,8 +11,7 @@ import numpy as np
 import pytest
 
 from edgeflare.conditions.condition_choice import ChosenCondition
-from edgeflare.core.seed_choice import ALL_SEEDS, SeedChoice
-from edgeflare.core.seeds import Seeds
+from edgeflare.core.seeds import ALL_SEEDS, SeedChoice, Seeds
 from edgeflare.errors import UserError
 from edgeflare.record.json_types import plain_json
 from edgeflare.run.stored_answers import input_crc32

@@ -12,10 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from edgeflare.core.answer import Answer, Failure
-from edgeflare.core.arm import Arm
 from edgeflare.core.goal import Find, Goal
-from edgeflare.core.outcome import Outcome
-from edgeflare.core.query import EvaluatedQuery
+from edgeflare.core.query import Arm, EvaluatedQuery, Outcome
 from edgeflare.core.tensor import Tensor
 from edgeflare.core.truths import Truths
 from edgeflare.run.survey_rows import NO_DECISION, DeviceRow

@@ -21,9 +21,8 @@ from documents import Document
 from edgeflare.conditions.condition import Condition
 from edgeflare.conditions.condition_choice import ChosenCondition
 from edgeflare.core.answer import Answer
-from edgeflare.core.arm import Arm
 from edgeflare.core.input_space import Input
-from edgeflare.core.outcome import Outcome, answers_by_arm
+from edgeflare.core.query import Arm, Outcome, answers_by_arm
 from edgeflare.core.tensor import RawBatch
 from edgeflare.devices.connection import DeviceLost
 from edgeflare.errors import InfrastructureError, UserError

@@ -14,8 +14,7 @@ from numpy.typing import NDArray
 
 from edgeflare.core.answer import Answer
 from edgeflare.core.task import ModelOutputs
-from edgeflare.core.tensor import RawBatch, Tensor
-from edgeflare.core.tensor_rows import pack_rows
+from edgeflare.core.tensor import RawBatch, Tensor, pack_rows
 from edgeflare.errors import UserError
 from edgeflare.pages.answers.classes import ClassesView
 from edgeflare.tasks.classification import (

@@ -12,10 +12,9 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from numpy.typing import NDArray
 
-from edgeflare.core.output_decoders import batch_from_bytes
+from edgeflare.core.kept_rows import batch_from_bytes
 from edgeflare.core.task import ModelOutputs, OutputMaker
-from edgeflare.core.tensor import RawBatch, Tensor
-from edgeflare.core.tensor_rows import pack_rows
+from edgeflare.core.tensor import RawBatch, Tensor, pack_rows
 from edgeflare.errors import UserError
 from edgeflare.tasks.classification import ClassDecoder, Classification
 from edgeflare.tasks.output_choice import chosen_output

@@ -13,8 +13,7 @@ from numpy.typing import NDArray
 
 from edgeflare.core.answer import Answer
 from edgeflare.core.task import Decoder, ModelOutputs
-from edgeflare.core.tensor import RawBatch, Tensor
-from edgeflare.core.tensor_rows import pack_rows
+from edgeflare.core.tensor import RawBatch, Tensor, pack_rows
 from edgeflare.errors import UserError
 from edgeflare.tasks.regression import Regression
 from edgeflare.tasks.value_decoder import MOST_SHOWN_VALUES, STATE_VALUES

@@ -11,8 +11,7 @@ from numpy.typing import NDArray
 
 from edgeflare.core.answer import Answer
 from edgeflare.core.task import ModelOutputs
-from edgeflare.core.tensor import RawBatch, Tensor
-from edgeflare.core.tensor_rows import pack_rows
+from edgeflare.core.tensor import RawBatch, Tensor, pack_rows
 from edgeflare.errors import UserError
 from edgeflare.tasks.threshold import Threshold
 from edgeflare.tasks.threshold_decoder import ThresholdDecoder

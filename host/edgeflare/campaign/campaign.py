@@ -15,7 +15,7 @@ from edgeflare.campaign.refinement_phase import refine
 from edgeflare.campaign.screening import screen, warn
 from edgeflare.campaign.search_phase import SearchPhase
 from edgeflare.core.interrupt import Interrupt, InterruptedBy
-from edgeflare.core.outcome import Outcome
+from edgeflare.core.query import Outcome
 
 StoppedBy = InterruptedBy | Literal["total-time", "infrastructure", "screening"]
 

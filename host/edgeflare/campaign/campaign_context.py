@@ -12,10 +12,8 @@ from edgeflare.campaign.health.device_health import DeviceHealth
 from edgeflare.campaign.observer import Observer
 from edgeflare.campaign.panel import Panel
 from edgeflare.campaign.pipeline import DEPTH, Pipeline
-from edgeflare.core.arm import Arm
 from edgeflare.core.domain import Domain
-from edgeflare.core.gradient_query import WhiteboxQuery
-from edgeflare.core.query import EvaluatedQuery, Query
+from edgeflare.core.query import Arm, EvaluatedQuery, Query, WhiteboxQuery
 from edgeflare.core.seeds import Seeds
 from edgeflare.core.task import Task
 from edgeflare.run.journal import RunJournal

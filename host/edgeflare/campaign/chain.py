@@ -7,10 +7,8 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from edgeflare.core.arm import Arm
-from edgeflare.core.goal import Goal
-from edgeflare.core.query import EvaluatedQuery, Query
-from edgeflare.core.trigger import Trigger
+from edgeflare.core.goal import Goal, Trigger
+from edgeflare.core.query import Arm, EvaluatedQuery, Query
 from edgeflare.run.journal_rows import ChainRow, Ended
 from edgeflare.search.strategy import AskTellSearch
 

@@ -16,11 +16,11 @@ from edgeflare.campaign.campaign_context import CampaignContext
 from edgeflare.campaign.opened_pair import OpenedPair
 from edgeflare.campaign.pipeline import MOST_RECOVERIES
 from edgeflare.campaign.plan_defaults import TWIN_KERNELS
-from edgeflare.core.arm import Arm
 from edgeflare.core.input_space import Input
 from edgeflare.core.interrupt import Interrupt
+from edgeflare.core.query import Arm
 from edgeflare.core.seeds import Seeds
-from edgeflare.core.tensor_rows import unpack_rows
+from edgeflare.core.tensor import unpack_rows
 from edgeflare.devices.connection import DeviceLost
 from edgeflare.errors import InfrastructureError, UserError
 from edgeflare.models.invocation import ONCE

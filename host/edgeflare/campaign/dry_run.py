@@ -16,13 +16,10 @@ from edgeflare.campaign.opened_pair import OpenedPair
 from edgeflare.campaign.panel import Panel, PanelDeviceLost
 from edgeflare.campaign.unreset_twin import answers_without_reset
 from edgeflare.core.answer import Answer
-from edgeflare.core.arm import Arm
-from edgeflare.core.encoder import DescribedEncoder
+from edgeflare.core.domain import DescribedEncoder
 from edgeflare.core.goal import Find, Goal
-from edgeflare.core.outcome import Outcome, answers_by_arm
-from edgeflare.core.query import EvaluatedQuery, Query
-from edgeflare.core.tensor import Tensor, dequantize
-from edgeflare.core.tensor_rows import unpack_rows
+from edgeflare.core.query import Arm, EvaluatedQuery, Outcome, Query, answers_by_arm
+from edgeflare.core.tensor import Tensor, dequantize, unpack_rows
 from edgeflare.core.truths import truth_distance
 from edgeflare.errors import InfrastructureError
 from edgeflare.models.model_file import read_model_file

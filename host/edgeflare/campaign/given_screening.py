@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from edgeflare.core.outcome import Outcome
+from edgeflare.core.query import Outcome
 from edgeflare.core.seeds import Seeds
 from edgeflare.errors import UserError
 from edgeflare.record.request import option_names

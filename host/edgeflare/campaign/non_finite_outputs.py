@@ -9,11 +9,9 @@ from typing import Final
 import numpy as np
 
 from edgeflare.campaign.opened_pair import OpenedPair
-from edgeflare.core.arm import Arm
-from edgeflare.core.kept_rows import restored_row
-from edgeflare.core.output_decoders import OutputDecoders
-from edgeflare.core.query import EvaluatedQuery
-from edgeflare.core.tensor_rows import unpack_rows
+from edgeflare.core.kept_rows import OutputDecoders, restored_row
+from edgeflare.core.query import Arm, EvaluatedQuery
+from edgeflare.core.tensor import unpack_rows
 from edgeflare.errors import UserError
 from edgeflare.models.invocation import ONCE
 from edgeflare.models.model_file import read_model_file

@@ -15,10 +15,9 @@ from edgeflare.campaign.panel import ArmModel, Panel
 from edgeflare.campaign.pipeline import Pipeline
 from edgeflare.campaign.plan_defaults import default_ensemble
 from edgeflare.campaign.white_box import WhiteBox
-from edgeflare.core.arm import Arm
 from edgeflare.core.goal import Find
 from edgeflare.core.input_space import Input
-from edgeflare.core.query import EvaluatedQuery, Query
+from edgeflare.core.query import Arm, EvaluatedQuery, Query
 from edgeflare.core.seeds import Seeds
 from edgeflare.core.task import Decoder, ModelOutputs
 from edgeflare.core.tensor import RawBatch

@@ -11,16 +11,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from edgeflare.core.answer import Answer
-from edgeflare.core.arm import Arm
-from edgeflare.core.encoder import Encoder
-from edgeflare.core.kept_rows import kept_row
-from edgeflare.core.outcome import Outcome
-from edgeflare.core.output_decoders import OutputDecoders
-from edgeflare.core.query import EvaluatedQuery, Query
+from edgeflare.core.domain import Encoder
+from edgeflare.core.kept_rows import OutputDecoders, kept_row
+from edgeflare.core.query import Arm, EvaluatedQuery, Outcome, Query
 from edgeflare.core.seeds import Seeds
 from edgeflare.core.task import Decoder
-from edgeflare.core.tensor import RawBatch
-from edgeflare.core.tensor_rows import GivenRows
+from edgeflare.core.tensor import GivenRows, RawBatch
 from edgeflare.devices.connection import DeviceLost
 from edgeflare.models.decoder_rows import submit
 from edgeflare.models.evaluator import Evaluator

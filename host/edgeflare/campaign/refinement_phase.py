@@ -19,10 +19,8 @@ from edgeflare.campaign.journaled_chains import replay_answers, run_journaled_ch
 from edgeflare.campaign.observer import RefinementProgress
 from edgeflare.campaign.trigger_files import store_trigger
 from edgeflare.core.answer import FAILURES
-from edgeflare.core.arm import Arm
-from edgeflare.core.outcome import Outcome
-from edgeflare.core.query import Query
-from edgeflare.core.trigger import Trigger
+from edgeflare.core.goal import Trigger
+from edgeflare.core.query import Arm, Outcome, Query
 from edgeflare.run.journal_rows import RefinementRow, Role, TriggerRow
 from edgeflare.run.plan import Plan
 from edgeflare.search.shrink import shrink

@@ -9,7 +9,7 @@ from msgspec import structs
 from edgeflare import __version__
 from edgeflare.campaign.opened_pair import OpenedPair
 from edgeflare.campaign.plan_defaults import settle_plan
-from edgeflare.core.arm import Arm
+from edgeflare.core.query import Arm
 from edgeflare.core.truths import KeptTargets
 from edgeflare.models.model_variables import pair_variables
 from edgeflare.models.pair import Pair

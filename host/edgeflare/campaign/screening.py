@@ -9,9 +9,8 @@ from edgeflare.campaign.given_screening import GivenScreening
 from edgeflare.campaign.input_evaluation import evaluate_inputs
 from edgeflare.campaign.non_finite_outputs import non_finite_lines, non_finite_rows
 from edgeflare.campaign.trigger_files import store_trigger
-from edgeflare.core.outcome import Outcome
-from edgeflare.core.query import EvaluatedQuery
-from edgeflare.core.trigger import Trigger
+from edgeflare.core.goal import Trigger
+from edgeflare.core.query import EvaluatedQuery, Outcome
 from edgeflare.run.journal_rows import AnswerRow
 from edgeflare.run.run_document import to_json
 from edgeflare.run.seed_warnings import WARNINGS_KEY, seed_warnings

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from edgeflare.campaign.opened_pair import OpenedPair
-from edgeflare.core.arm import Arm
 from edgeflare.core.domain import Domain
 from edgeflare.core.goal import Find
+from edgeflare.core.query import Arm
 from edgeflare.errors import UserError
 from edgeflare.run.plan import Plan
 from edgeflare.search.operator_pool import domain_operators, pool_names

@@ -17,7 +17,7 @@ from edgeflare.campaign.chain import Chain, chain_generator
 from edgeflare.campaign.journaled_chains import replay_answers, run_journaled_chains
 from edgeflare.campaign.observer import Progress
 from edgeflare.campaign.trigger_files import store_trigger
-from edgeflare.core.outcome import Outcome
+from edgeflare.core.query import Outcome
 from edgeflare.run.journal_rows import ChainRow, Ended, Role
 from edgeflare.search.operator_pool import domain_operators
 from edgeflare.search.strategy import AskTellSearch, Donor, Start

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict
 
 from edgeflare.campaign.campaign_context import CampaignContext
-from edgeflare.core.trigger import Trigger
+from edgeflare.core.goal import Trigger
 from edgeflare.run.journal_rows import TriggerRow
 
 SEEDS_FOLDER = "seeds"

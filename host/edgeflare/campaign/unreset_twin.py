@@ -13,9 +13,8 @@ from numpy.typing import NDArray
 
 from edgeflare.campaign.opened_pair import OpenedPair
 from edgeflare.core.answer import Answer
-from edgeflare.core.arm import Arm
-from edgeflare.core.tensor import RawBatch, Tensor
-from edgeflare.core.tensor_rows import pack_rows, unpack_rows
+from edgeflare.core.query import Arm
+from edgeflare.core.tensor import RawBatch, Tensor, pack_rows, unpack_rows
 from edgeflare.core.truths import is_right
 from edgeflare.errors import UserError
 from edgeflare.models.compressed_model import open_compressed_for

@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING
 
 from edgeflare.campaign.panel import Panel
 from edgeflare.campaign.plan_defaults import TWIN_KERNELS
-from edgeflare.core.arm import Arm
-from edgeflare.core.gradient_query import WhiteboxQuery
+from edgeflare.core.query import Arm, WhiteboxQuery
 from edgeflare.core.seeds import Seeds
 from edgeflare.errors import UserError
 from edgeflare.models.pair import Pair

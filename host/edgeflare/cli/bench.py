@@ -34,7 +34,7 @@ from edgeflare.cli.quiet import Quiet, result
 from edgeflare.cli.runs_on_fleet import RunsOnFleet
 from edgeflare.cli.search_options import make_plan
 from edgeflare.core.goal import Find
-from edgeflare.core.seed_choice import SeedChoice
+from edgeflare.core.seeds import SeedChoice
 from edgeflare.errors import UserError
 from edgeflare.models.ensemble_choice import read_ensemble
 from edgeflare.models.pair import Pair, load_pair

@@ -28,7 +28,7 @@ from edgeflare.cli.runs_on_fleet import RunsOnFleet
 from edgeflare.cli.search_options import make_plan
 from edgeflare.core.goal import Find
 from edgeflare.core.interrupt import Interrupt
-from edgeflare.core.seed_choice import SeedChoice
+from edgeflare.core.seeds import SeedChoice
 from edgeflare.errors import UserError
 from edgeflare.models.pair import Pair
 from edgeflare.pages.terminal import print_section

@@ -23,8 +23,8 @@ from edgeflare.cli.failures_reported import failures_reported
 from edgeflare.cli.interruptible import INTERRUPTED, interruptible
 from edgeflare.cli.progress import observe
 from edgeflare.cli.run_options import MovableRunFolder, naming_other_host
-from edgeflare.core.arm import Arm
 from edgeflare.core.interrupt import INTERRUPTED_BY
+from edgeflare.core.query import Arm
 from edgeflare.devices.profile import Profile
 from edgeflare.errors import UserError
 from edgeflare.models.pair import Pair

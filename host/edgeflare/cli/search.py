@@ -28,7 +28,7 @@ from edgeflare.cli.search_fleet import search_on_fleet
 from edgeflare.cli.search_options import make_plan, require_whole
 from edgeflare.core.goal import Find
 from edgeflare.core.interrupt import INTERRUPTED_BY
-from edgeflare.core.seed_choice import SeedChoice
+from edgeflare.core.seeds import SeedChoice
 from edgeflare.devices.profile import Profile
 from edgeflare.devices.profile_lookup import find_profiles
 from edgeflare.errors import UserError

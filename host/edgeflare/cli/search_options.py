@@ -17,9 +17,9 @@ from edgeflare.cli.completion import (
     complete_strategy,
 )
 from edgeflare.cli.option_values import read_bound, require_finite
+from edgeflare.core.domain import PSNR
 from edgeflare.core.goal import Find, Goal
-from edgeflare.core.nearness_measure import PSNR
-from edgeflare.core.seed_choice import SeedChoice
+from edgeflare.core.seeds import SeedChoice
 from edgeflare.domains.image.image_domain import DEFAULT_LINF, DEFAULT_RMS
 from edgeflare.errors import UserError
 from edgeflare.record.json_file import MOST

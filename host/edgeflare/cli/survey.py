@@ -29,7 +29,7 @@ from edgeflare.cli.quiet import Quiet, result
 from edgeflare.cli.time_left import in_words
 from edgeflare.conditions.condition_choice import chosen_conditions
 from edgeflare.core.interrupt import INTERRUPTED_BY
-from edgeflare.core.seed_choice import SeedChoice
+from edgeflare.core.seeds import SeedChoice
 from edgeflare.devices.profile_lookup import find_profiles
 from edgeflare.errors import UserError
 from edgeflare.models.ensemble_choice import read_ensemble

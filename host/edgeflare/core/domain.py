@@ -1,22 +1,21 @@
-"""The seam of domains: what the inputs of a pair are."""
+"""The seam of domains: what the inputs of a pair are, how they are encoded, how near they are."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from math import isfinite
+from dataclasses import dataclass
+from math import inf, isfinite, log10, sqrt
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Protocol, runtime_checkable
 
 import numpy as np
+from numpy.typing import NDArray
 
-from edgeflare.core.encoder import Encoder
 from edgeflare.core.input_space import Distances, Input, InputSpace
-from edgeflare.core.input_view import InputView, view_by_shape
-from edgeflare.core.nearness_measure import PSNR, SNR, NearnessMeasure, decibels
-from edgeflare.core.seed_choice import ALL_SEEDS, SeedChoice
-from edgeflare.core.seeds import Seeds
+from edgeflare.core.seeds import ALL_SEEDS, SeedChoice, Seeds
 from edgeflare.core.tensor import Tensor
+from edgeflare.core.views import InputView, view_by_shape
 from edgeflare_operators import MutationOperator
 
 
@@ -158,3 +157,87 @@ class Domain(ABC):
     def distances(self, one: Input, seed: Input) -> Distances:
         """Return how far an input is from its seed, as the document of a run says it."""
         return self.space.distances(one, seed)
+
+
+class Encoder(Protocol):
+    """Turns inputs of a domain into the values of one of a model's inputs."""
+
+    def encode(self, inputs: NDArray[Any]) -> NDArray[np.generic]:
+        """Return inputs as the model takes them.
+
+        Args:
+            inputs: (batch, *shape), of the domain.
+
+        Returns:
+            (batch, *input shape without its batch dimension), C-contiguous, in the input's dtype.
+            What one input becomes does not depend on what else is in the batch.
+
+        Raises:
+            UserError: the inputs are not of the size that the model takes.
+
+        """
+
+
+@runtime_checkable
+class DescribedEncoder(Encoder, Protocol):
+    """An encoder that says what the model is given, for a dry run."""
+
+    def describe(self) -> str:
+        """Return shape, type and layout of the model's input, and what it is given for extremes."""
+
+
+@runtime_checkable
+class DifferentiableEncoder(Encoder, Protocol):
+    """An encoder each of whose outputs is a multiple of one value of the input, plus a constant."""
+
+    def pulled_back(self, gradient: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return a gradient by the values of an input, given that by what the input becomes.
+
+        Args:
+            gradient: by the real values that the model takes, before they are quantized; of as
+                many values as one input has.
+
+        Returns:
+            As many values, in the order of those of the input.
+
+        """
+
+
+@dataclass(frozen=True, slots=True)
+class NearnessMeasure:
+    """A measure of how near an input is to its seed, in dB; larger is nearer.
+
+    Attributes:
+        name: as reports write it.
+        within: the least at which a deviation counts, unless told otherwise.
+        curve: from where to where the share of seeds is drawn against the measure.
+
+    """
+
+    name: str
+    within: float
+    curve: tuple[float, float]
+
+
+PSNR = NearnessMeasure("PSNR", within=30.0, curve=(10.0, 60.0))
+"""The peak signal-to-noise ratio: 20 log10 of the span of values over the change, root mean square.
+From 81 levels of an image, just within the default bound of a search, to a quarter of one."""
+
+SNR = NearnessMeasure("SNR", within=20.0, curve=(0.0, 50.0))
+"""The signal-to-noise ratio: the same with the seed's own root mean square in place of the span.
+The contrast of images is 54 to 83 gray levels, 9.8 to 13.5 dB below their span, and that of spoken
+words as many levels. So each figure is 10 dB below that of PSNR."""
+
+
+def decibels(peak: float, l2: float, values: int) -> float:
+    """Return 20 log10(peak sqrt(values) / l2): infinite for no change, -infinite for no peak.
+
+    Args:
+        peak: what a change is compared with, in levels.
+        l2: Euclidean length of the change, in levels.
+        values: number of values of the input.
+
+    """
+    if l2 == 0.0:
+        return inf
+    return 20.0 * log10(peak * sqrt(values) / l2) if peak else -inf

@@ -1,4 +1,4 @@
-"""What counts as a finding: which two arms are compared, and what of their difference counts."""
+"""What counts as a finding: which arms are compared, and what of their difference; and triggers."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from dataclasses import dataclass, replace
 from enum import Enum
 from typing import Annotated, Literal
 
-from edgeflare.core.arm import Arm
-from edgeflare.core.outcome import Outcome
+from edgeflare.core.input_space import Input
+from edgeflare.core.query import Arm, Outcome
 from edgeflare.record.request import Option
 
 Cause = Literal["compression", "kernel", "mixed"]
@@ -120,3 +120,21 @@ def cause(outcome: Outcome, find: Find = Find.ANY) -> Cause | None:
     if (by_compression and by_kernels and original.differs(device)) or third.tied:
         return "mixed"
     return "kernel" if by_kernels else "compression"
+
+
+@dataclass(frozen=True, slots=True)
+class Trigger:
+    """A triggering input, and how the search came to it.
+
+    Attributes:
+        input: the triggering input.
+        kind: what makes it a finding.
+        outcome: what the arms answered.
+        operators: names of the mutation operators that lead from the seed to it, in order.
+
+    """
+
+    input: Input
+    kind: Kind
+    outcome: Outcome
+    operators: tuple[str, ...]

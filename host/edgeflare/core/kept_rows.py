@@ -1,15 +1,17 @@
-"""Rows of raw outputs as a run keeps them: as they are, or compressed where they are large."""
+"""Rows of raw outputs as a run keeps them, compressed where they are large, and what reads them."""
 
 from __future__ import annotations
 
 import zlib
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
+from edgeflare.core.query import Arm
 from edgeflare.core.task import Decoder
-from edgeflare.core.tensor_rows import tensor_bytes
+from edgeflare.core.tensor import RawBatch, row_layout, tensor_bytes
 
 _LEVEL = 1
 """Of zlib. On the masks of two segmentation models 6 takes three times as long for 5 % less."""
@@ -76,3 +78,36 @@ def parted(decoder: Decoder, whole: bytes, count: int) -> list[bytes]:
     if start != len(whole):
         raise UnreadableRowError(f"the answers of an ensemble are not those of {count} models")
     return parts
+
+
+@dataclass(frozen=True, slots=True)
+class OutputDecoders:
+    """The decoders of the raw outputs of a panel, or of a journal.
+
+    Attributes:
+        decoders: by arm.
+        members: kernel sets of the twin's ensemble, in the order of their outputs in a row.
+
+    """
+
+    decoders: Mapping[Arm, Decoder]
+    members: tuple[str, ...] = ()
+
+
+def batch_from_bytes(
+    decoder: Decoder, outputs: Collection[bytes], failures: Mapping[int, str]
+) -> RawBatch:
+    """Return raw outputs as the batch that a model gave.
+
+    Args:
+        decoder: of the model, whose rows they are.
+        outputs: the row of each input, as `kept_row` returned it.
+        failures: why an input has no answer, by its position.
+
+    Raises:
+        UnreadableRowError: a row is none of the model's.
+
+    """
+    _, dtype = row_layout(decoder.outputs)
+    rows = np.frombuffer(b"".join(restored_row(decoder, one) for one in outputs), dtype)
+    return RawBatch(rows.reshape(len(outputs), -1), failures)

@@ -1,10 +1,11 @@
-"""Seed inputs, of whatever domain."""
+"""Seed inputs, of whatever domain, and which of a file or a folder are taken."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from heapq import heappop, heappush
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -77,3 +78,115 @@ def is_labelled(labels: NDArray[np.int64], classes: int) -> NDArray[np.bool_]:
 def is_label(label: int | None, classes: int) -> bool:
     """Tell whether a label is known: one outside 0 … classes - 1 means unlabelled."""
     return label is not None and 0 <= label < classes
+
+
+_GOLDEN: Final = np.uint64(0x9E3779B97F4A7C15)
+"""2⁶⁴ divided by the golden ratio."""
+
+
+@dataclass(frozen=True, slots=True)
+class SeedChoice:
+    """Which of some seeds are taken, whatever the run seed.
+
+    Attributes:
+        limit: how many: of each label its share, the first of it; without labels evenly through
+            all. What a smaller number takes, a larger one takes too. None for all.
+        first: how many from the beginning, whatever their labels; None for all. Not both.
+
+    """
+
+    limit: int | None = None
+    first: int | None = None
+
+    @property
+    def takes_all(self) -> bool:
+        """Whether it leaves out nothing, however many seeds there are."""
+        return self.limit is None and self.first is None
+
+    def places(self, count: int, labels: NDArray[np.int64] | None = None) -> NDArray[np.int64]:
+        """Return the positions of the seeds that are taken, rising.
+
+        Args:
+            count: of all seeds.
+            labels: (count,), a negative one means unlabelled; or None. Several for each seed are
+                no classes, and count as none.
+
+        Returns:
+            (taken,) int64.
+
+        """
+        if self.first is not None:
+            return np.arange(min(self.first, count))
+        if self.limit is None or self.limit >= count:
+            return np.arange(count)
+        order = _evenly(count)
+        groups = [] if labels is None or labels.ndim > 1 else _groups(labels)
+        if len(groups) > 1:
+            order = _in_shares(groups, order, self.limit)
+        return np.sort(order[: self.limit])
+
+
+ALL_SEEDS: Final = SeedChoice()
+"""Takes every seed."""
+
+
+def take(rows: NDArray[Any], places: NDArray[np.int64]) -> NDArray[Any]:
+    """Return the rows at some positions; the same array where these are all of it."""
+    return rows if len(places) == len(rows) else rows[places]
+
+
+def ids_of(places: NDArray[np.int64]) -> tuple[int, ...]:
+    """Return the ids of the seeds at some positions as `Seeds` has them: none where 0, 1, …."""
+    return () if np.array_equal(places, np.arange(len(places))) else tuple(places.tolist())
+
+
+def _groups(labels: NDArray[np.int64]) -> list[NDArray[np.int64]]:
+    """Return the positions of each label's seeds, in the order in which they are taken."""
+    known = np.maximum(labels, -1)
+    order = np.argsort(known, kind="stable")
+    values, begins = np.unique(known[order], return_index=True)
+    groups = np.split(order, begins[1:])
+    if values[0] < 0:  # of what has no label
+        groups[0] = groups[0][_evenly(len(groups[0]))]
+    return groups
+
+
+def _in_shares(
+    groups: list[NDArray[np.int64]], evenly: NDArray[np.int64], count: int
+) -> NDArray[np.int64]:
+    """Return the first positions of an order in which each beginning has of each group its share.
+
+    Of the first h of it, a group with n of all N seeds has n h / N, rounded up or down: its kth
+    seed comes after k N / n places, and by (k + 1) N / n (the quota method, M. L. Balinski and
+    H. P. Young, 1975). So what is due first is taken first.
+    """
+    total, rank = len(evenly), np.argsort(evenly)
+    waiting: list[tuple[int, int, int]] = []
+    due: list[tuple[int, int, int, int]] = []
+
+    def wait(group: int, k: int) -> None:
+        if k < len(groups[group]):
+            heappush(waiting, (k * total // len(groups[group]) + 1, group, k))
+
+    for group in range(len(groups)):
+        wait(group, 0)
+    order = np.empty(count, np.int64)
+    for at in range(count):
+        while waiting and waiting[0][0] <= at + 1:
+            _, group, k = heappop(waiting)
+            place = groups[group][k]
+            heappush(due, (-(-(k + 1) * total // len(groups[group])), int(rank[place]), group, k))
+        *_, group, k = heappop(due)
+        order[at] = groups[group][k]
+        wait(group, k + 1)
+    return order
+
+
+def _evenly(count: int) -> NDArray[np.int64]:
+    """Return the positions 0 … count - 1 in an order whose every beginning is spread evenly.
+
+    They are sorted by where a walk around the circle is at each of them, with steps of the golden
+    ratio. Of what a beginning takes, neighbours are at most twice as far apart as on average.
+    """
+    turns = np.arange(count, dtype=np.uint64) * _GOLDEN  # modulo 2⁶⁴: around the circle
+    return np.argsort(turns, kind="stable")

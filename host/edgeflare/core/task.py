@@ -11,10 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from edgeflare.core.answer import Answer
-from edgeflare.core.answer_view import AnswerView
 from edgeflare.core.joint_answer import joint_truth, split_decision
 from edgeflare.core.seeds import is_label
 from edgeflare.core.tensor import RawBatch, Tensor
+from edgeflare.core.views import AnswerView
 from edgeflare.errors import UserError
 
 LEAST_SEEDS = 8
@@ -82,7 +82,7 @@ class Decoder(ABC):
     """Reads the raw outputs of one model.
 
     Attributes:
-        outputs: all tensors of a row, in their order there; see `edgeflare.core.tensor_rows`.
+        outputs: all tensors of a row, in their order there; see `edgeflare.core.tensor`.
         tensor: the output that is read; where several are, the first of them.
         choices: how many decisions there are to choose from; 0 where they cannot be counted.
         chooses: as of the answers, see `Answer`.
@@ -160,7 +160,7 @@ class Decoder(ABC):
         """Return a row that is read as this one is, and compresses better.
 
         Args:
-            row: of raw outputs, which did not fail; see `edgeflare.core.tensor_rows`.
+            row: of raw outputs, which did not fail; see `edgeflare.core.tensor`.
 
         """
         return row

@@ -11,8 +11,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from edgeflare.core.tensor import RawBatch, Tensor
-from edgeflare.core.tensor_rows import row_layout, tensor_bytes
+from edgeflare.core.tensor import RawBatch, Tensor, row_layout, tensor_bytes
 from edgeflare.devices.connection import Connection
 from edgeflare.devices.profile import Profile
 from edgeflare.devices.stream import InferenceStream

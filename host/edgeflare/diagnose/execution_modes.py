@@ -11,9 +11,8 @@ from pathlib import Path
 from typing import Final
 
 from edgeflare.core.answer import Answer, Failure
-from edgeflare.core.arm import Arm
-from edgeflare.core.tensor import RawBatch
-from edgeflare.core.tensor_rows import GivenRows
+from edgeflare.core.query import Arm
+from edgeflare.core.tensor import GivenRows, RawBatch
 from edgeflare.devices.device import Device
 from edgeflare.devices.profile import Precision, Profile
 from edgeflare.devices.session import DeviceSession

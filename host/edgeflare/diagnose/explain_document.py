@@ -15,8 +15,8 @@ from msgspec import UNSET, UnsetType
 
 from edgeflare import __version__
 from edgeflare.core.answer import Failure
-from edgeflare.core.arm import Arm
 from edgeflare.core.goal import Cause
+from edgeflare.core.query import Arm
 from edgeflare.devices.profile import Precision
 from edgeflare.devices.provenance import Provenance
 from edgeflare.diagnose.compression_error import CoarseLayer, CutOff, Grade, LayerShare

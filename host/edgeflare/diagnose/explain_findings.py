@@ -14,12 +14,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from edgeflare.core.answer import Answer
-from edgeflare.core.arm import Arm
 from edgeflare.core.joint_answer import JointAnswer
-from edgeflare.core.query import EvaluatedQuery
-from edgeflare.core.seed_choice import SeedChoice
-from edgeflare.core.seeds import Seeds
-from edgeflare.core.tensor_rows import GivenRows
+from edgeflare.core.query import Arm, EvaluatedQuery
+from edgeflare.core.seeds import SeedChoice, Seeds
+from edgeflare.core.tensor import GivenRows
 from edgeflare.devices.decisive_provenance import DEVICE_DECIDES, decisive_changes
 from edgeflare.devices.device import Device
 from edgeflare.diagnose.compression_error import ONLY_TFLITE, CompressionError

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from msgspec import UNSET
 
-from edgeflare.core.arm import Arm
+from edgeflare.core.query import Arm
 from edgeflare.diagnose.compression_error import (
     NO_COUNTERPART,
     ONLY_TFLITE,

@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from math import inf
 from typing import TypeVar
 
-from edgeflare.core.arm import Arm
+from edgeflare.core.query import Arm
 from edgeflare.diagnose.evidence import MOST_DEVICE_QUERIES
 from edgeflare.diagnose.hidden_layers import follows_from, hidden_layers, where_hidden, where_unseen
 from edgeflare.diagnose.layer_difference import (

@@ -10,8 +10,7 @@ import numpy as np
 
 from edgeflare.core.answer import Answer
 from edgeflare.core.task import Decoder, OutputMaker
-from edgeflare.core.tensor import RawBatch
-from edgeflare.core.tensor_rows import GivenRows, pack_rows
+from edgeflare.core.tensor import GivenRows, RawBatch, pack_rows
 from edgeflare.models.decoder_rows import decoder_rows
 from edgeflare.models.detection_rows import batch_with_unused_rows_zeroed
 from edgeflare.models.evaluator import Signature

@@ -11,8 +11,7 @@ from typing import Generic, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from edgeflare.core.tensor import RawBatch
-from edgeflare.core.tensor_rows import GivenRows
+from edgeflare.core.tensor import GivenRows, RawBatch
 from edgeflare.devices.device import Device
 from edgeflare.diagnose.execution_modes import (
     OTHER_REPEATS,

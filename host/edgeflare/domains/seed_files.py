@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection
 from pathlib import Path
 
-from edgeflare.core.seed_choice import SeedChoice, ids_of
+from edgeflare.core.seeds import SeedChoice, ids_of
 from edgeflare.errors import UserError
 from edgeflare.suggestion import path_suggestion
 

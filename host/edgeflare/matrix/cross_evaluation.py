@@ -9,7 +9,7 @@ from pathlib import Path
 
 from edgeflare.campaign.opened_pair import OpenedPair
 from edgeflare.core.input_space import Input
-from edgeflare.core.outcome import Outcome
+from edgeflare.core.query import Outcome
 from edgeflare.devices.profile import Profile
 from edgeflare.replay.past_run import PastRun
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from edgeflare.core.goal import Goal
-from edgeflare.core.outcome import Outcome
+from edgeflare.core.query import Outcome
 from edgeflare.devices.provenance import Provenance
 from edgeflare.matrix.agreement import InputAgreement, agreements
 from edgeflare.matrix.cross_evaluation import StoredTrigger

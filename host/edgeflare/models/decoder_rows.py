@@ -9,8 +9,15 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from edgeflare.core.tensor import RawBatch, Tensor, dequantize, float_tensors
-from edgeflare.core.tensor_rows import GivenRows, pack_rows, unpack_rows
+from edgeflare.core.tensor import (
+    GivenRows,
+    RawBatch,
+    Tensor,
+    dequantize,
+    float_tensors,
+    pack_rows,
+    unpack_rows,
+)
 from edgeflare.models.evaluator import Evaluator, Signature
 from edgeflare.models.pair_interface import PairInterface
 from edgeflare.models.post_processing import PostProcessedRows

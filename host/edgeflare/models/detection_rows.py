@@ -13,8 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from edgeflare.core.task import OutputMaker
-from edgeflare.core.tensor import RawBatch, Tensor, dequantize
-from edgeflare.core.tensor_rows import pack_rows, unpack_rows
+from edgeflare.core.tensor import RawBatch, Tensor, dequantize, pack_rows, unpack_rows
 from edgeflare.models.tflite_graph import Graph
 
 POST_PROCESSING = "TFLite_Detection_PostProcess"

@@ -12,11 +12,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from edgeflare.core.encoder import DifferentiableEncoder, Encoder
-from edgeflare.core.seed_choice import ALL_SEEDS, SeedChoice, ids_of, take
-from edgeflare.core.seeds import Seeds
-from edgeflare.core.tensor import Tensor, float_tensors, in_one_order, without_ones
-from edgeflare.core.tensor_rows import GivenRows, pack_rows, unpack_rows
+from edgeflare.core.domain import DifferentiableEncoder, Encoder
+from edgeflare.core.seeds import ALL_SEEDS, SeedChoice, Seeds, ids_of, take
+from edgeflare.core.tensor import (
+    GivenRows,
+    Tensor,
+    float_tensors,
+    in_one_order,
+    pack_rows,
+    unpack_rows,
+    without_ones,
+)
 from edgeflare.domains.frames.frames_domain import FramesDomain
 from edgeflare.domains.image.image_domain import ImageDomain
 from edgeflare.domains.image.image_tensor import image_tensor

@@ -9,7 +9,7 @@ from typing import Literal
 
 import numpy as np
 
-from edgeflare.core.arm import Arm
+from edgeflare.core.query import Arm
 from edgeflare.errors import UserError
 from edgeflare.models.model_probe import HostProbe, ProbeFailed, Values
 from edgeflare.models.tflite_graph import Graph, GraphOp

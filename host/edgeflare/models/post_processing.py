@@ -11,8 +11,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from edgeflare.core.tensor import RawBatch, Tensor, dequantize
-from edgeflare.core.tensor_rows import GivenRows, row_layout, tensor_bytes, unpack_rows
+from edgeflare.core.tensor import (
+    GivenRows,
+    RawBatch,
+    Tensor,
+    dequantize,
+    row_layout,
+    tensor_bytes,
+    unpack_rows,
+)
 from edgeflare.crash_report import keep_traceback
 from edgeflare.errors import UserError
 from edgeflare.python_callable import load_callable, reason

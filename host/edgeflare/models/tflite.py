@@ -11,8 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from edgeflare.core.task import OutputMaker
-from edgeflare.core.tensor import RawBatch, Tensor
-from edgeflare.core.tensor_rows import row_layout
+from edgeflare.core.tensor import RawBatch, Tensor, row_layout
 from edgeflare.errors import InfrastructureError, UserError
 from edgeflare.models.evaluator import Signature
 from edgeflare.models.invocation import ONCE, Invocation

@@ -10,7 +10,7 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from edgeflare.core.input_view import CurvesView, ValuesView
+from edgeflare.core.views import CurvesView, ValuesView
 
 _HEIGHT = 80
 """Units of a drawing from the lowest value to the highest."""

@@ -14,8 +14,8 @@ from typing import Any
 from msgspec import structs
 
 from edgeflare.campaign.opened_pair import OpenedPair, host_arm, open_pair
-from edgeflare.core.arm import Arm
 from edgeflare.core.goal import Goal
+from edgeflare.core.query import Arm
 from edgeflare.core.seeds import Seeds
 from edgeflare.core.truths import Truths, require_targets
 from edgeflare.devices.profile_lookup import find_profile

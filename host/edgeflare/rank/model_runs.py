@@ -10,8 +10,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from edgeflare.core.arm import Arm
-from edgeflare.core.outcome import Outcome
+from edgeflare.core.query import Arm, Outcome
 from edgeflare.core.truths import Truths, is_right
 from edgeflare.errors import UserError
 from edgeflare.record.json_types import Count

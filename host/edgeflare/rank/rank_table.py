@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 
 from edgeflare.bench.bench_table import show_estimate, show_number
-from edgeflare.core.nearness_measure import PSNR
+from edgeflare.core.domain import PSNR
 from edgeflare.pages.page import Bullets, Section, Sentences, Table
 from edgeflare.rank.ranking import Ranked, Ranking
 

@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 
 from edgeflare import __version__
 from edgeflare.campaign.opened_pair import OpenedPair, open_pair
-from edgeflare.core.arm import Arm
 from edgeflare.core.goal import Find, Goal
+from edgeflare.core.query import Arm
 from edgeflare.core.seeds import Seeds
 from edgeflare.devices.profile import Profile
 from edgeflare.diagnose.near_boundary import near_boundary_inputs

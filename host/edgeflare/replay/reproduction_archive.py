@@ -15,12 +15,11 @@ import msgspec
 import numpy as np
 from msgspec import structs
 
-from edgeflare.core.arm import Arm
 from edgeflare.core.joint_answer import MOST_SCORES, split_decision
+from edgeflare.core.query import Arm
 from edgeflare.core.seeds import Seeds
 from edgeflare.core.task import Decoder
-from edgeflare.core.tensor import Tensor, float_tensors
-from edgeflare.core.tensor_rows import GivenRows, unpack_rows
+from edgeflare.core.tensor import GivenRows, Tensor, float_tensors, unpack_rows
 from edgeflare.diagnose.explain_document import ExplainDocument, ExplainedFinding
 from edgeflare.errors import UserError
 from edgeflare.models.evaluator import HostModel

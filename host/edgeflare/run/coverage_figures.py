@@ -7,7 +7,7 @@ from typing import Annotated
 
 import msgspec
 
-from edgeflare.core.arm import Arm
+from edgeflare.core.query import Arm
 from edgeflare.errors import UserError
 from edgeflare.record.json_types import Count, ShareAsWritten
 

@@ -13,10 +13,10 @@ from hashlib import sha256
 from itertools import compress
 from typing import Any
 
-from edgeflare.core.arm import Arm
 from edgeflare.core.domain import Domain
 from edgeflare.core.goal import Find
 from edgeflare.core.input_space import Input
+from edgeflare.core.query import Arm
 from edgeflare.core.truths import Truths
 from edgeflare.errors import InfrastructureError
 from edgeflare.record.atomic_file import write_atomically

@@ -11,9 +11,8 @@ from collections.abc import Iterable, Sequence
 from typing import Final
 
 from edgeflare.core.answer import FAILURES, Answer
-from edgeflare.core.arm import Arm
 from edgeflare.core.goal import Goal
-from edgeflare.core.outcome import Outcome
+from edgeflare.core.query import Arm, Outcome
 from edgeflare.core.truths import is_right
 from edgeflare.run.run_document import Finding, Harm
 

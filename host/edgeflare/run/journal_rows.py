@@ -11,7 +11,7 @@ from typing import Annotated, Any, Final, Literal, TypedDict, TypeVar
 
 import msgspec
 
-from edgeflare.core.arm import Arm
+from edgeflare.core.query import Arm
 from edgeflare.record.database import DamagedDatabaseError, Database
 
 SCREENING_KEY: Final = "screening"

@@ -10,7 +10,7 @@ import json
 from collections.abc import Iterator
 from pathlib import Path
 
-from edgeflare.core.arm import Arm
+from edgeflare.core.query import Arm
 from edgeflare.errors import UserError
 from edgeflare.record.document_reader import DocumentReader
 from edgeflare.record.folder import require_whole

@@ -15,7 +15,7 @@ from math import inf
 import msgspec
 
 from edgeflare.core.answer import FAILURES
-from edgeflare.core.nearness_measure import PSNR, NearnessMeasure
+from edgeflare.core.domain import PSNR, NearnessMeasure
 from edgeflare.errors import UserError
 from edgeflare.run.plan import Plan
 from edgeflare.run.run_document import DbShare, Finding, LinfShare, Nearness, RunDocument

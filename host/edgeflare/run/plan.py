@@ -14,7 +14,7 @@ from edgeflare.core.bounds import Bounds
 from edgeflare.core.domain import Domain
 from edgeflare.core.goal import Goal
 from edgeflare.core.input_space import InputSpace
-from edgeflare.core.seed_choice import SeedChoice
+from edgeflare.core.seeds import SeedChoice
 from edgeflare.errors import UserError
 from edgeflare.record.json_types import Amount, Count, Number, plain_json, read_text
 from edgeflare.record.request import Option

@@ -8,9 +8,9 @@ from typing import Annotated, Any
 
 import msgspec
 
-from edgeflare.core.arm import Arm
 from edgeflare.core.domain import Domain
-from edgeflare.core.output_decoders import OutputDecoders
+from edgeflare.core.kept_rows import OutputDecoders
+from edgeflare.core.query import Arm
 from edgeflare.core.task import Decoder
 from edgeflare.core.truths import KeptTargets, Truths
 from edgeflare.domains.domain_registry import find_domain

@@ -9,8 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from edgeflare.core.answer import Answer
-from edgeflare.core.arm import Arm
-from edgeflare.core.outcome import Outcome, answers_by_arm
+from edgeflare.core.query import Arm, Outcome, answers_by_arm
 from edgeflare.core.task import LEAST_SEEDS, Task
 
 WARNINGS_KEY = "warnings"

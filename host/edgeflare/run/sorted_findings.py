@@ -11,10 +11,9 @@ import msgspec
 from msgspec import UNSET, UnsetType, structs
 
 from edgeflare.core.answer import Answer
-from edgeflare.core.arm import Arm
 from edgeflare.core.goal import Goal, cause
 from edgeflare.core.joint_answer import JointAnswer
-from edgeflare.core.outcome import Outcome, same_decisions
+from edgeflare.core.query import Arm, Outcome, same_decisions
 from edgeflare.pages.answers.answer_forms import RecordedAnswer
 from edgeflare.run.harm import harm_of
 from edgeflare.run.journal import RunJournal

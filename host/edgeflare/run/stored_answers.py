@@ -6,12 +6,9 @@ import zlib
 from collections.abc import Mapping, Sequence
 
 from edgeflare.core.answer import Answer
-from edgeflare.core.arm import Arm
 from edgeflare.core.input_space import Input
-from edgeflare.core.kept_rows import joined, parted
-from edgeflare.core.outcome import Outcome
-from edgeflare.core.output_decoders import OutputDecoders, batch_from_bytes
-from edgeflare.core.query import EvaluatedQuery
+from edgeflare.core.kept_rows import OutputDecoders, batch_from_bytes, joined, parted
+from edgeflare.core.query import Arm, EvaluatedQuery, Outcome
 from edgeflare.core.task import Decoder
 from edgeflare.run.journal_rows import AnswerRow, Role
 

@@ -7,7 +7,7 @@ from itertools import chain
 from statistics import fmean, median
 from typing import Any
 
-from edgeflare.core.arm import Arm
+from edgeflare.core.query import Arm
 from edgeflare.run.harm import count_harms, harm_of_entry
 from edgeflare.run.journal import RunJournal
 from edgeflare.run.journal_rows import (

@@ -19,7 +19,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from edgeflare.core.trigger import Trigger
+from edgeflare.core.goal import Trigger
 from edgeflare.search.boundary_parameters import BoundaryParameters
 from edgeflare.search.boundary_search import BoundarySearch
 from edgeflare.search.operator_selection import MetropolisHastings, Uniform

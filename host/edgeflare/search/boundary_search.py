@@ -7,11 +7,9 @@ from itertools import product, starmap
 
 import numpy as np
 
-from edgeflare.core.arm import Arm
+from edgeflare.core.goal import Trigger
 from edgeflare.core.input_space import Input, Real
-from edgeflare.core.outcome import Outcome
-from edgeflare.core.query import Query
-from edgeflare.core.trigger import Trigger
+from edgeflare.core.query import Arm, Outcome, Query
 from edgeflare.search.boundary_parameters import BoundaryParameters
 from edgeflare.search.mutation import mutated
 from edgeflare.search.operator_selection import Selection

@@ -22,10 +22,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from edgeflare.core.goal import Trigger
 from edgeflare.core.input_space import Input
-from edgeflare.core.outcome import Outcome
-from edgeflare.core.query import Query
-from edgeflare.core.trigger import Trigger
+from edgeflare.core.query import Outcome, Query
 from edgeflare.search.block_changes import grown, random_block, with_block, with_wave
 from edgeflare.search.boundary_search import TriggerFound
 from edgeflare.search.mutation import mutated

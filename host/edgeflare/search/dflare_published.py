@@ -39,7 +39,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from edgeflare.core.goal import Goal
-from edgeflare.core.outcome import Outcome
+from edgeflare.core.query import Outcome
 from edgeflare.search.fitness import (
     DISTANCE_TOLERANCE,
     NOVELTY_THRESHOLD,

@@ -30,11 +30,9 @@ from math import inf
 
 import numpy as np
 
-from edgeflare.core.goal import Goal
+from edgeflare.core.goal import Goal, Trigger
 from edgeflare.core.input_space import EIGHT_BIT, Input, InputSpace
-from edgeflare.core.outcome import Outcome
-from edgeflare.core.query import Query
-from edgeflare.core.trigger import Trigger
+from edgeflare.core.query import Outcome, Query
 from edgeflare.errors import UserError
 from edgeflare.search.strategy import SearchGenerator, Start, Strategy
 from edgeflare.search.strategy_parameters import parameter

@@ -19,11 +19,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from edgeflare.core.arm import Arm
+from edgeflare.core.goal import Trigger
 from edgeflare.core.input_space import Input
-from edgeflare.core.outcome import Outcome
-from edgeflare.core.query import Query
-from edgeflare.core.trigger import Trigger
+from edgeflare.core.query import Arm, Outcome, Query
 from edgeflare.search.strategy import (
     Donor,
     QueryGenerator,

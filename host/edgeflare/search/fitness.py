@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from edgeflare.core.goal import Goal
-from edgeflare.core.outcome import Outcome
+from edgeflare.core.query import Outcome
 
 NOVELTY_THRESHOLD = 0.5
 """Squared L2 distance to every state seen above which a state is new.

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from edgeflare.core.arm import Arm
-from edgeflare.core.gradient_query import TranslatedOutcome, TranslatedQuery
+from edgeflare.core.goal import Trigger
 from edgeflare.core.input_space import Input
-from edgeflare.core.query import Query
-from edgeflare.core.trigger import Trigger
+from edgeflare.core.query import Arm, Query, TranslatedOutcome, TranslatedQuery
 from edgeflare.search.strategy import SearchGenerator, Start, WhiteboxGenerator
 from edgeflare.search.surrogates.surrogate import with_device
 

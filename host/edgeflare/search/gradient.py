@@ -21,11 +21,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from edgeflare.core.arm import Arm
-from edgeflare.core.gradient_query import GradientQuery, TranslatedOutcome, TranslatedQuery
+from edgeflare.core.goal import Trigger
 from edgeflare.core.input_space import Input, Real
-from edgeflare.core.query import Query
-from edgeflare.core.trigger import Trigger
+from edgeflare.core.query import Arm, GradientQuery, Query, TranslatedOutcome, TranslatedQuery
 from edgeflare.search.strategy import (
     SearchGenerator,
     Start,

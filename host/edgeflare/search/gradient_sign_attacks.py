@@ -23,10 +23,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from edgeflare.core.arm import Arm
 from edgeflare.core.bounds import Bounds
-from edgeflare.core.gradient_query import GradientQuery, TranslatedOutcome
 from edgeflare.core.input_space import Input, Real
+from edgeflare.core.query import Arm, GradientQuery, TranslatedOutcome
 from edgeflare.search.foretold_deviation import confirmed, translated
 from edgeflare.search.strategy import SearchGenerator, Start, Strategy, WhiteboxGenerator
 from edgeflare.search.strategy_parameters import parameter

@@ -9,9 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from edgeflare.core.outcome import Outcome
-from edgeflare.core.query import Query
-from edgeflare.core.trigger import Trigger
+from edgeflare.core.goal import Trigger
+from edgeflare.core.query import Outcome, Query
 from edgeflare.search.mutation import mutated
 from edgeflare.search.operator_selection import Selection
 from edgeflare.search.strategy import SearchGenerator, Start

@@ -12,9 +12,9 @@ from typing import Any
 
 import numpy as np
 
+from edgeflare.core.goal import Trigger
 from edgeflare.core.input_space import Input
-from edgeflare.core.outcome import Outcome
-from edgeflare.core.trigger import Trigger
+from edgeflare.core.query import Outcome
 from edgeflare.search.refining.between_boundaries import find_deviations_near
 from edgeflare.search.refining.decision_boundary import (
     DecisionBoundary,

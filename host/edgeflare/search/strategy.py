@@ -17,17 +17,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from edgeflare.core.bounds import UNBOUNDED, Bounds
-from edgeflare.core.goal import Find, Goal
-from edgeflare.core.gradient_query import (
+from edgeflare.core.goal import Find, Goal, Trigger
+from edgeflare.core.input_space import EIGHT_BIT, Input, InputSpace
+from edgeflare.core.query import (
     GradientQuery,
+    Outcome,
+    Query,
     TranslatedOutcome,
     TranslatedQuery,
     WhiteboxQuery,
 )
-from edgeflare.core.input_space import EIGHT_BIT, Input, InputSpace
-from edgeflare.core.outcome import Outcome
-from edgeflare.core.query import Query
-from edgeflare.core.trigger import Trigger
 from edgeflare.search.strategy_parameters import check_parameters
 from edgeflare_operators import MutationOperator
 
@@ -43,7 +42,7 @@ SearchGenerator = WhiteboxGenerator[Trigger | None]
 """A whole search: returns the trigger that it found, or None if it gives up."""
 
 WhiteboxAnswer = NDArray[np.float64] | Sequence[TranslatedOutcome]
-"""What a white-box query is answered by; see `edgeflare.core.gradient_query`."""
+"""What a white-box query is answered by; see `edgeflare.core.query`."""
 
 
 @dataclass(frozen=True, slots=True)

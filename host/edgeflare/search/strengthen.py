@@ -12,9 +12,9 @@ from math import inf, log, sqrt
 
 import numpy as np
 
+from edgeflare.core.goal import Trigger
 from edgeflare.core.input_space import Real
-from edgeflare.core.outcome import Outcome
-from edgeflare.core.trigger import Trigger
+from edgeflare.core.query import Outcome
 from edgeflare.search.refining.between_boundaries import (
     BATCH,
     margin_gradient,

@@ -14,7 +14,7 @@ import msgspec
 import numpy as np
 
 from edgeflare import __version__
-from edgeflare.core.arm import Arm
+from edgeflare.core.query import Arm
 from edgeflare.core.task import LEAST_SEEDS
 from edgeflare.errors import UserError
 from edgeflare.record.folder_lock import is_locked

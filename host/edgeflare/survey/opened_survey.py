@@ -14,9 +14,8 @@ from edgeflare.campaign.opened_pair import OpenedPair, open_pair
 from edgeflare.campaign.run_description import describe_run
 from edgeflare.conditions.condition_choice import ChosenCondition
 from edgeflare.conditions.condition_registry import own_conditions
-from edgeflare.core.arm import Arm
-from edgeflare.core.seed_choice import SeedChoice
-from edgeflare.core.seeds import Seeds
+from edgeflare.core.query import Arm
+from edgeflare.core.seeds import SeedChoice, Seeds
 from edgeflare.devices.profile import Profile
 from edgeflare.models.model_inputs import ModelInputs
 from edgeflare.models.pair import Pair

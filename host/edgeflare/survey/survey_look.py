@@ -10,7 +10,7 @@ from statistics import NormalDist
 
 import numpy as np
 
-from edgeflare.core.arm import Arm
+from edgeflare.core.query import Arm
 from edgeflare.run.journal import RunJournal
 from edgeflare.run.run_differences import require_same
 from edgeflare.run.run_directory import RunDirectory

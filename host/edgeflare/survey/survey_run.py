@@ -14,10 +14,10 @@ from edgeflare.campaign.opened_pair import OpenedPair
 from edgeflare.campaign.plan_defaults import TWIN_KERNELS
 from edgeflare.campaign.recorded_campaign import run_recorded_campaign
 from edgeflare.campaign.reevaluation import evaluate_again
-from edgeflare.core.arm import Arm
 from edgeflare.core.goal import Find, Goal
 from edgeflare.core.interrupt import Interrupt
-from edgeflare.core.seed_choice import ALL_SEEDS, SeedChoice
+from edgeflare.core.query import Arm
+from edgeflare.core.seeds import ALL_SEEDS, SeedChoice
 from edgeflare.core.truths import Truths
 from edgeflare.errors import UserError
 from edgeflare.models.pair import Pair

@@ -13,7 +13,6 @@ from msgspec import structs
 from numpy.typing import NDArray
 
 from edgeflare.core.answer import Answer, Failure
-from edgeflare.core.answer_view import AnswerView
 from edgeflare.core.joint_answer import (
     MOST_SCORES,
     JointAnswer,
@@ -23,6 +22,7 @@ from edgeflare.core.joint_answer import (
 )
 from edgeflare.core.task import Decoder, ModelOutputs, Task
 from edgeflare.core.tensor import RawBatch, Tensor, dequantize
+from edgeflare.core.views import AnswerView
 from edgeflare.errors import UserError
 from edgeflare.pages.answers.classes import ClassesView, classes_view
 from edgeflare.tasks.classification_warnings import classification_warnings, hardly_vary

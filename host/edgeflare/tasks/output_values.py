@@ -10,8 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from edgeflare.core.answer import Failure
-from edgeflare.core.tensor import RawBatch, Tensor, dequantize
-from edgeflare.core.tensor_rows import unpack_tensor
+from edgeflare.core.tensor import RawBatch, Tensor, dequantize, unpack_tensor
 
 TIE_STEPS = 1e-5
 """Steps of a quantized score by which it may miss a threshold and still equals it: its scale is a

@@ -11,16 +11,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from edgeflare.core.answer import Answer
-from edgeflare.core.arm import Arm
-from edgeflare.core.encoder import DifferentiableEncoder, Encoder
-from edgeflare.core.gradient_query import (
+from edgeflare.core.domain import DifferentiableEncoder, Encoder
+from edgeflare.core.input_space import Input
+from edgeflare.core.query import (
+    Arm,
     GradientQuery,
+    Outcome,
     TranslatedOutcome,
     TranslatedQuery,
     WhiteboxQuery,
 )
-from edgeflare.core.input_space import Input
-from edgeflare.core.outcome import Outcome
 from edgeflare.core.task import Decoder
 from edgeflare.core.tensor import RawBatch
 from edgeflare.errors import UserError

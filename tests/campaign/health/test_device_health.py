@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from documents import Document, as_json
 from edgeflare.campaign.health.device_health import Canaries
-from edgeflare.core.arm import Arm
+from edgeflare.core.query import Arm
 from edgeflare.domains.image.preprocess import ImageEncoder, Preprocess
 from edgeflare.errors import InfrastructureError
 from edgeflare.models.evaluator import Evaluator

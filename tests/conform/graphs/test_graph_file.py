@@ -16,7 +16,7 @@ from edgeflare.conform.graphs.operator_graph import (
     Quantization,
     side_by_side,
 )
-from edgeflare.core.tensor_rows import pack_rows, unpack_rows
+from edgeflare.core.tensor import pack_rows, unpack_rows
 from edgeflare.models.model_structure import options_class
 from edgeflare.models.tflite import open_tflite
 from edgeflare.models.tflite_graph import Graph

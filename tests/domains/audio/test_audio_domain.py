@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from numpy.typing import NDArray
 
-from edgeflare.core.seed_choice import SeedChoice
+from edgeflare.core.seeds import SeedChoice
 from edgeflare.domains.audio.audio_domain import AudioDomain, audio_fingerprint, signal_to_noise_db
 from edgeflare.domains.audio.sound_seeds import fitted, load_sound_seeds
 from edgeflare.domains.audio.wav_file import decode_wav, encode_wav

@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from edgeflare.core.seed_choice import SeedChoice
+from edgeflare.core.seeds import SeedChoice
 from edgeflare.domains.image.image_domain import load_image_seeds, resized
 from edgeflare.domains.image.image_file import MOST_PIXELS, claimed_pixels, decode_image
 from edgeflare.errors import UserError

@@ -13,8 +13,7 @@ import numpy as np
 import pytest
 from litert_quantizer.quantizer import Quantizer
 
-from edgeflare.core.seed_choice import SeedChoice
-from edgeflare.core.seeds import Seeds
+from edgeflare.core.seeds import SeedChoice, Seeds
 from edgeflare.models.compressed_model import CompressedModel, open_compressed
 from edgeflare.models.model_inputs import ModelInputs
 from edgeflare.models.pair import Pair, load_pair

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from dynamic_range import quantize_weights
 from edgeflare.campaign.opened_pair import OpenedPair
 from edgeflare.core.answer import Answer, Failure
-from edgeflare.core.arm import Arm
+from edgeflare.core.query import Arm
 from edgeflare.core.seeds import Seeds
 from edgeflare.errors import InfrastructureError, UserError
 from edgeflare.models.pair import load_pair

@@ -17,12 +17,11 @@ from edgeflare.campaign.opened_pair import open_pair
 from edgeflare.campaign.recorded_campaign import run_recorded_campaign
 from edgeflare.campaign.run_description import describe_run
 from edgeflare.core.answer import Answer
-from edgeflare.core.arm import Arm
 from edgeflare.core.bounds import Bounds
 from edgeflare.core.goal import Goal
 from edgeflare.core.input_space import Input
 from edgeflare.core.interrupt import Interrupt
-from edgeflare.core.outcome import Outcome
+from edgeflare.core.query import Arm, Outcome
 from edgeflare.devices.profile_lookup import find_profiles
 from edgeflare.errors import UserError
 from edgeflare.models.pair import load_pair

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from edgeflare.core.input_view import CurvesView, ValuesView
+from edgeflare.core.views import CurvesView, ValuesView
 from edgeflare.pages.comparison_plot import (
     MOST_BARS,
     MOST_CURVES,

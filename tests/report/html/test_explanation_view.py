@@ -15,7 +15,7 @@ from msgspec import structs
 
 from conformed_runs import BOARD
 from documents import Document
-from edgeflare.core.arm import Arm
+from edgeflare.core.query import Arm
 from edgeflare.diagnose.compression_error import (
     CompressionError,
     LayerCompressionError,

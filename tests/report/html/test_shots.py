@@ -16,7 +16,7 @@ from msgspec.structs import replace
 from numpy.typing import NDArray
 
 from documents import REFINED, Document, finding, run_pair
-from edgeflare.core.input_view import (
+from edgeflare.core.views import (
     CurvesView,
     ImageView,
     InputView,

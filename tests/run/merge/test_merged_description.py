@@ -10,7 +10,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from edgeflare.core.arm import Arm
+from edgeflare.core.query import Arm
 from edgeflare.run.merge.merge_runs import merge_runs
 from edgeflare.run.merge.run_part import merged_health
 from edgeflare.run.seed_ids import SeedIds

@@ -9,14 +9,10 @@ import pytest
 from numpy.typing import NDArray
 
 from edgeflare.core.answer import Answer, Confusion
-from edgeflare.core.arm import Arm
-from edgeflare.core.kept_rows import kept_row
-from edgeflare.core.outcome import Outcome
-from edgeflare.core.output_decoders import OutputDecoders
-from edgeflare.core.query import EvaluatedQuery
+from edgeflare.core.kept_rows import OutputDecoders, kept_row
+from edgeflare.core.query import Arm, EvaluatedQuery, Outcome
 from edgeflare.core.task import Decoder
-from edgeflare.core.tensor import RawBatch, Tensor
-from edgeflare.core.tensor_rows import pack_rows
+from edgeflare.core.tensor import RawBatch, Tensor, pack_rows
 from edgeflare.run.sign_test import sign_test
 from edgeflare.run.systematic.differences import systematic_differences
 from edgeflare.run.systematic.figures import SystematicDifferences

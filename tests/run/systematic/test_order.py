@@ -8,8 +8,7 @@ from numpy.typing import NDArray
 
 from edgeflare.core.answer import Answer, Confusion
 from edgeflare.core.task import Decoder
-from edgeflare.core.tensor import RawBatch, Tensor
-from edgeflare.core.tensor_rows import pack_rows
+from edgeflare.core.tensor import RawBatch, Tensor, pack_rows
 from edgeflare.run.systematic.class_order import class_order
 from edgeflare.run.systematic.confirmed_order import LEAST_CHANGED, ConfirmedOrder
 from edgeflare.run.systematic.output_order import output_order, value_order

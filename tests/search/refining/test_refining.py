@@ -13,12 +13,10 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from driving import SearchCase
-from edgeflare.core.arm import Arm
 from edgeflare.core.bounds import Bounds
 from edgeflare.core.goal import Find, Goal
 from edgeflare.core.input_space import Input, Real
-from edgeflare.core.outcome import Outcome
-from edgeflare.core.query import Query
+from edgeflare.core.query import Arm, Outcome, Query
 from edgeflare.search.refining.decision_boundary import (
     DecisionBoundary,
     find_crossing,

@@ -10,9 +10,8 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from edgeflare.core.answer import Answer, Failure
-from edgeflare.core.arm import Arm
 from edgeflare.core.goal import Find, Goal
-from edgeflare.core.outcome import Outcome
+from edgeflare.core.query import Arm, Outcome
 from edgeflare.search.strategy import Donor
 from edgeflare.search.surrogates.surrogate import Surrogate, compared
 from edgeflare.search.surrogates.surrogate_choice import (

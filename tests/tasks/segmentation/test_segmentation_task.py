@@ -14,8 +14,7 @@ from hypothesis.extra.numpy import arrays
 from numpy.typing import NDArray
 
 from edgeflare.core.task import ModelOutputs
-from edgeflare.core.tensor import RawBatch, Tensor
-from edgeflare.core.tensor_rows import pack_rows
+from edgeflare.core.tensor import RawBatch, Tensor, pack_rows
 from edgeflare.errors import UserError
 from edgeflare.pages.answers.masks import SegmentationView
 from edgeflare.tasks.segmentation.mask_answer import MaskAnswer

@@ -18,9 +18,8 @@ from dataclasses import dataclass
 
 from edgeflare.campaign.health.health_record import HealthRecord, MonitoredDevice, WarningSink
 from edgeflare.campaign.health.thermometer import Thermometer
-from edgeflare.core.arm import Arm
-from edgeflare.core.output_decoders import OutputDecoders
-from edgeflare.core.query import EvaluatedQuery, Query
+from edgeflare.core.kept_rows import OutputDecoders
+from edgeflare.core.query import Arm, EvaluatedQuery, Query
 from edgeflare.core.seeds import Seeds
 from edgeflare.errors import InfrastructureError
 from edgeflare.record.folder import remove_files

@@ -21,8 +21,7 @@ from edgeflare.conform.graphs.operator_graph import (
     Values,
     side_by_side,
 )
-from edgeflare.core.tensor import Tensor
-from edgeflare.core.tensor_rows import pack_rows, tensor_bytes
+from edgeflare.core.tensor import Tensor, pack_rows, tensor_bytes
 from edgeflare.models.evaluator import Signature
 
 _KEPT = 16

@@ -12,9 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from edgeflare.campaign.opened_pair import OpenedPair
-from edgeflare.core.arm import Arm
-from edgeflare.core.gradient_query import TranslatedQuery
 from edgeflare.core.input_space import Input
+from edgeflare.core.query import Arm, TranslatedQuery
 from edgeflare.devices.device import Device
 from edgeflare.diagnose.inspect.behaviour_block import BehaviourBlock
 from edgeflare.diagnose.inspect.built_in_hypotheses import built_in_hypotheses, commonest_pair

@@ -12,10 +12,8 @@ from numpy.typing import NDArray
 from edgeflare.array_file import decode_npz, encode_npz
 from edgeflare.core.domain import Domain
 from edgeflare.core.input_space import Input, InputSpace
-from edgeflare.core.seed_choice import ALL_SEEDS, SeedChoice
-from edgeflare.core.seeds import Seeds
-from edgeflare.core.tensor import Rounding, Tensor
-from edgeflare.core.tensor_rows import row_layout
+from edgeflare.core.seeds import ALL_SEEDS, SeedChoice, Seeds
+from edgeflare.core.tensor import Rounding, Tensor, row_layout
 from edgeflare.domains.array.array_encoder import ArrayEncoder
 from edgeflare.domains.array.array_seeds import ARRAY_SUFFIXES, load_array_seeds
 from edgeflare.domains.seed_files import seed_files

@@ -7,8 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from edgeflare.core.tensor import Rounding, Tensor, quantize
-from edgeflare.core.tensor_rows import row_layout
+from edgeflare.core.tensor import Rounding, Tensor, quantize, row_layout
 from edgeflare.errors import UserError
 
 

@@ -11,8 +11,7 @@ from numpy.typing import NDArray
 
 from edgeflare.array_file import NotArrays, read_npy
 from edgeflare.core.input_space import InputSpace
-from edgeflare.core.seed_choice import ALL_SEEDS, SeedChoice, ids_of, take
-from edgeflare.core.seeds import Seeds
+from edgeflare.core.seeds import ALL_SEEDS, SeedChoice, Seeds, ids_of, take
 from edgeflare.core.tensor import without_ones
 from edgeflare.domains.npz_arrays import labels_of, read_npz
 from edgeflare.domains.seed_files import chosen_files, require_seeds

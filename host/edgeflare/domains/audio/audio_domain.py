@@ -20,14 +20,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from edgeflare.core.domain import Domain
+from edgeflare.core.domain import SNR, Domain, NearnessMeasure
 from edgeflare.core.input_space import InputSpace
-from edgeflare.core.input_view import SoundView
-from edgeflare.core.nearness_measure import SNR, NearnessMeasure
-from edgeflare.core.seed_choice import ALL_SEEDS, SeedChoice
-from edgeflare.core.seeds import Seeds
-from edgeflare.core.tensor import Rounding, Tensor, quantize, without_ones
-from edgeflare.core.tensor_rows import row_layout
+from edgeflare.core.seeds import ALL_SEEDS, SeedChoice, Seeds
+from edgeflare.core.tensor import Rounding, Tensor, quantize, row_layout, without_ones
+from edgeflare.core.views import SoundView
 from edgeflare.domains.audio.front_end import FrontEnd, open_front_end
 from edgeflare.domains.audio.sound_seeds import SOUND_SUFFIXES, Fit, load_sound_seeds
 from edgeflare.domains.audio.wav_file import Wave, decode_wav, encode_wav

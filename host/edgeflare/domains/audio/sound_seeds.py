@@ -8,8 +8,7 @@ from typing import Literal
 
 import numpy as np
 
-from edgeflare.core.seed_choice import ALL_SEEDS, SeedChoice, ids_of, take
-from edgeflare.core.seeds import Seeds
+from edgeflare.core.seeds import ALL_SEEDS, SeedChoice, Seeds, ids_of, take
 from edgeflare.domains.audio.wav_file import Wave, decode_wav, wav_format
 from edgeflare.domains.npz_arrays import labels_of, read_npz
 from edgeflare.domains.seed_files import chosen_files, require_seeds

@@ -12,10 +12,9 @@ from numpy.typing import NDArray
 from edgeflare.array_file import decode_npz, encode_npz
 from edgeflare.core.domain import Domain
 from edgeflare.core.input_space import Input, InputSpace
-from edgeflare.core.input_view import PartsView
-from edgeflare.core.seed_choice import ALL_SEEDS, SeedChoice
-from edgeflare.core.seeds import Seeds
+from edgeflare.core.seeds import ALL_SEEDS, SeedChoice, Seeds
 from edgeflare.core.tensor import Layout, Rounding, Tensor
+from edgeflare.core.views import PartsView
 from edgeflare.domains.array.array_seeds import ARRAY_SUFFIXES, load_array_seeds
 from edgeflare.domains.image.image_domain import TABLE_3, ImageDomain
 from edgeflare.domains.image.image_fingerprint import ImageFingerprint, count_near, fingerprint

@@ -13,10 +13,9 @@ from numpy.typing import NDArray
 
 from edgeflare.core.domain import Domain
 from edgeflare.core.input_space import EIGHT_BIT
-from edgeflare.core.input_view import ImageView
-from edgeflare.core.seed_choice import ALL_SEEDS, SeedChoice, ids_of, take
-from edgeflare.core.seeds import Seeds
+from edgeflare.core.seeds import ALL_SEEDS, SeedChoice, Seeds, ids_of, take
 from edgeflare.core.tensor import Layout, Rounding, Tensor
+from edgeflare.core.views import ImageView
 from edgeflare.domains.image.image_file import decode_image
 from edgeflare.domains.image.image_fingerprint import ImageFingerprint, count_near, fingerprint
 from edgeflare.domains.image.image_tensor import CHANNELS, image_tensor

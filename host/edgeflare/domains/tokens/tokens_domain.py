@@ -13,11 +13,9 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from edgeflare.core.domain import Domain
+from edgeflare.core.domain import Domain, NearnessMeasure
 from edgeflare.core.input_space import Input, InputSpace, Real
-from edgeflare.core.nearness_measure import NearnessMeasure
-from edgeflare.core.seed_choice import ALL_SEEDS, SeedChoice, ids_of, take
-from edgeflare.core.seeds import Seeds
+from edgeflare.core.seeds import ALL_SEEDS, SeedChoice, Seeds, ids_of, take
 from edgeflare.core.tensor import Tensor
 from edgeflare.domains.array.array_encoder import ArrayEncoder
 from edgeflare.domains.npz_arrays import labels_of, read_npz

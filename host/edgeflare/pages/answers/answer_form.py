@@ -6,8 +6,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
-from edgeflare.core.answer_view import AnswerView
-from edgeflare.core.arm import Arm
+from edgeflare.core.query import Arm
+from edgeflare.core.views import AnswerView
 
 if TYPE_CHECKING:
     from typing_extensions import Self

@@ -9,7 +9,7 @@ from typing import Annotated, ClassVar
 import msgspec
 import numpy as np
 
-from edgeflare.core.input_view import ValuesView
+from edgeflare.core.views import ValuesView
 from edgeflare.pages.answers.answer_form import (
     AnswerBlock,
     AnsweredInput,

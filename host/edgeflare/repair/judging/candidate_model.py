@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from edgeflare.campaign.opened_pair import OpenedPair, host_arm
 from edgeflare.campaign.panel import ArmModel
 from edgeflare.core.answer import Answer
-from edgeflare.core.arm import Arm
+from edgeflare.core.query import Arm
 from edgeflare.models.evaluator import Evaluator
 from edgeflare.models.model_inputs import ModelInputs
 from edgeflare.models.tflite import open_tflite

@@ -20,10 +20,9 @@ from numpy.typing import NDArray
 from edgeflare.campaign.opened_pair import OpenedPair
 from edgeflare.campaign.plan_defaults import settle_plan
 from edgeflare.core.answer import Answer
-from edgeflare.core.arm import Arm
 from edgeflare.core.goal import Goal
 from edgeflare.core.input_space import Input
-from edgeflare.core.outcome import Outcome
+from edgeflare.core.query import Arm, Outcome
 from edgeflare.core.seeds import Seeds, is_labelled
 from edgeflare.diagnose.near_boundary import LabelOf, near_boundary_inputs
 from edgeflare.repair.shifts.boundary_set import NEAR_MARGIN, ROUNDS, cross_boundary

@@ -25,10 +25,8 @@ import numpy as np
 
 from edgeflare.campaign.chain import Chain
 from edgeflare.campaign.scheduler import ChainAnswer, ChainRecord, Lane, run_chains
-from edgeflare.core.arm import Arm
 from edgeflare.core.goal import Goal
-from edgeflare.core.outcome import Outcome
-from edgeflare.core.query import EvaluatedQuery, Query
+from edgeflare.core.query import Arm, EvaluatedQuery, Outcome, Query
 from edgeflare.domains.image.image_domain import ImageDomain
 from edgeflare.repair.shifts.repair_samples import Samples
 from edgeflare.repair.shifts.run_to_repair import ARMS, RunInputs, RunToRepair

@@ -10,9 +10,8 @@ from numpy.typing import NDArray
 
 from edgeflare.campaign.opened_pair import OpenedPair
 from edgeflare.core.answer import FAILURES
-from edgeflare.core.arm import Arm
 from edgeflare.core.input_space import Input
-from edgeflare.core.query import EvaluatedQuery
+from edgeflare.core.query import Arm, EvaluatedQuery
 from edgeflare.errors import UserError
 from edgeflare.repair.shifts.repair_samples import FOLDS, Labels, Samples
 from edgeflare.replay.past_run import PastRun

@@ -15,7 +15,7 @@ from typing import ClassVar
 import cv2
 import numpy as np
 
-from edgeflare.core.input_view import ImageView
+from edgeflare.core.views import ImageView
 from edgeflare.pages.answers.answer_form import SIDE, DrawnBox
 from edgeflare.report.html.stored_views import StoredView
 from edgeflare_operators.operator_registry import Image

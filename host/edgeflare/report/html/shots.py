@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TypeAlias
 
-from edgeflare.core.input_view import CurvesView, InputView, PartsView, SoundView, ValuesView
+from edgeflare.core.views import CurvesView, InputView, PartsView, SoundView, ValuesView
 from edgeflare.pages.comparison_plot import ComparisonPlot, comparison_plot
 from edgeflare.pages.page_allowance import PageAllowance
 from edgeflare.report.html.pictures import Picture, pictures_of

@@ -12,7 +12,7 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from edgeflare.core.input_view import SoundView
+from edgeflare.core.views import SoundView
 from edgeflare.domains.audio.wav_file import encode_wav
 from edgeflare.pages.answers.answer_form import AnswerBlock
 from edgeflare.pages.page_allowance import PageAllowance

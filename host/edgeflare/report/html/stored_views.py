@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from edgeflare.core.input_view import InputView
+from edgeflare.core.views import InputView
 from edgeflare.models.run_pair import RunPair
 from edgeflare.run.run_directory import RunDirectory
 from edgeflare.run.run_document import Finding

@@ -9,12 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from edgeflare.core.answer import Answer
-from edgeflare.core.arm import Arm
 from edgeflare.core.joint_answer import JointAnswer
-from edgeflare.core.output_decoders import OutputDecoders, batch_from_bytes
-from edgeflare.core.query import EvaluatedQuery
+from edgeflare.core.kept_rows import OutputDecoders, batch_from_bytes
+from edgeflare.core.query import Arm, EvaluatedQuery
 from edgeflare.core.task import Decoder
-from edgeflare.core.tensor_rows import tensor_bytes
+from edgeflare.core.tensor import tensor_bytes
 from edgeflare.run.systematic.class_order import class_order
 from edgeflare.run.systematic.confirmed_order import ConfirmedOrder
 from edgeflare.run.systematic.figures import (

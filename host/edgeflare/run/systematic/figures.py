@@ -6,7 +6,7 @@ from typing import Literal
 
 import msgspec
 
-from edgeflare.core.arm import Arm
+from edgeflare.core.query import Arm
 from edgeflare.record.json_types import Count, Number, ShareAsWritten, TwoNames
 
 _SHOWN = 6

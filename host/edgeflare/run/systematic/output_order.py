@@ -9,8 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from edgeflare.core.task import Decoder
-from edgeflare.core.tensor import RawBatch, Tensor, dequantize, without_ones
-from edgeflare.core.tensor_rows import pack_rows, unpack_rows
+from edgeflare.core.tensor import RawBatch, Tensor, dequantize, pack_rows, unpack_rows, without_ones
 from edgeflare.run.systematic.confirmed_order import (
     LEAST_CHANGED,
     ConfirmedOrder,

@@ -8,8 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from edgeflare.core.task import Decoder
-from edgeflare.core.tensor import Tensor, dequantize
-from edgeflare.core.tensor_rows import unpack_tensor
+from edgeflare.core.tensor import Tensor, dequantize, unpack_tensor
 
 LEAST_SHARE: Final = 0.01
 """Share of an output's values from which on a side is worth a word. Where calibration leaves out

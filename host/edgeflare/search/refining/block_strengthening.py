@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from edgeflare.core.goal import Trigger
 from edgeflare.core.input_space import Input
-from edgeflare.core.outcome import Outcome
-from edgeflare.core.trigger import Trigger
+from edgeflare.core.query import Outcome
 from edgeflare.search.block_changes import grown, random_block, with_block
 from edgeflare.search.refining.trigger_refinement import (
     BudgetSpentError,

@@ -11,11 +11,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from edgeflare.core.answer import Answer
-from edgeflare.core.goal import cause
+from edgeflare.core.goal import Trigger, cause
 from edgeflare.core.input_space import Input
-from edgeflare.core.outcome import Outcome
-from edgeflare.core.query import Query
-from edgeflare.core.trigger import Trigger
+from edgeflare.core.query import Outcome, Query
 from edgeflare.search.strategy import QueryGenerator, Start
 from edgeflare.search.surrogates.surrogate_choice import refinement_surrogates
 

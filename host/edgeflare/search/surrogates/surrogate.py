@@ -10,9 +10,8 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 
 from edgeflare.core.answer import Answer
-from edgeflare.core.arm import Arm
 from edgeflare.core.goal import Goal
-from edgeflare.core.outcome import Outcome
+from edgeflare.core.query import Arm, Outcome
 
 
 class Surrogate(ABC):

@@ -8,9 +8,8 @@ from functools import cached_property
 import numpy as np
 
 from edgeflare.core.answer import Answer
-from edgeflare.core.arm import Arm
 from edgeflare.core.goal import Find, Goal
-from edgeflare.core.outcome import Outcome
+from edgeflare.core.query import Arm, Outcome
 from edgeflare.search.strategy import Donor
 from edgeflare.search.surrogates.surrogate import NoSurrogate, Surrogate, with_device
 

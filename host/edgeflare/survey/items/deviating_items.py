@@ -12,8 +12,8 @@ from edgeflare.campaign.campaign_context import CampaignContext
 from edgeflare.campaign.screening import FOLDER as UNCHANGED_FOLDER
 from edgeflare.campaign.search_phase import FOLDER as CHANGED_FOLDER
 from edgeflare.campaign.trigger_files import store_trigger
-from edgeflare.core.outcome import Outcome
-from edgeflare.core.trigger import Trigger
+from edgeflare.core.goal import Trigger
+from edgeflare.core.query import Outcome
 from edgeflare.run.journal_rows import ChainRow
 from edgeflare.run.survey_rows import DeviceRow
 from edgeflare.survey.items.survey_facts import UNCHANGED

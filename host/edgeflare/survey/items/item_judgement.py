@@ -6,9 +6,8 @@ from dataclasses import dataclass
 from math import inf
 
 from edgeflare.core.answer import Answer
-from edgeflare.core.arm import Arm
 from edgeflare.core.goal import Goal
-from edgeflare.core.query import EvaluatedQuery
+from edgeflare.core.query import Arm, EvaluatedQuery
 from edgeflare.core.truths import Truths, is_right, truth_distance
 from edgeflare.run.survey_rows import NO_DECISION, DeviceRow, HostRow
 

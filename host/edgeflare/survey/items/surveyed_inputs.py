@@ -12,8 +12,7 @@ from pathlib import Path
 import numpy as np
 
 from edgeflare.array_file import NotArrays, read_npz
-from edgeflare.core.seed_choice import SeedChoice
-from edgeflare.core.seeds import Seeds
+from edgeflare.core.seeds import SeedChoice, Seeds
 from edgeflare.errors import UserError
 from edgeflare.record.json_types import Count, CountFromOne
 from edgeflare.run.exact_interval import exact_interval

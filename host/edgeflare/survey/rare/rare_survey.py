@@ -12,10 +12,9 @@ from numpy.typing import NDArray
 from edgeflare.campaign.opened_pair import OpenedPair
 from edgeflare.conditions.condition import SEVERITIES, Condition
 from edgeflare.core.answer import Answer
-from edgeflare.core.arm import Arm
 from edgeflare.core.input_space import Input, InputSpace
 from edgeflare.core.joint_answer import MOST_SCORES
-from edgeflare.core.outcome import Outcome
+from edgeflare.core.query import Arm, Outcome
 from edgeflare.errors import UserError
 from edgeflare.survey.rare.rare_rate import (
     RarePlan,

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from edgeflare.core.arm import Arm
+from edgeflare.core.query import Arm
 from edgeflare.record.journal import reporting_damage
 from edgeflare.run.journal import RunJournal
 from edgeflare.run.run_directory import RunDirectory

@@ -17,7 +17,8 @@ from edgeflare.conditions.condition_choice import ChosenCondition
 from edgeflare.conditions.condition_draw import changed_input
 from edgeflare.core.domain import Domain
 from edgeflare.core.input_space import Input
-from edgeflare.core.input_view import (
+from edgeflare.core.seeds import SeedChoice
+from edgeflare.core.views import (
     CurvesView,
     ImageView,
     InputView,
@@ -25,7 +26,6 @@ from edgeflare.core.input_view import (
     SoundView,
     ValuesView,
 )
-from edgeflare.core.seed_choice import SeedChoice
 from edgeflare.errors import UserError, kind_at_named_path
 from edgeflare.models.compressed_model import open_compressed
 from edgeflare.models.folded_pair import with_shapes_folded

@@ -12,8 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from edgeflare.core.answer import Failure
-from edgeflare.core.tensor import RawBatch, Tensor
-from edgeflare.core.tensor_rows import pack_rows, unpack_rows
+from edgeflare.core.tensor import RawBatch, Tensor, pack_rows, unpack_rows
 from edgeflare.tasks.detection.box_matching import Boxes
 from edgeflare.tasks.output_values import OutputValues, output_values
 

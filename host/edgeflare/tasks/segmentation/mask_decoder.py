@@ -12,8 +12,7 @@ from numpy.typing import NDArray
 
 from edgeflare.core.answer import NO_VALUES, Answer, Failure
 from edgeflare.core.task import Decoder, target_name
-from edgeflare.core.tensor import Layout, RawBatch, Tensor
-from edgeflare.core.tensor_rows import pack_rows, unpack_rows
+from edgeflare.core.tensor import Layout, RawBatch, Tensor, pack_rows, unpack_rows
 from edgeflare.errors import UserError
 from edgeflare.pages.answers.masks import SegmentationView
 from edgeflare.tasks.clip_frames import ClipFrames

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from edgeflare.core.seed_choice import SeedChoice
+from edgeflare.core.seeds import SeedChoice
 
 
 def labelled() -> st.SearchStrategy[NDArray[np.int64]]:

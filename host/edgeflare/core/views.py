@@ -1,4 +1,7 @@
-"""How an input is shown to people: a domain chooses one of a few forms, and a report draws it."""
+"""How an input, and the answers to it, are shown to people.
+
+A domain chooses one of a few forms for its inputs, and a report draws it.
+"""
 
 from __future__ import annotations
 
@@ -7,6 +10,7 @@ from dataclasses import dataclass
 from math import inf
 from typing import TypeAlias
 
+import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
@@ -105,3 +109,16 @@ def view_by_shape(one: Input, space: InputSpace) -> CurvesView | ValuesView:
         return ValuesView(one.ravel(), lowest=space.lowest, highest=space.highest)
     curves = one.reshape(one.shape[0], int(np.prod(one.shape[1:])))
     return CurvesView(curves, lowest=space.lowest, highest=space.highest)
+
+
+class AnswerView(msgspec.Struct, frozen=True):
+    """What of the answers to one input is kept in a run's document, to be shown.
+
+    So reports need neither models nor tasks. The forms are those of `edgeflare.pages.answers`.
+
+    Attributes:
+        head: name of the output, or of the frame of a clip; empty where there is only one.
+
+    """
+
+    head: str

@@ -16,15 +16,22 @@ from numpy.typing import NDArray
 from edgeflare.core.answer import Answer
 from edgeflare.core.kept_rows import (
     UnreadableRowError,
+    batch_from_bytes,
     joined,
     kept_row,
     parted,
     restored_row,
 )
-from edgeflare.core.output_decoders import batch_from_bytes
 from edgeflare.core.task import Decoder, ModelOutputs
-from edgeflare.core.tensor import RawBatch, Tensor, quantize
-from edgeflare.core.tensor_rows import pack_rows, row_layout, unpack_rows, unpack_tensor
+from edgeflare.core.tensor import (
+    RawBatch,
+    Tensor,
+    pack_rows,
+    quantize,
+    row_layout,
+    unpack_rows,
+    unpack_tensor,
+)
 from edgeflare.errors import UserError
 from edgeflare.tasks.detection.detection_task import Detection
 from edgeflare.tasks.regression import Regression
