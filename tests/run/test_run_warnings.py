@@ -24,8 +24,7 @@ from edgeflare.run.run_differences import OtherHostError
 from edgeflare.run.run_directory import RunDirectory
 from edgeflare.run.run_document import to_json
 from edgeflare.run.run_header import RunHeader
-from edgeflare.run.seed_warnings import seed_warnings
-from edgeflare.run.undelegated_devices import undelegated
+from edgeflare.run.run_warnings import seed_warnings, undelegated
 from edgeflare.tasks.classification import Classification, softmax
 from laboratory import CLASSES, SIDE, Invoke, Laboratory, linear
 from merged_parts import about_of, copied, note_about

@@ -27,7 +27,7 @@ from edgeflare.models.pair import Pair
 from edgeflare.models.tflite_file import read_model, unread_inputs
 from edgeflare.python_callable import is_callable
 from edgeflare.run.harm import count_harms, harm_or_why_not, right_by_arm
-from edgeflare.run.seed_warnings import seed_warnings
+from edgeflare.run.run_warnings import seed_warnings
 from edgeflare.run.systematic.differences import systematic_differences
 from edgeflare.run.systematic.figures import SystematicDifferences, order_warnings
 from edgeflare.run.without_reset import WithoutReset

@@ -13,7 +13,7 @@ from edgeflare.core.goal import Trigger
 from edgeflare.core.query import EvaluatedQuery, Outcome
 from edgeflare.run.journal_rows import AnswerRow
 from edgeflare.run.run_document import to_json
-from edgeflare.run.seed_warnings import WARNINGS_KEY, seed_warnings
+from edgeflare.run.run_warnings import WARNINGS_KEY, seed_warnings
 from edgeflare.run.stored_answers import from_rows
 from edgeflare.run.without_reset import WITHOUT_RESET_KEY
 

@@ -38,7 +38,7 @@ from edgeflare.pages.terminal import print_page
 from edgeflare.report.dry_run_lines import heading, looked_lines
 from edgeflare.report.interface_lines import interface_lines
 from edgeflare.run.run_document import RunDocument
-from edgeflare.run.undelegated_devices import undelegated
+from edgeflare.run.run_warnings import undelegated
 from edgeflare.survey.baseline_run import load_baseline
 from edgeflare.survey.gates.judged_gates import HELD
 from edgeflare.survey.opened_survey import SurveyRequest, open_survey

@@ -21,8 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from edgeflare.bench.bench_statistics import BOOTSTRAP_SEED, Estimate
-from edgeflare.run.exact_interval import exact_interval
-from edgeflare.run.holm_correction import holm
+from edgeflare.run.exact_statistics import exact_interval, holm
 
 Values = NDArray[np.float64]
 

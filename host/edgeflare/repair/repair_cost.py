@@ -16,7 +16,7 @@ from edgeflare.devices.device import Device
 from edgeflare.models.tflite_graph import Graph
 from edgeflare.record.json_types import Amount, CountFromOne
 from edgeflare.repair.cost_limits import CostLimit
-from edgeflare.run.exact_interval import median_interval
+from edgeflare.run.exact_statistics import median_interval
 
 LEAST_TURNS = 10
 """A turn is a batch of each model, so that other load on the device affects both."""

@@ -12,7 +12,7 @@ from edgeflare.report.arm_lines import device_numbers, folded_line, taken_nodes
 from edgeflare.report.interface_lines import interface_lines
 from edgeflare.report.run_figures import harms_in_words, refinement_bound, systematic_lines
 from edgeflare.run.run_header import RunHeader
-from edgeflare.run.undelegated_devices import undelegated
+from edgeflare.run.run_warnings import undelegated
 from edgeflare.untrusted_text import printable
 
 

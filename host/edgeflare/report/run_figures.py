@@ -11,7 +11,7 @@ from edgeflare.pages.facts import number
 from edgeflare.report.entry_names import SORTS, last_parts, named_kind, sort, with_article
 from edgeflare.report.input_words import input_words
 from edgeflare.report.interface_lines import variables_in_words
-from edgeflare.run.exact_interval import exact_interval
+from edgeflare.run.exact_statistics import exact_interval
 from edgeflare.run.gate import counted, tie_harm, ties_count
 from edgeflare.run.harm import NOBODY
 from edgeflare.run.nearness import measure_name

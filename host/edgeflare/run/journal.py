@@ -18,6 +18,10 @@ from typing import Any, Concatenate, ParamSpec, TypeVar
 from edgeflare.record.database import Database
 from edgeflare.record.journal import Journal, reporting_damage, stored_json
 from edgeflare.run.journal_rows import (
+    NEARNESS_TABLE,
+    REFINEMENT_STEPS_TABLE,
+    TABLES,
+    WHITE_BOX_TABLE,
     AnswerRow,
     ChainRow,
     RefinementRow,
@@ -26,12 +30,6 @@ from edgeflare.run.journal_rows import (
     TriggerRow,
     checked_about,
     checked_row,
-)
-from edgeflare.run.journal_tables import (
-    NEARNESS_TABLE,
-    REFINEMENT_STEPS_TABLE,
-    TABLES,
-    WHITE_BOX_TABLE,
 )
 from edgeflare.run.reliable_answers import (
     DroppedAnswers,

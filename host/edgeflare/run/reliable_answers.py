@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from edgeflare.errors import UserError
 from edgeflare.record.database import Database
-from edgeflare.run.journal_tables import MARKS_TABLE
+from edgeflare.run.journal_rows import MARKS_TABLE
 
 _ROLES = ("step", "refine")
 """Of the answers of open chains."""

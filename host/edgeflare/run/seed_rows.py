@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterable, Iterator
 from typing import Any, Final
 
 from edgeflare.record.database import Database
-from edgeflare.run.journal_tables import (
+from edgeflare.run.journal_rows import (
     MARKS_TABLE,
     NEARNESS_TABLE,
     REFINEMENT_STEPS_TABLE,

@@ -16,8 +16,7 @@ from statistics import NormalDist
 import msgspec
 
 from edgeflare.errors import UserError
-from edgeflare.run.holm_correction import holm
-from edgeflare.run.sign_test import sign_test
+from edgeflare.run.exact_statistics import holm, sign_test
 from edgeflare.survey.estimate.rate import Rate, SignedEstimate, difference
 from edgeflare.survey.items.measures import headline
 from edgeflare.survey.items.survey_facts import Cell, Flags, SurveyFacts

@@ -20,12 +20,11 @@ from edgeflare.errors import UserError
 from edgeflare.record.folder_lock import is_locked
 from edgeflare.record.journal import reporting_damage
 from edgeflare.run.derive_document import derive_document
-from edgeflare.run.exact_interval import exact_interval
-from edgeflare.run.holm_correction import holm
+from edgeflare.run.exact_statistics import exact_interval, holm
 from edgeflare.run.journal import RunJournal
 from edgeflare.run.run_directory import RunDirectory
 from edgeflare.run.run_document import Finding, RunDocument
-from edgeflare.run.seed_warnings import MOST_TIED
+from edgeflare.run.run_warnings import MOST_TIED
 from edgeflare.run.survey_rows import DeviceRow, HostRow
 from edgeflare.survey.baseline import BaselineSurvey, compare
 from edgeflare.survey.estimate.field_interval import FieldInterval, field_interval

@@ -13,11 +13,10 @@ from edgeflare.core.kept_rows import OutputDecoders, kept_row
 from edgeflare.core.query import Arm, EvaluatedQuery, Outcome
 from edgeflare.core.task import Decoder
 from edgeflare.core.tensor import RawBatch, Tensor, pack_rows
-from edgeflare.run.sign_test import sign_test
+from edgeflare.run.exact_statistics import sign_test
 from edgeflare.run.systematic.differences import systematic_differences
 from edgeflare.run.systematic.figures import SystematicDifferences
-from edgeflare.run.systematic.one_sided import class_flows, score_shifts
-from edgeflare.run.systematic.saturation import Saturation, saturations
+from edgeflare.run.systematic.one_sided import Saturation, class_flows, saturations, score_shifts
 from edgeflare.tasks.classification import ClassDecoder, HeadsDecoder, softmax
 from edgeflare.tasks.clip_frames import NO_CLIP, ClipFrames
 from edgeflare.tasks.detection.detected import Candidates, DetectionRule, detected

@@ -20,8 +20,8 @@ from edgeflare.run.journal_rows import REPETITIONS, SCREENING_KEY
 from edgeflare.run.merge.run_part import RunPart, merged_health
 from edgeflare.run.run_document import to_json
 from edgeflare.run.run_header import RunHeader
+from edgeflare.run.run_warnings import WARNINGS_KEY, seed_warnings
 from edgeflare.run.seed_ids import SeedIds
-from edgeflare.run.seed_warnings import WARNINGS_KEY, seed_warnings
 from edgeflare.run.stored_answers import from_rows
 from edgeflare.run.without_reset import WITHOUT_RESET_KEY
 from edgeflare.tasks.task_registry import find_task

@@ -21,8 +21,8 @@ from edgeflare.run.journal_rows import SCREENING_KEY
 from edgeflare.run.run_differences import OtherHostError, RunDifference, differences
 from edgeflare.run.run_directory import INPUT_FOLDERS, RunDirectory
 from edgeflare.run.run_header import RunHeader
+from edgeflare.run.run_warnings import WARNINGS_KEY
 from edgeflare.run.seed_ids import SeedIds
-from edgeflare.run.seed_warnings import WARNINGS_KEY
 from edgeflare.run.survey_rows import SURVEY_KEY
 
 _Readings = Mapping[str, Any]

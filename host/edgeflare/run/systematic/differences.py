@@ -14,8 +14,6 @@ from edgeflare.core.kept_rows import OutputDecoders, batch_from_bytes
 from edgeflare.core.query import Arm, EvaluatedQuery
 from edgeflare.core.task import Decoder
 from edgeflare.core.tensor import tensor_bytes
-from edgeflare.run.systematic.class_order import class_order
-from edgeflare.run.systematic.confirmed_order import ConfirmedOrder
 from edgeflare.run.systematic.figures import (
     ClassFlow,
     ClippedOutput,
@@ -23,9 +21,8 @@ from edgeflare.run.systematic.figures import (
     ScoreShift,
     SystematicDifferences,
 )
-from edgeflare.run.systematic.one_sided import class_flows, score_shifts
-from edgeflare.run.systematic.output_order import output_order, value_order
-from edgeflare.run.systematic.saturation import saturations
+from edgeflare.run.systematic.one_sided import class_flows, saturations, score_shifts
+from edgeflare.run.systematic.orders import ConfirmedOrder, class_order, output_order, value_order
 from edgeflare.tasks.value_decoder import ValueAnswer
 
 _OF_THE_FILE: Final = (Arm.ORIGINAL, Arm.TWIN)

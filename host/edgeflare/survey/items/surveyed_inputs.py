@@ -15,7 +15,7 @@ from edgeflare.array_file import NotArrays, read_npz
 from edgeflare.core.seeds import SeedChoice, Seeds
 from edgeflare.errors import UserError
 from edgeflare.record.json_types import Count, CountFromOne
-from edgeflare.run.exact_interval import exact_interval
+from edgeflare.run.exact_statistics import exact_interval
 from edgeflare.survey.items.group_table import groups_of_files, no_column
 
 LEAST_INPUTS = 30

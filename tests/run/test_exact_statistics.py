@@ -9,9 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from edgeflare.run.exact_interval import median_interval
-from edgeflare.run.holm_correction import holm
-from edgeflare.run.sign_test import sign_test
+from edgeflare.run.exact_statistics import holm, median_interval, sign_test
 
 COUNTS = st.integers(0, 120)
 

@@ -1,4 +1,4 @@
-"""What looks wrong in the answers on the seeds: of the host's models, and of the device."""
+"""What looks wrong in a run: in the answers on seeds, and in where devices ran the model."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from edgeflare.core.answer import Answer
 from edgeflare.core.query import Arm, Outcome, answers_by_arm
 from edgeflare.core.task import LEAST_SEEDS, Task
+from edgeflare.run.run_document import RunDevice
 
 WARNINGS_KEY = "warnings"
 """The key of `about` under which the journal keeps them."""
@@ -56,3 +57,33 @@ def _ties(arm: Arm, answers: Sequence[Answer]) -> list[str]:
         f"the {arm}'s decision hangs on a tie of equal outputs on {tied} of {len(answers)} seeds:"
         " which of them wins says nothing"
     ]
+
+
+def undelegated(devices: Sequence[RunDevice]) -> list[str]:
+    """Return a line for each delegate that took no node, or accelerator that left some.
+
+    That is no mistake: tflite-runtime 2.14 gives XNNPACK nothing of an 8-bit model. But then other
+    kernels ran than the profile names, and what was found is of those.
+
+    Args:
+        devices: the run's.
+
+    """
+    lines = []
+    for device in devices:
+        name, what = device.name, device.provenance
+        delegated, external = what.delegated_nodes, what.external_nodes
+        if delegated is None or not what.total_nodes:
+            continue  # it is not known
+        gave = f"{what.runtime} {what.runtime_version} gave it none of the {what.total_nodes} nodes"
+        # Of all that were delegated, where the agent is too old to tell XNNPACK's apart.
+        if what.delegate and (delegated if external is None else external) == 0:
+            lines.append(f"{name}: asked for the delegate {what.delegate}, but {gave}")
+        if what.precision is not None and delegated < what.total_nodes:
+            lines.append(
+                f"{name}: asked for {what.kernels}, which took {delegated} of the"
+                f" {what.total_nodes} nodes: the CPU runs the others"
+            )
+        if what.kernels == "xnnpack" and delegated == 0:
+            lines.append(f"{name}: asked for xnnpack, but {gave}: optimized built-ins ran")
+    return lines

@@ -1,4 +1,12 @@
-"""Exact intervals: of a share, after Clopper and Pearson, and of a median."""
+"""Exact intervals and tests: of a share, of a median, of changes for the better and for the worse.
+
+The interval of a share is that of Clopper and Pearson.
+
+- Dixon and Mood, "The statistical sign test", JASA 41 (1946). Of answers that are right or wrong it
+  is McNemar's exact test.
+- Holm, "A simple sequentially rejective multiple test procedure", Scandinavian Journal of
+  Statistics 6 (1979).
+"""
 
 from __future__ import annotations
 
@@ -35,7 +43,7 @@ def median_interval(values: Sequence[float], confidence: float = 0.95) -> tuple[
     beyond = bisect_right(
         range(count // 2),
         (1.0 - confidence) / 2.0,
-        key=lambda place: probability_at_most(place, count, 0.5),
+        key=lambda place: _probability_at_most(place, count, 0.5),
     )
     place = max(0, beyond - 1)
     return ordered[place], ordered[-1 - place]
@@ -46,14 +54,14 @@ def _tail_inverse(hits: int, trials: int) -> float:
     low, high = 0.0, 1.0
     for _ in range(60):
         middle = (low + high) / 2
-        if probability_at_most(hits, trials, middle) > 0.025:
+        if _probability_at_most(hits, trials, middle) > 0.025:
             low = middle
         else:
             high = middle
     return (low + high) / 2
 
 
-def probability_at_most(hits: int, trials: int, chance: float) -> float:
+def _probability_at_most(hits: int, trials: int, chance: float) -> float:
     """Return the probability of so many hits or fewer, of so many trials with that chance."""
     counts = np.arange(min(hits, trials) + 1, dtype=np.float64)
     logs = np.concatenate(([0.0], np.cumsum(np.log(np.arange(1.0, trials + 1.0)))))
@@ -61,3 +69,27 @@ def probability_at_most(hits: int, trials: int, chance: float) -> float:
     with np.errstate(divide="ignore"):  # a chance may be rounded to 1
         powers = choose + counts * np.log(chance) + (trials - counts) * np.log1p(-chance)
     return float(np.exp(powers).sum())
+
+
+def sign_test(better: int, worse: int) -> float:
+    """Return p, two-sided and exact.
+
+    It is the chance that so many inputs, of which each changes for the better or for the worse with
+    a chance of one half, are distributed as unevenly or more. Inputs that do not change do not
+    count; where none changes, p is 1.
+
+    Args:
+        better: number of inputs that changed for the better.
+        worse: number of those that changed for the worse.
+
+    """
+    return min(1.0, 2.0 * _probability_at_most(min(better, worse), better + worse, 0.5))
+
+
+def holm(ps: Sequence[float]) -> list[float]:
+    """Return p-values after Holm's correction: (tests,), none below what it was."""
+    corrected, least = [0.0] * len(ps), 0.0
+    for step, index in enumerate(sorted(range(len(ps)), key=ps.__getitem__)):
+        least = max(least, min(1.0, (len(ps) - step) * ps[index]))
+        corrected[index] = least
+    return corrected

@@ -9,9 +9,13 @@ from numpy.typing import NDArray
 from edgeflare.core.answer import Answer, Confusion
 from edgeflare.core.task import Decoder
 from edgeflare.core.tensor import RawBatch, Tensor, pack_rows
-from edgeflare.run.systematic.class_order import class_order
-from edgeflare.run.systematic.confirmed_order import LEAST_CHANGED, ConfirmedOrder
-from edgeflare.run.systematic.output_order import output_order, value_order
+from edgeflare.run.systematic.orders import (
+    LEAST_CHANGED,
+    ConfirmedOrder,
+    class_order,
+    output_order,
+    value_order,
+)
 from edgeflare.tasks.classification import ClassDecoder, HeadsDecoder, softmax
 from edgeflare.tasks.clip_frames import NO_CLIP
 from edgeflare.tasks.detection.detected import Candidates, DetectionRule, detected
