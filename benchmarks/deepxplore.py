@@ -50,7 +50,7 @@ from edgeflare.run.plan import Plan
 from edgeflare.search.deepxplore import CONSTRAINTS, TARGETS, DeepXplore
 from edgeflare.search.gradient_sign_attacks import FGSM, PGD
 from edgeflare.search.strategy import AskTellSearch, Start, Strategy, WhiteboxAnswer
-from edgeflare.search.surrogates.surrogate import with_device
+from edgeflare.search.surrogate import with_device
 from edgeflare.whitebox.translated_pair import ArmToTranslate, TranslatedPair
 
 DEVICE = "emulated-xnnpack"

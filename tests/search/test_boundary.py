@@ -14,7 +14,7 @@ from edgeflare.core.input_space import Input
 from edgeflare.core.query import Arm, Outcome
 from edgeflare.search.boundary import Boundary, BoundaryMH
 from edgeflare.search.strategy import SearchGenerator, Start
-from edgeflare.search.surrogates.surrogate_choice import EnsembleSurrogate, TwinThenNearTieSurrogate
+from edgeflare.search.surrogate_choice import EnsembleSurrogate, TwinThenNearTieSurrogate
 from edgeflare_operators import built_in_operators
 
 BOTH = pytest.mark.parametrize(

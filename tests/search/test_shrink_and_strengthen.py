@@ -17,7 +17,7 @@ from edgeflare.core.input_space import Input
 from edgeflare.core.query import Arm
 from edgeflare.search.shrink import shrink
 from edgeflare.search.strengthen import strengthen
-from edgeflare.search.surrogates.surrogate import compared
+from edgeflare.search.surrogate import compared
 from refinement_loop import (
     SEEDS,
     WEIGHTS,

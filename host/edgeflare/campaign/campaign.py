@@ -1,4 +1,4 @@
-"""A campaign, from its seeds to its verified findings."""
+"""A campaign, from its seeds to its verified findings; and its triggers evaluated again."""
 
 from __future__ import annotations
 
@@ -10,10 +10,11 @@ from threadpoolctl import threadpool_limits
 
 from edgeflare.campaign.campaign_context import CampaignContext
 from edgeflare.campaign.held_out import evaluate_held_out
-from edgeflare.campaign.input_evaluation import verify
+from edgeflare.campaign.input_evaluation import evaluate_inputs, verify
 from edgeflare.campaign.refinement_phase import refine
 from edgeflare.campaign.screening import screen, warn
 from edgeflare.campaign.search_phase import SearchPhase
+from edgeflare.core.input_space import Input
 from edgeflare.core.interrupt import Interrupt, InterruptedBy
 from edgeflare.core.query import Outcome
 
@@ -89,3 +90,33 @@ def _donors(context: CampaignContext, outcomes: Mapping[int, Outcome]) -> Mappin
         known = context.screening.outcomes
     goal = context.plan.goal.unmutated
     return {seed_id: one for seed_id, one in known.items() if goal.met(one) is None}
+
+
+def evaluate_again(context: CampaignContext, interrupt: Interrupt) -> StoppedBy | None:
+    """Evaluate the seeds of the journal's triggers once, and the triggers as verification does.
+
+    Returns:
+        What stopped it before its end, or None.
+
+    Raises:
+        InfrastructureError: a device was lost for good.
+
+    """
+    complete = _evaluate_seeds(context) and verify(context)
+    return None if complete and not interrupt.urgent() else interrupt.by
+
+
+def _evaluate_seeds(context: CampaignContext) -> bool:
+    known = context.journal.answers("seed")
+    paths = {row.seed_id: row.seed_image for row in context.journal.triggers().values()}
+    left = [(seed_id, 0) for seed_id in paths if seed_id not in known]
+    done = len(paths) - len(left)
+
+    def load(seed_id: int) -> Input:
+        return context.directory.load_input(paths[seed_id])
+
+    for batch in evaluate_inputs(context, "seed", [left], load):
+        done += len(batch)
+        context.observer.screened(done, len(paths))
+    context.stopwatch.lap("setup")
+    return done == len(paths)

@@ -1,10 +1,10 @@
-"""What the phases of a campaign share."""
+"""What the phases of a campaign share, and how they store a trigger."""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from typing import Any, Literal
 
 from edgeflare.campaign.given_screening import GivenScreening
@@ -13,16 +13,20 @@ from edgeflare.campaign.observer import Observer
 from edgeflare.campaign.panel import Panel
 from edgeflare.campaign.pipeline import DEPTH, Pipeline
 from edgeflare.core.domain import Domain
+from edgeflare.core.goal import Trigger
 from edgeflare.core.query import Arm, EvaluatedQuery, Query, WhiteboxQuery
 from edgeflare.core.seeds import Seeds
 from edgeflare.core.task import Task
 from edgeflare.run.journal import RunJournal
-from edgeflare.run.journal_rows import Times
+from edgeflare.run.journal_rows import Times, TriggerRow
 from edgeflare.run.plan import Plan
 from edgeflare.run.run_directory import RunDirectory
 from edgeflare.run.seed_ids import SeedIds
 from edgeflare.run.without_reset import WithoutReset
 from edgeflare.search.strategy import WhiteboxAnswer, no_white_box
+
+SEEDS_FOLDER = "seeds"
+
 
 CHAINS = 512
 """Chains that are open at once unless told otherwise: four batches of 128 under way. A batch of 64
@@ -129,3 +133,26 @@ class Stopwatch:
     def wall(self) -> float:
         """Seconds that this process has searched."""
         return self._times.wall
+
+
+def store_trigger(context: CampaignContext, folder: str, seed_id: int, trigger: Trigger) -> None:
+    """Store a triggering input in a folder of the run directory, and note it in the journal."""
+    seed = context.seeds.input_of(seed_id)
+    stored = context.directory.store_input(folder, seed_id, trigger.input, context.domain)
+    stored_seed = context.directory.store_input(SEEDS_FOLDER, seed_id, seed, context.domain)
+    if context.seeds.fixed:
+        place = context.seeds.place(seed_id)
+        fixed = {name: rows[place] for name, rows in context.seeds.fixed.items()}
+        context.directory.store_fixed(seed_id, fixed)
+    context.journal.write_trigger(
+        TriggerRow(
+            seed_id,
+            trigger.kind,
+            trigger.operators,
+            stored.path,
+            stored.sha256,
+            stored_seed.path,
+            **asdict(context.domain.distances(trigger.input, seed)),
+            nearness_db=context.domain.nearness_db(trigger.input, seed),
+        )
+    )

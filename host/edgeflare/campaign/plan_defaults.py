@@ -1,7 +1,8 @@
-"""What a plan leaves open until the pair is known: ensemble, operators, bounds, parameters."""
+"""What a plan leaves open until its pair is known: ensemble, seeds, operators and the like."""
 
 from __future__ import annotations
 
+from contextlib import closing
 from dataclasses import replace
 from typing import Final
 
@@ -10,7 +11,9 @@ import numpy as np
 from edgeflare.core.goal import Find
 from edgeflare.core.seeds import Seeds
 from edgeflare.errors import UserError
-from edgeflare.models.compressed_model import compressed_bytes
+from edgeflare.models.compressed_model import compressed_bytes, open_compressed
+from edgeflare.models.folded_pair import with_shapes_folded
+from edgeflare.models.model_inputs import ModelInputs
 from edgeflare.models.pair import Pair
 from edgeflare.run.plan import Plan
 from edgeflare.run.seed_ids import SeedIds
@@ -85,3 +88,20 @@ def settle_plan(plan: Plan, seeds: Seeds, ensemble: tuple[Kernels, ...], pair: P
     operators = pool_names(domain.name, plan.operators)
     parameters = {**task.search_parameters.get(plan.strategy, {}), **plan.parameters}
     return replace(plan.settled(ensemble, size, operators, domain), parameters=parameters)
+
+
+def taken_seeds(pair: Pair, plan: Plan) -> SeedIds:
+    """Return the ids of the seeds of a pair that are searched where none are named.
+
+    Args:
+        pair: whose compressed model says what the seeds have to fit.
+        plan: of the search, which says how many are taken.
+
+    Raises:
+        UserError: the model or the seeds are not what they should be.
+
+    """
+    kernels = (plan.ensemble or default_ensemble(pair, plan.goal.find))[0]
+    with with_shapes_folded(pair) as folded, closing(open_compressed(folded, kernels)) as twin:
+        inputs = ModelInputs(pair.interface, twin.signature.inputs, str(pair.compressed))
+        return SeedIds.of(inputs.load(pair.seeds, plan.choice).seed_ids)

@@ -13,11 +13,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from edgeflare.campaign.campaign_context import CampaignContext
+from edgeflare.campaign.campaign_context import CampaignContext, store_trigger
 from edgeflare.campaign.chain import Chain
 from edgeflare.campaign.journaled_chains import replay_answers, run_journaled_chains
 from edgeflare.campaign.observer import RefinementProgress
-from edgeflare.campaign.trigger_files import store_trigger
 from edgeflare.core.answer import FAILURES
 from edgeflare.core.goal import Trigger
 from edgeflare.core.query import Arm, Outcome, Query

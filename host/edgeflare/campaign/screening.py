@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from edgeflare.campaign.campaign_context import CampaignContext
+from edgeflare.campaign.campaign_context import CampaignContext, store_trigger
 from edgeflare.campaign.given_screening import GivenScreening
 from edgeflare.campaign.input_evaluation import evaluate_inputs
 from edgeflare.campaign.non_finite_outputs import non_finite_lines, non_finite_rows
-from edgeflare.campaign.trigger_files import store_trigger
 from edgeflare.core.goal import Trigger
 from edgeflare.core.query import EvaluatedQuery, Outcome
 from edgeflare.run.journal_rows import AnswerRow

@@ -12,11 +12,10 @@ import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from edgeflare.campaign.campaign_context import CampaignContext
+from edgeflare.campaign.campaign_context import CampaignContext, store_trigger
 from edgeflare.campaign.chain import Chain, chain_generator
 from edgeflare.campaign.journaled_chains import replay_answers, run_journaled_chains
 from edgeflare.campaign.observer import Progress
-from edgeflare.campaign.trigger_files import store_trigger
 from edgeflare.core.query import Outcome
 from edgeflare.run.journal_rows import ChainRow, Ended, Role
 from edgeflare.search.operator_pool import domain_operators

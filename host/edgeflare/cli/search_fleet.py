@@ -9,8 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from edgeflare.campaign.plan_defaults import require_seed_ids
-from edgeflare.campaign.seed_count import taken_seeds
+from edgeflare.campaign.plan_defaults import require_seed_ids, taken_seeds
 from edgeflare.cli.console import Console
 from edgeflare.cli.fleet_options import FleetOptions, user_words
 from edgeflare.cli.fleet_session import UNDONE, fleet_session, offered_line, saying_where

@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 from msgspec import structs
 
-from edgeflare.campaign.trigger_files import SEEDS_FOLDER
+from edgeflare.campaign.campaign_context import SEEDS_FOLDER
 from edgeflare.core.seeds import Seeds
 from edgeflare.devices.profile import Profile
 from edgeflare.devices.profile_lookup import find_profiles, find_run_profiles

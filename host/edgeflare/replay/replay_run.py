@@ -11,12 +11,12 @@ from typing import Any
 
 from msgspec import structs
 
+from edgeflare.campaign.campaign import evaluate_again
+from edgeflare.campaign.campaign_context import SEEDS_FOLDER
 from edgeflare.campaign.observer import Observer
 from edgeflare.campaign.opened_pair import OpenedPair, open_pair
 from edgeflare.campaign.recorded_campaign import run_recorded_campaign
-from edgeflare.campaign.reevaluation import evaluate_again
 from edgeflare.campaign.run_description import describe_run
-from edgeflare.campaign.trigger_files import SEEDS_FOLDER
 from edgeflare.core.goal import Find
 from edgeflare.core.interrupt import Interrupt
 from edgeflare.core.seeds import Seeds

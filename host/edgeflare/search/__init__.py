@@ -1,5 +1,5 @@
 """Search strategies: each asks for evaluations and is told their outcomes.
 
-The rooms within: `surrogates` answer in the device's place, `refining` has what strengthening and
-shrinking are made of. These lie here since they ask queries and are told outcomes, as strategies.
+The room within: `refining` has what strengthening and shrinking are made of. These lie here since
+they ask queries and are told outcomes, as strategies.
 """

@@ -4,7 +4,7 @@ Two arms that disagree have decision boundaries that do not coincide, and a trig
 two. The search mutates the seed until the decision changes, bisects between the seed and that
 mutant, and follows the boundary from there, held on it by the margin of the first arm, until the
 second arm is on its other side. The host answers first; the device is queried where its surrogate
-deviates (`surrogates`).
+deviates (`surrogate`).
 
 Paper: DFlare (TOSEM 2023) searches for the same inputs by increasing |p_f - p_g|, §3.3. Its choice
 of mutation operators, §3.4, is what the ablation `boundary-mh` keeps.
@@ -18,12 +18,18 @@ Differences from the original
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import product, starmap
+
+import numpy as np
 
 from edgeflare.core.goal import Trigger
+from edgeflare.core.input_space import Input, Real
+from edgeflare.core.query import Arm, Outcome, Query
 from edgeflare.search.boundary_parameters import BoundaryParameters
-from edgeflare.search.boundary_search import BoundarySearch
-from edgeflare.search.operator_selection import MetropolisHastings, Uniform
+from edgeflare.search.mutation_loop import MetropolisHastings, Selection, Uniform
+from edgeflare.search.operator_pool import mutated
 from edgeflare.search.strategy import QueryGenerator, Start
+from edgeflare.search.surrogate_choice import search_surrogate
 
 
 @dataclass(frozen=True)
@@ -46,3 +52,345 @@ class BoundaryMH(BoundaryParameters):
     def search(self, start: Start) -> QueryGenerator[Trigger | None]:
         """Search by boundary bisection."""
         return BoundarySearch(start, MetropolisHastings(start.operators, start.rng), self).run()
+
+
+@dataclass(frozen=True, slots=True)
+class BoundaryPoint:
+    """An input, and where the surrogate's two answers are relative to their decision boundaries.
+
+    Attributes:
+        input: the input.
+        outside: whether the first answer is another decision than the seed's.
+        margin: of the first answer: its margin for the seed's decision.
+        other_margin: the same of the second answer.
+        tied: whether the second answer is tied.
+
+    """
+
+    input: Input
+    outside: bool
+    margin: float
+    other_margin: float
+    tied: bool
+
+
+class BoundarySearch:
+    """A search from one seed; each method is one stage of an attempt."""
+
+    def __init__(self, start: Start, selection: Selection, parameters: BoundaryParameters) -> None:
+        self._start = start
+        self._rng = start.rng
+        self._selection = selection
+        self._parameters = parameters
+        self._surrogate = search_surrogate(
+            start.goal,
+            start.ensemble,
+            start.outcome,
+            start.donors,
+            host_predicts=start.host_predicts,
+        )
+        self._space = start.space
+        self._origin: Real = self._space.levels(start.seed)
+        self._home = self._surrogate.sides(start.outcome)[0]
+        self._seed = self._point(start.seed, start.outcome)
+        self._names: list[str] = []
+        self._descent: tuple[BoundaryPoint, list[str]] = self._seed, []
+        self._failed = 0
+
+    def run(self) -> QueryGenerator[Trigger | None]:
+        """Attempt until a trigger is found."""
+        try:
+            while True:
+                yield from self._attempt()
+        except TriggerFound as found:
+            return found.trigger
+
+    def _attempt(self) -> QueryGenerator[None]:
+        """Leap, shorten the leap, find the boundary in its direction, and follow it for a while.
+
+        After a descent every other attempt leaps from where it ended, and not every one: what lies
+        there may be the reason of the failure.
+        """
+        parameters = self._parameters
+        begin, names = self._descent if self._failed % 2 else (self._seed, [])
+        self._names = list(names)
+        end = yield from self._leap(begin)
+        if not end.outside:
+            end = yield from self._descend(end)
+            if not end.outside:
+                self._failed += 1
+                return
+            self._descent = end, list(self._names)
+            direction, guess = self._levels(end) - self._origin, 0.5
+        elif parameters.shortening_grid > 1:
+            direction, guess = yield from self._weight_blocks(
+                self._seed, end, parameters.shortening_grid
+            )
+        else:
+            direction, guess = self._levels(end) - self._origin, 0.0  # the leap itself
+        point, change, slope = yield from self._bisect(direction, guess, end)
+        yield from self._follow(point, change, slope)
+        self._failed += 1
+
+    def _leap(self, begin: BoundaryPoint) -> QueryGenerator[BoundaryPoint]:
+        """Mutate ever more times until the decision changes; keep mutants with a smaller margin.
+
+        Returns:
+            An input outside the seed's decision, or the one with the smallest margin.
+
+        """
+        parameters = self._parameters
+        mutations = parameters.first_leap
+        for _ in range(parameters.max_leaps):
+            point = yield from self._evaluate(self._mutate(begin.input, mutations))
+            if point.margin <= begin.margin:
+                begin = point
+                self._selection.reward()
+            if point.outside:
+                return point
+            mutations = min(2 * mutations, parameters.longest_leap)
+        return begin
+
+    def _descend(self, begin: BoundaryPoint) -> QueryGenerator[BoundaryPoint]:
+        """Reduce the margin block by block, where no leap within the bounds changes the decision.
+
+        Returns:
+            An input outside the seed's decision, or the one with the smallest margin.
+
+        """
+        parameters = self._parameters
+        for _ in range(parameters.max_descents):
+            leap = yield from self._evaluate(self._mutate(begin.input, parameters.first_leap))
+            direction, length = yield from self._weight_blocks(begin, leap, parameters.descent_grid)
+            end = yield from self._step_along(begin, direction, length)
+            if end.outside:
+                return end
+            begin = min(begin, leap, end, key=lambda point: point.margin)
+        return begin
+
+    def _weight_blocks(
+        self, begin: BoundaryPoint, end: BoundaryPoint, grid: int
+    ) -> QueryGenerator[tuple[Real, float]]:
+        """Weight the blocks of a change by what each does to the margin for its length.
+
+        Returns:
+            The direction in which the margin falls fastest, of all that scale the blocks one by
+            one, and how far along it the margin should be 0.
+
+        """
+        origin = self._levels(begin)
+        direction = np.zeros_like(origin)
+        gain = 0.0
+        for block in self._blocks(self._levels(end) - origin, grid):
+            length = float((block**2).sum())
+            if length == 0.0:
+                continue
+            part = yield from self._evaluate(self._space.nearest(origin + block))
+            drop = begin.margin - part.margin
+            if drop > 0.0:
+                direction += block * (drop / length)
+                gain += drop**2 / length
+        return direction, begin.margin / gain if gain > 0.0 else 0.0
+
+    def _step_along(
+        self, begin: BoundaryPoint, direction: Real, length: float
+    ) -> QueryGenerator[BoundaryPoint]:
+        """Step along a direction until the decision changes, within the bounds.
+
+        Returns:
+            An input outside the seed's decision, or the one with the smallest margin.
+
+        """
+        best = begin
+        for _ in range(self._parameters.max_descent_steps):
+            candidate = self._space.nearest(self._levels(begin) + length * direction)
+            candidate = self._start.bounds.project(candidate, self._start.seed)
+            if length == 0.0:
+                break
+            point = yield from self._evaluate(candidate)
+            best = min(best, point, key=lambda point: point.margin)
+            if point.outside:
+                break
+            length *= self._extension(begin, point)
+        return best
+
+    def _bisect(
+        self, direction: Real, guess: float, outside: BoundaryPoint
+    ) -> QueryGenerator[tuple[BoundaryPoint, Real, float]]:
+        """Find the boundary along a direction from the seed, guided by the margin.
+
+        Args:
+            direction: the change of the seed, in levels.
+            guess: how far along it the boundary should be, in multiples of it.
+            outside: an input outside the seed's decision; the direction towards it is taken where
+                the boundary along the other one is no nearer.
+
+        Returns:
+            The input on the boundary, the change of the seed that leads to it, and how fast the
+            margin falls along that change.
+
+        """
+        parameters = self._parameters
+        longest = parameters.max_shortened_length * float(
+            np.linalg.norm(self._levels(outside) - self._origin)
+        )
+        low, high = (0.0, self._seed.margin), None
+        at = guess
+        for query in range(1, parameters.max_bisections + 1):
+            if high is None and not 0.0 < at * float(np.linalg.norm(direction)) <= longest:
+                direction, at = self._levels(outside) - self._origin, 0.5
+                low, high = (0.0, self._seed.margin), (1.0, outside.margin)
+            point = yield from self._evaluate(self._space.nearest(self._origin + at * direction))
+            if point.margin > 0.0:
+                low = (at, point.margin)
+            else:
+                high = (at, point.margin)
+            if abs(point.margin) < parameters.boundary_tolerance:
+                break
+            if high is None:
+                at *= self._extension(self._seed, point)
+            elif (high[0] - low[0]) * float(np.linalg.norm(direction)) < 1.0:
+                break
+            else:
+                halve = query % parameters.halving_interval == 0
+                at = (low[0] + (high[0] - low[0]) / 2) if halve else self._interpolate(low, high)
+        if high is None:
+            slope = (point.margin - self._seed.margin) / at
+        else:
+            slope = (high[1] - low[1]) / (high[0] - low[0])
+        return point, at * direction, min(slope * at, -1e-3)
+
+    def _follow(self, point: BoundaryPoint, change: Real, slope: float) -> QueryGenerator[None]:
+        """Follow the boundary, between those of the two arms.
+
+        Each step goes to the side, and along the change of the seed as far as the margin needs it
+        to stay between the first arm's boundary (0) and the second's (minus the mean difference of
+        their margins). Where the second arm is strictly on the same side as the first, the first is
+        pushed across its boundary.
+        """
+        parameters = self._parameters
+        sideways, drift = np.zeros_like(change), 0.0
+        gaps: list[float] = []
+        pushes = lost = 0
+        for step in range(parameters.max_steps):
+            push = (
+                not point.tied
+                and abs(point.margin) < parameters.push_margin
+                and pushes < parameters.max_pushes
+            )
+            pushes = pushes + 1 if push else 0
+            if push:
+                target = -np.sign(point.margin) * parameters.push_target
+                move, expected_drift = 0.0 * change, 0.0
+            else:
+                if step % parameters.steps_per_direction == 0 or not sideways.any():
+                    sideways, drift = self._sideways(point.input, change), 0.0
+                target = -sum(gaps) / max(len(gaps) + parameters.gap_prior, 1) / 2
+                move, expected_drift = sideways, drift
+            correction = (target - point.margin - expected_drift) / slope
+            most = parameters.max_correction
+            along = float(np.clip(correction, -most, most))
+            aim = self._levels(point) + move + along * change
+            after = yield from self._evaluate(self._space.dithered(aim, self._rng))
+            if not push:
+                weight = parameters.drift_smoothing
+                drifted = after.margin - point.margin - along * slope
+                drift = (1.0 - weight) * drift + weight * drifted
+            gaps.append(after.other_margin - after.margin)
+            point = after
+            lost = lost + 1 if abs(point.margin) > parameters.lost_margin else 0
+            if lost == parameters.max_lost_steps:
+                return
+
+    def _sideways(self, candidate: Input, change: Real) -> Real:
+        """Return a step to the side: the direction of some mutations, orthogonal to the change."""
+        parameters = self._parameters
+        growth = 1.0 + parameters.step_growth * self._failed
+        share = parameters.step_length * min(growth, parameters.max_step_growth)
+        mutant = self._mutate(candidate, parameters.direction_mutations)
+        step = self._space.levels(mutant) - self._space.levels(candidate)
+        length = float(np.linalg.norm(change))
+        step = step - change * (float((step * change).sum()) / length**2)
+        size = float(np.linalg.norm(step))
+        return step * (share * length / size) if size > 0.0 else step
+
+    def _evaluate(self, candidate: Input) -> QueryGenerator[BoundaryPoint]:
+        """Query the host about an input, and the device if its surrogate gives a reason to.
+
+        Raises:
+            TriggerFound: the device confirms it.
+
+        """
+        start, surrogate = self._start, self._surrogate
+        candidate = start.bounds.project(candidate, start.seed)
+        (outcome,) = yield (Query(candidate, surrogate.arms, surrogate.kernels),)
+        if surrogate.decide(outcome):
+            whole = outcome
+            if Arm.DEVICE not in outcome.answers:
+                (answered,) = yield (Query(candidate, (Arm.DEVICE,), again=True),)
+                whole = Outcome({**outcome.answers, **answered.answers}, outcome.members)
+            kind = start.goal.met(whole)
+            surrogate.update(whole)
+            if kind is not None:
+                raise TriggerFound(Trigger(candidate, kind, whole, tuple(self._names)))
+        return self._point(candidate, outcome)
+
+    def _point(self, candidate: Input, outcome: Outcome) -> BoundaryPoint:
+        first, second = self._surrogate.sides(outcome)
+        margins = first.margin(self._home), second.margin(self._home)
+        return BoundaryPoint(candidate, first.differs(self._home), *margins, second.tied)
+
+    def _mutate(self, candidate: Input, times: int) -> Input:
+        for _ in range(times):
+            operator = self._selection.choose()
+            self._names.append(operator.name)
+            candidate = mutated(operator, candidate, self._rng)
+        return candidate
+
+    def _levels(self, point: BoundaryPoint) -> Real:
+        return self._space.levels(point.input)
+
+    def _blocks(self, change: Real, grid: int) -> list[Real]:
+        """Return the change restricted to each block of the input, `grid` along each axis."""
+        blocks = []
+        axes = (np.array_split(np.arange(n), grid) for n in self._space.cells(change.shape))
+        for part in starmap(np.ix_, product(*axes)):
+            block = np.zeros_like(change)
+            block[part] = change[part]
+            blocks.append(block)
+        return blocks
+
+    def _extension(self, begin: BoundaryPoint, end: BoundaryPoint) -> float:
+        """Return the factor by which to extend a step so that the margin should be below 0."""
+        parameters = self._parameters
+        drop = begin.margin - end.margin
+        if not drop > 0.0:  # nan too
+            return parameters.blind_extension
+        overshoot = parameters.descent_overshoot
+        return min(parameters.max_extension, max(overshoot, overshoot * begin.margin / drop))
+
+    def _interpolate(self, low: tuple[float, float], high: tuple[float, float]) -> float:
+        """Return where between two (position, margin) the margin should be 0.
+
+        The margin of `low` may be far greater than that of `high`, where scores of probabilities
+        end; it is capped, and a least share of the interval is kept from either end.
+        """
+        parameters = self._parameters
+        most = parameters.max_margin_ratio * max(-high[1], 0.5)
+        margin = min(low[1], most)
+        share = margin / (margin - high[1])
+        least = parameters.min_interpolation
+        return low[0] + (high[0] - low[0]) * min(max(share, least), 1 - least)
+
+
+class TriggerFound(Exception):  # noqa: N818 - it ends a search, and is no error
+    """Ends a search from within any of its stages.
+
+    Attributes:
+        trigger: what was found.
+
+    """
+
+    def __init__(self, trigger: Trigger) -> None:
+        super().__init__()
+        self.trigger = trigger

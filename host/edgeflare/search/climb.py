@@ -7,7 +7,7 @@ models lie mostly in low frequencies (`refining.gradient_estimate`), so a wave m
 farther than noise of its length. Most changes are of one block alone, since a change of the whole
 input nearly always undoes what made the two arms differ. What kind of change is tried is chosen by
 how often it helped. The host answers first; the device is queried where its surrogate deviates
-(`surrogates`).
+(`surrogate`).
 
 Paper: none. DFlare (TOSEM 2023) increases |p_f - p_g|, §3.3, by mutations of the whole input.
 
@@ -26,11 +26,11 @@ from edgeflare.core.goal import Trigger
 from edgeflare.core.input_space import Input
 from edgeflare.core.query import Outcome, Query
 from edgeflare.search.block_changes import grown, random_block, with_block, with_wave
-from edgeflare.search.boundary_search import TriggerFound
-from edgeflare.search.mutation import mutated
+from edgeflare.search.boundary import TriggerFound
+from edgeflare.search.operator_pool import mutated
 from edgeflare.search.strategy import QueryGenerator, SearchGenerator, Start, Strategy
 from edgeflare.search.strategy_parameters import parameter
-from edgeflare.search.surrogates.surrogate_choice import refinement_surrogates
+from edgeflare.search.surrogate_choice import refinement_surrogates
 
 _PATIENCE = 4
 """Times that the device may contradict its surrogate before it is asked itself."""

@@ -33,9 +33,9 @@ import numpy as np
 from edgeflare.core.input_space import Input, Real
 from edgeflare.core.query import Arm, GradientQuery, TranslatedOutcome
 from edgeflare.errors import UserError
-from edgeflare.search.foretold_deviation import confirmed, translated
 from edgeflare.search.strategy import SearchGenerator, Start, Strategy, WhiteboxGenerator
 from edgeflare.search.strategy_parameters import parameter
+from edgeflare.search.surrogate import confirmed, translated
 
 _LEAST_RMS = 1e-5
 """What the published code adds to the root mean square, so that a gradient of 0 stays 0."""

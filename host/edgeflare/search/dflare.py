@@ -20,24 +20,46 @@ Differences from the original
     - A deviation that does not count (a tie, or too weak) is a mutant like any other.
     - A mutant out of the bounds of the run (`--max-linf`, `--max-l2`) is brought back to them; the
       paper has none, and `none` turns them off.
+
+A state is the answer of the compared arms: their probability vectors, concatenated. Whether one is
+new the paper asks a nearest-neighbour index, its published code FLANN. At the sizes of a chain, up
+to a few thousand states of a few dozen numbers, plain numpy is exact and faster: an index must be
+rebuilt as states arrive, while a mutant's nearest state is nearly always among the newest, which
+are compared first (`benchmarks/novelty.py`).
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 
-from edgeflare.search.fitness import (
-    DISTANCE_TOLERANCE,
-    NOVELTY_THRESHOLD,
-    AtLeastAsFit,
-    DistanceAndNovelty,
-    distance,
-)
-from edgeflare.search.mutation_loop import mutation_loop
-from edgeflare.search.operator_selection import MetropolisHastings, Uniform
+import numpy as np
+from numpy.typing import NDArray
+
+from edgeflare.core.goal import Goal
+from edgeflare.core.query import Outcome
+from edgeflare.search.mutation_loop import MetropolisHastings, Uniform, mutation_loop
 from edgeflare.search.strategy import SearchGenerator, Start, Strategy
 from edgeflare.search.strategy_parameters import parameter
+
+NOVELTY_THRESHOLD = 0.5
+"""Squared L2 distance to every state seen above which a state is new.
+
+The paper gives no figure; this is the published code's.
+"""
+
+
+_NEWEST = 64
+"""Number of the newest states, which are compared first."""
+
+
+DISTANCE_TOLERANCE = 1e-3
+"""The paper's delta: distances closer than this count as equal."""
+
+
+Fitness = Callable[[Outcome], float]
+"""Of an input, by its outcome; the higher the better. It may depend on the outcomes before."""
 
 
 @dataclass(frozen=True)
@@ -107,3 +129,101 @@ class DFlareR(NoveltyParameters):
         """Search as the paper's ablation does."""
         selection = Uniform(start.paper_operators, start.rng)
         return mutation_loop(start, selection, self.acceptance(start))
+
+
+class AtLeastAsFit:
+    """Accept a mutant at least as fit as the last accepted input, at first the seed.
+
+    That input keeps the fitness that it had when it was accepted.
+    """
+
+    def __init__(self, fitness: Fitness, seed: Outcome) -> None:
+        self._fitness = fitness
+        self._best = fitness(seed)
+
+    def __call__(self, mutant: Outcome) -> bool:
+        """Judge a mutant."""
+        value = self._fitness(mutant)
+        if value < self._best:
+            return False
+        self._best = value
+        return True
+
+
+class DistanceAndNovelty:
+    """H = D / delta + O: the distance of the compared arms, and 1 where their state is new.
+
+    Every state that is evaluated counts as seen from then on, new or not.
+    """
+
+    def __init__(
+        self,
+        goal: Goal,
+        tolerance: float = DISTANCE_TOLERANCE,
+        novelty_threshold: float = NOVELTY_THRESHOLD,
+    ) -> None:
+        """Begin with no state.
+
+        Args:
+            goal: which arms are compared.
+            tolerance: delta, distances closer than which count as equal.
+            novelty_threshold: squared L2 distance to all states seen above which one is new.
+
+        """
+        self._goal = goal
+        self._tolerance = tolerance
+        self._seen = SeenStates(novelty_threshold)
+
+    def __call__(self, outcome: Outcome) -> float:
+        """Return H of an input that is not triggering."""
+        current = state(outcome, self._goal)
+        novelty = self._seen.is_new(current)
+        self._seen.add(current)
+        return distance(outcome, self._goal) / self._tolerance + novelty
+
+
+def distance(outcome: Outcome, goal: Goal) -> float:
+    """Return D: |p_1 - p_2| of the compared arms' top-1 probabilities, or the task's distance."""
+    first, second = (outcome[arm] for arm in goal.compared)
+    return first.distance(second)
+
+
+def state(outcome: Outcome, goal: Goal) -> NDArray[np.float64]:
+    """Return the states of the two compared arms, such as probabilities, one after the other."""
+    first, second = goal.compared
+    return np.concatenate((outcome[first].state(), outcome[second].state()))
+
+
+class SeenStates:
+    """A growing set of states, all of one length."""
+
+    def __init__(self, threshold: float = NOVELTY_THRESHOLD) -> None:
+        self._threshold = threshold
+        self._rows = np.empty((0, 0))
+        self._count = 0
+
+    def is_new(self, state: NDArray[np.float64]) -> bool:
+        """Whether no state seen is within the threshold of `state`, of shape (length,)."""
+        split = max(0, self._count - _NEWEST)
+        newest, older = self._rows[split : self._count], self._rows[:split]
+        return self._is_apart(newest, state) and self._is_apart(older, state)
+
+    def add(self, state: NDArray[np.float64]) -> None:
+        """Add `state`, of shape (length,), to those seen."""
+        if self._count == len(self._rows):
+            grown = np.empty((max(_NEWEST, 2 * self._count), state.size))
+            grown[: self._count] = self._rows[: self._count].reshape(self._count, state.size)
+            self._rows = grown
+        self._rows[self._count] = state
+        self._count += 1
+
+    def _is_apart(self, rows: NDArray[np.float64], state: NDArray[np.float64]) -> bool:
+        """Whether the state is new to all rows, (rows, length). True where there are no rows.
+
+        This takes no matrix product, which would be a little faster over many rows: its last digit
+        depends on the BLAS and its threads, and results here depend on the run seed alone.
+        """
+        if not len(rows):
+            return True
+        apart = rows - state
+        return bool(np.einsum("ij,ij->i", apart, apart).min() > self._threshold)

@@ -40,15 +40,14 @@ import numpy as np
 
 from edgeflare.core.goal import Goal
 from edgeflare.core.query import Outcome
-from edgeflare.search.fitness import (
+from edgeflare.search.dflare import (
     DISTANCE_TOLERANCE,
     NOVELTY_THRESHOLD,
     SeenStates,
     distance,
     state,
 )
-from edgeflare.search.mutation_loop import mutation_loop
-from edgeflare.search.operator_selection import AcceptanceCounts, draw_rank
+from edgeflare.search.mutation_loop import AcceptanceCounts, draw_rank, mutation_loop
 from edgeflare.search.strategy import SearchGenerator, Start, Strategy
 from edgeflare.search.strategy_parameters import parameter
 from edgeflare_operators import MutationOperator

@@ -32,7 +32,7 @@ from edgeflare.search.strategy import (
     WhiteboxTimeUp,
 )
 from edgeflare.search.strategy_parameters import parameter
-from edgeflare.search.surrogates.surrogate import with_device
+from edgeflare.search.surrogate import with_device
 
 OPERATOR = "gradient"
 

@@ -26,9 +26,9 @@ import numpy as np
 from edgeflare.core.bounds import Bounds
 from edgeflare.core.input_space import Input, Real
 from edgeflare.core.query import Arm, GradientQuery, TranslatedOutcome
-from edgeflare.search.foretold_deviation import confirmed, translated
 from edgeflare.search.strategy import SearchGenerator, Start, Strategy, WhiteboxGenerator
 from edgeflare.search.strategy_parameters import parameter
+from edgeflare.search.surrogate import confirmed, translated
 
 
 @dataclass(frozen=True)

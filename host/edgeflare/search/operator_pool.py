@@ -1,9 +1,12 @@
-"""The operator pool: which mutation operators a run draws from."""
+"""The operator pool: which mutation operators a run draws from, and how one is applied."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+import numpy as np
+
+from edgeflare.core.input_space import Input
 from edgeflare.errors import UserError
 from edgeflare_operators import (
     MutationOperator,
@@ -77,5 +80,18 @@ def all_operators() -> tuple[MutationOperator, ...]:
     """
     try:
         return tuple(one for domain in domains() for one in operators(domain))
+    except OperatorError as error:
+        raise UserError(str(error)) from error
+
+
+def mutated(operator: MutationOperator, candidate: Input, rng: np.random.Generator) -> Input:
+    """Return a mutant of an input.
+
+    Raises:
+        UserError: an operator of the user's breaks its promise.
+
+    """
+    try:
+        return operator(candidate, rng)
     except OperatorError as error:
         raise UserError(str(error)) from error

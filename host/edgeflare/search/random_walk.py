@@ -13,8 +13,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from edgeflare.core.query import Outcome
-from edgeflare.search.mutation_loop import mutation_loop
-from edgeflare.search.operator_selection import Uniform
+from edgeflare.search.mutation_loop import Uniform, mutation_loop
 from edgeflare.search.strategy import SearchGenerator, Start, Strategy
 
 

@@ -13,15 +13,15 @@ from math import inf, log, sqrt
 import numpy as np
 
 from edgeflare.core.goal import Trigger
-from edgeflare.core.input_space import Real
+from edgeflare.core.input_space import Input, Real
 from edgeflare.core.query import Outcome
+from edgeflare.search.block_changes import grown, random_block, with_block
 from edgeflare.search.refining.between_boundaries import (
     BATCH,
     margin_gradient,
     partial_sidestep,
     sidestep,
 )
-from edgeflare.search.refining.block_strengthening import strengthen_blocks
 from edgeflare.search.refining.decision_boundary import DecisionBoundary
 from edgeflare.search.refining.gradient_estimate import GradientEstimate
 from edgeflare.search.refining.trigger_refinement import (
@@ -30,7 +30,15 @@ from edgeflare.search.refining.trigger_refinement import (
     TriggerRefinement,
 )
 from edgeflare.search.strategy import QueryGenerator, Start
-from edgeflare.search.surrogates.surrogate import compared
+from edgeflare.search.surrogate import compared
+
+_TRIED_BLOCKS = 4
+"""Inputs that are evaluated at once, of which the strongest is kept."""
+
+
+_NOISE = 16.0
+"""Levels, root mean square, of the noise that a block gets where its change is not scaled."""
+
 
 MIN_PROBABILITY = 0.85
 """Probability of the two decisions together above which other classes no longer limit the
@@ -67,7 +75,7 @@ def strengthen(
     if first.decision is None or second.decision is None:
         return trigger
     if not len(first.scores):
-        return (yield from strengthen_blocks(refinement, inf if enough is None else enough))
+        return (yield from _strengthen_blocks(refinement, inf if enough is None else enough))
     enough = 1.0 if enough is None else enough
     boundary = DecisionBoundary(first.decision, (second.decision,))
     estimate = GradientEstimate(start.seed, len(first.scores), start.space)
@@ -213,3 +221,39 @@ def _keep(
 
 def _strength(refinement: TriggerRefinement, outcome: Outcome) -> float:
     return refinement.start.goal.strength(outcome) or 0.0
+
+
+def _strengthen_blocks(refinement: TriggerRefinement, enough: float) -> QueryGenerator[Trigger]:
+    """Change one random block after the other, until the trigger is strong enough.
+
+    Returns:
+        The strongest trigger, when the budget is spent or the strength is reached.
+
+    """
+
+    def is_stronger(outcome: Outcome) -> bool:
+        return _strength(refinement, outcome) > _strength(refinement, refinement.trigger.outcome)
+
+    try:
+        while _strength(refinement, refinement.trigger.outcome) < enough:
+            candidates = [_changed(refinement) for _ in range(_TRIED_BLOCKS)]
+            batch: list[EvaluatedInput] = yield from refinement.evaluate(candidates)
+            best = max(batch, key=lambda one: one.first.strength_against(one.second) or 0.0)
+            now = _strength(refinement, refinement.trigger.outcome)
+            if best.deviates and (best.first.strength_against(best.second) or 0.0) > now:
+                yield from refinement.keep(best, is_stronger)
+    except BudgetSpentError:
+        pass
+    return refinement.trigger
+
+
+def _changed(refinement: TriggerRefinement) -> Input:
+    """Return the trigger with one block of its change scaled, or with noise in one block."""
+    start, rng = refinement.start, refinement.start.rng
+    one, space = refinement.trigger.input, refinement.start.space
+    if rng.random() < 0.5:
+        other = grown(space, start.seed, one, rng)
+    else:
+        levels = space.levels(one)
+        other = space.nearest(levels + rng.normal(0.0, _NOISE, levels.shape))
+    return with_block(one, other, random_block(space.cells(one.shape), rng))

@@ -7,13 +7,12 @@ from pathlib import Path
 
 from threadpoolctl import threadpool_limits
 
-from edgeflare.campaign.campaign import StoppedBy
+from edgeflare.campaign.campaign import StoppedBy, evaluate_again
 from edgeflare.campaign.campaign_context import CampaignContext
 from edgeflare.campaign.observer import Observer
 from edgeflare.campaign.opened_pair import OpenedPair
 from edgeflare.campaign.plan_defaults import TWIN_KERNELS
 from edgeflare.campaign.recorded_campaign import run_recorded_campaign
-from edgeflare.campaign.reevaluation import evaluate_again
 from edgeflare.core.goal import Find, Goal
 from edgeflare.core.interrupt import Interrupt
 from edgeflare.core.query import Arm

@@ -31,8 +31,7 @@ from edgeflare.domains.image.image_domain import ImageDomain
 from edgeflare.repair.shifts.repair_samples import Samples
 from edgeflare.repair.shifts.run_to_repair import ARMS, RunInputs, RunToRepair
 from edgeflare.search.boundary import Boundary
-from edgeflare.search.mutation import mutated
-from edgeflare.search.operator_pool import domain_operators
+from edgeflare.search.operator_pool import domain_operators, mutated
 from edgeflare.search.strategy import AskTellSearch, SearchGenerator, Start
 
 NEAR_MARGIN = 0.25

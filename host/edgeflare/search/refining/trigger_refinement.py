@@ -15,7 +15,7 @@ from edgeflare.core.goal import Trigger, cause
 from edgeflare.core.input_space import Input
 from edgeflare.core.query import Outcome, Query
 from edgeflare.search.strategy import QueryGenerator, Start
-from edgeflare.search.surrogates.surrogate_choice import refinement_surrogates
+from edgeflare.search.surrogate_choice import refinement_surrogates
 
 PATIENCE = 4
 """Times in a row that the device may contradict the surrogate before it is no longer used."""

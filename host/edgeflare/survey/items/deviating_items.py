@@ -8,10 +8,9 @@ from math import inf
 import numpy as np
 from numpy.typing import NDArray
 
-from edgeflare.campaign.campaign_context import CampaignContext
+from edgeflare.campaign.campaign_context import CampaignContext, store_trigger
 from edgeflare.campaign.screening import FOLDER as UNCHANGED_FOLDER
 from edgeflare.campaign.search_phase import FOLDER as CHANGED_FOLDER
-from edgeflare.campaign.trigger_files import store_trigger
 from edgeflare.core.goal import Trigger
 from edgeflare.core.query import Outcome
 from edgeflare.run.journal_rows import ChainRow

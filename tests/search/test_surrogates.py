@@ -13,8 +13,8 @@ from edgeflare.core.answer import Answer, Failure
 from edgeflare.core.goal import Find, Goal
 from edgeflare.core.query import Arm, Outcome
 from edgeflare.search.strategy import Donor
-from edgeflare.search.surrogates.surrogate import Surrogate, compared
-from edgeflare.search.surrogates.surrogate_choice import (
+from edgeflare.search.surrogate import Surrogate, compared
+from edgeflare.search.surrogate_choice import (
     EnsembleSurrogate,
     NearTieSurrogate,
     QueryBackoff,

@@ -11,7 +11,7 @@ from edgeflare.core.answer import Answer
 from edgeflare.core.goal import Find, Goal
 from edgeflare.core.query import Arm, Outcome
 from edgeflare.search.strategy import Donor
-from edgeflare.search.surrogates.surrogate import NoSurrogate, Surrogate, with_device
+from edgeflare.search.surrogate import NoSurrogate, Surrogate, with_device
 
 
 def search_surrogate(

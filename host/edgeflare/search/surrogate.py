@@ -2,7 +2,8 @@
 
 Host queries are cheap and device queries are not. So a search and the refinement of what it found
 query the host first, on two answers of which the second stands for the device's, and query the
-device where these two disagree as the goal wants the compared arms to disagree.
+device where these two disagree as the goal wants the compared arms to disagree. A white-box search
+has the translations of original and twin foretell a deviation, which the arms confirm.
 """
 
 from __future__ import annotations
@@ -10,8 +11,10 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 
 from edgeflare.core.answer import Answer
-from edgeflare.core.goal import Goal
-from edgeflare.core.query import Arm, Outcome
+from edgeflare.core.goal import Goal, Trigger
+from edgeflare.core.input_space import Input
+from edgeflare.core.query import Arm, Outcome, Query, TranslatedOutcome, TranslatedQuery
+from edgeflare.search.strategy import SearchGenerator, Start, WhiteboxGenerator
 
 
 class Surrogate(ABC):
@@ -75,3 +78,31 @@ def compared(goal: Goal, outcome: Outcome) -> tuple[Answer, Answer]:
 def with_device(outcome: Outcome, answer: Answer) -> Outcome:
     """Return the outcome with this answer as the device's."""
     return Outcome({**outcome.answers, Arm.DEVICE: answer}, outcome.members)
+
+
+def translated(one: Input, coverage: float | None = None) -> WhiteboxGenerator[TranslatedOutcome]:
+    """Return what the translations answer about one input; see `TranslatedQuery`."""
+    (told,) = yield TranslatedQuery([one], coverage)
+    answer: TranslatedOutcome = told
+    return answer
+
+
+def confirmed(start: Start, one: Input, told: TranslatedOutcome, operator: str) -> SearchGenerator:
+    """Ask the arms about an input on which the translations deviate as the goal wants.
+
+    Args:
+        start: what the search began with.
+        one: the input.
+        told: what the translations answer about it; the twin's stands for the device.
+        operator: what the trigger says that it was made by.
+
+    Returns:
+        The trigger; None where nothing is foretold, and then nobody is asked, or where the arms
+        contradict it.
+
+    """
+    if start.goal.met(with_device(told.outcome, told.outcome[Arm.TWIN])) is None:
+        return None
+    (outcome,) = yield [Query(one, start.goal.needed)]
+    kind = start.goal.met(outcome)
+    return None if kind is None else Trigger(one, kind, outcome, (operator,))
