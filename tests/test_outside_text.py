@@ -11,7 +11,7 @@ import pytest
 
 from edgeflare.errors import UserError
 from edgeflare.outside_text import MOST_DEPTH, json_value, read_lines, read_toml
-from edgeflare.record.json_file import compiled, load_json
+from edgeflare.record.json_file import load_json
 from edgeflare.regular_file import read_regular
 
 HOST = Path(__file__).resolve().parents[1] / "host" / "edgeflare"
@@ -167,4 +167,4 @@ def test_what_names_no_file_is_refused(tmp_path: Path, name: str) -> None:
 def test_no_document_is_a_pipe(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "run.json")
     with pytest.raises(UserError, match="is not a regular file"):
-        load_json(tmp_path / "run.json", compiled({"properties": {}}))
+        load_json(tmp_path / "run.json")

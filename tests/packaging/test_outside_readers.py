@@ -103,7 +103,6 @@ _OF_THE_PACKAGE = frozenset(
         "devices/remote/deployment.py",
         "replay/reproduction_archive.py",
         "pages/html_page.py",
-        "record/json_file.py",
     }
 )
 """What reads files that were installed with EdgeFlare, and such files alone."""

@@ -121,7 +121,7 @@ def test_what_was_measured_is_not_measured_again(
 ) -> None:
     measured, labelled, kept = broken
     assert load_measurements(models.pairs[2], PLAN, labelled, kept) == measured
-    assert json.loads(kept.read_bytes())["labelled"] == asdict(measured)["labelled"]
+    assert json.loads(kept.read_bytes())["measured"] == asdict(measured)
 
 
 def test_what_was_measured_of_something_else_does_not_count(

@@ -122,7 +122,7 @@ def test_a_folder_with_a_run_is_no_repair(tmp_path: Path) -> None:
     [
         ([], "not of the schema edgeflare.repair/v2"),
         ({"schema": "edgeflare.repair/v9"}, "not of the schema edgeflare.repair/v2"),
-        ({"schema": "edgeflare.repair/v2"}, "damaged: it has no edgeflare, pair"),
+        ({"schema": "edgeflare.repair/v2"}, "damaged: it has no edgeflare"),
     ],
 )
 def test_what_is_no_repair_is_a_line_with_the_place(
@@ -151,9 +151,13 @@ SHOWN = {
         (("candidates", 0, "needs"), {"--test": "x"}, 'candidates[0].needs is {"--test": "x"}'),
         (("candidates", 0, "details", "shift"), {}, 'details has the unknown key "shift"'),
         (("candidates", 0, "details", "shifts", "folds"), 0, "details.shifts.folds is 0"),
-        ((*REPAIRERS, "shifts", "net", "low"), "a", 'repairers.shifts.net.low is "a"'),
+        (
+            (*REPAIRERS, "shifts", "net", "low"),
+            "a",
+            "repairers[...].net.low: expected float, got str",
+        ),
         ((*REPAIRERS, "perceptron"), DROPPED, "details.shifts.repairers is {"),
-        ((*REPAIRERS, "other"), {}, "details.shifts.repairers.other has no repair_count"),
+        ((*REPAIRERS, "other"), {}, "details.shifts.repairers is {"),
         (("shown", 0, "change"), "new", 'shown[0].change is "new"'),
         (("shown", 0, "original", "label"), None, "shown[0].original.label is null"),
         (("front",), [1], "front[0] is 1"),

@@ -548,6 +548,7 @@ def test_every_report_shows_neuron_coverage_and_what_it_does_not_mean(
     ]
     assert sentences.sentences == [
         "The device is left out: it <b>captures</b> no tensor.",
+        NOT_MEANT,
     ]
     page = run_html(read, RunDirectory(run.folder), {})
     for shown in (terminal(read, 400), summary(read), page):

@@ -22,7 +22,7 @@ from edgeflare.domains.image.image_domain import ImageDomain
 from edgeflare.errors import EdgeFlareError, InfrastructureError, UserError
 from edgeflare.record.atomic_file import write_atomically
 from edgeflare.record.folder_contents import FOLDER, LIST, begin_list, list_as
-from edgeflare.record.json_file import MOST, Schema, json_bytes, parse_json
+from edgeflare.record.json_file import MOST, json_bytes, parse_json
 from edgeflare.run.begin_or_resume import resume_run
 from edgeflare.run.journal import RunJournal
 from edgeflare.run.run_directory import RunDirectory
@@ -252,12 +252,11 @@ def test_settings_that_do_not_fit_are_refused_in_a_line() -> None:
         run_domain(run_pair(domain="smell"))
 
 
-ANY = Schema(None, lambda document: document, {})
 NUMBERS = st.floats() | st.integers(-MOST, MOST)
 
 
 def read_again(document: Any) -> Any:
-    return parse_json(json_bytes(document), Path("document.json"), ANY)
+    return parse_json(json_bytes(document), Path("document.json"))
 
 
 @pytest.mark.slow

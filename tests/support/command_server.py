@@ -55,23 +55,11 @@ def _leave() -> None:
         os._exit(_codes[0])
 
 
-_SCHEMAS: Final = (
-    *(("edgeflare.conform.record", "conform"), ("edgeflare.diagnose", "explain")),
-    *(("edgeflare.repair", "repair"), ("edgeflare.run", "run")),
-    ("edgeflare.survey.record", "survey"),
-)
-"""Of documents that commands read: to make a check of one takes a tenth of a second."""
-
-
 def import_commands() -> None:
-    """Import what commands do, and make what they check documents with; no fork needs to then."""
+    """Import what commands do; no fork needs to then."""
     for name in _MODULES:
         import_module(name)
     from edgeflare.cli import main  # noqa: PLC0415
-    from edgeflare.record.json_file import packaged_schema  # noqa: PLC0415
-
-    for package, name in _SCHEMAS:
-        packaged_schema(package, f"{name}.schema.json")
 
     with contextlib.suppress(SystemExit), contextlib.redirect_stdout(io.StringIO()):
         sys.argv[:] = ("edgeflare", "devices", "list", "--help")

@@ -301,7 +301,7 @@ def _contradictions(document: ExplainDocument) -> Iterator[str]:
             yield f"findings.{key}.device is {entry.device!r}, but devices has none of this name"
 
 
-_READER = DocumentReader(ExplainDocument, "edgeflare.diagnose", "explain", _contradictions)
+_READER = DocumentReader(ExplainDocument, _contradictions)
 
 
 class Explanations:

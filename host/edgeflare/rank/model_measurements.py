@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, closing, contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from statistics import median
@@ -25,8 +24,10 @@ from edgeflare.models.pair import Pair
 from edgeflare.models.tflite import open_tflite
 from edgeflare.rank.model_runs import CorrectCounts, count_right
 from edgeflare.record.atomic_file import write_atomically
+from edgeflare.record.document_reader import DocumentReader
 from edgeflare.record.folder_contents import sha256_of
-from edgeflare.record.json_file import compiled, load_json
+from edgeflare.record.json_file import json_bytes
+from edgeflare.record.json_types import Amount, Count, JsonValue, plain_json
 from edgeflare.run.plan import Plan
 from edgeflare.trust import KEPT_ONLY, Trust
 
@@ -55,9 +56,9 @@ class Labelled:
 
     """
 
-    images: int
-    deviating: int
-    tied: int
+    images: Count
+    deviating: Count
+    tied: Count
     right: CorrectCounts
 
 
@@ -73,39 +74,21 @@ class ModelMeasurements:
 
     """
 
-    size_bytes: int
-    latency_ms: float
-    timed_runs: int
+    size_bytes: Count
+    latency_ms: Amount
+    timed_runs: Count
     labelled: Labelled | None
 
 
-_COUNT = {"type": "integer", "minimum": 0}
-_RIGHT = ("images", "original", "compressed")
-_KEPT: dict[str, Any] = {
-    "type": "object",
-    "properties": {
-        "about": {"type": "object"},
-        "size_bytes": _COUNT,
-        "latency_ms": {"type": "number", "minimum": 0},
-        "timed_runs": _COUNT,
-        "labelled": {
-            "type": ["object", "null"],
-            "properties": {
-                **dict.fromkeys(("images", "deviating", "tied"), _COUNT),
-                "right": {
-                    "type": "object",
-                    "properties": dict.fromkeys(_RIGHT, _COUNT),
-                    "required": list(_RIGHT),
-                    "additionalProperties": False,
-                },
-            },
-            "required": ["images", "deviating", "tied", "right"],
-            "additionalProperties": False,
-        },
-    },
-    "required": ["about", "size_bytes", "latency_ms", "timed_runs", "labelled"],
-}
-"""The schema of the file in which the figures of a model are kept."""
+@dataclass(frozen=True, slots=True)
+class _KeptMeasurements:
+    """The file in which the measurements of a model are kept, with what they depend on."""
+
+    about: dict[str, JsonValue]
+    measured: ModelMeasurements
+
+
+_READER = DocumentReader(_KeptMeasurements)
 
 
 def load_measurements(
@@ -127,10 +110,10 @@ def load_measurements(
     if not kept.exists():
         return None
     try:
-        known = load_json(kept, compiled(_KEPT))
+        known = _READER.read(kept)
     except UserError as error:
         raise UserError(f"{error}; remove it, and it is measured anew") from None
-    return _from_json(known) if known["about"] == conditions else None
+    return known.measured if known.about == conditions else None
 
 
 def measure(
@@ -167,8 +150,7 @@ def measure(
         if stopped():
             return None
     measured = ModelMeasurements(pair.compressed.stat().st_size, latency, runs, answers)
-    text = json.dumps({"about": conditions, **asdict(measured)}, indent=1)
-    write_atomically(kept, text.encode() + b"\n")
+    write_atomically(kept, json_bytes(plain_json(_KeptMeasurements(conditions, measured))))
     return measured
 
 
@@ -272,12 +254,3 @@ def _answers(opened: OpenedPair, goal: Goal, stopped: Callable[[], bool]) -> Lab
     deviating = sum(goal.unmutated.met(outcome) is not None for outcome in outcomes)
     tied = sum(map(goal.tied_deviation, outcomes))
     return Labelled(len(outcomes), deviating, tied, right)
-
-
-def _from_json(known: dict[str, Any]) -> ModelMeasurements:
-    labelled = known["labelled"]
-    if labelled is not None:
-        labelled = Labelled(**{**labelled, "right": CorrectCounts(**labelled["right"])})
-    return ModelMeasurements(
-        known["size_bytes"], known["latency_ms"], known["timed_runs"], labelled
-    )

@@ -260,4 +260,4 @@ def _contradictions(document: RepairDocument) -> Iterator[str]:
         yield "written is true, but judged is null"
 
 
-_READER = DocumentReader(RepairDocument, "edgeflare.repair", "repair", _contradictions)
+_READER = DocumentReader(RepairDocument, _contradictions)

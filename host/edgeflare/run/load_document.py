@@ -89,4 +89,4 @@ def _wrong_entry(place: str, entry: Finding, devices: set[str]) -> Iterator[str]
             yield from view.wrong(f"{place}.{key}[{n}]")
 
 
-_READER = DocumentReader(RunDocument, "edgeflare.run", "run", _contradictions)
+_READER = DocumentReader(RunDocument, _contradictions)

@@ -261,18 +261,18 @@ def test_so_is_one_that_holds_something_else(
         ("evidence", None, "has no evidence"),
         ("device_and_twin", None, "has no device_and_twin"),
         ("twin_and_original", None, "has no twin_and_original"),
-        ("verdict.which", "magic", r"verdict\.which is \"magic\", but must be one of"),
-        ("evidence.votes.0.arm", "third", r"evidence\.votes\[0\]\.arm is \"third\", but must"),
-        ("device_and_twin.layers.0.operator", -1, r"layers\[0\]\.operator is -1, but must be"),
-        ("twin_and_original.layers.0.beyond", 1, r"\.beyond is 1, expected boolean"),
-        ("sha256", "abc", r"sha256 is \"abc\", but must match pattern"),
+        ("verdict.which", "magic", r"verdict\.which: invalid enum value 'magic'"),
+        ("evidence.votes.0.arm", "third", r"evidence\.votes\[0\]\.arm: invalid enum value 'third'"),
+        ("device_and_twin.layers.0.operator", -1, r"layers\[0\]\.operator: expected int >= 0"),
+        ("twin_and_original.layers.0.beyond", 1, r"\.beyond: expected bool, got int"),
+        ("sha256", "abc", r"sha256: expected str matching regex"),
     ],
 )
 def test_so_is_one_in_which_an_entry_lacks_a_part_or_has_a_wrong_value(
     told: ExplainDocument, document: Document, tmp_path: Path, place: str, value: Any, said: str
 ) -> None:
     plain = json.loads(json.dumps(msgspec.to_builtins(told)))
-    ((key, entry),) = plain["findings"].items()
+    (entry,) = plain["findings"].values()
     *within, last = (int(part) if part.isdigit() else part for part in place.split("."))
     part = entry
     for step in within:
@@ -281,7 +281,7 @@ def test_so_is_one_in_which_an_entry_lacks_a_part_or_has_a_wrong_value(
         del part[last]
     else:
         part[last] = value
-    with pytest.raises(UserError, match=rf"is damaged: findings\.{key}.* ?{said}") as refused:
+    with pytest.raises(UserError, match=rf"is damaged: findings\[\.\.\.\].* ?{said}") as refused:
         load(plain, document, tmp_path)
     assert "\n" not in str(refused.value)
 

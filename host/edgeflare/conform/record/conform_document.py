@@ -321,4 +321,4 @@ def read_conformance(directory: RunDirectory) -> ConformDocument:
         ) from error
 
 
-_READER = DocumentReader(ConformDocument, "edgeflare.conform.record", "conform")
+_READER = DocumentReader(ConformDocument)

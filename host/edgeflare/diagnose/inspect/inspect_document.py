@@ -145,7 +145,7 @@ def _contradictions(document: InspectDocument) -> Iterator[str]:
         yield "the verdict is about a channel, and names none"
 
 
-_READER = DocumentReader(InspectDocument, "edgeflare.diagnose.inspect", "inspect", _contradictions)
+_READER = DocumentReader(InspectDocument, _contradictions)
 
 
 def _rounded(value: Any) -> Any:

@@ -358,7 +358,7 @@ def _contradictions(state: FleetState) -> Iterator[str]:
             yield f"{place.place!r} works on {place.unit!r}, which is no unit with an attempt"
 
 
-_READER = DocumentReader(FleetState, "edgeflare.fleet.record", "fleet", _contradictions)
+_READER = DocumentReader(FleetState, _contradictions)
 
 
 def fleet_page(state: FleetState) -> str:

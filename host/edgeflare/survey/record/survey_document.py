@@ -361,4 +361,4 @@ def _contradictions(document: SurveyDocument) -> Iterator[str]:
             yield f"{place}.accuracy has one of original and drop, and the other is null"
 
 
-_READER = DocumentReader(SurveyDocument, "edgeflare.survey.record", "survey", _contradictions)
+_READER = DocumentReader(SurveyDocument, _contradictions)
