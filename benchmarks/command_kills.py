@@ -124,10 +124,10 @@ def _make_board(call: CommandCall) -> None:
 _LAUNCHER: Final = """\
 #!{python}
 import runpy, sys
-from edgeflare_agent.runtime import runtime_choice
-offered = runtime_choice.offered_kernel_sets
+from edgeflare_agent.runtime import model_runtime
+offered = model_runtime.offered_kernel_sets
 few = ("builtin", "reference")
-runtime_choice.offered_kernel_sets = lambda: tuple(one for one in offered() if one in few)
+model_runtime.offered_kernel_sets = lambda: tuple(one for one in offered() if one in few)
 sys.argv = sys.argv[2:]
 runpy.run_module(sys.argv[0], run_name="__main__", alter_sys=True)
 """

@@ -16,8 +16,8 @@ from agent_calls import wait_until
 from edgeflare.conform.graphs.graph_file import graph_file
 from edgeflare.devices import connection
 from edgeflare_agent.runtime import IsolatedModel, Options, WorkerLost, loading
+from edgeflare_agent.runtime.fork_server import MODEL
 from edgeflare_agent.runtime.shared_memory import nameless_file
-from edgeflare_agent.runtime.tflite.rehearsal import MODEL
 from edgeflare_agent.runtime.worker_process import WorkerProcess, end_fork_servers
 from posed_models import unary
 from processes import alive, fork_servers, workers
@@ -142,7 +142,7 @@ _SECONDS = 60
 
 _REHEARSAL = f"""
 import os, time
-from edgeflare_agent.runtime.tflite.rehearsal import rehearse
+from edgeflare_agent.runtime.fork_server import rehearse
 from edgeflare_agent.runtime.tflite.packages import interpreter_module
 interpreter_module()
 before = os.listdir("/proc/self/task")

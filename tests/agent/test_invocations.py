@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from edgeflare_agent.runtime import Invocation, IsolatedModel, ModelRejected, Options
-from edgeflare_agent.runtime.answers import TensorSpec
+from edgeflare_agent.runtime.model_runtime import TensorSpec
 from edgeflare_agent.runtime.tflite.model_tensors import tensor_spec
 from edgeflare_agent.runtime.worker import handed_over
 from edgeflare_protos.kernel_sets import Kernels

@@ -46,9 +46,9 @@ def board(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., str]
 _LAUNCHER = """\
 #!{python}
 import runpy, sys
-from edgeflare_agent.runtime import runtime_choice
-offered = runtime_choice.offered_kernel_sets
-runtime_choice.offered_kernel_sets = lambda: tuple(k for k in offered() if k in {kernels})
+from edgeflare_agent.runtime import model_runtime
+offered = model_runtime.offered_kernel_sets
+model_runtime.offered_kernel_sets = lambda: tuple(k for k in offered() if k in {kernels})
 sys.argv = sys.argv[2:]
 runpy.run_module(sys.argv[0], run_name="__main__", alter_sys=True)
 """

@@ -18,10 +18,10 @@ from edgeflare_protos.kernel_sets import (
     TFLITE_KERNEL_SETS,
     Kernels,
     accelerated,
+    equipped_vendors,
     is_kernel_set,
     is_tflite_kernel_set,
 )
-from edgeflare_protos.npu_vendors import equipped_vendors
 
 PROTOS = Path(edgeflare_protos.__file__).parent
 

@@ -26,7 +26,6 @@ from typing import NoReturn
 from edgeflare_agent import __main__ as agent
 from edgeflare_agent.runtime import fork_server, fork_server_process
 from edgeflare_agent.runtime.fork_server_process import STATUS
-from edgeflare_agent.runtime.tflite.rehearsal import rehearse
 
 _DESCRIPTORS = 5
 """That come with a request, at most."""
@@ -105,8 +104,8 @@ def _prepare(path: str) -> None:
     from forked_agents import fork_agents  # noqa: PLC0415
 
     with contextlib.suppress(Exception):  # each worker tries again, and says what is wrong
-        rehearse()
-    fork_server.rehearse = lambda: None  # type: ignore[attr-defined]
+        fork_server.rehearse()
+    fork_server.rehearse = lambda: None
     fork_agents(lambda: path, fork_server_process)
     gc.collect()
     gc.freeze()

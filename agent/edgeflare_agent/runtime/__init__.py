@@ -13,18 +13,19 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from edgeflare_agent.runtime.answers import (
+    from edgeflare_agent.runtime.isolated_model import IsolatedModel
+    from edgeflare_agent.runtime.model_runtime import (
         Batch,
         Failure,
         FailureKind,
         ModelChanged,
         ModelRejected,
+        RuntimeInfo,
+        RuntimeMissing,
         TensorSpec,
         WorkerLost,
+        offered_kernel_sets,
     )
-    from edgeflare_agent.runtime.isolated_model import IsolatedModel
-    from edgeflare_agent.runtime.model_runtime import RuntimeInfo, RuntimeMissing
-    from edgeflare_agent.runtime.runtime_choice import offered_kernel_sets
     from edgeflare_agent.runtime.session_options import (
         Acceleration,
         Delegate,
@@ -55,10 +56,8 @@ __all__ = [
 ]
 
 _MODULES = (
-    "answers",
     "isolated_model",
     "model_runtime",
-    "runtime_choice",
     "session_options",
     "tflite.packages",
     "worker_process",

@@ -13,7 +13,9 @@ from types import TracebackType
 from typing import Any, cast
 
 from edgeflare_agent.runtime import shared_memory
-from edgeflare_agent.runtime.answers import (
+from edgeflare_agent.runtime.launcher import default_launcher
+from edgeflare_agent.runtime.loading import DiedLoading, load, loading_order
+from edgeflare_agent.runtime.model_runtime import (
     Batch,
     Failure,
     FailureKind,
@@ -21,8 +23,6 @@ from edgeflare_agent.runtime.answers import (
     TensorSpec,
     WorkerLost,
 )
-from edgeflare_agent.runtime.launcher import default_launcher
-from edgeflare_agent.runtime.loading import DiedLoading, load, loading_order
 from edgeflare_agent.runtime.session_options import Options
 from edgeflare_agent.runtime.shared_memory import NOWHERE, SharedBatch
 from edgeflare_agent.runtime.worker_process import Death, WorkerProcess

@@ -8,9 +8,13 @@ import os
 from pathlib import Path
 from typing import Any
 
-from edgeflare_agent.runtime.answers import ModelChanged, ModelRejected, WorkerLost
-from edgeflare_agent.runtime.model_runtime import ModelRuntime
-from edgeflare_agent.runtime.runtime_choice import runtime_with
+from edgeflare_agent.runtime.model_runtime import (
+    ModelChanged,
+    ModelRejected,
+    ModelRuntime,
+    WorkerLost,
+    runtime_with,
+)
 from edgeflare_agent.runtime.session_options import Options
 from edgeflare_agent.runtime.worker_process import Death, WorkerProcess
 

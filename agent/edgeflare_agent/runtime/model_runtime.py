@@ -1,14 +1,14 @@
-"""A runtime, and a model that it has opened: what the worker knows of either."""
+"""A runtime, a model that it has opened, and what comes of running that: answers and failures."""
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, Literal, Protocol
 
-from edgeflare_agent.runtime.answers import TensorSpec
 from edgeflare_agent.runtime.session_options import Options
-from edgeflare_protos.kernel_sets import Kernels
+from edgeflare_protos.kernel_sets import KERNEL_SETS, Kernels
 
 
 @dataclass(frozen=True)
@@ -24,6 +24,32 @@ class RuntimeInfo:
 
 class RuntimeMissing(Exception):  # noqa: N818
     """A runtime is not installed; the message is one line and says what to type."""
+
+
+class ModelRejected(Exception):  # noqa: N818  (an answer about the model, not an accident)
+    """The file is no model that this runtime can run; the message is one line."""
+
+
+@dataclass(frozen=True)
+class TensorSpec:
+    """One input or output of a model.
+
+    Attributes:
+        name: as the model calls it.
+        shape: as the model declares it, the batch dimension included.
+        dtype: numpy's name of the type, for example "int8".
+        scale: real = (raw - zero_point) * scale; 0 where the tensor is not quantized.
+        zero_point: see scale.
+        index: position among the tensors of the graph.
+
+    """
+
+    name: str
+    shape: tuple[int, ...]
+    dtype: str
+    scale: float
+    zero_point: int
+    index: int = 0
 
 
 class OpenedModel(Protocol):
@@ -99,3 +125,66 @@ class ModelRuntime(Protocol):
 
         """
         ...
+
+
+def offered_kernel_sets() -> tuple[Kernels, ...]:
+    """Return the kernel sets of the runtimes that are installed here."""
+    return tuple(name for name in KERNEL_SETS if runtime_with(name).offers(name))
+
+
+def runtime_with(kernels: Kernels) -> ModelRuntime:
+    """Return the runtime that has a kernel set; its package is imported when it is first asked for.
+
+    A runtime is a package here, under the name that the table of kernel sets gives, with a module
+    `NAME_runtime` that has it as `RUNTIME`.
+    """
+    name = KERNEL_SETS[kernels].runtime
+    module = importlib.import_module(f"{__package__}.{name}.{name}_runtime")
+    runtime: ModelRuntime = module.RUNTIME
+    return runtime
+
+
+FailureKind = Literal["crash", "hang", "error"]
+"""The worker died on an input, did not end in time, or the runtime answered with an error."""
+
+
+@dataclass(frozen=True)
+class Failure:
+    """An input on which the model gave no answer.
+
+    Attributes:
+        index: position within the batch, from 0.
+        kind: what happened.
+        detail: what is known, one line: a signal, an exit code, the runtime's message.
+        quarantined: the input was not run, because it killed or hung the worker twice before.
+
+    """
+
+    index: int
+    kind: FailureKind
+    detail: str
+    quarantined: bool = False
+
+
+@dataclass(frozen=True)
+class Batch:
+    """A model's answers.
+
+    Attributes:
+        outputs: one output for each input, one behind the other, raw; failed ones are zeros.
+        failures: by ascending index.
+        busy_seconds: time that the worker spent on the batch.
+
+    """
+
+    outputs: bytes
+    failures: tuple[Failure, ...]
+    busy_seconds: float
+
+
+class WorkerLost(Exception):  # noqa: N818
+    """No worker process can be started, or none stays alive; the message is one line."""
+
+
+class ModelChanged(WorkerLost):
+    """The file is not what it was, or should be: a worker read other bytes and loaded nothing."""

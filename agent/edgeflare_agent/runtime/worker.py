@@ -25,18 +25,23 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from edgeflare_agent.runtime.answers import ModelChanged, ModelRejected, TensorSpec
 from edgeflare_agent.runtime.channel import Channel
-from edgeflare_agent.runtime.model_runtime import ModelRuntime, OpenedModel, RuntimeMissing
-from edgeflare_agent.runtime.runtime_choice import runtime_with
+from edgeflare_agent.runtime.model_runtime import (
+    ModelChanged,
+    ModelRejected,
+    ModelRuntime,
+    OpenedModel,
+    RuntimeMissing,
+    TensorSpec,
+    runtime_with,
+)
 from edgeflare_agent.runtime.session_options import Acceleration, Delegate, Invocation, Options
 from edgeflare_agent.runtime.shared_memory import SharedBatch
-from edgeflare_agent.runtime.warm_up import Called, warm_up
 
 
 def main(shared_fd: int) -> None:
@@ -67,6 +72,31 @@ def main(shared_fd: int) -> None:
     while command := channel.receive():
         batch.reserve(command["capacity"])
         _run(called, batch, range(command["first"], command["stop"]), channel)
+
+
+class Called(Protocol):
+    """A model, or a clip of one, as it is called on an input.
+
+    Attributes:
+        inputs: what goes in.
+        outputs: what comes out.
+
+    """
+
+    inputs: tuple[TensorSpec, ...]
+    outputs: tuple[TensorSpec, ...]
+
+    def invoke(self, inputs: Sequence[Any], outputs: Sequence[Any]) -> None:
+        """Run it once; see `OpenedModel.step`."""
+        ...
+
+
+def warm_up(model: Called, inputs_of_zeros: int) -> None:
+    """Run a model on some inputs of zeros, and leave the answers."""
+    inputs = [np.zeros(spec.shape, spec.dtype) for spec in model.inputs]
+    outputs = [np.zeros(spec.shape, spec.dtype) for spec in model.outputs]
+    for _ in range(inputs_of_zeros):
+        model.invoke(inputs, outputs)
 
 
 def _claim_pipes() -> Channel:
@@ -158,10 +188,6 @@ def _tensors(batch: SharedBatch, offset: int, specs: tuple[TensorSpec, ...]) -> 
     """Return for each tensor its values in all places of the batch: (capacity, *shape)."""
     rows = np.frombuffer(batch.memory, _record(specs), batch.capacity, offset)
     return [rows[str(n)] for n in range(len(specs))]
-
-
-if __name__ == "__main__":
-    main(int(sys.argv[1]))
 
 
 class _Clip:
@@ -284,3 +310,7 @@ def _zeros(spec: TensorSpec) -> NDArray[Any]:
 
 def _is_quantized(spec: TensorSpec) -> bool:
     return bool(spec.scale) and np.dtype(spec.dtype).kind in "iu"
+
+
+if __name__ == "__main__":
+    main(int(sys.argv[1]))

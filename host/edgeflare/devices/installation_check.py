@@ -16,7 +16,7 @@ from edgeflare.devices.profile_lookup import find_shipped_profile, list_profiles
 from edgeflare.devices.program_check import Check, is_installed
 from edgeflare.devices.transports.transport_registry import transports
 from edgeflare.errors import EdgeFlareError
-from edgeflare_protos.npu_vendors import VENDOR_SDKS, equipped_vendors
+from edgeflare_protos.kernel_sets import VENDOR_SDKS, equipped_vendors
 
 _INSTALL: Final = (
     "Intel: pip install ai-edge-litert-sdk-intel, and Intel's NPU driver;"

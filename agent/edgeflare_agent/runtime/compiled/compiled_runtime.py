@@ -17,8 +17,7 @@ from edgeflare_agent.runtime.model_runtime import (
 from edgeflare_agent.runtime.session_options import Options
 from edgeflare_agent.runtime.tflite.packages import runtime_info
 from edgeflare_agent.runtime.tflite.tflite_runtime import TFLiteRuntime
-from edgeflare_protos.kernel_sets import Kernels
-from edgeflare_protos.npu_vendors import VENDOR_SDKS, equipped_vendors
+from edgeflare_protos.kernel_sets import VENDOR_SDKS, Kernels, equipped_vendors
 
 _DISTRIBUTION: Final = "ai-edge-litert"
 _PACKAGE: Final = "ai_edge_litert"

@@ -12,10 +12,10 @@ from contextlib import suppress
 from functools import partial
 from typing import Any
 
-from edgeflare_agent.runtime.answers import ModelRejected
+from edgeflare_agent.runtime.model_runtime import ModelRejected
 from edgeflare_agent.runtime.recorded_stderr import recorded_stderr
 from edgeflare_agent.runtime.session_options import Options
-from edgeflare_agent.runtime.tflite.model_description import described_model
+from edgeflare_agent.runtime.tflite.model_tensors import described_model
 
 _STEP_BYTES = 64
 """What sizes are tried at: a power of two of these, then in between."""

@@ -16,16 +16,20 @@ from dynamic_range import quantize_weights
 from edgeflare.conform.graphs.graph_file import graph_file
 from edgeflare.conform.graphs.operator_graph import GraphValue, OperatorGraph
 from edgeflare_agent.runtime import Invocation, IsolatedModel, ModelRejected, Options
+from edgeflare_agent.runtime.fork_server import MODEL
 from edgeflare_agent.runtime.micro import micro_runtime
-from edgeflare_agent.runtime.model_runtime import RuntimeInfo, RuntimeMissing
-from edgeflare_agent.runtime.runtime_choice import offered_kernel_sets, runtime_with
-from edgeflare_agent.runtime.tflite.rehearsal import MODEL
+from edgeflare_agent.runtime.model_runtime import (
+    RuntimeInfo,
+    RuntimeMissing,
+    offered_kernel_sets,
+    runtime_with,
+)
 from edgeflare_protos.kernel_sets import KERNEL_SETS, TFLITE_KERNEL_SETS, Kernels
 from graph_writer import write_state_model
 
 CHOOSE = """
 import sys
-from edgeflare_agent.runtime.runtime_choice import runtime_with
+from edgeflare_agent.runtime.model_runtime import runtime_with
 said = runtime_with("builtin").misfit(b"PK\\3\\4\\0\\0\\0\\0")
 assert said and "TFL3" in said, said
 print(*sorted({"numpy", "ai_edge_litert", "tflite_runtime"} & set(sys.modules)))
