@@ -75,7 +75,7 @@ def survey_in_test(asked: SurveyArguments, path: Path) -> SurveyResult:
     from edgeflare.core.interrupt import Interrupt  # noqa: PLC0415
     from edgeflare.core.seeds import SeedChoice  # noqa: PLC0415
     from edgeflare.devices.profile_lookup import find_profiles  # noqa: PLC0415
-    from edgeflare.models.ensemble_choice import read_ensemble  # noqa: PLC0415
+    from edgeflare.models.compressed_model import read_ensemble  # noqa: PLC0415
     from edgeflare.models.pair import load_pair  # noqa: PLC0415
     from edgeflare.models.pair_file import Settings  # noqa: PLC0415
     from edgeflare.outside_text import json_value  # noqa: PLC0415

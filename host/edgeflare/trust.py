@@ -1,4 +1,10 @@
-"""The user's decision on what a document asks for, as a value that is passed to where it acts."""
+"""The user's decision on what a document asks for, as a value that is passed to where it acts.
+
+The Python functions whose code the user agreed to run are kept in the user's own configuration
+folder, by the function's name, the place of its file, and its code, whichever document names them.
+A document that somebody sent can neither bring an agreement nor use one for anything else: another
+function of that file, the same code elsewhere, or code that has changed.
+"""
 
 from __future__ import annotations
 
@@ -14,6 +20,8 @@ from pathlib import Path
 
 from edgeflare.errors import UserError
 from edgeflare.outside_text import json_value
+from edgeflare.python_callable import callable_files, is_callable
+from edgeflare.regular_file import read_regular
 from edgeflare.untrusted_text import printable
 
 _SCHEMA = "edgeflare.trusted/v1"
@@ -157,3 +165,57 @@ def _read() -> dict[str, str]:
     except (OSError, ValueError, KeyError, TypeError, AttributeError):
         return {}
     return trusted if known else {}
+
+
+_MOST_CODE_BYTES = 2**26
+"""Of a file of code; a stranger's run may name any file."""
+
+
+def is_agreed(function: str) -> bool:
+    """Tell whether the user agreed to run this function, with the code that it has now."""
+    request = _request(function)
+    return request is not None and is_trusted(request.sha256)
+
+
+def has_changed(function: str) -> bool:
+    """Tell whether the user agreed to run this function with other code than it has now."""
+    return not is_agreed(function) and _words(function) in kept_words()
+
+
+def keep_agreed(function: str) -> None:
+    """Keep that the user agreed to run a function, where its files are known.
+
+    A home that cannot be written to is no error: it is asked again.
+    """
+    request = _request(function)
+    if request is not None and not is_trusted(request.sha256):
+        with suppress(OSError):
+            keep(request.sha256, request.what)
+
+
+def _words(function: str) -> str:
+    return f"the Python function {_placed(function)}"
+
+
+def _placed(function: str) -> str:
+    """Return a function with the absolute path of its file; of a module, with the module's name."""
+    module, _, name = function.rpartition(":")
+    return f"{os.path.abspath(module)}:{name}" if module.endswith(".py") else function
+
+
+def _request(function: str) -> Request | None:
+    """Return the request for a function's code; None where its files are not known or readable."""
+    if not is_callable(function):
+        return None
+    try:
+        code = {
+            f"code {os.path.abspath(file)}": read_regular(file, _MOST_CODE_BYTES)
+            for file in callable_files(function)
+        }
+    except (OSError, UserError, ValueError):
+        return None
+    return (
+        Request(_words(function), {"function": _placed(function).encode(), **code})
+        if code
+        else None
+    )

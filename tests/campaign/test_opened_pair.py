@@ -21,13 +21,12 @@ from edgeflare.core.goal import Goal
 from edgeflare.core.query import Arm, EvaluatedQuery
 from edgeflare.core.seeds import SeedChoice
 from edgeflare.devices.profile_lookup import find_profile
-from edgeflare.models.folded_pair import with_shapes_folded
-from edgeflare.models.invocation import Invocation
+from edgeflare.models.evaluator import Invocation
 from edgeflare.models.model_inputs import ModelInputs
 from edgeflare.models.pair import Pair, load_pair
 from edgeflare.models.pair_file import Settings
-from edgeflare.models.pair_input import PairInput
-from edgeflare.models.pair_interface import PairInterface
+from edgeflare.models.pair_interface import PairInput, PairInterface
+from edgeflare.models.shape_folding import with_shapes_folded
 from edgeflare.models.tflite import open_tflite
 from edgeflare.run.plan import Plan
 from edgeflare.tasks.segmentation.mask_answer import MaskAnswer

@@ -19,8 +19,7 @@ from edgeflare.devices.device import Device, connect
 from edgeflare.devices.profile import Profile
 from edgeflare.devices.profile_lookup import find_profile
 from edgeflare.errors import InfrastructureError, UserError
-from edgeflare.models.evaluator import Signature
-from edgeflare.models.invocation import Invocation
+from edgeflare.models.evaluator import Invocation, Signature
 from edgeflare.models.tflite import open_tflite
 from graph_writer import write_state_model
 from processes import workers

@@ -27,9 +27,8 @@ from edgeflare.diagnose.seed_disagreement import (
 )
 from edgeflare.diagnose.stage_votes import StageVotes, ask_with_stages
 from edgeflare.domains.image.preprocess import ImageEncoder, Preprocess, preset
-from edgeflare.models.evaluator import Signature
+from edgeflare.models.evaluator import ONCE, Signature
 from edgeflare.models.in_process import InProcessModel
-from edgeflare.models.invocation import ONCE
 from edgeflare.tasks.classification import softmax
 from tampering import COMPRESSED, class_reader, signature_of
 

@@ -15,11 +15,15 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from edgeflare.models.dequantized_model import dequantized, open_dequantized
-from edgeflare.models.folded_pair import with_shapes_folded
-from edgeflare.models.invocation import Invocation
+from edgeflare.models.evaluator import Invocation
 from edgeflare.models.pair import load_pair
 from edgeflare.models.pair_file import Settings
-from edgeflare.models.shape_folding import asks_for_shapes, fold_shapes, with_fixed_shapes
+from edgeflare.models.shape_folding import (
+    asks_for_shapes,
+    fold_shapes,
+    with_fixed_shapes,
+    with_shapes_folded,
+)
 from edgeflare.models.tflite import TFLiteModel, open_tflite
 from edgeflare.models.tflite_graph import Graph
 from edgeflare_protos.kernel_sets import TFLITE_KERNEL_SETS

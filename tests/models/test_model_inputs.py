@@ -21,8 +21,7 @@ from edgeflare.models.detection_rows import batch_with_unused_rows_zeroed, with_
 from edgeflare.models.evaluator import Signature
 from edgeflare.models.in_process import InProcessModel
 from edgeflare.models.model_inputs import ModelInputs, model_rows
-from edgeflare.models.pair_input import PairInput
-from edgeflare.models.pair_interface import PairInterface
+from edgeflare.models.pair_interface import PairInput, PairInterface
 from edgeflare.models.tflite import open_tflite
 from edgeflare.models.tflite_graph import Graph
 from graph_writer import GraphWriter

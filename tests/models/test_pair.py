@@ -14,12 +14,10 @@ import pytest
 
 from edgeflare.domains.image.preprocess import PRESETS, Preprocess
 from edgeflare.errors import UserError
-from edgeflare.models.interface_settings import merged_tables
-from edgeflare.models.invocation import Invocation
+from edgeflare.models.evaluator import Invocation
 from edgeflare.models.pair import Pair, load_pair
 from edgeflare.models.pair_file import Settings, read_settings
-from edgeflare.models.pair_input import PairInput
-from edgeflare.models.pair_interface import PairInterface
+from edgeflare.models.pair_interface import PairInput, PairInterface, merged_tables
 from edgeflare.models.run_pair import InterfaceDescription
 from image_interfaces import image_interface, preprocess_of
 from tampering import EXAMPLE

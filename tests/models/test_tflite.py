@@ -16,8 +16,8 @@ import pytest
 from ai_edge_litert import schema_py_generated as schema
 
 from edgeflare.core.tensor import dequantize, pack_rows, quantize, unpack_rows
-from edgeflare.models.invocation import ONCE, Invocation
-from edgeflare.models.invocation_names import invocation_of
+from edgeflare.models.evaluator import ONCE, Invocation
+from edgeflare.models.original import invocation_of
 from edgeflare.models.run_host import describe_host
 from edgeflare.models.tflite import open_tflite
 from edgeflare_protos.kernel_sets import Kernels

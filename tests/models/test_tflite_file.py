@@ -18,8 +18,7 @@ from edgeflare.core.tensor import Tensor
 from edgeflare.errors import InfrastructureError
 from edgeflare.models.graph_parts import extract
 from edgeflare.models.in_place_edit import InPlaceEdit
-from edgeflare.models.model_file import check_model_file, read_model_file
-from edgeflare.models.temporary_model import temporary_model
+from edgeflare.models.model_file import check_model_file, read_model_file, temporary_model
 from edgeflare.models.tflite_file import read_model, unread_inputs
 from edgeflare.models.tflite_graph import Graph
 from edgeflare.models.tflite_writer import Writer, notes, written

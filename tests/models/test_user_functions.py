@@ -18,7 +18,6 @@ import pytest
 from numpy.typing import NDArray
 
 from edgeflare.core.tensor import GivenRows, RawBatch, Tensor, pack_rows
-from edgeflare.models.agreed_functions import has_changed, is_agreed, keep_agreed
 from edgeflare.models.in_process import open_callable
 from edgeflare.models.model_inputs import ModelInputs
 from edgeflare.models.original import open_original
@@ -26,6 +25,7 @@ from edgeflare.models.pair import Pair
 from edgeflare.models.pair_interface import PairInterface
 from edgeflare.models.post_processing import PostProcessedRows, PostProcessing
 from edgeflare.python_callable import callable_file, callable_files
+from edgeflare.trust import has_changed, is_agreed, keep_agreed
 
 SHAPE = (1, 2, 2, 1)
 

@@ -7,9 +7,8 @@ import numpy as np
 import pytest
 
 from edgeflare.errors import UserError
-from edgeflare.models.folded_pair import with_shapes_folded
 from edgeflare.models.pair_file import Settings
-from edgeflare.models.shape_folding import fold_shapes
+from edgeflare.models.shape_folding import fold_shapes, with_shapes_folded
 from edgeflare.rank.candidates import gather
 from example_compressions import EXAMPLE, Models
 

@@ -17,8 +17,7 @@ from msgspec import structs
 from edgeflare.errors import UserError
 from edgeflare.models.pair import Pair, load_pair
 from edgeflare.models.pair_file import Settings, read_settings
-from edgeflare.models.pair_input import PairInput
-from edgeflare.models.pair_interface import PairInterface
+from edgeflare.models.pair_interface import PairInput, PairInterface
 from edgeflare.record.folder import FolderKind
 from edgeflare.repair.judging.judged_inputs import TIGHT
 from edgeflare.repair.judging.judgement import Figures

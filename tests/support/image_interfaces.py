@@ -5,8 +5,7 @@ from __future__ import annotations
 from edgeflare.domains.image.image_domain import ImageDomain
 from edgeflare.domains.image.preprocess import Preprocess
 from edgeflare.models.pair import Pair
-from edgeflare.models.pair_input import PairInput
-from edgeflare.models.pair_interface import PairInterface
+from edgeflare.models.pair_interface import PairInput, PairInterface
 
 
 def image_interface(preprocess: Preprocess | None = None) -> PairInterface:

@@ -13,9 +13,9 @@ from numpy.typing import NDArray
 
 from edgeflare.models.model_probe import HostProbe, ProbeRefused, Values
 from edgeflare.models.tflite_graph import Graph
-from edgeflare.whitebox.captured_neurons import CapturedNeurons
 from edgeflare.whitebox.neuron_coverage import (
     WITHOUT_NEURONS,
+    CapturedNeurons,
     covered_at,
     covered_neurons,
     scaled_means,

@@ -23,7 +23,7 @@ from edgeflare.core.seeds import Seeds
 from edgeflare.core.tensor import unpack_rows
 from edgeflare.devices.connection import DeviceLost
 from edgeflare.errors import InfrastructureError, UserError
-from edgeflare.models.invocation import ONCE
+from edgeflare.models.evaluator import ONCE
 from edgeflare.models.model_file import read_model_file
 from edgeflare.models.model_probe import HostProbe, Probe, ProbeFailed, ProbeRefused
 from edgeflare.models.tflite_graph import Graph
@@ -31,7 +31,7 @@ from edgeflare.run.coverage_figures import COVERAGE_KEY, ArmCoverage, NeuronCove
 from edgeflare.run.run_header import RunHeader
 from edgeflare.run.seed_ids import device_of
 from edgeflare.run.sorted_findings import sort_findings
-from edgeflare.whitebox.captured_neurons import CapturedNeurons
+from edgeflare.whitebox.neuron_coverage import CapturedNeurons
 
 _STREAM = 16
 """Which of the generators of a run draws other seeds."""

@@ -13,7 +13,7 @@ from edgeflare.core.kept_rows import OutputDecoders, restored_row
 from edgeflare.core.query import Arm, EvaluatedQuery
 from edgeflare.core.tensor import unpack_rows
 from edgeflare.errors import UserError
-from edgeflare.models.invocation import ONCE
+from edgeflare.models.evaluator import ONCE
 from edgeflare.models.model_file import read_model_file
 from edgeflare.models.non_finite_values import NonFinite, NonFiniteOnset, non_finite_kind, traced
 from edgeflare.models.tflite_graph import Graph

@@ -34,11 +34,11 @@ from edgeflare.models.compressed_model import (
 )
 from edgeflare.models.decoder_rows import as_read_by, submit
 from edgeflare.models.evaluator import Evaluator, HostModel
-from edgeflare.models.folded_pair import with_shapes_folded
 from edgeflare.models.model_inputs import ModelInputs
 from edgeflare.models.model_variables import pair_variables
 from edgeflare.models.original import open_original
 from edgeflare.models.pair import Pair
+from edgeflare.models.shape_folding import with_shapes_folded
 from edgeflare.run.plan import Plan
 from edgeflare_protos.kernel_sets import Kernels
 

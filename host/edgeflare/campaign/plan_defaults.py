@@ -12,9 +12,9 @@ from edgeflare.core.goal import Find
 from edgeflare.core.seeds import Seeds
 from edgeflare.errors import UserError
 from edgeflare.models.compressed_model import compressed_bytes, open_compressed
-from edgeflare.models.folded_pair import with_shapes_folded
 from edgeflare.models.model_inputs import ModelInputs
 from edgeflare.models.pair import Pair
+from edgeflare.models.shape_folding import with_shapes_folded
 from edgeflare.run.plan import Plan
 from edgeflare.run.seed_ids import SeedIds
 from edgeflare.search.operator_pool import pool_names

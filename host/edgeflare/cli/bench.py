@@ -36,7 +36,7 @@ from edgeflare.cli.search_options import make_plan
 from edgeflare.core.goal import Find
 from edgeflare.core.seeds import SeedChoice
 from edgeflare.errors import UserError
-from edgeflare.models.ensemble_choice import read_ensemble
+from edgeflare.models.compressed_model import read_ensemble
 from edgeflare.models.pair import Pair, load_pair
 from edgeflare.pages.terminal import print_section
 from edgeflare.search.operator_pool import BUILT_IN

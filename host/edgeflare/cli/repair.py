@@ -27,7 +27,7 @@ from edgeflare.core.interrupt import INTERRUPTED_BY
 from edgeflare.devices.profile import Profile
 from edgeflare.devices.profile_lookup import find_profiles
 from edgeflare.errors import UserError
-from edgeflare.models.ensemble_choice import read_ensemble
+from edgeflare.models.compressed_model import read_ensemble
 from edgeflare.models.pair import Pair, load_pair
 from edgeflare.models.pair_file import FILE, Settings
 from edgeflare.models.pair_interface import PairInterface

@@ -34,7 +34,7 @@ from edgeflare.devices.profile_lookup import find_profiles
 from edgeflare.errors import UserError
 from edgeflare.matrix.kernel_set_runs import RunStopped
 from edgeflare.matrix.matrix_folder import claimed_matrix
-from edgeflare.models.ensemble_choice import read_ensemble
+from edgeflare.models.compressed_model import read_ensemble
 from edgeflare.models.pair import load_pair
 from edgeflare.report.run_page import print_run
 from edgeflare.run.plan import SHRINK, default_strengthen

@@ -32,7 +32,7 @@ from edgeflare.core.interrupt import INTERRUPTED_BY
 from edgeflare.core.seeds import SeedChoice
 from edgeflare.devices.profile_lookup import find_profiles
 from edgeflare.errors import UserError
-from edgeflare.models.ensemble_choice import read_ensemble
+from edgeflare.models.compressed_model import read_ensemble
 from edgeflare.models.pair import load_pair
 from edgeflare.pages.terminal import print_page
 from edgeflare.report.dry_run_lines import heading, looked_lines

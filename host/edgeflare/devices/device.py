@@ -28,7 +28,7 @@ from edgeflare.devices.session import DeviceSession
 from edgeflare.devices.transports.transport import Transport
 from edgeflare.devices.transports.transport_registry import transport
 from edgeflare.errors import EdgeFlareError, InfrastructureError
-from edgeflare.models.invocation import ONCE, Invocation
+from edgeflare.models.evaluator import ONCE, Invocation
 from edgeflare.models.model_probe import ProbeRefused
 from edgeflare_protos import agent_pb2 as wire
 from edgeflare_protos.kernel_sets import KERNEL_SETS, Kernels, accelerated

@@ -16,8 +16,7 @@ from edgeflare.devices.connection import Connection
 from edgeflare.devices.profile import Profile
 from edgeflare.devices.stream import InferenceStream
 from edgeflare.errors import InfrastructureError, UserError
-from edgeflare.models.evaluator import Signature
-from edgeflare.models.invocation import ONCE, Invocation
+from edgeflare.models.evaluator import ONCE, Invocation, Signature
 from edgeflare.models.model_file import read_model_file
 from edgeflare_protos import agent_pb2 as wire
 from edgeflare_protos.kernel_sets import KERNEL_SETS, accelerated

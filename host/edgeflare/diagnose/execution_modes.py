@@ -18,8 +18,7 @@ from edgeflare.devices.profile import Precision, Profile
 from edgeflare.devices.session import DeviceSession
 from edgeflare.diagnose.output_stage import OutputStage
 from edgeflare.errors import UserError
-from edgeflare.models.evaluator import Evaluator, Signature
-from edgeflare.models.invocation import ONCE, Invocation
+from edgeflare.models.evaluator import ONCE, Evaluator, Invocation, Signature
 from edgeflare.models.tflite import open_tflite
 from edgeflare_protos.kernel_sets import TFLITE_KERNEL_SETS, Kernels, accelerated
 

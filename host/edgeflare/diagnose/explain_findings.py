@@ -51,18 +51,20 @@ from edgeflare.diagnose.verdict import judge
 from edgeflare.domains.image.image_domain import ImageDomain
 from edgeflare.errors import UserError
 from edgeflare.models.decoder_rows import as_read_by
-from edgeflare.models.evaluator import Evaluator, HostModel
-from edgeflare.models.folded_pair import with_shapes_folded
-from edgeflare.models.invocation import Invocation
-from edgeflare.models.invocation_names import invocation_of
+from edgeflare.models.evaluator import Evaluator, HostModel, Invocation
 from edgeflare.models.model_file import read_model_file
 from edgeflare.models.model_inputs import ModelInputs
 from edgeflare.models.model_probe import HostProbe, Values
 from edgeflare.models.non_finite_values import said_of_arms
-from edgeflare.models.original import open_original
+from edgeflare.models.original import invocation_of, open_original
 from edgeflare.models.pair import Pair
 from edgeflare.models.pair_interface import PairInterface
-from edgeflare.models.shape_folding import asks_for_shapes, fold_shapes, with_fixed_shapes
+from edgeflare.models.shape_folding import (
+    asks_for_shapes,
+    fold_shapes,
+    with_fixed_shapes,
+    with_shapes_folded,
+)
 from edgeflare.models.tflite import TFLiteModel, open_tflite
 from edgeflare.models.tflite_graph import Graph
 from edgeflare.run.journal_rows import AnswerRow

@@ -23,7 +23,7 @@ from edgeflare.diagnose.execution_modes import (
 )
 from edgeflare.diagnose.output_stage import OutputStage
 from edgeflare.errors import UserError
-from edgeflare.models.invocation import Invocation
+from edgeflare.models.evaluator import Invocation
 from edgeflare.models.pair_interface import PairInterface
 
 AVote = TypeVar("AVote")

@@ -1,19 +1,27 @@
-"""The compressed model of a pair on the host: under a kernel set, another runtime, or in float."""
+"""The compressed model of a pair on the host: under a kernel set, another runtime, or in float.
+
+Runtime versions differ in their kernels, so the model under the runtime of another Python
+environment is a member of the twin's ensemble: it predicts devices that run that version.
+"""
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Protocol
 
+from edgeflare.errors import UserError
+from edgeflare.models.agent_code import link_packages
 from edgeflare.models.dequantized_model import DEQUANTIZED, open_dequantized
-from edgeflare.models.evaluator import HostModel
-from edgeflare.models.invocation import Invocation
+from edgeflare.models.evaluator import ONCE, HostModel, Invocation
 from edgeflare.models.model_file import check_model_file
-from edgeflare.models.other_runtime import open_in_other_runtime
 from edgeflare.models.pair import Pair
-from edgeflare.models.tflite import OperatorMissing, open_tflite
-from edgeflare_protos.kernel_sets import Kernels
+from edgeflare.models.tflite import OperatorMissing, TFLiteModel, open_tflite
+from edgeflare.suggestion import suggestion
+from edgeflare_protos.kernel_sets import TFLITE_KERNEL_SETS, Kernels, is_tflite_kernel_set
 
 __all__ = [
     "CompressedModel",
@@ -21,7 +29,9 @@ __all__ = [
     "compressed_bytes",
     "open_compressed",
     "open_compressed_for",
+    "open_in_other_runtime",
     "open_member",
+    "read_ensemble",
 ]
 
 
@@ -95,3 +105,89 @@ def compressed_bytes(pair: Pair) -> int:
     """
     check_model_file(pair.compressed)
     return pair.compressed.stat().st_size
+
+
+def read_ensemble(text: str | None) -> tuple[tuple[Kernels, ...], tuple[str, ...]]:
+    """Return the kernel sets of an ensemble, and its members that are none of the host's.
+
+    Both are empty where the default is wanted.
+
+    Raises:
+        UserError: one is unknown, or named twice, or the first is no kernel set.
+
+    """
+    if text is None:
+        return (), ()
+    names = [name.strip() for name in text.split(",")]
+    elsewhere = [name for name in names if _SEPARATOR in name or name == DEQUANTIZED]
+    here: list[Kernels] = []
+    known = (*TFLITE_KERNEL_SETS, DEQUANTIZED)
+    for name in names:
+        if is_tflite_kernel_set(name):
+            here.append(name)
+        elif name not in elsewhere:
+            raise UserError(
+                f"--ensemble: there is no kernel set {name!r}{suggestion(name, known)}; "
+                f"known are {', '.join(known)}"
+            )
+    if names[0] in elsewhere:
+        raise UserError(
+            f"--ensemble {text}: the first is the twin's own, on this Python's runtime: put"
+            f" {' or '.join(TFLITE_KERNEL_SETS)} before {names[0]}"
+        )
+    for name in elsewhere:
+        if name != DEQUANTIZED:
+            _split_member(name)
+    if len(set(names)) < len(names):
+        raise UserError(f"--ensemble {text}: name each kernel set once")
+    return tuple(here), tuple(elsewhere)
+
+
+_SEPARATOR = "@"
+"""Between kernel set and interpreter: "builtin@/opt/old-board/bin/python"."""
+
+
+def _split_member(member: str) -> tuple[Kernels, str]:
+    """Return the kernel set and the interpreter that "KERNELS@PYTHON" names.
+
+    Raises:
+        UserError: there is no such kernel set, or no such interpreter.
+
+    """
+    kernels, _, python = member.partition(_SEPARATOR)
+    if not is_tflite_kernel_set(kernels):
+        raise UserError(
+            f"{member}: there is no kernel set {kernels!r}; known are"
+            f" {', '.join(TFLITE_KERNEL_SETS)}"
+        )
+    if shutil.which(python) is None:
+        raise UserError(
+            f"{member}: there is no program {python!r}: name the Python of an environment that has"
+            " another TFLite runtime, with its path"
+        )
+    return kernels, python
+
+
+@contextmanager
+def open_in_other_runtime(
+    path: Path, member: str, invocation: Invocation = ONCE
+) -> Iterator[TFLiteModel]:
+    """Load a `.tflite` file into a worker process of another interpreter.
+
+    Args:
+        path: the file.
+        member: "KERNELS@PYTHON"; that Python needs numpy and a TFLite runtime, nothing of ours.
+        invocation: see `open_tflite`.
+
+    Raises:
+        UserError: see `open_tflite`; or there is no such kernel set, or no such interpreter.
+        InfrastructureError: no worker process can be started there.
+
+    """
+    kernels, python = _split_member(member)
+    with TemporaryDirectory(prefix="edgeflare-") as folder:
+        packages = Path(folder) / "packages"
+        link_packages(packages)
+        launcher = ("env", "-u", "PYTHONHOME", f"PYTHONPATH={packages}", python)
+        with closing(open_tflite(path, kernels, invocation, launcher=launcher)) as model:
+            yield model

@@ -17,9 +17,8 @@ from ai_edge_litert import schema_py_generated as schema
 
 from edgeflare.core.tensor import Tensor
 from edgeflare.errors import UserError
-from edgeflare.models.invocation import ONCE, Invocation
-from edgeflare.models.model_file import read_model_file
-from edgeflare.models.temporary_model import temporary_model
+from edgeflare.models.evaluator import ONCE, Invocation
+from edgeflare.models.model_file import read_model_file, temporary_model
 from edgeflare.models.tflite import TFLiteModel, open_tflite
 from edgeflare.models.tflite_graph import Graph, GraphTensor, tensor_indexes
 from edgeflare.models.tflite_writer import Writer

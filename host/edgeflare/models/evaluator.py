@@ -1,17 +1,17 @@
-"""The interface of models that run on batches, and their raw outputs before decoding."""
+"""The interface of models that run on batches, how they are called, and their raw outputs."""
 
 from __future__ import annotations
 
 from concurrent.futures import Future
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Protocol, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from edgeflare.core.task import OutputMaker
 from edgeflare.core.tensor import RawBatch, Tensor
-from edgeflare.models.invocation import Invocation
+from edgeflare_agent.runtime import Invocation as AgentInvocation
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,3 +73,10 @@ class HostModel(Evaluator, Protocol):
 
     def makers(self) -> tuple[OutputMaker | None, ...]:
         """Return of each output the operator that it is from; nothing of an unknown graph."""
+
+
+Invocation: TypeAlias = AgentInvocation
+"""One class for the device and the host's own runner, so that both arms are called alike."""
+
+ONCE = Invocation()
+"""The first graph, once, in its own shapes: how a model is called of which nothing is said."""

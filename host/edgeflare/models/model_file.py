@@ -1,11 +1,17 @@
-"""Files of models, which are read where they are regular ones, and no larger than models are."""
+"""Files of models, which are read where they are regular ones, and no larger than models are.
+
+Models that are made of the user's lie in temporary files.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Final
 
-from edgeflare.errors import UserError
+from edgeflare.errors import EdgeFlareError, UserError
 from edgeflare.regular_file import read_regular
 from edgeflare.suggestion import path_suggestion
 
@@ -46,3 +52,29 @@ def check_model_file(path: Path) -> None:
             f"the model file {path} has {size:,} bytes, and at most {_MOST_BYTES:,} are read: give"
             " a smaller one"
         )
+
+
+@contextmanager
+def temporary_model(content: bytes, stem: str, called: str) -> Iterator[Path]:
+    """Keep a model in a temporary folder.
+
+    An error that passes through here says `called` where it names the file, which is gone when the
+    user reads of it.
+
+    Args:
+        content: the `.tflite` file.
+        stem: its name without the ending.
+        called: what the user is told that it is, with the path of the user's own file.
+
+    Yields:
+        The path of the file.
+
+    """
+    with TemporaryDirectory(prefix="edgeflare-") as folder:
+        path = Path(folder) / f"{stem}.tflite"
+        path.write_bytes(content)
+        try:
+            yield path
+        except EdgeFlareError as error:
+            error.args = (str(error).replace(str(path), called),)
+            raise

@@ -28,8 +28,7 @@ from edgeflare.domains.image.image_domain import ImageDomain
 from edgeflare.domains.image.image_tensor import image_tensor
 from edgeflare.domains.npz_arrays import targets_of
 from edgeflare.errors import UserError
-from edgeflare.models.pair_input import PairInput
-from edgeflare.models.pair_interface import PairInterface
+from edgeflare.models.pair_interface import PairInput, PairInterface
 
 
 class ModelInputs:

@@ -14,15 +14,13 @@ from typing import BinaryIO
 from msgspec import to_builtins
 
 from edgeflare.errors import UserError
-from edgeflare.models.agreed_functions import keep_agreed
-from edgeflare.models.interface_settings import read_interface
 from edgeflare.models.pair_file import FILE, Settings, read_settings
-from edgeflare.models.pair_interface import PairInterface
+from edgeflare.models.pair_interface import PairInterface, read_interface
 from edgeflare.models.run_pair import FoldedShapes, ModelHashes
 from edgeflare.python_callable import callable_file, callable_files, is_callable
 from edgeflare.regular_file import open_regular
 from edgeflare.suggestion import path_suggestion
-from edgeflare.trust import Request, Trust, granted
+from edgeflare.trust import Request, Trust, granted, keep_agreed
 
 _LONGEST_NAME = 50
 """The most characters of a folder's name, of up to 4 bytes: file systems take 255 bytes, and a date

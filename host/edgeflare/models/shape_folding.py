@@ -11,8 +11,10 @@ folded file is not kept, since it follows from the user's; a run notes its hash.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+import hashlib
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
 
@@ -20,12 +22,43 @@ import numpy as np
 from ai_edge_litert import schema_py_generated as schema
 
 from edgeflare.errors import UserError
+from edgeflare.models.evaluator import ONCE, Invocation
 from edgeflare.models.graph_copy import changeable_copy, packed
-from edgeflare.models.invocation import ONCE, Invocation
-from edgeflare.models.model_file import read_model_file
+from edgeflare.models.model_file import read_model_file, temporary_model
 from edgeflare.models.model_probe import HostProbe, ProbeFailed, ProbeRefused, Values
+from edgeflare.models.pair import FoldedFile, Pair
 from edgeflare.models.tflite_graph import Graph, GraphOp
 from edgeflare.models.tflite_writer import Writer
+
+
+@contextmanager
+def with_shapes_folded(pair: Pair) -> Iterator[Pair]:
+    """Fold the shapes of a pair's compressed model, if the pair says so.
+
+    The file lies in a temporary folder for as long as this is open; it is the same for the same
+    model, so it is made anew whenever a run is opened. Errors name the user's own file.
+
+    Args:
+        pair: a pair that is not opened yet.
+
+    Yields:
+        The pair, in which `executed` is the file to run.
+
+    Raises:
+        UserError: see `fold_shapes`.
+        InfrastructureError: no worker process can be started.
+
+    """
+    if not pair.fold_shapes:
+        yield pair
+        return
+    content, name = read_model_file(pair.compressed), str(pair.compressed)
+    folding = fold_shapes(content, name, pair.interface.invocation)
+    sha256 = hashlib.sha256(folding.content).hexdigest()
+    stem, called = f"{pair.compressed.stem}-folded", f"{name} with its shapes folded"
+    with temporary_model(folding.content, stem, called) as path:
+        yield replace(pair, folded=FoldedFile(path, sha256, folding.operators))
+
 
 _SIZED_BY_VALUES: Final = frozenset(("UNIQUE", "WHERE", "IF", "WHILE", "CALL"))
 """Operators whose outputs have sizes that follow from values, or from another graph."""

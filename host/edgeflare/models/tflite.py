@@ -13,11 +13,9 @@ from numpy.typing import NDArray
 from edgeflare.core.task import OutputMaker
 from edgeflare.core.tensor import RawBatch, Tensor, row_layout
 from edgeflare.errors import InfrastructureError, UserError
-from edgeflare.models.evaluator import Signature
-from edgeflare.models.invocation import ONCE, Invocation
+from edgeflare.models.evaluator import ONCE, Invocation, Signature
 from edgeflare.models.model_file import read_model_file
-from edgeflare.models.stored_values import PACKED
-from edgeflare.models.tflite_file import declared_inputs, is_flatbuffer
+from edgeflare.models.tflite_file import PACKED, declared_inputs, is_flatbuffer
 from edgeflare.models.tflite_graph import Graph
 from edgeflare_agent.runtime import (
     IsolatedModel,

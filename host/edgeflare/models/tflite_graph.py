@@ -15,8 +15,7 @@ from numpy.typing import NDArray
 from edgeflare.core.task import OutputMaker
 from edgeflare.errors import UserError
 from edgeflare.models.model_structure import operator_name, options_class
-from edgeflare.models.stored_values import PACKED, places_of_sparse, unpacked_numbers
-from edgeflare.models.tflite_file import read_model
+from edgeflare.models.tflite_file import PACKED, places_of_sparse, read_model, unpacked_numbers
 
 _DTYPES = {
     schema.TensorType.FLOAT32: "float32",

@@ -18,7 +18,6 @@ from edgeflare.core.seeds import Seeds
 from edgeflare.devices.profile import Profile
 from edgeflare.devices.profile_lookup import find_profiles, find_run_profiles
 from edgeflare.errors import InfrastructureError, UserError
-from edgeflare.models.agreed_functions import has_changed, is_agreed, keep_agreed
 from edgeflare.models.model_file import check_model_file
 from edgeflare.models.model_inputs import ModelInputs
 from edgeflare.models.pair import Pair
@@ -33,7 +32,7 @@ from edgeflare.run.run_directory import RunDirectory
 from edgeflare.run.run_document import Finding, RunDocument
 from edgeflare.run.run_header import RunHeader
 from edgeflare.run.survey_rows import SURVEY_KEY
-from edgeflare.trust import Trust
+from edgeflare.trust import Trust, has_changed, is_agreed, keep_agreed
 
 
 @dataclass(frozen=True, slots=True)

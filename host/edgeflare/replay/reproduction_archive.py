@@ -22,14 +22,13 @@ from edgeflare.core.task import Decoder
 from edgeflare.core.tensor import GivenRows, Tensor, float_tensors, unpack_rows
 from edgeflare.diagnose.explain_document import ExplainDocument, ExplainedFinding
 from edgeflare.errors import UserError
-from edgeflare.models.evaluator import HostModel
-from edgeflare.models.folded_pair import with_shapes_folded
-from edgeflare.models.invocation import ONCE, Invocation
+from edgeflare.models.evaluator import ONCE, HostModel, Invocation
 from edgeflare.models.model_file import read_model_file
 from edgeflare.models.model_inputs import ModelInputs
 from edgeflare.models.original import open_original
 from edgeflare.models.pair import Pair
 from edgeflare.models.pair_interface import PairInterface
+from edgeflare.models.shape_folding import with_shapes_folded
 from edgeflare.models.tflite import open_tflite
 from edgeflare.outside_text import json_value
 from edgeflare.pages.facts import PLACES

@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from edgeflare.diagnose.tied_tensors import tied_tensors
+from edgeflare.models.compressed_model import open_in_other_runtime
 from edgeflare.models.in_place_edit import InPlaceEdit
-from edgeflare.models.other_runtime import open_in_other_runtime
 from edgeflare.models.quantized_range import QuantizedRange, least_error_range
 from edgeflare.models.tflite_graph import Graph, GraphTensor
 from edgeflare.repair.fitting.activation_ranges import fit_ranges, logit_range, summand_range

@@ -19,8 +19,8 @@ from litert_quantizer.quantizer import Quantizer
 
 from edgeflare.core.tensor import Tensor
 from edgeflare.errors import UserError
+from edgeflare.models.compressed_model import open_in_other_runtime
 from edgeflare.models.in_place_edit import InPlaceEdit
-from edgeflare.models.other_runtime import open_in_other_runtime
 from edgeflare.models.tflite_graph import Graph, GraphOp
 from edgeflare.models.tflite_writer import Writer
 from edgeflare.repair.fitting.float_model import FloatModel, RewritingFailed

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from edgeflare.core.tensor import Tensor
 from edgeflare.errors import UserError
-from edgeflare.models.other_runtime import open_in_other_runtime
+from edgeflare.models.compressed_model import open_in_other_runtime
 from edgeflare.models.tflite import TFLiteModel, open_tflite
 from edgeflare.models.tflite_writer import Writer
 from edgeflare.repair.shift_details import MOST_STEPS

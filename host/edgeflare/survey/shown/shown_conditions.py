@@ -28,9 +28,9 @@ from edgeflare.core.views import (
 )
 from edgeflare.errors import UserError, kind_at_named_path
 from edgeflare.models.compressed_model import open_compressed
-from edgeflare.models.folded_pair import with_shapes_folded
 from edgeflare.models.model_inputs import ModelInputs
 from edgeflare.models.pair import Pair
+from edgeflare.models.shape_folding import with_shapes_folded
 from edgeflare.pages.comparison_plot import ComparisonPlot, comparison_plot
 from edgeflare.pages.html_page import packaged, page_environment
 from edgeflare.pages.page_allowance import PageAllowance, allowance

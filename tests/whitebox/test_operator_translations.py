@@ -16,7 +16,7 @@ pytest.importorskip("jax", reason="needs the extra whitebox")
 from edgeflare.models.model_probe import HostProbe
 from edgeflare.models.tflite_graph import Graph
 from edgeflare.whitebox.differentiable_network import DifferentiableNetwork
-from edgeflare.whitebox.translation.operator_translations import TRANSLATIONS
+from edgeflare.whitebox.operator_translations import TRANSLATIONS
 from edgeflare.whitebox.translation_check import excess
 from graph_writer import GraphWriter
 

@@ -1,4 +1,4 @@
-"""Rounding with a straight-through gradient, and the arithmetic of quantized outputs.
+"""What the translation of an operator is told of it, and the arithmetic of quantized outputs.
 
 A rounded value is a step function, whose gradient is 0. Its straight-through gradient is that of
 the value before rounding: Bengio et al., "Estimating or Propagating Gradients Through Stochastic
@@ -7,13 +7,61 @@ Neurons", arXiv 1308.3432, section 4.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from enum import IntEnum
+from typing import Any, NoReturn
 
 import numpy as np
 
+from edgeflare.errors import UserError
 from edgeflare.models.tflite_graph import GraphTensor
 from edgeflare.whitebox.array_library import jnp, lax
-from edgeflare.whitebox.translation.translated_operator import Array, TranslatedOperator
+
+Array = Any
+"""An array of jax's, float32, of the raw values of a tensor: whole numbers where it is quantized.
+
+The raw values of quantized tensors are exact: float32 holds whole numbers up to 2^24."""
+
+
+@dataclass(frozen=True)
+class TranslatedOperator:
+    """An operator that is to be translated.
+
+    Attributes:
+        name: "CONV_2D".
+        place: what a message calls it, such as "model.tflite: operator 5, CONV_2D".
+        options: its options by name.
+        inputs: the tensors that it reads.
+        output: the tensor that it writes.
+
+    """
+
+    name: str
+    place: str
+    options: Mapping[str, Any]
+    inputs: Sequence[GraphTensor]
+    output: GraphTensor
+
+    @property
+    def quantized(self) -> bool:
+        """Whether it writes quantized values."""
+        return bool(self.output.scales)
+
+    def refuse(self, why: str) -> NoReturn:
+        """Refuse to translate it.
+
+        Raises:
+            UserError: always.
+
+        """
+        raise UserError(f"{self.place}: {why}, which cannot be differentiated here")
+
+
+Translation = Callable[[TranslatedOperator, Sequence[Array]], Array]
+"""Returns the raw output of an operator for its raw inputs, constants among them.
+
+It is called once while jax traces the network, and computes with arrays of jax's."""
 
 
 class FusedActivation(IntEnum):

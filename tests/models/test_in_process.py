@@ -14,8 +14,8 @@ onnx = pytest.importorskip("onnx")
 pytest.importorskip("onnxruntime")
 
 from edgeflare.core.tensor import Tensor, quantize  # noqa: E402
+from edgeflare.models.in_process import open_onnx  # noqa: E402
 from edgeflare.models.model_inputs import ModelInputs  # noqa: E402
-from edgeflare.models.onnx import open_onnx  # noqa: E402
 from edgeflare.models.original import open_original  # noqa: E402
 from edgeflare.models.pair import Pair  # noqa: E402
 from edgeflare.models.pair_interface import PairInterface  # noqa: E402

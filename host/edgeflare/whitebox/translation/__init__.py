@@ -1,1 +1,0 @@
-"""Operators as differentiable functions that compute what XNNPACK's kernels compute."""
