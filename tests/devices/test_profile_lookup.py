@@ -9,8 +9,7 @@ import pytest
 
 from edgeflare.devices import profile_folders
 from edgeflare.devices.kernel_set_devices import kernel_set_devices
-from edgeflare.devices.kernel_set_names import names_all, split_kernels
-from edgeflare.devices.profile import Profile
+from edgeflare.devices.profile import Profile, names_all, split_kernels
 from edgeflare.devices.profile_folders import (
     ProfileFile,
     ProfileLocation,

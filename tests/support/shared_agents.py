@@ -16,9 +16,8 @@ from contextlib import contextmanager
 
 from edgeflare.devices.transports import child_agent
 from edgeflare.devices.transports.child_agent import ChildAgent, ChildTransport
-from edgeflare.devices.transports.delegate import allow_delegate
 from edgeflare.devices.transports.emulated import EmulatedTransport
-from edgeflare.devices.transports.transport import Endpoint
+from edgeflare.devices.transports.transport import Endpoint, allow_delegate
 from edgeflare_agent.runtime import fork_server_process, worker_process
 from edgeflare_agent.runtime.fork_server_process import surroundings
 from forked_agents import agents_socket, fork_agents

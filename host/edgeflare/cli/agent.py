@@ -14,10 +14,10 @@ from rich.markup import escape
 from edgeflare.cli import run_options
 from edgeflare.cli.completion import complete_device
 from edgeflare.cli.console import Console
-from edgeflare.devices.agent_installation import install_agent, uninstall_agent
 from edgeflare.devices.bundle.build_bundle import build_bundle
 from edgeflare.devices.bundle.bundle_target import TARGETS
 from edgeflare.devices.profile_lookup import find_profile
+from edgeflare.devices.remote.deployment import install_agent, uninstall_agent
 from edgeflare.errors import UserError
 from edgeflare.trust import decided_by_user
 from edgeflare_agent.runtime.launcher import RUN_MODULE

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from typer import Context
 
-from edgeflare.devices.kernel_set_names import EMULATED_ALL
+from edgeflare.devices.profile import EMULATED_ALL
 from edgeflare.devices.profile_lookup import list_profiles
 from edgeflare.devices.transports.transport_registry import transports
 from edgeflare.run.run_directory import CONFORM_DOCUMENT, CONFORM_JOURNAL, DOCUMENT, JOURNAL

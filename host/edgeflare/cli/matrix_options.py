@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from edgeflare.cli.run_options import RunFolder
-from edgeflare.devices.kernel_set_names import names_all
+from edgeflare.devices.profile import names_all
 from edgeflare.errors import UserError
 from edgeflare.matrix.matrix_folder import check_matrix_folder, is_begun
 

@@ -8,7 +8,7 @@ import time
 import grpc
 
 from edgeflare.devices.connection import Connection, DeviceLost, status
-from edgeflare.devices.network_address import split_address
+from edgeflare.devices.transports.transport import split_address
 from edgeflare.errors import InfrastructureError
 from edgeflare_protos import PROTOCOL_MAJOR, PROTOCOL_MINOR, TOO_MANY_WRONG_TOKENS
 from edgeflare_protos import agent_pb2 as wire

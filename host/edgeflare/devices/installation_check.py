@@ -13,7 +13,7 @@ from typing import Final
 
 from edgeflare.devices.device import connect
 from edgeflare.devices.profile_lookup import find_shipped_profile, list_profiles
-from edgeflare.devices.program_check import Check, is_installed
+from edgeflare.devices.transports.transport_plugin import Check, is_installed
 from edgeflare.devices.transports.transport_registry import transports
 from edgeflare.errors import EdgeFlareError
 from edgeflare_protos.kernel_sets import VENDOR_SDKS, equipped_vendors

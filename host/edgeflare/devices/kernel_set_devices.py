@@ -6,8 +6,7 @@ from dataclasses import replace
 from typing import Final
 
 from edgeflare.devices.device import connect
-from edgeflare.devices.kernel_set_names import EMULATED_ALL, without_all
-from edgeflare.devices.profile import Profile
+from edgeflare.devices.profile import EMULATED_ALL, Profile, without_all
 from edgeflare.devices.profile_folders import profile_files
 from edgeflare.devices.profile_lookup import find_profile
 from edgeflare.trust import KEPT_ONLY, Trust

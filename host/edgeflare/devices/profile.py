@@ -1,13 +1,17 @@
-"""A device profile: all that is set for one device."""
+"""A device profile: all that is set for one device; and names with a kernel set behind them.
+
+`NAME/KERNELS` is a device with another kernel set. `NAME/all`, each of them, is a name and no
+profile, since which kernel sets there are is known once the device is asked.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Final, Literal
 
-from edgeflare_protos.kernel_sets import Kernels, is_tflite_kernel_set
+from edgeflare_protos.kernel_sets import Kernels, is_kernel_set, is_tflite_kernel_set
 
 Precision = Literal["fp16", "fp32"]
 """What an accelerator computes in: float16 where it likes, or float32 throughout."""
@@ -116,3 +120,33 @@ class Profile:
 
 
 _FIELDS = frozenset(one.name for one in fields(Profile)) - {"name", "source", "options"}
+
+
+EMULATED_ALL: Final = "emulated-all"
+"""Each kernel set that an emulated device has on this host."""
+
+_ALL: Final = "all"
+
+
+def split_kernels(name: str) -> tuple[str, Kernels | None]:
+    """Return the name of a device, and the kernel set that is named behind it, if one is."""
+    base, behind = _split(name)
+    return (base, behind) if is_kernel_set(behind) else (name, None)
+
+
+def names_all(name: str) -> bool:
+    """Tell whether a name means every kernel set that a device offers."""
+    return name == EMULATED_ALL or _split(name)[1] == _ALL
+
+
+def without_all(name: str) -> str:
+    """Return the name of the device itself."""
+    return name.removesuffix(f"/{_ALL}")
+
+
+def _split(name: str) -> tuple[str, str]:
+    """Return what stands before and behind the last slash; of an address alone nothing behind."""
+    base, separator, behind = name.rpartition("/")
+    if not separator or not base or base.endswith(":/"):
+        return name, ""
+    return base, behind

@@ -10,8 +10,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from edgeflare.devices.kernel_set_names import EMULATED_ALL, names_all, split_kernels, without_all
-from edgeflare.devices.profile import Profile
+from edgeflare.devices.profile import EMULATED_ALL, Profile, names_all, split_kernels, without_all
 from edgeflare.devices.profile_folders import (
     ProfileFile,
     ProfileFiles,

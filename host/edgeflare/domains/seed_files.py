@@ -1,10 +1,15 @@
-"""The files of which seeds consist, and what is said where there are no seeds."""
+"""The files of which seeds consist, the arrays in them, and what is said where there are none."""
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 
+import numpy as np
+from numpy.typing import NDArray
+
+from edgeflare import array_file
+from edgeflare.array_file import NotArrays
 from edgeflare.core.seeds import SeedChoice, ids_of
 from edgeflare.errors import UserError
 from edgeflare.suggestion import path_suggestion
@@ -48,3 +53,81 @@ def require_seeds(path: Path, what: str) -> None:
         )
     if not path.is_dir() and (path.suffix.lower() != ".npz" or not path.is_file()):
         raise UserError(f"seeds {path}: expected an .npz file or a folder of {what}")
+
+
+_MOST_NAMES = 20
+"""Arrays of a file that a message names."""
+
+
+def read_npz(path: Path, wanted: Sequence[str]) -> dict[str, NDArray[np.generic]]:
+    """Return the arrays of these names that a file has; it has to have the first.
+
+    Raises:
+        UserError: it is no `.npz` file of numeric arrays, or has no array of the first name.
+
+    """
+    try:
+        archive = array_file.read_npz(path, wanted)
+    except NotArrays as error:
+        raise UserError(
+            f"seeds {path}: not an .npz file of numeric arrays ({error}): write it with "
+            f"numpy.savez(path, {wanted[0]}=..., labels=...)"
+        ) from error
+    read = dict(archive.arrays)
+    if wanted[0] not in read:
+        found = ", ".join(archive.names[:_MOST_NAMES]) or "no arrays at all"
+        raise UserError(
+            f"seeds {path}: expected an array named {wanted[0]}, but the file has {found}"
+        )
+    if not read[wanted[0]].ndim:
+        raise UserError(f"seeds {path}: {wanted[0]} is one value, expected one row for each seed")
+    return read
+
+
+def labels_of(
+    path: Path, arrays: Mapping[str, NDArray[np.generic]], count: int, what: str
+) -> NDArray[np.int64] | None:
+    """Return the array `labels`: (count,), or (count, several); None where there is none.
+
+    Raises:
+        UserError: it does not hold integers for each of `count` seeds, which `what` names; or they
+            are one-hot.
+
+    """
+    labels = arrays.get("labels")
+    if labels is None:
+        return None
+    several = labels.ndim > 1 and len(labels) == count < labels.size and not _one_hot(labels)
+    if not np.issubdtype(labels.dtype, np.integer) or not (several or labels.size == count):
+        raise UserError(
+            f"seeds {path}: labels are {labels.dtype} {labels.shape}, expected one integer for "
+            f"each of {count} {what}"
+        )
+    return labels.reshape((count, -1) if several else count).astype(np.int64)
+
+
+def targets_of(path: Path) -> NDArray[np.generic] | None:
+    """Return the array `targets`, (N, *shape); None where an `.npz` has none, and of a folder.
+
+    Raises:
+        UserError: it holds Python objects, or one value for all seeds.
+
+    """
+    if path.is_dir():
+        return None
+    try:
+        targets = array_file.read_npz(path, ("targets",)).arrays.get("targets")
+    except NotArrays as error:
+        raise UserError(
+            f"seeds {path}: targets cannot be read ({error}): write one array of numbers or texts,"
+            " (N, ...), padded with NaN where seeds have unlike numbers of objects"
+        ) from error
+    if targets is not None and not targets.ndim:
+        raise UserError(f"seeds {path}: targets are one value, expected one for each seed")
+    return targets
+
+
+def _one_hot(labels: NDArray[np.generic]) -> bool:
+    """Whether each row has a single 1 among zeros."""
+    rows = labels.reshape(len(labels), -1)
+    return bool(np.isin(rows, (0, 1)).all() and ((rows == 1).sum(axis=1) == 1).all())

@@ -26,7 +26,7 @@ from edgeflare.core.tensor import (
 from edgeflare.domains.frames.frames_domain import FramesDomain
 from edgeflare.domains.image.image_domain import ImageDomain
 from edgeflare.domains.image.image_tensor import image_tensor
-from edgeflare.domains.npz_arrays import targets_of
+from edgeflare.domains.seed_files import targets_of
 from edgeflare.errors import UserError
 from edgeflare.models.pair_interface import PairInput, PairInterface
 

@@ -15,7 +15,7 @@ from edgeflare.outside_text import read_toml
 from edgeflare.python_callable import is_callable
 from edgeflare.suggestion import suggestion
 from edgeflare.tasks.classification import Outputs
-from edgeflare.tasks.detection.anchor_file import read_anchors
+from edgeflare.tasks.detection.box_decodings import read_anchors
 
 FILE = "pair.toml"
 

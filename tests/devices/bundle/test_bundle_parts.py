@@ -18,9 +18,14 @@ from hypothesis import strategies as st
 
 from edgeflare.devices.bundle.bundle_target import TARGETS, find_target, native_target
 from edgeflare.devices.bundle.debian import fetch_python
-from edgeflare.devices.bundle.requirements import pin_runtime, requirements
 from edgeflare.devices.bundle.tree import is_elf, needed_libraries, pack_tree, unpack_tree
-from edgeflare.devices.bundle.wheels import fetch_wheels, wheel_files, wheel_licences
+from edgeflare.devices.bundle.wheels import (
+    fetch_wheels,
+    pin_runtime,
+    requirements,
+    wheel_files,
+    wheel_licences,
+)
 from edgeflare.errors import InfrastructureError, UserError
 
 

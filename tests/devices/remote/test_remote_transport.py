@@ -16,14 +16,13 @@ from pathlib import Path
 
 import pytest
 
-from edgeflare.devices import agent_installation
 from edgeflare.devices.agent_lease import AgentLease
 from edgeflare.devices.connection import Connection
 from edgeflare.devices.device import Device
 from edgeflare.devices.handshake import shake_hands
 from edgeflare.devices.lease import lease
 from edgeflare.devices.profile import Profile
-from edgeflare.devices.remote import on_device
+from edgeflare.devices.remote import deployment, on_device
 from edgeflare.devices.remote.remote_shell import Output, RemoteLost
 from edgeflare.devices.remote.remote_transport import RemoteTransport
 from edgeflare.devices.transports.emulated import EmulatedTransport
@@ -251,17 +250,17 @@ def test_one_that_began_while_the_agent_travelled_is_seen(cache: Path) -> None:
 
 
 def test_a_device_that_is_held_is_left_alone(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    deployment = AgentDeployment(lambda _: LoopbackRemote(), "~/edgeflare", {}, "")
-    here = TransportPlugin(create=EmulatedTransport, deployment=deployment)
-    monkeypatch.setattr(agent_installation, "transport", lambda _: here)
+    there = AgentDeployment(lambda _: LoopbackRemote(), "~/edgeflare", {}, "")
+    here = TransportPlugin(create=EmulatedTransport, deployment=there)
+    monkeypatch.setattr(deployment, "transport", lambda _: here)
     board = profile(cache)
 
     with lease("here"), pytest.raises(UserError, match="here"):
-        agent_installation.install_agent(board)
+        deployment.install_agent(board)
     assert not cache.exists()
-    assert agent_installation.install_agent(board).sent_bytes
+    assert deployment.install_agent(board).sent_bytes
     with lease("here"), pytest.raises(UserError, match="here"):
-        agent_installation.uninstall_agent(board)
+        deployment.uninstall_agent(board)
     assert cache.exists()
-    assert agent_installation.uninstall_agent(board) == str(cache)
+    assert deployment.uninstall_agent(board) == str(cache)
     assert not cache.exists()

@@ -23,10 +23,10 @@ from agent_calls import wait_until
 from boards import Board, BoardUnavailable
 from documents import Document, as_json
 from edgeflare.devices import device as device_module
-from edgeflare.devices.agent_installation import install_agent, uninstall_agent
 from edgeflare.devices.agent_lease import DeviceInUse
 from edgeflare.devices.device import connect
 from edgeflare.devices.profile import Profile
+from edgeflare.devices.remote.deployment import install_agent, uninstall_agent
 from edgeflare.devices.remote.remote_shell import RemoteCommandFailed, RemoteLost
 from edgeflare.devices.transports.ssh import SshRemote
 from edgeflare.errors import EdgeFlareError, InfrastructureError, UserError

@@ -24,7 +24,7 @@ from edgeflare.core.task import OutputMaker
 from edgeflare.core.tensor import Tensor
 from edgeflare.errors import UserError
 from edgeflare.models.pair_file import read_settings
-from edgeflare.tasks.detection.anchor_file import grid_anchors, read_anchors
+from edgeflare.tasks.detection.box_decodings import grid_anchors, read_anchors
 from edgeflare.tasks.detection.detection_answer import DetectionAnswer
 from edgeflare.tasks.detection.detection_task import Detection
 

@@ -19,22 +19,20 @@ from edgeflare.tasks.segmentation.mask_answer import (
     LOW_MEAN_IOU,
     MARGIN,
     OTHER_REGION,
+    Margins,
+    Mask,
     MaskAnswer,
     MaskRule,
     is_tied,
+    largest_region,
+    mean_iou,
+    softened_iou,
 )
 from edgeflare.tasks.segmentation.mask_decoder import (
     MOST_RUNS,
     MaskDecoder,
     mask_runs,
     runs_to_show,
-)
-from edgeflare.tasks.segmentation.mask_overlap import (
-    Margins,
-    Mask,
-    largest_region,
-    mean_iou,
-    softened_iou,
 )
 
 SHAPE = (6, 8)

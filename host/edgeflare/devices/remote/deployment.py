@@ -1,4 +1,4 @@
-"""The cache folder of a device: the agent put into it by hash, and all of it removed again."""
+"""The agent put on devices that are reached through a shell, by its hash, and all of it removed."""
 
 from __future__ import annotations
 
@@ -12,14 +12,67 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from edgeflare.devices.bundle.build_bundle import build_bundle
+from edgeflare.devices.lease import lease
 from edgeflare.devices.profile import Profile
 from edgeflare.devices.remote import on_device
 from edgeflare.devices.remote.on_device import RemoteState
 from edgeflare.devices.remote.process_names import is_stale, new_name
 from edgeflare.devices.remote.remote_shell import Remote, RemoteError
-from edgeflare.devices.transports.transport_registry import transport
+from edgeflare.devices.transports.transport_registry import transport, transports
 from edgeflare.errors import UserError
 from edgeflare.models.agent_code import package_folder
+
+
+def install_agent(profile: Profile) -> InstalledAgent:
+    """Put the agent on a device, unless it is there; nothing is started.
+
+    Raises:
+        UserError: nothing is ever put on such a device, or there is no agent for it.
+        InfrastructureError: the device fails.
+
+    """
+    with _reach(profile) as remote, lease(remote.device):
+        return install(remote, profile, inspect_cache(remote, profile))
+
+
+def uninstall_agent(profile: Profile) -> str:
+    """Remove all that was ever put on a device; return the cache folder, empty if there is none.
+
+    Raises:
+        UserError: nothing is ever put on such a device, or an agent runs there for somebody.
+        InfrastructureError: the device fails.
+
+    """
+    with _reach(profile) as remote, lease(remote.device):
+        seen = inspect_cache(remote, profile)
+        if not seen.used:
+            return ""
+        stale = [name for name in seen.traces if is_stale(name)]
+        on_device.halt(remote, seen.cache, *stale)
+        if running := on_device.running(remote, seen.cache):
+            raise UserError(
+                f"{remote.place}: {len(running)} of the agents in {seen.cache} run for somebody;"
+                " let those runs end first (an agent that nobody uses ends by itself within"
+                " minutes)"
+            )
+        on_device.remove(remote, seen.cache)
+        return seen.cache
+
+
+def _reach(profile: Profile) -> Remote:
+    deployment = transport(profile.transport).deployment
+    if deployment is None:
+        schemes = [
+            f"{plugin.scheme.name}://"
+            for plugin in transports().values()
+            if plugin.deployment and plugin.scheme
+        ]
+        raise UserError(
+            f'device "{profile.name}": nothing is installed on a device of transport ='
+            f' "{profile.transport}"; name one that is reached by {" or ".join(schemes)}'
+        )
+    return deployment.shell(profile)
+
 
 _LAUNCHER = """\
 #!/bin/sh
@@ -89,38 +142,13 @@ def install(remote: Remote, profile: Profile, seen: RemoteState) -> InstalledAge
 
     """
     with tempfile.TemporaryDirectory(prefix="edgeflare-") as folder:
-        payload = _payload(profile, seen, Path(folder))
+        there = Path(folder)
+        payload = agent_code(there) if profile.python else _bundle(profile, seen.machine)
         if payload.sha256 in seen.payloads:
             return InstalledAgent(seen.cache, payload.sha256, 0)
         sent = _send(remote, seen.cache, payload, profile.upload_timeout_seconds)
     on_device.prune(remote, seen.cache, payload.sha256, OTHERS_KEPT)
     return InstalledAgent(seen.cache, payload.sha256, sent)
-
-
-def uninstall(remote: Remote, profile: Profile) -> str:
-    """Remove all that was ever put on a device; return the cache folder, empty if there is none.
-
-    Raises:
-        UserError: an agent runs there for somebody.
-        InfrastructureError: the device fails.
-
-    """
-    seen = inspect_cache(remote, profile)
-    if not seen.used:
-        return ""
-    stale = [name for name in seen.traces if is_stale(name)]
-    on_device.halt(remote, seen.cache, *stale)
-    if running := on_device.running(remote, seen.cache):
-        raise UserError(
-            f"{remote.place}: {len(running)} of the agents in {seen.cache} run for somebody; let"
-            " those runs end first (an agent that nobody uses ends by itself within minutes)"
-        )
-    on_device.remove(remote, seen.cache)
-    return seen.cache
-
-
-def _payload(profile: Profile, seen: RemoteState, folder: Path) -> _Payload:
-    return agent_code(folder) if profile.python else bundle(profile, seen.machine)
 
 
 def _send(remote: Remote, cache: str, payload: _Payload, upload_seconds: float | None) -> int:
@@ -175,7 +203,7 @@ def agent_code(folder: Path) -> _Payload:
     return _Payload(file, hashlib.sha256(content).hexdigest())
 
 
-def bundle(profile: Profile, machine: str) -> _Payload:
+def _bundle(profile: Profile, machine: str) -> _Payload:
     """Make the bundle for a machine, unless this host has made it before.
 
     Raises:

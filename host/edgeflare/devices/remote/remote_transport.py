@@ -10,8 +10,7 @@ from edgeflare.devices.remote import on_device
 from edgeflare.devices.remote.deployment import inspect_cache, install
 from edgeflare.devices.remote.process_names import is_own, is_stale, new_name
 from edgeflare.devices.remote.remote_shell import Remote, RemoteError
-from edgeflare.devices.transports.delegate import allow_delegate
-from edgeflare.devices.transports.transport import Endpoint, Transport
+from edgeflare.devices.transports.transport import Endpoint, Transport, allow_delegate
 from edgeflare.errors import InfrastructureError, UserError
 
 IDLE_SECONDS = 120

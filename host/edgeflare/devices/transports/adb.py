@@ -26,7 +26,6 @@ from edgeflare.devices.profile_keys import (
     ProfileKey,
     text,
 )
-from edgeflare.devices.program_check import Check, check_program
 from edgeflare.devices.remote.remote_shell import (
     Output,
     Remote,
@@ -38,7 +37,9 @@ from edgeflare.devices.remote.remote_transport import RemoteTransport
 from edgeflare.devices.transports.transport_plugin import (
     AddressScheme,
     AgentDeployment,
+    Check,
     TransportPlugin,
+    check_program,
 )
 from edgeflare.errors import InfrastructureError, UserError
 

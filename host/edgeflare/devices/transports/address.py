@@ -10,10 +10,9 @@ from contextlib import ExitStack
 from pathlib import Path
 
 from edgeflare.devices.lease import LocalLease, lease
-from edgeflare.devices.network_address import split_address
 from edgeflare.devices.profile import Profile
 from edgeflare.devices.profile_keys import AcceptedValues, ProfileKey, path, read_text
-from edgeflare.devices.transports.transport import Endpoint, Transport
+from edgeflare.devices.transports.transport import Endpoint, Transport, split_address
 from edgeflare.devices.transports.transport_plugin import (
     STATUS_SECONDS,
     AddressScheme,

@@ -16,11 +16,9 @@ from pathlib import Path
 from edgeflare.devices.bundle.build_bundle import build_bundle, unpack_bundle
 from edgeflare.devices.profile import Profile
 from edgeflare.devices.profile_keys import RUNTIME, START_TIMEOUT_SECONDS, ProfileKey, text
-from edgeflare.devices.program_check import Check, check_program
 from edgeflare.devices.transports.child_agent import ChildAgent, ChildTransport
-from edgeflare.devices.transports.delegate import allow_delegate
-from edgeflare.devices.transports.transport import Endpoint
-from edgeflare.devices.transports.transport_plugin import TransportPlugin
+from edgeflare.devices.transports.transport import Endpoint, allow_delegate
+from edgeflare.devices.transports.transport_plugin import Check, TransportPlugin, check_program
 from edgeflare.errors import UserError
 from edgeflare.suggestion import suggestion
 

@@ -30,7 +30,6 @@ from edgeflare.devices.profile_keys import (
     ProfileKey,
     read_text,
 )
-from edgeflare.devices.program_check import check_program
 from edgeflare.devices.remote.remote_shell import Output, Remote, RemoteCommandFailed, RemoteLost
 from edgeflare.devices.remote.remote_transport import RemoteTransport
 from edgeflare.devices.transports.scratch import ScratchFolder
@@ -39,6 +38,7 @@ from edgeflare.devices.transports.transport_plugin import (
     AddressScheme,
     AgentDeployment,
     TransportPlugin,
+    check_program,
 )
 from edgeflare.errors import UserError
 

@@ -7,6 +7,7 @@ from types import TracebackType
 from typing import Protocol
 
 from edgeflare.devices.lease import LocalLease
+from edgeflare.devices.profile import Profile
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,3 +62,23 @@ class Transport(Protocol):
         trace: TracebackType | None,
     ) -> None:
         self.close()
+
+
+def allow_delegate(profile: Profile) -> list[str]:
+    """Return the agent's options that let hosts name the profile's delegate, and no other."""
+    return [] if profile.delegate is None else ["--allow-delegate", profile.delegate]
+
+
+def split_address(address: str) -> tuple[str, int]:
+    """Return host and port of "HOST:PORT"; an IPv6 host stands in brackets.
+
+    Raises:
+        ValueError: it is no such address; the message says what is expected.
+
+    """
+    host, _, port = address.rpartition(":")
+    bracketed = host.startswith("[") and host.endswith("]")
+    usable = bool(host) and (bracketed or not set(host) & set(":/ "))
+    if not usable or not (port.isascii() and port.isdigit()) or not 0 < int(port) < 65536:
+        raise ValueError("expected HOST:PORT")
+    return host.strip("[]"), int(port)

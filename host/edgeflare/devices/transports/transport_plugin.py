@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import subprocess
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from edgeflare.devices.profile_keys import ProfileKey
-from edgeflare.devices.program_check import Check
 from edgeflare.devices.transports.transport import Transport
 
 if TYPE_CHECKING:
@@ -98,3 +99,60 @@ class TransportPlugin:
     status: Callable[[Profile], str] = lambda _profile: "not known until it is opened"
     checks: Callable[[], Sequence[Check]] = tuple
     deployment: AgentDeployment | None = None
+
+
+_PROGRAM_SECONDS = 20.0
+"""For a program to say its version, on a busy machine."""
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """One thing that was looked for.
+
+    Attributes:
+        name: what it is.
+        found: what was found; empty if nothing.
+        needed: whether nothing works without it.
+        mend: the command that brings it, or what to do.
+
+    """
+
+    name: str
+    found: str
+    needed: bool
+    mend: str
+
+
+def check_program(name: str, program: str, question: str, mend: str) -> Check:
+    """Look for a program; the first line that it says of its version is what was found.
+
+    Args:
+        name: what the check is called.
+        program: the command, or its path.
+        question: the option by which it tells its version.
+        mend: see `Check`.
+
+    """
+    try:
+        done = subprocess.run(
+            [program, question],
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            errors="replace",
+            timeout=_PROGRAM_SECONDS,
+            check=False,
+        )
+    except (OSError, subprocess.SubprocessError):
+        return Check(name, "", False, mend)
+    said = (done.stdout + done.stderr).strip().splitlines()
+    return Check(name, said[0] if said and not done.returncode else "", False, mend)
+
+
+def is_installed(package: str) -> bool:
+    """Tell whether a package is installed for this Python."""
+    try:
+        version(package)
+    except PackageNotFoundError:
+        return False
+    return True

@@ -13,8 +13,7 @@ from edgeflare.array_file import NotArrays, read_npy
 from edgeflare.core.input_space import InputSpace
 from edgeflare.core.seeds import ALL_SEEDS, SeedChoice, Seeds, ids_of, take
 from edgeflare.core.tensor import without_ones
-from edgeflare.domains.npz_arrays import labels_of, read_npz
-from edgeflare.domains.seed_files import chosen_files, require_seeds
+from edgeflare.domains.seed_files import chosen_files, labels_of, read_npz, require_seeds
 from edgeflare.errors import UserError
 
 ARRAY_SUFFIXES = (".npy",)

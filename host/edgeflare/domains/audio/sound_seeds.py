@@ -10,8 +10,7 @@ import numpy as np
 
 from edgeflare.core.seeds import ALL_SEEDS, SeedChoice, Seeds, ids_of, take
 from edgeflare.domains.audio.wav_file import Wave, decode_wav, wav_format
-from edgeflare.domains.npz_arrays import labels_of, read_npz
-from edgeflare.domains.seed_files import chosen_files, require_seeds
+from edgeflare.domains.seed_files import chosen_files, labels_of, read_npz, require_seeds
 from edgeflare.errors import UserError
 from edgeflare.regular_file import read_regular
 

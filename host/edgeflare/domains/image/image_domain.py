@@ -21,8 +21,13 @@ from edgeflare.domains.image.image_fingerprint import ImageFingerprint, count_ne
 from edgeflare.domains.image.image_tensor import CHANNELS, image_tensor
 from edgeflare.domains.image.preprocess import Channels, ImageEncoder, Preprocess, Resize
 from edgeflare.domains.image.preprocess import preset as _preset
-from edgeflare.domains.npz_arrays import labels_of, read_npz
-from edgeflare.domains.seed_files import chosen_files, require_seeds, seed_files
+from edgeflare.domains.seed_files import (
+    chosen_files,
+    labels_of,
+    read_npz,
+    require_seeds,
+    seed_files,
+)
 from edgeflare.errors import UserError
 from edgeflare.regular_file import read_regular
 from edgeflare_operators import MutationOperator, operators

@@ -18,8 +18,13 @@ from edgeflare.core.input_space import Input, InputSpace, Real
 from edgeflare.core.seeds import ALL_SEEDS, SeedChoice, Seeds, ids_of, take
 from edgeflare.core.tensor import Tensor
 from edgeflare.domains.array.array_encoder import ArrayEncoder
-from edgeflare.domains.npz_arrays import labels_of, read_npz
-from edgeflare.domains.seed_files import chosen_files, require_seeds, seed_files
+from edgeflare.domains.seed_files import (
+    chosen_files,
+    labels_of,
+    read_npz,
+    require_seeds,
+    seed_files,
+)
 from edgeflare.errors import UserError
 from edgeflare.outside_text import json_value
 from edgeflare.regular_file import read_regular

@@ -15,12 +15,12 @@ from edgeflare.core.task import LEAST_SEEDS, Decoder, ModelOutputs, Task
 from edgeflare.core.tensor import Tensor
 from edgeflare.errors import UserError
 from edgeflare.python_callable import is_callable
-from edgeflare.tasks.detection.anchor_file import grid_anchors
 from edgeflare.tasks.detection.box_decodings import (
     AnchorDecoding,
     BoxDecoding,
     ObjectDecoding,
     PostProcessDecoding,
+    grid_anchors,
 )
 from edgeflare.tasks.detection.box_matching import require_scipy
 from edgeflare.tasks.detection.detected import DetectionRule

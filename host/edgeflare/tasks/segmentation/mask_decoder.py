@@ -24,8 +24,7 @@ from edgeflare.tasks.output_values import (
     tensor_from_json,
     tie_width,
 )
-from edgeflare.tasks.segmentation.mask_answer import MaskAnswer, MaskRule, is_tied
-from edgeflare.tasks.segmentation.mask_overlap import Mask
+from edgeflare.tasks.segmentation.mask_answer import Mask, MaskAnswer, MaskRule, is_tied
 
 _SHOWN_SIZES = (128, 96, 64, 48, 32, 16)
 """Rows and columns of a mask at most, as it is shown."""
