@@ -7,28 +7,24 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from edgeflare.conditions.array.calibration_errors import (
+from edgeflare.conditions.array_conditions import (
     DRIFTS,
     GAINS,
-    OFFSETS,
-    drift,
-    gain_error,
-    offset,
-)
-from edgeflare.conditions.array.lost_samples import (
     LOST_SHARES,
-    STUCK_SHARES,
-    dropped_samples,
-    stuck_sensor,
-)
-from edgeflare.conditions.array.sensor_noise import (
     NOISES,
+    OFFSETS,
     SPIKE_SHARES,
     SPIKE_SIZE,
     STEPS,
+    STUCK_SHARES,
     coarse_steps,
+    drift,
+    dropped_samples,
+    gain_error,
+    offset,
     sensor_noise,
     spikes,
+    stuck_sensor,
 )
 from edgeflare.conditions.condition import SEVERITIES
 

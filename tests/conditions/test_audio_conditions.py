@@ -10,36 +10,32 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from edgeflare.conditions.audio.added_noise import (
-    RATIOS_DB,
-    babble_noise,
-    pink_noise,
-    white_noise,
-)
-from edgeflare.conditions.audio.microphone_response import (
+from edgeflare.conditions.audio_conditions import (
+    DECAY_SECONDS,
+    DIRECT_DB,
+    DISTORTION_DB,
     HIGHEST_SHARES,
+    LOST_SHARES,
+    LOUDER_DB,
     LOWEST_SHARES,
+    PACKET_SAMPLES,
+    QUIETER_DB,
+    RATIOS_DB,
     RIPPLES_DB,
+    SHIFT_SECONDS,
     TILTS_DB,
+    babble_noise,
+    clipping,
     dull_microphone,
+    loud,
     narrow_band,
     other_microphone,
-)
-from edgeflare.conditions.audio.recording_level import (
-    DISTORTION_DB,
-    LOUDER_DB,
-    QUIETER_DB,
-    clipping,
-    loud,
-    quiet,
-)
-from edgeflare.conditions.audio.room_echo import DECAY_SECONDS, DIRECT_DB, reverberation
-from edgeflare.conditions.audio.transmission import (
-    LOST_SHARES,
-    PACKET_SAMPLES,
-    SHIFT_SECONDS,
     packet_loss,
+    pink_noise,
+    quiet,
+    reverberation,
     shifted_window,
+    white_noise,
 )
 from edgeflare.conditions.condition import SEVERITIES, Condition, at_severity
 from edgeflare.domains.audio.audio_domain import signal_to_noise_db

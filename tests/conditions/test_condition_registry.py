@@ -19,7 +19,7 @@ from edgeflare.domains.domain_registry import DOMAINS
 from edgeflare.errors import UserError
 
 RAIN = """
-from edgeflare.conditions.audio.recording_level import quiet
+from edgeflare.conditions.audio_conditions import quiet
 from edgeflare.conditions.condition import condition
 
 @condition("{name}", domain="{domain}", sets=("{sets}",), summary="drops on the case")

@@ -8,17 +8,15 @@ import numpy as np
 import pytest
 
 from edgeflare.conditions.condition import SEVERITIES
-from edgeflare.conditions.frames.frame_disturbances import (
+from edgeflare.conditions.frame_conditions import (
+    DROPPED_SHARES,
     FLICKERS,
     NOISES,
     SHAKES,
     camera_shake,
+    dropped_frames,
     flicker,
     frame_noise,
-)
-from edgeflare.conditions.frames.frame_timing import (
-    DROPPED_SHARES,
-    dropped_frames,
     low_frame_rate,
 )
 

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from edgeflare.core.domain import PSNR, SNR, Domain, decibels
 from edgeflare.core.input_space import InputSpace
 from edgeflare.core.views import CurvesView, ValuesView, view_by_shape
-from edgeflare.domains.array.array_domain import ArrayDomain
+from edgeflare.domains.array_domain import ArrayDomain
 from edgeflare.domains.audio.audio_domain import AudioDomain, signal_to_noise_db
 from edgeflare.domains.image.image_domain import ImageDomain
 

@@ -13,8 +13,7 @@ from edgeflare.core.domain import Domain, Encoder
 from edgeflare.core.input_space import Input, InputSpace
 from edgeflare.core.seeds import ALL_SEEDS, SeedChoice, Seeds
 from edgeflare.core.tensor import Tensor
-from edgeflare.domains.array.array_encoder import ArrayEncoder
-from edgeflare.domains.array.array_seeds import load_array_seeds
+from edgeflare.domains.array_domain import ArrayEncoder, load_array_seeds
 from edgeflare_operators import operator
 
 

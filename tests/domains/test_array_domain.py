@@ -15,8 +15,8 @@ from hypothesis.extra.numpy import arrays
 from numpy.typing import NDArray
 
 from edgeflare.core.input_space import Input
-from edgeflare.domains.array.array_domain import ArrayDomain
-from edgeflare.domains.frames.frames_domain import FramesDomain
+from edgeflare.domains.array_domain import ArrayDomain
+from edgeflare.domains.frames_domain import FramesDomain
 from edgeflare.domains.seed_files import labels_of
 from edgeflare.errors import UserError
 

@@ -16,13 +16,13 @@ from edgeflare.core.domain import Domain
 from edgeflare.core.input_space import Input
 from edgeflare.core.views import ImageView, ValuesView
 from edgeflare.domains import domain_registry
-from edgeflare.domains.array.array_domain import DTYPES, ArrayDomain
+from edgeflare.domains.array_domain import DTYPES, ArrayDomain
 from edgeflare.domains.audio.audio_domain import AudioDomain
 from edgeflare.domains.audio.wav_file import WavFormat, wav_format
 from edgeflare.domains.domain_registry import DOMAINS, decoder_of_file, find_domain
-from edgeflare.domains.frames.frames_domain import FramesDomain
+from edgeflare.domains.frames_domain import FramesDomain
 from edgeflare.domains.image.image_domain import ImageDomain
-from edgeflare.domains.tokens.tokens_domain import TokensDomain
+from edgeflare.domains.tokens_domain import TokensDomain
 from edgeflare.errors import UserError
 from edgeflare.installed_classes import InstalledClasses
 

@@ -14,7 +14,7 @@ from edgeflare.core.bounds import Bounds
 from edgeflare.core.domain import Domain
 from edgeflare.core.goal import Find, Goal
 from edgeflare.core.input_space import EIGHT_BIT
-from edgeflare.domains.array.array_domain import ArrayDomain
+from edgeflare.domains.array_domain import ArrayDomain
 from edgeflare.domains.audio.audio_domain import AudioDomain
 from edgeflare.domains.image.image_domain import ImageDomain
 from edgeflare.errors import UserError

@@ -18,7 +18,7 @@ from edgeflare.core.query import Arm, Outcome
 from edgeflare.core.task import ModelOutputs
 from edgeflare.core.tensor import RawBatch, Tensor
 from edgeflare.domains.audio.audio_domain import PCM_16
-from edgeflare.domains.tokens.tokens_domain import TokenSpace
+from edgeflare.domains.tokens_domain import TokenSpace
 from edgeflare.errors import UserError
 from edgeflare.search.block_changes import (
     LEAST_WAVE,

@@ -13,7 +13,7 @@ from edgeflare.core.domain import Domain
 from edgeflare.core.goal import Goal
 from edgeflare.core.input_space import Input
 from edgeflare.core.query import Arm
-from edgeflare.domains.array.array_domain import ArrayDomain
+from edgeflare.domains.array_domain import ArrayDomain
 from edgeflare.domains.audio.audio_domain import AudioDomain
 from edgeflare.search.operator_pool import built_in_pool
 from edgeflare.search.shrink import shrink

@@ -283,7 +283,7 @@ def _read_groups() -> None:
 
 
 def _read_tokens() -> None:
-    from edgeflare.domains.tokens.tokens_domain import load_token_seeds  # noqa: PLC0415
+    from edgeflare.domains.tokens_domain import load_token_seeds  # noqa: PLC0415
 
     load_token_seeds(Path("tokens"), 100, 6)
 

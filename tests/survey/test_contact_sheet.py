@@ -12,16 +12,15 @@ import numpy as np
 import pytest
 from selenium.webdriver.common.by import By
 
-from edgeflare.conditions.condition import Condition, condition
+from edgeflare.conditions.condition import Condition, changed_input, condition
 from edgeflare.conditions.condition_choice import ChosenCondition
-from edgeflare.conditions.condition_draw import changed_input
 from edgeflare.conditions.condition_registry import own_conditions
 from edgeflare.core.domain import Domain
 from edgeflare.core.input_space import Input
-from edgeflare.domains.array.array_domain import ArrayDomain
+from edgeflare.domains.array_domain import ArrayDomain
 from edgeflare.domains.audio.audio_domain import AudioDomain
 from edgeflare.domains.audio.wav_file import decode_wav
-from edgeflare.domains.frames.frames_domain import FramesDomain
+from edgeflare.domains.frames_domain import FramesDomain
 from edgeflare.domains.image.image_domain import ImageDomain
 from edgeflare.survey.shown.shown_conditions import MOST_PARTS, write_contact_sheet
 from parsed_pages import Parsed

@@ -1,13 +1,17 @@
-"""The seam of conditions: what the field does to an input, such as fog or a cheap microphone."""
+"""The seam of conditions: what the field does to an input, such as fog or a cheap microphone.
+
+An input under a condition depends on these two, the severity and the run seed alone.
+"""
 
 from __future__ import annotations
 
+import zlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from edgeflare.core.input_space import Input
+from edgeflare.core.input_space import Input, InputSpace
 from edgeflare.errors import UserError
 
 SEVERITIES = (1, 2, 3, 4, 5)
@@ -94,3 +98,29 @@ def at_severity(values: Sequence[float], severity: float) -> float:
 
     """
     return float(np.interp(severity, SEVERITIES, values))
+
+
+def changed_input(
+    condition: Condition, one: Input, severity: float, rng_seed: int, space: InputSpace
+) -> Input:
+    """Return an input under a condition, within what its domain allows.
+
+    It is the same whatever other inputs, conditions and severities there are, and in which order.
+    All severities share what is drawn, so that a rate against severity does not jump by chance.
+
+    Args:
+        condition: of the input's domain.
+        one: the input; it stays as it was.
+        severity: from 1 to 5.
+        rng_seed: of the run, 0 or more.
+        space: of the domain, whose limits are held.
+
+    Raises:
+        UserError: the condition returned something of another shape or dtype.
+
+    """
+    shape = ",".join(map(str, one.shape)).encode()
+    content = zlib.crc32(one.tobytes(), zlib.crc32(shape))
+    named = zlib.crc32(condition.name.encode())
+    rng = np.random.default_rng(np.random.SeedSequence([rng_seed, content, named]))
+    return space.clipped(condition(one, severity, rng))

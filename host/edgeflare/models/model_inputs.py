@@ -23,7 +23,7 @@ from edgeflare.core.tensor import (
     unpack_rows,
     without_ones,
 )
-from edgeflare.domains.frames.frames_domain import FramesDomain
+from edgeflare.domains.frames_domain import FramesDomain
 from edgeflare.domains.image.image_domain import ImageDomain
 from edgeflare.domains.image.image_tensor import image_tensor
 from edgeflare.domains.seed_files import targets_of

@@ -19,7 +19,6 @@ from edgeflare.conditions.image import (
     blur_corruptions,
     camera_conditions,
     digital_corruptions,
-    elastic_corruption,
     noise_corruptions,
     spatter_corruption,
     weather_corruptions,
@@ -27,7 +26,6 @@ from edgeflare.conditions.image import (
 from edgeflare.conditions.image import blur_corruptions as blurs
 from edgeflare.conditions.image import camera_conditions as camera
 from edgeflare.conditions.image import digital_corruptions as digital
-from edgeflare.conditions.image import elastic_corruption as elastic
 from edgeflare.conditions.image import noise_corruptions as noises
 from edgeflare.conditions.image import spatter_corruption as spatter
 from edgeflare.conditions.image import weather_corruptions as weather
@@ -52,7 +50,6 @@ CORRUPTIONS = conditions(
     blur_corruptions,
     weather_corruptions,
     digital_corruptions,
-    elastic_corruption,
     spatter_corruption,
 )
 ALL = (*CORRUPTIONS, *conditions(camera_conditions))
@@ -229,7 +226,7 @@ PARAMETERS: tuple[tuple[Condition, SeverityParameters], ...] = (
     (digital.pixelate, digital.PIXELATE),
     (digital.jpeg_compression, digital.JPEG),
     (digital.saturate, digital.SATURATE),
-    (elastic.elastic_transform, elastic.ELASTIC),
+    (digital.elastic_transform, digital.ELASTIC),
     (spatter.spatter, spatter.SPATTER),
     (camera.white_balance, camera.WHITE_BALANCE),
     (camera.gamma, camera.GAMMA),

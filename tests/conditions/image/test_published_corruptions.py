@@ -12,9 +12,8 @@ from edgeflare.conditions.image import blur_corruptions as blurs
 from edgeflare.conditions.image import digital_corruptions as digital
 from edgeflare.conditions.image import noise_corruptions as noises
 from edgeflare.conditions.image import weather_corruptions as weather
-from edgeflare.conditions.image.elastic_corruption import ELASTIC, deformed
-from edgeflare.conditions.image.gaussian_smoothing import smoothed, smoothed_in_pairs
-from edgeflare.conditions.image.motion_smear import smeared
+from edgeflare.conditions.image.digital_corruptions import ELASTIC, deformed
+from edgeflare.conditions.image.image_filters import smeared, smoothed, smoothed_in_pairs
 from edgeflare.conditions.image.severity_parameters import LUMINANCE, Image, gray_levels, whole
 from edgeflare.conditions.image.spatter_corruption import MUD, SPATTER, spattered
 from edgeflare.conditions.image.weather_corruptions import (

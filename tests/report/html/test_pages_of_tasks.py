@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from documents import as_json, run_document
-from edgeflare.domains.array.array_domain import ArrayDomain
+from edgeflare.domains.array_domain import ArrayDomain
 from edgeflare.domains.audio.audio_domain import AudioDomain
 from edgeflare.pages import page_allowance
 from edgeflare.pages.answers.classes import ClassesView

@@ -24,7 +24,7 @@ from edgeflare.core.views import (
     SoundView,
     ValuesView,
 )
-from edgeflare.domains.array.array_domain import ArrayDomain
+from edgeflare.domains.array_domain import ArrayDomain
 from edgeflare.domains.audio.audio_domain import AudioDomain
 from edgeflare.domains.audio.wav_file import DecodedWav, decode_wav
 from edgeflare.domains.image.image_domain import ImageDomain

@@ -10,9 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from edgeflare.conditions.condition import condition
-from edgeflare.conditions.image.centre_zoom import zoomed
-from edgeflare.conditions.image.gaussian_smoothing import smoothed, smoothed_in_pairs
-from edgeflare.conditions.image.motion_smear import smeared
+from edgeflare.conditions.image.image_filters import smeared, smoothed, smoothed_in_pairs, zoomed
 from edgeflare.conditions.image.severity_parameters import (
     Image,
     Real,

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from edgeflare.conditions.condition import condition
-from edgeflare.conditions.image.gaussian_smoothing import smoothed
+from edgeflare.conditions.image.image_filters import smoothed
 from edgeflare.conditions.image.severity_parameters import (
     Image,
     Real,

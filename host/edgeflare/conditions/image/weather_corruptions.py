@@ -8,8 +8,7 @@ import cv2
 import numpy as np
 
 from edgeflare.conditions.condition import condition
-from edgeflare.conditions.image.centre_zoom import zoomed
-from edgeflare.conditions.image.motion_smear import smeared
+from edgeflare.conditions.image.image_filters import smeared, zoomed
 from edgeflare.conditions.image.severity_parameters import (
     SMALL_SIDE,
     Image,

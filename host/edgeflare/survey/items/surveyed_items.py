@@ -13,9 +13,8 @@ from typing import Any
 
 from numpy.typing import NDArray
 
-from edgeflare.conditions.condition import Condition
+from edgeflare.conditions.condition import Condition, changed_input
 from edgeflare.conditions.condition_choice import ChosenCondition
-from edgeflare.conditions.condition_draw import changed_input
 from edgeflare.core.input_space import Input, InputSpace
 from edgeflare.errors import UserError
 from edgeflare.run.stored_answers import input_crc32

@@ -13,8 +13,8 @@ import numpy as np
 
 from edgeflare import __version__
 from edgeflare.campaign.plan_defaults import TWIN_KERNELS
+from edgeflare.conditions.condition import changed_input
 from edgeflare.conditions.condition_choice import ChosenCondition
-from edgeflare.conditions.condition_draw import changed_input
 from edgeflare.core.domain import Domain
 from edgeflare.core.input_space import Input
 from edgeflare.core.seeds import SeedChoice

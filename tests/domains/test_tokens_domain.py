@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from edgeflare.core.tensor import Tensor
 from edgeflare.domains.domain_registry import find_domain
-from edgeflare.domains.tokens.tokens_domain import (
+from edgeflare.domains.tokens_domain import (
     REPLACEMENT,
     TokensDomain,
     TokenSpace,

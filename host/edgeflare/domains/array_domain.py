@@ -5,18 +5,23 @@ from __future__ import annotations
 from collections.abc import Sequence
 from math import inf, isnan, prod
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from edgeflare.array_file import decode_npz, encode_npz
+from edgeflare.array_file import NotArrays, decode_npz, encode_npz, read_npy
 from edgeflare.core.domain import Domain
 from edgeflare.core.input_space import Input, InputSpace
-from edgeflare.core.seeds import ALL_SEEDS, SeedChoice, Seeds
-from edgeflare.core.tensor import Rounding, Tensor, row_layout
-from edgeflare.domains.array.array_encoder import ArrayEncoder
-from edgeflare.domains.array.array_seeds import ARRAY_SUFFIXES, load_array_seeds
-from edgeflare.domains.seed_files import seed_files
+from edgeflare.core.seeds import ALL_SEEDS, SeedChoice, Seeds, ids_of, take
+from edgeflare.core.tensor import Rounding, Tensor, quantize, row_layout, without_ones
+from edgeflare.domains.seed_files import (
+    chosen_files,
+    labels_of,
+    read_npz,
+    require_seeds,
+    seed_files,
+)
 from edgeflare.errors import UserError
 
 DTYPES = ("float32", "int8", "uint8", "int16", "uint16", "int32")
@@ -161,3 +166,144 @@ def _bounds_within(dtype: str, lowest: float, highest: float) -> tuple[float, fl
             f"{limits.min} to {limits.max}: give another dtype or other bounds"
         )
     return lowest, highest
+
+
+class ArrayEncoder:
+    """Encodes arrays as a model's input: (value - mean) / std, quantized."""
+
+    def __init__(
+        self,
+        mean: NDArray[np.float64],
+        std: NDArray[np.float64],
+        tensor: Tensor,
+        rounding: Rounding = "half-away",
+    ) -> None:
+        """Take what is subtracted and divided by: one number, or one along the last axis.
+
+        Raises:
+            UserError: they are neither.
+
+        """
+        self._row, _ = row_layout([tensor])
+        last = self._row[-1] if self._row else 1
+        for key, values in (("mean", mean), ("std", std)):
+            if values.ndim and values.shape != (last,):
+                raise UserError(
+                    f"{key} has {values.size} values, but input {tensor.name!r} has {last} along "
+                    f"its last axis: give 1 or {last}"
+                )
+        self._mean, self._std, self._tensor = mean, std, tensor
+        self._rounding: Rounding = rounding
+
+    def encode(self, inputs: NDArray[Any]) -> NDArray[np.generic]:
+        """Encode arrays.
+
+        Args:
+            inputs: (batch, *shape) of the domain's dtype.
+
+        Returns:
+            (batch, *input shape without a batch dimension of 1), C-contiguous, in the input's
+            dtype.
+
+        """
+        rows = inputs.reshape(len(inputs), *self._row)
+        scaled = (rows - self._mean) / self._std
+        if self._tensor.dtype == "float32" or self._tensor.scale:
+            scaled = scaled.astype(np.float32)  # as TFLite quantizes; else float32 loses digits
+        return np.ascontiguousarray(quantize(scaled, self._tensor, self._rounding))
+
+    def pulled_back(self, gradient: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return a gradient by the values of an array; see `DifferentiableEncoder`."""
+        return gradient.reshape(self._row) / self._std
+
+
+ARRAY_SUFFIXES = (".npy",)
+"""Suffixes of files that are read as arrays; other files are ignored."""
+
+
+def load_array_seeds(
+    path: Path,
+    space: InputSpace,
+    shape: tuple[int, ...],
+    choice: SeedChoice = ALL_SEEDS,
+    array: str = "inputs",
+) -> Seeds:
+    """Load seed arrays.
+
+    Args:
+        path: an `.npz` with an array of the name, (N, *shape), and maybe `labels`, integers (N,);
+            or a folder of `.npy` files of one each, taken in the order of their names.
+        space: the values that they may have.
+        shape: of one; dimensions of 1 may differ.
+        choice: which of them are taken.
+        array: the name of the array in an `.npz`.
+
+    Raises:
+        UserError: there are none, or one has another shape or type, or values that are not finite
+            or beyond the bounds.
+
+    """
+    require_seeds(path, ".npy files")
+    labels = None
+    if path.is_dir():
+        files, ids = chosen_files(path, ARRAY_SUFFIXES, choice)
+        if not files:
+            raise UserError(f"seeds {path}: the folder has no .npy files")
+        names = tuple(file.name for file in files)
+        arrays = [_shaped(str(file), _read(file)[np.newaxis], shape)[0] for file in files]
+        inputs: NDArray[Any] = np.stack(arrays)
+    else:
+        read = read_npz(path, (array, "labels"))
+        labels = labels_of(path, read, len(read[array]), array)
+        places = choice.places(len(read[array]), labels)
+        labels, ids = None if labels is None else take(labels, places), ids_of(places)
+        inputs = _shaped(f"{path}: {array}", take(read[array], places), shape)
+        names = tuple(map(str, places.tolist()))
+    return Seeds(_held(path, inputs, space, names), labels, names, ids=ids)
+
+
+def _read(file: Path) -> NDArray[Any]:
+    try:
+        return read_npy(file)
+    except NotArrays as error:
+        raise UserError(
+            f"seeds: {file} is no .npy file of numbers ({error}): correct or remove it"
+        ) from error
+
+
+def _shaped(what: str, arrays: NDArray[Any], shape: tuple[int, ...]) -> NDArray[Any]:
+    if not len(arrays):
+        raise UserError(f"seeds {what}: there are none in it, {arrays.shape}")
+    if without_ones(arrays.shape[1:]) != without_ones(shape):
+        raise UserError(
+            f"seeds {what}: one has shape {arrays.shape[1:]}, but the model takes {shape}: give "
+            "seeds of that shape"
+        )
+    return arrays.reshape(len(arrays), *shape)
+
+
+def _held(
+    path: Path, inputs: NDArray[Any], space: InputSpace, names: Sequence[str]
+) -> NDArray[Any]:
+    """Return arrays in the type of a space."""
+    if not np.issubdtype(inputs.dtype, np.number) or np.iscomplexobj(inputs):
+        raise UserError(f"seeds {path}: the arrays are {inputs.dtype}, expected {space.dtype}")
+    finite = np.isfinite(inputs)
+    if not finite.all():
+        where = names[int(np.argwhere(~finite)[0][0])]
+        raise UserError(
+            f"seeds {path}: seed {where} has values that are not finite: correct or remove it"
+        )
+    limits = np.iinfo(space.dtype) if space.whole else np.finfo(space.dtype)
+    lowest, highest = max(space.lowest, limits.min), min(space.highest, limits.max)
+    outside = (inputs < lowest) | (inputs > highest)
+    if outside.any():
+        where = names[int(np.argwhere(outside)[0][0])]
+        raise UserError(
+            f"seeds {path}: seed {where} has values beyond the bounds {lowest:g} and "
+            f"{highest:g}: widen lowest and highest, or remove it"
+        )
+    held = inputs.astype(space.dtype)
+    if np.dtype(space.dtype).kind in "iu" and (held != inputs).any():
+        raise UserError(f"seeds {path}: values are no whole numbers, but dtype is {space.dtype}")
+    return np.ascontiguousarray(held)

@@ -15,7 +15,7 @@ from edgeflare.core.input_space import Input, InputSpace
 from edgeflare.core.seeds import ALL_SEEDS, SeedChoice, Seeds
 from edgeflare.core.tensor import Layout, Rounding, Tensor
 from edgeflare.core.views import PartsView
-from edgeflare.domains.array.array_seeds import ARRAY_SUFFIXES, load_array_seeds
+from edgeflare.domains.array_domain import ARRAY_SUFFIXES, load_array_seeds
 from edgeflare.domains.image.image_domain import TABLE_3, ImageDomain
 from edgeflare.domains.image.image_fingerprint import ImageFingerprint, count_near, fingerprint
 from edgeflare.domains.image.preprocess import Channels, ImageEncoder

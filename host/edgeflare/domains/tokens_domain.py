@@ -17,7 +17,7 @@ from edgeflare.core.domain import Domain, NearnessMeasure
 from edgeflare.core.input_space import Input, InputSpace, Real
 from edgeflare.core.seeds import ALL_SEEDS, SeedChoice, Seeds, ids_of, take
 from edgeflare.core.tensor import Tensor
-from edgeflare.domains.array.array_encoder import ArrayEncoder
+from edgeflare.domains.array_domain import ArrayEncoder
 from edgeflare.domains.seed_files import (
     chosen_files,
     labels_of,

@@ -8,13 +8,18 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from edgeflare.conditions.condition import SEVERITIES, Condition, at_severity, condition
-from edgeflare.conditions.condition_draw import changed_input
+from edgeflare.conditions.condition import (
+    SEVERITIES,
+    Condition,
+    at_severity,
+    changed_input,
+    condition,
+)
 from edgeflare.conditions.condition_registry import own_conditions
 from edgeflare.core.input_space import Input, InputSpace
-from edgeflare.domains.array.array_domain import ArrayDomain
+from edgeflare.domains.array_domain import ArrayDomain
 from edgeflare.domains.audio.audio_domain import PCM_16
-from edgeflare.domains.frames.frames_domain import FramesDomain
+from edgeflare.domains.frames_domain import FramesDomain
 from edgeflare.errors import UserError
 
 shapes = st.tuples(st.integers(1, 12)) | st.tuples(st.integers(1, 12), st.integers(1, 4))

@@ -1,1 +1,0 @@
-"""The domain of arrays: numbers of sensors, tables and features."""

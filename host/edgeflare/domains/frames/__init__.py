@@ -1,1 +1,0 @@
-"""The domain of clips: frames of images."""

@@ -1,1 +1,0 @@
-"""The domain of tokens: ids of a vocabulary."""
