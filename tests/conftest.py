@@ -51,6 +51,21 @@ if "JAX_COMPILATION_CACHE_DIR" not in os.environ:
     os.environ["JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS"] = "0.1"
     os.environ["JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES"] = "-1"
 
+if "EDGEFLARE_TESTS_HOME" not in os.environ:
+    # What the user trusts is not what tests trust, or the other way round. Workers inherit it.
+    home = TemporaryDirectory(prefix="edgeflare-home-")
+    os.environ["EDGEFLARE_TESTS_HOME"] = home.name
+    for folder, own in (
+        (Path.home(), (".config", ".local")),
+        (Path.home() / ".config", ("edgeflare",)),
+    ):
+        there = Path(home.name, folder.relative_to(Path.home()))
+        there.mkdir(exist_ok=True)
+        for entry in folder.iterdir() if folder.is_dir() else ():
+            if entry.name not in own:
+                (there / entry.name).symlink_to(entry)
+    os.environ["HOME"] = home.name
+
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     # So begins what a shell starts in the background; some tests interrupt themselves.
     signal.signal(signal.SIGINT, signal.default_int_handler)

@@ -421,7 +421,7 @@ def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> Document:
         with start(*search(folder / "run")) as process:
             out, err = process.communicate(timeout=_PATIENT_SECONDS)
         assert process.returncode == 0, err
-        assert "agent and models stay on pi in ~/.cache/edgeflare/device\n" in out
+        assert "Agent and models stay on pi in ~/.cache/edgeflare/device." in " ".join(out.split())
     return document(folder / "run")
 
 
