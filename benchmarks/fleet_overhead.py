@@ -25,8 +25,7 @@ from pathlib import Path
 
 from edgeflare.fleet.cluster.attempt_engine import AttemptEngine, EndedAttempt
 from edgeflare.fleet.cluster.ray_cluster import LOCAL, cluster
-from edgeflare.fleet.plan.fleet_file import DevicePlace, Fleet, local_fleet
-from edgeflare.fleet.plan.work_units import DEVICE, RUN, WorkUnit
+from edgeflare.fleet.fleet_file import DevicePlace, Fleet, local_fleet
 from edgeflare.fleet.record.fleet_folder import FleetFolder
 from edgeflare.fleet.record.fleet_state import FleetState
 from edgeflare.fleet.unit_runs import WAIT_SECONDS, UnitRuns
@@ -36,6 +35,7 @@ from edgeflare.fleet.work.unit_attempt import (
     AttemptResult,
     run_attempt,
 )
+from edgeflare.fleet.work_units import DEVICE, RUN, WorkUnit
 
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT / "tests" / "support"))

@@ -31,13 +31,13 @@ sys.path.insert(0, str(Path(__file__).resolve().parent / "support"))
 
 from edgeflare.fleet.cluster.attempt_engine import EndedAttempt
 from edgeflare.fleet.cluster.ray_cluster import LOCAL, cluster
-from edgeflare.fleet.plan.fleet_file import DevicePlace, Fleet, FleetHost, local_fleet
-from edgeflare.fleet.plan.work_units import WorkUnit
+from edgeflare.fleet.fleet_file import DevicePlace, Fleet, FleetHost, local_fleet
 from edgeflare.fleet.record.fleet_folder import FleetFolder, UnitEnding
 from edgeflare.fleet.record.fleet_state import FleetState
 from edgeflare.fleet.unit_runs import UnitRuns
 from edgeflare.fleet.work.folder_archive import archive_folder
 from edgeflare.fleet.work.unit_attempt import AttemptOrder, AttemptReport, AttemptResult
+from edgeflare.fleet.work_units import WorkUnit
 from edgeflare.record.atomic_file import write_atomically
 from edgeflare.run.merge.merge_runs import merge_runs
 from multiplied_run import MultipliedRun

@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from heapq import heappop, heappush
 from itertools import count
 
-from edgeflare.fleet.plan.work_units import screening_parts
+from edgeflare.fleet.work_units import screening_parts
 from edgeflare.run.merge.merge_runs import GROUP
 from edgeflare.run.seed_ids import SeedIds
 

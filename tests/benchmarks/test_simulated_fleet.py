@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from edgeflare.fleet.plan.work_units import screening_parts
+from edgeflare.fleet.work_units import screening_parts
 from edgeflare.run.seed_ids import SeedIds
 from simulated_fleet import FleetScenario, ServiceTimes, SharedServer, SimulatedFleet
 

@@ -19,12 +19,12 @@ from attempts_in_memory import BegunAttempt, EngineInMemory
 from edgeflare.errors import InfrastructureError, UserError
 from edgeflare.fleet import unit_runs
 from edgeflare.fleet.cluster.attempt_engine import EndedAttempt
-from edgeflare.fleet.plan.fleet_file import DevicePlace
-from edgeflare.fleet.plan.work_units import WorkUnit, given_run, search_parts
+from edgeflare.fleet.fleet_file import DevicePlace
 from edgeflare.fleet.record.fleet_folder import FleetFolder
 from edgeflare.fleet.record.fleet_state import FleetState
 from edgeflare.fleet.unit_runs import FAILURES, LAST_FAILURES, MOST_FAILURES, UnitRuns
 from edgeflare.fleet.work.unit_attempt import AttemptReport, AttemptResult
+from edgeflare.fleet.work_units import WorkUnit, given_run, search_parts
 from edgeflare.run.run_directory import DOCUMENT
 from edgeflare.run.seed_ids import SeedIds
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from edgeflare.fleet.cluster.attempt_engine import EndedAttempt
-from edgeflare.fleet.plan.fleet_file import DevicePlace
+from edgeflare.fleet.fleet_file import DevicePlace
 from edgeflare.fleet.work.unit_attempt import AttemptOrder, AttemptReport, AttemptResult
 
 

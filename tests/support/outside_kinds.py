@@ -202,7 +202,7 @@ def _fleet(folder: Path) -> None:
 
 
 def _read_fleet() -> None:
-    from edgeflare.fleet.plan.fleet_file import read_fleet  # noqa: PLC0415
+    from edgeflare.fleet.fleet_file import read_fleet  # noqa: PLC0415
 
     str(read_fleet(Path("fleet.toml")).places(["phone", "emulated-builtin"]))
 

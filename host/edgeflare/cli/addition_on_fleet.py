@@ -19,9 +19,9 @@ from edgeflare.cli.command_on_fleet import (
 from edgeflare.cli.fleet_options import FleetOptions, user_words
 from edgeflare.cli.run_options import RunFolder
 from edgeflare.errors import UserError
-from edgeflare.fleet.plan.work_units import DEVICE, RUN, WorkUnit
 from edgeflare.fleet.record.fleet_folder import FleetFolder
 from edgeflare.fleet.unit_runs import UnitRuns
+from edgeflare.fleet.work_units import DEVICE, RUN, WorkUnit
 from edgeflare.record.atomic_file import write_atomically
 from edgeflare.regular_file import read_regular
 from edgeflare.run.run_directory import DOCUMENT, MOST_BYTES, RunDirectory

@@ -23,10 +23,10 @@ from edgeflare.cli.requested_replay import refuse_as_target
 from edgeflare.cli.run_options import RunFolder
 from edgeflare.errors import UserError
 from edgeflare.fleet.opened_fleet import FleetWork, campaign_of
-from edgeflare.fleet.plan.work_units import DEVICE, RESUME, RUN, WorkUnit, given_run, shown_command
 from edgeflare.fleet.record.fleet_folder import FleetFolder
 from edgeflare.fleet.unit_runs import UnitRuns
 from edgeflare.fleet.work.folder_archive import archive_folder
+from edgeflare.fleet.work_units import DEVICE, RESUME, RUN, WorkUnit, given_run, shown_command
 from edgeflare.regular_file import read_regular
 from edgeflare.run.run_directory import (
     CONFORM_DOCUMENT,

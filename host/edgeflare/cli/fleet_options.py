@@ -11,8 +11,8 @@ import typer
 
 from edgeflare.errors import UserError
 from edgeflare.fleet.cluster.ray_cluster import LOCAL
+from edgeflare.fleet.fleet_file import local_fleet, read_fleet
 from edgeflare.fleet.opened_fleet import FleetWork
-from edgeflare.fleet.plan.fleet_file import local_fleet, read_fleet
 from edgeflare.fleet.record.fleet_folder import FleetFolder
 from edgeflare.record.folder import FolderKind
 from edgeflare.run.run_directory import RUN

@@ -23,7 +23,7 @@ from edgeflare.cli.quiet import Quiet, result
 from edgeflare.core.goal import Goal
 from edgeflare.devices.profile import Profile
 from edgeflare.devices.profile_lookup import find_profiles, find_shipped_profile
-from edgeflare.diagnose.inspect.hypothesis_loading import load_hypotheses
+from edgeflare.diagnose.inspect.hypotheses import load_hypotheses
 from edgeflare.diagnose.inspect.inspect_document import (
     INSPECTION,
     inspect_bytes,

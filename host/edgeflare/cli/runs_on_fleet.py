@@ -19,10 +19,10 @@ from edgeflare.cli.progress import say
 from edgeflare.cli.quiet import result
 from edgeflare.errors import UserError
 from edgeflare.fleet.opened_fleet import FleetWork, campaign_of
-from edgeflare.fleet.plan.work_units import DEVICE, RESUME, RUN, WorkUnit, shown_command
 from edgeflare.fleet.record.fleet_folder import FleetFolder, UnitEnding
 from edgeflare.fleet.unit_runs import UnitRuns
 from edgeflare.fleet.work.folder_archive import archive_folder
+from edgeflare.fleet.work_units import DEVICE, RESUME, RUN, WorkUnit, shown_command
 from edgeflare.models.pair import Pair
 from edgeflare.record.folder import FolderKind, half_replaced, is_free, remove_ours
 from edgeflare.record.folder_contents import FOLDER, begin_list, list_as

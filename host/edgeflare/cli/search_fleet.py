@@ -20,7 +20,10 @@ from edgeflare.cli.requested_search import RequestedSearch, search_exit_code
 from edgeflare.cli.run_options import naming_other_host
 from edgeflare.errors import InfrastructureError, UserError
 from edgeflare.fleet.opened_fleet import FleetWork, campaign_of
-from edgeflare.fleet.plan.work_units import (
+from edgeflare.fleet.record.fleet_folder import FleetFolder
+from edgeflare.fleet.unit_runs import UnitRuns
+from edgeflare.fleet.work.folder_archive import archive_folder
+from edgeflare.fleet.work_units import (
     DEVICE,
     RESUME,
     RUN,
@@ -30,9 +33,6 @@ from edgeflare.fleet.plan.work_units import (
     search_parts,
     shown_command,
 )
-from edgeflare.fleet.record.fleet_folder import FleetFolder
-from edgeflare.fleet.unit_runs import UnitRuns
-from edgeflare.fleet.work.folder_archive import archive_folder
 from edgeflare.record.folder import remove_ours
 from edgeflare.report.run_figures import refinement_bound
 from edgeflare.report.run_page import print_run

@@ -16,20 +16,22 @@ from typing import Literal
 
 import numpy as np
 
-from edgeflare.diagnose.better_quantization import (
-    BetterQuantization,
-    channel_maxima,
-    cuts_off,
-    most_steps,
-    quantiles,
-    stored_weights,
-)
 from edgeflare.diagnose.compression_error import CoarseLayer, Kind, coarse_layer
 from edgeflare.diagnose.layer_difference import layer_name
 from edgeflare.diagnose.margin_error import Altered, MarginError
 from edgeflare.diagnose.original_layers import OriginalLayers, Real
 from edgeflare.diagnose.probed_arm import State
-from edgeflare.diagnose.quantized_places import Observed, QuantizedPlace, quantized_places
+from edgeflare.diagnose.quantized_places import (
+    BetterQuantization,
+    Observed,
+    QuantizedPlace,
+    channel_maxima,
+    cuts_off,
+    most_steps,
+    quantiles,
+    quantized_places,
+    stored_weights,
+)
 from edgeflare.diagnose.tied_tensors import joined_by
 from edgeflare.models.quantized_range import QuantizedRange, range_of
 from edgeflare.models.tflite_graph import Graph

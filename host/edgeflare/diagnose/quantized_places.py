@@ -1,8 +1,13 @@
-"""The places where a file quantizes: its input, what layers put out, and weights."""
+"""The places where a file quantizes, as it does it and better, with as many bits, found cheaply.
+
+They are its input, what layers put out, and weights. Better quantizations of activations have the
+range with the least squared error on the values that occur, those of weights a scale for each
+channel. A place where parts are joined is not quantized anew: each part could keep its scale.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -12,11 +17,12 @@ from edgeflare.diagnose.constant_error import constants_in_pairs
 from edgeflare.diagnose.layer_difference import LayerName, layer_name
 from edgeflare.diagnose.layer_matching import CONVERSIONS
 from edgeflare.diagnose.margin_error import ReadOutputs
-from edgeflare.diagnose.original_layers import Real
+from edgeflare.diagnose.original_layers import OriginalLayers, Real
 from edgeflare.diagnose.probed_arm import State
 from edgeflare.diagnose.rounding_noise import WEIGHTED
-from edgeflare.diagnose.tied_tensors import PRESCRIBED
-from edgeflare.models.tflite_graph import Graph
+from edgeflare.diagnose.tied_tensors import JOINING, PRESCRIBED
+from edgeflare.models.quantized_range import QuantizedRange, least_error_range, range_of
+from edgeflare.models.tflite_graph import Graph, GraphTensor
 
 INPUT = -1
 """Stands for the model's input among the positions of operators."""
@@ -139,3 +145,200 @@ def counterparts(
         elif one.name in CONVERSIONS and one.inputs[0] in found:
             found[one.outputs[0]] = found[one.inputs[0]]
     return found
+
+
+_WORTH_TRYING = 4.0
+"""Times as large the squared error of a quantization has to be as that of the better one, which is
+where its steps are twice as large. Ranges of healthy files are wider than the values of few seeds.
+"""
+
+_HARDLY_ROUNDED = 2**24
+"""Steps of a range that are as fine as those of float32."""
+
+_KEPT = 2049
+"""Values that stand for a tensor's: its quantiles at equal distances, both ends among them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Quantized:
+    """The values at a place on one input: before rounding, as the file rounds them, and better."""
+
+    exact: Real
+    file: Real
+    better: Real
+
+
+class BetterQuantization:
+    """The places of a file whose quantization is worse than another one with as many bits.
+
+    Attributes:
+        places: these.
+
+    """
+
+    def __init__(
+        self,
+        compressed: Graph,
+        original: OriginalLayers,
+        values: Mapping[QuantizedPlace, Real],
+        weights: Collection[QuantizedPlace],
+        *,
+        few: bool = False,
+    ) -> None:
+        """Look for better quantizations.
+
+        Args:
+            compressed: the graph of the compressed model.
+            original: runs the original's layers.
+            values: of activations, by place: what `exact` occurs there, or its `quantiles`.
+            weights: the places of weights.
+            few: the values need not be typical; so only what is cut off tells something.
+
+        """
+        self._compressed, self._original = compressed, original
+        self._ranges: dict[QuantizedPlace, tuple[QuantizedRange, QuantizedRange]] = {}
+        for place, of in values.items():
+            known = range_of(compressed.tensors[place.tensor])
+            if known is None or (few and not cuts_off(known, of)):
+                continue
+            better = least_error_range(of, known)
+            if known.squared_error(of) >= _WORTH_TRYING * better.squared_error(of):
+                self._ranges[place] = known, better
+        self._weights: dict[QuantizedPlace, tuple[Real, Real]] = {}
+        for place in () if few else weights:
+            tensor, file, real, axis = stored_weights(compressed, original.graph, place)
+            better_ones = _weights_by_channel(tensor, real, axis)
+            if _worst_channel(file - real, better_ones - real, axis) >= _WORTH_TRYING:
+                self._weights[place] = file, better_ones
+        self.places = (*self._ranges, *self._weights)
+
+    def keep(self, places: Collection[QuantizedPlace]) -> None:
+        """Forget all other places."""
+        self._ranges = {one: of for one, of in self._ranges.items() if one in places}
+        self._weights = {one: of for one, of in self._weights.items() if one in places}
+        self.places = (*self._ranges, *self._weights)
+
+    def on(self, observed: Observed) -> dict[QuantizedPlace, Quantized]:
+        """Return what each of the places has on an input; those that it does not show left out."""
+        exact = {one: observed.exact(one, self._compressed) for one in self.places}
+        shown = {one: values for one, values in exact.items() if values is not None}
+        found = {}
+        for place, before in self._by_own_weights(shown, observed).items():
+            known, better = self._ranges[place]
+            # Where parts are joined, each of them could keep its scale.
+            one = None if place.operator == INPUT else self._compressed.operators[place.operator]
+            joins = one is not None and one.name in JOINING
+            best = before if joins else better.nearest(before)
+            found[place] = Quantized(before, known.nearest(before), best)
+        return found | self._weighed(shown, observed)
+
+    def _by_own_weights(
+        self, shown: Mapping[QuantizedPlace, Real], observed: Observed
+    ) -> dict[QuantizedPlace, Real]:
+        """Return the outputs that the file's own weights lead to, before they are quantized.
+
+        A coarse step turns what is lost in the weights into whole steps, here and there.
+        """
+        constants: dict[int, Real] = {}
+        weighted = []
+        ranged = [place for place in self._ranges if place in shown]
+        for place in ranged:
+            if place.operator == INPUT:
+                continue
+            if self._compressed.operators[place.operator].name not in WEIGHTED:
+                continue
+            pairs = constants_in_pairs(
+                self._compressed, place.operator, self._original.graph, place.behind
+            )
+            file = {other.index: self._compressed.real_values(own.index) for own, other in pairs}
+            constants |= {tensor: real for tensor, real in file.items() if real is not None}
+            weighted.append(place)
+        outputs = self._altered(weighted, observed, constants, "own") if weighted else {}
+        return {place: outputs.get(place.original, shown[place]) for place in ranged}
+
+    def _weighed(
+        self, shown: Mapping[QuantizedPlace, Real], observed: Observed
+    ) -> dict[QuantizedPlace, Quantized]:
+        """Return the outputs with the original's weights, the file's and better ones."""
+        tried = [place for place in self._weights if place in shown]
+        if not tried:
+            return {}
+        file, better = (
+            self._altered(
+                tried, observed, {one.original: self._weights[one][side] for one in tried}, name
+            )
+            for side, name in enumerate(("file", "better"))
+        )
+        made = {one: self._original.made(one.behind) for one in tried}
+        return {one: Quantized(shown[one], file[at], better[at]) for one, at in made.items()}
+
+    def _altered(
+        self,
+        places: Sequence[QuantizedPlace],
+        observed: Observed,
+        constants: Mapping[int, Real],
+        keep: str,
+    ) -> dict[int, Real]:
+        """Return the outputs of the original's operators with other constants, by tensor."""
+        inputs = [
+            self._compressed.tensors[tensor].real(observed.twin[tensor])
+            for place in places
+            for tensor in self._compressed.fed(self._compressed.operators[place.operator])
+        ]
+        operators = [place.behind for place in places]
+        return self._original.altered(operators, inputs, constants, keep=keep)
+
+
+def quantiles(values: Real) -> Real:
+    """Return few values, ascending, that are spread as many."""
+    ordered = np.sort(values, axis=None)
+    if len(ordered) <= _KEPT:
+        return ordered
+    return np.asarray(ordered[np.linspace(0, len(ordered) - 1, _KEPT).round().astype(int)])
+
+
+def cuts_off(known: QuantizedRange, values: Real) -> bool:
+    """Whether a range loses more by clipping values than by rounding them."""
+    clipped = QuantizedRange(known.low, known.high, _HARDLY_ROUNDED).squared_error(values)
+    return clipped > known.squared_error(values) / 2
+
+
+def stored_weights(
+    compressed: Graph, original: Graph, place: QuantizedPlace
+) -> tuple[GraphTensor, Real, Real, int]:
+    """Return a file's weights as it stores them, their values, the original's, and the axis.
+
+    The axis is the dimension that the channels are along.
+    """
+    stored = compressed.stored(place.tensor)
+    file = compressed.real_values(place.tensor)
+    real = original.real_values(place.original)
+    assert stored and file is not None and real is not None  # noqa: S101, PT018 - a constant
+    depthwise = compressed.operators[place.operator].name == "DEPTHWISE_CONV_2D"
+    return stored, file, real, real.ndim - 1 if depthwise else 0
+
+
+def most_steps(tensor: GraphTensor) -> int:
+    """Return how many steps weights may be from zero, on either side."""
+    lowest, highest = tensor.limits
+    return highest if lowest < 0 else highest // 2
+
+
+def channel_maxima(real: Real, axis: int) -> Real:
+    """Return the largest magnitude of each channel, to broadcast with the values."""
+    others = tuple(at for at in range(real.ndim) if at != axis)
+    return np.asarray(np.abs(real).max(axis=others, keepdims=True))
+
+
+def _weights_by_channel(tensor: GraphTensor, real: Real, axis: int) -> Real:
+    """Return weights quantized with a scale for each channel, and as many bits as the file's."""
+    least = np.finfo(np.float32).tiny
+    steps = np.maximum(channel_maxima(real, axis), least) / most_steps(tensor)
+    return np.asarray(np.round(real / steps) * steps)
+
+
+def _worst_channel(off: Real, better: Real, axis: int) -> float:
+    """Return by what the squared error of weights is larger, in the channel where it is most so."""
+    others = tuple(at for at in range(off.ndim) if at != axis)
+    squares, best = (np.square(one).mean(axis=others) for one in (off, better))
+    return float((squares / np.maximum(best, 1e-30)).max(initial=0.0))

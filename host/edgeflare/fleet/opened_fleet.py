@@ -11,7 +11,7 @@ from pathlib import Path
 
 import edgeflare
 from edgeflare.fleet.cluster.ray_cluster import cluster
-from edgeflare.fleet.plan.fleet_file import Fleet
+from edgeflare.fleet.fleet_file import Fleet
 from edgeflare.fleet.record.fleet_folder import FleetFolder
 from edgeflare.fleet.record.fleet_state import FleetState
 from edgeflare.fleet.unit_runs import UnitRuns

@@ -11,8 +11,7 @@ from pathlib import Path
 
 from edgeflare.errors import InfrastructureError, UserError
 from edgeflare.fleet.cluster.attempt_engine import AttemptEngine, EndedAttempt
-from edgeflare.fleet.plan.fleet_file import DevicePlace
-from edgeflare.fleet.plan.work_units import WorkUnit
+from edgeflare.fleet.fleet_file import DevicePlace
 from edgeflare.fleet.record.fleet_folder import FleetFolder, UnitEnding
 from edgeflare.fleet.record.fleet_state import (
     AttemptState,
@@ -22,6 +21,7 @@ from edgeflare.fleet.record.fleet_state import (
 )
 from edgeflare.fleet.work.folder_archive import NotARunError
 from edgeflare.fleet.work.unit_attempt import AttemptOrder, AttemptResult
+from edgeflare.fleet.work_units import WorkUnit
 from edgeflare.record.folder import ClaimedFolder
 from edgeflare.untrusted_text import printable
 

@@ -12,20 +12,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from edgeflare.diagnose.inspect.built_in_hypotheses import (
+from edgeflare.diagnose.inspect.hypotheses import (
     BUILT_IN_NAMES,
     built_in_hypotheses,
     commonest_pair,
     high_frequencies,
+    hypothesis_values,
+    load_hypotheses,
+    telling,
     top_pair,
 )
-from edgeflare.diagnose.inspect.hypothesis_loading import load_hypotheses
-from edgeflare.diagnose.inspect.hypothesis_targets import (
-    doubled_ranks,
-    hypothesis_targets,
-    standardized,
-)
-from edgeflare.diagnose.inspect.hypothesis_values import hypothesis_values, telling
 from edgeflare.diagnose.inspect.score_interval import (
     INFLUENCES,
     half_width,
@@ -38,6 +34,9 @@ from edgeflare.diagnose.inspect.unit_measures import (
     Measure,
     Scores,
     as_they_are,
+    doubled_ranks,
+    hypothesis_targets,
+    standardized,
     unit_forms,
 )
 from edgeflare.errors import UserError

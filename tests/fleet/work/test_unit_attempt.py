@@ -15,7 +15,6 @@ from types import SimpleNamespace
 import pytest
 
 from documents import as_json
-from edgeflare.fleet.plan.work_units import DEVICE, RESUME, RUN
 from edgeflare.fleet.work import unit_attempt
 from edgeflare.fleet.work.folder_archive import unpack_folder
 from edgeflare.fleet.work.unit_attempt import (
@@ -24,6 +23,7 @@ from edgeflare.fleet.work.unit_attempt import (
     AttemptResult,
     run_attempt,
 )
+from edgeflare.fleet.work_units import DEVICE, RESUME, RUN
 from edgeflare.record.folder_lock import is_locked
 from edgeflare.run.load_document import load_document
 from edgeflare.run.run_directory import RunDirectory

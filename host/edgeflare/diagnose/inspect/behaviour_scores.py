@@ -10,18 +10,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from edgeflare.diagnose.inspect.behaviour_block import BehaviourBlock
-from edgeflare.diagnose.inspect.hypothesis_targets import (
-    HypothesisTargets,
-    hypothesis_targets,
-)
 from edgeflare.diagnose.inspect.score_interval import INFLUENCES, auc_influence, half_width
 from edgeflare.diagnose.inspect.sparse_regression import REGRESSION, foretold, foretold_aucs
 from edgeflare.diagnose.inspect.unit_measures import (
     CENTRES,
     MEASURES,
+    HypothesisTargets,
     Measure,
     Orders,
     as_they_are,
+    hypothesis_targets,
     unit_forms,
 )
 

@@ -16,8 +16,12 @@ from edgeflare.core.input_space import Input
 from edgeflare.core.query import Arm, TranslatedQuery
 from edgeflare.devices.device import Device
 from edgeflare.diagnose.inspect.behaviour_block import BehaviourBlock
-from edgeflare.diagnose.inspect.built_in_hypotheses import built_in_hypotheses, commonest_pair
-from edgeflare.diagnose.inspect.hypothesis_values import hypothesis_values, require_varying
+from edgeflare.diagnose.inspect.hypotheses import (
+    built_in_hypotheses,
+    commonest_pair,
+    hypothesis_values,
+    require_varying,
+)
 from edgeflare.diagnose.inspect.inspected_inputs import Found, InspectedInputs, inspected_inputs
 from edgeflare.diagnose.inspect.inspection import PERMUTATIONS, Inspection, require_precision
 from edgeflare.diagnose.inspect.inspection_result import InspectionResult

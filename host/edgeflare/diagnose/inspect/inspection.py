@@ -34,7 +34,7 @@ from edgeflare.diagnose.inspect.error_shares import (
     permuted_shares,
     share_interval,
 )
-from edgeflare.diagnose.inspect.hypothesis_values import telling, varying
+from edgeflare.diagnose.inspect.hypotheses import telling, varying
 from edgeflare.diagnose.inspect.inspection_figures import InspectionFigures
 from edgeflare.diagnose.inspect.inspection_result import Ending, InspectionResult, InspectionVerdict
 from edgeflare.diagnose.inspect.kept_inputs import KeptInputs

@@ -22,8 +22,8 @@ from edgeflare.diagnose.inspect.behaviour_scores import (
     scored,
     scores,
 )
-from edgeflare.diagnose.inspect.built_in_hypotheses import DEVIATES
 from edgeflare.diagnose.inspect.error_shares import error_shares, share_interval
+from edgeflare.diagnose.inspect.hypotheses import DEVIATES
 from edgeflare.diagnose.inspect.inspection_result import BestScore, LayerScore, RankedUnit
 from edgeflare.diagnose.inspect.kept_inputs import KeptInputs
 from edgeflare.diagnose.inspect.score_interval import limits

@@ -14,7 +14,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from edgeflare.diagnose.inspect.hypothesis_targets import (
+from edgeflare.diagnose.inspect.unit_measures import (
     BINS,
     doubled_ranks,
     rank_bins,

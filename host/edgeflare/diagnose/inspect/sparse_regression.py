@@ -9,7 +9,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from edgeflare.diagnose.inspect.hypothesis_targets import doubled_ranks
+from edgeflare.diagnose.inspect.unit_measures import doubled_ranks
 from edgeflare.errors import UserError
 
 REGRESSION: Final = "regression"

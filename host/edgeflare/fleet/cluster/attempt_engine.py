@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from edgeflare.fleet.plan.fleet_file import DevicePlace
+from edgeflare.fleet.fleet_file import DevicePlace
 from edgeflare.fleet.work.unit_attempt import AttemptOrder, AttemptReport, AttemptResult
 
 

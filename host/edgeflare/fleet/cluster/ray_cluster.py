@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from edgeflare.errors import InfrastructureError, UserError
-from edgeflare.fleet.plan.fleet_file import Fleet
+from edgeflare.fleet.fleet_file import Fleet
 
 MODE: Final = "RAY_AUTH_MODE"
 TOKEN: Final = "RAY_AUTH_TOKEN"  # noqa: S105 - the name of a variable

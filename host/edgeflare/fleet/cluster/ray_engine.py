@@ -22,7 +22,7 @@ import edgeflare
 from edgeflare.errors import InfrastructureError, UserError
 from edgeflare.fleet.cluster.attempt_engine import EndedAttempt
 from edgeflare.fleet.cluster.ray_cluster import MODE, NAMESPACE, require_answer
-from edgeflare.fleet.plan.fleet_file import DevicePlace, Fleet, FleetHost
+from edgeflare.fleet.fleet_file import DevicePlace, Fleet, FleetHost
 from edgeflare.fleet.work.unit_attempt import (
     AttemptOrder,
     AttemptReport,

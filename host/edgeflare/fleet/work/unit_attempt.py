@@ -18,10 +18,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from edgeflare.errors import EdgeFlareError, UserError
-from edgeflare.fleet.plan.work_units import DEVICE, RUN, filled_command
 from edgeflare.fleet.work import bound_command
 from edgeflare.fleet.work.folder_archive import NotARunError, archive_folder, unpack_folder
 from edgeflare.fleet.work.local_disk import require_local_disk
+from edgeflare.fleet.work_units import DEVICE, RUN, filled_command
 from edgeflare.record.database import followed
 from edgeflare.record.folder_lock import is_locked, lock_folder
 from edgeflare.run.run_directory import JOURNAL

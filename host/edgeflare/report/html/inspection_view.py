@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from edgeflare.diagnose.inspect.behaviour_block import ERROR_GRADIENT
-from edgeflare.diagnose.inspect.built_in_hypotheses import DEVIATES
+from edgeflare.diagnose.inspect.hypotheses import DEVIATES
 from edgeflare.diagnose.inspect.inspect_document import (
     INSPECTION,
     InspectDocument,

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from edgeflare.fleet.plan.fleet_file import DevicePlace, local_fleet, read_fleet
-from edgeflare.fleet.plan.work_units import (
+from edgeflare.fleet.fleet_file import DevicePlace, local_fleet, read_fleet
+from edgeflare.fleet.work_units import (
     DEVICE,
     RESUME,
     RUN,
