@@ -56,7 +56,7 @@ from edgeflare.models.model_probe import Values
 from edgeflare.models.pair_interface import PairInterface
 from edgeflare.models.quantized_range import range_of
 from edgeflare.models.tflite_graph import Graph
-from edgeflare.repair.fitting.matched_layers import MatchedLayer
+from edgeflare.repair.fitting.quantized_network import MatchedLayer
 from edgeflare.tasks.detection.detection_task import Detection
 from edgeflare.tasks.regression import Regression
 from prepared_weights import with_prepared_weights

@@ -45,9 +45,8 @@ from edgeflare.repair.judging.judgement import SetAside, candidate_answers, figu
 from edgeflare.repair.judging.seed_split import split_seeds
 from edgeflare.repair.precision.blocks import blocks_of
 from edgeflare.repair.precision.localization import blamed
-from edgeflare.repair.precision.margin_comparison import MarginComparison
 from edgeflare.repair.precision.precision_candidates import localized_scores
-from edgeflare.repair.precision.promoted_models import PromotedModels
+from edgeflare.repair.precision.promoted_models import MarginComparison, PromotedModels
 from edgeflare.repair.precision_details import Block
 from edgeflare.repair.repair_run import fit_inputs, network_to_fit
 from edgeflare.run.plan import Plan

@@ -12,7 +12,7 @@ from edgeflare.models.in_place_edit import InPlaceEdit
 from edgeflare.models.quantized_range import QuantizedRange, range_of
 from edgeflare.models.tflite_graph import Graph
 from edgeflare.repair.fitting.derived_biases import has_integer_bias, write_bias
-from edgeflare.repair.fitting.matched_layers import MatchedLayer, matched_layers
+from edgeflare.repair.fitting.quantized_network import MatchedLayer, matched_layers
 
 RISE = 1.5
 """Times as many inputs deviate with a harmful fault as without, at least."""

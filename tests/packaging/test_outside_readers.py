@@ -15,7 +15,7 @@ _READERS: Mapping[str, frozenset[str]] = {
     "numpy.fromfile": frozenset(),
     "numpy.loadtxt": frozenset(),
     "numpy.genfromtxt": frozenset(),
-    "numpy.memmap": frozenset({"host/edgeflare/repair/fitting/stepwise_execution.py"}),
+    "numpy.memmap": frozenset({"host/edgeflare/repair/fitting/captured_tensors.py"}),
     "pickle": frozenset(),
     "cv2.imread": frozenset(),
     "cv2.imdecode": frozenset({"host/edgeflare/domains/image/image_file.py"}),

@@ -18,7 +18,7 @@ from edgeflare.errors import UserError
 from edgeflare.models.model_file import read_model_file
 from edgeflare.repair.cost_limits import least_limit
 from edgeflare.repair.device_judgement import latency_on, refusal_by
-from edgeflare.repair.fitting.candidate_check import candidate_fault
+from edgeflare.repair.fitting.quantizer import candidate_fault
 from edgeflare.repair.judging.candidate_model import NAME
 from edgeflare.repair.judging.judged_inputs import SEEDS, JudgedSet, SetName
 from edgeflare.repair.judging.judgement import Judgement, SetAside, judged

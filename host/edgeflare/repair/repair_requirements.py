@@ -12,7 +12,7 @@ from edgeflare.models.pair_interface import PairInterface
 from edgeflare.models.run_pair import DEFAULT_DOMAIN, DEFAULT_TASK
 from edgeflare.models.tflite_graph import Graph
 from edgeflare.repair.cost_limits import DEFAULT
-from edgeflare.repair.fitting.matched_layers import matched_layers
+from edgeflare.repair.fitting.quantized_network import matched_layers
 from edgeflare.repair.repair_methods import METHODS
 from edgeflare.repair.repair_request import RepairRequest
 from edgeflare.replay.past_run import PastRun

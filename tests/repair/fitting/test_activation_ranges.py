@@ -22,8 +22,7 @@ from edgeflare.models.tflite_graph import Graph, GraphTensor
 from edgeflare.repair.fitting.activation_ranges import fit_ranges, logit_range, summand_range
 from edgeflare.repair.fitting.bias_correction import fit_biases
 from edgeflare.repair.fitting.captured_tensors import captured
-from edgeflare.repair.fitting.matched_layers import MatchedLayer
-from edgeflare.repair.fitting.quantized_network import QuantizedNetwork
+from edgeflare.repair.fitting.quantized_network import MatchedLayer, QuantizedNetwork
 from edgeflare.repair.fitting.weight_restoration import restore_weights
 from edgeflare_protos.kernel_sets import Kernels
 from fitted_networks import (

@@ -19,9 +19,13 @@ from edgeflare.models.model_inputs import ModelInputs
 from edgeflare.models.pair import Pair, load_pair
 from edgeflare.models.tflite import open_tflite
 from edgeflare.models.tflite_graph import Graph
-from edgeflare.repair.fitting import candidate_check
-from edgeflare.repair.fitting.candidate_check import candidate_fault
-from edgeflare.repair.fitting.quantizer import float_operators, int16_operators, weights_only
+from edgeflare.repair.fitting import quantizer
+from edgeflare.repair.fitting.quantizer import (
+    candidate_fault,
+    float_operators,
+    int16_operators,
+    weights_only,
+)
 from edgeflare_protos.kernel_sets import Kernels
 from fitted_networks import judged
 from tampering import COMPRESSED, EXAMPLE, ORIGINAL, constant_of, edited, with_constant
@@ -119,7 +123,7 @@ def test_kernel_sets_that_decide_differently_are_a_fault(
         """Kernels of the reference set that compute something else."""
         return open_tflite(other if kernels == "reference" else pair.compressed, kernels)
 
-    monkeypatch.setattr(candidate_check, "open_compressed", opened)
+    monkeypatch.setattr(quantizer, "open_compressed", opened)
     said = candidate_fault(candidate(content), seeds())
     assert said is not None
     assert said.startswith("the reference kernels: other decisions than with the XNNPACK delegate")

@@ -15,8 +15,12 @@ from hypothesis import strategies as st
 from edgeflare.errors import UserError
 from edgeflare.repair.fitting.quantized_network import QuantizedNetwork
 from edgeflare.repair.fitting.quantizer import weights_only
-from edgeflare.repair.precision.block_errors import OperatorErrors, operator_errors
-from edgeflare.repair.precision.blocks import blocks_of, operators_of
+from edgeflare.repair.precision.blocks import (
+    OperatorErrors,
+    blocks_of,
+    operator_errors,
+    operators_of,
+)
 from edgeflare.repair.precision.localization import (
     blamed,
     promotion_scores,
@@ -25,7 +29,6 @@ from edgeflare.repair.precision.localization import (
     spectrum_scores,
     tarantula,
 )
-from edgeflare.repair.precision.margin_comparison import MarginComparison, MarginDifference
 from edgeflare.repair.precision.precision_candidates import (
     LEAST_GAIN,
     improvements,
@@ -33,7 +36,12 @@ from edgeflare.repair.precision.precision_candidates import (
     path_points,
     search_precision,
 )
-from edgeflare.repair.precision.promoted_models import Measure, PromotedModel
+from edgeflare.repair.precision.promoted_models import (
+    MarginComparison,
+    MarginDifference,
+    Measure,
+    PromotedModel,
+)
 from edgeflare.repair.precision_details import Block
 from fault_injection import Planted, broken
 from fitted_networks import judged, outputs

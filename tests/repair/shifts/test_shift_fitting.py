@@ -27,8 +27,14 @@ from edgeflare.repair.shifts.repair_samples import (
     together,
 )
 from edgeflare.repair.shifts.shift_candidate import why_none
-from edgeflare.repair.shifts.shift_effects import GRID, ShiftEffects, fold_rows, shift_effects
-from edgeflare.repair.shifts.shift_fitting import Fitted, fit
+from edgeflare.repair.shifts.shift_fitting import (
+    GRID,
+    Fitted,
+    ShiftEffects,
+    fit,
+    fold_rows,
+    shift_effects,
+)
 from edgeflare.repair.shifts.shifts import STEP, Shifts
 from edgeflare.repair.shifts.training_inputs import TrainingInputs, match, matched_share
 

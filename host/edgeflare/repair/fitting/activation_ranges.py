@@ -30,8 +30,7 @@ from edgeflare.repair.fitting.derived_biases import (
     has_integer_bias,
     write_bias,
 )
-from edgeflare.repair.fitting.matched_layers import MatchedLayer
-from edgeflare.repair.fitting.quantized_network import QuantizedNetwork
+from edgeflare.repair.fitting.quantized_network import MatchedLayer, QuantizedNetwork
 from edgeflare.repair.fitting.weight_restoration import restore_weights
 from edgeflare.tasks.classification import softmax
 

@@ -24,8 +24,7 @@ from edgeflare.models.model_probe import HostProbe
 from edgeflare.models.tflite_graph import Graph
 from edgeflare.repair.fitting.captured_tensors import each_captured
 from edgeflare.repair.fitting.derived_biases import has_integer_bias, real_bias, write_bias
-from edgeflare.repair.fitting.matched_layers import MatchedLayer
-from edgeflare.repair.fitting.quantized_network import QuantizedNetwork
+from edgeflare.repair.fitting.quantized_network import MatchedLayer, QuantizedNetwork
 from edgeflare_protos.kernel_sets import Kernels
 
 Real = NDArray[np.float64]

@@ -1,13 +1,19 @@
-"""Intermediate tensors of a model on many inputs, as the host's kernels compute them."""
+"""Intermediate tensors of a model on many inputs, as the host's kernels compute them.
+
+A network may also be executed part by part, so that a part can be changed before its turn.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from math import prod
+from tempfile import TemporaryFile
 
 import numpy as np
 from numpy.typing import NDArray
 
 from edgeflare.errors import UserError
+from edgeflare.models.graph_parts import Part, extract
 from edgeflare.models.model_probe import HostProbe, ProbeFailed, Values
 from edgeflare.models.tflite_graph import Graph
 from edgeflare_protos.kernel_sets import Kernels
@@ -81,3 +87,94 @@ def each_captured(
 
 def _unbatched(values: Values) -> Values:
     return values[0] if values.ndim and values.shape[0] == 1 else values
+
+
+_IN_MEMORY = 2**26
+"""Bytes of a tensor on all inputs; a larger one lies in a file."""
+
+
+class StepwiseExecution:
+    """The intermediate tensors of a network on many inputs, as far as it is executed.
+
+    Each operator is executed once. Of the tensors, those are kept that operators read which are not
+    executed yet. Large ones lie in temporary files, so that memory does not have to hold their
+    values on all inputs.
+    """
+
+    def __init__(
+        self, graph: Graph, rows: NDArray[np.generic], kernels: Kernels = "builtin"
+    ) -> None:
+        """Begin before the first operator.
+
+        Args:
+            graph: of the network, which has one input.
+            rows: inputs, (n, ...), n at least 1, each of the size of the network's input and in its
+                dtype.
+            kernels: the host's kernels that execute it.
+
+        Raises:
+            UserError: the network has several inputs.
+
+        """
+        if len(graph.inputs) != 1:
+            raise UserError(
+                f"{graph.source} has {len(graph.inputs)} inputs, but only networks with one are "
+                "executed part by part"
+            )
+        (given,) = graph.inputs
+        self._values = {given: rows.reshape(len(rows), *graph.tensors[given].shape)}
+        self._kernels = kernels
+        self._executed = 0
+
+    def advance(self, graph: Graph, until: int) -> None:
+        """Execute the operators before a position that are not executed yet.
+
+        Args:
+            graph: of the network, with constants that these operators are executed with.
+            until: the position of the first operator that is not executed.
+
+        Raises:
+            UserError: the network cannot be cut, or the runtime refuses it or an input.
+            InfrastructureError: no worker process can be started, or it is lost.
+
+        """
+        if any(self._executed <= one.index < until for one in graph.layers):
+            part = extract(graph, self._executed, until - 1)
+            self._values.update(self._made(part, graph))
+        self._executed = max(self._executed, until)
+        waiting = {
+            tensor for one in graph.layers if one.index >= until for tensor in graph.fed(one)
+        }
+        self._values = {
+            tensor: values for tensor, values in self._values.items() if tensor in waiting
+        }
+
+    def values(self, tensor: int) -> NDArray[np.generic]:
+        """Return the raw values of a tensor that the next operator reads, (n, *its shape)."""
+        return self._values[tensor]
+
+    def _made(self, part: Part, graph: Graph) -> dict[int, NDArray[np.generic]]:
+        given = [self._values[tensor] for tensor in part.inputs]
+        count = len(given[0])
+        made: list[NDArray[np.generic]] = []
+        with HostProbe(part.content, self._kernels) as probe:
+            for number in range(count):
+                try:
+                    outputs = probe.run([values[number] for values in given])
+                except ProbeFailed as failed:
+                    raise UserError(
+                        f"{graph.source} gave no answer on input {number}: {failed}"
+                    ) from failed
+                if not made:
+                    made = [_empty((count, *one.shape), one.dtype) for one in outputs]
+                for values, one in zip(made, outputs, strict=True):
+                    values[number] = one
+        return dict(zip(part.outputs, made, strict=True))
+
+
+def _empty(shape: tuple[int, ...], dtype: np.dtype[np.generic]) -> NDArray[np.generic]:
+    """Return an array to be filled, in a file without a name where it is large."""
+    if prod(shape) * dtype.itemsize <= _IN_MEMORY:
+        return np.empty(shape, dtype)
+    with TemporaryFile(prefix="edgeflare-") as file:
+        return np.memmap(file, dtype, "w+", shape=shape)  # keeps the file open for itself

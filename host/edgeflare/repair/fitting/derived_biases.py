@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from edgeflare.diagnose.tied_tensors import consumers, moves_values
 from edgeflare.models.in_place_edit import InPlaceEdit
 from edgeflare.models.tflite_graph import Graph
-from edgeflare.repair.fitting.matched_layers import MatchedLayer
+from edgeflare.repair.fitting.quantized_network import MatchedLayer
 
 Real = NDArray[np.float64]
 

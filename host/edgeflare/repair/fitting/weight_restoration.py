@@ -13,8 +13,7 @@ from numpy.typing import NDArray
 from edgeflare.models.in_place_edit import InPlaceEdit
 from edgeflare.models.tflite_graph import GraphTensor
 from edgeflare.repair.fitting.gptq import MOST_STEPS
-from edgeflare.repair.fitting.matched_layers import MatchedLayer
-from edgeflare.repair.fitting.quantized_network import QuantizedNetwork
+from edgeflare.repair.fitting.quantized_network import MatchedLayer, QuantizedNetwork
 
 Real = NDArray[np.float64]
 

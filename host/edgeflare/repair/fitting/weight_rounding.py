@@ -23,12 +23,10 @@ from threadpoolctl import threadpool_limits
 from edgeflare.errors import UserError
 from edgeflare.models.in_place_edit import InPlaceEdit
 from edgeflare.models.tflite_graph import Graph, GraphOp
-from edgeflare.repair.fitting.captured_tensors import captured
+from edgeflare.repair.fitting.captured_tensors import StepwiseExecution, captured
 from edgeflare.repair.fitting.derived_biases import has_integer_bias, real_bias, write_bias
 from edgeflare.repair.fitting.gptq import MOST_STEPS, Real, damped, rounded_by_gptq
-from edgeflare.repair.fitting.matched_layers import MatchedLayer
-from edgeflare.repair.fitting.quantized_network import QuantizedNetwork
-from edgeflare.repair.fitting.stepwise_execution import StepwiseExecution
+from edgeflare.repair.fitting.quantized_network import MatchedLayer, QuantizedNetwork
 from edgeflare.repair.fitting.unfolded_inputs import (
     UNFOLDED,
     grouped_weights,

@@ -1,19 +1,35 @@
-"""The blocks of a compressed model: what is promoted to another precision as a whole.
+"""The blocks of a compressed model, promoted to another precision as a whole, and their errors.
 
 A block is an operator with weights, together with the operators behind it that carry its numbers up
 to the next operators with weights, such as an activation, a pool, a sum or a softmax. So between
 two promoted blocks nothing is quantized, and a block that is promoted alone is quantized at its
 ends only.
+
+Each operator adds an error itself, by channel. It gets the inputs that it has in the original,
+rounded to the steps of the compressed model. What it puts out is compared with what the original's
+operator makes of the same rounded inputs. So the errors of the operators before it do not count,
+and none counts twice. Nor does a shift of all logits of a softmax, which does not see it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import closing
+from dataclasses import dataclass
 
+import numpy as np
+from numpy.typing import NDArray
+
+from edgeflare.core.tensor import Tensor, dequantize, quantize
 from edgeflare.diagnose.layer_difference import layer_name
 from edgeflare.errors import UserError
+from edgeflare.models.graph_parts import isolate
+from edgeflare.models.model_probe import HostProbe, Values
 from edgeflare.models.tflite_graph import Graph
-from edgeflare.repair.fitting.quantized_network import QuantizedNetwork
+from edgeflare.repair.fitting.activation_ranges import activation_limits, counterparts
+from edgeflare.repair.fitting.captured_tensors import each_captured
+from edgeflare.repair.fitting.derived_biases import feeds_softmax_alone
+from edgeflare.repair.fitting.quantized_network import MatchedLayer, QuantizedNetwork
 from edgeflare.repair.precision_details import Block
 
 
@@ -66,3 +82,110 @@ def _in_integers(graph: Graph, tensors: Iterable[int]) -> list[bool]:
     return [
         bool(graph.tensors[one].scales) and graph.tensors[one].dtype == "int8" for one in tensors
     ]
+
+
+Real = NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class OperatorErrors:
+    """What an operator of a compressed model adds to the error.
+
+    Attributes:
+        squared: mean square of its own error by input and channel, (n, channels).
+        signal: mean square of what the original's operator makes, over all inputs and channels.
+        activation: mean of what it makes itself, (n, channels).
+
+    """
+
+    squared: Real
+    signal: float
+    activation: Real
+
+    @property
+    def relative(self) -> Real:
+        """Own error by the root mean square of the signal, (n, channels)."""
+        return np.asarray(np.sqrt(self.squared / self.signal if self.signal else self.squared))
+
+
+def operator_errors(
+    network: QuantizedNetwork, operators: Sequence[int]
+) -> dict[int, OperatorErrors]:
+    """Return the errors of operators, by their positions.
+
+    Args:
+        network: with the inputs, which are taken as they are.
+        operators: positions in the compressed graph, of such as have a counterpart; those that make
+            no numbers, or whose activation the original does not have, are left out.
+
+    Raises:
+        UserError: a graph cannot be cut, the runtime refuses it or an input, or an operator puts
+            out more or fewer values than the original's.
+        InfrastructureError: no worker process can be started, or it is lost.
+
+    """
+    graph, original = network.graph, network.original_graph
+    wanted_of = counterparts(network)
+    layers = [
+        one for one in network.layers if one.operator in set(operators) and one.output in wanted_of
+    ]
+    logits = {one.output for one in layers if feeds_softmax_alone(graph, one)}
+    rounded = isolate(graph, [one.operator for one in layers])
+    exact = isolate(original, [one.original for one in layers])
+    tensors = sorted({tensor for one in layers for tensor in one.original_inputs})
+    squared: dict[int, list[Real]] = {one.operator: [] for one in layers}
+    signals: dict[int, list[float]] = {one.operator: [] for one in layers}
+    activations: dict[int, list[Real]] = {one.operator: [] for one in layers}
+    with (
+        closing(HostProbe(rounded.content, "builtin")) as first,
+        closing(HostProbe(exact.content, "builtin")) as second,
+    ):
+        for row in each_captured(network.original, network.original_rows, tensors):
+            raw, real = _inputs(network, layers, row)
+            for one, got, wanted in zip(layers, first.run(raw), second.run(real), strict=True):
+                made = graph.tensors[one.output].real(got)
+                limits = activation_limits(graph, one.operator)
+                signal = np.clip(wanted.astype(np.float64), *limits)
+                if signal.size != made.size:  # by another stride, of which a file says nothing
+                    raise UserError(
+                        f"{graph.source}: {graph.describe(one.output)} has the shape"
+                        f" {made.shape} by itself, and {signal.shape} in the original"
+                    )
+                error = made - signal.reshape(made.shape)
+                if one.output in logits:
+                    error -= float(error.mean())
+                squared[one.operator].append(_by_channel(error**2))
+                activations[one.operator].append(_by_channel(made))
+                signals[one.operator].append(float((signal**2).mean()))
+    return {
+        one: OperatorErrors(
+            np.stack(squared[one]), float(np.mean(signals[one])), np.stack(activations[one])
+        )
+        for one in squared
+    }
+
+
+def _inputs(
+    network: QuantizedNetwork, layers: Sequence[MatchedLayer], row: Mapping[int, Values]
+) -> tuple[list[Values], list[Values]]:
+    """Return the inputs of all layers one after the other: raw ones, and the original's of them."""
+    raw: list[Values] = []
+    real: list[Values] = []
+    for layer in layers:
+        for tensor, there in zip(layer.inputs, layer.original_inputs, strict=True):
+            known = network.graph.tensors[tensor]
+            given = row[there].reshape(known.shape)
+            if known.scales:
+                (scale,), (zero_point,) = known.scales, known.zero_points
+                steps = Tensor(known.name, known.shape, known.dtype, scale, zero_point)
+                rounded = quantize(given.astype(np.float64), steps)
+                given = dequantize(rounded, steps).astype(np.float32)
+                raw.append(rounded)
+            else:
+                raw.append(given)
+            real.append(given.reshape(network.original_graph.tensors[there].shape))
+    return raw, real
+
+
+def _by_channel(values: Real) -> Real:
+    return np.asarray(values.reshape(-1, values.shape[-1]).mean(axis=0))

@@ -33,8 +33,12 @@ from numpy.typing import NDArray
 
 from edgeflare.errors import UserError
 from edgeflare.repair.fitting.quantized_network import QuantizedNetwork
-from edgeflare.repair.precision.block_errors import OperatorErrors, operator_errors
-from edgeflare.repair.precision.blocks import blocks_of, operators_of
+from edgeflare.repair.precision.blocks import (
+    OperatorErrors,
+    blocks_of,
+    operator_errors,
+    operators_of,
+)
 from edgeflare.repair.precision.promoted_models import Measure
 from edgeflare.repair.precision_details import Block, Residual
 

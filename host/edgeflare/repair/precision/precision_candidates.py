@@ -26,8 +26,7 @@ from edgeflare.errors import UserError
 from edgeflare.repair.fitting.quantized_network import QuantizedNetwork
 from edgeflare.repair.fitting.quantizer import Rewritten
 from edgeflare.repair.fitting.weight_rounding import RoundedLayer
-from edgeflare.repair.precision.block_errors import operator_errors
-from edgeflare.repair.precision.blocks import blocks_of, operators_of
+from edgeflare.repair.precision.blocks import blocks_of, operator_errors, operators_of
 from edgeflare.repair.precision.localization import (
     blamed,
     promotion_scores,
@@ -35,8 +34,12 @@ from edgeflare.repair.precision.localization import (
     residual_scores,
     spectrum_scores,
 )
-from edgeflare.repair.precision.margin_comparison import MarginComparison
-from edgeflare.repair.precision.promoted_models import Measure, PromotedModel, PromotedModels
+from edgeflare.repair.precision.promoted_models import (
+    MarginComparison,
+    Measure,
+    PromotedModel,
+    PromotedModels,
+)
 from edgeflare.repair.precision_details import (
     Block,
     Precision,

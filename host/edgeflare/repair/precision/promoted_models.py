@@ -1,17 +1,30 @@
-"""Files of a compressed model with some of its blocks promoted, and the error of each."""
+"""Files of a compressed model with some of its blocks promoted, and the error of each.
+
+The error is how far a file's decisions are from the original's, on the inputs to fit with. Of a few
+hundred inputs too few deviate to tell two files apart, so it is the margin that is compared: the
+probability of the original's label less the greatest of the others. A file whose margin is off by e
+on an input has another label there if e takes away the whole margin. Near the boundary margins are
+spread evenly, so how many inputs deviate is in proportion to the mean of |e|.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+import numpy as np
+from numpy.typing import NDArray
+
 from edgeflare.errors import UserError
+from edgeflare.models.model_probe import HostProbe, ProbeFailed
+from edgeflare.models.tflite_graph import Graph
 from edgeflare.repair.fitting.quantized_network import QuantizedNetwork
 from edgeflare.repair.fitting.quantizer import Rewritten, float_operators, int16_operators
 from edgeflare.repair.fitting.weight_rounding import RoundedLayer
 from edgeflare.repair.precision.blocks import operators_of
-from edgeflare.repair.precision.margin_comparison import MarginComparison, MarginDifference
 from edgeflare.repair.precision_details import Block, Precision
+from edgeflare.tasks.classification import softmax
+from edgeflare_protos.kernel_sets import Kernels
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,3 +102,97 @@ class PromotedModels:
             return self._comparison.error(content), len(content)
         except UserError:  # the quantizer or the runtime refuses this one file
             return None
+
+
+Real = NDArray[np.float64]
+
+_KERNELS: Kernels = "xnnpack"
+"""Those of the host that are fastest in float and in integers."""
+
+_MISSING = 1e-3
+"""By how much the sum of probabilities in float may miss 1."""
+
+
+@dataclass(frozen=True, slots=True)
+class MarginDifference:
+    """How far a file's margins are off on the half of the inputs that is nearest to the boundary.
+
+    Those are the inputs to fit with whose margin in the original is not above the median.
+
+    Attributes:
+        mean: of the absolute errors.
+        deviating: inputs with another label than the original's, or tied.
+
+    """
+
+    mean: float
+    deviating: int
+
+
+class MarginComparison:
+    """The original's answers to the inputs to fit with, computed once, beside those of files."""
+
+    def __init__(self, network: QuantizedNetwork) -> None:
+        """Run the original.
+
+        Raises:
+            UserError: it is no classifier with one input and one output, or does not run.
+            InfrastructureError: no worker process can be started, or it is lost.
+
+        """
+        self._network = network
+        every = np.arange(len(network.original_rows))
+        outputs = self._outputs(network.original, every)
+        sums_to_one = np.abs(outputs.sum(axis=1) - 1) < _MISSING
+        self._probabilities = bool((outputs >= 0).all() and sums_to_one.all())
+        self._labels = outputs.argmax(axis=1)
+        self._wanted = self._lead(outputs, every)
+        self._near = np.flatnonzero(self._wanted <= np.median(self._wanted))
+
+    def deviating(self, content: bytes) -> NDArray[np.bool_]:
+        """Return on which inputs a file's label is not the original's, or tied: (n,).
+
+        Args:
+            content: a `.tflite` file with the interface of the compressed model, or in float.
+
+        Raises:
+            UserError: the runtime refuses it, or it gives no answer.
+            InfrastructureError: no worker process can be started, or it is lost.
+
+        """
+        every = np.arange(len(self._wanted))
+        return np.asarray(self._lead(self._outputs(content, every), every) <= 0)
+
+    def error(self, content: bytes) -> MarginDifference:
+        """Compare a file with the original; raises as `deviating` does."""
+        margins = self._lead(self._outputs(content, self._near), self._near)
+        errors = np.abs(margins - self._wanted[self._near])
+        return MarginDifference(float(errors.mean()), int((margins <= 0).sum()))
+
+    def _lead(self, outputs: Real, rows: NDArray[np.intp]) -> Real:
+        """Return the probability of the original's label less the greatest of the others."""
+        probabilities = (outputs if self._probabilities else softmax(outputs)).copy()
+        at = np.arange(len(rows)), self._labels[rows]
+        own = probabilities[at]
+        probabilities[at] = -np.inf
+        return np.asarray(own - probabilities.max(axis=1))
+
+    def _outputs(self, content: bytes, rows: NDArray[np.intp]) -> Real:
+        graph = Graph(content, self._network.graph.source)
+        if len(graph.inputs) != 1 or len(graph.outputs) != 1:
+            raise UserError(
+                f"{graph.source} has {len(graph.inputs)} inputs and {len(graph.outputs)} outputs,"
+                " but precision is searched for in models with one each"
+            )
+        given, made = (graph.tensors[one] for one in (*graph.inputs, *graph.outputs))
+        network = self._network
+        encoded = network.original_rows if given.dtype == "float32" else network.rows
+        found = []
+        with HostProbe(content, _KERNELS) as probe:
+            for row in rows:
+                try:
+                    (raw,) = probe.run([np.ascontiguousarray(encoded[row].reshape(given.shape))])
+                except ProbeFailed as failed:
+                    raise UserError(f"no answer on input {row} to fit with: {failed}") from failed
+                found.append(made.real(raw).ravel())
+        return np.stack(found)

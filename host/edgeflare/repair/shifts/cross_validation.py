@@ -22,8 +22,7 @@ from edgeflare.repair.shift_details import (
 )
 from edgeflare.repair.shifts.perceptron import second_class, train, train_abstaining
 from edgeflare.repair.shifts.repair_samples import FOLDS, SPLITS, Labels, Samples
-from edgeflare.repair.shifts.shift_effects import ShiftEffects, fold_rows
-from edgeflare.repair.shifts.shift_fitting import fit
+from edgeflare.repair.shifts.shift_fitting import ShiftEffects, fit, fold_rows
 from edgeflare.repair.shifts.shifts import Shifts
 from edgeflare.repair.shifts.training_inputs import Repair, TrainingInputs
 

@@ -45,8 +45,7 @@ from edgeflare.repair.shifts.run_to_repair import (
     evaluate_run_inputs,
     run_to_repair,
 )
-from edgeflare.repair.shifts.shift_effects import fold_rows, shift_effects
-from edgeflare.repair.shifts.shift_fitting import Fitted, fit
+from edgeflare.repair.shifts.shift_fitting import Fitted, fit, fold_rows, shift_effects
 from edgeflare.repair.shifts.shifts import STEP, append, standalone
 from edgeflare.repair.shifts.training_inputs import TrainingInputs, matched_share, training_inputs
 from edgeflare.replay.past_run import PastRun

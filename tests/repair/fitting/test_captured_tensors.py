@@ -13,10 +13,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from edgeflare.models.tflite_graph import Graph
-from edgeflare.repair.fitting import stepwise_execution
-from edgeflare.repair.fitting.captured_tensors import captured
-from edgeflare.repair.fitting.matched_layers import MatchedLayer, matched_layers
-from edgeflare.repair.fitting.stepwise_execution import StepwiseExecution
+from edgeflare.repair.fitting import captured_tensors
+from edgeflare.repair.fitting.captured_tensors import StepwiseExecution, captured
+from edgeflare.repair.fitting.quantized_network import MatchedLayer, matched_layers
 from edgeflare.repair.fitting.unfolded_inputs import (
     grouped_weights,
     unfolded_inputs,
@@ -193,7 +192,7 @@ def test_large_tensors_lie_in_files(monkeypatch: pytest.MonkeyPatch) -> None:
     one = next(one for one in graph.layers if one.name == "FULLY_CONNECTED")
     made = []
     for most in (10**9, 0):
-        monkeypatch.setattr(stepwise_execution, "_IN_MEMORY", most)
+        monkeypatch.setattr(captured_tensors, "_IN_MEMORY", most)
         execution = StepwiseExecution(graph, _INPUTS)
         execution.advance(graph, one.index)
         made.append(execution.values(one.inputs[0]))
