@@ -116,8 +116,10 @@ def _request(asked: SurveyArguments, domain: str) -> SurveyRequest:
         chosen_conditions,
         read_severities,
     )
-    from edgeflare.survey.baseline_run import load_baseline  # noqa: PLC0415
-    from edgeflare.survey.opened_survey import SurveyRequest  # noqa: PLC0415
+    from edgeflare.survey.opened_survey import (  # noqa: PLC0415
+        SurveyRequest,
+        load_baseline,
+    )
     from edgeflare.survey.record.survey_plan import SurveyBounds  # noqa: PLC0415
 
     severities = read_severities(_as_text(asked.severities))

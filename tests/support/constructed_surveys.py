@@ -14,10 +14,9 @@ from documents import run_device, run_host, run_pair
 from edgeflare.survey.baseline import BaselineSurvey
 from edgeflare.survey.derived_survey import survey_document
 from edgeflare.survey.estimate.rate import Sample
-from edgeflare.survey.gates.judged_gates import DescribedGate, State
-from edgeflare.survey.gates.survey_gate import parse_gate
 from edgeflare.survey.items.survey_facts import UNCHANGED, Cell, SurveyFacts
 from edgeflare.survey.items.surveyed_inputs import AskedInputs
+from edgeflare.survey.judged_gates import DescribedGate, State
 from edgeflare.survey.record.survey_document import (
     AboutSurvey,
     AskedPlan,
@@ -25,6 +24,7 @@ from edgeflare.survey.record.survey_document import (
     SurveyDocument,
     SurveyFinding,
 )
+from edgeflare.survey.survey_gate import parse_gate
 
 CONDITIONS = ("fog", "dark")
 

@@ -277,7 +277,7 @@ def _lists(folder: Path) -> None:
 
 
 def _read_groups() -> None:
-    from edgeflare.survey.items.group_table import groups_of_files  # noqa: PLC0415
+    from edgeflare.survey.items.surveyed_inputs import groups_of_files  # noqa: PLC0415
 
     groups_of_files(Path("tokens"), [f"{number}.png" for number in range(3)], "who")
 

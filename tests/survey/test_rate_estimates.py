@@ -13,11 +13,14 @@ from scipy.stats import poisson
 
 from constructed_surveys import constructed_facts, drawn_sample, with_distances
 from edgeflare.survey.estimate import pooled_rate as pooling
-from edgeflare.survey.estimate.field_interval import FieldInterval, field_interval
-from edgeflare.survey.estimate.mean_distance import mean_distance
 from edgeflare.survey.estimate.pooled_rate import PERMUTATIONS, pooled_rate, pooling_p_value
 from edgeflare.survey.estimate.rate import Fact, Limits, Rate, Sample, difference, simultaneous
-from edgeflare.survey.estimate.rate_interval import rate
+from edgeflare.survey.estimate.rate_interval import (
+    FieldInterval,
+    field_interval,
+    mean_distance,
+    rate,
+)
 from edgeflare.survey.estimate.sequential_test import LimitEvidence, limit_evidence
 from edgeflare.survey.estimate.weighted_count import CountLimits, count_limits
 from survey_populations import MakePopulation, Population, with_good_twin, with_useless_twin

@@ -15,12 +15,10 @@ from edgeflare.core.seeds import ALL_SEEDS, SeedChoice, Seeds
 from edgeflare.errors import UserError
 from edgeflare.record.json_types import plain_json
 from edgeflare.run.stored_answers import input_crc32
-from edgeflare.survey.gates.judged_gates import surveyed_sets
-from edgeflare.survey.items.group_table import groups_of_files
-from edgeflare.survey.items.noted_conditions import NotedCondition, noted_conditions, noted_sets
 from edgeflare.survey.items.surveyed_inputs import (
     AskedGroups,
     describe_inputs,
+    groups_of_files,
     read_groups,
     require_enough,
     speaking_of_inputs,
@@ -30,6 +28,8 @@ from edgeflare.survey.items.surveyed_items import (
     require_same_input,
     require_same_inputs,
 )
+from edgeflare.survey.judged_gates import surveyed_sets
+from edgeflare.survey.record.survey_plan import NotedCondition, noted_conditions, noted_sets
 from linear_laboratory import linear_laboratory
 from surveying import CHOSEN, DARK, NOISE
 

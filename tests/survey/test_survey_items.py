@@ -18,8 +18,8 @@ from edgeflare.core.tensor import Tensor
 from edgeflare.core.truths import Truths
 from edgeflare.run.survey_rows import NO_DECISION, DeviceRow
 from edgeflare.survey.derived_survey import signs_in_answers, signs_of_chance
-from edgeflare.survey.items.deviating_items import choose_findings
 from edgeflare.survey.items.item_judgement import ItemJudgement
+from edgeflare.survey.survey_run import choose_findings
 from edgeflare.tasks.classification import ClassDecoder
 
 JUDGEMENT = ItemJudgement(Goal(ties=True), choices=3)

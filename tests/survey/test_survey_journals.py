@@ -26,17 +26,17 @@ from edgeflare.record.json_types import plain_json
 from edgeflare.run.journal import RunJournal
 from edgeflare.run.run_directory import RunDirectory
 from edgeflare.run.survey_rows import SURVEY_KEY
-from edgeflare.survey.baseline_run import load_baseline
 from edgeflare.survey.derived_survey import derive_unwritten_survey
-from edgeflare.survey.items.noted_conditions import NotedCondition
 from edgeflare.survey.items.survey_facts import UNCHANGED, Cell
 from edgeflare.survey.items.surveyed_inputs import AskedGroups, AskedInputs
+from edgeflare.survey.opened_survey import load_baseline
 from edgeflare.survey.record.survey_document import survey_bytes
 from edgeflare.survey.record.survey_journal import VOUCHED_KEY, read_facts, require_sound
 from edgeflare.survey.record.survey_plan import (
     ENDED_KEY,
     PRECISION,
     EarlierEnds,
+    NotedCondition,
     SurveyPlan,
     default_precision,
     noted_plan,

@@ -36,7 +36,7 @@ from edgeflare.pages.page import Table
 from edgeflare.pages.terminal import print_page
 from edgeflare.survey.derived_survey import survey_document
 from edgeflare.survey.estimate.rate import SignedEstimate
-from edgeflare.survey.gates.judged_gates import DescribedGate, State
+from edgeflare.survey.judged_gates import DescribedGate, State
 from edgeflare.survey.rates.rate_words import bounds, interval, percent, points
 from edgeflare.survey.record.survey_document import (
     PairedItems,

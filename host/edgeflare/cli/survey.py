@@ -39,13 +39,12 @@ from edgeflare.report.dry_run_lines import heading, looked_lines
 from edgeflare.report.interface_lines import interface_lines
 from edgeflare.run.run_document import RunDocument
 from edgeflare.run.run_warnings import undelegated
-from edgeflare.survey.baseline_run import load_baseline
-from edgeflare.survey.gates.judged_gates import HELD
-from edgeflare.survey.opened_survey import SurveyRequest, open_survey
+from edgeflare.survey.judged_gates import HELD
+from edgeflare.survey.opened_survey import SurveyRequest, load_baseline, open_survey
 from edgeflare.survey.rare.rare_phase import rare_plan
 from edgeflare.survey.rates.rate_words import counted
-from edgeflare.survey.record.required_survey import require_survey
 from edgeflare.survey.record.survey_document import SurveyDocument
+from edgeflare.survey.record.survey_journal import require_survey
 from edgeflare.survey.record.survey_plan import ENDED_KEY
 from edgeflare.survey.shown.shown_conditions import show_conditions
 from edgeflare.survey.shown.survey_page import survey_page

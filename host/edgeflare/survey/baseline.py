@@ -18,8 +18,7 @@ import msgspec
 from edgeflare.errors import UserError
 from edgeflare.run.exact_statistics import holm, sign_test
 from edgeflare.survey.estimate.rate import Rate, SignedEstimate, difference
-from edgeflare.survey.items.measures import headline
-from edgeflare.survey.items.survey_facts import Cell, Flags, SurveyFacts
+from edgeflare.survey.items.survey_facts import Cell, Flags, SurveyFacts, headline
 from edgeflare.survey.rates.slices import items_by_condition, surveyed
 from edgeflare.survey.record.survey_document import PairedItems, SurveyComparison, SurveyDocument
 

@@ -27,15 +27,12 @@ from edgeflare.run.run_document import Finding, RunDocument
 from edgeflare.run.run_warnings import MOST_TIED
 from edgeflare.run.survey_rows import DeviceRow, HostRow
 from edgeflare.survey.baseline import BaselineSurvey, compare
-from edgeflare.survey.estimate.field_interval import FieldInterval, field_interval
 from edgeflare.survey.estimate.pooled_rate import pooling_p_value
 from edgeflare.survey.estimate.rate import Sample
-from edgeflare.survey.gates.judged_gates import DescribedGate, JudgedGates
-from edgeflare.survey.gates.survey_gate import parse_gate
-from edgeflare.survey.items.measures import headline
-from edgeflare.survey.items.noted_conditions import noted_sets
+from edgeflare.survey.estimate.rate_interval import FieldInterval, field_interval
 from edgeflare.survey.items.sampling_rounds import SamplingRounds
-from edgeflare.survey.items.survey_facts import UNCHANGED, SurveyFacts
+from edgeflare.survey.items.survey_facts import UNCHANGED, SurveyFacts, headline
+from edgeflare.survey.judged_gates import DescribedGate, JudgedGates
 from edgeflare.survey.rare.rare_phase import noted_estimate
 from edgeflare.survey.rates.group_differences import group_differences
 from edgeflare.survey.rates.slices import overall_rate, survey_rates, surveyed
@@ -48,8 +45,9 @@ from edgeflare.survey.record.survey_document import (
     check_survey,
 )
 from edgeflare.survey.record.survey_journal import facts_of, host_is_done
-from edgeflare.survey.record.survey_plan import ENDED_KEY, SurveyPlan, noted_plan
+from edgeflare.survey.record.survey_plan import ENDED_KEY, SurveyPlan, noted_plan, noted_sets
 from edgeflare.survey.shown.survey_words import release_sentence
+from edgeflare.survey.survey_gate import parse_gate
 
 _STREAM = 0x9001
 """Tells the generator of the permutations from others of the run seed."""

@@ -1,4 +1,7 @@
-"""A survey made ready: the pair opened with the surveyed inputs, and all that is asked checked."""
+"""A survey made ready: the pair opened with the surveyed inputs, and all that is asked checked.
+
+The earlier survey that it is compared with is read from its run directory.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +9,7 @@ import os
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
+from pathlib import Path
 
 import numpy as np
 from msgspec import structs
@@ -17,20 +21,17 @@ from edgeflare.conditions.condition_registry import own_conditions
 from edgeflare.core.query import Arm
 from edgeflare.core.seeds import SeedChoice, Seeds
 from edgeflare.devices.profile import Profile
+from edgeflare.errors import UserError
 from edgeflare.models.model_inputs import ModelInputs
 from edgeflare.models.pair import Pair
+from edgeflare.record.folder_lock import is_locked
+from edgeflare.record.journal import DamagedJournalError
 from edgeflare.run.plan import Plan
+from edgeflare.run.run_directory import SURVEY_DOCUMENT, RunDirectory
 from edgeflare.run.run_header import RunHeader
 from edgeflare.survey.baseline import AskedItems, BaselineSurvey, require_same_items
+from edgeflare.survey.derived_survey import derive_unwritten_survey
 from edgeflare.survey.estimate.weighted_count import require_scipy
-from edgeflare.survey.gates.judged_gates import (
-    JudgedGates,
-    conditions_left_out,
-    require_each_once,
-    surveyed_sets,
-)
-from edgeflare.survey.gates.survey_gate import Gate, GatedInputs, parse_gate, require_decidable
-from edgeflare.survey.items.noted_conditions import noted_conditions
 from edgeflare.survey.items.surveyed_inputs import (
     describe_inputs,
     read_groups,
@@ -38,8 +39,17 @@ from edgeflare.survey.items.surveyed_inputs import (
     speaking_of_inputs,
 )
 from edgeflare.survey.items.surveyed_items import SurveyedItems, require_same_inputs
+from edgeflare.survey.judged_gates import (
+    JudgedGates,
+    conditions_left_out,
+    require_each_once,
+    surveyed_sets,
+)
 from edgeflare.survey.rare.rare_survey import headline_event, require_estimable
-from edgeflare.survey.record.survey_plan import SurveyBounds, SurveyPlan
+from edgeflare.survey.record.survey_document import SurveyDocument, read_survey
+from edgeflare.survey.record.survey_journal import read_checksums, read_facts, require_survey
+from edgeflare.survey.record.survey_plan import SurveyBounds, SurveyPlan, noted_conditions
+from edgeflare.survey.survey_gate import Gate, GatedInputs, parse_gate, require_decidable
 from edgeflare.survey.survey_run import Survey
 
 SELECTED = (
@@ -192,3 +202,60 @@ def _gated_inputs(opened: OpenedPair, plan: SurveyPlan) -> GatedInputs:
             for name in (one.name, *one.sets)
         ),
     )
+
+
+def load_baseline(path: Path, copy_of: Path | None = None) -> BaselineSurvey:
+    """Return an earlier survey to compare with.
+
+    Of one that was cut off before its document was written, that is derived from its journal.
+
+    Args:
+        path: of its run directory.
+        copy_of: where the survey lies that this is a copy of; None for no copy.
+
+    Raises:
+        UserError: there is none, or it is no survey, or it is damaged, or its host has not answered
+            all items, or its document and its journal are those of two surveys.
+
+    """
+    try:
+        return _load(path, path if copy_of is None else copy_of)
+    except DamagedJournalError as error:
+        raise UserError(
+            f"{RunDirectory(path).journal} is damaged ({error.why}): name another run with"
+            " --baseline"
+        ) from None
+
+
+def _load(path: Path, named: Path) -> BaselineSurvey:
+    require_survey(path, "--baseline")
+    document, facts = _document(RunDirectory(path)), read_facts(path)
+    cells = document.by_cell.slices
+    both: dict[str, tuple[object, object]] = {
+        "inputs": (document.inputs, facts.inputs),
+        "cells": (
+            [(one.condition, one.severity) for one in cells],
+            [(one.condition, one.severity) for one in facts.cells],
+        ),
+        "has_original": (document.has_original, facts.has_original),
+        "asked": (document.asked, int(facts.asked.sum())),
+    }
+    for what, (said, known) in both.items():
+        if said != known:
+            raise UserError(
+                f"{path} is damaged: its survey.json and its run.db have other {what}: survey it"
+                " anew, or name another run with --baseline"
+            )
+    return BaselineSurvey(str(named), document, facts, read_checksums(path))
+
+
+def _document(directory: RunDirectory) -> SurveyDocument:
+    """Return the document of a survey; what it is compared with itself does not matter."""
+    if directory.inside(SURVEY_DOCUMENT).is_file():
+        return read_survey(directory)
+    if is_locked(directory.path):
+        raise UserError(
+            f"{directory.path} is a survey that is still running: wait for its end, or name another"
+            " run with --baseline"
+        )
+    return derive_unwritten_survey(directory)

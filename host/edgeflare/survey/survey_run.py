@@ -1,21 +1,30 @@
-"""A survey in its run directory: begun or gone on with, run, and written as `survey.json`."""
+"""A survey in its run directory: begun or gone on with, run, and written as `survey.json`.
+
+Of its deviating items some are stored, as findings of its run.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from math import inf
 from pathlib import Path
 
+import numpy as np
+from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
 from edgeflare.campaign.campaign import StoppedBy, evaluate_again
-from edgeflare.campaign.campaign_context import CampaignContext
+from edgeflare.campaign.campaign_context import CampaignContext, store_trigger
 from edgeflare.campaign.observer import Observer
 from edgeflare.campaign.opened_pair import OpenedPair
 from edgeflare.campaign.plan_defaults import TWIN_KERNELS
 from edgeflare.campaign.recorded_campaign import run_recorded_campaign
-from edgeflare.core.goal import Find, Goal
+from edgeflare.campaign.screening import FOLDER as UNCHANGED_FOLDER
+from edgeflare.campaign.search_phase import FOLDER as CHANGED_FOLDER
+from edgeflare.core.goal import Find, Goal, Trigger
 from edgeflare.core.interrupt import Interrupt
-from edgeflare.core.query import Arm
+from edgeflare.core.query import Arm, Outcome
 from edgeflare.core.seeds import ALL_SEEDS, SeedChoice
 from edgeflare.core.truths import Truths
 from edgeflare.errors import UserError
@@ -26,30 +35,35 @@ from edgeflare.record.journal import reporting_damage
 from edgeflare.record.json_types import plain_json
 from edgeflare.run.begin_or_resume import begin_run, resume_run
 from edgeflare.run.journal import RunJournal
+from edgeflare.run.journal_rows import ChainRow
 from edgeflare.run.plan import Plan
 from edgeflare.run.run_directory import SURVEY_DOCUMENT, RunDirectory
 from edgeflare.run.run_document import RunDocument
 from edgeflare.run.run_header import RunHeader
-from edgeflare.run.survey_rows import SURVEY_KEY
+from edgeflare.run.survey_rows import SURVEY_KEY, DeviceRow
 from edgeflare.survey.baseline import BaselineSurvey
 from edgeflare.survey.derived_survey import derive_survey
-from edgeflare.survey.gates.judged_gates import JudgedGates
-from edgeflare.survey.items.deviating_items import choose_findings, store_findings
 from edgeflare.survey.items.item_judgement import ItemJudgement
 from edgeflare.survey.items.sampling_rounds import SamplingRounds
+from edgeflare.survey.items.survey_facts import UNCHANGED
 from edgeflare.survey.items.surveyed_items import SurveyedItems, require_same_inputs
+from edgeflare.survey.judged_gates import JudgedGates
 from edgeflare.survey.phases.device_phase import DevicePhase, SamplingEnd, StopRule
 from edgeflare.survey.phases.host_phase import judge_on_host, warn_of_answers
 from edgeflare.survey.phases.survey_observer import SurveyObserver
 from edgeflare.survey.rare.rare_phase import RarePhase, noted_estimate
 from edgeflare.survey.rates.slices import cell_rates
-from edgeflare.survey.record.required_survey import require_survey
 from edgeflare.survey.record.survey_document import (
     WRITTEN_FROM_IT,
     SurveyDocument,
     survey_bytes,
 )
-from edgeflare.survey.record.survey_journal import facts_of, host_is_done, require_sound
+from edgeflare.survey.record.survey_journal import (
+    facts_of,
+    host_is_done,
+    require_sound,
+    require_survey,
+)
 from edgeflare.survey.record.survey_plan import (
     ENDED_KEY,
     STRATEGY,
@@ -300,5 +314,59 @@ class SurveyPhases:
         ]
         chosen = choose_findings(rows, facts.inputs, rates, max(0, most - len(stored)))
         with context.journal.transaction():
-            store_findings(context, self.items, chosen)
+            _store_findings(context, self.items, chosen)
             context.journal.note(ENDED_KEY, ended)
+
+
+def choose_findings(
+    rows: Sequence[DeviceRow], inputs: int, cell_rates: NDArray[np.float64], most: int
+) -> list[DeviceRow]:
+    """Return the deviating items to store, at most one of each input.
+
+    First comes the strongest of each cell, from the cell with the highest rate on, then the
+    strongest of all; a failure is stronger than any deviation. Of equals the first item wins.
+
+    Args:
+        rows: what the device said.
+        inputs: how many there are.
+        cell_rates: (cells,), the estimated rate of deviations in each.
+        most: of them.
+
+    """
+    strongest = sorted(
+        (row for row in rows if row.kind is not None),
+        key=lambda row: (-(inf if row.strength is None else row.strength), row.item),
+    )
+    chosen: dict[int, DeviceRow] = {}
+    for cell in np.argsort(-cell_rates, kind="stable").tolist():
+        here = (
+            row
+            for row in strongest
+            if row.item // inputs == cell and row.item % inputs not in chosen
+        )
+        for row in list(here)[:1]:
+            chosen[row.item % inputs] = row
+    for row in strongest:
+        chosen.setdefault(row.item % inputs, row)
+    return list(chosen.values())[:most]
+
+
+def _store_findings(
+    context: CampaignContext, items: SurveyedItems, rows: Sequence[DeviceRow]
+) -> None:
+    """Store deviating items as a search stores what it found; inside a transaction.
+
+    The input unchanged is the seed, the item's input what was found from it. A finding needs a
+    chain that led to it: one that spent nothing stands for it, as in a replay. An input that
+    deviates unchanged is a deviating seed.
+    """
+    for row in rows:
+        cell, seed_id = items.cell_of(row.item), items.input_of(row.item)
+        unchanged = cell.condition == UNCHANGED
+        operators = () if unchanged else (f"{cell.condition}:{cell.severity}",)
+        folder = UNCHANGED_FOLDER if unchanged else CHANGED_FOLDER
+        # Its answers are those of its verification; those of the survey were not kept.
+        trigger = Trigger(items.make(row.item), str(row.kind), Outcome({}), operators)
+        store_trigger(context, folder, seed_id, trigger)
+        if not unchanged:
+            context.journal.end_chain(ChainRow.nothing_spent(seed_id))

@@ -3,15 +3,28 @@
 The host foretells the fact of every item. What the device says otherwise is a surprise. The
 estimate is the rate foretold, plus the surprises where nothing was foretold, less those where it
 was, each weighted by the items of its stratum over those that were asked in it (a difference
-estimator with unequal probabilities; prediction-powered inference, Angelopoulos et al. 2023).
+estimator with unequal probabilities; prediction-powered inference, Angelopoulos et al. 2023). A
+mean distance is estimated likewise.
+
+That interval is about the very inputs that were surveyed. Where these were drawn at random from the
+field, other inputs would have come out otherwise: `field_interval` takes that in. All items of an
+input come from one draw, so inputs count, not items: the variance of the estimate is that between
+inputs, and Wilson's interval is that of as many draws as have this variance (Korn and Graubard
+1998).
 """
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from statistics import NormalDist
+from typing import Annotated
+
+import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from edgeflare.survey.estimate.rate import Fact, Rate, Sample
+from edgeflare.record.json_types import Share
+from edgeflare.survey.estimate.rate import Fact, Rate, Sample, SignedEstimate
 from edgeflare.survey.estimate.strata import StratumWeights
 from edgeflare.survey.estimate.weighted_count import CountLimits, count_limits
 
@@ -78,3 +91,114 @@ def _surprises(
         unasked=strata.unasked,
         confidence=confidence,
     )
+
+
+@dataclass(frozen=True, slots=True)
+class FieldInterval:
+    """The limits of a rate in the field.
+
+    Attributes:
+        low, high: from 0 to 1; they hold those of the inputs surveyed.
+        draws: independent draws that would say as much, at most the number of inputs: that few of
+            them deviate under many conditions would not show in the variance.
+
+    """
+
+    low: Share
+    high: Share
+    draws: Annotated[float, msgspec.Meta(ge=0)]
+
+
+def field_interval(
+    found: Rate,
+    fact: Fact,
+    sample: Sample,
+    inputs: NDArray[np.int64],
+    chosen: NDArray[np.bool_],
+    confidence: float = 0.95,
+) -> FieldInterval:
+    """Return the interval of a rate in the field.
+
+    Args:
+        found: the rate of the inputs surveyed.
+        fact: what was foretold and seen.
+        sample: which items were asked.
+        inputs: (items,) the input of each item, from 0.
+        chosen: (items,) bool, the items that the rate is about, as many of each input.
+        confidence: of the interval.
+
+    """
+    surveyed = np.unique(inputs[chosen])
+    shares = _shares(fact, sample, inputs, chosen)[surveyed]
+    count = len(surveyed)
+    variance = float(shares.var(ddof=1)) / count if count > 1 else 0.0
+    spread = found.estimate * (1.0 - found.estimate)
+    draws = float(count) if variance == 0.0 else min(spread / variance, float(count))
+    draws = max(draws, 1.0)
+    deviate = NormalDist().inv_cdf(0.5 + confidence / 2.0)
+    middle = (found.estimate * draws + deviate**2 / 2.0) / (draws + deviate**2)
+    half = deviate / (draws + deviate**2) * (spread * draws + deviate**2 / 4.0) ** 0.5
+    return FieldInterval(min(middle - half, found.low), max(middle + half, found.high), draws)
+
+
+def _shares(
+    fact: Fact, sample: Sample, inputs: NDArray[np.int64], chosen: NDArray[np.bool_]
+) -> NDArray[np.float64]:
+    """Return the estimated share of each input's items: (inputs,)."""
+    weights = StratumWeights.of(sample).weight[sample.stratum]
+    surprise = np.where(fact.foretold, -1.0, 1.0) * (fact.seen != fact.foretold) * sample.asked
+    values = np.where(chosen, fact.foretold + weights * surprise, 0.0)
+    items = np.bincount(inputs[chosen], minlength=int(inputs.max()) + 1)
+    return np.asarray(np.bincount(inputs, weights=values) / np.maximum(items, 1))
+
+
+def mean_distance(
+    foretold: NDArray[np.float64],
+    seen: NDArray[np.float64],
+    sample: Sample,
+    chosen: NDArray[np.bool_],
+    confidence: float,
+) -> SignedEstimate | None:
+    """Return the mean of what the device says, by a difference estimator.
+
+    It is the mean of what is foretold over all chosen items, corrected by the weighted mean of the
+    differences of those asked; an item that was asked weighs as many as its stratum has for each
+    asked. The interval is a normal one, with the variance of each stratum; that of the weighted
+    mean is linearised (Särndal, Swensson and Wretman, "Model Assisted Survey Sampling", 1992,
+    sections 5.7 and 6.3). Items on which the device failed have no distance, and are left out.
+
+    Args:
+        foretold: (items,) float64, the distance of the twin; 0 where nothing is foretold.
+        seen: (items,) float64, that of the device; NaN where it failed or was not asked.
+        sample: which items the device was asked about.
+        chosen: (items,) bool, the items of the slice.
+        confidence: of the interval, from 0 to 1.
+
+    Returns:
+        None where that cannot be said: no chosen item has a distance, or the device was asked about
+        fewer than two items of a stratum with chosen ones, and not about all.
+
+    """
+    chosen = chosen & np.isfinite(foretold)
+    known = sample.asked & chosen & np.isfinite(seen)
+    if not known.any():
+        return None
+    strata = StratumWeights.of(sample)
+    sizes, asked = strata.sizes, strata.asked
+    touched = np.unique(sample.stratum[chosen])
+    if (asked[touched] < np.minimum(2, sizes[touched])).any():
+        return None
+    weights = strata.weight[sample.stratum[known]]
+    differences = seen[known] - foretold[known]
+    correction = float(np.average(differences, weights=weights))
+    residuals = np.zeros(len(sample.asked))
+    residuals[known] = differences - correction
+    variance = 0.0
+    for stratum in touched[asked[touched] < sizes[touched]]:
+        size, of = int(sizes[stratum]), int(asked[stratum])
+        among = residuals[sample.asked & (sample.stratum == stratum)]
+        variance += size * (size - of) / of * float(among.var(ddof=1))
+    estimate = float(foretold[chosen].mean()) + correction
+    half = NormalDist().inv_cdf((1.0 + confidence) / 2.0) * float(np.sqrt(variance))
+    half /= float(weights.sum())
+    return SignedEstimate(estimate, estimate - half, estimate + half)

@@ -23,8 +23,7 @@ from edgeflare.survey.estimate.rate import (
     simultaneous,
 )
 from edgeflare.survey.estimate.rate_interval import rate
-from edgeflare.survey.items.measures import headline
-from edgeflare.survey.items.survey_facts import Flags, Numbers, SurveyFacts
+from edgeflare.survey.items.survey_facts import Flags, Numbers, SurveyFacts, headline
 from edgeflare.survey.rates.slices import right_fact, surveyed
 
 COMPARED_GROUPS = 10

@@ -9,11 +9,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from edgeflare.record.json_types import Count, CountFromOne, Share
-from edgeflare.survey.estimate.mean_distance import mean_distance
 from edgeflare.survey.estimate.pooled_rate import pooled_rate
 from edgeflare.survey.estimate.rate import Fact, Rate, Sample, SignedEstimate, simultaneous
-from edgeflare.survey.estimate.rate_interval import rate
-from edgeflare.survey.items.measures import (
+from edgeflare.survey.estimate.rate_interval import mean_distance, rate
+from edgeflare.survey.items.survey_facts import (
+    Flags,
+    Floats,
+    SurveyFacts,
     deviation,
     deviation_strict,
     failure,
@@ -23,7 +25,6 @@ from edgeflare.survey.items.measures import (
     kernel,
     kernel_strict,
 )
-from edgeflare.survey.items.survey_facts import Flags, Floats, SurveyFacts
 
 
 @dataclass(frozen=True, slots=True)

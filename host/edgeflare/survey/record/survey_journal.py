@@ -1,4 +1,4 @@
-"""What a survey's journal says of its items."""
+"""What a survey's journal says of its items, and whether a run has such a journal."""
 
 from __future__ import annotations
 
@@ -12,13 +12,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from edgeflare.core.query import Arm
+from edgeflare.errors import UserError
 from edgeflare.record.journal import reporting_damage
 from edgeflare.run.journal import RunJournal
 from edgeflare.run.run_directory import RunDirectory
 from edgeflare.run.run_header import RunHeader
-from edgeflare.run.survey_rows import NO_DECISION, DeviceRow, HostRow
+from edgeflare.run.survey_rows import NO_DECISION, SURVEY_KEY, DeviceRow, HostRow
 from edgeflare.survey.items.survey_facts import Flags, Floats, Numbers, SurveyFacts
-from edgeflare.survey.record.survey_plan import SurveyPlan, noted_plan
+from edgeflare.survey.record.survey_plan import STRATEGY, SurveyPlan, noted_plan
 
 DISTANCE_KEY = "survey_distance"
 """The key of `about` under which the journal says what distances between answers are called."""
@@ -261,3 +262,26 @@ def _spread(values: Sequence[float], at: Numbers, items: int) -> NDArray[np.floa
 
 def _number(value: float | None) -> float:
     return nan if value is None else value
+
+
+def require_survey(path: Path, option: str) -> None:
+    """Refuse a run that is no survey.
+
+    Args:
+        path: the run directory.
+        option: with which the user named it.
+
+    Raises:
+        UserError: there is no run, or its journal is damaged, or it is a search or a replay.
+
+    """
+    if not path.exists():
+        raise UserError(f"there is no run directory {path}: check {option}")
+    with RunJournal.read(RunDirectory(path).journal) as journal:
+        begun = journal.about()
+        if SURVEY_KEY in begun or begun.get("plan", {}).get("strategy") == STRATEGY:
+            return
+    what = "a replay" if "replay" in begun else "a search"
+    raise UserError(
+        f"{path} is no survey, but {what}: name a run of `edgeflare survey` with {option}"
+    )

@@ -1,4 +1,7 @@
-"""What a survey is asked, beside what every run is: kept in the journal, and held to on resume."""
+"""What a survey is asked, beside what every run is: kept in the journal, and held to on resume.
+
+The journal is also told of its conditions: what each name stands for, and whose it is.
+"""
 
 from __future__ import annotations
 
@@ -9,16 +12,17 @@ from typing import Annotated, Any
 import msgspec
 from msgspec import structs
 
+from edgeflare.conditions.condition_choice import ChosenCondition
+from edgeflare.conditions.condition_registry import package_of
 from edgeflare.errors import UserError
 from edgeflare.record.journal import reporting_damage
 from edgeflare.record.json_types import Count, Number, plain_json
 from edgeflare.record.request import DERIVED, Option, require_same_request
 from edgeflare.run.journal import RunJournal
 from edgeflare.run.survey_rows import SURVEY_KEY
-from edgeflare.survey.gates.survey_gate import parse_gate
-from edgeflare.survey.items.noted_conditions import NotedCondition
 from edgeflare.survey.items.survey_facts import UNCHANGED, Cell
 from edgeflare.survey.items.surveyed_inputs import AskedGroups, AskedInputs
+from edgeflare.survey.survey_gate import parse_gate
 
 ENDED_KEY = "survey_ended"
 """The key of `about` under which the journal says why the device was asked no further; null where
@@ -237,3 +241,48 @@ def plan_with_more(journal: RunJournal, plan: SurveyPlan) -> SurveyPlan | None:
         asked=len(journal.survey.device_items()),
     )
     return structs.replace(plan, earlier=(*before.earlier, ended))
+
+
+@dataclass(frozen=True, slots=True)
+class NotedCondition:
+    """What a name in a survey stands for.
+
+    Attributes:
+        condition: the condition's own name; a file may give it another one.
+        sets: that it belongs to.
+        package: name and version of the package of others that brings it; empty for ours, whose
+            version the journal has anyway.
+
+    """
+
+    condition: str
+    sets: tuple[str, ...] = ()
+    package: str = ""
+
+    def words(self, name: str) -> str:
+        """Return the name, with what it stands for where that does not go without saying."""
+        condition = "" if name == self.condition else self.condition
+        whose = f"of {self.package}" if self.package else ""
+        said = " ".join(filter(None, (condition, whose)))
+        return f"{name} ({said})" if said else name
+
+
+def noted_conditions(chosen: Sequence[ChosenCondition]) -> dict[str, NotedCondition]:
+    """Return what is noted of chosen conditions, by the names that they have in the survey.
+
+    Raises:
+        UserError: edgeflare is not installed.
+
+    """
+    return {
+        one.name: NotedCondition(one.condition.name, one.condition.sets, package_of(one.condition))
+        for one in chosen
+    }
+
+
+def noted_sets(conditions: Mapping[str, NotedCondition]) -> dict[str, frozenset[str]]:
+    """Return the names that noted conditions have in a survey, by the sets that they are of."""
+    names = {name for one in conditions.values() for name in one.sets}
+    return {
+        name: frozenset(at for at, one in conditions.items() if name in one.sets) for name in names
+    }

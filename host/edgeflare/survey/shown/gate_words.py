@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from edgeflare.record.request import how_to_ask_more
-from edgeflare.survey.gates.judged_gates import UNDECIDED, DescribedGate
+from edgeflare.survey.judged_gates import UNDECIDED, DescribedGate
 from edgeflare.survey.record.survey_document import SurveyDocument
 from edgeflare.survey.record.survey_plan import SurveyPlan
 

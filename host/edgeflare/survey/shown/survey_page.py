@@ -8,7 +8,7 @@ from edgeflare.pages.facts import details
 from edgeflare.pages.page import CheckLine, Facts, Illustration, Mark, Page, Section, Sentences
 from edgeflare.report.arm_lines import folded_line
 from edgeflare.report.input_words import input_words
-from edgeflare.survey.gates.judged_gates import HELD, NOT_HELD, UNDECIDED, DescribedGate, State
+from edgeflare.survey.judged_gates import HELD, NOT_HELD, UNDECIDED, DescribedGate, State
 from edgeflare.survey.rates.rate_words import together
 from edgeflare.survey.record.survey_document import SurveyDocument
 from edgeflare.survey.shown.gate_words import next_step

@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 
 from edgeflare.pages.junit import JUnitCase, JUnitFailure, Suite
-from edgeflare.survey.gates.judged_gates import HELD, NOT_HELD, DescribedGate
+from edgeflare.survey.judged_gates import HELD, NOT_HELD, DescribedGate
 from edgeflare.survey.rates.rate_words import interval
 from edgeflare.survey.record.survey_document import SurveyDocument
 from edgeflare.survey.shown.gate_words import gate_sentence, next_step

@@ -12,8 +12,15 @@ from numpy.typing import NDArray
 from edgeflare.conditions.condition import SEVERITIES
 from edgeflare.errors import UserError
 from edgeflare.suggestion import suggestion
-from edgeflare.survey.items.measures import ACCURACY_DROP, RATES
-from edgeflare.survey.items.survey_facts import UNCHANGED, Cell, Flags, Numbers, SurveyFacts
+from edgeflare.survey.items.survey_facts import (
+    ACCURACY_DROP,
+    RATES,
+    UNCHANGED,
+    Cell,
+    Flags,
+    Numbers,
+    SurveyFacts,
+)
 
 _GATE = re.compile(
     r"(?P<measure>[a-z-]+)\s*<\s*(?P<limit>[0-9.eE-]+(?:\s*%)?)"

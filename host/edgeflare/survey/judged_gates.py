@@ -11,16 +11,14 @@ import msgspec
 from edgeflare.conditions.condition_choice import ChosenCondition, conditions_of_set
 from edgeflare.errors import UserError
 from edgeflare.record.json_types import Count
-from edgeflare.survey.estimate.field_interval import field_interval
 from edgeflare.survey.estimate.rate import Fact
-from edgeflare.survey.estimate.rate_interval import rate
+from edgeflare.survey.estimate.rate_interval import field_interval, rate
 from edgeflare.survey.estimate.sampling_design import Draws, SamplingDesign
 from edgeflare.survey.estimate.sequential_test import limit_evidence
-from edgeflare.survey.gates.survey_gate import Gate
-from edgeflare.survey.items.measures import ACCURACY_DROP, RATES, wrong
 from edgeflare.survey.items.sampling_rounds import SamplingRounds
-from edgeflare.survey.items.survey_facts import Flags, SurveyFacts
+from edgeflare.survey.items.survey_facts import ACCURACY_DROP, RATES, Flags, SurveyFacts, wrong
 from edgeflare.survey.rates.rate_words import counted, interval, percent, points
+from edgeflare.survey.survey_gate import Gate
 
 State = Literal["held", "not held", "undecided"]
 
