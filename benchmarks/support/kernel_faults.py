@@ -27,7 +27,7 @@ from edgeflare.conform.graphs.operator_graph import OperatorGraph, Values
 from edgeflare.conform.operators.known_operators import known_operators
 from edgeflare.conform.specification.operator_specification import UnknownOperatorForm
 from edgeflare.errors import UserError
-from edgeflare_agent.runtime.session_options import Options
+from edgeflare_agent.runtime.model_runtime import Options
 from edgeflare_agent.runtime.tflite.interpreter import LoadedModel
 from kernel_fault_catalogue import KernelFault, settings_of
 from kernel_fault_kinds import wrong_answer

@@ -30,7 +30,7 @@ from edgeflare.models.shape_folding import with_shapes_folded
 from edgeflare.models.tflite import open_tflite
 from edgeflare.run.plan import Plan
 from edgeflare.tasks.segmentation.mask_answer import MaskAnswer
-from edgeflare.tasks.threshold_decoder import ScoreAnswer
+from edgeflare.tasks.threshold import ScoreAnswer
 from edgeflare_protos.kernel_sets import Kernels
 from graph_writer import GraphWriter, write_state_model
 from tampering import COMPRESSED, constant_of, with_constant

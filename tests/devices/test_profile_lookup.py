@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from edgeflare.devices import profile_folders
-from edgeflare.devices.kernel_set_devices import kernel_set_devices
+from edgeflare.devices.device_check import kernel_set_devices
 from edgeflare.devices.profile import Profile, names_all, split_kernels
 from edgeflare.devices.profile_folders import (
     ProfileFile,

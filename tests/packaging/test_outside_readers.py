@@ -123,7 +123,7 @@ _OF_THE_COMMAND = frozenset(
 _OF_THE_HOST = frozenset(
     {
         "devices/profile_folders.py",  # a file as long as a shipped one
-        "devices/remote/process_names.py",
+        "devices/lease.py",
         "fleet/cluster/ray_cluster.py",
         "fleet/work/local_disk.py",
         "record/folder_contents.py",  # a part of a file at a time

@@ -29,7 +29,7 @@ import sys
 import time
 from typing import Any
 
-from edgeflare_agent.runtime.session_options import Options
+from edgeflare_agent.runtime.model_runtime import Options
 from edgeflare_agent.runtime.tflite import interpreter as agent_interpreter
 
 OVERWRITTEN_BYTES = 64

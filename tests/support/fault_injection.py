@@ -24,7 +24,7 @@ from ai_edge_litert import schema_py_generated as schema
 from numpy.typing import NDArray
 
 from edgeflare.models.tflite_graph import Graph, GraphOp
-from edgeflare_agent.runtime.session_options import Options
+from edgeflare_agent.runtime.model_runtime import Options
 from edgeflare_agent.runtime.tflite import interpreter
 from edgeflare_agent.runtime.tflite.interpreter import LoadedModel
 from graph_writer import GraphWriter

@@ -25,7 +25,7 @@ from edgeflare_agent.runtime.compiled import accelerated_model
 from edgeflare_agent.runtime.compiled.accelerated_model import AcceleratedModel
 from edgeflare_agent.runtime.micro import micro_model
 from edgeflare_agent.runtime.micro.micro_model import MicroModel
-from edgeflare_agent.runtime.session_options import Options
+from edgeflare_agent.runtime.model_runtime import Options
 from edgeflare_agent.runtime.tflite.interpreter import LoadedModel
 from fault_injection import Planted, broken
 from graph_writer import GraphWriter

@@ -10,7 +10,7 @@ import pytest
 from numpy.typing import NDArray
 
 from edgeflare.models.tflite_graph import Graph
-from edgeflare_agent.runtime.session_options import Acceleration, Options
+from edgeflare_agent.runtime.model_runtime import Acceleration, Options
 from edgeflare_protos.kernel_sets import Kernels
 from fault_injection import Planted
 from networks import pair_of

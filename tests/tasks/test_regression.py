@@ -16,8 +16,7 @@ from edgeflare.core.task import Decoder, ModelOutputs
 from edgeflare.core.tensor import RawBatch, Tensor, pack_rows
 from edgeflare.errors import UserError
 from edgeflare.tasks.regression import Regression
-from edgeflare.tasks.value_decoder import MOST_SHOWN_VALUES, STATE_VALUES
-from edgeflare.tasks.value_distance import DistanceName
+from edgeflare.tasks.value_decoder import MOST_SHOWN_VALUES, STATE_VALUES, DistanceName
 
 VALUES = Tensor("values", (1, 6), "float32")
 INT8 = Tensor("values", (1, 6), "int8", 0.5, 3)

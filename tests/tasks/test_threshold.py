@@ -13,8 +13,7 @@ from edgeflare.core.answer import Answer
 from edgeflare.core.task import ModelOutputs
 from edgeflare.core.tensor import RawBatch, Tensor, pack_rows
 from edgeflare.errors import UserError
-from edgeflare.tasks.threshold import Threshold
-from edgeflare.tasks.threshold_decoder import ThresholdDecoder
+from edgeflare.tasks.threshold import Threshold, ThresholdDecoder
 
 FLOAT = Tensor("score", (1, 1), "float32")
 INT8 = Tensor("score", (1, 1), "int8", float(np.float32(0.1)), -5)

@@ -15,22 +15,20 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from edgeflare_agent.runtime.isolated_model import IsolatedModel
     from edgeflare_agent.runtime.model_runtime import (
+        Acceleration,
         Batch,
+        Delegate,
         Failure,
         FailureKind,
+        Invocation,
         ModelChanged,
         ModelRejected,
+        Options,
         RuntimeInfo,
         RuntimeMissing,
         TensorSpec,
         WorkerLost,
         offered_kernel_sets,
-    )
-    from edgeflare_agent.runtime.session_options import (
-        Acceleration,
-        Delegate,
-        Invocation,
-        Options,
     )
     from edgeflare_agent.runtime.tflite.packages import runtime_info
     from edgeflare_agent.runtime.worker_process import end_all_workers
@@ -58,7 +56,6 @@ __all__ = [
 _MODULES = (
     "isolated_model",
     "model_runtime",
-    "session_options",
     "tflite.packages",
     "worker_process",
 )

@@ -24,7 +24,7 @@ from typing import NoReturn
 
 from edgeflare_agent.runtime import worker
 from edgeflare_agent.runtime.fork_server_process import STATUS
-from edgeflare_agent.runtime.session_options import Options
+from edgeflare_agent.runtime.model_runtime import Options
 from edgeflare_agent.runtime.tflite.interpreter import LoadedModel
 from edgeflare_agent.runtime.worker import warm_up
 

@@ -20,10 +20,10 @@ from edgeflare_agent.runtime.model_runtime import (
     Failure,
     FailureKind,
     ModelRejected,
+    Options,
     TensorSpec,
     WorkerLost,
 )
-from edgeflare_agent.runtime.session_options import Options
 from edgeflare_agent.runtime.shared_memory import NOWHERE, SharedBatch
 from edgeflare_agent.runtime.worker_process import Death, WorkerProcess
 

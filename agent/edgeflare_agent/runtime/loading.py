@@ -12,10 +12,10 @@ from edgeflare_agent.runtime.model_runtime import (
     ModelChanged,
     ModelRejected,
     ModelRuntime,
+    Options,
     WorkerLost,
     runtime_with,
 )
-from edgeflare_agent.runtime.session_options import Options
 from edgeflare_agent.runtime.worker_process import Death, WorkerProcess
 
 # Loading a large model under QEMU takes tens of seconds; a runtime that hangs takes for ever.

@@ -32,15 +32,18 @@ from numpy.typing import NDArray
 
 from edgeflare_agent.runtime.channel import Channel
 from edgeflare_agent.runtime.model_runtime import (
+    Acceleration,
+    Delegate,
+    Invocation,
     ModelChanged,
     ModelRejected,
     ModelRuntime,
     OpenedModel,
+    Options,
     RuntimeMissing,
     TensorSpec,
     runtime_with,
 )
-from edgeflare_agent.runtime.session_options import Acceleration, Delegate, Invocation, Options
 from edgeflare_agent.runtime.shared_memory import SharedBatch
 
 

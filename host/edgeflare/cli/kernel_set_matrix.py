@@ -11,7 +11,7 @@ from edgeflare.cli.console import Console
 from edgeflare.cli.interruptible import interruptible
 from edgeflare.cli.progress import say
 from edgeflare.cli.quiet import result
-from edgeflare.devices.kernel_set_devices import kernel_set_devices
+from edgeflare.devices.device_check import kernel_set_devices
 from edgeflare.devices.profile import Profile
 from edgeflare.errors import InfrastructureError, UserError
 from edgeflare.matrix.cross_evaluation import Open, evaluate_on_each, stored_triggers

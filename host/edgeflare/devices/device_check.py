@@ -1,4 +1,4 @@
-"""Devices as they are right now: those that are there, and one of them tried with a model."""
+"""Devices as they are right now: those there are, the kernel sets of one, and one tried."""
 
 from __future__ import annotations
 
@@ -7,8 +7,9 @@ import time
 from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Final
 
 import flatbuffers  # type: ignore[import-untyped]
 import numpy as np
@@ -16,12 +17,15 @@ from ai_edge_litert import schema_py_generated as schema
 from numpy.typing import NDArray
 
 from edgeflare.devices.device import connect
-from edgeflare.devices.profile import Profile
+from edgeflare.devices.profile import EMULATED_ALL, Profile, without_all
+from edgeflare.devices.profile_folders import profile_files
 from edgeflare.devices.profile_lookup import find_profile
 from edgeflare.devices.provenance import Provenance, Telemetry
 from edgeflare.devices.transports.transport_plugin import TransportPlugin
 from edgeflare.devices.transports.transport_registry import transport, transports
 from edgeflare.errors import EdgeFlareError, InfrastructureError
+from edgeflare.trust import KEPT_ONLY, Trust
+from edgeflare_protos.kernel_sets import Kernels
 
 _WEIGHTS = np.array([[1, 2, 3, 4], [-4, 3, -2, 1], [2, 0, -8, 5]], np.float32)
 _INPUTS = np.array([[1, 1, 1, 1], [0, 2, -4, 8], [16, 1, 0, -2]], np.float32)
@@ -145,3 +149,34 @@ def _state(profile: Profile) -> str:
         return transport(profile.transport).status(profile)
     except EdgeFlareError as error:
         return str(error).removeprefix(f"{profile.name}: ")
+
+
+_EMULATED: Final = "emulated-xnnpack"
+"""The profile that is asked what emulated devices have here."""
+
+
+def kernel_set_devices(name: str, trust: Trust = KEPT_ONLY) -> list[Profile]:
+    """Return a profile for each kernel set that a device offers, in the order of `KERNEL_SETS`.
+
+    Args:
+        name: one that `names_all` recognizes.
+        trust: the user's decision on profiles of the working directory.
+
+    Raises:
+        UserError: there is no such device.
+        InfrastructureError: it does not come up.
+
+    """
+    base = _EMULATED if name == EMULATED_ALL else without_all(name)
+    profile = find_profile(base, trust)
+    with connect(profile) as device:
+        offered = device.kernels
+    if name == EMULATED_ALL:
+        return [find_profile(_emulated(kernels), trust) for kernels in offered]
+    return [replace(profile.with_kernels(kernels), name=f"{base}/{kernels}") for kernels in offered]
+
+
+def _emulated(kernels: Kernels) -> str:
+    """Return the name of the emulated device with a kernel set: for some there is a profile."""
+    own = f"emulated-{kernels}"
+    return own if own in profile_files() else f"{_EMULATED}/{kernels}"

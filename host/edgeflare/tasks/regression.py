@@ -12,8 +12,7 @@ from edgeflare.core.tensor import Tensor, in_one_order
 from edgeflare.errors import UserError
 from edgeflare.tasks.clip_frames import ClipFrames, FrameRule, require_frame_keys
 from edgeflare.tasks.output_choice import chosen_output, is_numeric, one_frame
-from edgeflare.tasks.value_decoder import Measure, ValueDecoder
-from edgeflare.tasks.value_distance import DISTANCES, DistanceName
+from edgeflare.tasks.value_decoder import DISTANCES, DistanceName, Measure, ValueDecoder
 
 _GREATEST = {"relative": 2.0, "cosine": 2.0}
 """The greatest that a distance can be, where there is one."""

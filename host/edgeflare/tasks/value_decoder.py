@@ -1,4 +1,4 @@
-"""The decoder of values that are compared by a distance."""
+"""The decoder of values that are compared by a distance, and the distances."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from functools import cached_property
 from math import inf, prod
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,7 +18,6 @@ from edgeflare.errors import UserError
 from edgeflare.pages.answers.values import RegressionView
 from edgeflare.tasks.clip_frames import ClipFrames
 from edgeflare.tasks.output_values import output_values, row_fields, row_from_json, tensor_from_json
-from edgeflare.tasks.value_distance import DISTANCES, Values, normalized
 
 STATE_VALUES = 64
 """Values of a state at most: those of an answer, averaged in as many groups."""
@@ -62,7 +61,7 @@ class Measure:
     def between(self) -> Callable[[Values, Values], Values]:
         """The distance of the values of each frame."""
         if self.points:
-            return normalized(self.point_size, *self.points)
+            return _normalized(self.point_size, *self.points)
         return DISTANCES[self.distance]
 
 
@@ -284,3 +283,85 @@ class ValueDecoder(Decoder):
 def _rounded(values: NDArray[np.float32]) -> tuple[float, ...]:
     """Return values with the digits that a float32 has."""
     return tuple(float(f"{value:.7g}") for value in values.tolist())
+
+
+Values = NDArray[np.float64]
+"""(values,) or (frames, values)."""
+
+
+DistanceName = Literal[
+    "absolute", "mean-absolute", "relative", "cosine", "l2", "linf", "normalized"
+]
+"""How far the values a and b of two models are apart.
+
+absolute, linf: the largest |a - b| of a value. mean-absolute: the mean of |a - b| over the values.
+l2: the Euclidean norm of a - b. relative: that norm over the larger one of a and b. cosine: 1 - the
+cosine of the angle between a and b. normalized: the mean distance between the same points of a and
+b, over the distance between two named points.
+"""
+
+
+def _largest(a: Values, b: Values) -> Values:
+    """Return the largest difference of a value, for each frame."""
+    return np.asarray(np.abs(a - b).max(axis=-1))
+
+
+def _mean_absolute(a: Values, b: Values) -> Values:
+    """Return the mean difference of the values, for each frame."""
+    return np.asarray(np.abs(a - b).mean(axis=-1))
+
+
+def _euclidean(a: Values, b: Values) -> Values:
+    """Return the Euclidean norm of the difference, for each frame."""
+    return np.asarray(np.linalg.norm(a - b, axis=-1))
+
+
+def _relative(a: Values, b: Values) -> Values:
+    """Return the norm of the difference over the larger norm; 0 where both are zero."""
+    larger = np.maximum(np.linalg.norm(a, axis=-1), np.linalg.norm(b, axis=-1))
+    return np.asarray(_euclidean(a, b) / np.where(larger > 0.0, larger, 1.0))
+
+
+def _cosine(a: Values, b: Values) -> Values:
+    """Return 1 - cos of the angle; 1 where one alone is zero, 0 where both are."""
+    norms = np.linalg.norm(a, axis=-1), np.linalg.norm(b, axis=-1)
+    product = norms[0] * norms[1]
+    angle = np.clip((a * b).sum(axis=-1) / np.where(product > 0.0, product, 1.0), -1.0, 1.0)
+    both_zero = (norms[0] == 0.0) & (norms[1] == 0.0)
+    return np.where(both_zero | (a == b).all(axis=-1), 0.0, 1.0 - angle)
+
+
+def _normalized(point_size: int, begin: int, end: int) -> Callable[[Values, Values], Values]:
+    """Return the mean distance of points, over that between two of them.
+
+    The unit is the mean of both models' distances between the two points.
+
+    Args:
+        point_size: values of a point, such as 2 for x and y.
+        begin: position of one of the two points, from 0.
+        end: position of the other.
+
+    """
+
+    def distance(a: Values, b: Values) -> Values:
+        first, second = (one.reshape(*one.shape[:-1], -1, point_size) for one in (a, b))
+        apart = np.linalg.norm(first - second, axis=-1).mean(axis=-1)
+        units = [
+            np.linalg.norm(one[..., begin, :] - one[..., end, :], axis=-1)
+            for one in (first, second)
+        ]
+        unit = (units[0] + units[1]) / 2
+        return np.where(apart > 0.0, apart / np.maximum(unit, np.finfo(np.float32).tiny), 0.0)
+
+    return distance
+
+
+DISTANCES: dict[str, Callable[[Values, Values], Values]] = {
+    "absolute": _largest,
+    "mean-absolute": _mean_absolute,
+    "relative": _relative,
+    "cosine": _cosine,
+    "l2": _euclidean,
+    "linf": _largest,
+}
+"""Those that need no points, by name."""

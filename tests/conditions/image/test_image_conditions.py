@@ -20,14 +20,12 @@ from edgeflare.conditions.image import (
     camera_conditions,
     digital_corruptions,
     noise_corruptions,
-    spatter_corruption,
     weather_corruptions,
 )
 from edgeflare.conditions.image import blur_corruptions as blurs
 from edgeflare.conditions.image import camera_conditions as camera
 from edgeflare.conditions.image import digital_corruptions as digital
 from edgeflare.conditions.image import noise_corruptions as noises
-from edgeflare.conditions.image import spatter_corruption as spatter
 from edgeflare.conditions.image import weather_corruptions as weather
 from edgeflare.conditions.image.severity_parameters import (
     SMALL_SIDE,
@@ -50,7 +48,6 @@ CORRUPTIONS = conditions(
     blur_corruptions,
     weather_corruptions,
     digital_corruptions,
-    spatter_corruption,
 )
 ALL = (*CORRUPTIONS, *conditions(camera_conditions))
 
@@ -227,7 +224,7 @@ PARAMETERS: tuple[tuple[Condition, SeverityParameters], ...] = (
     (digital.jpeg_compression, digital.JPEG),
     (digital.saturate, digital.SATURATE),
     (digital.elastic_transform, digital.ELASTIC),
-    (spatter.spatter, spatter.SPATTER),
+    (weather.spatter, weather.SPATTER),
     (camera.white_balance, camera.WHITE_BALANCE),
     (camera.gamma, camera.GAMMA),
     (camera.jpeg_quality, camera.JPEG_QUALITY),

@@ -15,13 +15,15 @@ from edgeflare.conditions.image import weather_corruptions as weather
 from edgeflare.conditions.image.digital_corruptions import ELASTIC, deformed
 from edgeflare.conditions.image.image_filters import smeared, smoothed, smoothed_in_pairs
 from edgeflare.conditions.image.severity_parameters import LUMINANCE, Image, gray_levels, whole
-from edgeflare.conditions.image.spatter_corruption import MUD, SPATTER, spattered
 from edgeflare.conditions.image.weather_corruptions import (
     FINE,
     FULL,
+    MUD,
+    SPATTER,
     frost_texture,
     plasma,
     plasma_side,
+    spattered,
 )
 from published_corruptions import RECORDED, Recording, recording
 

@@ -16,8 +16,7 @@ from edgeflare.core.answer import Answer
 from edgeflare.core.tensor import RawBatch, Tensor
 from edgeflare.errors import UserError
 from edgeflare.tasks.classification import softmax
-from edgeflare.tasks.transcript.text_lattice import TextLattice
-from edgeflare.tasks.transcript.transcript_answer import TranscriptAnswer
+from edgeflare.tasks.transcript.transcript_answer import TextLattice, TranscriptAnswer
 from edgeflare.tasks.transcript.transcript_symbols import TranscriptSymbols
 from edgeflare.tasks.transcript.transcript_task import TranscriptDecoder
 

@@ -12,9 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from edgeflare_agent.runtime.model_runtime import ModelRejected, TensorSpec
+from edgeflare_agent.runtime.model_runtime import ModelRejected, Options, TensorSpec
 from edgeflare_agent.runtime.recorded_stderr import RecordedStderr, recorded_stderr
-from edgeflare_agent.runtime.session_options import Options
 from edgeflare_agent.runtime.tflite.model_tensors import described_model
 from edgeflare_agent.runtime.tflite.packages import runtime_info
 from edgeflare_protos.kernel_sets import KERNEL_SETS

@@ -10,10 +10,10 @@ from typing import Final
 from edgeflare_agent.runtime.model_runtime import (
     ModelRuntime,
     OpenedModel,
+    Options,
     RuntimeInfo,
     RuntimeMissing,
 )
-from edgeflare_agent.runtime.session_options import Options
 from edgeflare_agent.runtime.tflite.tflite_runtime import TFLiteRuntime
 from edgeflare_protos.kernel_sets import Kernels
 

@@ -9,8 +9,7 @@ import re
 from collections.abc import Callable, Sequence
 from typing import Any, cast
 
-from edgeflare_agent.runtime.model_runtime import ModelRejected
-from edgeflare_agent.runtime.session_options import Options
+from edgeflare_agent.runtime.model_runtime import ModelRejected, Options
 from edgeflare_agent.runtime.tflite.model_tensors import (
     ModelTensors,
     graph_nodes,

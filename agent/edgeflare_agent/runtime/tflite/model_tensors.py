@@ -7,8 +7,7 @@ from dataclasses import dataclass
 from math import prod
 from typing import Any
 
-from edgeflare_agent.runtime.model_runtime import ModelRejected, TensorSpec
-from edgeflare_agent.runtime.session_options import Invocation
+from edgeflare_agent.runtime.model_runtime import Invocation, ModelRejected, TensorSpec
 from edgeflare_agent.runtime.tflite.packages import interpreter_module, runtime_info
 
 _MOST_BYTES = 1 << 32

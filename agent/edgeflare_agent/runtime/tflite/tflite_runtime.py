@@ -7,10 +7,10 @@ from typing import Final
 from edgeflare_agent.runtime.model_runtime import (
     ModelRuntime,
     OpenedModel,
+    Options,
     RuntimeInfo,
     RuntimeMissing,
 )
-from edgeflare_agent.runtime.session_options import Options
 from edgeflare_agent.runtime.tflite.packages import interpreter_module, runtime_info
 from edgeflare_protos.kernel_sets import Kernels
 

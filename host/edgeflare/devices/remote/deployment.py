@@ -12,11 +12,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from edgeflare.devices.bundle.build_bundle import build_bundle
-from edgeflare.devices.lease import lease
+from edgeflare.devices.lease import is_stale, lease, new_name
 from edgeflare.devices.profile import Profile
 from edgeflare.devices.remote import on_device
 from edgeflare.devices.remote.on_device import RemoteState
-from edgeflare.devices.remote.process_names import is_stale, new_name
 from edgeflare.devices.remote.remote_shell import Remote, RemoteError
 from edgeflare.devices.transports.transport_registry import transport, transports
 from edgeflare.errors import UserError

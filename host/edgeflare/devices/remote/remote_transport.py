@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from contextlib import ExitStack, suppress
 
-from edgeflare.devices.lease import lease
+from edgeflare.devices.lease import is_own, is_stale, lease, new_name
 from edgeflare.devices.profile import Profile
 from edgeflare.devices.remote import on_device
 from edgeflare.devices.remote.deployment import inspect_cache, install
-from edgeflare.devices.remote.process_names import is_own, is_stale, new_name
 from edgeflare.devices.remote.remote_shell import Remote, RemoteError
 from edgeflare.devices.transports.transport import Endpoint, Transport, allow_delegate
 from edgeflare.errors import InfrastructureError, UserError

@@ -25,10 +25,10 @@ from edgeflare.tasks.detection.detected import (
     DetectionRule,
     detected,
 )
-from edgeflare.tasks.detection.detection_answer import DetectionAnswer
-from edgeflare.tasks.detection.object_differences import (
+from edgeflare.tasks.detection.detection_answer import (
     APPEARED,
     VANISHED,
+    DetectionAnswer,
     object_differences,
 )
 from edgeflare.tasks.output_values import (

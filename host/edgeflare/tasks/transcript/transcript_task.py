@@ -18,8 +18,7 @@ from edgeflare.pages.answers.texts import TranscriptView
 from edgeflare.tasks.classification import Outputs, detect_outputs, least_probability
 from edgeflare.tasks.output_choice import chosen_output, is_numeric
 from edgeflare.tasks.output_values import output_values, row_fields, row_from_json, tensor_from_json
-from edgeflare.tasks.transcript.text_lattice import TextLattice
-from edgeflare.tasks.transcript.transcript_answer import TranscriptAnswer
+from edgeflare.tasks.transcript.transcript_answer import TextLattice, TranscriptAnswer
 from edgeflare.tasks.transcript.transcript_symbols import Spelling, TranscriptSymbols
 
 _SEEDS_FOR_DETECTION = 32
