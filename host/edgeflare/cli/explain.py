@@ -9,7 +9,6 @@ from typing import Annotated, Any
 
 import typer
 from rich.markup import escape
-from rich.table import Table
 
 from edgeflare.cli import moved_models, run_options
 from edgeflare.cli.addition_on_fleet import add_on_fleet
@@ -36,6 +35,7 @@ from edgeflare.diagnose.explanation import Explanation, explained_finding
 from edgeflare.diagnose.explanation_terminal import print_explanations
 from edgeflare.errors import InfrastructureError, UserError
 from edgeflare.models.pair import Pair
+from edgeflare.pages.page import Table
 from edgeflare.record.atomic_file import write_atomically
 from edgeflare.record.folder import remove_documents, written
 from edgeflare.repair.repair_requirements import can_be_repaired
@@ -227,9 +227,8 @@ class _ExplanationsOfCall:
         self._explained.sort(key=lambda one: one.finding.seed_id)
         classes = self._subject.header.classes
 
-        def bars(only: Explanation) -> Table | None:
-            view = explanation_view(explained_finding(only), classes)
-            return divergence_bars(view) if view.layers else None
+        def bars(only: Explanation) -> Table:
+            return divergence_bars(explanation_view(explained_finding(only), classes))
 
         print_explanations(console, self._explained, classes, str(run / EXPLANATIONS), bars)
         if variables := variables_in_words(self._subject.header.pair):

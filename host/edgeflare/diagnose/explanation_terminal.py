@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from math import isfinite
 
-from rich.console import Console, RenderableType
+from rich.console import Console
 
 from edgeflare.diagnose.compression_error import (
     LISTED,
@@ -55,7 +55,7 @@ def print_explanations(
     explanations: Sequence[Explanation],
     classes: Sequence[str],
     where: str,
-    picture: Callable[[Explanation], RenderableType | None] = lambda _: None,
+    bars: Callable[[Explanation], Table],
 ) -> None:
     """Print the verdicts and how often each is; for a single finding all its evidence.
 
@@ -64,15 +64,13 @@ def print_explanations(
         explanations: what to print.
         classes: names of the classes.
         where: the file that has everything.
-        picture: returns what is shown of a single finding's layers, if anything.
+        bars: returns the layers of a single finding as bars.
 
     """
     first, *others = explanations
     print_blocks(console, _verdicts(explanations))
     if not others:
-        print_blocks(console, _votes(first, classes), _layers(first))
-        if (drawn := picture(first)) is not None:
-            console.print(drawn)
+        print_blocks(console, _votes(first, classes), _layers(first), bars(first))
     print_blocks(
         console,
         Sentences([_counted(explanations)] if others else []),

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from rich.cells import cell_len
 from rich.console import Console
 
+from edgeflare.pages.terminal import print_blocks
 from edgeflare.report.divergence_bars import divergence_bars
 from edgeflare.report.divergence_picture import divergence_picture
 from edgeflare.report.html.card import HEIGHT, divergence_of
@@ -89,7 +90,7 @@ def explanation(*layers: LayerView) -> ExplanationView:
 
 def printed(one: ExplanationView, width: int = 80) -> list[str]:
     file = io.StringIO()
-    Console(file=file, width=width, color_system=None).print(divergence_bars(one))
+    print_blocks(Console(file=file, width=width, color_system=None), divergence_bars(one))
     lines = file.getvalue().splitlines()
     assert all(cell_len(line) <= width for line in lines)
     return lines
