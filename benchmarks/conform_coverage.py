@@ -26,9 +26,8 @@ import numpy as np
 from edgeflare.conform.drafts.cell_pairs import allowed_pairs
 from edgeflare.conform.drafts.cells import chosen_cells
 from edgeflare.conform.drafts.coverage import Coverage
-from edgeflare.conform.drafts.draft import Draft, drafted
+from edgeflare.conform.drafts.draft import Draft, DraftOutcome, DraftSource, NodeGraphs, drafted
 from edgeflare.conform.drafts.draft_mutation import MutationContext
-from edgeflare.conform.drafts.draft_source import DraftOutcome, DraftSource
 from edgeflare.conform.drafts.memo_drawing import (
     MemoDrawing,
     SeedSelection,
@@ -36,13 +35,11 @@ from edgeflare.conform.drafts.memo_drawing import (
     unguided,
 )
 from edgeflare.conform.drafts.model_reading import ModelReading, read_operators
-from edgeflare.conform.drafts.node_graphs import NodeGraphs
 from edgeflare.conform.drafts.pair_drawing import PairDrawing
-from edgeflare.conform.drafts.seed_models import DRAWN_SEEDS, drawn_seeds, model_seeds
-from edgeflare.conform.drafts.seed_reduction import reduced
+from edgeflare.conform.drafts.seed_models import DRAWN_SEEDS, drawn_seeds, model_seeds, reduced
 from edgeflare.conform.drafts.uniform_drawing import UniformDrawing
-from edgeflare.conform.graphs.graph_file import graph_file
-from edgeflare.conform.graphs.operator_graph import OperatorGraph, side_by_side
+from edgeflare.conform.graph_file import graph_file
+from edgeflare.conform.operator_graph import OperatorGraph, side_by_side
 
 ROUND = 100
 """Models that are asked for at once, as in a run."""

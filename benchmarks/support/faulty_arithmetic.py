@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from edgeflare.conform.graphs.operator_graph import Values
+from edgeflare.conform.operator_graph import Values
 from faulty_operands import Answer, Misreading
 from operator_run import OperatorRun, Rounding, Steps
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from edgeflare.conform.graphs.operator_graph import Quantization, Values
+from edgeflare.conform.operator_graph import Quantization, Values
 from edgeflare.conform.specification.operator_specification import Operand
 from operator_run import OperatorRun
 

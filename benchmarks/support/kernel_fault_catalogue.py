@@ -13,7 +13,7 @@ import numpy as np
 from edgeflare.conform.execution.kernel_arm import ModelAnswer
 from edgeflare.conform.findings.fault_condition import FaultCondition
 from edgeflare.conform.findings.settings_table import SettingsTable
-from edgeflare.conform.graphs.operator_graph import OperatorGraph, Values
+from edgeflare.conform.operator_graph import OperatorGraph, Values
 from edgeflare.conform.operators.known_operators import known_operators
 from edgeflare.conform.specification.operand_values import OPERAND_STYLES
 from edgeflare.conform.specification.operator_specification import OperatorSpecification

@@ -8,7 +8,7 @@ from typing import Literal
 
 import numpy as np
 
-from edgeflare.conform.graphs.operator_graph import Values
+from edgeflare.conform.operator_graph import Values
 from edgeflare.conform.verdict.right_values import same_bits
 from faulty_arithmetic import (
     down,

@@ -22,8 +22,8 @@ from weakref import WeakKeyDictionary
 import numpy as np
 
 from edgeflare.conform.drafts.file_operators import FileOperator, file_operators
-from edgeflare.conform.graphs.graph_file import graph_file
-from edgeflare.conform.graphs.operator_graph import OperatorGraph, Values
+from edgeflare.conform.graph_file import graph_file
+from edgeflare.conform.operator_graph import OperatorGraph, Values
 from edgeflare.conform.operators.known_operators import known_operators
 from edgeflare.conform.specification.operator_specification import UnknownOperatorForm
 from edgeflare.errors import UserError

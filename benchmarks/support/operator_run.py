@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from edgeflare.conform.graphs.operator_graph import GraphValue, OperatorGraph, Option, Values
+from edgeflare.conform.operator_graph import GraphValue, OperatorGraph, Option, Values
 from edgeflare.conform.operators.known_operators import known_operators
 from edgeflare.conform.specification.exact_answer import ExactAnswer
 from edgeflare.conform.specification.operator_specification import Operand

@@ -12,8 +12,8 @@ import pytest
 from ai_edge_litert import schema_py_generated as schema
 from numpy.typing import NDArray
 
-from edgeflare.conform.graphs.graph_file import graph_file
-from edgeflare.conform.graphs.operator_graph import GraphValue, OperatorGraph, Quantization
+from edgeflare.conform.graph_file import graph_file
+from edgeflare.conform.operator_graph import GraphValue, OperatorGraph, Quantization
 from edgeflare_agent.runtime import (
     Acceleration,
     Invocation,

@@ -13,7 +13,7 @@ from typing import Any, cast
 import pytest
 
 from agent_calls import wait_until
-from edgeflare.conform.graphs.graph_file import graph_file
+from edgeflare.conform.graph_file import graph_file
 from edgeflare.devices import connection
 from edgeflare_agent.runtime import IsolatedModel, Options, WorkerLost, loading
 from edgeflare_agent.runtime.fork_server import MODEL

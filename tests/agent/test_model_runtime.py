@@ -13,8 +13,8 @@ from ai_edge_litert import schema_py_generated as schema
 from numpy.typing import NDArray
 
 from dynamic_range import quantize_weights
-from edgeflare.conform.graphs.graph_file import graph_file
-from edgeflare.conform.graphs.operator_graph import GraphValue, OperatorGraph
+from edgeflare.conform.graph_file import graph_file
+from edgeflare.conform.operator_graph import GraphValue, OperatorGraph
 from edgeflare_agent.runtime import Invocation, IsolatedModel, ModelRejected, Options
 from edgeflare_agent.runtime.fork_server import MODEL
 from edgeflare_agent.runtime.micro import micro_runtime

@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 
 import kernel_faults
-from edgeflare.conform.graphs.graph_file import graph_file
-from edgeflare.conform.graphs.operator_graph import (
+from edgeflare.conform.graph_file import graph_file
+from edgeflare.conform.operator_graph import (
     OperatorGraph,
     Values,
     side_by_side,

@@ -25,7 +25,7 @@ from edgeflare.conform.execution.kernel_arm import (
     RunFailure,
     RunFailureKind,
 )
-from edgeflare.conform.graphs.operator_graph import ABSENT, GraphValue, OperatorGraph, Values
+from edgeflare.conform.operator_graph import ABSENT, GraphValue, OperatorGraph, Values
 from edgeflare.conform.operators.known_operators import known_operators
 from edgeflare.conform.record.conform_header import ConformHeader, ConformRequest
 from edgeflare.conform.record.conform_journal import ConformJournal

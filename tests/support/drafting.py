@@ -9,10 +9,15 @@ import numpy as np
 from edgeflare.conform.drafts.cell_pairs import allowed_pairs
 from edgeflare.conform.drafts.cells import Cell, chosen_cells, drawn_configuration
 from edgeflare.conform.drafts.coverage import Coverage
-from edgeflare.conform.drafts.draft import FRESH, Draft, DraftNode, drafted
+from edgeflare.conform.drafts.draft import (
+    FRESH,
+    Draft,
+    DraftNode,
+    DraftOutcome,
+    NodeGraphs,
+    drafted,
+)
 from edgeflare.conform.drafts.draft_mutation import MutationContext
-from edgeflare.conform.drafts.draft_source import DraftOutcome
-from edgeflare.conform.drafts.node_graphs import NodeGraphs
 from edgeflare.conform.operators.known_operators import known_operators
 from edgeflare.conform.specification.settings import Configuration, Setting
 

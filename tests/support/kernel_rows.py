@@ -9,8 +9,8 @@ from pathlib import Path
 
 import numpy as np
 
-from edgeflare.conform.graphs.graph_file import graph_file
-from edgeflare.conform.graphs.operator_graph import OperatorGraph, Values, side_by_side
+from edgeflare.conform.graph_file import graph_file
+from edgeflare.conform.operator_graph import OperatorGraph, Values, side_by_side
 
 _PROGRAM = """
 import sys

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from edgeflare.conform.execution.kernel_arm import PosedModel
-from edgeflare.conform.graphs.operator_graph import (
+from edgeflare.conform.operator_graph import (
     GraphValue,
     OperatorGraph,
     Option,

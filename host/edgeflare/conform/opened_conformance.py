@@ -19,8 +19,8 @@ from edgeflare.conform.execution.model_opener import (
     ModelOpener,
 )
 from edgeflare.conform.execution.packing_arm import PackingArm
-from edgeflare.conform.graphs.graph_file import graph_file
-from edgeflare.conform.graphs.operator_graph import GraphValue, OperatorGraph
+from edgeflare.conform.graph_file import graph_file
+from edgeflare.conform.operator_graph import GraphValue, OperatorGraph
 from edgeflare.devices.device import Device, connect
 from edgeflare.devices.profile import Profile
 from edgeflare.devices.provenance import Provenance

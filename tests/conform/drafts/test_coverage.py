@@ -24,8 +24,7 @@ from edgeflare.conform.drafts.coverage import (
     draft_pairs,
     node_buckets,
 )
-from edgeflare.conform.drafts.draft import Draft, DraftNode
-from edgeflare.conform.drafts.draft_source import DraftOutcome
+from edgeflare.conform.drafts.draft import Draft, DraftNode, DraftOutcome
 from edgeflare.conform.drafts.uniform_drawing import UniformDrawing
 from edgeflare.conform.operators.known_operators import known_operators
 from edgeflare.errors import UserError

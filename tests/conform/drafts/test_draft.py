@@ -12,13 +12,12 @@ from hypothesis import strategies as st
 
 from drafting import binary, check_sound, few_cells, few_covered, fresh, relu, relu_chain
 from edgeflare.conform.drafts.coverage import node_buckets
-from edgeflare.conform.drafts.draft import FRESH, Draft, DraftNode, drafted
+from edgeflare.conform.drafts.draft import FRESH, Draft, DraftNode, NodeGraphs, drafted, fits
 from edgeflare.conform.drafts.feeding import node_fed, rederived
 from edgeflare.conform.drafts.model_reading import read_operators
-from edgeflare.conform.drafts.node_graphs import NodeGraphs, fits
 from edgeflare.conform.drafts.pair_drawing import PairDrawing
-from edgeflare.conform.drafts.seed_reduction import blocks, reduced
-from edgeflare.conform.graphs.operator_graph import GraphValue, OperatorGraph, Quantization, Values
+from edgeflare.conform.drafts.seed_models import blocks, reduced
+from edgeflare.conform.operator_graph import GraphValue, OperatorGraph, Quantization, Values
 from edgeflare.conform.specification.operand_values import operand_values
 from kernel_rows import kernel_answers
 

@@ -12,7 +12,7 @@ from drafting import check_sound, few_cells, few_covered, mutating, refused, rel
 from edgeflare.conform.drafts import memo_drawing
 from edgeflare.conform.drafts.cells import cell_parameters
 from edgeflare.conform.drafts.coverage import draft_pairs, node_buckets
-from edgeflare.conform.drafts.draft import FRESH, Draft, DraftNode
+from edgeflare.conform.drafts.draft import FRESH, Draft, DraftNode, NodeGraphs
 from edgeflare.conform.drafts.draft_mutation import (
     MOST_NODES,
     MutationContext,
@@ -29,7 +29,6 @@ from edgeflare.conform.drafts.memo_drawing import (
     special_input,
     unguided,
 )
-from edgeflare.conform.drafts.node_graphs import NodeGraphs
 from edgeflare.conform.drafts.seed_models import drawn_seeds, model_seeds
 from edgeflare.conform.drafts.structure_mutations import (
     added_layers,

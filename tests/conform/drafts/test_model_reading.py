@@ -12,12 +12,11 @@ from hypothesis import strategies as st
 
 from drafting import fresh, relu_chain
 from edgeflare.conform.drafts.cells import chosen_cells
-from edgeflare.conform.drafts.draft import FRESH, DraftNode, drafted
+from edgeflare.conform.drafts.draft import FRESH, DraftNode, NodeGraphs, drafted
 from edgeflare.conform.drafts.file_operators import operator_arithmetic
 from edgeflare.conform.drafts.model_reading import read_operators
-from edgeflare.conform.drafts.node_graphs import NodeGraphs
-from edgeflare.conform.graphs.graph_file import graph_file
-from edgeflare.conform.graphs.operator_graph import OperatorGraph, side_by_side
+from edgeflare.conform.graph_file import graph_file
+from edgeflare.conform.operator_graph import OperatorGraph, side_by_side
 from edgeflare.errors import UserError
 from edgeflare.models.tflite_file import read_model
 from edgeflare.models.tflite_graph import Graph

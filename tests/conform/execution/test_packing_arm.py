@@ -20,7 +20,7 @@ from edgeflare.conform.execution.model_opener import DeviceOpener, HostOpener
 from edgeflare.conform.execution.model_pack import ModelPack
 from edgeflare.conform.execution.pack_runner import MOST_LOSSES, PackRunner
 from edgeflare.conform.execution.packing_arm import PackingArm
-from edgeflare.conform.graphs.operator_graph import GraphValue, OperatorGraph
+from edgeflare.conform.operator_graph import GraphValue, OperatorGraph
 from edgeflare.devices.connection import DeviceLost
 from edgeflare.devices.device import Device, connect
 from edgeflare.devices.profile_lookup import find_shipped_profile

@@ -15,11 +15,17 @@ from edgeflare.conform.execution import model_pack as pack_files
 from edgeflare.conform.execution.culprit_search import CulpritSearch, row_seconds, work_seconds
 from edgeflare.conform.execution.failure_history import FailureHistory
 from edgeflare.conform.execution.kernel_arm import ModelAnswer, PosedModel, RunFailure
-from edgeflare.conform.execution.model_pack import ModelPack, is_misshapen, pack_file
-from edgeflare.conform.execution.pack_groups import PackLimits, model_bytes, next_group
+from edgeflare.conform.execution.model_pack import (
+    ModelPack,
+    PackLimits,
+    is_misshapen,
+    model_bytes,
+    next_group,
+    pack_file,
+)
 from edgeflare.conform.execution.pack_runner import Outcome, PackRunner
-from edgeflare.conform.graphs.graph_file import graph_file
-from edgeflare.conform.graphs.operator_graph import GraphValue, OperatorGraph, side_by_side
+from edgeflare.conform.graph_file import graph_file
+from edgeflare.conform.operator_graph import GraphValue, OperatorGraph, side_by_side
 from posed_models import ROWS, addition, mixed_models, of_constants, posed, unary
 
 CRASH = RunFailure("crash", "SIGSEGV")

@@ -8,8 +8,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from edgeflare.conform.findings.fault_condition import FaultCondition
-from edgeflare.conform.findings.predicate import Predicate, constant, written_number
+from edgeflare.conform.findings.fault_condition import (
+    FaultCondition,
+    Predicate,
+    constant,
+    written_number,
+)
 from edgeflare.conform.findings.settings_table import SettingsTable
 from edgeflare.conform.findings.vocabulary import vocabulary
 from edgeflare.conform.specification.settings import Setting

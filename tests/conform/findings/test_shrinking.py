@@ -14,20 +14,20 @@ from hypothesis.extra import numpy as arrays
 
 from drafting import chain, fresh
 from edgeflare.conform.drafts.cells import Cell, drawn_seed
-from edgeflare.conform.drafts.draft import FRESH, Draft, DraftNode, drafted
-from edgeflare.conform.drafts.node_graphs import NodeGraphs
-from edgeflare.conform.findings.fewest_operators import (
+from edgeflare.conform.drafts.draft import FRESH, Draft, DraftNode, NodeGraphs, drafted
+from edgeflare.conform.findings.model_shrinking import (
+    MOST_RUNS,
     fewest_operators,
     joined_runs,
     parts_of_cells,
+    shrinking,
 )
-from edgeflare.conform.findings.model_shrinking import MOST_RUNS, shrinking
-from edgeflare.conform.findings.shrink_candidate import (
+from edgeflare.conform.findings.shrinking_moves import (
     ShrinkCandidate,
     ShrinkContext,
     fitted_values,
 )
-from edgeflare.conform.graphs.operator_graph import OperatorGraph
+from edgeflare.conform.operator_graph import OperatorGraph
 from edgeflare.conform.operators.known_operators import known_operators
 from edgeflare.conform.specification.settings import number
 from simulated_faults import SimulatedFault, drawn_fault

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from edgeflare.conform.graphs.operator_graph import (
+from edgeflare.conform.operator_graph import (
     GraphValue,
     OperatorGraph,
     Quantization,

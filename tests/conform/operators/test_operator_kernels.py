@@ -10,7 +10,7 @@ import pytest
 
 from drafting import fresh
 from edgeflare.conform.drafts.cells import Cell, chosen_cells
-from edgeflare.conform.graphs.operator_graph import OperatorGraph
+from edgeflare.conform.operator_graph import OperatorGraph
 from edgeflare.conform.operators.known_operators import WEIGHTED_SUMS, known_operators
 from edgeflare.conform.operators.pools.pools import POOLS
 from edgeflare.conform.specification.operand_values import OperandStyle

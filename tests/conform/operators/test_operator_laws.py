@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from drafting import fresh
-from edgeflare.conform.graphs.operator_graph import GraphValue, OperatorGraph
+from edgeflare.conform.operator_graph import GraphValue, OperatorGraph
 from edgeflare.conform.operators.elementwise.output_scales import drawn_output
 from edgeflare.conform.operators.known_operators import (
     ELEMENTWISE_OPERATORS,

@@ -24,8 +24,8 @@ from edgeflare.conform.drafts.coverage import Coverage
 from edgeflare.conform.drafts.draft import Draft, draft_to_json
 from edgeflare.conform.drafts.uniform_drawing import UniformDrawing
 from edgeflare.conform.execution.kernel_arm import ModelAnswer, RunFailure
-from edgeflare.conform.graphs.graph_file import graph_file
-from edgeflare.conform.graphs.operator_graph import Values
+from edgeflare.conform.graph_file import graph_file
+from edgeflare.conform.operator_graph import Values
 from edgeflare.conform.operators.known_operators import known_operators
 from edgeflare.conform.record.conform_document import (
     FoundFault,

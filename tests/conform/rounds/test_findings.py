@@ -31,7 +31,7 @@ from edgeflare.conform.drafts.draft import Draft, drafted
 from edgeflare.conform.drafts.pair_drawing import PairDrawing
 from edgeflare.conform.execution.kernel_arm import ModelAnswer, PosedModel, RunFailureKind
 from edgeflare.conform.findings.known_findings import KnownFinding, read_known
-from edgeflare.conform.graphs.operator_graph import Values
+from edgeflare.conform.operator_graph import Values
 from edgeflare.conform.record.conform_finding import ConformFinding
 from edgeflare.conform.record.finding_files import load_finding, stored_model
 from edgeflare.conform.retried_findings import retried_findings

@@ -21,7 +21,7 @@ from edgeflare.conform.execution.kernel_arm import (
     RunFailure,
     RunFailureKind,
 )
-from edgeflare.conform.graphs.operator_graph import Values
+from edgeflare.conform.operator_graph import Values
 from edgeflare.conform.rounds.conform_rounds import (
     drafts_digest,
     judged_from_json,

@@ -16,7 +16,7 @@ from edgeflare.conform.execution.kernel_arm import (
     RunFailure,
     RunFailureKind,
 )
-from edgeflare.conform.graphs.operator_graph import Values
+from edgeflare.conform.operator_graph import Values
 from edgeflare.conform.specification.settings import Setting
 from edgeflare.conform.verdict.joined_operators import judged_whole
 from edgeflare.conform.verdict.kernel_judgement import KernelJudgement

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from edgeflare.conform.execution.kernel_arm import ModelAnswer, RunFailure, RunFailureKind
-from edgeflare.conform.graphs.operator_graph import GraphValue, OperatorGraph, Option, Quantization
+from edgeflare.conform.operator_graph import GraphValue, OperatorGraph, Option, Quantization
 from edgeflare.conform.specification.exact_answer import ExactAnswer, bits, reals, steps
 from edgeflare.conform.specification.operand_values import OPERAND_STYLES, operand_values
 from edgeflare.conform.specification.operator_specification import Operand, OperatorSpecification

@@ -10,10 +10,9 @@ from zlib import crc32
 import numpy as np
 
 from edgeflare.conform.drafts.cells import Cell, drawn_configuration, drawn_seed
-from edgeflare.conform.drafts.draft import FRESH, DraftNode
+from edgeflare.conform.drafts.draft import FRESH, DraftNode, NodeGraphs
 from edgeflare.conform.drafts.feeding import node_fed
-from edgeflare.conform.drafts.node_graphs import NodeGraphs
-from edgeflare.conform.graphs.operator_graph import GraphValue
+from edgeflare.conform.operator_graph import GraphValue
 
 CellPair = tuple[Cell, Cell]
 """A cell, and another that reads its result."""

@@ -1,14 +1,19 @@
-"""A model as it is drawn: operators with their configurations, and which of them feeds which."""
+"""A model as it is drawn: operators with their configurations, and which of them feeds which.
+
+Nodes have graphs, from which follow the tensors that they read and write. What draws models is a
+`DraftSource`, the seam to the rounds that have them run.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections import OrderedDict
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
-from edgeflare.conform.graphs.operator_graph import (
+from edgeflare.conform.operator_graph import (
     ABSENT,
     GraphNode,
     GraphValue,
@@ -157,3 +162,87 @@ def draft_to_json(draft: Draft) -> list[dict[str, Any]]:
         }
         for node in draft.nodes
     ]
+
+
+_REMEMBERED = 2000
+
+
+class NodeGraphs:
+    """Builds the graphs of nodes, and remembers some."""
+
+    def __init__(self, given: Mapping[int, OperatorGraph] | None = None) -> None:
+        """Begin.
+
+        Args:
+            given: the operators of the model that the user named, by their place in it.
+
+        """
+        self._given = dict(given or {})
+        self._built: OrderedDict[Hashable, OperatorGraph] = OrderedDict()
+
+    def graph(self, node: DraftNode) -> OperatorGraph:
+        """Return the graph of a node alone; its configuration is valid."""
+        if node.given is not None:
+            return self._given[node.given]
+        key = (*node.cell, node.constants, *node.configuration.items())
+        if key not in self._built:
+            rng = np.random.default_rng(node.constants)
+            specification = known_operators()[node.operator]
+            self._built[key] = specification.build(node.type, node.configuration, rng)
+            if len(self._built) > _REMEMBERED:
+                self._built.popitem(last=False)
+        return self._built[key]
+
+    def operands(self, node: DraftNode) -> tuple[GraphValue, ...]:
+        """Return the tensors that a node alone is given."""
+        graph = self.graph(node)
+        return tuple(graph.values[at] for at in graph.inputs)
+
+    def result(self, node: DraftNode) -> GraphValue:
+        """Return the tensor that other nodes may read of a node."""
+        graph = self.graph(node)
+        return graph.values[graph.outputs[0]]
+
+
+def fits(made: GraphValue, read: GraphValue) -> bool:
+    """Return whether a tensor that one node writes can be what another reads."""
+    return (made.dtype, made.shape, made.quantization) == (
+        read.dtype,
+        read.shape,
+        read.quantization,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class DraftOutcome:
+    """What became of a draft, as far as drawing needs it.
+
+    Attributes:
+        nodes: for each node, whether the device took it alone; one that crashes it or answers
+            wrongly was taken. None where nobody knows, since what feeds it gave no answer, or the
+            draft was not run.
+        whole: whether the device took the model of all nodes.
+
+    """
+
+    nodes: tuple[bool | None, ...]
+    whole: bool
+
+    @classmethod
+    def not_run(cls, draft: Draft) -> DraftOutcome:
+        """Return the outcome of a draft that was left out, of which nobody knows anything."""
+        return cls((None,) * len(draft.nodes), whole=False)
+
+
+class DraftSource(Protocol):
+    """Draws models one after the other.
+
+    What is drawn depends on the generator that it was made with and on what it was told, so that
+    a run is resumed by telling it the same again.
+    """
+
+    def ask(self, count: int) -> list[Draft]:
+        """Return the next models, fewer than asked for only where there are no more."""
+
+    def tell(self, drafts: Sequence[Draft], outcomes: Sequence[DraftOutcome]) -> None:
+        """Take what became of models that were asked for, in any order."""

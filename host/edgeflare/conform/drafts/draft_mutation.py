@@ -9,8 +9,7 @@ from typing import TypeVar
 import numpy as np
 
 from edgeflare.conform.drafts.coverage import Coverage
-from edgeflare.conform.drafts.draft import FRESH, Draft, DraftNode
-from edgeflare.conform.drafts.node_graphs import NodeGraphs
+from edgeflare.conform.drafts.draft import FRESH, Draft, DraftNode, NodeGraphs
 
 T = TypeVar("T")
 

@@ -6,9 +6,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from edgeflare.conform.drafts.cells import cell_parameters, with_setting
-from edgeflare.conform.drafts.draft import FRESH, Draft, DraftNode
-from edgeflare.conform.drafts.node_graphs import NodeGraphs, fits
-from edgeflare.conform.graphs.operator_graph import GraphValue
+from edgeflare.conform.drafts.draft import FRESH, Draft, DraftNode, NodeGraphs, fits
+from edgeflare.conform.operator_graph import GraphValue
 from edgeflare.conform.operators.known_operators import known_operators
 from edgeflare.conform.specification.parameter import (
     Choice,

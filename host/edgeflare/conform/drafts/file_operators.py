@@ -9,8 +9,8 @@ from typing import Any, Final
 
 import numpy as np
 
-from edgeflare.conform.graphs.graph_file import read_options
-from edgeflare.conform.graphs.operator_graph import (
+from edgeflare.conform.graph_file import read_options
+from edgeflare.conform.operator_graph import (
     ABSENT,
     GraphValue,
     OperatorGraph,

@@ -37,11 +37,9 @@ from numpy.typing import NDArray
 
 from edgeflare.conform.drafts.cells import cell_parameters, with_setting
 from edgeflare.conform.drafts.coverage import Bucket, Coverage
-from edgeflare.conform.drafts.draft import FRESH, Draft, DraftNode
+from edgeflare.conform.drafts.draft import FRESH, Draft, DraftNode, DraftOutcome, NodeGraphs
 from edgeflare.conform.drafts.draft_mutation import DraftMutation, MutationContext, refed
-from edgeflare.conform.drafts.draft_source import DraftOutcome
 from edgeflare.conform.drafts.feeding import rederived
-from edgeflare.conform.drafts.node_graphs import NodeGraphs
 from edgeflare.conform.drafts.structure_mutations import (
     added_layers,
     added_reshaping_layers,

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 from edgeflare.conform.drafts.draft import FRESH, Draft, DraftNode
 from edgeflare.conform.drafts.file_operators import FileOperator, file_operators
-from edgeflare.conform.graphs.graph_file import graph_file
-from edgeflare.conform.graphs.operator_graph import OperatorGraph
+from edgeflare.conform.graph_file import graph_file
+from edgeflare.conform.operator_graph import OperatorGraph
 from edgeflare.conform.operators.known_operators import known_operators
 from edgeflare.conform.specification.operator_specification import (
     OperatorReading,

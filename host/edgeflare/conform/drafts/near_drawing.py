@@ -16,10 +16,8 @@ from edgeflare.conform.drafts.cells import (
     with_setting,
 )
 from edgeflare.conform.drafts.coverage import Coverage
-from edgeflare.conform.drafts.draft import FRESH, Draft, DraftNode
-from edgeflare.conform.drafts.draft_source import DraftOutcome
+from edgeflare.conform.drafts.draft import FRESH, Draft, DraftNode, DraftOutcome, NodeGraphs
 from edgeflare.conform.drafts.model_reading import ReadOperator
-from edgeflare.conform.drafts.node_graphs import NodeGraphs
 from edgeflare.conform.specification.settings import Configuration, Setting
 
 _MOST_TRIES = 6

@@ -11,10 +11,8 @@ import numpy as np
 from edgeflare.conform.drafts.cell_pairs import CellPair, example_pair
 from edgeflare.conform.drafts.cells import Cell
 from edgeflare.conform.drafts.coverage import Coverage, draft_pairs
-from edgeflare.conform.drafts.draft import FRESH, Draft, DraftNode
-from edgeflare.conform.drafts.draft_source import DraftOutcome
+from edgeflare.conform.drafts.draft import FRESH, Draft, DraftNode, DraftOutcome, NodeGraphs
 from edgeflare.conform.drafts.feeding import node_fed
-from edgeflare.conform.drafts.node_graphs import NodeGraphs
 from edgeflare.conform.drafts.uniform_drawing import drawn_node
 
 PAIR_NODES = 4

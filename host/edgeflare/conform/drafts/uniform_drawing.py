@@ -15,9 +15,7 @@ from edgeflare.conform.drafts.cells import (
     with_setting,
 )
 from edgeflare.conform.drafts.coverage import Bucket, Coverage
-from edgeflare.conform.drafts.draft import FRESH, Draft, DraftNode
-from edgeflare.conform.drafts.draft_source import DraftOutcome
-from edgeflare.conform.drafts.node_graphs import NodeGraphs
+from edgeflare.conform.drafts.draft import FRESH, Draft, DraftNode, DraftOutcome, NodeGraphs
 from edgeflare.conform.operators.known_operators import known_operators
 from edgeflare.conform.specification.settings import Configuration, Setting
 

@@ -14,10 +14,9 @@ from math import prod
 
 from edgeflare.conform.execution.failure_history import FailureHistory
 from edgeflare.conform.execution.kernel_arm import ModelAnswer, PosedModel, RunFailure
-from edgeflare.conform.execution.model_pack import ModelPack
-from edgeflare.conform.execution.pack_groups import PackLimits, model_bytes, next_group
+from edgeflare.conform.execution.model_pack import ModelPack, PackLimits, model_bytes, next_group
 from edgeflare.conform.execution.pack_runner import Outcome, PackRunner
-from edgeflare.conform.graphs.operator_graph import GraphNode, OperatorGraph
+from edgeflare.conform.operator_graph import GraphNode, OperatorGraph
 
 _MULTIPLICATIONS_PER_SECOND = 10e6
 """Of plain kernels on an emulated core. Models that are drawn have some 100,000; operators of a

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from edgeflare.conform.execution.kernel_arm import PosedModel, RunFailure
 from edgeflare.conform.execution.model_pack import MissingOperator, missing_operator
-from edgeflare.conform.graphs.operator_graph import GraphNode, OperatorGraph
+from edgeflare.conform.operator_graph import GraphNode, OperatorGraph
 
 _ORDINARY = 0.001
 """Share of models that give no answer, before anything is known of their kind."""

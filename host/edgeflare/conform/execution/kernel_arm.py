@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal, Protocol
 
-from edgeflare.conform.graphs.operator_graph import OperatorGraph, Values
+from edgeflare.conform.operator_graph import OperatorGraph, Values
 
 RunFailureKind = Literal["refused", "crash", "hang", "error", "misshapen"]
 """Why a model gave no answer: the runtime refused it on loading; its process died; it took too

@@ -1,10 +1,15 @@
-"""An arm that runs hundreds of models from one file, and alone those that do not take it well."""
+"""An arm that runs hundreds of models from one file, and alone those that do not take it well.
+
+Models of any numbers of rows are run beside each other, by arms that take as many of each.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+
+import numpy as np
 
 from edgeflare.conform.execution.culprit_search import CulpritSearch, row_seconds
 from edgeflare.conform.execution.failure_history import FailureHistory
@@ -15,8 +20,7 @@ from edgeflare.conform.execution.kernel_arm import (
     RunFailure,
 )
 from edgeflare.conform.execution.model_opener import ModelOpener
-from edgeflare.conform.execution.model_pack import ModelPack
-from edgeflare.conform.execution.pack_groups import PackLimits, next_group
+from edgeflare.conform.execution.model_pack import ModelPack, PackLimits, next_group
 from edgeflare.conform.execution.pack_runner import PackRunner
 
 _WITNESS_GROUPS = 3
@@ -130,3 +134,42 @@ def _are_equal(one: ModelAnswer, other: ModelAnswer) -> bool:
         return (one.failure is None) == (other.failure is None)
     pairs = zip(one.outputs, other.outputs, strict=True)
     return all(values.tobytes() == same.tobytes() for values, same in pairs)
+
+
+def run_padded(
+    arms: Sequence[KernelArm], models: Sequence[PosedModel]
+) -> list[Mapping[str, ModelAnswer]]:
+    """Run models beside each other on several arms; for each model the answers by the arms' names.
+
+    Raises:
+        InfrastructureError: an arm is lost.
+
+    """
+    if not models:
+        return []
+    rows = [model.rows for model in models]
+    by_arm = run_on_all(arms, [_padded(model, max(rows)) for model in models])
+    return [
+        {name: _first_rows(several[at], count) for name, several in by_arm.items()}
+        for at, count in enumerate(rows)
+    ]
+
+
+def _padded(model: PosedModel, rows: int) -> PosedModel:
+    """Return a model with as many rows as others have, the last one repeated."""
+    if model.rows == rows:
+        return model
+    if not model.operands:
+        return replace(model, constant_rows=rows)
+    operands = (
+        np.concatenate([one, np.repeat(one[-1:], rows - len(one), axis=0)])
+        for one in model.operands
+    )
+    return replace(model, operands=tuple(operands))
+
+
+def _first_rows(answer: ModelAnswer, rows: int) -> ModelAnswer:
+    """Return an answer to the rows that were not added."""
+    if not answer.outputs or len(answer.outputs[0]) == rows:
+        return answer
+    return replace(answer, outputs=tuple(one[:rows] for one in answer.outputs))

@@ -17,8 +17,7 @@ from math import lgamma
 import numpy as np
 from numpy.typing import NDArray
 
-from edgeflare.conform.findings.fault_condition import FaultCondition
-from edgeflare.conform.findings.predicate import Truths
+from edgeflare.conform.findings.fault_condition import FaultCondition, Truths
 from edgeflare.conform.findings.vocabulary import Vocabulary
 
 MOST_PREDICATES = 4

@@ -11,7 +11,7 @@ from math import ceil, floor, log, log2
 import numpy as np
 from numpy.typing import NDArray
 
-from edgeflare.conform.findings.predicate import Predicate, Truths, written_number
+from edgeflare.conform.findings.fault_condition import Predicate, Truths, written_number
 from edgeflare.conform.findings.settings_table import OF_TUPLES, SettingsTable, written_setting
 from edgeflare.conform.specification.parameter import OperatorParameter
 from edgeflare.conform.specification.settings import Setting

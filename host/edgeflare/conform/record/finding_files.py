@@ -9,8 +9,8 @@ from edgeflare.array_file import NotArrays, encode_npz, read_npz
 from edgeflare.conform.drafts.draft import FRESH, Draft, DraftedModel, DraftNode, drafted
 from edgeflare.conform.drafts.file_operators import FileOperator, file_operators
 from edgeflare.conform.execution.kernel_arm import ModelAnswer, PosedModel
-from edgeflare.conform.graphs.graph_file import graph_file
-from edgeflare.conform.graphs.operator_graph import OperatorGraph, Values
+from edgeflare.conform.graph_file import graph_file
+from edgeflare.conform.operator_graph import OperatorGraph, Values
 from edgeflare.conform.operators.known_operators import known_operators
 from edgeflare.conform.record.conform_document import FoundFault
 from edgeflare.conform.specification.exact_answer import ExactAnswer

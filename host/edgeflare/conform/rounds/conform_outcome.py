@@ -7,8 +7,7 @@ from typing import Final
 
 import msgspec
 
-from edgeflare.conform.drafts.coverage import Coverage
-from edgeflare.conform.drafts.criterion import CoverageFigure
+from edgeflare.conform.drafts.coverage import Coverage, CoverageFigure
 from edgeflare.conform.execution.model_opener import HOST_KERNELS
 from edgeflare.conform.record.conform_document import (
     CellVerdicts,

@@ -11,12 +11,17 @@ from typing import Any, Final, Protocol
 
 from edgeflare.conform.drafts.cells import Cell
 from edgeflare.conform.drafts.coverage import Coverage
-from edgeflare.conform.drafts.draft import Draft, DraftNode, draft_to_json
-from edgeflare.conform.drafts.draft_source import DraftOutcome, DraftSource
+from edgeflare.conform.drafts.draft import (
+    Draft,
+    DraftNode,
+    DraftOutcome,
+    DraftSource,
+    draft_to_json,
+)
 from edgeflare.conform.execution.kernel_arm import KernelArm
 from edgeflare.conform.findings.finding_evidence import Observation, finding_key
 from edgeflare.conform.findings.grouping import FindingGroup, grouped, grouped_as
-from edgeflare.conform.graphs.operator_graph import OperatorGraph
+from edgeflare.conform.operator_graph import OperatorGraph
 from edgeflare.conform.operators.known_operators import known_operators
 from edgeflare.conform.record.conform_journal import ConformJournal
 from edgeflare.conform.rounds.conformance import Conformance

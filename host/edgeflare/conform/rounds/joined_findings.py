@@ -10,21 +10,21 @@ from typing import Final
 import numpy as np
 
 from edgeflare.conform.drafts.cells import Cell
-from edgeflare.conform.drafts.draft import drafted
-from edgeflare.conform.drafts.node_graphs import NodeGraphs
+from edgeflare.conform.drafts.draft import NodeGraphs, drafted
 from edgeflare.conform.execution.kernel_arm import KernelArm
-from edgeflare.conform.execution.padded_rows import run_padded
+from edgeflare.conform.execution.packing_arm import run_padded
 from edgeflare.conform.findings.fault_condition import FaultCondition
-from edgeflare.conform.findings.fewest_operators import (
+from edgeflare.conform.findings.finding_evidence import FindingKey, Observation, finding_key
+from edgeflare.conform.findings.known_findings import KnownFinding, joined_name, known_reason
+from edgeflare.conform.findings.model_shrinking import (
+    Shrinking,
     fewest_operators,
     joined_runs,
     parts_of_cells,
+    shrinking,
 )
-from edgeflare.conform.findings.finding_evidence import FindingKey, Observation, finding_key
-from edgeflare.conform.findings.known_findings import KnownFinding, joined_name, known_reason
-from edgeflare.conform.findings.model_shrinking import Shrinking, shrinking
-from edgeflare.conform.findings.shrink_candidate import ShrinkCandidate, ShrinkContext
-from edgeflare.conform.graphs.operator_graph import OperatorGraph
+from edgeflare.conform.findings.shrinking_moves import ShrinkCandidate, ShrinkContext
+from edgeflare.conform.operator_graph import OperatorGraph
 from edgeflare.conform.record.conform_finding import ConformFinding, SmallestModel
 from edgeflare.conform.record.finding_files import store_finding
 from edgeflare.conform.rounds.conform_rounds import ConformRounds

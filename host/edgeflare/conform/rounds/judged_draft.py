@@ -8,10 +8,9 @@ from dataclasses import dataclass
 from typing import Final
 
 from edgeflare.conform.drafts.cells import Cell
-from edgeflare.conform.drafts.draft import Draft, DraftNode
-from edgeflare.conform.drafts.draft_source import DraftOutcome
+from edgeflare.conform.drafts.draft import Draft, DraftNode, DraftOutcome
 from edgeflare.conform.execution.kernel_arm import KernelArm, ModelAnswer, PosedModel
-from edgeflare.conform.graphs.operator_graph import OperatorGraph
+from edgeflare.conform.operator_graph import OperatorGraph
 from edgeflare.conform.rounds.judged_operators import judge_alone, judge_lost, judge_packed
 from edgeflare.conform.rounds.judged_wholes import judge_wholes
 from edgeflare.conform.rounds.posed_draft import PosedDraft, posed

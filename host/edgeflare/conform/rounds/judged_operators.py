@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from edgeflare.conform.drafts.draft import DraftNode
 from edgeflare.conform.execution.kernel_arm import KernelArm, ModelAnswer, PosedModel
-from edgeflare.conform.execution.padded_rows import run_padded
+from edgeflare.conform.execution.packing_arm import run_padded
 from edgeflare.conform.operators.known_operators import known_operators
 from edgeflare.conform.verdict.judging import judged
 from edgeflare.conform.verdict.kernel_judgement import LOST, KernelJudgement

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from edgeflare.conform.execution.kernel_arm import KernelArm, ModelAnswer, PosedModel
-from edgeflare.conform.execution.padded_rows import run_padded
-from edgeflare.conform.graphs.operator_graph import Values
+from edgeflare.conform.execution.packing_arm import run_padded
+from edgeflare.conform.operator_graph import Values
 from edgeflare.conform.rounds.posed_draft import PosedDraft
 from edgeflare.conform.verdict.arm_comparison import DEVICE
 from edgeflare.conform.verdict.joined_operators import judged_whole

@@ -9,7 +9,7 @@ import numpy as np
 
 from edgeflare.conform.drafts.draft import FRESH, Draft, DraftedModel, DraftNode, drafted
 from edgeflare.conform.execution.kernel_arm import ModelAnswer, PosedModel
-from edgeflare.conform.graphs.operator_graph import OperatorGraph, Values
+from edgeflare.conform.operator_graph import OperatorGraph, Values
 from edgeflare.conform.operators.known_operators import known_operators
 from edgeflare.conform.specification.operand_values import OPERAND_STYLES
 

@@ -13,8 +13,7 @@ from typing import Final
 import numpy as np
 
 from edgeflare.conform.drafts.cells import drawn_seed
-from edgeflare.conform.drafts.draft import FRESH, Draft, DraftNode
-from edgeflare.conform.drafts.node_graphs import NodeGraphs
+from edgeflare.conform.drafts.draft import FRESH, Draft, DraftNode, NodeGraphs
 from edgeflare.conform.findings.finding_evidence import (
     FindingKey,
     Observation,
@@ -23,7 +22,7 @@ from edgeflare.conform.findings.finding_evidence import (
 )
 from edgeflare.conform.findings.grouping import FindingGroup, meets_any
 from edgeflare.conform.findings.refining import proposals
-from edgeflare.conform.graphs.operator_graph import OperatorGraph
+from edgeflare.conform.operator_graph import OperatorGraph
 from edgeflare.conform.operators.known_operators import known_operators
 from edgeflare.conform.rounds.conformance import Conformance, settings_of
 from edgeflare.conform.verdict.kernel_judgement import KernelJudgement

@@ -8,14 +8,13 @@ from typing import Final, Protocol
 
 import numpy as np
 
-from edgeflare.conform.drafts.draft import FRESH, Draft
-from edgeflare.conform.drafts.node_graphs import NodeGraphs
+from edgeflare.conform.drafts.draft import FRESH, Draft, NodeGraphs
 from edgeflare.conform.execution.kernel_arm import ModelAnswer
 from edgeflare.conform.findings.finding_evidence import FindingKey
 from edgeflare.conform.findings.grouping import FindingGroup
 from edgeflare.conform.findings.known_findings import KnownFinding, known_reason
 from edgeflare.conform.findings.model_shrinking import Shrinking, shrinking
-from edgeflare.conform.findings.shrink_candidate import ShrinkCandidate, ShrinkContext
+from edgeflare.conform.findings.shrinking_moves import ShrinkCandidate, ShrinkContext
 from edgeflare.conform.operators.known_operators import known_operators
 from edgeflare.conform.record.conform_finding import ConformFinding, SmallestModel
 from edgeflare.conform.record.finding_files import store_finding

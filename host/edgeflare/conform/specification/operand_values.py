@@ -6,7 +6,7 @@ from typing import Literal, get_args
 
 import numpy as np
 
-from edgeflare.conform.graphs.operator_graph import GraphValue, Values
+from edgeflare.conform.operator_graph import GraphValue, Values
 
 OperandStyle = Literal["uniform", "extreme", "narrow", "special"]
 """How values are drawn: over the whole range; at its ends; from a few neighbouring values; and for

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from edgeflare.conform.graphs.operator_graph import GraphValue, OperatorGraph, Option, Values
+from edgeflare.conform.operator_graph import GraphValue, OperatorGraph, Option, Values
 from edgeflare.conform.specification.exact_answer import ExactAnswer
 from edgeflare.conform.specification.operand_values import OperandStyle, operand_values
 from edgeflare.conform.specification.parameter import OperatorParameter

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from edgeflare.conform.graphs.operator_graph import Values
+from edgeflare.conform.operator_graph import Values
 from edgeflare.conform.verdict.kernel_judgement import Unit
 from edgeflare.conform.verdict.mean_error import MeanLimits
 from edgeflare.conform.verdict.right_values import RightValues, same_bits

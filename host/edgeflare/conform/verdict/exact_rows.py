@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from edgeflare.conform.graphs.operator_graph import OperatorGraph, Values
+from edgeflare.conform.operator_graph import OperatorGraph, Values
 from edgeflare.conform.specification.exact_answer import ExactAnswer
 from edgeflare.conform.specification.operator_specification import Operand, OperatorSpecification
 

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from edgeflare.conform.execution.kernel_arm import ModelAnswer, PosedModel, RunFailure
-from edgeflare.conform.graphs.operator_graph import (
+from edgeflare.conform.operator_graph import (
     ABSENT,
     GraphNode,
     GraphValue,

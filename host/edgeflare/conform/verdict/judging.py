@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from edgeflare.conform.execution.kernel_arm import ModelAnswer, RunFailure, RunFailureKind
-from edgeflare.conform.graphs.operator_graph import GraphValue, OperatorGraph, Values
+from edgeflare.conform.operator_graph import GraphValue, OperatorGraph, Values
 from edgeflare.conform.specification.operator_specification import OperatorSpecification
 from edgeflare.conform.verdict.arm_comparison import DEVICE, TWIN, ArmComparison
 from edgeflare.conform.verdict.arm_errors import ArmErrors, Ruler

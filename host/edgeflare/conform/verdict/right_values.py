@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from edgeflare.conform.graphs.operator_graph import GraphValue, Quantization, Values
+from edgeflare.conform.operator_graph import GraphValue, Quantization, Values
 from edgeflare.conform.specification.exact_answer import EPSILON, AnswerKind, ExactAnswer
 from edgeflare.conform.verdict.kernel_judgement import Unit
 

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from edgeflare.conform.graphs.operator_graph import GraphValue, Quantization
+from edgeflare.conform.operator_graph import GraphValue, Quantization
 from edgeflare.conform.specification.operator_specification import (
     BOOL,
     FLOAT,

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from edgeflare.conform.graphs.operator_graph import Values
+from edgeflare.conform.operator_graph import Values
 from edgeflare.conform.operators.elementwise.broadcast import BroadcastingFunction
 from edgeflare.conform.operators.elementwise.broadcasting_operator import BroadcastingOperator
 from edgeflare.conform.operators.elementwise.real_answers import Loss

@@ -8,7 +8,7 @@ from typing import Literal
 
 import numpy as np
 
-from edgeflare.conform.graphs.operator_graph import Option, Values
+from edgeflare.conform.operator_graph import Option, Values
 from edgeflare.conform.operators.elementwise.real_answers import NO_LOSS, Loss
 from edgeflare.conform.specification.operator_specification import Operand
 from edgeflare.conform.specification.parameter import OperatorParameter, ParameterKind

@@ -7,7 +7,7 @@ from math import prod
 
 import numpy as np
 
-from edgeflare.conform.graphs.operator_graph import GraphValue, OperatorGraph, Option, Values
+from edgeflare.conform.operator_graph import GraphValue, OperatorGraph, Option, Values
 from edgeflare.conform.operators.elementwise.activation_tensors import (
     QUANTIZED,
     activation,

@@ -8,7 +8,7 @@ from math import prod
 
 import numpy as np
 
-from edgeflare.conform.graphs.operator_graph import (
+from edgeflare.conform.operator_graph import (
     GraphValue,
     OperatorGraph,
     Option,

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from edgeflare.conform.graphs.operator_graph import GraphValue, Values
+from edgeflare.conform.operator_graph import GraphValue, Values
 from edgeflare.conform.specification.exact_answer import EPSILON, ExactAnswer, bits, reals, steps
 from edgeflare.conform.specification.operator_specification import Operand
 

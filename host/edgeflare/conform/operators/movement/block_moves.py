@@ -7,7 +7,7 @@ from math import prod
 
 import numpy as np
 
-from edgeflare.conform.graphs.operator_graph import Values
+from edgeflare.conform.operator_graph import Values
 from edgeflare.conform.operators.movement.fitting import Settings, as_many
 from edgeflare.conform.operators.movement.model_parts import (
     ColumnOf,

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from edgeflare.conform.graphs.operator_graph import Values
+from edgeflare.conform.operator_graph import Values
 from edgeflare.conform.operators.movement.fitting import Settings, as_many
 from edgeflare.conform.operators.movement.model_parts import (
     ConstantOf,

@@ -8,7 +8,7 @@ from math import prod
 
 import numpy as np
 
-from edgeflare.conform.graphs.operator_graph import GraphValue, OperatorGraph, Option, Values
+from edgeflare.conform.operator_graph import GraphValue, OperatorGraph, Option, Values
 from edgeflare.conform.operators.movement.fitting import Settings, axis_within
 from edgeflare.conform.operators.movement.model_parts import (
     ConstantOf,

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from edgeflare.conform.graphs.operator_graph import GraphValue, Option, Values
+from edgeflare.conform.operator_graph import GraphValue, Option, Values
 from edgeflare.conform.specification.operator_specification import UnknownOperatorForm
 from edgeflare.conform.specification.parameter import OperatorParameter
 from edgeflare.conform.specification.settings import Setting

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from edgeflare.conform.graphs.operator_graph import (
+from edgeflare.conform.operator_graph import (
     GraphValue,
     OperatorGraph,
     Option,

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from edgeflare.conform.graphs.operator_graph import Values
+from edgeflare.conform.operator_graph import Values
 from edgeflare.conform.operators.movement.fitting import Settings, axis_within
 from edgeflare.conform.operators.movement.model_parts import (
     ConstantOf,

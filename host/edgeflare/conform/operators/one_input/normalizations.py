@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from edgeflare.conform.graphs.operator_graph import GraphValue, Option, Quantization, Values
+from edgeflare.conform.operator_graph import GraphValue, Option, Quantization, Values
 from edgeflare.conform.operators.one_input.constants_and_options import real_option
 from edgeflare.conform.operators.one_input.softmax import LastAxisOperator
 from edgeflare.conform.specification.exact_answer import EPSILON, ExactAnswer, reals, steps

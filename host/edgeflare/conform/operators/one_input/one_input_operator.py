@@ -9,7 +9,7 @@ from typing import Literal
 
 import numpy as np
 
-from edgeflare.conform.graphs.operator_graph import (
+from edgeflare.conform.operator_graph import (
     GraphNode,
     GraphValue,
     OperatorGraph,

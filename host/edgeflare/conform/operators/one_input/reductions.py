@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from edgeflare.conform.graphs.operator_graph import GraphValue, Option, Values
+from edgeflare.conform.operator_graph import GraphValue, Option, Values
 from edgeflare.conform.operators.one_input.constants_and_options import constant, switched
 from edgeflare.conform.operators.one_input.one_input_operator import (
     OneInputOperator,

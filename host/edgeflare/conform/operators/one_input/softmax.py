@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from edgeflare.conform.graphs.operator_graph import GraphValue, Option, Quantization, Values
+from edgeflare.conform.operator_graph import GraphValue, Option, Quantization, Values
 from edgeflare.conform.operators.one_input.constants_and_options import real_option
 from edgeflare.conform.operators.one_input.one_input_operator import (
     OneInputOperator,

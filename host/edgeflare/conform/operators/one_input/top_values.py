@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from edgeflare.conform.graphs.operator_graph import GraphValue, Option, Values
+from edgeflare.conform.operator_graph import GraphValue, Option, Values
 from edgeflare.conform.operators.one_input.constants_and_options import constant, only_value
 from edgeflare.conform.operators.one_input.one_input_operator import (
     OneInputOperator,

@@ -9,7 +9,7 @@ from math import prod
 import numpy as np
 from numpy.typing import NDArray
 
-from edgeflare.conform.graphs.operator_graph import GraphValue, OperatorGraph, Option
+from edgeflare.conform.operator_graph import GraphValue, OperatorGraph, Option
 from edgeflare.conform.operators.weighted_sums.sum_answer import (
     ACTIVATION,
     clamp_limits,

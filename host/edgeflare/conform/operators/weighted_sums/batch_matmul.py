@@ -7,7 +7,7 @@ from math import prod
 
 import numpy as np
 
-from edgeflare.conform.graphs.operator_graph import GraphValue, OperatorGraph, Option, Quantization
+from edgeflare.conform.operator_graph import GraphValue, OperatorGraph, Option, Quantization
 from edgeflare.conform.operators.weighted_sums.sum_answer import Reals, summed
 from edgeflare.conform.operators.weighted_sums.sum_scales import (
     fitting_scales,

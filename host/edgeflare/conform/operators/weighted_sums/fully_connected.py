@@ -7,7 +7,7 @@ from math import prod
 
 import numpy as np
 
-from edgeflare.conform.graphs.operator_graph import GraphValue, Option
+from edgeflare.conform.operator_graph import GraphValue, Option
 from edgeflare.conform.operators.weighted_sums.sum_answer import Reals
 from edgeflare.conform.operators.weighted_sums.sum_types import SUM_TYPES
 from edgeflare.conform.operators.weighted_sums.weighted_sum import Shape, WeightedSum

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
-from edgeflare.conform.graphs.operator_graph import GraphValue
+from edgeflare.conform.operator_graph import GraphValue
 from edgeflare.conform.specification.exact_answer import ExactAnswer, reals, steps, sum_slack
 from edgeflare.conform.specification.operator_specification import Operand, UnknownOperatorForm
 from edgeflare.conform.specification.parameter import Choice

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from edgeflare.conform.graphs.operator_graph import GraphValue, Quantization
+from edgeflare.conform.operator_graph import GraphValue, Quantization
 from edgeflare.conform.operators.weighted_sums.sum_scales import usual_sum
 from edgeflare.conform.operators.weighted_sums.sum_types import SUM_TYPES
 from edgeflare.conform.specification.operator_specification import UnknownOperatorForm

@@ -8,7 +8,7 @@ from typing import TypeVar
 
 import numpy as np
 
-from edgeflare.conform.graphs.operator_graph import GraphValue, Option
+from edgeflare.conform.operator_graph import GraphValue, Option
 from edgeflare.conform.operators.weighted_sums.sum_answer import Reals
 from edgeflare.conform.operators.weighted_sums.weighted_sum import Shape, WeightedSum
 from edgeflare.conform.operators.windows.drawn_sizes import Work, fitted_sizes

@@ -8,7 +8,7 @@ from typing import TypeVar
 
 import numpy as np
 
-from edgeflare.conform.graphs.operator_graph import GraphValue, OperatorGraph, Option
+from edgeflare.conform.operator_graph import GraphValue, OperatorGraph, Option
 from edgeflare.conform.operators.weighted_sums.sum_answer import (
     ACTIVATION,
     Reals,

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.lib.stride_tricks import as_strided
 from numpy.typing import NDArray
 
-from edgeflare.conform.graphs.operator_graph import Option
+from edgeflare.conform.operator_graph import Option
 from edgeflare.conform.specification.operator_specification import UnknownOperatorForm
 from edgeflare.conform.specification.parameter import Choice, OperatorParameter, Whole
 from edgeflare.conform.specification.settings import Configuration, Setting, whole, word

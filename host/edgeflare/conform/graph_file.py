@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from ai_edge_litert import schema_py_generated as schema
 
-from edgeflare.conform.graphs.operator_graph import GraphNode, GraphValue, OperatorGraph, Option
+from edgeflare.conform.operator_graph import GraphNode, GraphValue, OperatorGraph, Option
 from edgeflare.models.model_structure import options_class
 from edgeflare.models.tflite_writer import written
 

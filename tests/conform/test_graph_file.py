@@ -7,8 +7,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from edgeflare.conform.graphs.graph_file import graph_file
-from edgeflare.conform.graphs.operator_graph import (
+from edgeflare.conform.graph_file import graph_file
+from edgeflare.conform.operator_graph import (
     ABSENT,
     GraphValue,
     OperatorGraph,

@@ -1,1 +1,0 @@
-"""Graphs of operators that are written for a device to run."""
