@@ -15,17 +15,20 @@ from edgeflare.conform.findings.fault_condition import FaultCondition
 from edgeflare.conform.findings.settings_table import SettingsTable
 from edgeflare.conform.operator_graph import OperatorGraph, Values
 from edgeflare.conform.operators.known_operators import known_operators
-from edgeflare.conform.specification.operand_values import OPERAND_STYLES
-from edgeflare.conform.specification.operator_specification import OperatorSpecification
+from edgeflare.conform.specification.operator_specification import (
+    OPERAND_STYLES,
+    OperatorSpecification,
+)
 from edgeflare.conform.specification.parameter import (
     Choice,
+    Configuration,
     Dimensions,
     OperatorParameter,
     ScaleParameter,
+    Setting,
     Whole,
     ZeroPoint,
 )
-from edgeflare.conform.specification.settings import Configuration, Setting
 from edgeflare.conform.verdict.judging import judged
 from kernel_fault_kinds import GROUPS, FaultKind, wrong_answer
 from operator_run import OperatorRun

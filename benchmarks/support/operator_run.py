@@ -11,8 +11,7 @@ from numpy.typing import NDArray
 
 from edgeflare.conform.operator_graph import GraphValue, OperatorGraph, Option, Values
 from edgeflare.conform.operators.known_operators import known_operators
-from edgeflare.conform.specification.exact_answer import ExactAnswer
-from edgeflare.conform.specification.operator_specification import Operand
+from edgeflare.conform.specification.operator_specification import ExactAnswer, Operand
 from edgeflare.conform.verdict.exact_rows import row_operands
 
 Steps = NDArray[np.float64]

@@ -19,7 +19,7 @@ from edgeflare.conform.operator_graph import (
     side_by_side,
 )
 from edgeflare.conform.operators.known_operators import known_operators
-from edgeflare.conform.specification.settings import Setting
+from edgeflare.conform.specification.parameter import Setting
 from edgeflare.core.tensor import pack_rows, unpack_rows
 from edgeflare.models.tflite import open_tflite
 from kernel_fault_catalogue import KernelFault, drawn_faults, fresh_configurations, settings_of

@@ -19,7 +19,7 @@ from edgeflare.conform.operators.known_operators import known_operators
 from edgeflare.conform.record.conform_document import ConformDocument, FoundFault
 from edgeflare.conform.record.finding_files import store_finding
 from edgeflare.conform.rounds.posed_draft import posed
-from edgeflare.conform.specification.settings import Setting
+from edgeflare.conform.specification.parameter import Setting
 from edgeflare.conform.verdict.exact_rows import exact_rows
 from edgeflare.conform.verdict.judging import judged
 from edgeflare.devices.provenance import Provenance

@@ -30,8 +30,8 @@ from edgeflare.conform.operators.known_operators import known_operators
 from edgeflare.conform.record.conform_header import ConformHeader, ConformRequest
 from edgeflare.conform.record.conform_journal import ConformJournal
 from edgeflare.conform.rounds.conform_rounds import ConformRounds
-from edgeflare.conform.specification.exact_answer import ExactAnswer
-from edgeflare.conform.specification.settings import Configuration, Setting
+from edgeflare.conform.specification.operator_specification import ExactAnswer
+from edgeflare.conform.specification.parameter import Configuration, Setting
 from edgeflare.conform.verdict.exact_rows import one_exact
 
 

@@ -19,7 +19,7 @@ from edgeflare.conform.drafts.draft import (
 )
 from edgeflare.conform.drafts.draft_mutation import MutationContext
 from edgeflare.conform.operators.known_operators import known_operators
-from edgeflare.conform.specification.settings import Configuration, Setting
+from edgeflare.conform.specification.parameter import Configuration, Setting
 
 OPERATORS = ("ABS", "ADD", "CONCATENATION", "MEAN", "RELU", "RESHAPE", "SUM", "TRANSPOSE")
 

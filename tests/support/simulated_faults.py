@@ -20,13 +20,16 @@ from edgeflare.conform.findings.settings_table import SettingsTable
 from edgeflare.conform.operators.known_operators import known_operators
 from edgeflare.conform.specification.parameter import (
     Choice,
+    Configuration,
     Dimensions,
     OperatorParameter,
     ScaleParameter,
+    Setting,
     Whole,
     ZeroPoint,
+    dimensions,
+    number,
 )
-from edgeflare.conform.specification.settings import Configuration, Setting, dimensions, number
 from edgeflare.conform.verdict.kernel_judgement import KernelJudgement, Symptom
 
 Meets = Callable[[Configuration], bool]

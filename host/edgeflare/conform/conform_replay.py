@@ -23,7 +23,7 @@ from edgeflare.conform.retried_findings import RetriedFinding, retried_findings
 from edgeflare.conform.rounds.conform_outcome import conform_outcome
 from edgeflare.conform.rounds.conformance import Conformance
 from edgeflare.conform.rounds.posed_draft import PosedDraft
-from edgeflare.conform.specification.exact_answer import ExactAnswer
+from edgeflare.conform.specification.operator_specification import ExactAnswer
 from edgeflare.conform.verdict.exact_rows import exact_rows
 from edgeflare.errors import UserError
 from edgeflare.models.run_host import describe_host

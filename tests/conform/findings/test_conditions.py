@@ -16,7 +16,7 @@ from edgeflare.conform.findings.fault_condition import (
 )
 from edgeflare.conform.findings.settings_table import SettingsTable
 from edgeflare.conform.findings.vocabulary import vocabulary
-from edgeflare.conform.specification.settings import Setting
+from edgeflare.conform.specification.parameter import Setting
 
 MODEL: Mapping[str, Setting] = {
     "stride_w": 3,

@@ -19,7 +19,7 @@ from edgeflare.conform.findings.known_findings import (
     read_known,
 )
 from edgeflare.conform.shown.known_text import known_text
-from edgeflare.conform.specification.settings import Setting
+from edgeflare.conform.specification.parameter import Setting
 from edgeflare.errors import UserError
 
 KEY = FindingKey("CONV_2D", "float32", "device", "wrong values", counted=True)

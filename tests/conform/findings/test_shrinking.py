@@ -29,7 +29,7 @@ from edgeflare.conform.findings.shrinking_moves import (
 )
 from edgeflare.conform.operator_graph import OperatorGraph
 from edgeflare.conform.operators.known_operators import known_operators
-from edgeflare.conform.specification.settings import number
+from edgeflare.conform.specification.parameter import number
 from simulated_faults import SimulatedFault, drawn_fault
 
 CELLS: list[Cell] = [

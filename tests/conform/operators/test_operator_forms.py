@@ -17,11 +17,11 @@ from edgeflare.conform.operator_graph import (
 )
 from edgeflare.conform.operators.elementwise.binary_operators import make_values_equal
 from edgeflare.conform.operators.known_operators import known_operators
-from edgeflare.conform.operators.one_input.constants_and_options import constant
-from edgeflare.conform.operators.pools.pools import AveragePool, L2Pool, MaxPool, Pool
-from edgeflare.conform.operators.windows.window_settings import Window, window_values
+from edgeflare.conform.operators.one_input.one_input_operator import constant
+from edgeflare.conform.operators.pools import AveragePool, L2Pool, MaxPool, Pool
+from edgeflare.conform.operators.window_settings import Window, window_values
 from edgeflare.conform.specification.operator_specification import Operand, UnknownOperatorForm
-from edgeflare.conform.specification.settings import Configuration, Setting
+from edgeflare.conform.specification.parameter import Configuration, Setting
 
 ONES: Setting = (1,) * 5
 STRIDED: dict[str, Setting] = {

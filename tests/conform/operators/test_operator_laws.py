@@ -11,13 +11,13 @@ from hypothesis import strategies as st
 
 from drafting import fresh
 from edgeflare.conform.operator_graph import GraphValue, OperatorGraph
-from edgeflare.conform.operators.elementwise.output_scales import drawn_output
+from edgeflare.conform.operators.elementwise.activation_tensors import drawn_output
 from edgeflare.conform.operators.known_operators import (
     ELEMENTWISE_OPERATORS,
+    MOVEMENT_OPERATORS,
     ONE_INPUT_OPERATORS,
     known_operators,
 )
-from edgeflare.conform.operators.movement.movement_operators import MOVEMENT_OPERATORS
 from edgeflare.conform.specification.operator_specification import (
     INT8,
     INT16,

@@ -40,7 +40,7 @@ from edgeflare.conform.rounds.judged_draft import judge_drafts
 from edgeflare.conform.rounds.judged_operators import judge_packed
 from edgeflare.conform.rounds.smallest_models import found_findings
 from edgeflare.conform.shown.known_text import known_text
-from edgeflare.conform.specification.settings import Configuration, dimensions
+from edgeflare.conform.specification.parameter import Configuration, dimensions
 from edgeflare.run.run_directory import RunDirectory
 
 KNOWN = (KnownFinding(*ADD, "device", "wrong values", "a fused clamp", ("activation is RELU6",)),)

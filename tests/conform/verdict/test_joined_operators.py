@@ -17,7 +17,7 @@ from edgeflare.conform.execution.kernel_arm import (
     RunFailureKind,
 )
 from edgeflare.conform.operator_graph import Values
-from edgeflare.conform.specification.settings import Setting
+from edgeflare.conform.specification.parameter import Setting
 from edgeflare.conform.verdict.joined_operators import judged_whole
 from edgeflare.conform.verdict.kernel_judgement import KernelJudgement
 

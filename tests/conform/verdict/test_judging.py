@@ -14,9 +14,16 @@ from numpy.typing import NDArray
 
 from edgeflare.conform.execution.kernel_arm import ModelAnswer, RunFailure, RunFailureKind
 from edgeflare.conform.operator_graph import GraphValue, OperatorGraph, Option, Quantization
-from edgeflare.conform.specification.exact_answer import ExactAnswer, bits, reals, steps
-from edgeflare.conform.specification.operand_values import OPERAND_STYLES, operand_values
-from edgeflare.conform.specification.operator_specification import Operand, OperatorSpecification
+from edgeflare.conform.specification.operator_specification import (
+    OPERAND_STYLES,
+    ExactAnswer,
+    Operand,
+    OperatorSpecification,
+    bits,
+    operand_values,
+    reals,
+    steps,
+)
 from edgeflare.conform.verdict.judging import judged
 from edgeflare.conform.verdict.kernel_judgement import KernelJudgement
 

@@ -8,8 +8,7 @@ from functools import cache
 import numpy as np
 
 from edgeflare.conform.operators.known_operators import known_operators
-from edgeflare.conform.specification.parameter import OperatorParameter
-from edgeflare.conform.specification.settings import Configuration, Setting
+from edgeflare.conform.specification.parameter import Configuration, OperatorParameter, Setting
 from edgeflare.errors import UserError
 from edgeflare.suggestion import suggestion
 

@@ -21,7 +21,7 @@ from edgeflare.conform.operator_graph import (
     Values,
 )
 from edgeflare.conform.operators.known_operators import known_operators
-from edgeflare.conform.specification.settings import Configuration
+from edgeflare.conform.specification.parameter import Configuration
 
 FRESH = -1
 """In place of a node: a tensor that the model is given."""

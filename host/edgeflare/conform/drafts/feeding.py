@@ -11,13 +11,14 @@ from edgeflare.conform.operator_graph import GraphValue
 from edgeflare.conform.operators.known_operators import known_operators
 from edgeflare.conform.specification.parameter import (
     Choice,
+    Configuration,
     Dimensions,
     OperatorParameter,
     ScaleParameter,
+    Setting,
     Whole,
     ZeroPoint,
 )
-from edgeflare.conform.specification.settings import Configuration, Setting
 
 _MOST_VALUES = 4096
 """The most values of a result that no larger tensor is behind. A chain of operators that each

@@ -18,7 +18,7 @@ from edgeflare.conform.drafts.cells import (
 from edgeflare.conform.drafts.coverage import Coverage
 from edgeflare.conform.drafts.draft import FRESH, Draft, DraftNode, DraftOutcome, NodeGraphs
 from edgeflare.conform.drafts.model_reading import ReadOperator
-from edgeflare.conform.specification.settings import Configuration, Setting
+from edgeflare.conform.specification.parameter import Configuration, Setting
 
 _MOST_TRIES = 6
 """Changes of one configuration that are tried before more of its settings give way."""

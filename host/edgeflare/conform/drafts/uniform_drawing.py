@@ -17,7 +17,7 @@ from edgeflare.conform.drafts.cells import (
 from edgeflare.conform.drafts.coverage import Bucket, Coverage
 from edgeflare.conform.drafts.draft import FRESH, Draft, DraftNode, DraftOutcome, NodeGraphs
 from edgeflare.conform.operators.known_operators import known_operators
-from edgeflare.conform.specification.settings import Configuration, Setting
+from edgeflare.conform.specification.parameter import Configuration, Setting
 
 _CHOICES = 4
 """Valid configurations of which the one is taken that covers most."""

@@ -12,7 +12,7 @@ from edgeflare.conform.findings.condition_learning import ModelEvidence
 from edgeflare.conform.findings.settings_table import SettingsTable
 from edgeflare.conform.findings.vocabulary import vocabulary
 from edgeflare.conform.specification.operator_specification import OperatorSpecification
-from edgeflare.conform.specification.settings import Setting
+from edgeflare.conform.specification.parameter import Setting
 from edgeflare.conform.verdict.kernel_judgement import KernelJudgement, Symptom, Verdict
 
 STRONGER: Mapping[Symptom, Symptom] = {"biased": "wrong values"}

@@ -15,7 +15,7 @@ from edgeflare.conform.findings.fault_condition import FaultCondition, condition
 from edgeflare.conform.findings.finding_evidence import FindingKey
 from edgeflare.conform.findings.settings_table import SettingsTable
 from edgeflare.conform.operators.known_operators import known_operators
-from edgeflare.conform.specification.settings import Setting
+from edgeflare.conform.specification.parameter import Setting
 from edgeflare.conform.verdict.kernel_judgement import Symptom, Verdict
 from edgeflare.errors import UserError
 from edgeflare.keyword_settings import constructed

@@ -14,8 +14,7 @@ from edgeflare.conform.findings.finding_evidence import Observation, evidence_fo
 from edgeflare.conform.findings.grouping import FindingGroup
 from edgeflare.conform.findings.settings_table import SettingsTable
 from edgeflare.conform.specification.operator_specification import OperatorSpecification
-from edgeflare.conform.specification.parameter import OperatorParameter
-from edgeflare.conform.specification.settings import Configuration, Setting
+from edgeflare.conform.specification.parameter import Configuration, OperatorParameter, Setting
 
 _TRIES = 30
 

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from edgeflare.conform.specification.settings import Setting
+from edgeflare.conform.specification.parameter import Setting
 
 Numbers = NDArray[np.float64]
 

@@ -24,9 +24,8 @@ from edgeflare.conform.drafts.feeding import rederived
 from edgeflare.conform.execution.kernel_arm import PosedModel
 from edgeflare.conform.operator_graph import GraphValue, OperatorGraph, Values
 from edgeflare.conform.operators.known_operators import known_operators
-from edgeflare.conform.specification.operand_values import OperandStyle
-from edgeflare.conform.specification.parameter import OperatorParameter
-from edgeflare.conform.specification.settings import Configuration, Setting
+from edgeflare.conform.specification.operator_specification import OperandStyle
+from edgeflare.conform.specification.parameter import Configuration, OperatorParameter, Setting
 
 _FRESH_STYLES: tuple[OperandStyle, ...] = ("uniform", "extreme")
 """Of values that are drawn anew; special ones would let faults be seen as undefined."""

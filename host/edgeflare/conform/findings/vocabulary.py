@@ -13,8 +13,7 @@ from numpy.typing import NDArray
 
 from edgeflare.conform.findings.fault_condition import Predicate, Truths, written_number
 from edgeflare.conform.findings.settings_table import OF_TUPLES, SettingsTable, written_setting
-from edgeflare.conform.specification.parameter import OperatorParameter
-from edgeflare.conform.specification.settings import Setting
+from edgeflare.conform.specification.parameter import OperatorParameter, Setting
 
 MARGIN = 1.0
 """Nats that a predicate has to gain beyond its own probability. With more, a true one that fewer

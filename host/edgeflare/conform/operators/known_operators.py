@@ -9,15 +9,20 @@ from edgeflare.conform.operators.elementwise.binary_operators import BINARY_OPER
 from edgeflare.conform.operators.elementwise.conversion_operator import CONVERSION_OPERATORS
 from edgeflare.conform.operators.elementwise.sum_of_many import SumOfMany
 from edgeflare.conform.operators.elementwise.unary_operators import UNARY_OPERATORS
-from edgeflare.conform.operators.movement.movement_operators import MOVEMENT_OPERATORS
-from edgeflare.conform.operators.one_input.normalizations import NORMALIZATIONS
+from edgeflare.conform.operators.movement.block_moves import BLOCK_MOVES
+from edgeflare.conform.operators.movement.cuts import CUTS
+from edgeflare.conform.operators.movement.joins import JOINS
+from edgeflare.conform.operators.movement.lookups import LOOKUPS
+from edgeflare.conform.operators.movement.pads import PADS
+from edgeflare.conform.operators.movement.repeats import REPEATS
+from edgeflare.conform.operators.movement.reshapes import RESHAPES
+from edgeflare.conform.operators.movement.reversals import REVERSALS
+from edgeflare.conform.operators.one_input.last_axis import NORMALIZATIONS, SOFTMAXES, TOP_VALUES
 from edgeflare.conform.operators.one_input.one_axis import ONE_AXIS
 from edgeflare.conform.operators.one_input.one_input_operator import OneInputOperator
 from edgeflare.conform.operators.one_input.reductions import REDUCTIONS
 from edgeflare.conform.operators.one_input.resizing import RESIZINGS
-from edgeflare.conform.operators.one_input.softmax import SOFTMAXES
-from edgeflare.conform.operators.one_input.top_values import TOP_VALUES
-from edgeflare.conform.operators.pools.pools import POOLS
+from edgeflare.conform.operators.pools import POOLS
 from edgeflare.conform.operators.weighted_sums.batch_matmul import BatchMatmul
 from edgeflare.conform.operators.weighted_sums.convolutions import (
     Convolution,
@@ -67,3 +72,15 @@ def known_operators() -> Mapping[str, OperatorSpecification]:
     )
     known = [one for family in families for one in family]
     return {one.operator: one for one in sorted(known, key=lambda one: one.operator)}
+
+
+MOVEMENT_OPERATORS = (
+    *RESHAPES,
+    *JOINS,
+    *REPEATS,
+    *CUTS,
+    *PADS,
+    *LOOKUPS,
+    *BLOCK_MOVES,
+    *REVERSALS,
+)

@@ -11,7 +11,7 @@ from edgeflare.conform.drafts.draft import DraftNode
 from edgeflare.conform.findings.finding_evidence import Observation
 from edgeflare.conform.operators.known_operators import known_operators
 from edgeflare.conform.rounds.judged_draft import JudgedDraft
-from edgeflare.conform.specification.settings import Setting
+from edgeflare.conform.specification.parameter import Setting
 from edgeflare.conform.verdict.kernel_judgement import KernelJudgement, Verdict
 
 

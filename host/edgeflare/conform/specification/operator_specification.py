@@ -1,19 +1,21 @@
-"""The declaration of an operator, from which models are built, checked, listed and judged."""
+"""The declaration of an operator, from which models are built, checked, listed and judged.
+
+With it go the values that operators are given, and what they should answer to these, and how far
+from it an answer may lie.
+"""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import Any, Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
 from edgeflare.conform.operator_graph import GraphValue, OperatorGraph, Option, Values
-from edgeflare.conform.specification.exact_answer import ExactAnswer
-from edgeflare.conform.specification.operand_values import OperandStyle, operand_values
-from edgeflare.conform.specification.parameter import OperatorParameter
-from edgeflare.conform.specification.settings import Configuration, Setting
+from edgeflare.conform.specification.parameter import Configuration, OperatorParameter, Setting
 
 FLOAT, INT8, UINT8, INT16, DYNAMIC = "float32", "int8", "uint8", "int16x8", "dynamic"
 INT32, INT64, BOOL = "int32", "int64", "bool"
@@ -185,3 +187,103 @@ class OperatorSpecification(ABC):
             return f"{self.operator} has the parameters {', '.join(one.name for one in known)}"
         faults = (one.fault(configuration[one.name]) for one in known)
         return next(filter(None, faults), None) or self.fault(type_, configuration)
+
+
+AnswerKind = Literal["bits", "steps", "reals"]
+"""How an answer is held to the exact one: "bits", equal as it stands; "steps", a quantized answer,
+by the step that the exact real value lies in; "reals", a float, by its distance."""
+
+EPSILON = float(np.finfo(np.float32).eps)
+"""The rounding of one float32 operation, relative."""
+
+
+@dataclass(frozen=True, slots=True)
+class ExactAnswer:
+    """The right answer of an operator, for one of its results.
+
+    Attributes:
+        kind: how an answer is held to it.
+        values: (*shape of the result); of "bits" the raw values in the result's dtype, otherwise
+            real values as float64, before rounding and saturation to the result's type.
+        slack: real units that are allowed besides the rounding of the result, broadcastable with
+            the values; such as what float32 sums may lose, or the rounding of a dynamic-range
+            input. 0 for "bits".
+
+    """
+
+    kind: AnswerKind
+    values: NDArray[Any]
+    slack: NDArray[np.float64] = field(default_factory=lambda: np.zeros(()))
+
+
+def bits(values: NDArray[Any]) -> ExactAnswer:
+    """Return an answer that has to be met to the bit."""
+    return ExactAnswer("bits", values)
+
+
+def reals(values: NDArray[Any], slack: NDArray[np.float64] | float = 0.0) -> ExactAnswer:
+    """Return an answer that a float has to be near."""
+    return ExactAnswer("reals", np.asarray(values, np.float64), np.asarray(slack, np.float64))
+
+
+def steps(values: NDArray[Any], slack: NDArray[np.float64] | float = 0.0) -> ExactAnswer:
+    """Return an answer that a quantized value has to be the nearest step of."""
+    return ExactAnswer("steps", np.asarray(values, np.float64), np.asarray(slack, np.float64))
+
+
+def sum_slack(terms: int, magnitude: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return what a float32 sum of products may lose.
+
+    Args:
+        terms: how many products are added.
+        magnitude: the sum of their absolute values.
+
+    """
+    return (terms + 2) * EPSILON * magnitude
+
+
+OperandStyle = Literal["uniform", "extreme", "narrow", "special"]
+"""How values are drawn: over the whole range; at its ends; from a few neighbouring values; and for
+floats also denormals, NaN and infinities."""
+
+OPERAND_STYLES: tuple[OperandStyle, ...] = get_args(OperandStyle)
+
+_LARGEST_REAL = 8.0
+"""Of floats that are drawn uniformly: beyond the ranges of all bounded activations."""
+
+_LARGEST_WHOLE = 1000
+"""Of 32-bit and 64-bit integers that are drawn uniformly."""
+
+_SPECIAL = (0.0, -0.0, 1e-40, -1e-40, 1e38, -1e38, np.inf, -np.inf, np.nan)
+
+
+def operand_values(value: GraphValue, style: OperandStyle, rng: np.random.Generator) -> Values:
+    """Return values for a tensor: (*shape) in its dtype."""
+    if value.dtype == "bool":
+        return rng.random(value.shape) < (0.5 if style != "narrow" else 0.95)
+    if value.dtype.startswith("float"):
+        return _floats(value.shape, style, rng).astype(value.dtype)
+    known = np.iinfo(value.dtype)
+    low, high = int(known.min), int(known.max)
+    if high > _LARGEST_WHOLE * 100 and style != "extreme":
+        low, high = -_LARGEST_WHOLE, _LARGEST_WHOLE
+    if style == "extreme":
+        ends = np.array([low, low + 1, 0, high - 1, high], known.dtype)
+        return ends[rng.integers(len(ends), size=value.shape)]
+    if style == "narrow":
+        begin = int(rng.integers(low, high - 3))
+        low, high = begin, begin + 3
+    return rng.integers(low, high, value.shape, known.dtype, endpoint=True)
+
+
+def _floats(shape: tuple[int, ...], style: OperandStyle, rng: np.random.Generator) -> Values:
+    if style == "extreme":
+        return rng.choice([-_LARGEST_REAL, -1.0, 0.0, 1.0, _LARGEST_REAL], shape)
+    if style == "narrow":
+        return rng.uniform(-_LARGEST_REAL, _LARGEST_REAL) + rng.uniform(0, 0.01, shape)
+    values = rng.uniform(-_LARGEST_REAL, _LARGEST_REAL, shape)
+    if style == "special":
+        # Mostly ordinary values: sums in which everything is NaN show little.
+        special = rng.choice(_SPECIAL, shape)
+        values = np.where(rng.random(shape) < 1 / 8, special, values)
+    return values

@@ -1,17 +1,18 @@
-"""The parameters of operators: what they may be, what is drawn, and what coverage counts."""
+"""The parameters of operators: what they may be, what is drawn, and what coverage counts.
+
+The settings of a configuration are theirs, each as its Python type.
+"""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from bisect import bisect_right
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
 from math import log2, prod
 from typing import Literal
 
 import numpy as np
-
-from edgeflare.conform.specification.settings import Setting
 
 ParameterKind = Literal["shape", "mode", "quantization"]
 """What a parameter changes: shapes of tensors, what is computed, or scales and zero points."""
@@ -298,4 +299,51 @@ def _number(setting: Setting) -> float:
 def _shape(setting: Setting) -> tuple[int, ...]:
     if not isinstance(setting, tuple | list):
         raise TypeError(f"{setting!r} is no shape")
+    return tuple(setting)
+
+
+Setting = bool | int | float | str | tuple[int, ...]
+"""The value of a parameter."""
+
+Configuration = Mapping[str, Setting]
+"""The settings of all parameters of an operator, by name."""
+
+
+def whole(configuration: Configuration, name: str) -> int:
+    """Return a whole number; TypeError if the setting is none."""
+    setting = configuration[name]
+    if not isinstance(setting, int):
+        raise TypeError(f"{name} is {setting!r}, no whole number")
+    return int(setting)
+
+
+def number(configuration: Configuration, name: str) -> float:
+    """Return a number; TypeError if the setting is none."""
+    setting = configuration[name]
+    if not isinstance(setting, int | float):
+        raise TypeError(f"{name} is {setting!r}, no number")
+    return float(setting)
+
+
+def word(configuration: Configuration, name: str) -> str:
+    """Return a word; TypeError if the setting is none."""
+    setting = configuration[name]
+    if not isinstance(setting, str):
+        raise TypeError(f"{name} is {setting!r}, no word")
+    return setting
+
+
+def yes(configuration: Configuration, name: str) -> bool:
+    """Return whether a setting is on; TypeError if it is neither on nor off."""
+    setting = configuration[name]
+    if not isinstance(setting, bool):
+        raise TypeError(f"{name} is {setting!r}, neither true nor false")
+    return setting
+
+
+def dimensions(configuration: Configuration, name: str) -> tuple[int, ...]:
+    """Return a shape, or other whole numbers; TypeError if the setting is none."""
+    setting = configuration[name]
+    if not isinstance(setting, tuple | list):
+        raise TypeError(f"{name} is {setting!r}, no shape")
     return tuple(setting)

@@ -1,10 +1,14 @@
-"""The tensors of elementwise operators: what type they have, and how they are quantized."""
+"""The tensors of elementwise operators: what type they have, and how they are quantized.
+
+Scales and zero points of results are drawn so that most results spread over their range.
+"""
 
 from __future__ import annotations
 
 from dataclasses import replace
 
 import numpy as np
+from numpy.typing import NDArray
 
 from edgeflare.conform.operator_graph import GraphValue, Quantization
 from edgeflare.conform.specification.operator_specification import (
@@ -17,8 +21,15 @@ from edgeflare.conform.specification.operator_specification import (
     UINT8,
     UnknownOperatorForm,
 )
-from edgeflare.conform.specification.parameter import OperatorParameter, ScaleParameter, ZeroPoint
-from edgeflare.conform.specification.settings import Configuration, Setting, number, whole
+from edgeflare.conform.specification.parameter import (
+    Configuration,
+    OperatorParameter,
+    ScaleParameter,
+    Setting,
+    ZeroPoint,
+    number,
+    whole,
+)
 
 DTYPES = {
     FLOAT: "float32",
@@ -111,3 +122,48 @@ def reaching_scale(
     """
     reach = 2 ** rng.uniform(*reaches)
     return float(np.float32(reach / np.iinfo(DTYPES[type_]).max))
+
+
+_LEAST, _MOST = 2.0**-20, 2.0**30
+"""Between these lie the scales that are drawn, further apart than those of operands."""
+
+_SATURATING, _COARSE = 0.15, 0.15
+"""Shares of results whose ends are cut off, and of those that have only a few steps."""
+
+_ANY_ZERO_POINT = 0.2
+"""The share of results whose zero point does not fit their values."""
+
+
+def drawn_output(
+    type_: str, real: NDArray[np.float64], rng: np.random.Generator, least: float = 0.0
+) -> dict[str, Setting]:
+    """Return settings of a result's quantization.
+
+    Args:
+        type_: a quantized one.
+        real: values that the result may have, of any shape; those that are not finite are ignored.
+        rng: draws whether they fit, saturate or are coarse.
+        least: the scale is greater.
+
+    """
+    known = np.iinfo(DTYPES[type_])
+    finite = real[np.isfinite(real)]
+    low, high = float(finite.min(initial=0.0)), float(finite.max(initial=0.0))
+    if type_ == INT16:
+        low, high = -max(-low, high), max(-low, high)
+    fitting = (high - low) / (float(known.max) - float(known.min))
+    chance, exponent = rng.random(), rng.uniform(-0.3, 0.3)
+    if chance < _SATURATING:
+        exponent = rng.uniform(-5, -1)
+    elif chance < _SATURATING + _COARSE:
+        exponent = rng.uniform(1, 6)
+    scale = float(
+        np.float32(np.clip(fitting * 2**exponent, max(_LEAST, 2 * least), max(_MOST, 2 * least)))
+    )
+    settings: dict[str, Setting] = {"output_scale": scale}
+    if type_ != INT16:
+        name = "output_zero_point"
+        fitted = int(np.clip(round(known.min - low / scale), known.min, known.max))
+        drawn = ZeroPoint(name, DTYPES[type_]).draw(rng)
+        settings[name] = drawn if rng.random() < _ANY_ZERO_POINT else fitted
+    return settings

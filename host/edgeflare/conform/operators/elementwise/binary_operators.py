@@ -20,7 +20,7 @@ from edgeflare.conform.specification.operator_specification import (
     UINT8,
     Operand,
 )
-from edgeflare.conform.specification.settings import Configuration, dimensions, number
+from edgeflare.conform.specification.parameter import Configuration, dimensions, number
 
 _FUSED = ("NONE", "RELU", "RELU6", "RELU_N1_TO_1")
 _ANY_SCALE = {INT16: {"potScaleInt16": False}}

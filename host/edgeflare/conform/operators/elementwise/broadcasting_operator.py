@@ -11,6 +11,7 @@ from edgeflare.conform.operator_graph import GraphValue, OperatorGraph, Option, 
 from edgeflare.conform.operators.elementwise.activation_tensors import (
     QUANTIZED,
     activation,
+    drawn_output,
     levels,
     quantization_parameters,
     quantization_settings,
@@ -27,20 +28,23 @@ from edgeflare.conform.operators.elementwise.broadcast import (
     drawn_broadcasts,
     operand_shape,
 )
-from edgeflare.conform.operators.elementwise.output_scales import drawn_output
 from edgeflare.conform.operators.elementwise.real_answers import CLAMPS, answer
-from edgeflare.conform.specification.exact_answer import ExactAnswer, bits
-from edgeflare.conform.specification.operand_values import OperandStyle, operand_values
 from edgeflare.conform.specification.operator_specification import (
     BOOL,
+    ExactAnswer,
     Operand,
+    OperandStyle,
     OperatorReading,
     OperatorSpecification,
     UnknownOperatorForm,
+    bits,
+    operand_values,
 )
-from edgeflare.conform.specification.parameter import Choice, Dimensions, OperatorParameter
-from edgeflare.conform.specification.settings import (
+from edgeflare.conform.specification.parameter import (
+    Choice,
     Configuration,
+    Dimensions,
+    OperatorParameter,
     Setting,
     dimensions,
     number,

@@ -19,38 +19,40 @@ from edgeflare.conform.operators.elementwise.activation_tensors import (
     DTYPES,
     QUANTIZED,
     activation,
+    drawn_output,
     levels,
     quantization_parameters,
     quantization_settings,
     reaching_scale,
     type_of,
 )
-from edgeflare.conform.operators.elementwise.output_scales import drawn_output
 from edgeflare.conform.operators.elementwise.real_answers import Loss, answer
-from edgeflare.conform.specification.exact_answer import EPSILON, ExactAnswer, bits, reals
-from edgeflare.conform.specification.operand_values import OperandStyle, operand_values
 from edgeflare.conform.specification.operator_specification import (
     BOOL,
+    EPSILON,
     FLOAT,
     INT8,
     INT16,
     INT32,
     INT64,
     UINT8,
+    ExactAnswer,
     Operand,
+    OperandStyle,
     OperatorReading,
     OperatorSpecification,
     UnknownOperatorForm,
+    bits,
+    operand_values,
+    reals,
 )
 from edgeflare.conform.specification.parameter import (
     Choice,
+    Configuration,
     Dimensions,
     OperatorParameter,
     ParameterKind,
     ScaleParameter,
-)
-from edgeflare.conform.specification.settings import (
-    Configuration,
     Setting,
     dimensions,
     number,

@@ -10,17 +10,26 @@ import numpy as np
 from edgeflare.conform.operator_graph import GraphValue, OperatorGraph, Option, Values
 from edgeflare.conform.operators.elementwise.activation_tensors import DTYPES, type_of
 from edgeflare.conform.operators.elementwise.real_answers import Loss, answer
-from edgeflare.conform.specification.exact_answer import EPSILON, ExactAnswer, reals
 from edgeflare.conform.specification.operator_specification import (
+    EPSILON,
     FLOAT,
     INT32,
+    ExactAnswer,
     Operand,
     OperatorReading,
     OperatorSpecification,
     UnknownOperatorForm,
+    reals,
 )
-from edgeflare.conform.specification.parameter import Dimensions, OperatorParameter, Whole
-from edgeflare.conform.specification.settings import Configuration, Setting, dimensions, whole
+from edgeflare.conform.specification.parameter import (
+    Configuration,
+    Dimensions,
+    OperatorParameter,
+    Setting,
+    Whole,
+    dimensions,
+    whole,
+)
 
 
 class SumOfMany(OperatorSpecification):

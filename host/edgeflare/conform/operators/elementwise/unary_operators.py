@@ -21,16 +21,14 @@ from edgeflare.conform.operators.elementwise.activation_tensors import (
     QUANTIZED,
     activation,
     check_alike,
+    drawn_output,
     levels,
     quantization_parameters,
     quantization_settings,
     reaching_scale,
     type_of,
 )
-from edgeflare.conform.operators.elementwise.output_scales import drawn_output
 from edgeflare.conform.operators.elementwise.real_answers import NO_LOSS, Loss, Reals, answer
-from edgeflare.conform.specification.exact_answer import ExactAnswer
-from edgeflare.conform.specification.operand_values import OperandStyle, operand_values
 from edgeflare.conform.specification.operator_specification import (
     BOOL,
     FLOAT,
@@ -39,19 +37,20 @@ from edgeflare.conform.specification.operator_specification import (
     INT32,
     INT64,
     UINT8,
+    ExactAnswer,
     Operand,
+    OperandStyle,
     OperatorReading,
     OperatorSpecification,
     UnknownOperatorForm,
+    operand_values,
 )
 from edgeflare.conform.specification.parameter import (
     Choice,
+    Configuration,
     Dimensions,
     OperatorParameter,
     ParameterKind,
-)
-from edgeflare.conform.specification.settings import (
-    Configuration,
     Setting,
     dimensions,
     number,

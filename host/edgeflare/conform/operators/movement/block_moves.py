@@ -8,14 +8,17 @@ from math import prod
 import numpy as np
 
 from edgeflare.conform.operator_graph import Values
-from edgeflare.conform.operators.movement.fitting import Settings, as_many
 from edgeflare.conform.operators.movement.model_parts import (
     ColumnOf,
     ConstantOf,
     OptionOf,
     ShapeOf,
 )
-from edgeflare.conform.operators.movement.movement_specification import MovementSpecification
+from edgeflare.conform.operators.movement.movement_specification import (
+    MovementSpecification,
+    Settings,
+    as_many,
+)
 from edgeflare.conform.operators.movement.reshapes import ALL
 from edgeflare.conform.specification.operator_specification import (
     FLOAT,
@@ -24,8 +27,13 @@ from edgeflare.conform.specification.operator_specification import (
     INT64,
     UINT8,
 )
-from edgeflare.conform.specification.parameter import Dimensions, Whole
-from edgeflare.conform.specification.settings import Configuration, dimensions, whole
+from edgeflare.conform.specification.parameter import (
+    Configuration,
+    Dimensions,
+    Whole,
+    dimensions,
+    whole,
+)
 from edgeflare.conform.specification.whole_numbers import WholeNumbers
 
 

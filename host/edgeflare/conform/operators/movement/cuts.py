@@ -7,17 +7,27 @@ from collections.abc import Sequence
 import numpy as np
 
 from edgeflare.conform.operator_graph import Values
-from edgeflare.conform.operators.movement.fitting import Settings, as_many
 from edgeflare.conform.operators.movement.model_parts import (
     ConstantOf,
     IndexTypeOf,
     OptionOf,
     ShapeOf,
 )
-from edgeflare.conform.operators.movement.movement_specification import MovementSpecification
+from edgeflare.conform.operators.movement.movement_specification import (
+    MovementSpecification,
+    Settings,
+    as_many,
+)
 from edgeflare.conform.operators.movement.reshapes import ALL
-from edgeflare.conform.specification.parameter import Choice, Dimensions, Whole
-from edgeflare.conform.specification.settings import Configuration, dimensions, whole, yes
+from edgeflare.conform.specification.parameter import (
+    Choice,
+    Configuration,
+    Dimensions,
+    Whole,
+    dimensions,
+    whole,
+    yes,
+)
 from edgeflare.conform.specification.whole_numbers import WholeNumbers
 
 _ALL_OF_IT = -1

@@ -14,7 +14,6 @@ from edgeflare.conform.operator_graph import (
     Quantization,
     Values,
 )
-from edgeflare.conform.operators.movement.fitting import Settings, fit_axis
 from edgeflare.conform.operators.movement.model_parts import (
     ConstantOf,
     IndexTypeOf,
@@ -23,9 +22,12 @@ from edgeflare.conform.operators.movement.model_parts import (
     Place,
     ShapeOf,
 )
-from edgeflare.conform.operators.movement.movement_specification import MovementSpecification
+from edgeflare.conform.operators.movement.movement_specification import (
+    MovementSpecification,
+    Settings,
+    fit_axis,
+)
 from edgeflare.conform.operators.movement.reshapes import ALL, BUT_BOOL
-from edgeflare.conform.specification.exact_answer import ExactAnswer, steps
 from edgeflare.conform.specification.operator_specification import (
     BOOL,
     FLOAT,
@@ -33,21 +35,21 @@ from edgeflare.conform.specification.operator_specification import (
     INT16,
     INT32,
     UINT8,
+    ExactAnswer,
     Operand,
     OperatorReading,
     UnknownOperatorForm,
+    steps,
 )
 from edgeflare.conform.specification.parameter import (
     Choice,
+    Configuration,
     Dimensions,
     OperatorParameter,
     ScaleParameter,
+    Setting,
     Whole,
     ZeroPoint,
-)
-from edgeflare.conform.specification.settings import (
-    Configuration,
-    Setting,
     dimensions,
     number,
     whole,

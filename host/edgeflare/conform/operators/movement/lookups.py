@@ -9,7 +9,6 @@ from math import prod
 import numpy as np
 
 from edgeflare.conform.operator_graph import GraphValue, OperatorGraph, Option, Values
-from edgeflare.conform.operators.movement.fitting import Settings, axis_within
 from edgeflare.conform.operators.movement.model_parts import (
     ConstantOf,
     IndexTypeOf,
@@ -19,29 +18,39 @@ from edgeflare.conform.operators.movement.model_parts import (
     ShapeOf,
     whole_constant,
 )
-from edgeflare.conform.operators.movement.movement_specification import MovementSpecification
+from edgeflare.conform.operators.movement.movement_specification import (
+    MovementSpecification,
+    Settings,
+    axis_within,
+)
 from edgeflare.conform.operators.movement.reshapes import ALL, BUT_BOOL
-from edgeflare.conform.specification.exact_answer import EPSILON, ExactAnswer, reals
-from edgeflare.conform.specification.operand_values import operand_values
 from edgeflare.conform.specification.operator_specification import (
     BOOL,
     DYNAMIC,
+    EPSILON,
     FLOAT,
     INT8,
     INT32,
     INT64,
     UINT8,
+    ExactAnswer,
     Operand,
     OperatorReading,
+    operand_values,
+    reals,
 )
 from edgeflare.conform.specification.parameter import (
     Choice,
+    Configuration,
     Dimensions,
     OperatorParameter,
     ScaleParameter,
+    Setting,
     Whole,
+    dimensions,
+    whole,
+    word,
 )
-from edgeflare.conform.specification.settings import Configuration, Setting, dimensions, whole, word
 from edgeflare.conform.specification.whole_numbers import WholeNumbers
 
 _ZERO_POINT = "input_zero_point"

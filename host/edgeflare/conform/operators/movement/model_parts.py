@@ -10,8 +10,7 @@ import numpy as np
 
 from edgeflare.conform.operator_graph import GraphValue, Option, Values
 from edgeflare.conform.specification.operator_specification import UnknownOperatorForm
-from edgeflare.conform.specification.parameter import OperatorParameter
-from edgeflare.conform.specification.settings import Setting
+from edgeflare.conform.specification.parameter import OperatorParameter, Setting
 from edgeflare.conform.specification.whole_numbers import whole_numbers
 
 

@@ -7,7 +7,6 @@ from collections.abc import Sequence
 import numpy as np
 
 from edgeflare.conform.operator_graph import Values
-from edgeflare.conform.operators.movement.fitting import Settings, as_many
 from edgeflare.conform.operators.movement.model_parts import (
     ColumnOf,
     IndexTypeOf,
@@ -15,11 +14,20 @@ from edgeflare.conform.operators.movement.model_parts import (
     OptionOf,
     ShapeOf,
 )
-from edgeflare.conform.operators.movement.movement_specification import MovementSpecification
+from edgeflare.conform.operators.movement.movement_specification import (
+    MovementSpecification,
+    Settings,
+    as_many,
+)
 from edgeflare.conform.operators.movement.reshapes import ALL
-from edgeflare.conform.specification.operand_values import operand_values
-from edgeflare.conform.specification.parameter import Choice, Dimensions
-from edgeflare.conform.specification.settings import Configuration, dimensions, word
+from edgeflare.conform.specification.operator_specification import operand_values
+from edgeflare.conform.specification.parameter import (
+    Choice,
+    Configuration,
+    Dimensions,
+    dimensions,
+    word,
+)
 from edgeflare.conform.specification.whole_numbers import WholeNumbers
 
 _PADDINGS = ("before", "after")

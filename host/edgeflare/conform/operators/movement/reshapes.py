@@ -8,7 +8,6 @@ from math import prod
 import numpy as np
 
 from edgeflare.conform.operator_graph import Values
-from edgeflare.conform.operators.movement.fitting import Settings, axis_within, fit_axis, same_size
 from edgeflare.conform.operators.movement.model_parts import (
     ConstantOf,
     IndexTypeOf,
@@ -17,7 +16,13 @@ from edgeflare.conform.operators.movement.model_parts import (
     Place,
     ShapeOf,
 )
-from edgeflare.conform.operators.movement.movement_specification import MovementSpecification
+from edgeflare.conform.operators.movement.movement_specification import (
+    MovementSpecification,
+    Settings,
+    axis_within,
+    fit_axis,
+    same_size,
+)
 from edgeflare.conform.specification.operator_specification import (
     BOOL,
     FLOAT,
@@ -27,10 +32,12 @@ from edgeflare.conform.specification.operator_specification import (
     INT64,
     UINT8,
 )
-from edgeflare.conform.specification.parameter import Choice, Dimensions, Whole
-from edgeflare.conform.specification.settings import (
+from edgeflare.conform.specification.parameter import (
+    Choice,
     Configuration,
+    Dimensions,
     Setting,
+    Whole,
     dimensions,
     whole,
     word,

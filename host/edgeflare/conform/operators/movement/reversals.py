@@ -8,7 +8,6 @@ from dataclasses import replace
 import numpy as np
 
 from edgeflare.conform.operator_graph import Values
-from edgeflare.conform.operators.movement.fitting import Settings, axis_within
 from edgeflare.conform.operators.movement.model_parts import (
     ConstantOf,
     IndexTypeOf,
@@ -17,7 +16,11 @@ from edgeflare.conform.operators.movement.model_parts import (
     ShapeOf,
     whole_constant,
 )
-from edgeflare.conform.operators.movement.movement_specification import MovementSpecification
+from edgeflare.conform.operators.movement.movement_specification import (
+    MovementSpecification,
+    Settings,
+    axis_within,
+)
 from edgeflare.conform.operators.movement.reshapes import ALL, BUT_BOOL
 from edgeflare.conform.specification.operator_specification import (
     FLOAT,
@@ -26,8 +29,14 @@ from edgeflare.conform.specification.operator_specification import (
     INT64,
     UINT8,
 )
-from edgeflare.conform.specification.parameter import Choice, Dimensions, Whole
-from edgeflare.conform.specification.settings import Configuration, dimensions, whole
+from edgeflare.conform.specification.parameter import (
+    Choice,
+    Configuration,
+    Dimensions,
+    Whole,
+    dimensions,
+    whole,
+)
 from edgeflare.conform.specification.whole_numbers import WholeNumbers
 
 

@@ -7,17 +7,13 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from edgeflare.conform.operator_graph import GraphValue, Option, Values
-from edgeflare.conform.operators.one_input.constants_and_options import (
+from edgeflare.conform.operators.one_input.one_input_operator import (
+    OneInputOperator,
+    ResultQuantization,
     constant,
     only_value,
     switched,
 )
-from edgeflare.conform.operators.one_input.one_input_operator import (
-    OneInputOperator,
-    ResultQuantization,
-)
-from edgeflare.conform.specification.axes import clipped, within
-from edgeflare.conform.specification.exact_answer import ExactAnswer, bits, reals, sum_slack
 from edgeflare.conform.specification.operator_specification import (
     BOOL,
     FLOAT,
@@ -25,17 +21,23 @@ from edgeflare.conform.specification.operator_specification import (
     INT32,
     INT64,
     UINT8,
+    ExactAnswer,
     Operand,
+    bits,
+    reals,
+    sum_slack,
 )
-from edgeflare.conform.specification.parameter import Choice, Whole
-from edgeflare.conform.specification.settings import (
+from edgeflare.conform.specification.parameter import (
+    Choice,
     Configuration,
     Setting,
+    Whole,
     dimensions,
     whole,
     word,
     yes,
 )
+from edgeflare.conform.specification.whole_numbers import clipped, within
 
 
 class AxisOperator(OneInputOperator):

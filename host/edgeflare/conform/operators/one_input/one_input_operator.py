@@ -1,4 +1,4 @@
-"""What operators have in common that are given one tensor, all else being constant."""
+"""What operators have in common that are given one tensor, all else being constants and options."""
 
 from __future__ import annotations
 
@@ -25,15 +25,21 @@ from edgeflare.conform.operators.elementwise.activation_tensors import (
     quantization_settings,
     type_of,
 )
-from edgeflare.conform.specification.exact_answer import ExactAnswer
 from edgeflare.conform.specification.operator_specification import (
+    ExactAnswer,
     Operand,
     OperatorReading,
     OperatorSpecification,
     UnknownOperatorForm,
 )
-from edgeflare.conform.specification.parameter import Dimensions, OperatorParameter
-from edgeflare.conform.specification.settings import Configuration, Setting, dimensions, number
+from edgeflare.conform.specification.parameter import (
+    Configuration,
+    Dimensions,
+    OperatorParameter,
+    Setting,
+    dimensions,
+    number,
+)
 
 ResultQuantization = Literal["free", "equal", "fixed", "none"]
 """The quantization of a result: any, the operand's, one that the operator demands, or none."""
@@ -285,3 +291,29 @@ class OneInputOperator(OperatorSpecification):
 def as_scale(wanted: float) -> float:
     """Return the scale nearest to a number that float32 has."""
     return float(np.float32(np.clip(wanted, _LEAST_SCALE, _GREATEST_SCALE)))
+
+
+def constant(values: Values | Sequence[int] | int) -> GraphValue:
+    """Return an int32 constant, such as an axis."""
+    array = np.asarray(values, np.int32)
+    return GraphValue("int32", array.shape).constant(array)
+
+
+def switched(options: Mapping[str, Option], name: str) -> bool:
+    """Return an option that is on or off; off where a model leaves it out."""
+    return bool(options.get(name, False))
+
+
+def only_value(constants: Sequence[Values]) -> int:
+    """Return the value of the only constant operand, such as an axis."""
+    if constants[0].size != 1:
+        raise UnknownOperatorForm(f"an operand has {constants[0].size} values where 1 is known")
+    return int(constants[0].ravel()[0])
+
+
+def real_option(options: Mapping[str, Option], name: str) -> float:
+    """Return an option that is a number, as float32 has it; 0 where a model leaves it out."""
+    option = options.get(name, 0.0)
+    if not isinstance(option, int | float):
+        raise UnknownOperatorForm(f"{name} is {option!r}, no number")
+    return float(np.float32(option))

@@ -10,32 +10,37 @@ import numpy as np
 from numpy.typing import NDArray
 
 from edgeflare.conform.operator_graph import GraphValue, Option, Values
-from edgeflare.conform.operators.one_input.constants_and_options import constant, switched
 from edgeflare.conform.operators.one_input.one_input_operator import (
     OneInputOperator,
     ResultQuantization,
-)
-from edgeflare.conform.specification.axes import Axes, clipped, within
-from edgeflare.conform.specification.exact_answer import (
-    EPSILON,
-    ExactAnswer,
-    bits,
-    reals,
-    steps,
-    sum_slack,
+    constant,
+    switched,
 )
 from edgeflare.conform.specification.operator_specification import (
     BOOL,
+    EPSILON,
     FLOAT,
     INT8,
     INT16,
     INT32,
     INT64,
     UINT8,
+    ExactAnswer,
     Operand,
+    bits,
+    reals,
+    steps,
+    sum_slack,
 )
-from edgeflare.conform.specification.parameter import Choice
-from edgeflare.conform.specification.settings import Configuration, Setting, dimensions, number, yes
+from edgeflare.conform.specification.parameter import (
+    Choice,
+    Configuration,
+    Setting,
+    dimensions,
+    number,
+    yes,
+)
+from edgeflare.conform.specification.whole_numbers import Axes, clipped, within
 
 _IMAGES = ("batch", "height", "width", "channels")
 _SPATIAL = (1, 2)

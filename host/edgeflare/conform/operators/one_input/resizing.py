@@ -9,22 +9,34 @@ import numpy as np
 from numpy.typing import NDArray
 
 from edgeflare.conform.operator_graph import GraphValue, Option, Values
-from edgeflare.conform.operators.one_input.constants_and_options import constant, switched
 from edgeflare.conform.operators.one_input.one_input_operator import (
     OneInputOperator,
     ResultQuantization,
+    constant,
+    switched,
 )
-from edgeflare.conform.specification.exact_answer import EPSILON, ExactAnswer, bits, reals, steps
 from edgeflare.conform.specification.operator_specification import (
+    EPSILON,
     FLOAT,
     INT8,
     INT16,
     UINT8,
+    ExactAnswer,
     Operand,
     UnknownOperatorForm,
+    bits,
+    reals,
+    steps,
 )
-from edgeflare.conform.specification.parameter import Choice, OperatorParameter, Whole
-from edgeflare.conform.specification.settings import Configuration, Setting, whole, yes
+from edgeflare.conform.specification.parameter import (
+    Choice,
+    Configuration,
+    OperatorParameter,
+    Setting,
+    Whole,
+    whole,
+    yes,
+)
 
 _SIZES = ("batch", "input_h", "input_w", "channels")
 _RESIZED = (1, 2)

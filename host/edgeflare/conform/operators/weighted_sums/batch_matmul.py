@@ -9,39 +9,35 @@ import numpy as np
 
 from edgeflare.conform.operator_graph import GraphValue, OperatorGraph, Option, Quantization
 from edgeflare.conform.operators.weighted_sums.sum_answer import Reals, summed
-from edgeflare.conform.operators.weighted_sums.sum_scales import (
+from edgeflare.conform.operators.weighted_sums.sum_tensors import (
+    data_parameters,
+    data_value,
     fitting_scales,
     raw_spread,
+    read_data,
     rescaled,
+    single_quantization,
     usual_product,
 )
-from edgeflare.conform.operators.weighted_sums.sum_tensors import (
-    data_value,
-    read_data,
-    single_quantization,
-)
-from edgeflare.conform.operators.weighted_sums.sum_types import data_parameters
-from edgeflare.conform.operators.windows.window_settings import size_parameter
-from edgeflare.conform.specification.exact_answer import ExactAnswer
-from edgeflare.conform.specification.operand_values import operand_values
+from edgeflare.conform.operators.window_settings import size_parameter
 from edgeflare.conform.specification.operator_specification import (
     DYNAMIC,
     FLOAT,
     INT8,
     INT16,
+    ExactAnswer,
     Operand,
     OperatorReading,
     OperatorSpecification,
     UnknownOperatorForm,
+    operand_values,
 )
 from edgeflare.conform.specification.parameter import (
     Choice,
+    Configuration,
     Dimensions,
     OperatorParameter,
     ScaleParameter,
-)
-from edgeflare.conform.specification.settings import (
-    Configuration,
     Setting,
     dimensions,
     number,

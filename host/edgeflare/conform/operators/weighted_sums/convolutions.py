@@ -10,10 +10,11 @@ import numpy as np
 from edgeflare.conform.operator_graph import Option
 from edgeflare.conform.operators.weighted_sums.sum_answer import Reals
 from edgeflare.conform.operators.weighted_sums.weighted_sum import Shape, WeightedSum
-from edgeflare.conform.operators.windows.drawn_sizes import Work, fitted_sizes
-from edgeflare.conform.operators.windows.window_settings import (
+from edgeflare.conform.operators.window_settings import (
     SIZES,
     Window,
+    Work,
+    fitted_sizes,
     read_window,
     read_windows,
     size_parameter,
@@ -32,7 +33,7 @@ from edgeflare.conform.specification.operator_specification import (
     INT8,
     UnknownOperatorForm,
 )
-from edgeflare.conform.specification.settings import Configuration, Setting, whole
+from edgeflare.conform.specification.parameter import Configuration, Setting, whole
 
 
 class _WindowedSum(WeightedSum):

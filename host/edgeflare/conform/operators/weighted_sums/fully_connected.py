@@ -9,17 +9,19 @@ import numpy as np
 
 from edgeflare.conform.operator_graph import GraphValue, Option
 from edgeflare.conform.operators.weighted_sums.sum_answer import Reals
-from edgeflare.conform.operators.weighted_sums.sum_types import SUM_TYPES
+from edgeflare.conform.operators.weighted_sums.sum_tensors import SUM_TYPES
 from edgeflare.conform.operators.weighted_sums.weighted_sum import Shape, WeightedSum
-from edgeflare.conform.operators.windows.window_settings import size_parameter
+from edgeflare.conform.operators.window_settings import size_parameter
 from edgeflare.conform.specification.operator_specification import (
     DYNAMIC,
     INT8,
     UnknownOperatorForm,
 )
-from edgeflare.conform.specification.parameter import Choice, Dimensions, OperatorParameter
-from edgeflare.conform.specification.settings import (
+from edgeflare.conform.specification.parameter import (
+    Choice,
     Configuration,
+    Dimensions,
+    OperatorParameter,
     Setting,
     dimensions,
     whole,

@@ -11,10 +11,11 @@ import numpy as np
 from edgeflare.conform.operator_graph import GraphValue, Option
 from edgeflare.conform.operators.weighted_sums.sum_answer import Reals
 from edgeflare.conform.operators.weighted_sums.weighted_sum import Shape, WeightedSum
-from edgeflare.conform.operators.windows.drawn_sizes import Work, fitted_sizes
-from edgeflare.conform.operators.windows.window_settings import (
+from edgeflare.conform.operators.window_settings import (
     SIZES,
     Window,
+    Work,
+    fitted_sizes,
     read_windows,
     size_parameter,
     tamed_windows,
@@ -27,8 +28,14 @@ from edgeflare.conform.specification.operator_specification import (
     INT8,
     UnknownOperatorForm,
 )
-from edgeflare.conform.specification.parameter import Whole
-from edgeflare.conform.specification.settings import Configuration, Setting, whole, word, yes
+from edgeflare.conform.specification.parameter import (
+    Configuration,
+    Setting,
+    Whole,
+    whole,
+    word,
+    yes,
+)
 
 _AXES = "hw"
 T = TypeVar("T")

@@ -16,35 +16,38 @@ from edgeflare.conform.operators.weighted_sums.sum_answer import (
     largest_of_batch,
     summed,
 )
-from edgeflare.conform.operators.weighted_sums.sum_scales import (
-    fitting_scales,
-    rescaled,
-    usual_sum,
-)
 from edgeflare.conform.operators.weighted_sums.sum_tensors import (
+    PER_CHANNEL,
+    SUM_TYPES,
     bias_value,
     data_value,
+    fitting_scales,
+    quantization_parameters,
     read_bias,
     read_data,
     read_type,
     read_weights,
+    rescaled,
+    usual_sum,
     weights_value,
 )
-from edgeflare.conform.operators.weighted_sums.sum_types import (
-    PER_CHANNEL,
-    SUM_TYPES,
-    quantization_parameters,
-)
-from edgeflare.conform.specification.exact_answer import ExactAnswer
 from edgeflare.conform.specification.operator_specification import (
     INT16,
+    ExactAnswer,
     Operand,
     OperatorReading,
     OperatorSpecification,
     UnknownOperatorForm,
 )
-from edgeflare.conform.specification.parameter import Choice, OperatorParameter
-from edgeflare.conform.specification.settings import Configuration, Setting, number, word, yes
+from edgeflare.conform.specification.parameter import (
+    Choice,
+    Configuration,
+    OperatorParameter,
+    Setting,
+    number,
+    word,
+    yes,
+)
 
 Shape = tuple[int, ...]
 T = TypeVar("T")

@@ -16,11 +16,15 @@ from edgeflare.conform.operators.weighted_sums.sum_answer import (
     clamped,
     known_activation,
 )
-from edgeflare.conform.operators.weighted_sums.sum_tensors import data_value, read_data
-from edgeflare.conform.operators.weighted_sums.sum_types import data_parameters
-from edgeflare.conform.operators.windows.drawn_sizes import Work, fitted_sizes
-from edgeflare.conform.operators.windows.window_settings import (
+from edgeflare.conform.operators.weighted_sums.sum_tensors import (
+    data_parameters,
+    data_value,
+    read_data,
+)
+from edgeflare.conform.operators.window_settings import (
     Window,
+    Work,
+    fitted_sizes,
     read_windows,
     size_parameter,
     tamed_windows,
@@ -32,26 +36,29 @@ from edgeflare.conform.operators.windows.window_settings import (
     windows_fault,
     windows_of,
 )
-from edgeflare.conform.specification.exact_answer import (
+from edgeflare.conform.specification.operator_specification import (
     EPSILON,
+    FLOAT,
+    INT8,
+    INT16,
+    UINT8,
     ExactAnswer,
+    Operand,
+    OperatorReading,
+    OperatorSpecification,
+    UnknownOperatorForm,
     bits,
     reals,
     steps,
     sum_slack,
 )
-from edgeflare.conform.specification.operator_specification import (
-    FLOAT,
-    INT8,
-    INT16,
-    UINT8,
-    Operand,
-    OperatorReading,
-    OperatorSpecification,
-    UnknownOperatorForm,
+from edgeflare.conform.specification.parameter import (
+    Configuration,
+    OperatorParameter,
+    Setting,
+    whole,
+    word,
 )
-from edgeflare.conform.specification.parameter import OperatorParameter
-from edgeflare.conform.specification.settings import Configuration, Setting, whole, word
 
 _AXES = "hw"
 _KERNEL_AXES = (3, 4)

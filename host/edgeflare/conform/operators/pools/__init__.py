@@ -1,1 +1,0 @@
-"""Operators that make one value of each window, without weights."""

@@ -1,1 +1,0 @@
-"""Windows that slide over tensors: convolutions and pools have them."""
