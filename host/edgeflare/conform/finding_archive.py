@@ -15,8 +15,7 @@ from edgeflare.conform.operator_graph import Values
 from edgeflare.conform.operators.known_operators import known_operators
 from edgeflare.conform.record.conform_document import ConformDocument, FoundFault
 from edgeflare.conform.record.finding_files import StoredModel, stored_model
-from edgeflare.conform.verdict.arm_comparison import DEVICE
-from edgeflare.conform.verdict.arm_errors import Ruler
+from edgeflare.conform.verdict.arm_comparison import DEVICE, Ruler
 from edgeflare.conform.verdict.judging import ruler
 from edgeflare.conform.verdict.kernel_judgement import BESIDE_OTHERS
 from edgeflare.conform.verdict.mean_error import MeanLimits, MeanSide

@@ -9,9 +9,12 @@ from typing import Final, Literal
 from edgeflare.conform.execution.kernel_arm import KernelArm, ModelAnswer, PosedModel
 from edgeflare.conform.record.conform_document import FoundFault
 from edgeflare.conform.record.finding_files import StoredModel
-from edgeflare.conform.rounds.judged_draft import JudgedDraft
-from edgeflare.conform.rounds.judged_operators import judge_again, judge_packed
-from edgeflare.conform.rounds.judged_wholes import judge_wholes
+from edgeflare.conform.rounds.judged_draft import (
+    JudgedDraft,
+    judge_again,
+    judge_packed,
+    judge_wholes,
+)
 from edgeflare.conform.rounds.posed_draft import PosedDraft
 from edgeflare.conform.verdict.arm_comparison import DEVICE
 from edgeflare.conform.verdict.kernel_judgement import BESIDE_OTHERS, KernelJudgement

@@ -36,8 +36,7 @@ from edgeflare.conform.record.conform_finding import ConformFinding
 from edgeflare.conform.record.finding_files import load_finding, stored_model
 from edgeflare.conform.retried_findings import retried_findings
 from edgeflare.conform.rounds.conform_rounds import ConformRounds
-from edgeflare.conform.rounds.judged_draft import judge_drafts
-from edgeflare.conform.rounds.judged_operators import judge_packed
+from edgeflare.conform.rounds.judged_draft import judge_drafts, judge_packed
 from edgeflare.conform.rounds.smallest_models import found_findings
 from edgeflare.conform.shown.known_text import known_text
 from edgeflare.conform.specification.parameter import Configuration, dimensions

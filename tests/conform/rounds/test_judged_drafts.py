@@ -27,10 +27,11 @@ from edgeflare.conform.rounds.conform_rounds import (
     judged_from_json,
     judged_to_json,
 )
-from edgeflare.conform.rounds.judged_draft import JudgedDraft, judge_drafts
-from edgeflare.conform.rounds.judged_operators import (
+from edgeflare.conform.rounds.judged_draft import (
+    JudgedDraft,
     JudgedOperator,
     judge_alone,
+    judge_drafts,
     judge_lost,
     judge_packed,
 )

@@ -28,8 +28,7 @@ from edgeflare.conform.operator_graph import OperatorGraph
 from edgeflare.conform.record.conform_finding import ConformFinding, SmallestModel
 from edgeflare.conform.record.finding_files import store_finding
 from edgeflare.conform.rounds.conform_rounds import ConformRounds
-from edgeflare.conform.rounds.judged_draft import JudgedDraft
-from edgeflare.conform.rounds.judged_wholes import judge_joined
+from edgeflare.conform.rounds.judged_draft import JudgedDraft, judge_joined
 from edgeflare.conform.rounds.posed_draft import PosedDraft, posed
 from edgeflare.conform.verdict.kernel_judgement import KernelJudgement
 from edgeflare.run.run_directory import RunDirectory

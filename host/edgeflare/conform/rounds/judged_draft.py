@@ -1,4 +1,8 @@
-"""Drafts run by all arms, and each of their operators judged on what it was really given."""
+"""Drafts run by all arms, and each of their operators judged on what it was really given.
+
+Models of one operator each are run beside each other, and alone. Graphs of several operators are
+run whole, and judged by what their operators answer one by one.
+"""
 
 from __future__ import annotations
 
@@ -10,12 +14,14 @@ from typing import Final
 from edgeflare.conform.drafts.cells import Cell
 from edgeflare.conform.drafts.draft import Draft, DraftNode, DraftOutcome
 from edgeflare.conform.execution.kernel_arm import KernelArm, ModelAnswer, PosedModel
-from edgeflare.conform.operator_graph import OperatorGraph
-from edgeflare.conform.rounds.judged_operators import judge_alone, judge_lost, judge_packed
-from edgeflare.conform.rounds.judged_wholes import judge_wholes
+from edgeflare.conform.execution.packing_arm import run_padded
+from edgeflare.conform.operator_graph import OperatorGraph, Values
+from edgeflare.conform.operators.known_operators import known_operators
 from edgeflare.conform.rounds.posed_draft import PosedDraft, posed
 from edgeflare.conform.verdict.arm_comparison import DEVICE
-from edgeflare.conform.verdict.kernel_judgement import KernelJudgement
+from edgeflare.conform.verdict.joined_operators import judged_whole
+from edgeflare.conform.verdict.judging import judged
+from edgeflare.conform.verdict.kernel_judgement import LOST, KernelJudgement
 
 _AGAIN: Final = 2
 """Models of one operator and type that are run again alone, of those that deviate in one round. It
@@ -145,3 +151,206 @@ def _judge_whole(
     models = [several[number].whole for number in expected]
     judged = judge_wholes(models, list(expected.values()), arms)
     return {number: one for number, (one, _) in zip(expected, judged, strict=True)}
+
+
+JudgedOperator = tuple[KernelJudgement, Mapping[str, ModelAnswer]]
+"""What is said of a model, and each arm's answer by its name."""
+
+
+def judge_packed(
+    nodes: Sequence[DraftNode], models: Sequence[PosedModel], arms: Sequence[KernelArm]
+) -> list[JudgedOperator]:
+    """Run models of one operator each beside each other; what is said, and each arm's answer.
+
+    Raises:
+        InfrastructureError: an arm is lost.
+
+    """
+    answers = run_padded(arms, models)
+    return [
+        (_judged(node, model, one), one)
+        for node, model, one in zip(nodes, models, answers, strict=True)
+    ]
+
+
+def judge_alone(
+    nodes: Sequence[DraftNode],
+    models: Sequence[PosedModel],
+    packed: Sequence[JudgedOperator],
+    arms: Sequence[KernelArm],
+    places: Sequence[int],
+) -> list[JudgedOperator]:
+    """Run some models again each by itself, and return what is said of all of them then.
+
+    Where a kernel reads outside of its tensors, its answer depends on what it finds there. What
+    depends on neighbours on the device is tried alone on the host, too, where it may as well.
+
+    Args:
+        nodes: the operators.
+        models: of them.
+        packed: what was said of them beside each other.
+        arms: the device first, then the host's kernel sets.
+        places: of the models to run alone on the device.
+
+    Raises:
+        InfrastructureError: an arm is lost.
+
+    """
+    found = _run_alone(nodes, models, packed, arms[0], places)
+    depending = [at for at in places if found[at][0].symptom == "neighbours"]
+    for host in arms[1:]:
+        found = _run_alone(nodes, models, found, host, depending)
+    return found
+
+
+def judge_lost(
+    nodes: Sequence[DraftNode],
+    models: Sequence[PosedModel],
+    packed: Sequence[JudgedOperator],
+    arms: Sequence[KernelArm],
+) -> list[JudgedOperator]:
+    """Run on the twin alone what the device does not survive, and return what is said then.
+
+    Beside other models the twin may survive by what lies in memory there.
+
+    Args:
+        nodes: the operators.
+        models: of them.
+        packed: what was said of them beside each other.
+        arms: the device first, then the host's kernel sets, the twin's first.
+
+    Raises:
+        InfrastructureError: the twin is lost.
+
+    """
+    lost = [at for at, (one, _) in enumerate(packed) if one.counted and one.verdict in LOST]
+    return _run_alone(nodes, models, packed, arms[1], lost)
+
+
+def judge_again(
+    nodes: Sequence[DraftNode], models: Sequence[PosedModel], arms: Sequence[KernelArm]
+) -> list[JudgedOperator]:
+    """Run a few models beside each other, and alone each that deviates; what is said, and answers.
+
+    Args:
+        nodes: the operators.
+        models: of them.
+        arms: the device first, then the host's kernel sets, the twin's first.
+
+    Raises:
+        InfrastructureError: an arm is lost.
+
+    """
+    packed = judge_packed(nodes, models, arms)
+    deviating = [at for at, (one, _) in enumerate(packed) if one.verdict == "device"]
+    alone = judge_alone(nodes, models, packed, arms, deviating)
+    return judge_lost(nodes, models, alone, arms)
+
+
+def _run_alone(
+    nodes: Sequence[DraftNode],
+    models: Sequence[PosedModel],
+    judged: Sequence[JudgedOperator],
+    arm: KernelArm,
+    places: Sequence[int],
+) -> list[JudgedOperator]:
+    """Return what is said of models, some of which are run alone on one arm."""
+    found = list(judged)
+    before = [found[at][1][arm.name] for at in places]
+    alone = arm.run_alone([models[at] for at in places], before)
+    for at, answer in zip(places, alone, strict=True):
+        answers = {**found[at][1], arm.name: answer}
+        found[at] = (_judged(nodes[at], models[at], answers), answers)
+    return found
+
+
+def _judged(
+    node: DraftNode, model: PosedModel, answers: Mapping[str, ModelAnswer]
+) -> KernelJudgement:
+    specification = known_operators()[node.operator]
+    return judged(specification, node.type, model.graph, model.operands, answers)
+
+
+JudgedWhole = tuple[KernelJudgement, Mapping[str, ModelAnswer]]
+"""What is said of a whole graph, and the answers of the arms that were asked."""
+
+
+def judge_wholes(
+    models: Sequence[PosedModel],
+    expected: Sequence[Sequence[Values]],
+    arms: Sequence[KernelArm],
+) -> list[JudgedWhole]:
+    """Run whole graphs on the device, and on the twin what would count.
+
+    Args:
+        models: the graphs with the values that they are given.
+        expected: what their operators answer on the device one after the other.
+        arms: the device first, then the twin.
+
+    Raises:
+        InfrastructureError: an arm is lost.
+
+    """
+    device, twin, *_ = arms
+    found: list[JudgedWhole] = [
+        (judged_whole(model, one[DEVICE], results), one)
+        for model, results, one in zip(models, expected, run_padded([device], models), strict=True)
+    ]
+
+    def ask(places: Sequence[int], answers: Sequence[ModelAnswer]) -> None:
+        for at, answer in zip(places, answers, strict=True):
+            both = {**found[at][1], twin.name: answer}
+            found[at] = (judged_whole(models[at], both[DEVICE], expected[at], answer), both)
+
+    counted = [at for at, (one, _) in enumerate(found) if one.counted]
+    beside = run_padded([twin], [models[at] for at in counted])
+    ask(counted, [one[twin.name] for one in beside])
+    # Beside other models the twin may survive by what lies in memory there.
+    lost = [at for at in counted if found[at][0].counted and found[at][0].verdict in LOST]
+    before = [found[at][1][twin.name] for at in lost]
+    ask(lost, twin.run_alone([models[at] for at in lost], before))
+    return found
+
+
+def judge_joined(
+    several: Sequence[PosedDraft], arms: Sequence[KernelArm]
+) -> list[JudgedWhole | None]:
+    """Run drafts on the device operator by operator, and then whole; see `judge_wholes`.
+
+    Args:
+        several: drafts of several operators.
+        arms: the device first, then the twin.
+
+    Returns:
+        None for a draft of which an operator gave no answer.
+
+    Raises:
+        InfrastructureError: an arm is lost.
+
+    """
+    answered: list[list[ModelAnswer | None]] = [[] for _ in several]
+    for at in range(max((len(one.draft.nodes) for one in several), default=0)):
+        _answer_place(at, several, answered, arms[0])
+    results = [one.results(answers) for one, answers in zip(several, answered, strict=True)]
+    expected = {at: one for at, one in enumerate(results) if one is not None}
+    judged = judge_wholes([several[at].whole for at in expected], list(expected.values()), arms)
+    by_place = dict(zip(expected, judged, strict=True))
+    return [by_place.get(at) for at in range(len(several))]
+
+
+def _answer_place(
+    at: int,
+    several: Sequence[PosedDraft],
+    answered: Sequence[list[ModelAnswer | None]],
+    device: KernelArm,
+) -> None:
+    """Run the nodes at one place of all drafts that are so long."""
+    models = {
+        number: model
+        for number, one in enumerate(several)
+        if at < len(one.draft.nodes) and (model := one.alone(at, answered[number])) is not None
+    }
+    answers = dict(zip(models, run_padded([device], list(models.values())), strict=True))
+    for number, one in enumerate(several):
+        if at < len(one.draft.nodes):
+            answered[number].append(answers[number][DEVICE] if number in answers else None)

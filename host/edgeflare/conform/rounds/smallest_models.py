@@ -20,7 +20,7 @@ from edgeflare.conform.record.conform_finding import ConformFinding, SmallestMod
 from edgeflare.conform.record.finding_files import store_finding
 from edgeflare.conform.rounds.conform_rounds import ConformRounds
 from edgeflare.conform.rounds.joined_findings import JoinedFindings
-from edgeflare.conform.rounds.judged_operators import (
+from edgeflare.conform.rounds.judged_draft import (
     JudgedOperator,
     judge_again,
     judge_alone,

@@ -1,8 +1,8 @@
-"""The answers of all arms to one model, measured."""
+"""The answers of all arms to one model, measured: how far they lie from the exact ones."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -10,7 +10,9 @@ from numpy.typing import NDArray
 
 from edgeflare.conform.execution.kernel_arm import ModelAnswer, RunFailureKind
 from edgeflare.conform.operator_graph import Values
-from edgeflare.conform.verdict.arm_errors import ArmErrors, Ruler
+from edgeflare.conform.verdict.kernel_judgement import Unit
+from edgeflare.conform.verdict.mean_error import MeanLimits
+from edgeflare.conform.verdict.right_values import RightValues, same_bits
 
 DEVICE, TWIN = "device", "xnnpack"
 """Names of arms: what is judged, and the host's default kernels."""
@@ -79,3 +81,123 @@ class ArmComparison:
     def wrong(self) -> tuple[str, ...]:
         """The kernel sets of the host that are wrong."""
         return tuple(name for name, one in self.hosts.items() if self.is_wrong(one))
+
+
+@dataclass(frozen=True, slots=True)
+class ArmErrors:
+    """The errors of one arm. Values of all results lie one behind the other, (values).
+
+    Attributes:
+        errors: of each value, in the unit of its result.
+        offences: likewise, by what is allowed: above 1 a value is wrong.
+        mean: the largest mean error of a result in steps that is a bias, else 0.
+
+    """
+
+    errors: NDArray[np.float64]
+    offences: NDArray[np.float64]
+    mean: float
+
+    @property
+    def wrong(self) -> NDArray[np.bool_]:
+        """The values that are wrong, those that are judged apart included."""
+        return self.offences > 1
+
+
+@dataclass(frozen=True, slots=True)
+class Ruler:
+    """What answers are measured by.
+
+    Attributes:
+        results: what is right for each result.
+        judged: the values that count, (values); the others are judged apart.
+        limits: of the mean error of each result; None where it says nothing.
+
+    """
+
+    results: tuple[RightValues, ...]
+    judged: NDArray[np.bool_]
+    limits: tuple[MeanLimits | None, ...]
+
+    @classmethod
+    def of(cls, results: Sequence[RightValues], usual: NDArray[np.bool_]) -> Ruler:
+        """Return what the answers to a model are measured by.
+
+        Args:
+            results: what is right for each.
+            usual: the rows whose operands are usual numbers, (rows).
+
+        """
+        counted = [one.finite & usual.reshape(-1, *[1] * len(one.value.shape)) for one in results]
+        limits = [
+            MeanLimits.of(right, some) if right.exact.kind == "steps" else None
+            for right, some in zip(results, counted, strict=True)
+        ]
+        return cls(tuple(results), _flat_marks(counted), tuple(limits))
+
+    def measured(self, outputs: Sequence[Values]) -> ArmErrors:
+        """Return the errors of answers, one (rows, *shape) for each result."""
+        errors = [right.errors(one) for right, one in zip(self.results, outputs, strict=True)]
+        offences = [right.offences(e) for right, e in zip(self.results, errors, strict=True)]
+        means = [
+            limits.mean(one)
+            for limits, one in zip(self.limits, outputs, strict=True)
+            if limits is not None
+        ]
+        return ArmErrors(_flat(errors), _flat(offences), max(means, key=abs, default=0.0))
+
+    @property
+    def telling(self) -> int:
+        """How many different values could show that a kernel is wrong."""
+        if any(limits is not None for limits in self.limits):
+            return sum(limits.chosen.size for limits in self.limits if limits is not None)
+        if any(right.exact.kind == "steps" for right in self.results):
+            return 0
+        return int(np.count_nonzero(self.judged))
+
+    def unit(self, at: int) -> Unit:
+        """Return the unit of the error of one of all values."""
+        return self.results[self._result(at)].unit
+
+    def worst(self, arm: ArmErrors, among: NDArray[np.bool_]) -> tuple[float, Unit]:
+        """Return the largest finite error among some values that are wrong, and its unit.
+
+        Of values that have to be equal, it is the share that is not, of all that count.
+        """
+        places = np.flatnonzero(among)
+        if not places.size:
+            return 0.0, ""
+        unit = self.unit(int(places[np.argmax(arm.offences[places])]))
+        if unit == "":
+            return places.size / among.size, unit
+        errors = arm.errors[places]
+        return float(np.max(errors, where=np.isfinite(errors), initial=0.0)), unit
+
+    def same(self, one: Sequence[Values], other: Sequence[Values]) -> NDArray[np.bool_]:
+        """Return where two answers agree to the bit, (values)."""
+        return _flat_marks([same_bits(*both) for both in zip(one, other, strict=True)])
+
+    def alike(self, one: Sequence[Values], other: Sequence[Values]) -> NDArray[np.bool_]:
+        """Return where two answers are one, but for the rounding of kernels, (values)."""
+        both = zip(self.results, one, other, strict=True)
+        return _flat_marks([right.alike(a, b) for right, a, b in both])
+
+    def difference(self, one: Sequence[Values], other: Sequence[Values]) -> tuple[float, Unit]:
+        """Return the largest difference of two answers where they count, and its unit."""
+        both = zip(self.results, one, other, strict=True)
+        apart = _flat([right.differences(a, b) for right, a, b in both])
+        apart = np.where(self.judged, apart, 0.0)
+        at = int(np.argmax(apart))
+        return float(apart[at]), self.unit(at)
+
+    def _result(self, at: int) -> int:
+        ends = np.cumsum([one.exact.values.size for one in self.results])
+        return int(np.searchsorted(ends, at, "right"))
+
+
+def _flat(several: Sequence[NDArray[np.float64]]) -> NDArray[np.float64]:
+    return np.concatenate([one.ravel() for one in several])
+
+
+def _flat_marks(several: Sequence[NDArray[np.bool_]]) -> NDArray[np.bool_]:
+    return np.concatenate([one.ravel() for one in several])

@@ -12,8 +12,7 @@ from numpy.typing import NDArray
 from edgeflare.conform.execution.kernel_arm import ModelAnswer, RunFailure, RunFailureKind
 from edgeflare.conform.operator_graph import GraphValue, OperatorGraph, Values
 from edgeflare.conform.specification.operator_specification import OperatorSpecification
-from edgeflare.conform.verdict.arm_comparison import DEVICE, TWIN, ArmComparison
-from edgeflare.conform.verdict.arm_errors import ArmErrors, Ruler
+from edgeflare.conform.verdict.arm_comparison import DEVICE, TWIN, ArmComparison, ArmErrors, Ruler
 from edgeflare.conform.verdict.exact_rows import exact_rows, usual_rows
 from edgeflare.conform.verdict.kernel_judgement import LOST, KernelJudgement, Symptom
 from edgeflare.conform.verdict.right_values import RightValues, allowance
