@@ -139,7 +139,10 @@ class DeviceLock:
                 caller.connect(self._address)
             except (ConnectionRefusedError, ConnectionResetError):
                 return None
-            pid, uid = _peer(caller)
+            # The process and the user that listen at the other end, as the kernel noted them.
+            size = struct.calcsize(_CREDENTIALS)
+            credentials = caller.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, size)
+            pid, uid, _ = struct.unpack(_CREDENTIALS, credentials)
             while len(told) < _MOST_BYTES and (left := deadline - time.monotonic()) > 0:
                 caller.settimeout(left)
                 part = caller.recv(_MOST_BYTES)
@@ -147,11 +150,3 @@ class DeviceLock:
                     break
                 told += part
         return LockOwner(told, uid, pid)
-
-
-def _peer(caller: socket.socket) -> tuple[int, int]:
-    """Return the process and the user that listen at the other end, as the kernel noted them."""
-    size = struct.calcsize(_CREDENTIALS)
-    credentials = caller.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, size)
-    pid, uid, _ = struct.unpack(_CREDENTIALS, credentials)
-    return pid, uid

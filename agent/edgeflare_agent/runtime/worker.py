@@ -229,7 +229,10 @@ class _Clip:
         """
         model = self._model
         model.reset()
-        given: list[NDArray[Any]] = [_zeros(spec) for spec in model.inputs]
+        given: list[NDArray[Any]] = [
+            np.full(spec.shape, spec.zero_point if _is_quantized(spec) else 0, spec.dtype)
+            for spec in model.inputs
+        ]
         for frame in range(self._frames):
             for n, rows in zip(self._free, inputs, strict=True):
                 given[n] = rows[frame, ...]
@@ -305,10 +308,6 @@ def _position(role: str, specs: Sequence[TensorSpec], name: str) -> tuple[int, T
             return position, spec
     known = ", ".join(f"{spec.name} {spec.shape}" for spec in specs)
     raise ModelRejected(f"there is no {role} {name!r} for a state: its {role}s are {known}")
-
-
-def _zeros(spec: TensorSpec) -> NDArray[Any]:
-    return np.full(spec.shape, spec.zero_point if _is_quantized(spec) else 0, spec.dtype)
 
 
 def _is_quantized(spec: TensorSpec) -> bool:

@@ -123,14 +123,12 @@ def _others() -> _ForeignConditions:
             why = f"there is another condition of {domain} named '{name}'"
             complaints.append(complaint(entry, _WHAT, why))
         contested |= known
+        dist = entry.dist
+        package = entry.value if dist is None else f"{dist.name} {dist.version}"
         for at, one in loaded.items():
-            united.setdefault(at, (one, _package(entry)))
+            united.setdefault(at, (one, package))
     packages = dict(brought for at, brought in united.items() if at not in contested)
     return _ForeignConditions(MappingProxyType(packages), tuple(complaints))
-
-
-def _package(entry: EntryPoint) -> str:
-    return entry.value if entry.dist is None else f"{entry.dist.name} {entry.dist.version}"
 
 
 def _entries() -> list[EntryPoint]:

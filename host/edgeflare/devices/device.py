@@ -230,7 +230,9 @@ class Device:
             self._wait(pause, stopped, cause)
             try:
                 with _raise_on_stop(stopped):
-                    self._disconnect()
+                    for session in self._sessions:
+                        session.suspend()
+                    self._open.close()
                     cause = cause or self._transport.failure_reason()
                     self._connect()
                     for session in self._sessions:
@@ -293,11 +295,6 @@ class Device:
                 self._lease.acquire(connection, endpoint.local_lease)
             self._connection = connection
             self._open = stack.pop_all()
-
-    def _disconnect(self) -> None:
-        for session in self._sessions:
-            session.suspend()
-        self._open.close()
 
     def _wait(self, seconds: float, stopped: Callable[[], bool], cause: str) -> None:
         until = time.monotonic() + seconds

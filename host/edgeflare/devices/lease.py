@@ -87,7 +87,8 @@ def lease(device: str) -> Iterator[LocalLease]:
             user's own.
 
     """
-    folder = _folder()
+    cache = os.environ.get("XDG_CACHE_HOME") or "~/.cache"
+    folder = Path(os.path.expanduser(cache)) / "edgeflare" / "leases"
     folder.mkdir(parents=True, exist_ok=True, mode=0o700)
     with _lock_file(folder / f"{quote(device, safe='')}.lock") as file:
         locked = True
@@ -130,11 +131,6 @@ def _is_secret(text: str) -> bool:
     """Tell whether an agent would take a text for the secret of a lease."""
     length_fits = LEAST_SECRET_CHARACTERS <= len(text) <= MOST_TOKEN_CHARACTERS
     return length_fits and text.isascii() and text.isprintable()
-
-
-def _folder() -> Path:
-    cache = os.environ.get("XDG_CACHE_HOME") or "~/.cache"
-    return Path(os.path.expanduser(cache)) / "edgeflare" / "leases"
 
 
 _MACHINE_ID = Path("/etc/machine-id")

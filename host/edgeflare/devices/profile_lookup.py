@@ -52,9 +52,10 @@ def find_profile(name: str, trust: Trust = KEPT_ONLY) -> Profile:
 
     """
     if names_all(name):
+        one = "emulated-gpu" if name == EMULATED_ALL else f"{without_all(name)}/builtin"
         raise UserError(
             f'device "{name}" is every kernel set of a device, which search, replay and conform'
-            f" take alone: name one of them, such as {_one_kernel_set(name)}"
+            f" take alone: name one of them, such as {one}"
         )
     base, kernels = split_kernels(name)
     if kernels is not None:
@@ -135,10 +136,6 @@ def _without_number(name: str) -> str:
     if name in files or device not in files or not number.isdecimal():
         return name
     return base if transport(_load(device, files).profile.transport).starts_device else name
-
-
-def _one_kernel_set(name: str) -> str:
-    return "emulated-gpu" if name == EMULATED_ALL else f"{without_all(name)}/builtin"
 
 
 @dataclass(frozen=True, slots=True)

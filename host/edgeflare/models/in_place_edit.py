@@ -7,8 +7,7 @@ of the file. So whatever runs the file before runs it afterwards.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 import numpy as np
 from ai_edge_litert import schema_py_generated as schema
@@ -40,7 +39,8 @@ class InPlaceEdit:
         self._content = bytearray(content)
         self._model = schema.Model.GetRootAs(self._content)
         self._main = self._model.Subgraphs(0)
-        every = list(_every_tensor(self._model))
+        graphs = [self._model.Subgraphs(at) for at in range(self._model.SubgraphsLength())]
+        every = [graph.Tensors(at) for graph in graphs for at in range(graph.TensorsLength())]
         self._buffers_held = Counter(tensor.Buffer() for tensor in every)
         metadata = (self._model.Metadata(at) for at in range(self._model.MetadataLength()))
         self._buffers_held.update(entry.Buffer() for entry in metadata)
@@ -128,12 +128,6 @@ class InPlaceEdit:
             f"{self._source}: the {what} of tensor {self._tensors[tensor].name!r} belong to "
             "something else too: convert the model without sharing constants"
         )
-
-
-def _every_tensor(model: Any) -> Iterator[Any]:
-    graphs = (model.Subgraphs(at) for at in range(model.SubgraphsLength()))
-    for graph in graphs:
-        yield from (graph.Tensors(at) for at in range(graph.TensorsLength()))
 
 
 def _place(values: NDArray[np.generic]) -> int:

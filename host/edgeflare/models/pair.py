@@ -118,7 +118,8 @@ class Pair:
             described = described.replace(json.dumps(function), json.dumps(name))
         digest.update(described.encode())
         digest.update("".join(self.function_hashes()).encode())
-        for part in (self._original_files(), [self.compressed], self._seed_files()):
+        seed_files = self.interface.domain.seed_files(self.seeds)
+        for part in (self._original_files(), [self.compressed], seed_files):
             for file in part:
                 digest.update(_sha256(file))
             digest.update(b"|")
@@ -155,9 +156,6 @@ class Pair:
         file = callable_file(self.original) if is_callable(self.original) else Path(self.original)
         if file is not None:
             yield file
-
-    def _seed_files(self) -> list[Path]:
-        return self.interface.domain.seed_files(self.seeds)
 
 
 def load_pair(

@@ -154,7 +154,9 @@ def _settings(path: Path, said: Mapping[str, Any]) -> Settings:
     if "task" in said:
         said = {**said, "task": _with_anchors_read(path, said["task"])}
     try:
-        return Settings(**{**said, **_with_functions_placed(path, said)})
+        # A run keeps the tables, and is opened from other folders: they name files absolutely.
+        tables = {k: _with_values_placed(path, said[k]) for k in ("task", "inputs") if k in said}
+        return Settings(**{**said, **tables})
     except UserError as error:
         raise UserError(f"{path}: {error}") from error
 
@@ -243,14 +245,6 @@ def _with_anchors_read(path: Path, table: Mapping[str, Any]) -> Mapping[str, Any
     if not isinstance(anchors, str):
         return table
     return {**table, "anchors": read_anchors(path.parent / Path(anchors).expanduser())}
-
-
-def _with_functions_placed(path: Path, said: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the tables of task and inputs with absolute paths of the Python files they name.
-
-    A run keeps the tables, and is opened from other folders.
-    """
-    return {key: _with_values_placed(path, said[key]) for key in ("task", "inputs") if key in said}
 
 
 def _with_values_placed(path: Path, value: Any) -> Any:

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from edgeflare.models.model_probe import Probe, ProbeRefused, Values
-from edgeflare.models.tflite_graph import Graph, GraphOp
+from edgeflare.models.tflite_graph import Graph
 
 WITHOUT_NEURONS: Final = frozenset(
     (
@@ -101,8 +101,9 @@ class CapturedNeurons:
         self._layers = [
             tensor
             for one in graph.layers
-            for tensor in _values_of(graph, one)
-            if probe.captures and tensor in probe.made
+            if one.name not in WITHOUT_NEURONS
+            for tensor in one.outputs
+            if graph.tensors[tensor].shape and probe.captures and tensor in probe.made
         ]
         self.count = sum(graph.tensors[tensor].shape[-1] for tensor in self._layers)
         if not self.count:
@@ -122,10 +123,3 @@ class CapturedNeurons:
         made = dict(zip(self._probe.made, self._probe.run(inputs), strict=True))
         with np.errstate(invalid="ignore"):  # a layer with infinities covers nothing
             return covered_at((made[tensor] for tensor in self._layers), self._thresholds)
-
-
-def _values_of(graph: Graph, one: GraphOp) -> list[int]:
-    """Return the outputs of an operator whose channels are neurons."""
-    if one.name in WITHOUT_NEURONS:
-        return []
-    return [tensor for tensor in one.outputs if graph.tensors[tensor].shape]

@@ -48,7 +48,8 @@ class CompiledRuntime:
         if not (package / _LIBRARIES["compiled-cpu"]).exists():
             return False
         if kernels == "npu":
-            return bool(equipped_vendors(package, _installed_sdks()))
+            sdks = {sdk for sdk in VENDOR_SDKS.values() if _version_of(sdk)}
+            return bool(equipped_vendors(package, sdks))
         return any(package.glob(_LIBRARIES[kernels]))
 
     def load(self) -> RuntimeInfo:
@@ -74,10 +75,6 @@ class CompiledRuntime:
 def _version() -> tuple[int, ...]:
     """Return the first two numbers of the installed version; none where it is not known."""
     return tuple(map(int, re.findall(r"\d+", _version_of(_DISTRIBUTION))[:2]))
-
-
-def _installed_sdks() -> set[str]:
-    return {package for package in VENDOR_SDKS.values() if _version_of(package)}
 
 
 def _version_of(distribution: str) -> str:

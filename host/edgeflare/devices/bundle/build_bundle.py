@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from edgeflare import __version__
-from edgeflare.devices.bundle.bundle_target import BundleTarget, find_target
+from edgeflare.devices.bundle.bundle_target import find_target
 from edgeflare.devices.bundle.contents import OWN_PACKAGES, Observer, bundle_contents, own_sources
 from edgeflare.devices.bundle.tree import pack_tree, unpack_tree
 from edgeflare.devices.bundle.wheels import pin_runtime
@@ -72,15 +72,12 @@ def build_bundle(
     if not path.exists():
         with _alone(path.parent):
             if not path.exists():  # nobody else made it while this one waited
-                _make(wanted, pinned, path, cache / "apt", observer or _announce(target))
+                observe = observer or _announce(target)
+                tree = bundle_contents(wanted, pinned, cache / "apt", observe)
+                observe("packing")
+                pack_tree(tree, path)
                 _remove_all_but_newest(path.parent.glob(f"{kind}-*.tar.gz"))
     return Bundle(path, hashlib.sha256(path.read_bytes()).hexdigest(), target, pinned)
-
-
-def _make(target: BundleTarget, runtime: str, path: Path, apt: Path, observe: Observer) -> None:
-    tree = bundle_contents(target, runtime, apt, observe)
-    observe("packing")
-    pack_tree(tree, path)
 
 
 def unpack_bundle(bundle: Bundle, folder: Path | None = None) -> Path:

@@ -141,8 +141,11 @@ def install(remote: Remote, profile: Profile, seen: RemoteState) -> InstalledAge
 
     """
     with tempfile.TemporaryDirectory(prefix="edgeflare-") as folder:
-        there = Path(folder)
-        payload = agent_code(there) if profile.python else _bundle(profile, seen.machine)
+        if profile.python:
+            payload = agent_code(Path(folder))
+        else:
+            built = build_bundle(target_of(profile, seen.machine), profile.runtime)
+            payload = _Payload(built.path, built.sha256)
         if payload.sha256 in seen.payloads:
             return InstalledAgent(seen.cache, payload.sha256, 0)
         sent = _send(remote, seen.cache, payload, profile.upload_timeout_seconds)
@@ -200,18 +203,6 @@ def agent_code(folder: Path) -> _Payload:
     file = folder / "agent-code.tar.gz"
     file.write_bytes(content)
     return _Payload(file, hashlib.sha256(content).hexdigest())
-
-
-def _bundle(profile: Profile, machine: str) -> _Payload:
-    """Make the bundle for a machine, unless this host has made it before.
-
-    Raises:
-        UserError: there is none for it.
-        InfrastructureError: what goes into it cannot be had.
-
-    """
-    built = build_bundle(target_of(profile, machine), profile.runtime)
-    return _Payload(built.path, built.sha256)
 
 
 def target_of(profile: Profile, machine: str) -> str:

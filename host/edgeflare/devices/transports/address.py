@@ -58,7 +58,8 @@ class AddressTransport(Transport):
         return ""
 
     def _endpoint(self, address: str, local: LocalLease) -> Endpoint:
-        ca = self._profile.tls_ca or _path_from_environment(TLS_CA_VARIABLE)
+        named = os.environ.get(TLS_CA_VARIABLE)
+        ca = self._profile.tls_ca or (Path(named) if named else None)
         return Endpoint(
             address,
             tls=ca is not None or not _is_loopback(split_address(address)[0]),
@@ -95,11 +96,6 @@ def _is_loopback(host: str) -> bool:
         return ipaddress.ip_address(host).is_loopback
     except ValueError:
         return host == "localhost"
-
-
-def _path_from_environment(variable: str) -> Path | None:
-    value = os.environ.get(variable)
-    return Path(value) if value else None
 
 
 def _status(profile: Profile) -> str:

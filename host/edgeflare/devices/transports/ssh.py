@@ -125,7 +125,7 @@ class SshRemote(Remote):
         """Return what ssh said, if the connection ended by itself."""
         if self._master is None or self._master.poll() is None:
             return self._failure_reason
-        return f"the ssh connection ended: {self._last_log_line() or 'ssh says nothing'}"
+        return f"the ssh connection ended: {_last_line(self._log()) or 'ssh says nothing'}"
 
     def run(self, script: str, seconds: float, command: str) -> Output:
         """Run a script by `sh`, whatever the user's shell over there is."""
@@ -272,9 +272,6 @@ class SshRemote(Remote):
         except subprocess.TimeoutExpired:
             return False
         return True
-
-    def _last_log_line(self) -> str:
-        return _last_line(self._log())
 
     def _log(self) -> str:
         if self._scratch is None:

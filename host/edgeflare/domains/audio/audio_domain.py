@@ -227,15 +227,11 @@ def signal_to_noise_db(one: Wave, seed: Wave) -> float:
 
     """
     change = np.subtract(one, seed, dtype=np.int64)
-    noise, signal = int(change @ change), _energy(seed)
+    wide = seed.astype(np.int64)
+    noise, signal = int(change @ change), int(wide @ wide)
     if not noise:
         return inf
     return 10.0 * log10(signal / noise) if signal else -inf
-
-
-def _energy(wave: Wave) -> int:
-    wide = wave.astype(np.int64)
-    return int(wide @ wide)
 
 
 def audio_fingerprint(wave: NDArray[np.int16]) -> _AudioFingerprint:

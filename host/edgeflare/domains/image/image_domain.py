@@ -135,7 +135,7 @@ class ImageDomain(Domain):
     @staticmethod
     def seed_files(path: Path) -> list[Path]:
         """Return an `.npz` itself, or the image files of a folder."""
-        return _image_files(path)
+        return seed_files(path, _SUFFIXES)
 
     def load_seeds(
         self, path: Path, shape: tuple[int, ...], array: str = "", choice: SeedChoice = ALL_SEEDS
@@ -286,11 +286,6 @@ def _from_folder(
             image = resized(image, *shape[:2], resize)
         images.append(image)
     return Seeds(np.stack(images), None, tuple(file.name for file in files), ids=ids)
-
-
-def _image_files(path: Path) -> list[Path]:
-    """Return a file itself, or the image files of a folder, sorted by name."""
-    return seed_files(path, _SUFFIXES)
 
 
 def _decode(file: Path, channels: int) -> NDArray[np.uint8]:

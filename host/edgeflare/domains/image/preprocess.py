@@ -122,7 +122,8 @@ class ImageEncoder:
         self._shape = self._held.shape
         channels = self._shape[2]
         table = quantize(preprocess.table(channels), tensor, preprocess.rounding)
-        self._order = _channel_order(preprocess.channels, channels)
+        as_they_are = preprocess.channels == "rgb" or channels == 1
+        self._order = None if as_they_are else [2, 1, 0, 3][:channels]
         self._slope = np.broadcast_to(1.0 / (preprocess.scale * np.array(preprocess.std)), channels)
         uniform = bool((table == table[:, :1]).all())
         # cv2.LUT is 2 to 3 times as fast as numpy.take, most of all with a single table.
@@ -176,9 +177,3 @@ class ImageEncoder:
         ordered = np.empty_like(by_pixel)
         ordered[..., self._order] = by_pixel
         return ordered
-
-
-def _channel_order(channels: Channels, count: int) -> list[int] | None:
-    if channels == "rgb" or count == 1:
-        return None
-    return [2, 1, 0, 3][:count]

@@ -84,7 +84,7 @@ class DetectionDecoder(Decoder):
         """
         self.outputs, self.tensor = outputs, outputs[decoding.scores]
         self._decoding, self._rule, self._logits = decoding, rule, logits
-        self._least = _logit(rule.threshold)
+        self._least = log(rule.threshold / (1.0 - rule.threshold))
         self._reached = self._least if logits else rule.threshold
         self._nearly = tie_width(self.tensor)
         self._certain = max(_CERTAIN, least_probability(self.tensor))
@@ -277,10 +277,6 @@ def _shown(
 
 def _named(label: int, classes: Sequence[str]) -> str:
     return f"{classes[label]} " if label < len(classes) else ""
-
-
-def _logit(probability: float) -> float:
-    return log(probability / (1.0 - probability))
 
 
 def _sigmoid(logits: NDArray[np.float64]) -> NDArray[np.float64]:
