@@ -33,9 +33,9 @@ from edgeflare_agent.sessions import MAX_SESSIONS, Sessions
 from edgeflare_agent.unauthenticated_connections import (
     UNAUTHENTICATED_SECONDS,
     UnauthenticatedConnections,
+    WrongTokens,
     connections_within_limit,
 )
-from edgeflare_agent.wrong_tokens import WrongTokens
 from edgeflare_protos import PROTOCOL_MAJOR, PROTOCOL_MINOR
 from edgeflare_protos.agent_pb2_grpc import add_AgentServicer_to_server
 from edgeflare_protos.limits import LEAST_LEASE_SECONDS, MOST_LEASE_SECONDS, MOST_STORE_MB

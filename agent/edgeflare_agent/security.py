@@ -14,7 +14,7 @@ from typing import Any
 import grpc
 
 from edgeflare_agent.handlers import HandlerInterceptor, Method, altered
-from edgeflare_agent.wrong_tokens import WrongTokens
+from edgeflare_agent.unauthenticated_connections import WrongTokens
 from edgeflare_protos import AUTHORIZATION, TOO_MANY_WRONG_TOKENS
 
 # Asking whether the agent is alive needs no token: a supervisor has none.

@@ -33,17 +33,13 @@ def keep_traceback(error: BaseException) -> str:
     files if it cannot be written to. Only the user can read the file. Where not even that works,
     as on a full disk, the words returned say so.
     """
-    for folder in (_state_folder(), Path(tempfile.gettempdir())):
+    state = os.environ.get("XDG_STATE_HOME") or os.path.expanduser("~/.local/state")
+    for folder in (Path(state).absolute() / "edgeflare", Path(tempfile.gettempdir())):
         try:
             return str(_written(folder, error))
         except OSError as refused:
             reason = refused.strerror
     return f"no file, since none can be written ({reason})"
-
-
-def _state_folder() -> Path:
-    base = os.environ.get("XDG_STATE_HOME") or os.path.expanduser("~/.local/state")
-    return Path(base).absolute() / "edgeflare"
 
 
 def _written(folder: Path, error: BaseException) -> Path:

@@ -125,7 +125,9 @@ def _find(name: str, places: Sequence[str]) -> ModuleSpec | None:
 
 
 def _from_path(module: str) -> ModuleType:
-    _search_working_directory()
+    here = os.getcwd()
+    if here not in sys.path:  # what lies there can be imported, as with `python -m`
+        sys.path.insert(0, here)
     finder = _FromSource(module)
     sys.meta_path.insert(0, finder)
     try:
@@ -173,10 +175,3 @@ class _FromSource:
         if found is not None and isinstance(found.loader, SourceFileLoader):
             found.loader = _SourceLoader(name, found.loader.path)
         return found
-
-
-def _search_working_directory() -> None:
-    """Let imports find what lies in the working directory, as `python -m` does."""
-    here = os.getcwd()
-    if here not in sys.path:
-        sys.path.insert(0, here)

@@ -17,7 +17,7 @@ from edgeflare_agent import __main__ as agent_main
 from edgeflare_agent import idle
 from edgeflare_agent.idle import IdleWatch
 from edgeflare_agent.security import TokenInterceptor
-from edgeflare_agent.wrong_tokens import WrongTokens
+from edgeflare_agent.unauthenticated_connections import WrongTokens
 from edgeflare_protos import agent_pb2 as wire
 from edgeflare_protos.agent_pb2_grpc import AgentServicer, AgentStub
 

@@ -19,7 +19,7 @@ from edgeflare.devices.device import connect as connect_device
 from edgeflare.devices.profile import Profile
 from edgeflare.errors import InfrastructureError
 from edgeflare_agent.security import Refused, is_loopback, read_security
-from edgeflare_agent.wrong_tokens import BURST, PER_SECOND, WrongTokens
+from edgeflare_agent.unauthenticated_connections import BURST, PER_SECOND, WrongTokens
 from edgeflare_protos import agent_pb2
 from edgeflare_protos.agent_pb2_grpc import AgentStub
 

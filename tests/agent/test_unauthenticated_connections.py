@@ -27,8 +27,8 @@ from edgeflare_agent.unauthenticated_connections import (
     MOST_UNAUTHENTICATED_OF_ONE_PEER,
     UNAUTHENTICATED_SECONDS,
     UnauthenticatedConnections,
+    WrongTokens,
 )
-from edgeflare_agent.wrong_tokens import WrongTokens
 from edgeflare_protos import TOO_MANY_WRONG_TOKENS, agent_pb2, set_seal
 from edgeflare_protos.agent_pb2_grpc import AgentStub
 from edgeflare_protos.lease_words import LEASE, lease_token

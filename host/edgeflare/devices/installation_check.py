@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import importlib.util
 import shutil
 import sys
-from collections.abc import Callable
 from importlib.metadata import version
 from importlib.util import find_spec
 from pathlib import Path
@@ -18,7 +16,9 @@ from edgeflare.devices.transports.transport_registry import transports
 from edgeflare.errors import EdgeFlareError
 from edgeflare_protos.kernel_sets import VENDOR_SDKS, equipped_vendors
 
-_INSTALL: Final = (
+_REINSTALL: Final = "pip install --force-reinstall edgeflare"
+
+_INSTALL_SDK: Final = (
     "Intel: pip install ai-edge-litert-sdk-intel, and Intel's NPU driver;"
     " Qualcomm, MediaTek, Google Tensor: ai-edge-litert-sdk-qualcomm, -mediatek, -google-tensor,"
     " and the vendor's libLiteRtDispatch_*.so"
@@ -44,7 +44,7 @@ def check_installation() -> list[Check]:
         *(check for plugin in transports().values() for check in plugin.checks()),
         _bundles(),
         _profiles(),
-        _try("agent, emulated", _start_agent, "pip install --force-reinstall edgeflare"),
+        _agent(),
     ]
 
 
@@ -69,27 +69,26 @@ def _profiles() -> Check:
     found = str(len(usable))
     found += f"; not trusted: {', '.join(untrusted)}" if untrusted else ""
     found += f"; broken: {', '.join(broken)}" if broken else ""
-    return Check("profiles", found, True, "pip install --force-reinstall edgeflare")
+    return Check("profiles", found, True, _REINSTALL)
 
 
-def _try(name: str, attempt: Callable[[], str], mend: str) -> Check:
+def _agent() -> Check:
+    """Start an agent on this machine."""
+    name = "agent, emulated"
     try:
-        return Check(name, attempt(), True, mend)
+        with connect(find_shipped_profile("emulated-builtin")) as device:
+            told = device.provenance
     except EdgeFlareError as error:
-        return Check(name, "", True, f"{error}; {mend}")
-
-
-def _start_agent() -> str:
-    with connect(find_shipped_profile("emulated-builtin")) as device:
-        told = device.provenance
-    return f"{told.runtime} {told.runtime_version} on {told.machine}, {told.cores} cores"
+        return Check(name, "", True, f"{error}; {_REINSTALL}")
+    found = f"{told.runtime} {told.runtime_version} on {told.machine}, {told.cores} cores"
+    return Check(name, found, True, _REINSTALL)
 
 
 def check_npu() -> Check:
     """Look for a vendor's libraries; whether there is an NPU shows when a model is opened."""
-    found = importlib.util.find_spec("ai_edge_litert")
+    found = find_spec("ai_edge_litert")
     vendors: tuple[str, ...] = ()
     if found is not None and found.origin is not None:
         installed = {package for package in VENDOR_SDKS.values() if is_installed(package)}
         vendors = equipped_vendors(Path(found.origin).parent, installed)
-    return Check('NPU libraries, for kernels = "npu"', ", ".join(vendors), False, _INSTALL)
+    return Check('NPU libraries, for kernels = "npu"', ", ".join(vendors), False, _INSTALL_SDK)

@@ -79,11 +79,6 @@ class DeviceSession:
         """What goes in and comes out."""
         return self._signature
 
-    @property
-    def max_batch(self) -> int:
-        """The most inputs that travel in one message; larger batches are split."""
-        return self._max_batch
-
     def submit(self, inputs: NDArray[np.generic]) -> Future[RawBatch]:
         """Begin to run a batch; batches are answered in the order of their submission.
 

@@ -15,7 +15,7 @@ import json
 import platform
 import re
 import tempfile
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 
 from edgeflare import __version__
@@ -120,7 +120,8 @@ def bundle_contents(target: BundleTarget, runtime: str, apt: Path, observe: Obse
     observe(f"fetching {', '.join(wanted)}")
     with tempfile.TemporaryDirectory(prefix="edgeflare-bundle-") as folder:
         wheels = fetch_wheels(wanted, target, python, debian.glibc, Path(folder))
-        packages = {**_packages(wheels), **_own_packages()}
+        files = (file for wheel in wheels for file in wheel_files(wheel))
+        packages = {f"packages/{name}": content for name, content in files} | _own_packages()
         licences = {
             f"{_stem(wheel)}/{n}": text for wheel in wheels for n, text in wheel_licences(wheel)
         }
@@ -168,10 +169,6 @@ def _interpreter(debian: Debian, packages: Tree, target: BundleTarget) -> tuple[
     libraries = _system_libraries({**tree, **packages}, debian.files, target)
     tree |= {f"lib/{name}": debian.files[path] for name, path in libraries.items()}
     return tree, {*places.values(), *libraries.values()}
-
-
-def _packages(wheels: Sequence[Path]) -> Tree:
-    return {f"packages/{name}": content for wheel in wheels for name, content in wheel_files(wheel)}
 
 
 def _own_packages() -> Tree:
