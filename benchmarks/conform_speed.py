@@ -26,7 +26,7 @@ import numpy as np
 from edgeflare.conform.drafts.cells import chosen_cells
 from edgeflare.conform.drafts.coverage import Coverage
 from edgeflare.conform.drafts.draft import DraftOutcome
-from edgeflare.conform.drafts.uniform_drawing import UniformDrawing
+from edgeflare.conform.drafts.drawing import UniformDrawing
 from edgeflare.conform.execution.kernel_arm import PosedModel
 from edgeflare.conform.opened_conformance import open_conformance
 from edgeflare.conform.rounds.conform_rounds import ROUND_MODELS

@@ -40,9 +40,9 @@ from edgeflare.repair.judging.judged_inputs import (
     SetName,
     judged_sets,
     known_labels,
+    split_seeds,
 )
 from edgeflare.repair.judging.judgement import SetAside, candidate_answers, figures, judged
-from edgeflare.repair.judging.seed_split import split_seeds
 from edgeflare.repair.precision.blocks import blocks_of
 from edgeflare.repair.precision.localization import blamed
 from edgeflare.repair.precision.precision_candidates import localized_scores

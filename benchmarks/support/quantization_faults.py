@@ -11,7 +11,7 @@ from edgeflare.diagnose.tied_tensors import TiedTensors, tied_tensors
 from edgeflare.models.in_place_edit import InPlaceEdit
 from edgeflare.models.quantized_range import QuantizedRange, range_of
 from edgeflare.models.tflite_graph import Graph
-from edgeflare.repair.fitting.derived_biases import has_integer_bias, write_bias
+from edgeflare.repair.fitting.biases import has_integer_bias, write_bias
 from edgeflare.repair.fitting.quantized_network import MatchedLayer, matched_layers
 
 RISE = 1.5

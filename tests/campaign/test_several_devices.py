@@ -17,7 +17,7 @@ import pytest
 from numpy.typing import NDArray
 
 from documents import Document
-from edgeflare.campaign.health import thermometer
+from edgeflare.campaign import device_readings
 from edgeflare.campaign.panel import ArmModel, Panel
 from edgeflare.campaign.pipeline import Pipeline
 from edgeflare.core.query import Arm, Query
@@ -133,7 +133,7 @@ PATIENCE_SECONDS = 60.0
 
 @pytest.fixture
 def two_devices(laboratory: Laboratory, monkeypatch: pytest.MonkeyPatch) -> Laboratory:
-    monkeypatch.setattr(thermometer, "READ_INTERVAL_SECONDS", 0.01)
+    monkeypatch.setattr(device_readings, "READ_INTERVAL_SECONDS", 0.01)
     plan = replace(laboratory.plan, max_queries=60)
     return replace(laboratory, more_devices=(laboratory.models[Arm.DEVICE],), plan=plan)
 

@@ -15,8 +15,14 @@ from edgeflare.campaign.opened_pair import OpenedPair, open_pair
 from edgeflare.core.goal import Goal
 from edgeflare.devices.profile_lookup import find_profiles
 from edgeflare.models.pair import load_pair
-from edgeflare.repair.judging.judged_inputs import JudgedSet, SetName, judged_sets, known_labels
-from edgeflare.repair.judging.seed_split import SeedSplit, split_seeds
+from edgeflare.repair.judging.judged_inputs import (
+    JudgedSet,
+    SeedSplit,
+    SetName,
+    judged_sets,
+    known_labels,
+    split_seeds,
+)
 from edgeflare.run.plan import Plan
 from tampering import EXAMPLE
 

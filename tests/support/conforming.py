@@ -17,7 +17,7 @@ from documents import run_host
 from edgeflare.conform.drafts.cells import Cell
 from edgeflare.conform.drafts.coverage import Coverage
 from edgeflare.conform.drafts.draft import FRESH, DraftNode
-from edgeflare.conform.drafts.uniform_drawing import UniformDrawing
+from edgeflare.conform.drafts.drawing import UniformDrawing
 from edgeflare.conform.execution.kernel_arm import (
     KernelArm,
     ModelAnswer,

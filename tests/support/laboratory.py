@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from documents import Document, as_json, run_device, run_host, run_pair
 from edgeflare.campaign.campaign import StoppedBy, run_campaign
 from edgeflare.campaign.campaign_context import CampaignContext
-from edgeflare.campaign.health.health_record import MonitoredDevice
+from edgeflare.campaign.device_readings import MonitoredDevice
 from edgeflare.campaign.observer import Progress
 from edgeflare.campaign.opened_pair import OpenedPair
 from edgeflare.campaign.panel import ArmModel, Panel

@@ -41,7 +41,7 @@ LONGEST_FILES = (
     "cli/test_other_runtimes.py",
     "cli/test_rank.py",
     "conform/execution/test_packing_arm.py",
-    "campaign/health/test_device_health.py",
+    "campaign/test_device_health.py",
     "conform/test_conform_run.py",
     "repair/shifts/test_shift_fitting.py",
     "pytest_plugin/test_pytest_survey.py",

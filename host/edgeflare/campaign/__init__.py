@@ -1,4 +1,1 @@
-"""The engine: many chains at once, batches in flight, budgets, journal, verification, resume.
-
-The room within: `health` watches the devices.
-"""
+"""The engine: many chains at once, batches in flight, budgets, journal, verification, resume."""

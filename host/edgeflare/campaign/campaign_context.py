@@ -7,8 +7,8 @@ from collections.abc import Callable
 from dataclasses import asdict, dataclass, replace
 from typing import Any, Literal
 
+from edgeflare.campaign.device_health import DeviceHealth
 from edgeflare.campaign.given_screening import GivenScreening
-from edgeflare.campaign.health.device_health import DeviceHealth
 from edgeflare.campaign.observer import Observer
 from edgeflare.campaign.panel import Panel
 from edgeflare.campaign.pipeline import DEPTH, Pipeline

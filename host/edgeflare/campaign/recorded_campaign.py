@@ -9,7 +9,7 @@ from functools import partial
 
 from edgeflare.campaign.campaign import StoppedBy, run_campaign
 from edgeflare.campaign.campaign_context import CHAINS, CampaignContext, Stopwatch
-from edgeflare.campaign.health.device_health import DeviceHealth
+from edgeflare.campaign.device_health import DeviceHealth
 from edgeflare.campaign.held_out import HeldOut
 from edgeflare.campaign.observer import Observer
 from edgeflare.campaign.opened_pair import OpenedPair

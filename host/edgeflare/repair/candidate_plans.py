@@ -8,7 +8,7 @@ from functools import partial
 
 from edgeflare.errors import UserError
 from edgeflare.repair.fitting.activation_ranges import fit_ranges
-from edgeflare.repair.fitting.bias_correction import fit_biases
+from edgeflare.repair.fitting.biases import fit_biases
 from edgeflare.repair.fitting.quantized_network import QuantizedNetwork
 from edgeflare.repair.fitting.quantizer import float_operators, weights_only
 from edgeflare.repair.fitting.weight_rounding import RoundedLayer, fit_rounding, round_original

@@ -12,8 +12,7 @@ from edgeflare.campaign.opened_pair import open_pair
 from edgeflare.devices.profile import Profile
 from edgeflare.models.pair import Pair
 from edgeflare.repair.candidate_plans import CandidatePlan, candidate_plans
-from edgeflare.repair.judging.judged_inputs import COUNT, known_labels
-from edgeflare.repair.judging.seed_split import split_seeds
+from edgeflare.repair.judging.judged_inputs import COUNT, known_labels, split_seeds
 from edgeflare.repair.repair_request import RepairRequest
 from edgeflare.repair.repair_requirements import original_file, require_seeds, tries_shifts
 from edgeflare.repair.repair_run import repair_plan

@@ -37,14 +37,15 @@ from edgeflare.repair.fitting.quantized_network import QuantizedNetwork
 from edgeflare.repair.judging.judged_inputs import (
     FRESH,
     JudgedSet,
+    SeedSplit,
     SetName,
     fresh_set,
     judged_sets,
     known_labels,
     original_label_of,
+    split_seeds,
 )
 from edgeflare.repair.judging.judgement import Judgement, SetAside, candidate_answers, compared
-from edgeflare.repair.judging.seed_split import SeedSplit, split_seeds
 from edgeflare.repair.judging.shown_inputs import InputToShow, shown_inputs
 from edgeflare.repair.precision.localization import residual
 from edgeflare.repair.repair_candidate import CandidateMaker, RepairCandidate, ReportProgress

@@ -25,7 +25,7 @@ from edgeflare.conform.drafts.coverage import (
     node_buckets,
 )
 from edgeflare.conform.drafts.draft import Draft, DraftNode, DraftOutcome
-from edgeflare.conform.drafts.uniform_drawing import UniformDrawing
+from edgeflare.conform.drafts.drawing import UniformDrawing
 from edgeflare.conform.operators.known_operators import known_operators
 from edgeflare.errors import UserError
 

@@ -19,14 +19,18 @@ from edgeflare.conform.drafts.cells import (
 )
 from edgeflare.conform.drafts.coverage import Coverage, draft_pairs
 from edgeflare.conform.drafts.draft import Draft, DraftNode, DraftOutcome, NodeGraphs, drafted
+from edgeflare.conform.drafts.drawing import (
+    PAIR_NODES,
+    PairDrawing,
+    UniformDrawing,
+    configuration_with,
+)
 from edgeflare.conform.drafts.model_reading import read_operators
 from edgeflare.conform.drafts.near_drawing import (
     NearDrawing,
     near_configuration,
     smaller_configuration,
 )
-from edgeflare.conform.drafts.pair_drawing import PAIR_NODES, PairDrawing
-from edgeflare.conform.drafts.uniform_drawing import UniformDrawing, configuration_with
 from edgeflare.conform.graph_file import graph_file
 from edgeflare.conform.operators.known_operators import known_operators
 

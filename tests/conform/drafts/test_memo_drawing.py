@@ -19,6 +19,7 @@ from edgeflare.conform.drafts.draft_mutation import (
     reordered,
     without_oldest,
 )
+from edgeflare.conform.drafts.drawing import drawn_node
 from edgeflare.conform.drafts.memo_drawing import (
     MUTATIONS,
     MemoDrawing,
@@ -36,7 +37,6 @@ from edgeflare.conform.drafts.structure_mutations import (
     connected_layers,
     merged_layers,
 )
-from edgeflare.conform.drafts.uniform_drawing import drawn_node
 
 
 @pytest.mark.parametrize("operator", ["ADD", "MEAN"])

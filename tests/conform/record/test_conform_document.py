@@ -22,7 +22,7 @@ from conformed_runs import (
 from drafting import chain
 from edgeflare.conform.drafts.coverage import Coverage
 from edgeflare.conform.drafts.draft import Draft, draft_to_json
-from edgeflare.conform.drafts.uniform_drawing import UniformDrawing
+from edgeflare.conform.drafts.drawing import UniformDrawing
 from edgeflare.conform.execution.kernel_arm import ModelAnswer, RunFailure
 from edgeflare.conform.graph_file import graph_file
 from edgeflare.conform.operator_graph import Values

@@ -28,7 +28,7 @@ from edgeflare.conform.drafts.cell_pairs import allowed_pairs
 from edgeflare.conform.drafts.cells import Cell
 from edgeflare.conform.drafts.coverage import Coverage
 from edgeflare.conform.drafts.draft import Draft, drafted
-from edgeflare.conform.drafts.pair_drawing import PairDrawing
+from edgeflare.conform.drafts.drawing import PairDrawing
 from edgeflare.conform.execution.kernel_arm import ModelAnswer, PosedModel, RunFailureKind
 from edgeflare.conform.findings.known_findings import KnownFinding, read_known
 from edgeflare.conform.operator_graph import Values

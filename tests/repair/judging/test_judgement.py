@@ -26,10 +26,12 @@ from edgeflare.repair.judging.judged_inputs import (
     TIGHT,
     WIDE,
     JudgedSet,
+    SeedSplit,
     SetName,
     fresh_set,
     judged_sets,
     known_labels,
+    split_seeds,
 )
 from edgeflare.repair.judging.judgement import (
     Change,
@@ -42,7 +44,6 @@ from edgeflare.repair.judging.judgement import (
     judged,
     score,
 )
-from edgeflare.repair.judging.seed_split import SeedSplit, split_seeds
 from edgeflare.repair.judging.shown_inputs import FOLDER, shown_inputs, write_shown
 from edgeflare_agent.runtime.launcher import LAUNCHER_VARIABLE
 from operator_chain import Step, write_tflite

@@ -5,16 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from functools import cache
 
-from edgeflare.conform.operators.elementwise.binary_operators import BINARY_OPERATORS
+from edgeflare.conform.operators.elementwise.binary_operators import BINARY_OPERATORS, SumOfMany
 from edgeflare.conform.operators.elementwise.conversion_operator import CONVERSION_OPERATORS
-from edgeflare.conform.operators.elementwise.sum_of_many import SumOfMany
 from edgeflare.conform.operators.elementwise.unary_operators import UNARY_OPERATORS
 from edgeflare.conform.operators.movement.block_moves import BLOCK_MOVES
 from edgeflare.conform.operators.movement.cuts import CUTS
+from edgeflare.conform.operators.movement.enlargements import PADS, REPEATS
 from edgeflare.conform.operators.movement.joins import JOINS
 from edgeflare.conform.operators.movement.lookups import LOOKUPS
-from edgeflare.conform.operators.movement.pads import PADS
-from edgeflare.conform.operators.movement.repeats import REPEATS
 from edgeflare.conform.operators.movement.reshapes import RESHAPES
 from edgeflare.conform.operators.movement.reversals import REVERSALS
 from edgeflare.conform.operators.one_input.last_axis import NORMALIZATIONS, SOFTMAXES, TOP_VALUES

@@ -24,12 +24,12 @@ from edgeflare.diagnose.tied_tensors import TiedTensors, consumers, tied_tensors
 from edgeflare.models.in_place_edit import InPlaceEdit
 from edgeflare.models.quantized_range import QuantizedRange, least_error_range, range_of
 from edgeflare.models.tflite_graph import Graph
-from edgeflare.repair.fitting.captured_tensors import each_captured
-from edgeflare.repair.fitting.derived_biases import (
+from edgeflare.repair.fitting.biases import (
     feeds_softmax_alone,
     has_integer_bias,
     write_bias,
 )
+from edgeflare.repair.fitting.captured_tensors import each_captured
 from edgeflare.repair.fitting.quantized_network import MatchedLayer, QuantizedNetwork
 from edgeflare.repair.fitting.weight_restoration import restore_weights
 from edgeflare.tasks.classification import softmax

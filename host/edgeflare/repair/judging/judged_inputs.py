@@ -1,7 +1,8 @@
 """The sets of inputs that repaired models are judged on, with the answers of the models before.
 
 Sets are made from some seeds each: those to choose by from one part of the seeds, those that judge
-what was chosen from another (see `split_seeds`), so that nothing is chosen on what judges it.
+what was chosen from another (see `split_seeds`), so that nothing is chosen on what judges it. The
+seeds of a third part are there to fit repairs with.
 
 Inputs as they come: mutants of seeds near the compressed model's boundary. They are sampled by
 `cross_boundary` with the answers of the twin in the device's place and without those of the
@@ -14,6 +15,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final, Literal
 
+import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
@@ -25,6 +27,7 @@ from edgeflare.core.input_space import Input
 from edgeflare.core.query import Arm, Outcome
 from edgeflare.core.seeds import Seeds, is_labelled
 from edgeflare.diagnose.near_boundary import LabelOf, near_boundary_inputs
+from edgeflare.record.json_types import Count
 from edgeflare.repair.shifts.boundary_set import NEAR_MARGIN, ROUNDS, cross_boundary
 from edgeflare.run.plan import Plan
 from edgeflare.search.operator_pool import domain_operators
@@ -268,3 +271,64 @@ def _starts(
         for row, answer, generator in zip(rows.tolist(), told, rng.spawn(len(rows)), strict=True)
         if answer.failure is None
     ]
+
+
+Rows = NDArray[np.int64]
+"""Positions of seeds, rising."""
+
+PARTS = 5
+"""Three fifths fit, one chooses, one judges."""
+
+
+@dataclass(frozen=True, slots=True)
+class SeedSplit:
+    """Positions of the seeds of each part; all inputs made from a seed belong to its part.
+
+    Attributes:
+        fit: three fifths; methods may look at them as they like.
+        choose: one fifth; candidates are compared on them.
+        judge: one fifth; only what was chosen is evaluated on them.
+
+    """
+
+    fit: Rows
+    choose: Rows
+    judge: Rows
+
+    @property
+    def sizes(self) -> SeedCounts:
+        """How many seeds each part has."""
+        return SeedCounts(len(self.fit), len(self.choose), len(self.judge))
+
+
+class SeedCounts(msgspec.Struct, frozen=True):
+    """How many seeds each part has.
+
+    Attributes:
+        fit: seeds to fit with.
+        choose: seeds to choose by.
+        judge: seeds to judge what was chosen.
+
+    """
+
+    fit: Count
+    choose: Count
+    judge: Count
+
+    def __str__(self) -> str:
+        return f"{self.fit} seeds to fit with, {self.choose} to choose by, {self.judge} to judge"
+
+
+def split_seeds(labels: NDArray[np.int64], rng: np.random.Generator) -> SeedSplit:
+    """Divide seeds at random, so that each part has its share of each label, to within one seed.
+
+    Args:
+        labels: (seeds,), by which they are stratified.
+        rng: the generator of the division.
+
+    """
+    order = rng.permutation(len(labels))
+    order = order[np.argsort(labels[order], kind="stable")]
+    place = np.arange(len(order)) % PARTS
+    fit, choose, judge = (np.sort(order[chosen]) for chosen in (place < 3, place == 3, place == 4))
+    return SeedSplit(fit, choose, judge)

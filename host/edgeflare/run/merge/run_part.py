@@ -26,7 +26,7 @@ from edgeflare.run.seed_ids import SeedIds
 from edgeflare.run.survey_rows import SURVEY_KEY
 
 _Readings = Mapping[str, Any]
-"""What a journal keeps of one device; see `campaign.health.health_record`."""
+"""What a journal keeps of one device; see `campaign.device_readings`."""
 
 _MAY_DIFFER: Final = frozenset({"--seed-ids", "--device"})
 """Options in which parts of one run may differ: two devices that are alike have different names."""

@@ -1,4 +1,4 @@
-"""Operators that repeat values."""
+"""Operators that enlarge a tensor: that pad it, or repeat its values."""
 
 from __future__ import annotations
 
@@ -8,9 +8,11 @@ import numpy as np
 
 from edgeflare.conform.operator_graph import Values
 from edgeflare.conform.operators.movement.model_parts import (
+    ColumnOf,
     ConstantOf,
     IndexTypeOf,
     ModelParts,
+    OptionOf,
     ShapeOf,
 )
 from edgeflare.conform.operators.movement.movement_specification import (
@@ -19,8 +21,104 @@ from edgeflare.conform.operators.movement.movement_specification import (
     as_many,
 )
 from edgeflare.conform.operators.movement.reshapes import ALL
-from edgeflare.conform.specification.parameter import Choice, Configuration, Dimensions, dimensions
+from edgeflare.conform.specification.operator_specification import operand_values
+from edgeflare.conform.specification.parameter import (
+    Choice,
+    Configuration,
+    Dimensions,
+    dimensions,
+    word,
+)
 from edgeflare.conform.specification.whole_numbers import WholeNumbers
+
+_PADDINGS = ("before", "after")
+
+
+def _fit_paddings(settings: Settings, changed: str) -> Settings:
+    del changed
+    rank = len(dimensions(settings, "shape"))
+    return settings | {name: as_many(dimensions(settings, name), rank, 0) for name in _PADDINGS}
+
+
+def _fit_mirrored(settings: Settings, changed: str) -> Settings:
+    settings = _fit_paddings(settings, changed)
+    edge = 1 if word(settings, "mode") == "REFLECT" else 0
+    most = [max(size - edge, 0) for size in dimensions(settings, "shape")]
+    for name in _PADDINGS:
+        padded = zip(dimensions(settings, name), most, strict=True)
+        settings[name] = tuple(min(pair) for pair in padded)
+    return settings
+
+
+def _paddings(settings: Configuration) -> list[tuple[int, int]]:
+    return list(zip(*(dimensions(settings, name) for name in _PADDINGS), strict=True))
+
+
+def _padded(settings: Configuration, raw: Sequence[Values]) -> Sequence[Values]:
+    # Raw values that stand for 0.
+    zero = settings.get("input_zero_point", 0)
+    return [np.pad(raw[0], _paddings(settings), constant_values=np.array(zero, raw[0].dtype))]
+
+
+def _padded_with(settings: Configuration, raw: Sequence[Values]) -> Sequence[Values]:
+    return [np.pad(raw[0], _paddings(settings), constant_values=raw[2].reshape(-1)[0])]
+
+
+def _draw_value(settings: Configuration, parts: ModelParts, rng: np.random.Generator) -> None:
+    del settings
+    parts.tensors[2] = parts.data.constant(operand_values(parts.data, "uniform", rng))
+
+
+def _mirrored(settings: Configuration, raw: Sequence[Values]) -> Sequence[Values]:
+    mode = "reflect" if word(settings, "mode") == "REFLECT" else "symmetric"
+    if not raw[0].size:
+        return [np.pad(raw[0], _paddings(settings))]
+    return [np.pad(raw[0], _paddings(settings), mode=mode)]  # type: ignore[call-overload]
+
+
+def _nothing_to_reflect(type_: str, settings: Configuration) -> str | None:
+    del type_
+    if word(settings, "mode") == "REFLECT" and 0 in dimensions(settings, "shape"):
+        return "a dimension of size 0 has nothing to reflect"
+    return None
+
+
+def _pad_version(settings: Configuration) -> int:
+    return 4 if len(dimensions(settings, "shape")) > 4 else 1
+
+
+_PLACES = (
+    ShapeOf(Dimensions("shape", (1, 5), most_values=200)),
+    *(
+        ColumnOf(WholeNumbers(name, 0, 4, counts=(1, 5), kind="shape"), column)
+        for column, name in enumerate(_PADDINGS)
+    ),
+    IndexTypeOf(Choice("index_type", ("int32", "int64")), 1),
+)
+_VERSIONS = {"int8": 2, "int16": 3}
+
+PADS = (
+    MovementSpecification("PAD", ALL, _PLACES, _padded, _fit_paddings, _VERSIONS, _pad_version),
+    MovementSpecification(
+        "PADV2",
+        ALL,
+        _PLACES,
+        _padded_with,
+        _fit_paddings,
+        _VERSIONS,
+        _pad_version,
+        complete=_draw_value,
+    ),
+    MovementSpecification(
+        "MIRROR_PAD",
+        ALL,
+        (*_PLACES, OptionOf(Choice("mode", ("REFLECT", "SYMMETRIC")), "mode")),
+        _mirrored,
+        _fit_mirrored,
+        _VERSIONS,
+        refused=_nothing_to_reflect,
+    ),
+)
 
 
 def _fit_multiples(settings: Settings, changed: str) -> Settings:

@@ -16,8 +16,12 @@ from collections import Counter, deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from edgeflare.campaign.health.health_record import HealthRecord, MonitoredDevice, WarningSink
-from edgeflare.campaign.health.thermometer import Thermometer
+from edgeflare.campaign.device_readings import (
+    HealthRecord,
+    MonitoredDevice,
+    Thermometer,
+    WarningSink,
+)
 from edgeflare.core.kept_rows import OutputDecoders
 from edgeflare.core.query import Arm, EvaluatedQuery, Query
 from edgeflare.core.seeds import Seeds

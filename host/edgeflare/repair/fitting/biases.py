@@ -1,4 +1,6 @@
-"""Biases corrected by what rounding changes in a layer's mean output.
+"""Biases in int32: derived from real ones, and corrected by what rounding changes.
+
+They follow from real ones by the scales of a layer's input and weights.
 
 Rounded weights, and inputs that are clipped to their range, move the mean of each channel. The
 biases take that back: a layer's new bias is the original's plus the mean of the float layer's
@@ -18,16 +20,102 @@ from contextlib import closing
 import numpy as np
 from numpy.typing import NDArray
 
+from edgeflare.diagnose.tied_tensors import consumers, moves_values
 from edgeflare.models.graph_parts import extract, isolate
 from edgeflare.models.in_place_edit import InPlaceEdit
 from edgeflare.models.model_probe import HostProbe
 from edgeflare.models.tflite_graph import Graph
 from edgeflare.repair.fitting.captured_tensors import each_captured
-from edgeflare.repair.fitting.derived_biases import has_integer_bias, real_bias, write_bias
 from edgeflare.repair.fitting.quantized_network import MatchedLayer, QuantizedNetwork
 from edgeflare_protos.kernel_sets import Kernels
 
 Real = NDArray[np.float64]
+
+_LIMITS = np.iinfo(np.int32)
+
+
+def write_bias(edit: InPlaceEdit, graph: Graph, layer: MatchedLayer, real: Real) -> None:
+    """Write a layer's biases, and their scales: the input's times the weights'.
+
+    Args:
+        edit: of the graph's file.
+        graph: has the scales of input and weights that the biases are to fit.
+        layer: one with biases.
+        real: their real values, (channels,).
+
+    Raises:
+        UserError: another layer has the same biases.
+
+    """
+    if layer.bias is None or layer.weights is None or not has_integer_bias(graph, layer):
+        return
+    tensor = graph.tensors[layer.bias]
+    steps = _steps(graph, layer)
+    raw = np.clip(np.round(real / steps), _LIMITS.min, _LIMITS.max).astype(np.int32)
+    edit.set_values(layer.bias, raw.reshape(tensor.shape))
+    if len(tensor.scales) in (1, len(real)):
+        scales = np.broadcast_to(steps, len(real))[: len(tensor.scales)]
+        edit.set_quantization(layer.bias, [float(one) for one in scales], tensor.zero_points)
+
+
+def has_integer_bias(graph: Graph, layer: MatchedLayer) -> bool:
+    """Whether a layer computes in int8, with biases in int32."""
+    return (
+        layer.bias is not None
+        and layer.float_bias is not None
+        and graph.tensors[layer.bias].dtype == "int32"
+        and bool(graph.tensors[layer.inputs[0]].scales)
+    )
+
+
+def feeds_softmax_alone(graph: Graph, layer: MatchedLayer) -> bool:
+    """Whether a softmax is all that sees a layer's output, also behind operators that move it.
+
+    A softmax gives the same for values that are all shifted by one amount.
+    """
+    if graph.options(layer.operator).get("fusedActivationFunction", 0):
+        return False
+    waiting, seen = [layer.output], False
+    while waiting:
+        tensor = waiting.pop()
+        if tensor in graph.outputs:
+            return False
+        for one in consumers(graph, tensor):
+            if moves_values(one):
+                waiting.extend(one.outputs)
+            elif one.name == "SOFTMAX":
+                seen = True
+            elif one.name != "SHAPE":
+                return False
+    return seen
+
+
+def real_bias(graph: Graph, layer: MatchedLayer) -> Real:
+    """Return the biases that a layer is to have: the original's, shifted as the file's are.
+
+    Only the logits of a softmax may be shifted, as `fit_ranges` does. The shift is the median of
+    the differences, so that a few wrong biases do not change it.
+
+    Args:
+        graph: of the compressed model, whose bias has the scale that the kernels take it to have.
+        layer: one with biases in int32.
+
+    """
+    if layer.bias is None or layer.float_bias is None:
+        raise ValueError(f"operator {layer.operator} has no biases")
+    wanted = layer.float_bias.astype(np.float64)
+    if not feeds_softmax_alone(graph, layer):
+        return wanted
+    stored = graph.values(layer.bias).astype(np.float64).ravel() * _steps(graph, layer)
+    return wanted + float(np.median(stored - wanted))
+
+
+def _steps(graph: Graph, layer: MatchedLayer) -> Real:
+    """Return the real value of one step of a layer's biases: one for all, or (channels,)."""
+    given = graph.tensors[layer.inputs[0]].scales[0]
+    scales = () if layer.weights is None else graph.tensors[layer.weights].scales
+    return np.asarray(scales, np.float64) * given
+
 
 _MOST_ROWS = 128
 """Inputs whose mean is taken. Float and rounded layers see the same ones, so that the differences

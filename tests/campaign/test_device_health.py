@@ -17,7 +17,7 @@ import pytest
 from numpy.typing import NDArray
 
 from documents import Document, as_json
-from edgeflare.campaign.health.device_health import Canaries
+from edgeflare.campaign.device_health import Canaries
 from edgeflare.core.query import Arm
 from edgeflare.domains.image.preprocess import ImageEncoder, Preprocess
 from edgeflare.errors import InfrastructureError

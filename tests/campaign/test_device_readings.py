@@ -12,10 +12,10 @@ from typing import Any
 
 import pytest
 
-from edgeflare.campaign.health.health_record import HealthRecord
-from edgeflare.campaign.health.thermometer import (
+from edgeflare.campaign.device_readings import (
     COOLING_SECONDS,
     READ_INTERVAL_SECONDS,
+    HealthRecord,
     Thermometer,
 )
 from edgeflare.devices.connection import DeviceLost
