@@ -69,7 +69,12 @@ class GivenScreening:
             _require_alike(theirs, header, path, allow_other_host=allow_other_host)
             rows = {seed_id: found[0] for seed_id, found in journal.answers("seed").items()}
             outcomes = [one.outcome for one in from_rows(header.reading, list(rows.values()))]
-        _require_all(rows, seeds, path)
+        missing = set(seeds.seed_ids) - rows.keys()
+        if missing:
+            raise UserError(
+                f"--screening {path} has answers to {len(seeds) - len(missing)} of {len(seeds)}"
+                " seeds: finish it first with the command that began it and --resume"
+            )
         outcomes_by_id = dict(zip(rows, outcomes, strict=True))
         return cls(theirs, screening_sha256(rows), rows, outcomes_by_id)
 
@@ -156,12 +161,3 @@ def _require_alike(
             raise UserError(line)
         if not allow_other_host:
             raise OtherHostError(line)
-
-
-def _require_all(rows: Mapping[int, AnswerRow], seeds: Seeds, path: Path) -> None:
-    missing = set(seeds.seed_ids) - rows.keys()
-    if missing:
-        raise UserError(
-            f"--screening {path} has answers to {len(seeds) - len(missing)} of {len(seeds)} seeds:"
-            " finish it first with the command that began it and --resume"
-        )

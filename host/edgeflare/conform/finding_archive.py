@@ -55,7 +55,9 @@ def export_finding(
     stored = stored_model(directory, finding)
     arm = DEVICE if finding.verdict != "host" else finding.wrong[0]
     right, results = _what_is_right(stored, arm)
-    found = {**_found(document, arm), **_called(stored)}
+    (graph,) = stored.model.alone
+    rows, outputs = finding.smallest.rows, len(graph.outputs)
+    found = {**_found(document, arm), "rows": rows, "outputs": outputs}
     told = {
         "schema": SCHEMA,
         "sha256": hashlib.sha256(stored.files.model).hexdigest(),
@@ -142,12 +144,6 @@ def _found(document: ConformDocument, arm: str) -> dict[str, Any]:
     }
 
 
-def _called(stored: StoredModel) -> dict[str, Any]:
-    """Return how often the script runs the model, and how many outputs it has."""
-    (graph,) = stored.model.alone
-    return {"rows": stored.finding.smallest.rows, "outputs": len(graph.outputs)}
-
-
 def _script_of_runtime(kernels: str) -> dict[str, bytes]:
     """Return the script that runs a model on kernels that are not those of TFLite's interpreter.
 
@@ -188,15 +184,11 @@ def _what_is_right(stored: StoredModel, arm: str) -> tuple[dict[str, Values], li
         low, high = one.allowed_range()
         arrays |= {f"lowest {n}": low, f"highest {n}": high}
         arrays[f"counts {n}"] = ~counted if apart else counted
-        side = _biased_side(by.limits[n], stored, arm, n) if _is_biased(finding) else None
+        side = _biased_side(by.limits[n], stored, arm, n) if finding.symptom == "biased" else None
         if side is not None:
             arrays |= side[0]
         results.append({"unit": one.unit, "bias": None if side is None else side[1]})
     return arrays, results
-
-
-def _is_biased(finding: FoundFault) -> bool:
-    return bool(finding.symptom == "biased")
 
 
 def _by_result(by: Ruler) -> list[NDArray[np.bool_]]:

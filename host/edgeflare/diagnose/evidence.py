@@ -88,7 +88,8 @@ class Evidence:
         """Return what a mode answered, in a word or two."""
         if vote.is_of_values and vote.failure is None and self.answer_noun:
             noun = self.answer_noun
-            of_arms = (f"the {arm}'s {noun}" for arm, one in self._arms if one is vote)
+            arms = (("original", self.original), ("twin", self.twin), ("device", self.device))
+            of_arms = (f"the {arm}'s {noun}" for arm, one in arms if one is vote)
             return next(of_arms, f"other {noun}" if noun.endswith("s") else f"another {noun}")
         if self.decoder is None or vote.answer is None:
             return self.named(vote.label)
@@ -98,10 +99,6 @@ class Evidence:
     def answer_noun(self) -> str:
         """What an answer is called that is too large to be written out, as of `Decoder`."""
         return "values" if self.decoder is None else self.decoder.answer_noun
-
-    @property
-    def _arms(self) -> list[tuple[str, Vote | None]]:
-        return [("original", self.original), ("twin", self.twin), ("device", self.device)]
 
     def reference(self) -> tuple[str, Vote]:
         """Return the arm from which the distances of values are measured, and its answer."""

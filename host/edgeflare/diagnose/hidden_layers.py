@@ -58,7 +58,8 @@ def hidden_layers(
             )
             if not believed and one.index not in denied:
                 known = follows() if known is None else known
-                believed = _borne_out(graph, one, set(known) - denied)
+                readers = _readers(graph, one)
+                believed = bool(readers) and set(readers) <= set(known) - denied
             if not believed:
                 found.append(one.index)
             (parted if believed else unsure).update(one.outputs)
@@ -121,11 +122,6 @@ def _ignored(graph: Graph, totals: Differences) -> dict[int, set[int]]:
             if seen and not any(total is None or total.parted for total in seen):
                 found[one.index] = readers
     return found
-
-
-def _borne_out(graph: Graph, one: GraphOp, follows: Collection[int]) -> bool:
-    readers = _readers(graph, one)
-    return bool(readers) and all(reader in follows for reader in readers)
 
 
 def _readers(graph: Graph, one: GraphOp) -> set[int]:

@@ -358,14 +358,10 @@ class UnitRuns:
             one.heard = time.monotonic()
             unit.ended, unit.found = report.ended, report.found
             if report.backup is not None:
-                self._keep_backup(one, report.backup)
-
-    def _keep_backup(self, one: _UnderWay, backup: bytes) -> None:
-        """Keep what an attempt has so far; one that sends no run goes on, and its device fails."""
-        try:
-            self.folder.keep_backup(one.unit.name, backup)
-        except NotARunError as error:
-            self._count_failure(self._place(one.place), printable(str(error)))
+                try:
+                    self.folder.keep_backup(one.unit.name, report.backup)
+                except NotARunError as error:  # it goes on, and its device fails
+                    self._count_failure(self._place(one.place), printable(str(error)))
 
     def _show(self, *, at_once: bool = False) -> None:
         now = self._now()

@@ -198,7 +198,7 @@ class _Tensors:
 def _file_operator(tensors: _Tensors, place: int, arithmetic: int) -> FileOperator:
     known = tensors.graph.operators[place]
     raw = tensors.graph.model.subgraphs[0].operators[place]
-    read = _indexes(raw.inputs)
+    read = [] if raw.inputs is None else [int(at) for at in raw.inputs]
     try:
         inputs = [None if at == ABSENT else tensors.value(at) for at in read]
         outputs = [tensors.value(at) for at in known.outputs]
@@ -233,10 +233,6 @@ def _quantization(known: GraphTensor) -> Quantization | None:
     if len(set(known.zero_points)) > 1:
         raise _UnreadableTensor("a tensor has more than one zero point")
     return Quantization(known.scales, known.zero_points[0], known.axis)
-
-
-def _indexes(indexes: Any) -> list[int]:
-    return [] if indexes is None else [int(at) for at in indexes]
 
 
 def operator_arithmetic(graph: Graph) -> tuple[int, ...]:

@@ -185,7 +185,16 @@ class MemoDrawing:
             adoption = next((one for one in self._adoptions if one.mutant is draft), None)
             if adoption is not None:
                 self._adoptions.remove(adoption)
-                self._judge(adoption, outcome)
+                # What the mutant replaced is forgotten, or the mutant if the device refused it.
+                line = self._lines[adoption.model]
+                at = next((at for at, one in enumerate(line) if one is draft), None)
+                if not outcome.whole:
+                    self._of_models[adoption.model] -= 1
+                    self._of_mutations[adoption.mutation] -= 1
+                    if at is not None:
+                        del line[at]
+                elif at is not None:
+                    del line[:at]
 
     def _mutant(self) -> Draft | None:
         """Apply one seed's mutation to its model (lines 5 to 12)."""
@@ -205,18 +214,6 @@ class MemoDrawing:
             self._adoptions.append(_Adoption(mutant, model, mutation))
         self._context.coverage.expect(mutant)
         return mutant
-
-    def _judge(self, adoption: _Adoption, outcome: DraftOutcome) -> None:
-        """Forget what a mutant replaced, or the mutant if the device refused it."""
-        line = self._lines[adoption.model]
-        at = next((at for at, one in enumerate(line) if one is adoption.mutant), None)
-        if not outcome.whole:
-            self._of_models[adoption.model] -= 1
-            self._of_mutations[adoption.mutation] -= 1
-            if at is not None:
-                del line[at]
-        elif at is not None:
-            del line[:at]
 
 
 def _changed(

@@ -61,13 +61,11 @@ class FailureHistory:
         lives = 1.0
         for kind in _kinds(graph):
             tally = self._tallies.get(kind, _KindFate())
-            prior = self._share_without_values if kind[2] else _ORDINARY
+            prior = _ORDINARY
+            if kind[2]:
+                prior = self._without_values.share(_WITHOUT_VALUES, _WEIGHT_WITHOUT_VALUES)
             lives *= 1 - tally.share(prior, _WEIGHT)
         return 1 - lives
-
-    @property
-    def _share_without_values(self) -> float:
-        return self._without_values.share(_WITHOUT_VALUES, _WEIGHT_WITHOUT_VALUES)
 
     def hung(self, graph: OperatorGraph) -> bool:
         """Whether a model of such an operator was given all the time that there is, and hung."""

@@ -73,7 +73,8 @@ def hypotheses(evidence: ModelEvidence, most: int = 200) -> list[Hypothesis]:
     shared = np.flatnonzero(evidence.failing.all(axis=1))
     passing = evidence.passing[shared].astype(np.float32)
     costs = evidence.vocabulary.costs[shared]
-    surprise = _surprises(evidence.failing.shape[1], evidence.passing.shape[1])
+    failing, most = evidence.failing.shape[1], evidence.passing.shape[1]
+    surprise = np.array([surprise_of(failing, some) for some in range(most + 1)])
     found: dict[Places, float] = {(): float(surprise[-1])}
     singles = costs + surprise[passing.sum(axis=1).astype(np.intp)]
     found.update(((at,), float(one)) for at, one in enumerate(singles))
@@ -132,8 +133,3 @@ def surprise_of(failing: int, passing: int) -> float:
     The rate is uniform beforehand: the integral of rate^failing · (1 - rate)^passing.
     """
     return lgamma(failing + passing + 2) - lgamma(failing + 1) - lgamma(passing + 1)
-
-
-def _surprises(failing: int, passing: int) -> NDArray[np.float64]:
-    """Return `surprise_of` for each number of passing models up to one."""
-    return np.array([surprise_of(failing, some) for some in range(passing + 1)])

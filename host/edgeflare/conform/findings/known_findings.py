@@ -65,7 +65,7 @@ class KnownFinding:
 
         """
         known = known_operators()
-        operators = _named_operators(self.operator)
+        operators = self.operator.split(_THEN)
         for one in operators:
             if one not in known:
                 raise UserError(
@@ -178,8 +178,3 @@ def _tables(content: Mapping[str, Any], path: Path) -> list[dict[str, Any]]:
 def joined_name(operators: Sequence[str]) -> str:
     """Return the name of operators in their order, of one its own."""
     return _THEN.join(operators)
-
-
-def _named_operators(name: str) -> list[str]:
-    """Return the operators that a name says, in their order."""
-    return name.split(_THEN)

@@ -86,7 +86,8 @@ def _topics(name: str, table: SettingsTable) -> Iterator[list[Predicate]]:
         yield _of_words(name, settings)
     elif any(isinstance(one, tuple | list) for one in settings):
         yield _of_words(name, settings)
-        for quantity in (*(f"{one}({name})" for one in OF_TUPLES), *_places(name)):
+        of_all = [f"{one}({name})" for one in OF_TUPLES]
+        for quantity in (*of_all, *(f"{name}[{place}]" for place in _PLACES)):
             numbers = table.numbers(quantity)
             yield _of_wholes(quantity, numbers)
             if quantity in (f"size({name})", f"{name}[-1]"):
@@ -98,10 +99,6 @@ def _topics(name: str, table: SettingsTable) -> Iterator[list[Predicate]]:
     else:
         yield _of_wholes(name, table.numbers(name))
         yield _of_remainders(name, table.numbers(name))
-
-
-def _places(name: str) -> list[str]:
-    return [f"{name}[{place}]" for place in _PLACES]
 
 
 def _of_words(name: str, settings: Sequence[Setting]) -> list[Predicate]:

@@ -249,24 +249,13 @@ def _finding(
     observations = [rounds.state.observations[cell][at] for at in one.group.failing]
     judgements = [observation.judgement for observation in observations]
     worst = max(judgements, key=lambda judgement: (judgement.counted, judgement.worst))
-    name = _stored(number, one.best, said[1], rounds, directory)
     best, repeats = one.best, _fails_alike(said[0], key)
+    node, model = best.draft.nodes[0], best.posed(rounds.given)
+    exact = exact_rows(known_operators()[node.operator], model.graph, model.operands, model.rows)
+    name = store_finding(directory, number, model, said[1], exact)
     smallest = SmallestModel(best.draft, said[0], best.elements, best.rows, one.runs, repeats, name)
     settings = [observation.settings for observation in observations]
     reason = known_reason(key, settings, known)
     return ConformFinding(
         number, *cell, one.group.condition, len(judgements), worst, smallest, reason
     )
-
-
-def _stored(
-    number: int,
-    smallest: ShrinkCandidate,
-    answers: Mapping[str, ModelAnswer],
-    rounds: ConformRounds,
-    directory: RunDirectory,
-) -> str:
-    """Store a model with the answers of all arms; return its path."""
-    node, model = smallest.draft.nodes[0], smallest.posed(rounds.given)
-    exact = exact_rows(known_operators()[node.operator], model.graph, model.operands, model.rows)
-    return store_finding(directory, number, model, answers, exact)

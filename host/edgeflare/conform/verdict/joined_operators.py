@@ -72,7 +72,7 @@ def judged_whole(
     usual = usual_rows(model.graph, model.operands, len(rows))
     if _worst(errors[usual]) > 1:
         own = _errors(model, answer, _otherwise(answer, twin), np.flatnonzero(usual).tolist())
-        return _deviation(errors[usual], own)
+        return _wrong("device", own) if _worst(own) > 1 else _wrong("shared", errors[usual])
     if _worst(errors[~usual]) > 1:
         return _wrong("undefined", errors[~usual])
     worst = _worst(errors)
@@ -103,17 +103,6 @@ def _otherwise(answer: ModelAnswer, twin: ModelAnswer | None) -> list[Places]:
     if twin is None or [one.shape for one in twin.outputs] != [one.shape for one in answer.outputs]:
         return [np.ones(one.shape, np.bool_) for one in answer.outputs]
     return [~same_bits(*both) for both in zip(answer.outputs, twin.outputs, strict=True)]
-
-
-def _deviation(errors: Errors, own: Errors) -> KernelJudgement:
-    """Return what is said of a wrong answer.
-
-    Args:
-        errors: of the rows.
-        own: likewise, where the twin answers otherwise alone.
-
-    """
-    return _wrong("device", own) if _worst(own) > 1 else _wrong("shared", errors)
 
 
 def _wrong(verdict: Literal["device", "shared", "undefined"], errors: Errors) -> KernelJudgement:

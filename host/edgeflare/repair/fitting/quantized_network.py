@@ -107,19 +107,16 @@ def matched_layers(compressed: Graph, original: Graph) -> tuple[MatchedLayer, ..
     )
     known = {one.operator for one in layers if one.float_weights is not None}
     for one in compressed.layers:
-        if one.name in WEIGHTED and _constant(compressed, one, 0) is not None:
-            _require_known(compressed, one, original, one.index in known)
+        if one.name not in WEIGHTED or one.index in known:
+            continue
+        if _constant(compressed, one, 0) is not None:
+            name = compressed.tensors[one.outputs[0]].name
+            raise UserError(
+                f"{compressed.source}: operator {one.index}, {one.name} {name!r}, has no"
+                f" counterpart in {original.source} with weights of its shape: name the float"
+                " model that it was converted from"
+            )
     return layers
-
-
-def _require_known(compressed: Graph, one: GraphOp, original: Graph, known: bool) -> None:
-    if not known:
-        name = compressed.tensors[one.outputs[0]].name
-        raise UserError(
-            f"{compressed.source}: operator {one.index}, {one.name} {name!r}, has no counterpart "
-            f"in {original.source} with weights of its shape: name the float model that it was "
-            "converted from"
-        )
 
 
 def _matched(compressed: Graph, one: GraphOp, original: Graph, other: GraphOp) -> MatchedLayer:

@@ -174,7 +174,11 @@ def candidate_answers(
         with open_candidate(content, opened) as candidate:
             for name, inputs in sets.items():
                 after[name] = candidate.answers(inputs.images, inputs.seed_ids.tolist())
-                failures = _new_failures(inputs.before, after[name])
+                failures = [  # of inputs that had an answer before
+                    repaired.failure
+                    for answer, repaired in zip(inputs.before, after[name], strict=True)
+                    if repaired.failure is not None and answer.failure is None
+                ]
                 if failures:
                     number = f"{len(failures)} of {len(inputs.images)} inputs"
                     return SetAside(f"{failures[0]} on {number} of the set {name!r}")
@@ -324,13 +328,4 @@ def _right(labels: Labels, answers: Sequence[Answer]) -> list[bool | None]:
     return [
         answer.decision == label if there else None
         for answer, label, there in zip(answers, labels.tolist(), known.tolist(), strict=True)
-    ]
-
-
-def _new_failures(before: Sequence[Answer], after: Sequence[Answer]) -> list[str]:
-    """Return why the candidate gave no answer, for each input that had one before."""
-    return [
-        repaired.failure
-        for answer, repaired in zip(before, after, strict=True)
-        if repaired.failure is not None and answer.failure is None
     ]

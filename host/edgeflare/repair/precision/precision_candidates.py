@@ -20,7 +20,6 @@ from math import isfinite
 
 import numpy as np
 from msgspec import structs
-from numpy.typing import NDArray
 
 from edgeflare.errors import UserError
 from edgeflare.repair.fitting.quantized_network import QuantizedNetwork
@@ -155,7 +154,10 @@ def localized_scores(
 
     """
     failing = comparison.deviating(network.content)
-    some = _some(failing)
+    # Failing inputs, and others at equal distances.
+    bad, good = np.flatnonzero(failing)[: LOCALIZED_WITH // 2], np.flatnonzero(~failing)
+    stride = max(1, -(-len(good) // (LOCALIZED_WITH - len(bad))))
+    some = np.sort(np.concatenate([bad, good[::stride]]))
     few = replace(network, rows=network.rows[some], original_rows=network.original_rows[some])
     errors = operator_errors(few, operators_of(blocks))
     models = PromotedModels(network, comparison)
@@ -176,13 +178,6 @@ def _counted(measure: Measure, progress: StepProgress, total: int) -> Measure:
         return measure(blocks)
 
     return counted
-
-
-def _some(failing: NDArray[np.bool_]) -> NDArray[np.intp]:
-    """Return positions of failing inputs, and of others at equal distances."""
-    bad, good = np.flatnonzero(failing)[: LOCALIZED_WITH // 2], np.flatnonzero(~failing)
-    stride = max(1, -(-len(good) // (LOCALIZED_WITH - len(bad))))
-    return np.sort(np.concatenate([bad, good[::stride]]))
 
 
 def path_points(forward: Sequence[PromotedModel], last: PromotedModel) -> list[PromotedModel]:

@@ -69,7 +69,13 @@ def merge_runs(
             with another on a seed; or there is something at `out`.
 
     """
-    _require_apart(paths, out)
+    resolved = [path.resolve() for path in paths]
+    named = Counter(resolved)
+    for path, place in zip(paths, resolved, strict=True):
+        if named[place] > 1:
+            raise UserError(f"{path} is named twice: name each run once")
+        if place == out.resolve():
+            raise UserError(f"{out} is one of the runs that are merged: name another with --out")
     with MERGED_RUN.claim(out, overwrite=overwrite, by="edgeflare merge") as claimed:
         return merge_into(claimed, paths, allow_other_host=allow_other_host, copied=copied)
 
@@ -123,16 +129,6 @@ def opened_parts(
     parts.sort(key=lambda part: (part.seed_ids.ranges, part.name))
     require_mergeable(parts, allow_other_host=allow_other_host)
     return parts
-
-
-def _require_apart(paths: Sequence[Path], out: Path) -> None:
-    resolved = [path.resolve() for path in paths]
-    named = Counter(resolved)
-    for path, place in zip(paths, resolved, strict=True):
-        if named[place] > 1:
-            raise UserError(f"{path} is named twice: name each run once")
-        if place == out.resolve():
-            raise UserError(f"{out} is one of the runs that are merged: name another with --out")
 
 
 @contextmanager

@@ -156,9 +156,10 @@ def read_groups(path: Path, inputs: Seeds, column: str, choice: SeedChoice) -> A
         )
     names = tuple(sorted(set(values), key=_order))
     if not 2 <= len(names) <= MOST_GROUPS:
-        raise UserError(
-            f"--groups {column}: {_different(len(names))} in it: expected 2 to {MOST_GROUPS} groups"
+        has = (
+            f"the inputs have {len(names)} different values" if names[1:] else "all have one value"
         )
+        raise UserError(f"--groups {column}: {has} in it: expected 2 to {MOST_GROUPS} groups")
     if len(names) == count:
         raise UserError(
             f"--groups {column}: each of the {count} inputs has a group of its own: expected groups"
@@ -167,11 +168,6 @@ def read_groups(path: Path, inputs: Seeds, column: str, choice: SeedChoice) -> A
     place = {name: at for at, name in enumerate(names)}
     of_inputs = np.array([place[value] for value in values], np.int64)
     return AskedGroups(column, names, tuple(of_inputs.tolist()))
-
-
-def _different(values: int) -> str:
-    """Return how many values a column has."""
-    return f"the inputs have {values} different values" if values > 1 else "all have one value"
 
 
 def _order(name: str) -> tuple[bool, int, str]:

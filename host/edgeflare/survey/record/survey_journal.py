@@ -114,7 +114,8 @@ def facts_of(journal: RunJournal, only: Collection[int] | None = None) -> Survey
     cells, inputs = len(plan.cells), plan.inputs.count
     known = _inputs(header, plan)
     labelled = np.array([row.known for row in host], np.bool_)
-    original, twin = _decisions(host)
+    original = np.array([row.original_decision for row in host], np.int64)
+    twin = np.array([row.twin_decision for row in host], np.int64)
     asked = np.array([row.item for row in device], np.int64)
     compared = _distances([row.twin_distance for row in host])
     apart = _spread([_number(row.device_distance) for row in device], asked, len(host))
@@ -235,11 +236,6 @@ def _inputs(header: RunHeader, plan: SurveyPlan) -> _InputFacts:
     if groups.shape != (count,) or not ((groups >= 0) & (groups < len(names))).all():
         raise ValueError(f"its groups are not those of {count} inputs")
     return _InputFacts(labels, groups, names, measure)
-
-
-def _decisions(host: Sequence[HostRow]) -> tuple[Numbers, Numbers]:
-    original = np.array([row.original_decision for row in host], np.int64)
-    return original, np.array([row.twin_decision for row in host], np.int64)
 
 
 def _distances(values: Sequence[float | None]) -> Floats | None:

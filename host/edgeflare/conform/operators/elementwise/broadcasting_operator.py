@@ -235,15 +235,13 @@ class BroadcastingOperator(OperatorSpecification):
         if rng.random() < _NEAR:
             near = number(drawn, first) * 2 ** rng.uniform(-3, 3)
             drawn[second] = float(np.float32(near))
-        if self._function.scales == "operands":
-            self._draw_comparable_scales(drawn, rng)
-
-    def _draw_comparable_scales(self, drawn: dict[str, Setting], rng: np.random.Generator) -> None:
-        first, second = self._function.roles
-        for role in (first, second):
-            drawn[f"{role}_scale"] = float(np.float32(2 ** rng.uniform(*_COMPARABLE)))
-        if rng.random() < _EQUAL:
-            drawn |= {f"{second}_{one}": drawn[f"{first}_{one}"] for one in ("scale", "zero_point")}
+        if self._function.scales == "operands":  # which are compared
+            first, second = self._function.roles
+            for role in (first, second):
+                drawn[f"{role}_scale"] = float(np.float32(2 ** rng.uniform(*_COMPARABLE)))
+            if rng.random() < _EQUAL:
+                equal = ("scale", "zero_point")
+                drawn |= {f"{second}_{one}": drawn[f"{first}_{one}"] for one in equal}
 
     def _type(self, role: str, type_: str) -> str:
         return BOOL if role == "condition" else type_

@@ -95,7 +95,12 @@ class _Reduction(OneInputOperator):
 
     def fault(self, type_: str, configuration: Configuration) -> str | None:  # noqa: ARG002
         """Return why a configuration is no valid model, or None."""
-        return _axes_fault(dimensions(configuration, "shape"), dimensions(configuration, "axes"))
+        axes, rank = dimensions(configuration, "axes"), len(dimensions(configuration, "shape"))
+        if not all(-rank <= one < rank for one in axes):
+            return f"axes {axes} of a tensor of {rank} dimensions"
+        if len({within(one, rank) for one in axes}) < len(axes):
+            return f"axes {axes} of a tensor of {rank} dimensions name one of them twice"
+        return None
 
     def results(self, type_: str, configuration: Configuration) -> tuple[GraphValue, ...]:
         """Return the reduced tensor."""
@@ -291,16 +296,6 @@ def _reduced_values(configuration: Configuration) -> int:
     """Return how many values of the operand each of the result is made of."""
     shape = dimensions(configuration, "shape")
     return prod(shape[one] for one in dimensions(configuration, "axes"))
-
-
-def _axes_fault(shape: tuple[int, ...], axes: tuple[int, ...]) -> str | None:
-    """Return why a tensor of a shape has no such axes, or None."""
-    rank = len(shape)
-    if not all(-rank <= one < rank for one in axes):
-        return f"axes {axes} of a tensor of {rank} dimensions"
-    if len({within(one, rank) for one in axes}) < len(axes):
-        return f"axes {axes} of a tensor of {rank} dimensions name one of them twice"
-    return None
 
 
 def _constant_axes(constants: Sequence[Values]) -> tuple[int, ...]:
