@@ -288,7 +288,7 @@ def test_a_search_goes_on_with_the_screening_that_it_began_with(
 
 
 MODELS = ModelInputs(PairInterface(), [Tensor("image", (1, 3, 3, 1), "float32")], "the model")
-DECODER = ClassDecoder(Tensor("scores", (1, 4), "float32"), "logits")
+DECODER = ClassDecoder((Tensor("scores", (1, 4), "float32"),), 0, "logits")
 
 
 @pytest.fixture

@@ -91,7 +91,7 @@ class Timed(WrappedEvaluator):
 def timed(invoke: Invoke, seconds: float) -> ArmModel:
     evaluator = Timed(InProcessModel(SIGNATURE, invoke), seconds)
     encoder = ImageEncoder(Preprocess(), SIGNATURE.input)
-    return ArmModel(evaluator, encoder, ClassDecoder(SIGNATURE.output, "logits"))
+    return ArmModel(evaluator, encoder, ClassDecoder((SIGNATURE.output,), 0, "logits"))
 
 
 def test_each_query_costs_what_its_own_arms_and_its_own_device_took() -> None:

@@ -87,7 +87,7 @@ rows_of_parts = st.tuples(
 def parts_of(row: tuple[NDArray[np.float32], ...]) -> list[Answer]:
     return [
         next(
-            ClassDecoder(Tensor("out", (1, len(one)), "float32"), "logits").read(
+            ClassDecoder((Tensor("out", (1, len(one)), "float32"),), 0, "logits").read(
                 RawBatch(one[None])
             )
         )
@@ -186,7 +186,7 @@ TENSOR = Tensor("out", (1, 2), "float32")
 
 
 def classes(*raw: list[float]) -> list[Answer]:
-    return list(ClassDecoder(TENSOR, "logits").read(RawBatch(np.array(raw, np.float32))))
+    return list(ClassDecoder((TENSOR,), 0, "logits").read(RawBatch(np.array(raw, np.float32))))
 
 
 def values(*raw: list[float]) -> list[Answer]:
@@ -207,7 +207,7 @@ def test_values_are_the_same_within_the_tolerance(change: float, same: bool) -> 
     assert same_decisions(Outcome({Arm.DEVICE: a}), Outcome({Arm.DEVICE: b})) == same
 
 
-DECODER = ClassDecoder(Tensor("scores", (1, 3), "float32"), "logits")
+DECODER = ClassDecoder((Tensor("scores", (1, 3), "float32"),), 0, "logits")
 
 
 def decided(decision: int | None) -> Answer:
@@ -250,7 +250,7 @@ def test_a_right_joint_answer_is_right_in_all_parts() -> None:
 
 def test_the_decision_of_a_target_is_that_of_all_its_parts() -> None:
     outputs = tuple(Tensor(name, (1, 3), "float32") for name in "ab")
-    heads = HeadsDecoder([ClassDecoder(one, "logits", outputs) for one in outputs])
+    heads = HeadsDecoder(tuple(ClassDecoder(outputs, at, "logits") for at in range(len(outputs))))
     targets = np.array([[1, 2], [0, -1], [0, 0]])
     assert Truths(heads, None, targets).decisions().tolist() == [5, -1, 0]
     assert Truths(DECODER, [2, 7], None).decisions().tolist() == [2, -1]

@@ -534,7 +534,7 @@ def test_frames_too_many_for_joint_scores_share_their_own() -> None:
     def frames(score: float) -> Answer:
         tensor = Tensor("out", (1, 2), "float32")
         rows = np.array([[3.0, 0.0]] * 39 + [[score, 0.0]], np.float32)
-        return joint_answer(list(ClassDecoder(tensor, "logits").read(RawBatch(rows))))
+        return joint_answer(list(ClassDecoder((tensor,), 0, "logits").read(RawBatch(rows))))
 
     evidence = of_arms(*map(frames, (2.0, -1.0, -2.0)))
     shares = judge(replace(evidence, host=(evidence.twin,))).shares

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from detectors import batch, detector_outputs_of
 from edgeflare.core.task import Decoder, Task
 from edgeflare.core.tensor import Tensor, dequantize
+from edgeflare.record.json_types import plain_json
 from edgeflare.replay.reproduction_scripts import mask_outputs, object_outputs, text_outputs
 from edgeflare.tasks.detection.detection_task import Detection
 from edgeflare.tasks.segmentation.segmentation_task import Segmentation
@@ -122,7 +123,7 @@ def test_a_script_deviates_where_the_task_does(case: str, seed: int) -> None:
         rng.random(near[place].size) < 0.5, other[place].ravel(), near[place].ravel()
     )
     decoder = task.decoder(detector_outputs_of(*tensors, sample=first))
-    said = decoder.to_json()
+    said = plain_json(decoder)
     told = {"compared": ["original", "device"], "arms": {"device": {"decoder": said}}}
     arms = [first, near] if rng.random() < 0.7 else [first, other]
     one, two = read_answers(decoder, tensors, arms)

@@ -179,7 +179,7 @@ def test_a_damaged_view_is_refused(
 
 
 def test_joint_decisions_that_are_too_many_are_numbered() -> None:
-    decoder = ClassDecoder(Tensor("scores", (1, 10), "float32"), "logits")
+    decoder = ClassDecoder((Tensor("scores", (1, 10), "float32"),), 0, "logits")
 
     def clip(*classes: int) -> Any:
         rows = RawBatch(np.eye(10, dtype=np.float32)[list(classes)])

@@ -245,7 +245,7 @@ class Laboratory:
     def _arm_model(self, evaluator: Evaluator) -> ArmModel:
         encoder = ImageEncoder(Preprocess(), SIGNATURE.input)
         if self.interface.task == DEFAULT_TASK:
-            return ArmModel(evaluator, encoder, ClassDecoder(SIGNATURE.output, "logits"))
+            return ArmModel(evaluator, encoder, ClassDecoder((SIGNATURE.output,), 0, "logits"))
         told = ModelOutputs(
             "laboratory", SIGNATURE.outputs, frozenset(), 0, (), lambda _: RawBatch(np.empty(0))
         )

@@ -164,5 +164,5 @@ def class_reader(content: bytes) -> ModelReader:
     """Reads classes from the outputs of a model."""
     signature = signature_of(content)
     operators = [one.name for one in Graph(content).operators]
-    decoder = ClassDecoder(signature.output, detect_outputs(signature.output, operators))
+    decoder = ClassDecoder((signature.output,), 0, detect_outputs(signature.output, operators))
     return ModelReader(OutputStage(PairInterface(), decoder), signature)

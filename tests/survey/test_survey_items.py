@@ -134,7 +134,7 @@ def test_without_an_original_kernels_alone_are_judged() -> None:
 def test_who_is_right_is_said_of_each_item_of_an_input(
     item: int, rights: tuple[bool, bool, bool]
 ) -> None:
-    decoder = ClassDecoder(Tensor("scores", (1, 3), "float32"), "logits")
+    decoder = ClassDecoder((Tensor("scores", (1, 3), "float32"),), 0, "logits")
     judgement = ItemJudgement(Goal(), 3, Truths(decoder, [1, 7, 0], None))
     evaluated = asked(original=FIRST, twin=SECOND, device=FIRST)
     host, device = judgement.of_host(item, 0, evaluated), judgement.of_device(item, evaluated)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -13,9 +13,10 @@ from edgeflare.core.task import Decoder, ModelOutputs, Task
 from edgeflare.core.tensor import RawBatch, Tensor
 from edgeflare.errors import UserError
 from edgeflare.tasks.output_choice import chosen_output
-from edgeflare.tasks.output_values import output_values, row_fields, row_from_json, tensor_from_json
+from edgeflare.tasks.output_values import output_values
 
 
+@dataclass(frozen=True)
 class LampDecoder(Decoder):
     """Reads the brightness; the margin and the strength are in its own units."""
 
@@ -23,25 +24,19 @@ class LampDecoder(Decoder):
     meaning = "a brightness"
     names = ("on", "off")
 
-    def __init__(self, outputs: tuple[Tensor, ...], at: int, dusk: float) -> None:
-        """Take the position of the brightness in a row, and below what it is dark."""
-        self.outputs, self.tensor = outputs, outputs[at]
-        self._at, self._dusk = at, dusk
+    outputs: tuple[Tensor, ...]
+    at: int
+    dusk: float
 
     def read(self, batch: RawBatch) -> Iterator[Answer]:
         """Yield whether the lamp is on."""
-        _, real, failures = output_values(batch, self.outputs, self._at)
+        _, real, failures = output_values(batch, self.outputs, self.at)
         for at, lux in enumerate(real.reshape(-1).tolist()):
-            light = lux - self._dusk
+            light = lux - self.dusk
             scores = np.array([-light, light]) / 2
             shares = np.clip(0.5 + scores, 0.0, 1.0)
             why = failures.get(at)
             yield Answer(None if why else int(light >= 0.0), light == 0.0, shares, scores, why)
-
-    def to_json(self) -> Mapping[str, Any]:
-        """Return the brightness that counts, and the row."""
-        fields = {"tensor": asdict(self.tensor), "at": self._at, "dusk": self._dusk}
-        return {**fields, **row_fields(self.outputs)}
 
 
 class NightLight(Task):
@@ -49,6 +44,7 @@ class NightLight(Task):
 
     name = "night-light"
     expects = "the brightness, (1, 1)"
+    decoders = (LampDecoder,)
 
     def __init__(self, *, dusk: float = 1.0) -> None:
         """Take the brightness at which it is no longer dark."""
@@ -64,12 +60,6 @@ class NightLight(Task):
     def decoder(self, model: ModelOutputs) -> LampDecoder:
         """Return the decoder of the brightness."""
         return LampDecoder(model.outputs, chosen_output(NightLight, model), self._dusk)
-
-    @classmethod
-    def decoder_from_json(cls, fields: Mapping[str, Any]) -> LampDecoder:
-        """Return the decoder that `to_json` described."""
-        row = row_from_json(fields) or (tensor_from_json(fields["tensor"]),)
-        return LampDecoder(row, fields["at"], fields["dusk"])
 
     def warnings(
         self, original: Sequence[Answer] | None, compressed: Sequence[Answer], _labels: Any

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from typing import get_args
 
 import numpy as np
@@ -26,6 +25,7 @@ from edgeflare.tasks.classification import (
     softmax,
 )
 from edgeflare.tasks.classification_warnings import classification_warnings
+from kept_decoders import kept_again
 
 FLOAT = Tensor("out", (1, 4), "float32")
 SOFTMAX8 = Tensor("out", (1, 4), "int8", 1 / 256, -128)
@@ -37,7 +37,7 @@ bytes8 = arrays(np.int8, (5, 4))
 
 @given(floats)
 def test_logits_become_probabilities(raw: NDArray[np.float32]) -> None:
-    decoded = ClassDecoder(FLOAT, "logits").decode(RawBatch(raw))
+    decoded = ClassDecoder((FLOAT,), 0, "logits").decode(RawBatch(raw))
     np.testing.assert_allclose(decoded.probabilities.sum(axis=1), 1.0)
     np.testing.assert_array_equal(decoded.scores, raw.astype(np.float64))
     np.testing.assert_array_equal(decoded.labels, raw.argmax(axis=1))
@@ -49,7 +49,7 @@ def test_logits_become_probabilities(raw: NDArray[np.float32]) -> None:
 def test_labels_and_ties_are_those_of_the_raw_outputs(
     raw: NDArray[np.int8], tensor: Tensor, outputs: Outputs
 ) -> None:
-    decoded = ClassDecoder(tensor, outputs).decode(RawBatch(raw))
+    decoded = ClassDecoder((tensor,), 0, outputs).decode(RawBatch(raw))
     for row, label, tied in zip(raw.tolist(), decoded.labels, decoded.tied, strict=True):
         first, second = sorted(row, reverse=True)[:2]
         assert label == row.index(first)
@@ -60,7 +60,7 @@ def test_labels_and_ties_are_those_of_the_raw_outputs(
 def test_probabilities_stay_as_they_are_and_scores_follow_their_order(
     raw: NDArray[np.int8],
 ) -> None:
-    decoded = ClassDecoder(SOFTMAX8, "probabilities").decode(RawBatch(raw))
+    decoded = ClassDecoder((SOFTMAX8,), 0, "probabilities").decode(RawBatch(raw))
     np.testing.assert_array_equal(decoded.probabilities, (raw.astype(np.float64) + 128) / 256)
     assert np.isfinite(decoded.scores).all()
     for row, scores in zip(raw, decoded.scores, strict=True):
@@ -71,7 +71,7 @@ def test_probabilities_stay_as_they_are_and_scores_follow_their_order(
 
 def test_a_saturated_float_softmax_still_has_different_scores() -> None:
     raw = np.array([[1.0, 1e-20, 1e-30, 0.0]], np.float32)
-    scores = ClassDecoder(FLOAT, "probabilities").decode(RawBatch(raw)).scores[0]
+    scores = ClassDecoder((FLOAT,), 0, "probabilities").decode(RawBatch(raw)).scores[0]
     assert (np.diff(scores) < -5).all()
 
 
@@ -80,7 +80,7 @@ def test_failures_of_every_kind(shape: tuple[int, ...]) -> None:
     raw = np.array([[0, 1, 2, 3]] * 6, np.float32)
     raw[1, 2], raw[2, 0] = np.nan, np.inf
     failures = {3: "crash", 4: "hang", 5: "error"}
-    decoder = ClassDecoder(Tensor("out", shape, "float32"), "logits")
+    decoder = ClassDecoder((Tensor("out", shape, "float32"),), 0, "logits")
     decoded = decoder.decode(RawBatch(raw.reshape(6, *shape[1:]), failures))
     invalid = "invalid-output"
     assert decoded.failures == (None, invalid, invalid, "crash", "hang", invalid)
@@ -92,8 +92,8 @@ def test_failures_of_every_kind(shape: tuple[int, ...]) -> None:
 
 
 def test_outputs_of_another_shape_are_invalid() -> None:
-    assert not len(ClassDecoder(FLOAT, "logits").decode(RawBatch(np.zeros((0, 4)))).labels)
-    decoded = ClassDecoder(FLOAT, "logits").decode(
+    assert not len(ClassDecoder((FLOAT,), 0, "logits").decode(RawBatch(np.zeros((0, 4)))).labels)
+    decoded = ClassDecoder((FLOAT,), 0, "logits").decode(
         RawBatch(np.ones((2, 7), np.float32), {0: "crash"})
     )
     assert decoded.failures == ("crash", "invalid-output")
@@ -128,26 +128,10 @@ def test_detection_by_numbers(raw: NDArray[np.float32]) -> None:
     assert detect_outputs(FLOAT) == "logits"
 
 
-def test_a_decoder_of_one_output_is_described_as_in_older_journals() -> None:
-    fields = {
-        "tensor": {
-            "name": "out",
-            "shape": [1, 4],
-            "dtype": "int8",
-            "scale": 1 / 256,
-            "zero_point": -128,
-        },
-        "outputs": "probabilities",
-    }
-    decoder = Classification.decoder_from_json(fields)
-    assert (decoder.tensor, decoder.outputs) == (SOFTMAX8, (SOFTMAX8,))
-    assert json.dumps(decoder.to_json()) == json.dumps(fields)
-
-
 def test_each_head_is_shown_under_the_name_of_its_output() -> None:
     kind, size = Tensor("kind", (1, 2), "float32"), Tensor("size", (1, 3), "float32")
     both = (kind, size)
-    decoder = HeadsDecoder([ClassDecoder(one, "probabilities", both) for one in both])
+    decoder = HeadsDecoder(tuple(ClassDecoder(both, at, "probabilities") for at in (0, 1)))
     kinds = np.array([[0.9, 0.1], [0.1, 0.9]], np.float32)
     sizes = np.array([[0.2, 0.3, 0.5]] * 2, np.float32)
     one, other = decoder.read(RawBatch(pack_rows(both, [kinds, sizes])))
@@ -160,8 +144,8 @@ def test_each_head_is_shown_under_the_name_of_its_output() -> None:
     ]
 
 
-TWO = ClassDecoder(Tensor("out", (1, 2), "float32"), "logits")
-THREE = ClassDecoder(Tensor("out", (1, 3), "int8", 0.5, 0), "logits")
+TWO = ClassDecoder((Tensor("out", (1, 2), "float32"),), 0, "logits")
+THREE = ClassDecoder((Tensor("out", (1, 3), "int8", 0.5, 0),), 0, "logits")
 
 
 def test_models_of_as_many_classes_and_names_are_a_pair() -> None:
@@ -190,8 +174,7 @@ def test_the_decision_is_the_class_of_every_head(
     color: NDArray[np.int8], size: NDArray[np.float32]
 ) -> None:
     decoder = HEADS.decoder(heads_outputs(*ROW))
-    again = Classification.decoder_from_json(decoder.to_json())
-    assert again.to_json() == decoder.to_json()
+    again = kept_again(Classification, decoder)
     assert (decoder.choices, decoder.tensor, decoder.outputs) == (6, COLOR, ROW)
     batch = RawBatch(pack_rows(ROW, [size, color]))
     for one, other, c, s in zip(
@@ -221,7 +204,7 @@ def test_a_target_has_the_class_of_each_head() -> None:
         decoder.target(np.zeros(3, int))
 
 
-DECODER = ClassDecoder(Tensor("out", (1, 4), "float32"), "logits")
+DECODER = ClassDecoder((Tensor("out", (1, 4), "float32"),), 0, "logits")
 
 
 def decoded(logits: NDArray[np.float64]) -> list[Answer]:

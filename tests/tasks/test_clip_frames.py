@@ -14,6 +14,7 @@ from edgeflare.tasks.classification import ClassDecoder, Classification
 from edgeflare.tasks.clip_frames import MOST_SHOWN, ClipFrames
 from edgeflare.tasks.regression import Regression
 from edgeflare.tasks.threshold import Threshold
+from kept_decoders import kept_again
 
 FRAMES = 3
 SCORES = Tensor("scores", (FRAMES, 1, 2), "float32")
@@ -30,8 +31,7 @@ def decoder(task: Task, tensor: Tensor) -> Decoder:
 def answers(task: Task, tensor: Tensor, *clips: list[list[float]]) -> list[Answer]:
     raw = np.array(clips, np.float32).reshape(len(clips), *tensor.shape)
     reader = decoder(task, tensor)
-    again = task.decoder_from_json(reader.to_json())
-    assert again.to_json() == reader.to_json()
+    again = kept_again(task, reader)
     assert [one.decision for one in again.read(RawBatch(raw))] == [
         one.decision for one in reader.read(RawBatch(raw))
     ]
@@ -133,7 +133,7 @@ def test_no_more_than_four_frames_are_shown() -> None:
     count = 3 * MOST_SHOWN
     frames = ClipFrames(count, "any")
     clip = Tensor("scores", (count, 1, 2), "float32")
-    reader = ClassDecoder(clip, "logits", (clip,), frames)
+    reader = ClassDecoder((clip,), 0, "logits", frames)
     rows = np.zeros((2, count, 1, 2), np.float32)
     rows[0, ..., 0] = 50.0
     rows[1, :, 0, 1] = np.arange(1, count + 1)

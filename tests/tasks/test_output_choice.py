@@ -21,6 +21,7 @@ from edgeflare.tasks.output_choice import chosen_output
 from edgeflare.tasks.output_values import output_values
 from edgeflare.tasks.regression import Regression
 from edgeflare.tasks.task_registry import TASKS, find_task
+from kept_decoders import kept_again
 
 AREA = Tensor("Identity", (1, 1), "float32")
 LOGITS = Tensor("Identity_1", (1, 2), "float32")
@@ -101,8 +102,7 @@ def test_a_classifier_of_several_outputs_detects_what_its_scores_are() -> None:
     assert (decoder.tensor, decoder.outputs) == (LOGITS, (AREA, LOGITS))
     assert decoder.meaning == "probabilities"
     assert Classification(outputs="logits").decoder(outputs).meaning == "logits"
-    again = Classification.decoder_from_json(decoder.to_json())
-    assert again.to_json() == decoder.to_json()
+    again = kept_again(Classification, decoder)
     assert [one.decision for one in again.read(sample(32))] == [1, 0]
 
 
@@ -139,8 +139,8 @@ def test_one_output_is_read_alike_alone_and_among_others(
         one: np.full((5, *one.shape), np.nan, np.float32) for one in (AREA_VALUE, STATE_VALUES)
     }
     packed = pack_rows(row, [raw if one == SCORES8 else others[one] for one in row])
-    alone = ClassDecoder(SCORES8, "logits")
-    among = ClassDecoder(SCORES8, "logits", tuple(row))
+    alone = ClassDecoder((SCORES8,), 0, "logits")
+    among = ClassDecoder(tuple(row), tuple(row).index(SCORES8), "logits")
     blobs = [one.tobytes() for one in packed]
     for batch in (RawBatch(packed), batch_from_bytes(among, blobs, {})):
         for one, other in zip(alone.read(RawBatch(raw)), among.read(batch), strict=True):

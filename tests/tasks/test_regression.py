@@ -17,6 +17,7 @@ from edgeflare.core.tensor import RawBatch, Tensor, pack_rows
 from edgeflare.errors import UserError
 from edgeflare.tasks.regression import Regression
 from edgeflare.tasks.value_decoder import MOST_SHOWN_VALUES, STATE_VALUES, DistanceName
+from kept_decoders import kept_again
 
 VALUES = Tensor("values", (1, 6), "float32")
 INT8 = Tensor("values", (1, 6), "int8", 0.5, 3)
@@ -96,8 +97,7 @@ def test_one_output_is_read_alike_alone_and_among_others(raw: NDArray[np.int8]) 
     row = (other, INT8)
     alone = Regression(tolerance=0.5).decoder(outputs(INT8))
     among = Regression(tolerance=0.5, output="values").decoder(outputs(*row))
-    again = Regression.decoder_from_json(among.to_json())
-    assert again.to_json() == among.to_json()
+    again = kept_again(Regression, among)
     packed = RawBatch(pack_rows(row, [np.ones((4, 1, 5), np.float32), raw]))
     for mine, *others in zip(
         alone.read(RawBatch(raw)), among.read(packed), again.read(packed), strict=True

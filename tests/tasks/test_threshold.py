@@ -10,10 +10,11 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from edgeflare.core.answer import Answer
-from edgeflare.core.task import ModelOutputs
+from edgeflare.core.task import Decoder, ModelOutputs
 from edgeflare.core.tensor import RawBatch, Tensor, pack_rows
 from edgeflare.errors import UserError
-from edgeflare.tasks.threshold import Threshold, ThresholdDecoder
+from edgeflare.tasks.threshold import Threshold
+from kept_decoders import kept_again
 
 FLOAT = Tensor("score", (1, 1), "float32")
 INT8 = Tensor("score", (1, 1), "int8", float(np.float32(0.1)), -5)
@@ -32,7 +33,7 @@ def model(
     )
 
 
-def read(decoder: ThresholdDecoder, *raw: float) -> list[Answer]:
+def read(decoder: Decoder, *raw: float) -> list[Answer]:
     return list(decoder.read(RawBatch(np.array(raw, decoder.tensor.dtype)[:, None])))
 
 
@@ -71,8 +72,7 @@ def test_the_spread_is_the_interquartile_range_of_the_seeds() -> None:
     decoder = Threshold(threshold=10.0).decoder(model(FLOAT, sample=RawBatch(seeds)))
     low, high = read(decoder, 0.0, 35.0)
     assert low.strength_against(high) == pytest.approx(10 / 50)
-    again = Threshold.decoder_from_json(decoder.to_json())
-    assert again.to_json() == decoder.to_json()
+    again = kept_again(Threshold, decoder)
     assert [one.decision for one in read(again, 0.0, 35.0)] == [0, 1]
     assert (decoder.choices, decoder.names) == (2, ("below", "above"))
     assert decoder.describe(1) == "above"
@@ -116,7 +116,7 @@ def test_reconstruction_is_the_mean_squared_difference_from_the_input() -> None:
     same, off = decoder.read(RawBatch(pack_rows(row, [x, state, y])))
     assert (same.decision, off.decision) == (0, 1)
     assert off.margin(off) / same.margin(same) == pytest.approx((0.75 - 0.25) / 0.25)
-    again = task.decoder_from_json(decoder.to_json())
+    again = kept_again(task, decoder)
     assert [one.decision for one in again.read(RawBatch(pack_rows(row, [x, state, y])))] == [0, 1]
     with pytest.raises(UserError, match="0 outputs have the size of an input: inputs 'x'"):
         task.decoder(model(given_, replace(made, shape=(1, 5)), inputs=1))

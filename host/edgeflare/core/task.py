@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -81,39 +81,54 @@ def target_name(target: NDArray[np.generic]) -> str:
 class Decoder(ABC):
     """Reads the raw outputs of one model.
 
+    It is a frozen dataclass, and what its fields hold a journal keeps: all that is needed to read
+    the outputs again. They are of types that msgspec converts.
+
     Attributes:
         outputs: all tensors of a row, in their order there; see `edgeflare.core.tensor`.
-        tensor: the output that is read; where several are, the first of them.
-        choices: how many decisions there are to choose from; 0 where they cannot be counted.
+        at: the position in a row of the output that is read; none where `tensor` and `read_at` are
+            overridden.
+        heads: the decoder of each part of a joint answer, where the parts are heads; else none.
         chooses: as of the answers, see `Answer`.
         shows_seeds: whether the answers to a seed are kept beside those to a trigger, to be shown.
         compresses: whether runs keep rows compressed, since they are large; see `reduced`.
-        meaning: what the raw outputs are, in a word or two, such as "logits".
         answer_noun: what an answer is called that is too large to be written out, such as "mask";
             empty where `describe_answer` says it all.
-        names: of the decisions, where the task has names for them itself; empty elsewhere.
 
     """
 
     outputs: tuple[Tensor, ...]
-    tensor: Tensor
-    choices: int
+    at: int
+    heads: tuple[Decoder, ...] = ()
     chooses: bool = True
     shows_seeds: bool = False
     compresses: bool = False
-    meaning: str
     answer_noun: str = ""
-    names: tuple[str, ...] = ()
+
+    @property
+    @abstractmethod
+    def choices(self) -> int:
+        """How many decisions there are to choose from; 0 where they cannot be counted."""
+
+    @property
+    @abstractmethod
+    def meaning(self) -> str:
+        """What the raw outputs are, in a word or two, such as "logits"."""
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Of the decisions, where the task has names for them itself; empty elsewhere."""
+        return ()
+
+    @property
+    def tensor(self) -> Tensor:
+        """The output that is read; where several are, the first of them."""
+        return self.outputs[self.at]
 
     @property
     def read_at(self) -> tuple[int, ...]:
-        """The positions in a row of the outputs that are read; unless overridden, of `tensor`."""
-        return (self.outputs.index(self.tensor),)
-
-    @property
-    def heads(self) -> tuple[Decoder, ...]:
-        """The decoder of each part of a joint answer, where the parts are heads; else none."""
-        return ()
+        """The positions in a row of the outputs that are read."""
+        return (self.at,)
 
     @abstractmethod
     def read(self, batch: RawBatch) -> Iterator[Answer]:
@@ -122,10 +137,6 @@ class Decoder(ABC):
         Outputs that are not finite, of a wrong shape, or refused by the runtime are answers with
         the failure "invalid-output".
         """
-
-    @abstractmethod
-    def to_json(self) -> Mapping[str, Any]:
-        """Return what `Task.decoder_from_json` takes: the tensors, and how they are read."""
 
     def labelled(self, label: int) -> Answer | None:
         """Return the right answer where a label says it; None where it is none of the choices."""
@@ -218,6 +229,7 @@ class Task(ABC):
     Attributes:
         name: as users write it.
         expects: the output that it reads, as messages say it, such as "one score for each class".
+        decoders: the types of its decoders, of which a journal names one.
         strategy: name of the search strategy that is taken where the user names none.
         search_parameters: by the name of a strategy, the values that its parameters have with this
             task where the user sets none, by their names; the others have their own defaults.
@@ -237,6 +249,7 @@ class Task(ABC):
 
     name: ClassVar[str]
     expects: ClassVar[str]
+    decoders: ClassVar[tuple[type[Decoder], ...]]
     strategy: ClassVar[str] = "boundary"
     search_parameters: ClassVar[Mapping[str, Mapping[str, bool | int | float | str]]] = {}
     class_labels: ClassVar[bool] = True
@@ -258,11 +271,6 @@ class Task(ABC):
             UserError: the task fits none of its outputs, or several and none is chosen.
 
         """
-
-    @classmethod
-    @abstractmethod
-    def decoder_from_json(cls, fields: Mapping[str, Any]) -> Decoder:
-        """Return the decoder that `Decoder.to_json` described."""
 
     def warnings(
         self,

@@ -32,6 +32,7 @@ from edgeflare.run.run_directory import RunDirectory
 from edgeflare.run.run_document import Finding, RunDocument
 from edgeflare.run.run_header import RunHeader
 from edgeflare.run.survey_rows import SURVEY_KEY
+from edgeflare.tasks.classification import ClassDecoder
 from edgeflare.trust import Trust, has_changed, is_agreed, keep_agreed
 
 
@@ -133,7 +134,8 @@ class PastRun:
         said = self.header.pair
         interface = PairInterface.of(said)
         self._refuse_functions(interface, functions)
-        kinds = {decoder.to_json().get("outputs") for decoder in self.header.arms.values()}
+        decoders = self.header.arms.values()
+        kinds = {one.holds if isinstance(one, ClassDecoder) else None for one in decoders}
         known = kinds.pop() if len(kinds) == 1 else None
         pair = Pair(
             name=said.name,

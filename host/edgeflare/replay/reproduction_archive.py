@@ -35,6 +35,7 @@ from edgeflare.pages.facts import PLACES
 from edgeflare.python_callable import is_callable
 from edgeflare.record.atomic_file import write_atomically
 from edgeflare.record.json_file import json_bytes
+from edgeflare.record.json_types import plain_json
 from edgeflare.replay.failing_operator import (
     FailingOperator,
     cut_out,
@@ -155,7 +156,7 @@ def _reproduction(
             model = name if name in given else "compressed"
             decoder = past.header.arms[Arm(name)]
             decisions = _decisions(decoder, arm["label"])
-            read = {"decoder": dict(decoder.to_json()), "decisions": decisions}
+            read = {"decoder": plain_json(decoder), "decisions": decisions}
             arms[name] = {**arm, **given[model].called(), "input": f"{model}_input.npz", **read}
     explained = _explained(explanations, entry)
     operator = where_it_begins(explained) if explained is not None and simple else None

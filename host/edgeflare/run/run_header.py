@@ -20,6 +20,7 @@ from edgeflare.models.run_pair import RunPair
 from edgeflare.run.plan import Plan
 from edgeflare.run.run_document import RunDevice, to_json
 from edgeflare.run.seed_ids import SeedIds
+from edgeflare.tasks.kept_decoder import KeptDecoder
 from edgeflare.tasks.task_registry import TASKS
 
 
@@ -61,7 +62,7 @@ class RunHeader:
             "pair": to_json(self.pair),
             "plan": self.plan.to_json(),
             "devices": [to_json(device) for device in self.devices],
-            "arms": {arm.value: dict(decoder.to_json()) for arm, decoder in self.arms.items()},
+            "arms": {arm.value: to_json(KeptDecoder.of(one)) for arm, one in self.arms.items()},
             "classes": list(self.classes),
             "labels": None if self.labels is None else list(self.labels),
             "targets": None if self.targets is None else self.targets.to_json(),
@@ -92,7 +93,7 @@ class RunHeader:
                 pair=noted.pair,
                 plan=Plan.from_json(noted.plan),
                 devices=noted.devices,
-                arms={arm: task.decoder_from_json(said) for arm, said in noted.arms.items()},
+                arms={arm: one.decoder(task) for arm, one in noted.arms.items()},
                 classes=noted.classes,
                 labels=noted.labels,
                 targets=KeptTargets.from_json(noted.targets),
@@ -152,13 +153,13 @@ class RunHeader:
 
 
 class _NotedRun(msgspec.Struct, kw_only=True):
-    """What a journal says of its run, among other things; tasks read how arms are read."""
+    """What a journal says of its run, among other things."""
 
     version: str
     pair: RunPair
     plan: Mapping[str, Any]
     devices: Annotated[tuple[RunDevice, ...], msgspec.Meta(min_length=1)]
-    arms: Mapping[Arm, Mapping[str, Any]]
+    arms: Mapping[Arm, KeptDecoder]
     classes: tuple[str, ...]
     labels: tuple[int, ...] | None
     host: RunHost

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass, field
 from itertools import islice
 from math import prod
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 from msgspec import structs
@@ -34,7 +34,7 @@ from edgeflare.tasks.clip_frames import (
     require_frame_keys,
 )
 from edgeflare.tasks.output_choice import chosen_output, is_numeric, one_frame, open_outputs
-from edgeflare.tasks.output_values import output_values, row_fields, row_from_json, tensor_from_json
+from edgeflare.tasks.output_values import output_values
 
 Outputs = Literal["logits", "probabilities"]
 
@@ -66,40 +66,45 @@ class Decoded:
     failures: tuple[Failure | None, ...]
 
 
+@dataclass(frozen=True)
 class ClassDecoder(Decoder):
-    """Reads the scores of classes."""
+    """Reads the scores of classes.
 
-    def __init__(
-        self,
-        tensor: Tensor,
-        meaning: Outputs,
-        outputs: tuple[Tensor, ...] = (),
-        frames: ClipFrames = NO_CLIP,
-    ) -> None:
-        """Make a decoder; `detect_outputs` says what a model's outputs are.
+    Attributes:
+        holds: what the output holds; see `detect_outputs`.
+        frames: the frames of a clip that count.
 
-        Args:
-            tensor: the output that is read.
-            meaning: what it holds.
-            outputs: all tensors of a row; by default that one alone.
-            frames: the frames of a clip that count.
+    Raises:
+        UserError: the output is not one vector of at least two classes.
 
-        Raises:
-            UserError: the output is not one vector of at least two classes.
+    """
 
-        """
-        self.tensor = tensor
-        self.outputs = outputs or (tensor,)
-        self.meaning: Outputs = meaning
-        self._at = self.outputs.index(tensor)
-        self._frames = frames
-        self._classes = class_count(one_frame(tensor, frames.count))
-        self.choices = self._classes**frames.answers
-        self._floor = least_probability(tensor)
+    outputs: tuple[Tensor, ...]
+    at: int
+    holds: Outputs
+    frames: ClipFrames = NO_CLIP
+
+    def __post_init__(self) -> None:
+        class_count(one_frame(self.tensor, self.frames.count))
+
+    @property
+    def classes(self) -> int:
+        """How many there are."""
+        return self.tensor.shape[-1]
+
+    @property
+    def choices(self) -> int:
+        """How many classes there are; of frames that are answered each by itself, of all."""
+        return prod(self.parts)
+
+    @property
+    def meaning(self) -> str:
+        """What the output holds."""
+        return self.holds
 
     def read(self, batch: RawBatch) -> Iterator[Answer]:
         """Yield the class of each row, and its scores; of a clip, those of the frames together."""
-        count = self._frames.answers
+        count = self.frames.answers
         parts = self._read_frames(batch)
         if count == 1:
             yield from parts
@@ -107,15 +112,10 @@ class ClassDecoder(Decoder):
             while frames := tuple(islice(parts, count)):
                 yield joint_answer(frames)
 
-    def to_json(self) -> dict[str, Any]:
-        """Return the tensor, whether it holds logits or probabilities, and the row's others."""
-        fields: dict[str, Any] = {"tensor": asdict(self.tensor), "outputs": self.meaning}
-        return {**fields, **row_fields(self.outputs), **self._frames.to_json()}
-
     @property
     def parts(self) -> tuple[int, ...]:
         """The classes, for each frame that is answered by itself."""
-        return (self._classes,) * self._frames.answers
+        return (self.classes,) * self.frames.answers
 
     def describe(self, decision: int) -> str:
         """Return a class by its number; of frames, the classes in their order, such as 3×20 7."""
@@ -126,9 +126,9 @@ class ClassDecoder(Decoder):
         self, answers: Mapping[str, Answer], compared: tuple[str, str]
     ) -> tuple[ClassesView, ...]:
         """Return the frames that differ; of a single answer nothing, as the document has it all."""
-        if self._frames.answers == 1:
+        if self.frames.answers == 1:
             return ()
-        shown = frames_to_show(self._frames, answers, compared)
+        shown = frames_to_show(self.frames, answers, compared)
         return tuple(classes_view(head, frame) for head, frame in shown)
 
     def decode(self, batch: RawBatch) -> Decoded:
@@ -137,16 +137,16 @@ class ClassDecoder(Decoder):
         Outputs that are not finite, of a wrong shape, or refused by the runtime are an
         "invalid-output".
         """
-        _, real, failing = output_values(batch, self.outputs, self._at)
-        real = self._frames.means(real).reshape(-1, self._classes)
-        size, count = len(real), self._frames.answers
+        _, real, failing = output_values(batch, self.outputs, self.at)
+        real = self.frames.means(real).reshape(-1, self.classes)
+        size, count = len(real), self.frames.answers
         failures = {at * count + n: why for at, why in failing.items() for n in range(count)}
         tied = (real == real.max(axis=1, keepdims=True)).sum(axis=1) > 1
         labels = real.argmax(axis=1).astype(np.int64, copy=False)
-        if self.meaning == "logits":
+        if self.holds == "logits":
             probabilities, scores = softmax(real), real
         else:
-            probabilities, scores = real, np.log(np.maximum(real, self._floor))
+            probabilities, scores = real, np.log(np.maximum(real, least_probability(self.tensor)))
         if failures:
             failed = sorted(failures)
             labels[failed], tied[failed] = -1, False
@@ -167,6 +167,80 @@ class ClassDecoder(Decoder):
             yield Answer(None if failure else label, tied, probabilities, scores, failure)
 
 
+@dataclass(frozen=True)
+class HeadsDecoder(Decoder):
+    """Reads the classes of several heads as one decision.
+
+    Attributes:
+        heads: the decoder of each head, all of the same rows; at least two.
+
+    Raises:
+        UserError: the heads have too many joint decisions to count.
+
+    """
+
+    heads: tuple[ClassDecoder, ...] = field()  # has no default
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "outputs", self.heads[0].outputs)
+        if self.choices > MOST_SCORES:
+            known = " × ".join(str(head.choices) for head in self.heads)
+            raise UserError(
+                f"heads have {known} decisions together; at most {MOST_SCORES} can be told apart: "
+                "name fewer heads, or compare frames by another rule than 'any'"
+            )
+
+    @property
+    def choices(self) -> int:
+        """How many decisions the heads have together."""
+        return prod(self.parts)
+
+    @property
+    def meaning(self) -> str:
+        """What the outputs of the heads hold."""
+        return ", ".join(dict.fromkeys(head.meaning for head in self.heads))
+
+    @property
+    def tensor(self) -> Tensor:
+        """The output of the first head."""
+        return self.heads[0].tensor
+
+    @property
+    def read_at(self) -> tuple[int, ...]:
+        """The positions of the outputs of all heads."""
+        return tuple(head.at for head in self.heads)
+
+    def read(self, batch: RawBatch) -> Iterator[Answer]:
+        """Yield the classes of all heads of each row."""
+        return map(joint_answer, zip(*(head.read(batch) for head in self.heads), strict=True))
+
+    def views(
+        self, answers: Mapping[str, Answer], compared: tuple[str, str]
+    ) -> tuple[AnswerView, ...]:
+        """Return the classes of each head, under the name of its output."""
+        joint = {arm: one for arm, one in answers.items() if isinstance(one, JointAnswer)}
+        views: list[AnswerView] = []
+        for place, head in enumerate(self.heads):
+            parts = {arm: one.parts[place] for arm, one in joint.items()}
+            name = head.tensor.name
+            shown = head.views(parts, compared)
+            views += [structs.replace(one, head=f"{name}, {one.head}") for one in shown]
+            views += [] if shown else [classes_view(name, parts)]
+        return tuple(views)
+
+    @property
+    def parts(self) -> tuple[int, ...]:
+        """How many classes each head has."""
+        return tuple(head.choices for head in self.heads)
+
+    def describe(self, decision: int) -> str:
+        """Return the class of each head, such as 3, 7."""
+        labels = split_decision(decision, self.parts)
+        return ", ".join(
+            head.describe(label) for head, label in zip(self.heads, labels, strict=True)
+        )
+
+
 class Classification(Task):
     """One score for each class; the class with the largest is the decision.
 
@@ -176,6 +250,7 @@ class Classification(Task):
 
     name = "classification"
     expects = "one score for each of at least two classes, (1, classes)"
+    decoders = (ClassDecoder, HeadsDecoder)
 
     def __init__(
         self,
@@ -220,18 +295,11 @@ class Classification(Task):
         frames = ClipFrames.of_model(model.frames, self._rule, self._first, model.name)
         places = [chosen_output(type(self), model, head) for head in self._heads]
         sample = model.sample(_SEEDS_FOR_DETECTION) if self._outputs == "auto" else None
-        heads = [
-            ClassDecoder(model.outputs[at], self._meaning(model, sample, at), model.outputs, frames)
+        heads = tuple(
+            ClassDecoder(model.outputs, at, self._meaning(model, sample, at), frames)
             for at in places
-        ]
+        )
         return heads[0] if len(heads) == 1 else HeadsDecoder(heads)
-
-    @classmethod
-    def decoder_from_json(cls, fields: Mapping[str, Any]) -> Decoder:
-        """Return the decoder that `to_json` of a decoder of classes described."""
-        if "heads" in fields:
-            return HeadsDecoder([_class_decoder(head) for head in fields["heads"]])
-        return _class_decoder(fields)
 
     def warnings(
         self,
@@ -257,15 +325,6 @@ class Classification(Task):
         # Of several outputs, the last operator need not be that of this one.
         operators = model.operators if len(open_outputs(model)) == 1 else ()
         return detect_outputs(tensor, operators, rows)
-
-
-def _class_decoder(fields: Mapping[str, Any]) -> ClassDecoder:
-    return ClassDecoder(
-        tensor_from_json(fields["tensor"]),
-        fields["outputs"],
-        row_from_json(fields),
-        ClipFrames.from_json(fields),
-    )
 
 
 def class_decoder(decoder: Decoder) -> ClassDecoder:
@@ -351,72 +410,3 @@ def least_probability(tensor: Tensor) -> float:
     if tensor.dtype != "float32" and tensor.scale:
         return tensor.scale / 2
     return float(np.finfo(np.float32).tiny)
-
-
-class HeadsDecoder(Decoder):
-    """Reads the classes of several heads as one decision."""
-
-    def __init__(self, heads: Sequence[Decoder]) -> None:
-        """Make a decoder.
-
-        Args:
-            heads: the decoder of each head, all of the same rows; at least two.
-
-        Raises:
-            UserError: the heads have too many joint decisions to count.
-
-        """
-        self._heads = tuple(heads)
-        self.tensor, self.outputs = heads[0].tensor, heads[0].outputs
-        self.meaning = ", ".join(dict.fromkeys(head.meaning for head in heads))
-        self.choices = prod(head.choices for head in heads)
-        if self.choices > MOST_SCORES:
-            known = " × ".join(str(head.choices) for head in heads)
-            raise UserError(
-                f"heads have {known} decisions together; at most {MOST_SCORES} can be told apart: "
-                "name fewer heads, or compare frames by another rule than 'any'"
-            )
-
-    @property
-    def read_at(self) -> tuple[int, ...]:
-        """The positions of the outputs of all heads."""
-        return tuple(at for head in self._heads for at in head.read_at)
-
-    @property
-    def heads(self) -> tuple[Decoder, ...]:
-        """The decoder of each head."""
-        return self._heads
-
-    def read(self, batch: RawBatch) -> Iterator[Answer]:
-        """Yield the classes of all heads of each row."""
-        return map(joint_answer, zip(*(head.read(batch) for head in self._heads), strict=True))
-
-    def views(
-        self, answers: Mapping[str, Answer], compared: tuple[str, str]
-    ) -> tuple[AnswerView, ...]:
-        """Return the classes of each head, under the name of its output."""
-        joint = {arm: one for arm, one in answers.items() if isinstance(one, JointAnswer)}
-        views: list[AnswerView] = []
-        for place, head in enumerate(self._heads):
-            parts = {arm: one.parts[place] for arm, one in joint.items()}
-            name = head.tensor.name
-            shown = head.views(parts, compared)
-            views += [structs.replace(one, head=f"{name}, {one.head}") for one in shown]
-            views += [] if shown else [classes_view(name, parts)]
-        return tuple(views)
-
-    @property
-    def parts(self) -> tuple[int, ...]:
-        """How many classes each head has."""
-        return tuple(head.choices for head in self._heads)
-
-    def to_json(self) -> dict[str, Any]:
-        """Return the description of each head."""
-        return {"heads": [dict(head.to_json()) for head in self._heads]}
-
-    def describe(self, decision: int) -> str:
-        """Return the class of each head, such as 3, 7."""
-        labels = split_decision(decision, self.parts)
-        return ", ".join(
-            head.describe(label) for head, label in zip(self._heads, labels, strict=True)
-        )

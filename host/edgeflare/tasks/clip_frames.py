@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from math import prod
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -53,11 +53,6 @@ class ClipFrames:
             )
         return cls(count, rule, first) if count else cls()
 
-    @classmethod
-    def from_json(cls, fields: Mapping[str, Any]) -> ClipFrames:
-        """Return what `to_json` added to the fields of a decoder."""
-        return cls(**fields.get("frames", {}))
-
     @property
     def answers(self) -> int:
         """How many frames are answered each by itself: more than one with the rule "any"."""
@@ -90,12 +85,6 @@ class ClipFrames:
 
         """
         return "" if not self.count or self.rule == "last" else f"frame {self.first + place}"
-
-    def to_json(self) -> dict[str, Any]:
-        """Return plain JSON values, none where an input is no clip."""
-        if not self.count:
-            return {}
-        return {"frames": {"count": self.count, "rule": self.rule, "first": self.first}}
 
 
 NO_CLIP = ClipFrames()

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict
-from typing import Any, NamedTuple
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -77,21 +76,6 @@ def output_values(
 def tie_width(tensor: Tensor) -> float:
     """Return by how much a value may miss a threshold and still equals it: 0 unless quantized."""
     return 0.0 if tensor.dtype.startswith("float") else TIE_STEPS * tensor.scale
-
-
-def tensor_from_json(fields: Mapping[str, Any]) -> Tensor:
-    """Return the tensor that `dataclasses.asdict` described."""
-    return Tensor(**{**fields, "shape": tuple(fields["shape"])})
-
-
-def row_fields(outputs: Sequence[Tensor]) -> dict[str, Any]:
-    """Return the tensors of a row as plain JSON values; nothing where there is but one."""
-    return {"row": [asdict(tensor) for tensor in outputs]} if len(outputs) > 1 else {}
-
-
-def row_from_json(fields: Mapping[str, Any]) -> tuple[Tensor, ...]:
-    """Return the tensors of a row that `row_fields` described; empty where there is but one."""
-    return tuple(map(tensor_from_json, fields.get("row", ())))
 
 
 def _invalid(rows: Iterable[int]) -> dict[int, Failure]:

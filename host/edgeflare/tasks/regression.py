@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
+from dataclasses import replace
 from math import inf, prod
-from typing import Any, Literal
+from typing import Literal
 
 from edgeflare.core.answer import Answer
 from edgeflare.core.task import LEAST_SEEDS, Decoder, ModelOutputs, Task
@@ -24,6 +25,7 @@ class Regression(Task):
     name = "regression"
     strategy = "climb"
     expects = "real numbers of any shape"
+    decoders = (ValueDecoder,)
 
     def __init__(
         self,
@@ -77,12 +79,8 @@ class Regression(Task):
                 "correct normalize and point_size"
             )
         frames = ClipFrames.of_model(model.frames, self._rule, self._first, model.name)
-        return ValueDecoder(model.outputs, at, self._measure, frames)
-
-    @classmethod
-    def decoder_from_json(cls, fields: Mapping[str, Any]) -> ValueDecoder:
-        """Return the decoder that `ValueDecoder.to_json` described."""
-        return ValueDecoder.from_json(fields)
+        measure = replace(self._measure, mean=frames.rule == "mean")
+        return ValueDecoder(model.outputs, at, measure, frames)
 
     def require_pair(
         self, original: Decoder | None, compressed: Decoder, classes: Sequence[str]

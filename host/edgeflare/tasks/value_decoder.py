@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from functools import cached_property
 from math import inf, prod
-from typing import Any, ClassVar, Literal
+from typing import ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,7 +17,7 @@ from edgeflare.core.tensor import RawBatch, Tensor
 from edgeflare.errors import UserError
 from edgeflare.pages.answers.values import RegressionView
 from edgeflare.tasks.clip_frames import ClipFrames
-from edgeflare.tasks.output_values import output_values, row_fields, row_from_json, tensor_from_json
+from edgeflare.tasks.output_values import output_values
 
 STATE_VALUES = 64
 """Values of a state at most: those of an answer, averaged in as many groups."""
@@ -159,33 +159,30 @@ class ValueAnswer(Answer):
         return self.measure.between(a, b)
 
 
+@dataclass(frozen=True)
 class ValueDecoder(Decoder):
-    """Reads values."""
+    """Reads values.
+
+    Attributes:
+        measure: how values are compared.
+        frames: the frames of a clip that count.
+
+    """
 
     choices = 0
     chooses = False
+    meaning = "values"
     answer_noun = "values"
 
-    def __init__(
-        self, outputs: tuple[Tensor, ...], at: int, measure: Measure, frames: ClipFrames
-    ) -> None:
-        """Make a decoder.
-
-        Args:
-            outputs: all tensors of a row.
-            at: the position of the one that holds the values.
-            measure: how values are compared.
-            frames: the frames of a clip that count.
-
-        """
-        self.outputs, self.tensor, self.meaning = outputs, outputs[at], "values"
-        self._at, self._frames = at, frames
-        self._measure = Measure(**{**asdict(measure), "mean": frames.rule == "mean"})
+    outputs: tuple[Tensor, ...]
+    at: int
+    measure: Measure
+    frames: ClipFrames
 
     def read(self, batch: RawBatch) -> Iterator[Answer]:
         """Yield the values of each row."""
-        values = output_values(batch, self.outputs, self._at)
-        frames = self._frames.values(values.real).astype(np.float32)
+        values = output_values(batch, self.outputs, self.at)
+        frames = self.frames.values(values.real).astype(np.float32)
         for at, one in enumerate(frames):
             failure = values.failures.get(at)
             yield ValueAnswer(
@@ -195,7 +192,7 @@ class ValueDecoder(Decoder):
                 NO_VALUES,
                 failure,
                 values=one,
-                measure=self._measure,
+                measure=self.measure,
             )
 
     def target(self, target: NDArray[np.generic]) -> ValueAnswer | None:
@@ -207,19 +204,19 @@ class ValueDecoder(Decoder):
 
         """
         shape = self.tensor.shape
-        whole, count = prod(shape), self._frames.count or 1
+        whole, count = prod(shape), self.frames.count or 1
         if target.dtype.kind not in "fiu" or target.size not in (whole, whole // count):
             once = f", or {whole // count} for all frames" if count > 1 else ""
             raise UserError(f"{target_name(target)}, expected {whole} real numbers{once}")
         real = target.astype(np.float64).reshape(-1, whole // count)
         every = np.broadcast_to(real, (count, whole // count))
         with np.errstate(over="ignore"):
-            values = self._frames.values(every[None])[0].astype(np.float32)
+            values = self.frames.values(every[None])[0].astype(np.float32)
         if np.isinf(values).any():
             raise UserError("a value is infinite, expected real numbers, and NaN for no target")
         if np.isnan(values).any():
             return None
-        return ValueAnswer(0, False, NO_VALUES, NO_VALUES, values=values, measure=self._measure)
+        return ValueAnswer(0, False, NO_VALUES, NO_VALUES, values=values, measure=self.measure)
 
     def views(
         self, answers: Mapping[str, Answer], compared: tuple[str, str]
@@ -236,10 +233,10 @@ class ValueDecoder(Decoder):
             change = np.abs(first.values[frame] - second.values[frame])
         places = np.sort(np.argsort(-change, kind="stable")[:MOST_SHOWN_VALUES])
         view = RegressionView(
-            head=self._frames.frame_name(frame),
-            measure=self._measure.words,
+            head=self.frames.frame_name(frame),
+            measure=self.measure.words,
             distance=distance,
-            tolerance=self._measure.tolerance,
+            tolerance=self.measure.tolerance,
             compared=compared,
             size=size,
             names=tuple(f"value {place}" for place in places.tolist()),
@@ -256,28 +253,6 @@ class ValueDecoder(Decoder):
         values = answer.values.ravel()
         first = ", ".join(f"{value:.4g}" for value in values[:MOST_SHOWN])
         return first if values.size <= MOST_SHOWN else f"{first}, … ({values.size} values)"
-
-    def to_json(self) -> dict[str, Any]:
-        """Return the tensors, and how their values are compared."""
-        measure = asdict(self._measure)
-        return {
-            "tensor": asdict(self.tensor),
-            "at": self._at,
-            "measure": {**measure, "points": list(measure["points"])},
-            **row_fields(self.outputs),
-            **self._frames.to_json(),
-        }
-
-    @classmethod
-    def from_json(cls, fields: Mapping[str, Any]) -> ValueDecoder:
-        """Return the decoder that `to_json` described."""
-        measure = {**fields["measure"], "points": tuple(fields["measure"]["points"])}
-        return cls(
-            row_from_json(fields) or (tensor_from_json(fields["tensor"]),),
-            fields["at"],
-            Measure(**measure),
-            ClipFrames.from_json(fields),
-        )
 
 
 def _rounded(values: NDArray[np.float32]) -> tuple[float, ...]:

@@ -281,9 +281,9 @@ def test_a_model_that_cannot_be_repaired_is_refused(content: bytes, said: str) -
     ids=lambda output: output.dtype,
 )
 def test_logits_are_refused_whatever_their_type_and_probabilities_are_not(output: Tensor) -> None:
-    require_probabilities(ClassDecoder(output, "probabilities"), "a.tflite")
+    require_probabilities(ClassDecoder((output,), 0, "probabilities"), "a.tflite")
     with pytest.raises(UserError, match=r"convert it with a softmax as its last layer$"):
-        require_probabilities(ClassDecoder(output, "logits"), "a.tflite")
+        require_probabilities(ClassDecoder((output,), 0, "logits"), "a.tflite")
 
 
 def test_a_model_that_was_repaired_already_is_refused() -> None:

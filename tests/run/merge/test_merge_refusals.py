@@ -46,8 +46,9 @@ def other_kernels(about: About) -> About:
 
 
 def other_outputs(about: About) -> About:
-    device = {**about["arms"]["device"], "outputs": "probabilities"}
-    return {"arms": {**about["arms"], "device": device}}
+    device = about["arms"]["device"]
+    read = {**device, "fields": {**device["fields"], "holds": "probabilities"}}
+    return {"arms": {**about["arms"], "device": read}}
 
 
 def held_out(_: About) -> About:

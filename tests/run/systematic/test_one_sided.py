@@ -199,7 +199,10 @@ def test_scores_that_are_not_decided_may_be_cut_off() -> None:
     mine, its = (Tensor(name, (1, 20), kind, SCALE, 0) for name, kind in KINDS.items())
     given = np.clip(np.round(wanted / SCALE), -128, 127).astype(np.int8)
     both = saturations(
-        ClassDecoder(mine, "logits"), wanted.astype(np.float32), ClassDecoder(its, "logits"), given
+        ClassDecoder((mine,), 0, "logits"),
+        wanted.astype(np.float32),
+        ClassDecoder((its,), 0, "logits"),
+        given,
     )
     assert [one.side for one in both] == ["high"]
 
@@ -247,7 +250,7 @@ def leaving(labels: NDArray[np.int64], seeds: int) -> NDArray[np.int64]:
 
 def test_flows_of_clips_are_of_the_classes_of_a_frame_and_not_of_all_their_decisions() -> None:
     clip = Tensor("scores", (4, 10), "float32")
-    decoder = ClassDecoder(clip, "logits", frames=ClipFrames(4, "any"))
+    decoder = ClassDecoder((clip,), 0, "logits", frames=ClipFrames(4, "any"))
     labels = np.arange(4 * 60).reshape(60, 4) % 8 + 2
     labels[:15, 0] = 0
     found = differences_of(decoder, (labels, leaving(labels, 15)), 10)
@@ -257,7 +260,7 @@ def test_flows_of_clips_are_of_the_classes_of_a_frame_and_not_of_all_their_decis
 
 def test_flows_of_heads_are_corrected_for_the_classes_of_all_of_them() -> None:
     outputs = tuple(Tensor(f"head {at}", (1, 2), "float32") for at in range(12))
-    decoder = HeadsDecoder([ClassDecoder(one, "logits", outputs) for one in outputs])
+    decoder = HeadsDecoder(tuple(ClassDecoder(outputs, at, "logits") for at in range(len(outputs))))
     labels = np.zeros((60, 12), np.int64)
     assert differences_of(decoder, (labels, leaving(labels, 9)), 2) is None
     assert differences_of(decoder, (labels, leaving(labels, 20)), 2) is not None

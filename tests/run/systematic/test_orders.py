@@ -173,7 +173,11 @@ def rows(outputs: tuple[Tensor, ...], values: list[NDArray[np.float64]]) -> NDAr
 
 def of_heads(outputs: tuple[Tensor, ...], read: str) -> Decoder:
     return HeadsDecoder(
-        [ClassDecoder(one, "logits", outputs) for one in outputs if one.name in read]
+        tuple(
+            ClassDecoder(outputs, at, "logits")
+            for at, one in enumerate(outputs)
+            if one.name in read
+        )
     )
 
 

@@ -27,6 +27,7 @@ from edgeflare.models.pair_file import read_settings
 from edgeflare.tasks.detection.box_decodings import grid_anchors, read_anchors
 from edgeflare.tasks.detection.detection_answer import DetectionAnswer
 from edgeflare.tasks.detection.detection_task import Detection
+from kept_decoders import kept_again
 
 GRID = ((4, 2), (2, 3))
 ANCHORS = 4 * 4 * 2 + 2 * 2 * 3
@@ -93,7 +94,7 @@ def test_anchors_are_decoded_as_blazeface_is(seed: int, bias: float) -> None:
         ((SCORES, BOXES), (scores, regressors)),
     ):
         decoder = task.decoder(detector_outputs_of(*tensors))
-        again = Detection.decoder_from_json(decoder.to_json())
+        again = kept_again(Detection, decoder)
         for one in (decoder, again):
             (answer,) = one.read(batch(tensors, *arrays))
             expected = by_the_book(regressors[0, 0], scores[0, 0, :, 0])

@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 from math import inf, nan
 from typing import Any
@@ -21,6 +20,7 @@ from edgeflare.tasks.segmentation.mask_answer import MaskAnswer
 from edgeflare.tasks.segmentation.mask_decoder import MaskDecoder
 from edgeflare.tasks.segmentation.segmentation_task import Segmentation
 from edgeflare.tasks.task_registry import find_task
+from kept_decoders import kept_again
 
 ROWS, COLUMNS = 4, 5
 SCORE = Tensor("mask", (1, ROWS, COLUMNS, 1), "float32")
@@ -120,7 +120,7 @@ def test_one_output_is_read_alike_alone_and_among_others() -> None:
     other = Tensor("state", (1, 4), "float32")
     task = Segmentation(overlap=0.8, region=3)
     among = task.decoder(outputs(other, CLASSES))
-    again = find_task("segmentation").decoder_from_json(json.loads(json.dumps(among.to_json())))
+    again = kept_again(find_task("segmentation"), among)
     packed = RawBatch(pack_rows((other, CLASSES), [np.ones((3, 1, 4), np.float32), scores]))
     alone = read(decoder(CLASSES, overlap=0.8, region=3), *scores)
     for mine, its, same in zip(alone, among.read(packed), again.read(packed), strict=True):
@@ -137,7 +137,7 @@ def test_of_a_clip_the_last_frame_counts() -> None:
     one = Segmentation().decoder(outputs(clip, frames=2))
     (answer,) = read(one, frames)
     assert answer.mask.all()
-    again = Segmentation.decoder_from_json(one.to_json())
+    again = kept_again(Segmentation, one)
     (same,) = again.read(RawBatch(frames[None]))
     assert answer.equals(same)
 
@@ -278,7 +278,7 @@ def test_scores_that_come_first_are_read_as_those_that_come_last(
         tensor = Tensor("mask", (*held, 1, 3, ROWS, COLUMNS), "float32")
         row = (state, tensor)
         one = Segmentation().decoder(outputs(*row, frames=frames))
-        again = MaskDecoder.from_json(json.loads(json.dumps(one.to_json())))
+        again = kept_again(Segmentation, one)
         values = [np.ones((1, 1, 2), np.float32), first[None] if frames else first[1:]]
         packed = pack_rows(row, values)
         (expected,) = read(decoder(CLASSES), clips[1])
@@ -312,7 +312,7 @@ def test_the_layout_of_a_mask_is_that_of_the_pictures(
 ) -> None:
     tensor = Tensor("mask", shape, "float32")
     one = Segmentation(layout=said).decoder(outputs(tensor, pictures=pictures))
-    assert (one.rows, one.columns, one.classes) == size
+    assert (*one.size[:2], one.classes) == size
 
 
 @pytest.mark.parametrize(

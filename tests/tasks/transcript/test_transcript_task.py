@@ -12,6 +12,7 @@ from edgeflare.core.tensor import RawBatch, Tensor
 from edgeflare.errors import UserError
 from edgeflare.tasks.task_registry import TASKS, find_task
 from edgeflare.tasks.transcript.transcript_task import Transcript
+from kept_decoders import kept_again
 
 STEPS = Tensor("steps", (1, 4, 3), "float32")
 
@@ -30,8 +31,7 @@ def logits_of(*paths: str, symbols: str = "ab_") -> RawBatch:
 
 
 def described(task: Transcript, *paths: str, symbols: str = "ab_") -> list[str]:
-    written = task.decoder(model(STEPS)).to_json()
-    decoder = TASKS.find("transcript").decoder_from_json(written)
+    decoder = kept_again(TASKS.find("transcript"), task.decoder(model(STEPS)))
     return [
         decoder.describe_answer(one) for one in decoder.read(logits_of(*paths, symbols=symbols))
     ]

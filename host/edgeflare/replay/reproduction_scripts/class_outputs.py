@@ -7,9 +7,8 @@ import numpy as np
 
 def read(tensors: Any, decoder: Any) -> Any:
     """Return the class of each frame that counts; None where its scores are not finite."""
-    values = tensors[decoder["tensor"]["name"]]
-    mean = decoder.get("frames", {}).get("rule") == "mean"
-    rows = values.mean(0)[None] if mean else values
+    values = tensors[decoder["outputs"][decoder["at"]]["name"]]
+    rows = values.mean(0)[None] if decoder["frames"]["rule"] == "mean" else values
     return [int(row.argmax()) if np.isfinite(row).all() else None for row in rows]
 
 

@@ -7,9 +7,10 @@ import numpy as np
 
 def read(tensors: Any, decoder: Any) -> Any:
     """Return the class of each pixel, (rows, columns)."""
-    shape = decoder["tensor"]["shape"][1 if decoder.get("frames") else 0 :][1:]
-    scores = tensors[decoder["tensor"]["name"]][-1]
-    if decoder.get("layout") == "NCHW":
+    tensor = decoder["outputs"][decoder["at"]]
+    shape = tensor["shape"][2 if decoder["frames"]["count"] else 1 :]
+    scores = tensors[tensor["name"]][-1]
+    if decoder["layout"] == "NCHW":
         scores = scores.reshape(shape).transpose(1, 2, 0)
     else:
         scores = scores.reshape(*shape[:2], -1)
@@ -17,7 +18,7 @@ def read(tensors: Any, decoder: Any) -> Any:
         return scores[..., 0].astype(int)
     if scores.shape[2] > 1:
         return scores.argmax(2)
-    nearly = 1e-5 * decoder["tensor"]["scale"]
+    nearly = 1e-5 * tensor["scale"]
     return (scores[..., 0] > decoder["threshold"] + nearly).astype(int)
 
 
@@ -28,7 +29,7 @@ def describe(answers: Any, _arm: Any, _told: Any) -> Any:
 
 def compare(one: Any, other: Any, told: Any) -> Any:
     """Return whether the masks of two models deviate, and a line about how far."""
-    rule = told["arms"][told["compared"][1]]["decoder"]["mask"]
+    rule = told["arms"][told["compared"][1]]["decoder"]["rule"]
     iou, region = mean_iou(one[0], other[0]), largest_region(one[0] != other[0])
     line = f"mean IoU {iou:.6g}, largest region that differs {region} pixels, as masks here"
     return iou < rule["overlap"] or 0 < rule["region"] <= region, line

@@ -8,7 +8,7 @@ import numpy as np
 def read(tensors: Any, decoder: Any) -> Any:
     """Return the objects of a detector, the best first: left, top, right, bottom, score, class."""
     how, rule = decoder["decoding"], decoder["rule"]
-    row = decoder.get("row", [decoder["tensor"]])
+    row = decoder["outputs"]
     given = {
         key: tensors[row[at]["name"]][0]
         for key, at in how.items()
@@ -31,7 +31,7 @@ def read(tensors: Any, decoder: Any) -> Any:
         boxes, scores, labels = rows[:, :4], rows[:, 4], np.rint(rows[:, 5]) - how["class_offset"]
     if decoder["logits"]:
         scores = 1 / (1 + np.exp(-np.clip(scores, -80, 80)))
-    step = 1e-5 * decoder["tensor"]["scale"]
+    step = 1e-5 * row[how["scores"]]["scale"]
     kept: list[Any] = []
     for at in np.argsort(-scores, kind="stable"):
         one = [*boxes[at].tolist(), float(scores[at]), int(labels[at])]

@@ -5,7 +5,7 @@ from typing import Any
 
 def read(tensors: Any, decoder: Any) -> Any:
     """Return the words that the largest output of each step spells."""
-    symbols, values = decoder["symbols"], tensors[decoder["tensor"]["name"]]
+    symbols, values = decoder["symbols"], tensors[decoder["outputs"][decoder["at"]]["name"]]
     names, blank = symbols["names"], symbols["blank"]
     path = values.reshape(-1, len(names)).argmax(1).tolist()
     if blank is not None:

@@ -10,14 +10,14 @@ def read(tensors: Any, decoder: Any) -> Any:
 
     It is None where the score is not finite.
     """
-    values = tensors[decoder["tensor"]["name"]]
+    row, rule = decoder["outputs"], decoder["frames"]["rule"]
+    values = tensors[row[decoder["at"]]["name"]]
     if decoder["source"] is not None:
-        values = (values - tensors[decoder["row"][decoder["source"]]["name"]]) ** 2
+        values = (values - tensors[row[decoder["source"]]["name"]]) ** 2
     scores = values.mean(1)
-    rule = decoder.get("frames", {}).get("rule")
     if rule in ("worst", "mean"):
         scores = scores.max(keepdims=True) if rule == "worst" else scores.mean(keepdims=True)
-    least = decoder["threshold"] - 1e-5 * decoder["tensor"]["scale"]
+    least = decoder["threshold"] - 1e-5 * row[decoder["at"]]["scale"]
     return [int(one >= least) if np.isfinite(one) else None for one in scores]
 
 

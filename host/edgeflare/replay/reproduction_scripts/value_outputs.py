@@ -7,7 +7,7 @@ import numpy as np
 
 def read(tensors: Any, decoder: Any) -> Any:
     """Return the values of each frame that counts, (frames, values)."""
-    return tensors[decoder["tensor"]["name"]]
+    return tensors[decoder["outputs"][decoder["at"]]["name"]]
 
 
 def describe(answers: Any, _arm: Any, _told: Any) -> Any:

@@ -171,7 +171,7 @@ def _further(one: RunPart, other: RunPart) -> Iterator[tuple[str, object, object
     """Yield what has to be equal beside plan, pair, devices and hosts."""
     mine, theirs = one.header, other.header
     yield "the version of edgeflare", mine.version, theirs.version
-    yield "how outputs are read", mine.to_json()["arms"], theirs.to_json()["arms"]
+    yield "how outputs are read", mine.arms, theirs.arms
     yield "the number of devices", len(mine.devices), len(theirs.devices)
     yield "the choice of seeds", mine.all_seeds, theirs.all_seeds
     yield "what --test gives", _held_out(one), _held_out(other)

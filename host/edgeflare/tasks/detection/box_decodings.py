@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Sequence
+from functools import cached_property
 from math import prod
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple, TypeAlias
 
+import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
@@ -31,7 +31,7 @@ class DecodedRows(NamedTuple):
         leads: (batch, places) float64, by how much a score is above that of the next class;
             infinite where it is not known.
         boxes: (batch, places, 4) float64: left, top, right, bottom as shares of the picture, or
-            what `BoxDecoding.boxes` makes such ones of.
+            what `PlainBoxes.boxes` makes such ones of.
         failures: why a row holds no answer, by its position.
 
     """
@@ -43,28 +43,8 @@ class DecodedRows(NamedTuple):
     failures: dict[int, Failure]
 
 
-class BoxDecoding(ABC):
-    """How one model's outputs are decoded. Unless overridden, its boxes are none to decode.
-
-    Attributes:
-        scores: the position of the output that holds the scores.
-
-    """
-
-    scores: int
-
-    @property
-    def read_at(self) -> tuple[int, ...]:
-        """The positions of the outputs that are read; unless overridden, that of the scores."""
-        return (self.scores,)
-
-    @abstractmethod
-    def decode(self, batch: RawBatch, outputs: Sequence[Tensor]) -> DecodedRows:
-        """Return what a batch holds, its boxes not yet decoded."""
-
-    @abstractmethod
-    def to_json(self) -> dict[str, Any]:
-        """Return what `decoding_from_json` takes."""
+class PlainBoxes(msgspec.Struct, frozen=True, tag_field="decoding"):
+    """What decodings share. Unless overridden, their boxes are none to decode."""
 
     def boxes(self, encoded: NDArray[np.float64], places: NDArray[np.int64]) -> Boxes:
         """Return the boxes of some places of one row: (places, 4)."""
@@ -87,16 +67,15 @@ class BoxDecoding(ABC):
         return row
 
 
-@dataclass(frozen=True)
-class AnchorDecoding(BoxDecoding):
+class AnchorDecoding(PlainBoxes, frozen=True, dict=True, tag="anchors"):
     """Boxes relative to anchors, and a score for each class.
 
     Attributes:
         regressors: the position of the output (1, anchors, 4 or more): centre x, centre y, width
             and height in units of `size`, and what is not read, such as keypoints.
         scores: the position of the output (1, anchors, classes).
-        anchors: (anchors, 2) centres x and y, as shares of the picture; or (anchors, 4) with widths
-            and heights, by which the regressors are multiplied.
+        anchors: centre x and y of each, as shares of the picture; or these with width and height,
+            by which the regressors are multiplied.
         size: the units of the regressors in a picture, or in an anchor that has a size.
         class_offset: leading classes that are the background.
 
@@ -104,7 +83,7 @@ class AnchorDecoding(BoxDecoding):
 
     regressors: int
     scores: int
-    anchors: NDArray[np.float64]
+    anchors: tuple[tuple[float, ...], ...]
     size: float
     class_offset: int
 
@@ -114,7 +93,7 @@ class AnchorDecoding(BoxDecoding):
         return self.regressors, self.scores
 
     def decode(self, batch: RawBatch, outputs: Sequence[Tensor]) -> DecodedRows:
-        """Return the best class of each anchor."""
+        """Return the best class of each anchor, its boxes not yet decoded."""
         given = output_values(batch, outputs, self.scores)
         boxes = output_values(batch, outputs, self.regressors)
         size = len(given.real)
@@ -129,7 +108,7 @@ class AnchorDecoding(BoxDecoding):
 
     def boxes(self, encoded: NDArray[np.float64], places: NDArray[np.int64]) -> Boxes:
         """Return anchor + regressor / size as boxes."""
-        anchors, shares = self.anchors[places], encoded[places, :4] / self.size
+        anchors, shares = self._anchors[places], encoded[places, :4] / self.size
         if anchors.shape[1] == 4:
             shares = shares * np.tile(anchors[:, 2:], 2)
         centre, half = anchors[:, :2] + shares[:, :2], shares[:, 2:] / 2.0
@@ -150,13 +129,12 @@ class AnchorDecoding(BoxDecoding):
         (reduced,) = pack_rows(outputs, kept)
         return np.asarray(reduced)
 
-    def to_json(self) -> dict[str, Any]:
-        """Return the outputs, the anchors and the units."""
-        return {"decoding": "anchors", **asdict(self), "anchors": self.anchors.tolist()}
+    @cached_property
+    def _anchors(self) -> NDArray[np.float64]:
+        return np.array(self.anchors, np.float64)
 
 
-@dataclass(frozen=True)
-class PostProcessDecoding(BoxDecoding):
+class PostProcessDecoding(PlainBoxes, frozen=True, tag="postprocess"):
     """The four outputs of the operator TFLite_Detection_PostProcess.
 
     Attributes:
@@ -214,10 +192,6 @@ class PostProcessDecoding(BoxDecoding):
         (reduced,) = pack_rows(outputs, arrays)
         return np.asarray(reduced)
 
-    def to_json(self) -> dict[str, Any]:
-        """Return the outputs."""
-        return {"decoding": "postprocess", **asdict(self)}
-
     def _used(
         self, batch: RawBatch, outputs: Sequence[Tensor]
     ) -> tuple[OutputValues, NDArray[np.bool_]]:
@@ -227,8 +201,7 @@ class PostProcessDecoding(BoxDecoding):
         return count, np.arange(places) < count.real.reshape(len(count.real), 1)
 
 
-@dataclass(frozen=True)
-class ObjectDecoding(BoxDecoding):
+class ObjectDecoding(PlainBoxes, frozen=True, tag="objects"):
     """One output of rows: left, top, right, bottom, score, class.
 
     Attributes:
@@ -240,6 +213,11 @@ class ObjectDecoding(BoxDecoding):
     scores: int
     class_offset: int
 
+    @property
+    def read_at(self) -> tuple[int, ...]:
+        """The position of the one."""
+        return (self.scores,)
+
     def decode(self, batch: RawBatch, outputs: Sequence[Tensor]) -> DecodedRows:
         """Return the rows."""
         given = output_values(batch, outputs, self.scores)
@@ -247,18 +225,9 @@ class ObjectDecoding(BoxDecoding):
         labels, unknown = _whole(rows[:, :, 5]) - self.class_offset, np.full(rows.shape[:2], np.inf)
         return DecodedRows(rows[:, :, 4], labels, unknown, rows[:, :, :4], given.failures)
 
-    def to_json(self) -> dict[str, Any]:
-        """Return the output."""
-        return {"decoding": "objects", **asdict(self)}
 
-
-def decoding_from_json(fields: Mapping[str, Any]) -> BoxDecoding:
-    """Return the decoding that `BoxDecoding.to_json` described."""
-    said = dict(fields)
-    name = said.pop("decoding")
-    if name == "anchors":
-        return AnchorDecoding(**{**said, "anchors": np.array(said["anchors"], np.float64)})
-    return PostProcessDecoding(**said) if name == "postprocess" else ObjectDecoding(**said)
+BoxDecoding: TypeAlias = AnchorDecoding | PostProcessDecoding | ObjectDecoding
+"""How one model's outputs are decoded."""
 
 
 def _whole(labels: NDArray[np.float64]) -> NDArray[np.int64]:

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, replace
+from dataclasses import dataclass, replace
 from math import inf, log
-from typing import Any
 
 import numpy as np
 from msgspec import UNSET
@@ -17,7 +16,7 @@ from edgeflare.core.tensor import RawBatch, Tensor
 from edgeflare.errors import UserError
 from edgeflare.pages.answers.boxes import DetectionView, ShownBox
 from edgeflare.tasks.classification import least_probability
-from edgeflare.tasks.detection.box_decodings import BoxDecoding, DecodedRows, decoding_from_json
+from edgeflare.tasks.detection.box_decodings import BoxDecoding, DecodedRows
 from edgeflare.tasks.detection.detected import (
     NO_CANDIDATES,
     Candidates,
@@ -31,12 +30,7 @@ from edgeflare.tasks.detection.detection_answer import (
     DetectionAnswer,
     object_differences,
 )
-from edgeflare.tasks.output_values import (
-    row_fields,
-    row_from_json,
-    tensor_from_json,
-    tie_width,
-)
+from edgeflare.tasks.output_values import tie_width
 
 CANDIDATES = 64
 """Candidates below the threshold that are kept, the best. They tell what is nearest to appearing,
@@ -58,41 +52,36 @@ _FARTHEST = 8.0
 """Share of the picture beyond which no side of a box can lie: such boxes are in pixels."""
 
 
+@dataclass(frozen=True)
 class DetectionDecoder(Decoder):
-    """Reads objects."""
+    """Reads objects.
+
+    Attributes:
+        decoding: how the outputs hold boxes.
+        rule: which of them are objects, and which two are partners.
+        logits: whether scores are taken before the sigmoid.
+
+    """
 
     choices = 0
     shows_seeds = True
     compresses = True
     meaning = "boxes and scores"
 
-    def __init__(
-        self,
-        outputs: tuple[Tensor, ...],
-        decoding: BoxDecoding,
-        rule: DetectionRule,
-        logits: bool,
-    ) -> None:
-        """Make a decoder.
+    outputs: tuple[Tensor, ...]
+    decoding: BoxDecoding
+    rule: DetectionRule
+    logits: bool
 
-        Args:
-            outputs: all tensors of a row.
-            decoding: how they hold boxes.
-            rule: which of them are objects, and which two are partners.
-            logits: whether scores are taken before the sigmoid.
-
-        """
-        self.outputs, self.tensor = outputs, outputs[decoding.scores]
-        self._decoding, self._rule, self._logits = decoding, rule, logits
-        self._least = log(rule.threshold / (1.0 - rule.threshold))
-        self._reached = self._least if logits else rule.threshold
-        self._nearly = tie_width(self.tensor)
-        self._certain = max(_CERTAIN, least_probability(self.tensor))
+    @property
+    def tensor(self) -> Tensor:
+        """The output that holds the scores."""
+        return self.outputs[self.decoding.scores]
 
     @property
     def read_at(self) -> tuple[int, ...]:
         """The positions of the outputs that hold boxes, classes and scores."""
-        return self._decoding.read_at
+        return self.decoding.read_at
 
     def read(self, batch: RawBatch) -> Iterator[Answer]:
         """Yield the objects of each row.
@@ -101,7 +90,7 @@ class DetectionDecoder(Decoder):
         "invalid-output", as are probabilities above 1 and numbers of classes beyond
         `MOST_CLASSES`.
         """
-        rows = self._decoding.decode(batch, self.outputs)
+        rows = self.decoding.decode(batch, self.outputs)
         for at in range(len(rows.scores)):
             failure = rows.failures.get(at) or self._refusal(rows, at)
             found = None if failure else self._detected(rows, at)
@@ -114,10 +103,10 @@ class DetectionDecoder(Decoder):
 
     def reduced(self, row: NDArray[np.generic]) -> NDArray[np.generic]:
         """Return a row that keeps the candidates alone, where it holds boxes of anchors."""
-        rows = self._decoding.decode(RawBatch(row[None]), self.outputs)
+        rows = self.decoding.decode(RawBatch(row[None]), self.outputs)
         if rows.failures:
             return row
-        return self._decoding.reduced(row, self.outputs, self._places(rows, 0)[0])
+        return self.decoding.reduced(row, self.outputs, self._places(rows, 0)[0])
 
     def target(self, target: NDArray[np.generic]) -> DetectionAnswer:
         """Return the objects of a target.
@@ -143,7 +132,7 @@ class DetectionDecoder(Decoder):
             raise UserError(f"classes are whole numbers from 0 to {MOST_CLASSES - 1}")
         certain = np.full(len(rows), inf)
         objects = Candidates(boxes, labels.astype(np.int64), np.ones(len(rows)), certain, certain)
-        rule = replace(self._rule, suppression=1.0, most_objects=len(rows))
+        rule = replace(self.rule, suppression=1.0, most_objects=len(rows))
         found = detected(objects, rule)
         return DetectionAnswer(0, False, NO_VALUES, NO_VALUES, detected=found)
 
@@ -173,8 +162,8 @@ class DetectionDecoder(Decoder):
         view = DetectionView(
             head="",
             classes=(),
-            threshold=self._rule.threshold,
-            overlap=self._rule.overlap,
+            threshold=self.rule.threshold,
+            overlap=self.rule.overlap,
             boxes=boxes,
         )
         return (view,)
@@ -195,46 +184,26 @@ class DetectionDecoder(Decoder):
         more = ", …" if len(objects) > len(shown) else ""
         return f"{len(objects)} object{'s' * (len(objects) > 1)}: {', '.join(shown)}{more}"
 
-    def to_json(self) -> dict[str, Any]:
-        """Return the tensors, how they are decoded, and what makes objects and partners."""
-        return {
-            "tensor": asdict(self.tensor),
-            "decoding": self._decoding.to_json(),
-            "rule": asdict(self._rule),
-            "logits": self._logits,
-            **row_fields(self.outputs),
-        }
-
-    @classmethod
-    def from_json(cls, fields: Mapping[str, Any]) -> DetectionDecoder:
-        """Return the decoder that `to_json` described."""
-        return cls(
-            row_from_json(fields) or (tensor_from_json(fields["tensor"]),),
-            decoding_from_json(fields["decoding"]),
-            DetectionRule(**fields["rule"]),
-            fields["logits"],
-        )
-
     def _detected(self, rows: DecodedRows, at: int) -> Detected:
         scores, labels = rows.scores[at], rows.labels[at]
         places, excess = self._places(rows, at)
         given, leads = scores[places], rows.leads[at, places]
-        leads = np.where(leads <= self._nearly, 0.0, leads)
-        if self._logits:
+        leads = np.where(leads <= tie_width(self.tensor), 0.0, leads)
+        if self.logits:
             given, leads = _sigmoid(given), _sigmoid(given) - _sigmoid(given - leads)
-        boxes = self._decoding.boxes(rows.boxes[at], places)
+        boxes = self.decoding.boxes(rows.boxes[at], places)
         candidates = Candidates(boxes, labels[places], given, excess[places], leads)
-        return detected(candidates, self._rule)
+        return detected(candidates, self.rule)
 
     def _refusal(self, rows: DecodedRows, at: int) -> Failure | None:
-        beyond = not self._logits and (rows.scores[at] > 1.0 + _CERTAIN).any()
+        beyond = not self.logits and (rows.scores[at] > 1.0 + _CERTAIN).any()
         return "invalid-output" if beyond or (rows.labels[at] >= MOST_CLASSES).any() else None
 
     def _places(self, rows: DecodedRows, at: int) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
         """Return the positions of a row's candidates, the best first, and the excess of all."""
         scores, labels = rows.scores[at], rows.labels[at]
         excess = self._excess(scores)
-        usable = labels >= 0 if self._logits else (labels >= 0) & (scores >= 0.0)
+        usable = labels >= 0 if self.logits else (labels >= 0) & (scores >= 0.0)
         excess = np.where(usable, excess, -np.inf)
         reached = int((excess >= 0.0).sum())
         count = min(reached + CANDIDATES, MOST_CANDIDATES)
@@ -244,16 +213,19 @@ class DetectionDecoder(Decoder):
 
     def _excess(self, scores: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return by how much the logits exceed the threshold's; 0 for ties."""
-        logits = scores
-        if not self._logits:
-            shares = np.clip(scores, self._certain, 1.0 - self._certain)
+        threshold = self.rule.threshold
+        logits, least = scores, log(threshold / (1.0 - threshold))
+        if not self.logits:
+            certain = max(_CERTAIN, least_probability(self.tensor))
+            shares = np.clip(scores, certain, 1.0 - certain)
             logits = np.log(shares / (1.0 - shares))
-        tied = np.abs(scores - self._reached) <= self._nearly
-        return np.where(tied, 0.0, logits - self._least)
+        reached = least if self.logits else threshold
+        tied = np.abs(scores - reached) <= tie_width(self.tensor)
+        return np.where(tied, 0.0, logits - least)
 
     def _answer(self, found: Detected | None, failure: Failure | None) -> DetectionAnswer:
         if found is None:
-            nothing = detected(NO_CANDIDATES, self._rule)
+            nothing = detected(NO_CANDIDATES, self.rule)
             return DetectionAnswer(None, False, NO_VALUES, NO_VALUES, failure, detected=nothing)
         return DetectionAnswer(0, found.tied, NO_VALUES, NO_VALUES, None, detected=found)
 

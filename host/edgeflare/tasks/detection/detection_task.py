@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from math import inf, prod
-from typing import Any, ClassVar, Literal
+from typing import ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -66,6 +66,7 @@ class Detection(Task):
     name: ClassVar[str] = "detection"
     class_labels: ClassVar[bool] = False
     expects: ClassVar[str] = "boxes and their scores, such as (1, n, 4) and (1, n, classes)"
+    decoders: ClassVar[tuple[type[Decoder], ...]] = (DetectionDecoder,)
 
     decoding: str = "anchors"
     threshold: float = 0.5
@@ -121,11 +122,6 @@ class Detection(Task):
             _require_boxes(model, decoder)
         return decoder
 
-    @classmethod
-    def decoder_from_json(cls, fields: Mapping[str, Any]) -> DetectionDecoder:
-        """Return the decoder that `DetectionDecoder.to_json` described."""
-        return DetectionDecoder.from_json(fields)
-
     def require_pair(
         self, original: Decoder | None, compressed: Decoder, classes: Sequence[str]
     ) -> None:
@@ -175,7 +171,8 @@ class Detection(Task):
     def _box_decoding(self, model: ModelOutputs) -> BoxDecoding:
         if self.decoding == "anchors":
             at = _anchor_outputs(model, self.outputs, len(self._places), self.class_offset)
-            return AnchorDecoding(*at, self._places, self.size, self.class_offset)
+            anchors = tuple(map(tuple, self._places.tolist()))
+            return AnchorDecoding(*at, anchors, self.size, self.class_offset)
         if self.decoding == "postprocess":
             return PostProcessDecoding(
                 *_post_process_outputs(model, self.outputs), self.class_offset
@@ -311,11 +308,10 @@ def _object_output(model: ModelOutputs, named: Sequence[str]) -> int:
 
 def _scored_classes(decoder: Decoder) -> int:
     """Return how many classes scores are given for, the background among them; 0 if unknown."""
-    said = decoder.to_json()["decoding"]
-    if said["decoding"] != "anchors":
+    assert isinstance(decoder, DetectionDecoder)  # noqa: S101 - it is of this task
+    if not isinstance(decoder.decoding, AnchorDecoding):
         return 0
-    tensor: Tensor = decoder.tensor
-    return prod(tensor.shape) // len(said["anchors"])
+    return prod(decoder.tensor.shape) // len(decoder.decoding.anchors)
 
 
 def _named(model: ModelOutputs, named: Sequence[str], what: str, count: int) -> list[int]:

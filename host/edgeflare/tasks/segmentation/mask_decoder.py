@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import dataclass
+from functools import cached_property
 from itertools import chain
-from typing import Any, Literal, TypeVar
+from typing import Literal, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,13 +18,7 @@ from edgeflare.errors import UserError
 from edgeflare.pages.answers.masks import SegmentationView
 from edgeflare.tasks.clip_frames import ClipFrames
 from edgeflare.tasks.output_choice import one_frame
-from edgeflare.tasks.output_values import (
-    output_values,
-    row_fields,
-    row_from_json,
-    tensor_from_json,
-    tie_width,
-)
+from edgeflare.tasks.output_values import output_values, tie_width
 from edgeflare.tasks.segmentation.mask_answer import Mask, MaskAnswer, MaskRule, is_tied
 
 _SHOWN_SIZES = (128, 96, 64, 48, 32, 16)
@@ -47,13 +42,16 @@ _LEAST_MARGIN = np.finfo(np.float16).smallest_subnormal
 _MOST_MARGIN = np.finfo(np.float16).max
 
 
+@dataclass(frozen=True)
 class MaskDecoder(Decoder):
     """Reads a class for each pixel.
 
     Attributes:
-        classes: how many the model knows; 256 where it gives classes alone.
-        rows: of a mask.
-        columns: of a mask.
+        pixels: what the output holds.
+        threshold: of a single score: a pixel above it is of class 1.
+        rule: when two masks deviate.
+        frames: of a clip; the last one counts.
+        layout: where the scores of a pixel stand: last, or first.
 
     """
 
@@ -62,42 +60,33 @@ class MaskDecoder(Decoder):
     compresses = True
     answer_noun = "mask"
 
-    def __init__(
-        self,
-        outputs: tuple[Tensor, ...],
-        at: int,
-        pixels: Pixels,
-        threshold: float,
-        rule: MaskRule,
-        frames: ClipFrames,
-        layout: Layout = "NHWC",
-    ) -> None:
-        """Make a decoder.
+    outputs: tuple[Tensor, ...]
+    at: int
+    pixels: Pixels
+    threshold: float
+    rule: MaskRule
+    frames: ClipFrames
+    layout: Layout = "NHWC"
 
-        Args:
-            outputs: all tensors of a row.
-            at: the position of the one that is read.
-            pixels: what it holds.
-            threshold: of a single score: a pixel above it is of class 1.
-            rule: when two masks deviate.
-            frames: of a clip; the last one counts.
-            layout: where the scores of a pixel stand: last, or first.
+    @property
+    def meaning(self) -> str:
+        """What the output holds."""
+        return f"{self.pixels} of pixels"
 
-        """
-        self.outputs, self.tensor = outputs, outputs[at]
-        shape = one_frame(self.tensor, frames.count).shape
-        self.rows, self.columns, self._scores = mask_size(shape, layout)
-        self.pixels = pixels
-        self.classes = MOST_CLASSES if pixels == "classes" else max(2, self._scores)
-        self.meaning = "classes of pixels" if pixels == "classes" else "scores of pixels"
-        self._at, self._frames, self._layout = at, frames, layout
-        self._threshold, self._rule = threshold, rule
-        self._nearly = tie_width(self.tensor)
+    @cached_property
+    def size(self) -> tuple[int, int, int]:
+        """Rows and columns of a mask, and how many scores there are for each pixel."""
+        return mask_size(one_frame(self.tensor, self.frames.count).shape, self.layout)
+
+    @property
+    def classes(self) -> int:
+        """How many the model knows; 256 where it gives classes alone."""
+        return MOST_CLASSES if self.pixels == "classes" else max(2, self.size[2])
 
     def read(self, batch: RawBatch) -> Iterator[Answer]:
         """Yield the mask of each row."""
-        values = output_values(batch, self.outputs, self._at)
-        for at, real in enumerate(self._frames.values(values.real)):
+        values = output_values(batch, self.outputs, self.at)
+        for at, real in enumerate(self.frames.values(values.real)):
             (mask,) = self._scores_last(real)
             yield self._answer(mask, values.failures.get(at))
 
@@ -107,11 +96,11 @@ class MaskDecoder(Decoder):
         With 21 classes in float32 it is compressed in a fifth of the time to a ninth of the room.
         """
         arrays = list(unpack_rows(self.outputs, row[None]))
-        read = arrays[self._at]
-        if self.pixels == "classes" or self._scores <= 2 or not np.isfinite(read).all():
+        read = arrays[self.at]
+        if self.pixels == "classes" or self.size[2] <= 2 or not np.isfinite(read).all():
             return row
         whole = self._scores_last(read)
-        scores = whole.reshape(-1, self._scores)
+        scores = whole.reshape(-1, self.size[2])
         best = scores.argmax(axis=1)[:, None]
         largest = np.take_along_axis(scores, best, axis=1)
         others = scores.copy()
@@ -121,8 +110,8 @@ class MaskDecoder(Decoder):
         kept = np.where(second < largest, second, scores)
         np.put_along_axis(kept, best, largest, axis=1)
         kept = kept.reshape(whole.shape)
-        held = kept if self._layout == "NHWC" else np.moveaxis(kept, -1, 1)
-        arrays[self._at] = held.reshape(read.shape)
+        held = kept if self.layout == "NHWC" else np.moveaxis(kept, -1, 1)
+        arrays[self.at] = held.reshape(read.shape)
         (reduced,) = pack_rows(self.outputs, arrays)
         return np.asarray(reduced)
 
@@ -133,12 +122,12 @@ class MaskDecoder(Decoder):
             target: (rows, columns) whole numbers; those that are no class are not known.
 
         """
-        shape = self.rows, self.columns
+        rows, columns, _ = self.size
+        shape = rows, columns
         if target.dtype.kind not in "iub" or target.squeeze().shape != shape:
             raise UserError(
-                f"{target_name(target)}, expected a class for each of {self.rows} x"
-                f" {self.columns} pixels: whole numbers, of which those that are no class are left"
-                " out"
+                f"{target_name(target)}, expected a class for each of {rows} x {columns}"
+                " pixels: whole numbers, of which those that are no class are left out"
             )
         classes = target.reshape(shape).astype(np.int64)
         known = (classes >= 0) & (classes < self.classes)
@@ -152,7 +141,7 @@ class MaskDecoder(Decoder):
             mask=np.where(known, classes, 0).astype(np.uint8),
             margins=np.ones(shape, np.float16),
             classes=self.classes,
-            rule=self._rule,
+            rule=self.rule,
             known=None if known.all() else known,
         )
 
@@ -163,7 +152,7 @@ class MaskDecoder(Decoder):
         given = {arm: one for arm, one in answers.items() if isinstance(one, MaskAnswer)}
         known = {arm: one for arm, one in given.items() if one.failure is None}
         rows, columns, runs = runs_to_show(
-            (self.rows, self.columns), {arm: one.mask for arm, one in known.items()}
+            self.size[:2], {arm: one.mask for arm, one in known.items()}
         )
         mean_iou, region = None, None
         if all(arm in known for arm in compared):
@@ -177,9 +166,9 @@ class MaskDecoder(Decoder):
             columns=columns,
             masks={arm: runs.get(arm) for arm in given},
             mean_iou=mean_iou,
-            least_iou=self._rule.overlap,
+            least_iou=self.rule.overlap,
             region=region,
-            least_region=self._rule.region or None,
+            least_region=self.rule.region or None,
         )
         return (view,)
 
@@ -196,37 +185,12 @@ class MaskDecoder(Decoder):
             if counts[one]
         )
 
-    def to_json(self) -> dict[str, Any]:
-        """Return the tensors, how they are read, and when two masks deviate."""
-        return {
-            "tensor": asdict(self.tensor),
-            "at": self._at,
-            "pixels": self.pixels,
-            "threshold": self._threshold,
-            "mask": asdict(self._rule),
-            **({} if self._layout == "NHWC" else {"layout": self._layout}),
-            **row_fields(self.outputs),
-            **self._frames.to_json(),
-        }
-
-    @classmethod
-    def from_json(cls, fields: Mapping[str, Any]) -> MaskDecoder:
-        """Return the decoder that `to_json` described."""
-        return cls(
-            row_from_json(fields) or (tensor_from_json(fields["tensor"]),),
-            fields["at"],
-            fields["pixels"],
-            fields["threshold"],
-            MaskRule(**fields["mask"]),
-            ClipFrames.from_json(fields),
-            fields.get("layout", "NHWC"),
-        )
-
     def _scores_last(self, held: NDArray[_Scores]) -> NDArray[_Scores]:
         """Return masks as the output holds them as (masks, rows, columns, scores)."""
-        if self._layout == "NHWC":
-            return held.reshape(-1, self.rows, self.columns, self._scores)
-        first = held.reshape(-1, self._scores, self.rows, self.columns)
+        rows, columns, scores = self.size
+        if self.layout == "NHWC":
+            return held.reshape(-1, rows, columns, scores)
+        first = held.reshape(-1, scores, rows, columns)
         return np.ascontiguousarray(np.moveaxis(first, 1, -1))
 
     def _answer(self, real: NDArray[np.float64], failure: Failure | None) -> MaskAnswer:
@@ -236,14 +200,14 @@ class MaskDecoder(Decoder):
             mask = np.zeros(real.shape[:2], np.uint8)
         return MaskAnswer(
             None if failure else 0,
-            not failure and is_tied(mask, margins, self._rule),
+            not failure and is_tied(mask, margins, self.rule),
             NO_VALUES,
             NO_VALUES,
             failure,
             mask=mask,
             margins=margins,
             classes=self.classes,
-            rule=self._rule,
+            rule=self.rule,
         )
 
     def _classified(self, real: NDArray[np.float64]) -> tuple[Mask | None, NDArray[np.float16]]:
@@ -258,10 +222,10 @@ class MaskDecoder(Decoder):
             valid = (classes >= 0.0) & (classes < MOST_CLASSES) & (classes == np.floor(classes))
             mask = classes.astype(np.uint8) if valid.all() else None
             return mask, np.ones(classes.shape, np.float16)
-        if self._scores == 1:
-            beyond = real[..., 0] - self._threshold
+        if self.size[2] == 1:
+            beyond = real[..., 0] - self.threshold
             margins = np.abs(beyond)
-            margins[margins <= self._nearly] = 0.0
+            margins[margins <= tie_width(self.tensor)] = 0.0
             return ((beyond > 0.0) & (margins > 0.0)).astype(np.uint8), _kept(margins)
         mask = real.argmax(axis=2)[..., None]
         best = np.take_along_axis(real, mask, axis=2)[..., 0]

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from math import isfinite
 from operator import eq
-from typing import Any, Literal, get_args
+from typing import Literal, get_args
 
 import numpy as np
 
@@ -36,6 +36,7 @@ class Segmentation(Task):
         "scores or classes of pixels, (1, rows, columns, classes), (1, classes, rows, columns) or"
         " (1, rows, columns)"
     )
+    decoders = (MaskDecoder,)
 
     def __init__(
         self,
@@ -105,11 +106,6 @@ class Segmentation(Task):
         frames = ClipFrames.of_model(model.frames, "last", 0, model.name)
         return MaskDecoder(model.outputs, at, pixels, threshold, self._rule, frames, layout)
 
-    @classmethod
-    def decoder_from_json(cls, fields: Mapping[str, Any]) -> MaskDecoder:
-        """Return the decoder that `MaskDecoder.to_json` described."""
-        return MaskDecoder.from_json(fields)
-
     def require_pair(
         self, original: Decoder | None, compressed: Decoder, classes: Sequence[str]
     ) -> None:
@@ -124,8 +120,8 @@ class Segmentation(Task):
         if original is None:
             return
         assert isinstance(original, MaskDecoder)  # noqa: S101 - both are of this task
-        sizes = [(one.rows, one.columns) for one in (original, compressed)]
-        if sizes[0] != sizes[1]:
+        sizes = [one.size for one in (original, compressed)]
+        if sizes[0][:2] != sizes[1][:2]:
             raise UserError(
                 f"the original gives masks of {sizes[0][0]} x {sizes[0][1]} pixels and the "
                 f"compressed model of {sizes[1][0]} x {sizes[1][1]}: they are no pair, or output "

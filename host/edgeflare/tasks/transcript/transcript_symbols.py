@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -90,12 +89,3 @@ class TranscriptSymbols:
         if not self.shown_separator:
             return tuple(text)
         return tuple(text.replace(self.shown_separator, " ").split())
-
-    def to_json(self) -> dict[str, Any]:
-        """Return plain JSON values."""
-        return {**asdict(self), "names": list(self.names)}
-
-    @classmethod
-    def from_json(cls, fields: Mapping[str, Any]) -> TranscriptSymbols:
-        """Return what `to_json` described."""
-        return cls(**{**fields, "names": tuple(fields["names"])})
