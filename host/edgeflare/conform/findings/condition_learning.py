@@ -73,8 +73,8 @@ def hypotheses(evidence: ModelEvidence, most: int = 200) -> list[Hypothesis]:
     shared = np.flatnonzero(evidence.failing.all(axis=1))
     passing = evidence.passing[shared].astype(np.float32)
     costs = evidence.vocabulary.costs[shared]
-    failing, most = evidence.failing.shape[1], evidence.passing.shape[1]
-    surprise = np.array([surprise_of(failing, some) for some in range(most + 1)])
+    failing, others = evidence.failing.shape[1], evidence.passing.shape[1]
+    surprise = np.array([surprise_of(failing, some) for some in range(others + 1)])
     found: dict[Places, float] = {(): float(surprise[-1])}
     singles = costs + surprise[passing.sum(axis=1).astype(np.intp)]
     found.update(((at,), float(one)) for at, one in enumerate(singles))
