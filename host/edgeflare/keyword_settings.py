@@ -9,12 +9,13 @@ from typing import Any, Literal, TypeVar, get_args, get_origin, get_type_hints
 import msgspec
 
 from edgeflare.errors import UserError
+from edgeflare.record.json_types import JsonValue
 from edgeflare.suggestion import suggestion
 
 Made = TypeVar("Made")
 
 
-def constructed(made: Callable[..., Made], settings: Mapping[str, Any], where: str) -> Made:
+def constructed(made: Callable[..., Made], settings: Mapping[str, JsonValue], where: str) -> Made:
     """Return an instance of a class, constructed with settings as keyword arguments.
 
     Args:
@@ -35,7 +36,9 @@ def constructed(made: Callable[..., Made], settings: Mapping[str, Any], where: s
         raise UserError(said if said.startswith(where) else f"{where}: {said}") from None
 
 
-def checked(made: Callable[..., Any], settings: Mapping[str, Any], where: str) -> dict[str, Any]:
+def checked(
+    made: Callable[..., Any], settings: Mapping[str, JsonValue], where: str
+) -> dict[str, Any]:
     """Return settings with their values in the types that a constructor's annotations say.
 
     Raises:

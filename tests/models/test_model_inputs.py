@@ -280,8 +280,10 @@ def least_and_most(one: NDArray[np.generic]) -> NDArray[np.generic]:
 
 
 def reconstruction(against: str) -> PairInterface:
-    settings = {"threshold": 0.5, "score": "reconstruction", "against": against}
-    return PairInterface(task="threshold", task_settings=settings)
+    return PairInterface(
+        task="threshold",
+        task_settings={"threshold": 0.5, "score": "reconstruction", "against": against},
+    )
 
 
 def test_each_row_has_what_the_model_was_given() -> None:

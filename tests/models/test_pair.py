@@ -19,6 +19,7 @@ from edgeflare.models.pair import Pair, load_pair
 from edgeflare.models.pair_file import Settings, read_settings
 from edgeflare.models.pair_interface import PairInput, PairInterface, merged_tables
 from edgeflare.models.run_pair import InterfaceDescription
+from edgeflare.record.json_types import JsonValue
 from image_interfaces import image_interface, preprocess_of
 from tampering import EXAMPLE
 
@@ -326,7 +327,9 @@ def test_a_device_has_the_keys_that_it_says_and_else_those_of_the_pair(
         {"threshold": 0.55},
     )
     (ours,), (theirs,) = interface.inputs, device.inputs
-    assert ours.settings["front_end"]["frame_length"] == 200
+    front_end = ours.settings["front_end"]
+    assert isinstance(front_end, dict)
+    assert front_end["frame_length"] == 200
     assert theirs.settings == {
         "sample_rate": 8000,
         "samples": 8000,
@@ -350,8 +353,8 @@ def test_preprocessing_of_images_is_the_devices_own_too(written: Written) -> Non
     for options, scale in ((Settings(), 255.0), (Settings(scale=1.0), 1.0)):
         interface = load_pair(folder, options).interface
         ours, theirs = (one.inputs[0].settings for one in (interface, interface.on_device))
-        assert (float(np.ravel(ours["mean"])[0]), ours["scale"]) == (0.5, scale)
-        assert (float(np.ravel(theirs["mean"])[0]), theirs["scale"]) == (0.0, scale)
+        assert {"mean": (0.5,), "scale": scale}.items() <= ours.items()
+        assert {"mean": (0.0,), "scale": scale}.items() <= theirs.items()
 
 
 @pytest.mark.parametrize(
@@ -395,7 +398,7 @@ def test_a_front_end_of_the_device_is_a_function_that_needs_trust(
 
 
 def test_a_table_with_another_name_replaces_the_whole_table() -> None:
-    base = {"front_end": {"name": "mfcc", "bands": 40}, "samples": 8}
+    base: dict[str, JsonValue] = {"front_end": {"name": "mfcc", "bands": 40}, "samples": 8}
     for own, merged in (
         ({"bands": 20}, {"name": "mfcc", "bands": 20}),
         ({"name": "own.py:f"}, {"name": "own.py:f"}),

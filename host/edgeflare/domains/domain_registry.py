@@ -4,22 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
-from typing import Any
 
 from edgeflare.core.domain import Domain
 from edgeflare.core.input_space import Input
 from edgeflare.errors import UserError
 from edgeflare.installed_classes import InstalledClasses
 from edgeflare.keyword_settings import constructed
+from edgeflare.record.json_types import JsonValue
 
 DOMAINS = InstalledClasses[Domain]("edgeflare.domains", "domain", Domain)
 
 
-_NOTHING: Mapping[str, Any] = MappingProxyType({})
+_NOTHING: Mapping[str, JsonValue] = MappingProxyType({})
 
 
 def find_domain(
-    name: str, settings: Mapping[str, Any] = _NOTHING, where: str = "[inputs]"
+    name: str, settings: Mapping[str, JsonValue] = _NOTHING, where: str = "[inputs]"
 ) -> Domain:
     """Return the domain of that name.
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any, get_args
@@ -13,6 +13,7 @@ from edgeflare.domains.image.preprocess import PRESETS, Channels, Resize
 from edgeflare.errors import UserError
 from edgeflare.outside_text import read_toml
 from edgeflare.python_callable import is_callable
+from edgeflare.record.json_types import JsonValue
 from edgeflare.suggestion import suggestion
 from edgeflare.tasks.classification import Outputs
 from edgeflare.tasks.detection.box_decodings import read_anchors
@@ -79,8 +80,8 @@ class Settings:
     classes: Sequence[str] | None = None
     domain: str | None = None
     outputs: str | None = None
-    task: Mapping[str, Any] | None = None
-    inputs: Mapping[str, Mapping[str, Any]] | None = None
+    task: Mapping[str, JsonValue] | None = None
+    inputs: Mapping[str, Mapping[str, JsonValue]] | None = None
     state: Mapping[str, str] | None = None
     shapes: Mapping[str, tuple[int, ...]] | None = None
     frames: int | None = None
@@ -141,7 +142,7 @@ def read_settings(path: Path) -> Settings:
     return _settings(path, said)
 
 
-def _device(path: Path, table: Mapping[str, Any]) -> Settings:
+def _device(path: Path, table: Mapping[str, JsonValue]) -> Settings:
     """Return what `[device]` says: only the keys that are others on the device."""
     tables = _checked(path, "device.", table, _DEVICE)
     preprocess = tables.pop("preprocess", {})
@@ -149,14 +150,15 @@ def _device(path: Path, table: Mapping[str, Any]) -> Settings:
     return _settings(path, {**tables, **said})
 
 
-def _settings(path: Path, said: Mapping[str, Any]) -> Settings:
+def _settings(path: Path, said: dict[str, Any]) -> Settings:
     """Return settings whose tables need nothing of the pair's folder but models and seeds."""
     if "task" in said:
-        said = {**said, "task": _with_anchors_read(path, said["task"])}
+        said["task"] = _with_anchors_read(path, said["task"])
+    # A run keeps the tables, and is opened from other folders: they name files absolutely.
+    for key in said.keys() & {"task", "inputs"}:
+        said[key] = _with_values_placed(path, said[key])
     try:
-        # A run keeps the tables, and is opened from other folders: they name files absolutely.
-        tables = {k: _with_values_placed(path, said[k]) for k in ("task", "inputs") if k in said}
-        return Settings(**{**said, **tables})
+        return Settings(**said)
     except UserError as error:
         raise UserError(f"{path}: {error}") from error
 
@@ -199,16 +201,16 @@ def _count(value: object) -> int | None:
     return value if is_count else None  # type: ignore[return-value]
 
 
-def _task(value: object) -> Mapping[str, Any] | None:
+def _task(value: object) -> Mapping[str, JsonValue] | None:
     table = {"name": value} if isinstance(value, str) else value
     return table if isinstance(table, dict) and _text(table.get("name")) else None
 
 
-def _table(value: object) -> Mapping[str, Any] | None:
+def _table(value: object) -> Mapping[str, JsonValue] | None:
     return value if isinstance(value, dict) and value else None
 
 
-def _tables(value: object) -> Mapping[str, Any] | None:
+def _tables(value: object) -> Mapping[str, JsonValue] | None:
     tables = isinstance(value, dict) and value and all(isinstance(v, dict) for v in value.values())
     return value if tables else None  # type: ignore[return-value]
 
@@ -236,7 +238,7 @@ def _placed(path: Path, source: str) -> str:
     return str(path.parent / Path(source).expanduser())
 
 
-def _with_anchors_read(path: Path, table: Mapping[str, Any]) -> Mapping[str, Any]:
+def _with_anchors_read(path: Path, table: Mapping[str, JsonValue]) -> Mapping[str, JsonValue]:
     """Return a task's table with the anchors in place of the path of their file.
 
     They count in the fingerprint as the other settings do, and a run needs the file no more.
@@ -285,7 +287,10 @@ _PREPROCESS = {"preset": _TEXT, "scale": _NUMBER, "mean": _NUMBERS, "std": _NUMB
 
 
 def _checked(
-    path: Path, prefix: str, table: Mapping[str, object], kinds: Mapping[str, Any]
+    path: Path,
+    prefix: str,
+    table: Mapping[str, object],
+    kinds: Mapping[str, tuple[Callable[[object], object], str]],
 ) -> dict[str, Any]:
     checked = {}
     for key, value in table.items():

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any
 
 from msgspec import structs
 
@@ -28,6 +27,7 @@ from edgeflare.models.run_pair import (
     InvocationDescription,
 )
 from edgeflare.python_callable import is_callable
+from edgeflare.record.json_types import JsonValue
 from edgeflare.tasks.task_registry import find_task
 
 
@@ -50,7 +50,7 @@ class PairInput:
 
     name: str
     domain: str = DEFAULT_DOMAIN
-    settings: Mapping[str, Any] = field(default_factory=dict)
+    settings: Mapping[str, JsonValue] = field(default_factory=dict)
     tensor: str = ""
     array: str = ""
     search: bool = True
@@ -102,7 +102,7 @@ class PairInterface:
 
     inputs: tuple[PairInput, ...] = (PairInput(""),)
     task: str = DEFAULT_TASK
-    task_settings: Mapping[str, Any] = field(default_factory=dict)
+    task_settings: Mapping[str, JsonValue] = field(default_factory=dict)
     invocation: Invocation = field(default_factory=Invocation)
     device: PairInterface | None = None
     opened_task: Task = field(init=False, repr=False, compare=False)
@@ -167,7 +167,8 @@ class PairInterface:
     def described(self) -> InterfaceDescription:
         """Return what a run keeps of it; what is as it is by default is left out."""
         # Of other tasks it is a setting, and may be anything.
-        outputs = self.task_settings.get("outputs") if self.task == DEFAULT_TASK else None
+        said = self.task_settings.get("outputs")
+        outputs = said if self.task == DEFAULT_TASK and isinstance(said, str) else None
         as_usual = self.task == DEFAULT_TASK and not self.task_settings.keys() - {"outputs"}
         domain, searched = self.domain, self.searched[0]
         preprocess = None
@@ -220,7 +221,7 @@ class PairInterface:
         )
 
 
-def front_end_function(settings: Mapping[str, Any]) -> str | None:
+def front_end_function(settings: Mapping[str, JsonValue]) -> str | None:
     """Return the Python function that an input's settings name as its front end, or None."""
     front_end = settings.get("front_end")
     name = front_end.get("name") if isinstance(front_end, Mapping) else None
@@ -283,8 +284,8 @@ def _as_on_device(said: Settings, device: Settings) -> Settings:
             f"[device.task] says name = {own['name']!r}, but the task is {task['name']!r}: say"
             " other keys of that task"
         )
-    inputs = said.inputs or {}
-    for name, table in (device.inputs or {}).items():
+    inputs, theirs = said.inputs or {}, device.inputs or {}
+    for name, table in theirs.items():
         if name not in inputs:
             known = ", ".join(inputs) or "none, and [device.preprocess] is what images have"
             raise UserError(f"[device.inputs.{name}]: there is no input {name}; inputs are {known}")
@@ -293,14 +294,20 @@ def _as_on_device(said: Settings, device: Settings) -> Settings:
                 f"[device.inputs.{name}]: {key} is what all arms have in common: remove it, and say"
                 " other keys of the domain, such as front_end"
             )
-    merged = replace(device.over(said), task=merged_tables(task, own))
-    return replace(merged, inputs=merged_tables(inputs, device.inputs)) if device.inputs else merged
+    return replace(
+        device.over(said),
+        task=merged_tables(task, own),
+        inputs={name: merged_tables(one, theirs.get(name, {})) for name, one in inputs.items()}
+        or None,
+    )
 
 
 _NOT_OF_THE_DEVICE = {"domain", "tensor", "array", "search"}
 
 
-def merged_tables(base: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:
+def merged_tables(
+    base: Mapping[str, JsonValue], changes: Mapping[str, JsonValue]
+) -> dict[str, JsonValue]:
     """Return a table with other values of single keys, also in the tables that it holds.
 
     A table that says another `name` replaces the one of `base` as a whole: its keys are those of
@@ -319,7 +326,7 @@ def merged_tables(base: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[s
 
 def _without_device(said: Settings, *, from_file: bool) -> PairInterface:
     settings = dict(said.task or {})
-    task = settings.pop("name", DEFAULT_TASK)
+    task = str(settings.pop("name", DEFAULT_TASK))
     if said.outputs not in (None, "auto"):
         settings["outputs"] = said.outputs
     invocation = Invocation(
@@ -348,19 +355,20 @@ def _only_input(said: Settings, from_file: bool) -> tuple[PairInput, ...]:
     return (PairInput("", domain),)
 
 
-def _inputs(said: Settings, tables: Mapping[str, Mapping[str, Any]]) -> tuple[PairInput, ...]:
+def _inputs(said: Settings, tables: Mapping[str, Mapping[str, JsonValue]]) -> tuple[PairInput, ...]:
     if said.domain is not None:
         raise UserError("domain is given beside [inputs]: write it under each [inputs.NAME]")
     _refuse_preprocessing(said, "[inputs] says what each input is")
     return tuple(_input(name, dict(table)) for name, table in tables.items())
 
 
-def _input(name: str, table: dict[str, Any]) -> PairInput:
+def _input(name: str, table: dict[str, JsonValue]) -> PairInput:
     own = {}
     for key, default in (("domain", DEFAULT_DOMAIN), ("tensor", ""), ("array", "")):
-        own[key] = table.pop(key, default)
-        if not isinstance(own[key], str):
-            raise UserError(f"[inputs.{name}]: {key} is {own[key]!r}; expected a name")
+        value = table.pop(key, default)
+        if not isinstance(value, str):
+            raise UserError(f"[inputs.{name}]: {key} is {value!r}; expected a name")
+        own[key] = value
     search = table.pop("search", True)
     if not isinstance(search, bool):
         raise UserError(f"[inputs.{name}]: search is {search!r}; expected true or false")

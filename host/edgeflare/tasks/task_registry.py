@@ -4,18 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from types import MappingProxyType
-from typing import Any
 
 from edgeflare.core.task import Task
 from edgeflare.installed_classes import InstalledClasses
 from edgeflare.keyword_settings import constructed
+from edgeflare.record.json_types import JsonValue
 
 TASKS = InstalledClasses[Task]("edgeflare.tasks", "task", Task)
 
-_NOTHING: Mapping[str, Any] = MappingProxyType({})
+_NOTHING: Mapping[str, JsonValue] = MappingProxyType({})
 
 
-def find_task(name: str, settings: Mapping[str, Any] = _NOTHING, where: str = "[task]") -> Task:
+def find_task(
+    name: str, settings: Mapping[str, JsonValue] = _NOTHING, where: str = "[task]"
+) -> Task:
     """Return the task of that name.
 
     Args:

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from edgeflare.domains.audio.front_end import Mfcc, open_front_end
 from edgeflare.domains.audio.log_mel import LogMel
 from edgeflare.errors import UserError
+from edgeflare.record.json_types import JsonValue
 
 VECTORS = Path(__file__).with_name("front_end_vectors.npz")
 
@@ -171,7 +172,7 @@ def test_all_orthonormal_coefficients_keep_the_norm_of_a_frame(waves: NDArray[np
     np.testing.assert_allclose(norms[1], norms[0], rtol=1e-5)
 
 
-BANDS = {
+BANDS: dict[str, JsonValue] = {
     "frame_length": 20,
     "frame_step": 10,
     "fft_length": 32,
@@ -180,14 +181,19 @@ BANDS = {
     "highest_hz": 3000.0,
 }
 LOG_MEL = LogMel(8_000, 20, 10, 32, 4, 100.0, 3_000.0)
-STREAM = {"name": "spectrum", "frame_length": 64, "frame_step": 16, "framing": "streaming"}
+STREAM: dict[str, JsonValue] = {
+    "name": "spectrum",
+    "frame_length": 64,
+    "frame_step": 16,
+    "framing": "streaming",
+}
 
 WAVES = np.random.default_rng(0).integers(-9_000, 9_000, (3, 200)).astype(np.int16)
 
 
 def test_front_ends_are_made_of_their_settings() -> None:
     assert open_front_end({"name": "log-mel", **BANDS}, 8_000) == LOG_MEL
-    settings = {"name": "mfcc", **BANDS, "coefficients": 3, "mean": 1.5}
+    settings: dict[str, JsonValue] = {"name": "mfcc", **BANDS, "coefficients": 3, "mean": 1.5}
     assert open_front_end(settings, 8_000) == Mfcc(LOG_MEL, 3, mean=1.5)
 
 

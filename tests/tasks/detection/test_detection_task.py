@@ -131,11 +131,12 @@ def test_anchors_of_a_file_replace_its_path(tmp_path: Path, refusal: Callable[..
     anchors = np.array([[0.25, 0.5, 0.5, 1.0], [0.75, 0.5, 0.1, 0.2]], np.float32)
     np.savez(tmp_path / "anchors.npz", anchors=anchors)
     (tmp_path / "pair.toml").write_text('[task]\nname = "detection"\nanchors = "anchors.npz"\n')
-    settings = dict(read_settings(tmp_path / "pair.toml").task or {})
-    assert np.array(settings["anchors"], np.float32).tolist() == anchors.tolist()
+    read = (read_settings(tmp_path / "pair.toml").task or {})["anchors"]
+    assert isinstance(read, list)
+    assert np.array(read, np.float32).tolist() == anchors.tolist()
 
     tensors = Tensor("boxes", (1, 2, 4), "float32"), Tensor("scores", (1, 2, 1), "float32")
-    task = Detection(anchors=tuple(map(tuple, settings["anchors"])), size=10.0)
+    task = Detection(anchors=tuple(map(tuple, read)), size=10.0)
     decoder = task.decoder(detector_outputs_of(*tensors))
     boxes = np.full((1, 1, 2, 4), 5.0, np.float32)
     (answer,) = decoder.read(batch(tensors, boxes, np.full((1, 1, 2, 1), 2.0, np.float32)))

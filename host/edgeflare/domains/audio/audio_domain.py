@@ -15,7 +15,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from math import inf, log10, prod
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,6 +29,7 @@ from edgeflare.domains.audio.sound_seeds import SOUND_SUFFIXES, Fit, load_sound_
 from edgeflare.domains.audio.wav_file import Wave, decode_wav, encode_wav
 from edgeflare.domains.seed_files import seed_files
 from edgeflare.errors import UserError
+from edgeflare.record.json_types import JsonValue
 from edgeflare_operators import MutationOperator, operators
 
 _FULL_SCALE = np.float32(32_768.0)
@@ -92,7 +92,7 @@ class AudioDomain(Domain):
         sample_rate: int = DEFAULT_SAMPLE_RATE,
         samples: int | None = None,
         fit: Fit = "none",
-        front_end: Mapping[str, Any] | None = None,
+        front_end: Mapping[str, JsonValue] | None = None,
         rounding: Rounding = "half-away",
     ) -> None:
         """Take sounds of one sample rate and length.

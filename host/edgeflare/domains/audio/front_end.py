@@ -15,6 +15,7 @@ from edgeflare.domains.audio.log_mel import LogMel, Waves, hann
 from edgeflare.errors import UserError
 from edgeflare.keyword_settings import constructed
 from edgeflare.python_callable import is_callable, load_callable, reason
+from edgeflare.record.json_types import JsonValue
 from edgeflare.suggestion import suggestion
 
 _Window = Literal["none", "hann"]
@@ -51,7 +52,7 @@ FRONT_ENDS = ("log-mel", "mfcc", "spectrum")
 """Front ends by name."""
 
 
-def open_front_end(settings: Mapping[str, Any], sample_rate: int) -> FrontEnd:
+def open_front_end(settings: Mapping[str, JsonValue], sample_rate: int) -> FrontEnd:
     """Return a front end.
 
     Args:
@@ -134,7 +135,7 @@ class FunctionFrontEnd:
         return made
 
 
-def _mfcc(settings: Mapping[str, Any], where: str) -> Mfcc:
+def _mfcc(settings: Mapping[str, JsonValue], where: str) -> Mfcc:
     """Return coefficients whose mean and std are those of the coefficients themselves."""
     own = {field.name for field in fields(Mfcc)} - {"log_mel"}
     known = [*(field.name for field in fields(LogMel)), *own]

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import asdict, dataclass
 from math import isfinite
-from typing import Any, Literal
+from typing import Literal
 
 import cv2
 import numpy as np
@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from edgeflare.core.tensor import Layout, Rounding, Tensor, quantize
 from edgeflare.domains.image.image_tensor import image_tensor
 from edgeflare.errors import UserError
+from edgeflare.record.json_types import JsonValue
 from edgeflare.suggestion import suggestion
 
 Resize = Literal["none", "stretch", "center-crop"]
@@ -54,7 +55,7 @@ class Preprocess:
             if key != "mean" and min(values) <= 0:
                 raise UserError(f"preprocess: {key} has to be above 0, not {list(values)}")
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, JsonValue]:
         """Return this as plain JSON values; layout and rounding only where something is said."""
         fields = asdict(self)
         if self.layout is None:
