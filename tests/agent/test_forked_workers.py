@@ -18,6 +18,7 @@ from edgeflare.devices import connection
 from edgeflare_agent.runtime import IsolatedModel, Options, WorkerLost, loading
 from edgeflare_agent.runtime.fork_server import MODEL
 from edgeflare_agent.runtime.shared_memory import nameless_file
+from edgeflare_agent.runtime.worker_messages import LoadingOrder
 from edgeflare_agent.runtime.worker_process import WorkerProcess, end_fork_servers
 from posed_models import unary
 from processes import alive, fork_servers, workers
@@ -221,7 +222,8 @@ class SlowWorker:
 
 def test_a_worker_that_warms_up_has_time_for_it() -> None:
     worker = SlowWorker()
-    order = {"options": {"warmup": 30, "input_timeout_seconds": 10.0}}
+    options = Options("builtin", warmup=30, input_timeout_seconds=10.0)
+    order = LoadingOrder("a.tflite", "", options)
     with pytest.raises(WorkerLost, match="did not get ready within 480 s"):
         loading.load(cast("WorkerProcess", worker), order)
     assert worker.waited == [180, 480]

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from edgeflare_agent.runtime import Invocation, IsolatedModel, ModelRejected, Options
 from edgeflare_agent.runtime.model_runtime import TensorSpec
-from edgeflare_agent.runtime.tflite.model_tensors import tensor_spec
+from edgeflare_agent.runtime.tflite.model_tensors import TensorDetails, tensor_spec
 from edgeflare_agent.runtime.worker import handed_over
 from edgeflare_protos.kernel_sets import Kernels
 from graph_writer import GraphWriter
@@ -110,7 +110,14 @@ def test_a_shape_that_does_not_fit_is_refused(dynamic_model: Path) -> None:
 @pytest.mark.parametrize("shape", [(1 << 30, 1 << 30), (3, -7), (0, 1 << 30, 1 << 30, 1 << 30)])
 def test_a_shape_that_no_tensor_has_is_refused(shape: tuple[int, ...]) -> None:
     """Kernels compute such shapes from memory that nothing wrote; no file has them by itself."""
-    details = {"dtype": np.float32, "shape": np.array(shape), "quantization": (0.0, 0), "index": 1}
+    details = TensorDetails(
+        name="y",
+        index=1,
+        shape=shape,
+        shape_signature=shape,
+        dtype=np.float32,
+        quantization=(0.0, 0),
+    )
     with pytest.raises(ModelRejected, match=r"tensor y has shape .* which no memory holds"):
         tensor_spec("y", details)
 

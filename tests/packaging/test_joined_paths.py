@@ -262,7 +262,7 @@ KNOWN_JOINS: Final[Mapping[str, str]] = {
     "agent/edgeflare_agent/runtime/compiled/compiled_runtime.py "
     "CompiledRuntime.offers: found.origin": SYSTEM,
     "agent/edgeflare_agent/runtime/worker.py "
-    "_open: order['model']": "the file that the server has just stored",
+    "_open: order.model": "the file that the server has just stored",
     "bench/grid.py BenchRun.run: f'{self.plan.strategy}-{self.plan.rng_seed}'": STRATEGY,
     "bench/grid.py BenchRun.run: self.pair.folder_name": "the plain name of the pair's folder",
     "campaign/coverage_phase.py "

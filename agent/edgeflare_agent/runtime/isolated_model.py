@@ -10,7 +10,7 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 from types import TracebackType
-from typing import Any, cast
+from typing import cast
 
 from edgeflare_agent.runtime import shared_memory
 from edgeflare_agent.runtime.launcher import default_launcher
@@ -25,6 +25,7 @@ from edgeflare_agent.runtime.model_runtime import (
     WorkerLost,
 )
 from edgeflare_agent.runtime.shared_memory import NOWHERE, SharedBatch
+from edgeflare_agent.runtime.worker_messages import LoadingOrder, ReadyModel
 from edgeflare_agent.runtime.worker_process import Death, WorkerProcess
 
 # From the command to the first input; only a machine that is out of breath needs longer.
@@ -117,10 +118,10 @@ class IsolatedModel:
         order = loading_order(path, options, sha256)
         return cls(order, default_launcher() if launcher is None else launcher)
 
-    def __init__(self, order: dict[str, Any], launcher: Sequence[str]) -> None:
+    def __init__(self, order: LoadingOrder, launcher: Sequence[str]) -> None:
         self._starts = 0
         self._order = order
-        self._timeout = float(order["options"]["input_timeout_seconds"])
+        self._timeout = order.options.input_timeout_seconds
         self._launcher = launcher
         self._quarantine: dict[bytes, tuple[FailureKind, str]] = {}
         self._lock = threading.Lock()
@@ -128,21 +129,16 @@ class IsolatedModel:
         self._worker: WorkerProcess | None = None
         self._shared_fd = shared_memory.create()
         try:
-            facts = self._start()
+            ready = self._start()
         except BaseException:
             os.close(self._shared_fd)
             raise
-        self.inputs = tuple(_spec(fields) for fields in facts["inputs"])
-        self.outputs = tuple(_spec(fields) for fields in facts["outputs"])
-        self.operators = tuple(facts["operators"])
-        self.delegated_nodes = facts["delegated_nodes"]
-        self.external_nodes = facts["external_nodes"]
-        self.total_nodes = len(self.operators)
-        self.input_bytes = facts["input_bytes"]
-        self.output_bytes = facts["output_bytes"]
-        self.runtime = facts["runtime"]
-        self.adapter = facts["adapter"]
-        self.arena_bytes = facts["arena_bytes"]
+        self.inputs, self.outputs = ready.inputs, ready.outputs
+        self.operators, self.total_nodes = ready.operators, len(ready.operators)
+        self.delegated_nodes, self.external_nodes = ready.delegated_nodes, ready.external_nodes
+        self.input_bytes, self.output_bytes = ready.input_bytes, ready.output_bytes
+        self.runtime, self.adapter = ready.runtime, ready.adapter
+        self.arena_bytes = ready.arena_bytes
         self._batch = SharedBatch(self._shared_fd, self.input_bytes, self.output_bytes)
 
     @property
@@ -314,7 +310,7 @@ class IsolatedModel:
                 raise WorkerLost(f"the model does not load any more: {error}") from error
         return cast("WorkerProcess", self._worker)
 
-    def _start(self) -> dict[str, Any]:
+    def _start(self) -> ReadyModel:
         """Start a worker, have it load the model, and return what it says of it."""
         for _ in range(_FRUITLESS_STARTS):
             if self._closed:
@@ -342,7 +338,3 @@ class IsolatedModel:
 def _confirmed(suspicions: Sequence[_Interruption]) -> bool:
     own = sum(not suspicion.by_another_hand for suspicion in suspicions)
     return own >= _CONFIRMED or len(suspicions) >= _CONFIRMED_BY_ANOTHER_HAND
-
-
-def _spec(fields: dict[str, Any]) -> TensorSpec:
-    return TensorSpec(**{**fields, "shape": tuple(fields["shape"])})

@@ -16,6 +16,7 @@ from edgeflare_agent.runtime.model_runtime import (
     WorkerLost,
     runtime_with,
 )
+from edgeflare_agent.runtime.worker_messages import LoadingOrder, ReadyModel
 from edgeflare_agent.runtime.worker_process import Death, WorkerProcess
 
 # Loading a large model under QEMU takes tens of seconds; a runtime that hangs takes for ever.
@@ -42,8 +43,8 @@ class DiedLoading(Exception):  # noqa: N818
         return ModelRejected(f"{self.runtime} crashed on loading it: {death}")
 
 
-def loading_order(path: Path, options: Options, sha256: str | None = None) -> dict[str, Any]:
-    """Return the message by which a worker loads a model; the same bytes each time, or none.
+def loading_order(path: Path, options: Options, sha256: str | None = None) -> LoadingOrder:
+    """Return the order by which a worker loads a model; the same bytes each time, or none.
 
     Args:
         path: the file.
@@ -54,14 +55,11 @@ def loading_order(path: Path, options: Options, sha256: str | None = None) -> di
         ModelRejected: the file cannot be read, or cannot be a model.
 
     """
-    return {
-        "model": os.fspath(path.absolute()),
-        "sha256": _sha256(path, sha256, runtime_with(options.kernels)),
-        "options": dataclasses.asdict(options),
-    }
+    digest = _sha256(path, sha256, runtime_with(options.kernels))
+    return LoadingOrder(os.fspath(path.absolute()), digest, options)
 
 
-def load(worker: WorkerProcess, order: dict[str, Any]) -> dict[str, Any]:
+def load(worker: WorkerProcess, order: LoadingOrder) -> ReadyModel:
     """Have a new worker load a model, and return what it says of it.
 
     Raises:
@@ -73,11 +71,10 @@ def load(worker: WorkerProcess, order: dict[str, Any]) -> dict[str, Any]:
     """
     runtime = None
     try:
-        worker.send(order)
+        worker.send(dataclasses.asdict(order))
         runtime = _expect(worker, "runtime", _LOAD_SECONDS)
-        options = order["options"]
-        warming = options["warmup"] * options["input_timeout_seconds"]
-        return {"runtime": runtime, **_expect(worker, "ready", _LOAD_SECONDS + warming)}
+        warming = order.options.warmup * order.options.input_timeout_seconds
+        return ReadyModel.read(_expect(worker, "ready", _LOAD_SECONDS + warming))
     except (OSError, EOFError):
         raise DiedLoading(runtime) from None
 

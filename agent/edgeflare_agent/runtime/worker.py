@@ -32,19 +32,17 @@ from numpy.typing import NDArray
 
 from edgeflare_agent.runtime.channel import Channel
 from edgeflare_agent.runtime.model_runtime import (
-    Acceleration,
-    Delegate,
     Invocation,
     ModelChanged,
     ModelRejected,
     ModelRuntime,
     OpenedModel,
-    Options,
     RuntimeMissing,
     TensorSpec,
     runtime_with,
 )
 from edgeflare_agent.runtime.shared_memory import SharedBatch
+from edgeflare_agent.runtime.worker_messages import LoadingOrder, ReadyModel
 
 
 def main(shared_fd: int) -> None:
@@ -52,12 +50,13 @@ def main(shared_fd: int) -> None:
     # A crash is an answer here, no reason to leave a core file in the user's folder.
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     channel = _claim_pipes()
-    order = channel.receive() or {}
+    order = LoadingOrder.read(channel.receive() or {})
+    options = order.options
     try:
-        options = _options(order["options"])
         runtime = runtime_with(options.kernels)
-        channel.send({"runtime": str(runtime.load())})
-        model = _open(order, options, runtime)
+        name = str(runtime.load())
+        channel.send({"runtime": name})
+        model = _open(order, runtime)
         called: Called = _Clip(model, options.invocation) if options.invocation.frames else model
         warm_up(called, options.warmup)
     except RuntimeMissing as error:
@@ -69,9 +68,9 @@ def main(shared_fd: int) -> None:
     except ModelChanged as error:
         channel.send({"changed": str(error)})
         return
-    inputs, outputs = _record(called.inputs), _record(called.outputs)
-    batch = SharedBatch(shared_fd, inputs.itemsize, outputs.itemsize)
-    channel.send({"ready": _describe(model, called, inputs.itemsize, outputs.itemsize)})
+    ready = _described(model, called, name)
+    batch = SharedBatch(shared_fd, ready.input_bytes, ready.output_bytes)
+    channel.send({"ready": dataclasses.asdict(ready)})
     while command := channel.receive():
         batch.reserve(command["capacity"])
         _run(called, batch, range(command["first"], command["stop"]), channel)
@@ -124,30 +123,14 @@ def _end_with_parent(commands: int) -> None:
     os._exit(0)
 
 
-def _options(fields: dict[str, Any]) -> Options:
-    """Return the options that `dataclasses.asdict` and JSON have brought here."""
-    delegate, invocation = fields["delegate"], dict(fields["invocation"])
-    shapes = invocation.pop("shapes").items()
-    return Options(
-        **{
-            **fields,
-            "acceleration": Acceleration(**fields["acceleration"]),
-            "delegate": None if delegate is None else Delegate(**delegate),
-            "invocation": Invocation(
-                shapes={name: tuple(shape) for name, shape in shapes}, **invocation
-            ),
-        }
-    )
-
-
-def _open(order: dict[str, Any], options: Options, runtime: ModelRuntime) -> OpenedModel:
+def _open(order: LoadingOrder, runtime: ModelRuntime) -> OpenedModel:
     try:
-        content = Path(order["model"]).read_bytes()
+        content = Path(order.model).read_bytes()
     except OSError as error:
         raise ModelRejected(f"cannot read the model: {error.strerror}") from error
-    if hashlib.sha256(content).hexdigest() != order["sha256"]:
+    if hashlib.sha256(content).hexdigest() != order.sha256:
         raise ModelChanged("the model file changed while it was in use")
-    return runtime.open(content, options)
+    return runtime.open(content, order.options)
 
 
 def _record(specs: tuple[TensorSpec, ...]) -> np.dtype[np.void]:
@@ -155,20 +138,19 @@ def _record(specs: tuple[TensorSpec, ...]) -> np.dtype[np.void]:
     return np.dtype([(str(n), spec.dtype, spec.shape) for n, spec in enumerate(specs)])
 
 
-def _describe(
-    model: OpenedModel, called: Called, input_bytes: int, output_bytes: int
-) -> dict[str, Any]:
-    return {
-        "inputs": [dataclasses.asdict(spec) for spec in called.inputs],
-        "outputs": [dataclasses.asdict(spec) for spec in called.outputs],
-        "input_bytes": input_bytes,
-        "output_bytes": output_bytes,
-        "operators": model.operators,
-        "delegated_nodes": model.delegated_nodes,
-        "external_nodes": model.external_nodes,
-        "adapter": model.adapter,
-        "arena_bytes": model.arena_bytes,
-    }
+def _described(model: OpenedModel, called: Called, runtime: str) -> ReadyModel:
+    return ReadyModel(
+        runtime=runtime,
+        inputs=called.inputs,
+        outputs=called.outputs,
+        input_bytes=_record(called.inputs).itemsize,
+        output_bytes=_record(called.outputs).itemsize,
+        operators=model.operators,
+        delegated_nodes=model.delegated_nodes,
+        external_nodes=model.external_nodes,
+        adapter=model.adapter,
+        arena_bytes=model.arena_bytes,
+    )
 
 
 def _run(model: Called, batch: SharedBatch, indexes: range, channel: Channel) -> None:

@@ -14,7 +14,7 @@ import numpy as np
 
 from edgeflare_agent.runtime.model_runtime import ModelRejected, Options, TensorSpec
 from edgeflare_agent.runtime.recorded_stderr import RecordedStderr, recorded_stderr
-from edgeflare_agent.runtime.tflite.model_tensors import described_model
+from edgeflare_agent.runtime.tflite.model_tensors import TensorDetails, described_model
 from edgeflare_agent.runtime.tflite.packages import runtime_info
 from edgeflare_protos.kernel_sets import KERNEL_SETS
 
@@ -153,8 +153,8 @@ class _Signature:
     """
 
     index: int
-    inputs: dict[str, dict[str, Any]]
-    outputs: dict[str, dict[str, Any]]
+    inputs: dict[str, TensorDetails]
+    outputs: dict[str, TensorDetails]
 
 
 def _compiled(content: bytes, options: Options) -> tuple[Any, _Signature]:
@@ -197,7 +197,7 @@ def _signature(compiled: Any, key: str) -> _Signature:
 
 
 def _in_order(
-    details: dict[str, dict[str, Any]], buffers: Sequence[Any], tensors: Sequence[TensorSpec]
+    details: dict[str, TensorDetails], buffers: Sequence[Any], tensors: Sequence[TensorSpec]
 ) -> list[Any]:
     """Return the buffers in the order of the tensors; a signature has an order of its own."""
     pairs = zip(details.values(), buffers, strict=True)

@@ -11,7 +11,9 @@ from typing import Any, cast
 
 from edgeflare_agent.runtime.model_runtime import ModelRejected, Options
 from edgeflare_agent.runtime.tflite.model_tensors import (
+    ExecutedNode,
     ModelTensors,
+    TensorDetails,
     graph_nodes,
     has_inner_resources,
     model_tensors,
@@ -198,7 +200,7 @@ def _plain(message: str, options: Options) -> str:
     return f"{runtime} refuses it: {' '.join(words.split()) or 'no reason given'}"
 
 
-def _count_delegated(nodes: Sequence[dict[str, Any]]) -> int:
+def _count_delegated(nodes: Sequence[ExecutedNode]) -> int:
     """Count the graph's nodes that a delegate took.
 
     The runtimes keep a delegated node in their list and append a DELEGATE node that stands for a
@@ -227,7 +229,7 @@ def _count_delegated(nodes: Sequence[dict[str, Any]]) -> int:
     return len(taken)
 
 
-def _readable_tensors(interpreter: Any, nodes: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+def _readable_tensors(interpreter: Any, nodes: Sequence[ExecutedNode]) -> list[TensorDetails]:
     """Return the details of every tensor that an operator writes, in execution order.
 
     The model is run once on zeros, which shows what cannot be read: tensors that a delegate keeps
@@ -258,10 +260,10 @@ def _readable_tensors(interpreter: Any, nodes: Sequence[dict[str, Any]]) -> list
     return [details for details in found if details is not None]
 
 
-def _readable(interpreter: Any, index: int) -> dict[str, Any] | None:
+def _readable(interpreter: Any, index: int) -> TensorDetails | None:
     """Return the details of a tensor; None where its values cannot be read."""
     try:
-        details: dict[str, Any] = interpreter._get_tensor_details(index, 0)
+        details: TensorDetails = interpreter._get_tensor_details(index, 0)
         value = interpreter.get_tensor(index)
     except ValueError:  # also of a type that numpy lacks
         return None

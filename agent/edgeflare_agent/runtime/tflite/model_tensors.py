@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from math import prod
-from typing import Any
+from typing import Any, TypedDict
 
 from edgeflare_agent.runtime.model_runtime import Invocation, ModelRejected, TensorSpec
 from edgeflare_agent.runtime.tflite.packages import interpreter_module, runtime_info
 
 _MOST_BYTES = 1 << 32
 """Of a tensor."""
-
-Details = dict[str, Any]
-"""What the runtime tells of a tensor."""
 
 
 @dataclass(frozen=True)
@@ -28,9 +25,28 @@ class ModelTensors:
 
     """
 
-    inputs: list[tuple[str, Details]]
-    outputs: list[tuple[str, Details]]
+    inputs: list[tuple[str, TensorDetails]]
+    outputs: list[tuple[str, TensorDetails]]
     runner: Any | None = None
+
+
+class TensorDetails(TypedDict):
+    """What the runtime tells of a tensor, as far as it is read here."""
+
+    name: str
+    index: int
+    shape: Sequence[int]
+    shape_signature: Sequence[int]
+    dtype: type
+    quantization: tuple[float, int]
+
+
+class ExecutedNode(TypedDict):
+    """The name of a node's operator, and the tensors that it reads and writes."""
+
+    op_name: str
+    inputs: Sequence[int]
+    outputs: Sequence[int]
 
 
 def model_tensors(interpreter: Any, invocation: Invocation) -> ModelTensors:
@@ -66,8 +82,8 @@ def model_tensors(interpreter: Any, invocation: Invocation) -> ModelTensors:
     )
 
 
-def graph_nodes(interpreter: Any) -> list[Details]:
-    """Return the name of each node's operator, and the tensors that it reads and writes.
+def graph_nodes(interpreter: Any) -> list[ExecutedNode]:
+    """Return the nodes of the first graph.
 
     The runtime's own list has the types of these too, and fails where numpy lacks one of them.
     """
@@ -82,7 +98,7 @@ def graph_nodes(interpreter: Any) -> list[Details]:
     ]
 
 
-def has_inner_resources(interpreter: Any, nodes: Iterable[Details]) -> bool:
+def has_inner_resources(interpreter: Any, nodes: Iterable[ExecutedNode]) -> bool:
     """Whether a graph beside the first, such as the body of a loop, has a resource.
 
     Of a runtime that tells of no other graph, each model that may run one is taken for such.
@@ -164,7 +180,7 @@ def run_on_zeros(
     interpreter.invoke()
 
 
-def tensor_spec(name: str, details: Details) -> TensorSpec:
+def tensor_spec(name: str, details: TensorDetails) -> TensorSpec:
     """Return the description of a tensor.
 
     Raises:
