@@ -18,6 +18,7 @@ from edgeflare.domains.array_domain import ArrayDomain
 from edgeflare.domains.audio.audio_domain import AudioDomain
 from edgeflare.domains.image.image_domain import ImageDomain
 from edgeflare.errors import UserError
+from edgeflare.record.json_types import plain_json
 from edgeflare.record.request import option_names
 from edgeflare.run.plan import Plan
 from edgeflare.run.run_differences import OtherHostError, RunDifference, differences, require_same
@@ -60,7 +61,7 @@ def folded(sha256: str) -> dict[str, Any]:
 
 def again(plan: Plan) -> Plan:
     """The plan as it is read from what is written."""
-    return Plan.from_json(json.loads(json.dumps(plan.to_json())))
+    return Plan.from_json(json.loads(json.dumps(plain_json(plan))))
 
 
 @pytest.mark.parametrize(
@@ -75,7 +76,7 @@ def again(plan: Plan) -> Plan:
 )
 def test_a_plan_that_no_run_has_is_none(changes: dict[str, Any]) -> None:
     with pytest.raises(ValueError, match=r"no plan has unknown|Expected"):
-        Plan.from_json({**PLAN.to_json(), **changes})
+        Plan.from_json({**plain_json(PLAN), **changes})
 
 
 def test_a_plan_keeps_the_operators_of_its_search() -> None:

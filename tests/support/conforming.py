@@ -33,6 +33,7 @@ from edgeflare.conform.rounds.conform_rounds import ConformRounds
 from edgeflare.conform.specification.operator_specification import ExactAnswer
 from edgeflare.conform.specification.parameter import Configuration, Setting
 from edgeflare.conform.verdict.exact_rows import one_exact
+from edgeflare.record.json_types import plain_json
 
 
 @dataclass(frozen=True)
@@ -223,7 +224,7 @@ def conforming(
     path = folder / "conform.db"
     header = a_header(cells, rng_seed)
     journal = ConformJournal.reopen(path) if path.exists() else None
-    journal = journal or ConformJournal.create(path, header.to_json())
+    journal = journal or ConformJournal.create(path, plain_json(header))
     coverage = Coverage(cells)
     rounds = ConformRounds(arms, coverage, journal, {}, rng_seed, SeenProgress())
     try:

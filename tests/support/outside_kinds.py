@@ -23,6 +23,7 @@ from typing import Final
 
 import msgspec
 
+from edgeflare.record.json_types import plain_json
 from mutated_files import changed_file
 from stored_repairs import REPAIR
 
@@ -247,7 +248,7 @@ def _fleet_folder(folder: Path) -> None:
     units = [UnitState("0001", "phone", "0:5", 5, "running", 3, 1, attempts)]
     places = [PlaceState("phone on one", "one", "0001", 1, 4.5), PlaceState("b on a", "a")]
     state = FleetState("ab" * 32, 10.0, units, places, ["one"], False, 1)
-    (place / "fleet.json").write_text(json.dumps(state.to_json()))
+    (place / "fleet.json").write_text(json.dumps(plain_json(state)))
     (place / "campaign").write_text("ab" * 32)
     (place / "units.txt").write_text("0001 0:5\n0002 5:9,12\n")
     (place / "done" / "0001.json").write_text(

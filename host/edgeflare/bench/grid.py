@@ -10,6 +10,7 @@ from typing import Any
 
 from edgeflare.errors import UserError
 from edgeflare.models.pair import Pair
+from edgeflare.record.json_types import plain_json
 from edgeflare.run.plan import Plan
 from edgeflare.search.operator_pool import pool_names
 from edgeflare.search.strategy_parameters import Value
@@ -114,7 +115,7 @@ class Grid:
 
     def to_json(self) -> dict[str, Any]:
         """Return the grid as plain JSON values."""
-        plan = self.plan.to_json()
+        plan = plain_json(self.plan)
         del plan["strategy"], plan["rng_seed"]
         if self.parameters:
             plan["parameters"] = {name: dict(set_) for name, set_ in self.parameters.items()}

@@ -6,17 +6,17 @@ Temperatures are read every few seconds, with pauses while a device is too hot.
 from __future__ import annotations
 
 import time
-from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from fnmatch import fnmatchcase
 from math import isnan, nan
-from typing import Any, Protocol
+from typing import Protocol
 
 from edgeflare.devices.profile import Profile
 from edgeflare.devices.provenance import Telemetry
 from edgeflare.errors import InfrastructureError
 from edgeflare.run.journal import HEALTH_KEY, RunJournal
+from edgeflare.run.journal_rows import NotedHealth
 
 
 class MonitoredDevice(Protocol):
@@ -53,7 +53,7 @@ class DeviceReadings:
 
     temperatures: dict[str, dict[str, float]] = field(default_factory=dict)
     frequencies: dict[str, dict[str, float]] = field(default_factory=dict)
-    canaries: Counter[str] = field(default_factory=Counter)
+    canaries: dict[str, int] = field(default_factory=dict)
     pauses: int = 0
     paused_seconds: float = 0.0
     failed: bool = False
@@ -64,22 +64,6 @@ class DeviceReadings:
             _add(self.temperatures, name, value)
         for name, value in state.frequencies.items():
             _add(self.frequencies, name, value)
-
-    def to_json(self) -> dict[str, Any]:
-        """Return what is kept of them."""
-        return {
-            "temperatures": self.temperatures,
-            "frequencies": self.frequencies,
-            "canaries": dict(self.canaries),
-            "pauses": self.pauses,
-            "paused_seconds": self.paused_seconds,
-            "failed": self.failed,
-        }
-
-    @classmethod
-    def from_json(cls, fields: Mapping[str, Any]) -> DeviceReadings:
-        """Return what was kept."""
-        return cls(**{**fields, "canaries": Counter(fields["canaries"])})
 
 
 class HealthRecord:
@@ -98,9 +82,9 @@ class HealthRecord:
         self.devices = tuple(devices)
         self._journal = journal
         self._sink = sink
-        noted = journal.about().get(HEALTH_KEY, {"devices": [], "warnings": []})
-        self._warnings: list[str] = noted["warnings"]
-        self.readings = [DeviceReadings.from_json(fields) for fields in noted["devices"]] or [
+        noted: NotedHealth = journal.about().get(HEALTH_KEY, {"devices": [], "warnings": []})
+        self._warnings = noted["warnings"]
+        self.readings = [DeviceReadings(**fields) for fields in noted["devices"]] or [
             DeviceReadings() for _ in self.devices
         ]
 
@@ -117,7 +101,7 @@ class HealthRecord:
 
     def keep(self) -> None:
         """Write the readings into the journal."""
-        devices = [readings.to_json() for readings in self.readings]
+        devices = [asdict(readings) for readings in self.readings]
         self._journal.note(HEALTH_KEY, {"devices": devices, "warnings": self._warnings})
 
 

@@ -17,6 +17,7 @@ from edgeflare.fleet.record.fleet_state import FleetState
 from edgeflare.pages.page import Table
 from edgeflare.pages.terminal import print_blocks
 from edgeflare.record.folder_lock import is_locked
+from edgeflare.record.json_types import plain_json
 from edgeflare.suggestion import suggestion
 from edgeflare.untrusted_text import printable
 
@@ -51,7 +52,7 @@ def status(run: FleetRun, as_json: AsJson = False) -> None:
     folder = FleetFolder.beside(run)
     state = folder.shown()
     if as_json:
-        typer.echo(json.dumps(state.to_json(), indent=1))
+        typer.echo(json.dumps(plain_json(state), indent=1))
         return
     console = Console()
     console.print(f"{state.summary()}{_ending(folder, state)}")

@@ -34,6 +34,7 @@ from edgeflare.fleet.work_units import (
     shown_command,
 )
 from edgeflare.record.folder import remove_ours
+from edgeflare.record.json_types import plain_json
 from edgeflare.report.run_figures import refinement_bound
 from edgeflare.report.run_page import print_run
 from edgeflare.run.load_document import load_document
@@ -256,7 +257,7 @@ class FleetSearch:
     def _work(self) -> FleetWork:
         classes = (self.device_class,)
         plan, how = self.asked.plan, self.asked.folder
-        decides = json.dumps(plan.to_json(), sort_keys=True)
+        decides = json.dumps(plain_json(plan), sort_keys=True)
         told = (self.asked.pair.fingerprint(), self.device_class, decides, str(self.asked.test))
         return self.options.work(
             classes,

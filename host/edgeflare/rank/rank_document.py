@@ -20,7 +20,7 @@ from edgeflare.rank.rank_statistics import ModelComparison
 from edgeflare.rank.ranking import Ranked, Ranking
 from edgeflare.record.atomic_file import write_atomically
 from edgeflare.record.json_file import json_bytes
-from edgeflare.record.json_types import Count, CountFromOne, Share
+from edgeflare.record.json_types import Count, CountFromOne, Share, plain_json
 
 
 class RankedModel(Ranked, frozen=True, kw_only=True):
@@ -123,7 +123,7 @@ def write_ranking(
         out: the folder.
 
     """
-    plan = grid.plan.to_json()
+    plan = plain_json(grid.plan)
     for key in ("strategy", "rng_seed"):
         del plan[key]
     document = RankDocument(

@@ -137,7 +137,7 @@ def checked_row(db: Database, made: type[Made], values: Iterable[Any]) -> Made:
         raise DamagedDatabaseError(db.path, f"{made.__name__}: {error}") from None
 
 
-class _Readings(TypedDict):
+class NotedReadings(TypedDict):
     """What was seen of a device."""
 
     temperatures: dict[str, dict[str, float]]
@@ -148,10 +148,10 @@ class _Readings(TypedDict):
     failed: bool
 
 
-class _Health(TypedDict):
+class NotedHealth(TypedDict):
     """What was seen of all devices."""
 
-    devices: list[_Readings]
+    devices: list[NotedReadings]
     warnings: list[str]
 
 
@@ -169,7 +169,7 @@ _NOTED: Final[Mapping[str, Any]] = {
     "notes": list[str],
     "warnings": list[str],
     "other_hosts": list[str],
-    "health": _Health,
+    "health": NotedHealth,
     "test": _HeldOut | None,
     "screening": str | None,
     "stopped_by": str | None,

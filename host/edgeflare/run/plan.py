@@ -16,7 +16,7 @@ from edgeflare.core.goal import Goal
 from edgeflare.core.input_space import InputSpace
 from edgeflare.core.seeds import SeedChoice
 from edgeflare.errors import UserError
-from edgeflare.record.json_types import Amount, Count, Number, plain_json, read_text
+from edgeflare.record.json_types import Amount, Count, Number, read_text
 from edgeflare.record.request import Option
 from edgeflare.run.seed_ids import SeedIds
 from edgeflare.search.operator_pool import BUILT_IN
@@ -204,14 +204,9 @@ class Plan:
         """
         return 1 + self.strengthen + self.shrink if self.strengthen or self.shrink else 0
 
-    def to_json(self) -> dict[str, Any]:
-        """Return the plan as plain JSON values."""
-        fields: dict[str, Any] = plain_json(self)
-        return fields
-
     @classmethod
     def from_json(cls, fields: Mapping[str, Any]) -> Plan:
-        """Return the plan that `to_json` described.
+        """Return the plan that `plain_json` described.
 
         Raises:
             UserError: it asks for what no plan may.

@@ -17,6 +17,7 @@ from edgeflare.domains.domain_registry import find_domain
 from edgeflare.errors import UserError
 from edgeflare.models.run_host import RunHost
 from edgeflare.models.run_pair import RunPair
+from edgeflare.record.json_types import plain_json
 from edgeflare.run.plan import Plan
 from edgeflare.run.run_document import RunDevice, to_json
 from edgeflare.run.seed_ids import SeedIds
@@ -60,7 +61,7 @@ class RunHeader:
         return {
             "version": self.version,
             "pair": to_json(self.pair),
-            "plan": self.plan.to_json(),
+            "plan": plain_json(self.plan),
             "devices": [to_json(device) for device in self.devices],
             "arms": {arm.value: to_json(KeptDecoder.of(one)) for arm, one in self.arms.items()},
             "classes": list(self.classes),

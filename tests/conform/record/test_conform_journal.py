@@ -11,6 +11,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
 from conforming import ADD, SUM, a_header
@@ -22,13 +23,14 @@ from edgeflare.errors import UserError
 from edgeflare.record.atomic_file import write_atomically
 from edgeflare.record.folder_contents import begin_list
 from edgeflare.record.folder_lock import lock_folder
+from edgeflare.record.json_types import plain_json
 
 
 def test_a_header_is_read_back() -> None:
     header = a_header((ADD, SUM))
     request = replace(header.request, drawing="memo", pairs=True, seconds=0.5, model="ab")
     header = replace(header, request=request)
-    again = ConformHeader.from_json(json.loads(json.dumps(header.to_json())))
+    again = msgspec.convert(json.loads(json.dumps(plain_json(header))), ConformHeader)
     assert again == header
     again.require_same(header, "run")
     # What changes no answer may differ.
@@ -179,7 +181,7 @@ def test_a_run_that_was_made_longer_is_not_made_shorter_again(tmp_path: Path) ->
         resume_journal(tmp_path / "run", _lasting(60.0))
     assert document.read_text() == "the result of 600 seconds"
     journal = resume_journal(tmp_path / "run", _lasting(600.0))
-    assert ConformHeader.from_json(journal.about()) == _lasting(600.0)
+    assert journal.header() == _lasting(600.0)
     assert not document.exists()
     journal.close()
     # A device of another name that is alike is noted, once.
@@ -203,7 +205,7 @@ def test_a_document_that_others_have_changed_is_refused_and_stays(tmp_path: Path
 
 def test_a_limit_that_is_no_number_is_damage(tmp_path: Path) -> None:
     journal = begin_journal(tmp_path / "run", _lasting(60.0), overwrite=False)
-    journal.note("request", {**_lasting(60.0).request.to_json(), "seconds": "long"})
+    journal.note("request", {**plain_json(_lasting(60.0).request), "seconds": "long"})
     journal.close()
     with pytest.raises(UserError, match=r"conform\.db is damaged"):
         resume_journal(tmp_path / "run", _lasting(60.0))

@@ -20,6 +20,7 @@ from edgeflare.record import folder as folder_module
 from edgeflare.record.atomic_file import write_atomically
 from edgeflare.record.folder import FolderKind
 from edgeflare.record.folder_contents import FOLDER, begin_list, list_as
+from edgeflare.record.json_types import plain_json
 from edgeflare.run.run_directory import DOCUMENT, RUN
 from edgeflare.run.seed_ids import SeedIds
 from kills import Kill, killed_at_each, put_notes, require_notes
@@ -267,7 +268,7 @@ def test_a_state_that_contradicts_itself_is_damaged(
 ) -> None:
     claim(folder)
     state = FleetState("c", 1.0, units, [PlaceState("a", "host", unit="one")])
-    (folder.path / "fleet.json").write_text(json.dumps(state.to_json()))
+    (folder.path / "fleet.json").write_text(json.dumps(plain_json(state)))
     assert "'a' works on 'one', which is no unit with" in refusal(folder.shown)
 
 

@@ -13,6 +13,7 @@ from edgeflare.fleet.record.fleet_folder import REFRESH_SECONDS, fleet_page
 from edgeflare.fleet.record.fleet_output import FleetOutput
 from edgeflare.fleet.record.fleet_state import AttemptState, FleetState, PlaceState, UnitState
 from edgeflare.record.atomic_file import write_atomically
+from edgeflare.record.json_types import plain_json
 from edgeflare.run.run_directory import DOCUMENT, JOURNAL, RUN, RunDirectory
 
 Refusal = Callable[..., str]
@@ -180,4 +181,4 @@ def test_it_counts_units_seeds_and_findings() -> None:
 
 
 def test_a_state_is_read_back() -> None:
-    assert msgspec.convert(state(ended=True).to_json(), FleetState) == state(ended=True)
+    assert msgspec.convert(plain_json(state(ended=True)), FleetState) == state(ended=True)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -11,8 +10,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from edgeflare.core.query import Arm
+from edgeflare.run.journal_rows import NotedHealth
 from edgeflare.run.merge.merge_runs import merge_runs
-from edgeflare.run.merge.run_part import merged_health
+from edgeflare.run.merge.run_part import UNSEEN, merged_health
 from edgeflare.run.seed_ids import SeedIds
 from laboratory import CLASSES, SIDE, linear
 from merged_parts import (
@@ -104,7 +104,6 @@ def test_times_are_those_of_all_parts(parts: MergedParts, tmp_path: Path) -> Non
         assert sum(spent) > 0
 
 
-Seen = dict[str, Any]
 celsius = st.integers(-20, 120).map(float)
 
 
@@ -139,7 +138,7 @@ noted = st.fixed_dictionaries(
 
 @quick
 @given(runs=st.lists(noted, min_size=1, max_size=4))
-def test_counts_add_up_and_extremes_are_those_of_all(runs: list[Seen]) -> None:
+def test_counts_add_up_and_extremes_are_those_of_all(runs: list[NotedHealth]) -> None:
     found = merged_health(runs)
     for at, device in enumerate(found["devices"]):
         seen = [run["devices"][at] for run in runs]
@@ -164,12 +163,12 @@ def test_counts_add_up_and_extremes_are_those_of_all(runs: list[Seen]) -> None:
 
 @quick
 @given(runs=st.lists(noted, min_size=2, max_size=4), at=st.integers(1, 3))
-def test_merging_what_was_merged_is_merging_all(runs: list[Seen], at: int) -> None:
+def test_merging_what_was_merged_is_merging_all(runs: list[NotedHealth], at: int) -> None:
     parts = [merged_health(runs[:at]), merged_health(runs[at:])]
     assert merged_health(parts) == merged_health(runs)
 
 
 @quick
 @given(run=noted)
-def test_a_run_of_which_nothing_was_seen_adds_nothing(run: Seen) -> None:
-    assert merged_health([{}, run]) == merged_health([run]) == run
+def test_a_run_of_which_nothing_was_seen_adds_nothing(run: NotedHealth) -> None:
+    assert merged_health([UNSEEN, run]) == merged_health([run]) == run

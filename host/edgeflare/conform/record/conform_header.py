@@ -4,13 +4,10 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Final, Literal
-
-import msgspec
-from msgspec import structs
 
 from edgeflare.conform.drafts.cells import Cell
 from edgeflare.conform.operators.known_operators import known_operators
@@ -23,7 +20,7 @@ from edgeflare.devices.decisive_provenance import (
 from edgeflare.devices.provenance import Provenance
 from edgeflare.errors import UserError
 from edgeflare.models.run_host import RunHost
-from edgeflare.record.json_types import Amount, Count, CountFromOne, plain_json
+from edgeflare.record.json_types import Amount, Count, CountFromOne
 from edgeflare.record.request import Option, require_same_request
 
 _DrawingName = Literal["uniform", "memo"]
@@ -57,26 +54,6 @@ class ConformHeader:
     def host_runtime(self) -> str:
         """The runtime of the host's kernel sets, such as "ai-edge-litert 2.3.0"."""
         return f"{self.host.runtime} {self.host.runtime_version}"
-
-    def to_json(self) -> dict[str, Any]:
-        """Return plain JSON values."""
-        return {
-            "version": self.version,
-            "request": self.request.to_json(),
-            "device": self.device.to_json(),
-            "host": structs.asdict(self.host),
-            "specification": self.specification,
-        }
-
-    @classmethod
-    def from_json(cls, values: Mapping[str, Any]) -> ConformHeader:
-        """Return the header that `to_json` wrote.
-
-        Raises:
-            ValueError: a value is of another type, or missing; names it.
-
-        """
-        return msgspec.convert(values, cls)
 
     def require_same(self, other: ConformHeader, path: str) -> None:
         """Refuse to go on with this run as another.
@@ -160,8 +137,3 @@ class ConformRequest:
     seconds: Annotated[Amount | None, Option("--time-limit", _seconds_in_words, more="longer")]
     rng_seed: Count
     model: Annotated[str | None, Option("--from", _model_in_words)] = None
-
-    def to_json(self) -> dict[str, Any]:
-        """Return plain JSON values."""
-        fields: dict[str, Any] = plain_json(self)
-        return fields

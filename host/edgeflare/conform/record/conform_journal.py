@@ -12,6 +12,7 @@ import msgspec
 from edgeflare.conform.record.conform_header import ConformHeader, ConformRequest
 from edgeflare.outside_text import json_value
 from edgeflare.record.journal import Journal, damaged_journal, reporting_damage
+from edgeflare.record.json_types import plain_json
 from edgeflare.run.journal_rows import Amount
 from edgeflare.run.run_directory import (
     CONFORM_DOCUMENT,
@@ -48,6 +49,15 @@ class ConformJournal(Journal):
     def refuse_folder(cls, path: Path) -> None:
         """Refuse a folder that has no journal of a conformance run, and say what it has."""
         refuse_other_folder(path)
+
+    def header(self) -> ConformHeader:
+        """Return what run it is.
+
+        Raises:
+            ValueError: a value is of another type, or missing; names it.
+
+        """
+        return msgspec.convert(self.about(), ConformHeader)
 
     def note_device(self, name: str) -> None:
         """Keep the name of a device that goes on with the run."""
@@ -137,9 +147,8 @@ def begin_journal(path: Path, header: ConformHeader, *, overwrite: bool) -> Conf
         UserError: there is something at the path that must not be written over.
 
     """
-    about = header.to_json()
     directory, lock = RunDirectory.claim(path, overwrite=overwrite)
-    return ConformJournal.create(directory.conform_journal, about, lock=lock)
+    return ConformJournal.create(directory.conform_journal, plain_json(header), lock=lock)
 
 
 def asked_before(path: Path) -> ConformRequest:
@@ -151,7 +160,7 @@ def asked_before(path: Path) -> ConformRequest:
     """
     file = path / CONFORM_JOURNAL
     with ConformJournal.read(file) as journal:
-        return ConformHeader.from_json(journal.about()).request
+        return journal.header().request
 
 
 def require_same_run(path: Path, header: ConformHeader) -> None:
@@ -162,7 +171,7 @@ def require_same_run(path: Path, header: ConformHeader) -> None:
 
     """
     with ConformJournal.read(path / CONFORM_JOURNAL) as journal:
-        ConformHeader.from_json(journal.about()).require_same(header, str(path))
+        journal.header().require_same(header, str(path))
 
 
 def resume_journal(path: Path, header: ConformHeader) -> ConformJournal:
@@ -176,9 +185,9 @@ def resume_journal(path: Path, header: ConformHeader) -> ConformJournal:
 
     def go_on(journal: ConformJournal) -> None:
         with reporting_damage(journal.path):
-            ConformHeader.from_json(journal.about()).require_same(header, str(path))
+            journal.header().require_same(header, str(path))
             journal.note_device(header.device.name)
         # It may take longer now, and must not be gone on with for less than that later.
-        journal.note("request", header.request.to_json())
+        journal.note("request", plain_json(header.request))
 
     return ConformJournal.resume(path / CONFORM_JOURNAL, go_on, [CONFORM_DOCUMENT])

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from edgeflare.core.interrupt import INTERRUPTED_BY
+from edgeflare.record.json_types import JsonValue, plain_json
 
 if TYPE_CHECKING:  # a whole room, which every search would load
     from edgeflare.conform.record.conform_document import (
@@ -118,9 +119,9 @@ def finding_sections(document: ConformDocument) -> list[FindingSection]:
     return [one for one in sections if one.findings]
 
 
-def asked_besides_cells(document: ConformDocument) -> dict[str, Any]:
+def asked_besides_cells(document: ConformDocument) -> dict[str, JsonValue]:
     """Return what was asked, but for the operators and types, as plain values by name."""
-    return {key: one for key, one in document.request.to_json().items() if key != "cells"}
+    return {key: one for key, one in plain_json(document.request).items() if key != "cells"}
 
 
 def ending_sentence(document: ConformDocument) -> str:

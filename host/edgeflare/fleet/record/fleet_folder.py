@@ -24,6 +24,7 @@ from edgeflare.record.document_reader import DocumentReader
 from edgeflare.record.folder import ClaimedFolder, FolderKind, is_free, remove_documents
 from edgeflare.record.folder_contents import FOLDER, LIST, list_as, read_contents
 from edgeflare.record.folder_contents import STATE as STATE_FILE
+from edgeflare.record.json_types import plain_json
 from edgeflare.record.path_inside import path_inside
 from edgeflare.run.run_directory import RunDirectory
 from edgeflare.run.seed_ids import SeedIds
@@ -347,7 +348,7 @@ class FleetFolder:
 
     def show(self, state: FleetState) -> None:
         """Write what people see of the state."""
-        write_atomically(self.path / STATE, json.dumps(state.to_json(), indent=1).encode())
+        write_atomically(self.path / STATE, json.dumps(plain_json(state), indent=1).encode())
         write_atomically(self.path / PAGE, fleet_page(state).encode())
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Literal
 
 import msgspec
 
@@ -111,11 +111,6 @@ class FleetState(msgspec.Struct, tag_field="schema", tag="edgeflare.fleet/v1"):
         """Searches that end in an hour, of those of this command."""
         ended = sum(unit.ended for unit in self.searched) - self.ended_before
         return ended / self.seconds * 3600 if self.seconds else 0.0
-
-    def to_json(self) -> dict[str, Any]:
-        """Return it as plain JSON values."""
-        fields: dict[str, Any] = msgspec.to_builtins(self)
-        return fields
 
     def summary(self) -> str:
         """Return how far it is, in a line."""

@@ -17,7 +17,7 @@ from edgeflare.run.begin_or_resume import OTHER_HOSTS_KEY, SEVERAL_DEVICES, othe
 from edgeflare.run.coverage_figures import COVERAGE_KEY
 from edgeflare.run.journal import HEALTH_KEY, HELD_OUT_KEY, RunJournal
 from edgeflare.run.journal_rows import REPETITIONS, SCREENING_KEY
-from edgeflare.run.merge.run_part import RunPart, merged_health
+from edgeflare.run.merge.run_part import UNSEEN, RunPart, merged_health
 from edgeflare.run.run_document import to_json
 from edgeflare.run.run_header import RunHeader
 from edgeflare.run.run_warnings import WARNINGS_KEY, seed_warnings
@@ -52,7 +52,7 @@ def describe_merged(parts: Sequence[RunPart], journal: RunJournal) -> dict[str, 
         SCREENING_KEY: None if whole else next(filter(None, screenings), None),
         "notes": _each_line_once(parts, "notes"),
         WARNINGS_KEY: _warnings(parts, header, journal),
-        HEALTH_KEY: merged_health([part.about.get(HEALTH_KEY) or {} for part in parts]),
+        HEALTH_KEY: merged_health([part.about.get(HEALTH_KEY) or UNSEEN for part in parts]),
         OTHER_HOSTS_KEY: [*_other_hosts(parts), *_other_devices(parts)],
         COVERAGE_KEY: None,
         WITHOUT_RESET_KEY: next(

@@ -17,16 +17,13 @@ from edgeflare.record.folder_lock import is_locked
 from edgeflare.record.journal import damaged_journal, reporting_damage
 from edgeflare.run.begin_or_resume import OTHER_HOSTS_KEY
 from edgeflare.run.journal import HEALTH_KEY, HELD_OUT_KEY, RunJournal
-from edgeflare.run.journal_rows import SCREENING_KEY
+from edgeflare.run.journal_rows import SCREENING_KEY, NotedHealth, NotedReadings
 from edgeflare.run.run_differences import OtherHostError, RunDifference, differences
 from edgeflare.run.run_directory import INPUT_FOLDERS, RunDirectory
 from edgeflare.run.run_header import RunHeader
 from edgeflare.run.run_warnings import WARNINGS_KEY
 from edgeflare.run.seed_ids import SeedIds
 from edgeflare.run.survey_rows import SURVEY_KEY
-
-_Readings = Mapping[str, Any]
-"""What a journal keeps of one device; see `campaign.device_readings`."""
 
 _MAY_DIFFER: Final = frozenset({"--seed-ids", "--device"})
 """Options in which parts of one run may differ: two devices that are alike have different names."""
@@ -129,7 +126,7 @@ def _require_readable(about: Mapping[str, Any], header: RunHeader) -> None:
         isinstance(held_out[key] or [], list) for key in ("labels", "targets")
     ):
         raise TypeError("the held-out inputs are none")
-    merged_health([about.get(HEALTH_KEY) or {}])
+    merged_health([about.get(HEALTH_KEY) or UNSEEN])
     if header.seed_ids | header.all_seeds != header.all_seeds:
         raise ValueError(f"it names other seeds than {header.all_seeds}")
 
@@ -201,7 +198,11 @@ def _refusal(one: RunPart, other: RunPart, found: RunDifference) -> str:
     )
 
 
-def merged_health(noted: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+UNSEEN: Final[NotedHealth] = {"devices": [], "warnings": []}
+"""The health of devices of which nothing was noted."""
+
+
+def merged_health(noted: Sequence[NotedHealth]) -> NotedHealth:
     """Return what was seen in all runs: the devices by their places in the plan, each line once.
 
     Args:
@@ -209,15 +210,15 @@ def merged_health(noted: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
             which the first and the last reading count.
 
     """
-    devices = [one["devices"] for one in noted if one.get("devices")]
-    lines = [line for one in noted for line in one.get("warnings", ())]
+    devices = [one["devices"] for one in noted if one["devices"]]
+    lines = [line for one in noted for line in one["warnings"]]
     return {
         "devices": [_of_one_device(readings) for readings in zip(*devices, strict=False)],
         "warnings": list(dict.fromkeys(lines)),
     }
 
 
-def _of_one_device(readings: Sequence[_Readings]) -> dict[str, Any]:
+def _of_one_device(readings: Sequence[NotedReadings]) -> NotedReadings:
     canaries: Counter[str] = Counter()
     for one in readings:
         canaries.update(one["canaries"])
