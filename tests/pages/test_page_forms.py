@@ -3,18 +3,14 @@
 from __future__ import annotations
 
 import io
-from collections import Counter
 from collections.abc import Callable
 from dataclasses import replace
-from xml.etree import ElementTree
 
 import pytest
 from rich.console import Console
 
-from edgeflare.pages.csv_rows import csv_text
 from edgeflare.pages.html_page import html_page
-from edgeflare.pages.junit import JUnitCase, JUnitFailure, Suite, junit_xml
-from edgeflare.pages.markdown import CARDS, markdown_page, markdown_section
+from edgeflare.pages.markdown import markdown_page, markdown_section
 from edgeflare.pages.page import (
     Block,
     Bullets,
@@ -154,7 +150,7 @@ def test_columns_that_are_missed_least_go_first_on_a_narrow_terminal() -> None:
     rows = [("a condition", "12.5 % (10.1–14.9)", "1,200", "3.1 % (2.0–4.0)", "5,000")]
     table = Table(title="T", header=header, rows=rows, missed_least=("items", "asked"))
     assert "items" in printed(page_of(table), 120)
-    narrow = printed(page_of(table), 40)
+    narrow = printed(page_of(table), 36)
     shown, _, left_out = narrow.partition("no room for: ")
     assert ("items" in shown, "asked" in shown, "kernels" in shown) == (False, False, True)
     assert left_out.startswith("items, asked\n")
@@ -179,56 +175,21 @@ def test_a_section_or_blocks_stand_alone() -> None:
 
 
 @pytest.mark.parametrize("columns", range(1, 12))
-def test_a_figure_for_which_there_is_no_room_is_wrapped_and_not_cut(columns: int) -> None:
+def test_a_figure_for_which_there_is_no_room_is_left_out_by_name_and_not_cut(columns: int) -> None:
+    header = ("", *(f"<{n}>" for n in range(columns)))
     row = ("a name", *(f"{n}00.{n}25" for n in range(columns)))
-    said = printed(page_of(Table(title="", header=("",) * len(row), rows=[row])), 60)
-    digits = "".join(row[1:])
-    assert Counter(digits) - Counter(said) == Counter()
+    said = printed(page_of(Table(title="", header=header, rows=[row])), 60)
+    shown, _, left_out = said.partition("no room for: ")
+    for name, figure in zip(header[1:], row[1:], strict=True):
+        assert (figure in shown) != (name in left_out)
 
 
-def test_many_cards_are_counted() -> None:
-    cards = Cards([Card(id=f"{n}", title=f"card {n};") for n in range(CARDS + 5)], most=CARDS)
-    for said in (printed(page_of(cards)), markdown_page(page_of(cards))):
-        assert f"card {CARDS - 1};" in said
-        assert f"card {CARDS};" not in said
-        assert "and 5 more" in said
-
-
-def test_no_text_commands_a_form() -> None:
-    card = Card(id="c", title=HOSTILE, chips=[(HOSTILE, "mixed")], facts=[(HOSTILE, HOSTILE)])
-    table = Table(
-        title=HOSTILE, header=(HOSTILE, "x"), rows=[(HOSTILE, TableCell(HOSTILE, HOSTILE))]
-    )
-    check = CheckLine("pass", HOSTILE, HOSTILE)
-    page = page_of(Sentences([HOSTILE]), Facts(HOSTILE, [(HOSTILE, HOSTILE)]), table, Cards([card]))
-    page = page_of(*page.sections[0].blocks, checks=(check,))
-    for said in (printed(page), markdown_page(page), html_page(page)):
-        assert "\x1b" not in said
-        assert "\N{RIGHT-TO-LEFT OVERRIDE}" not in said
-    assert "<b>" not in html_page(page)
-    assert "<b>" not in markdown_page(page).replace("\\<b\\>", "")
-    browsed(page)
-    failed = JUnitCase(name=HOSTILE, failure=JUnitFailure(HOSTILE, "kernel", HOSTILE))
-    suite = Suite(name=HOSTILE, known={HOSTILE: HOSTILE}, cases=[failed], seconds=1.0)
-    assert len(ElementTree.fromstring(junit_xml(suite)).findall(".//failure")) == 1  # noqa: S314
-
-
-def test_cases_are_counted_by_how_they_ended() -> None:
-    failure = JUnitFailure("it is wrong", "kernel", "all of it")
-    cases = [
-        JUnitCase(name="a", failure=failure, skipped="overruled"),
-        JUnitCase(name="b", skipped="nothing was tried"),
-        JUnitCase(name="c", seconds=0.25),
-    ]
-    data = junit_xml(Suite(command="trial", name="x", known={}, cases=cases, seconds=2.5))
-    suite = ElementTree.fromstring(data).find("testsuite")  # noqa: S314 - ours
-    assert suite is not None
-    figures = [suite.attrib[one] for one in ("name", "tests", "failures", "skipped", "time")]
-    assert figures == ["edgeflare trial x", "3", "1", "1", "2.500"]
-    assert [case.attrib["time"] for case in suite.iter("testcase")] == ["0", "0", "0.250"]
-    assert suite.findtext("testcase/failure") == "all of it"
-
-
-def test_rows_become_cells_and_no_formula() -> None:
-    rows: list[dict[str, object]] = [{"a": "=1+1", "b": None, "c": "left out"}, {"b": 2}]
-    assert csv_text(("a", "b"), rows).splitlines() == ["a,b", "'=1+1,", ",2"]
+@pytest.mark.parametrize("width", range(30, 90, 7))
+def test_no_number_is_broken_and_no_short_word_where_there_is_room(width: int) -> None:
+    header = ("set", "cause", "before", "after", "p")
+    rows = [("tight", "compression", "1,234 → 567", "0.12345", f"1e-{n}") for n in range(3)]
+    said = printed(page_of(Table(title="T", header=header, rows=rows, numbers_from=2)), width)
+    shown, _, left_out = said.partition("no room for: ")
+    for name, figure in zip(header[2:], rows[0][2:], strict=True):
+        assert (figure in shown) != (name in left_out)
+    assert "compression" in shown

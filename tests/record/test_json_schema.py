@@ -122,3 +122,16 @@ def test_the_schemas_beside_the_types_are_those_of_the_types() -> None:
     """`make schemas` writes them."""
     for path, text in schemas():
         assert path.read_text(encoding="utf-8") == text, path
+
+
+def test_the_first_key_of_a_document_that_is_wrong_is_named(tmp_path: Path) -> None:
+    more = {"zoo": 1, "ant": 2, "elk": 3}
+    for named, extra in (("zoo", more), ("ant", dict(sorted(more.items())))):
+        with pytest.raises(UserError, match=f'it has the unknown key "{named}"'):
+            DocumentReader(Outer).check(json_bytes(WHOLE | extra), tmp_path / "document.json")
+
+
+def test_a_default_that_is_left_out_is_no_unknown_key(tmp_path: Path) -> None:
+    parts = [INNER | {"why": None}]
+    with pytest.raises(UserError, match=r"parts\[0\]\.why is null, which is left out"):
+        DocumentReader(Outer).check(json_bytes(WHOLE | {"parts": parts}), tmp_path / "d.json")

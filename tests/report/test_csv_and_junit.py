@@ -17,6 +17,7 @@ from documents import REFINED, REPLAY, Document, run_document
 from edgeflare.pages.junit import junit_xml
 from edgeflare.report.run_csv import COLUMNS, run_csv
 from edgeflare.report.run_suite import run_suite
+from edgeflare.run.gate import counted
 from edgeflare.run.run_document import from_json
 from recorded_run import Run
 
@@ -282,3 +283,18 @@ def test_against_a_baseline_only_what_is_new_fails(document: Document) -> None:
     assert not seeds(new) & listed
     document["replay"]["new"] = []
     assert not failures(suite_of(document))
+
+
+def test_a_seed_of_any_number_that_fails_is_a_case_that_fails(document: Document) -> None:
+    """Seeds that `--limit` drew of many have ids beyond how many they are."""
+    for entry in document["findings"]:
+        entry["seed_id"] += 1000
+    suite = ElementTree.fromstring(junit_xml(run_suite(from_json(document)))).find("testsuite")  # noqa: S314
+    assert suite is not None
+    failing = {
+        one.attrib["name"] for one in suite.iter("testcase") if one.find("failure") is not None
+    }
+    counting = {f"seed {entry.seed_id}" for entry in counted(from_json(document))}
+    assert failing == counting
+    assert suite.attrib["failures"] == str(len(counting))
+    assert suite.attrib["tests"] == str(document["totals"]["seeds"])

@@ -210,7 +210,7 @@ def test_regions_are_left_out_of_what_is_said_where_they_do_not_count() -> None:
 def test_tables_fit_a_terminal_of_80_columns(task: str) -> None:
     head = row_of(terminal(structured_run(task), 80), "seed")
     assert "strength" in head
-    assert head[-1] == "dB"
+    assert {"queries", "dB"} & set(head)
 
 
 def test_labels_that_say_nothing_of_who_is_right_are_not_told() -> None:

@@ -64,7 +64,7 @@ def test_both_say_what_was_found_and_where(document: Document) -> None:
     assert "stopped" not in text
     told = summary(document)
     assert f"{totals['findings']} of {searched} seeds led to" in told
-    assert f"{totals['deviating_seeds']} deviate as they are" in told
+    assert f"{totals['deviating_seeds']} deviates as it is" in told
     assert document["devices"][0]["provenance"]["runtime_version"] in told
     for one in (text, told):
         assert one.index("Seeds that already deviate") < one.index("The strongest first")
@@ -74,7 +74,7 @@ def test_the_tables_of_the_summary_are_tables(document: Document) -> None:
     page = html(document)
     entries = len(document["findings"]) + len(document["deviating_seeds"])
     assert page.count("<table>") == 4
-    assert page.count("<tr>") == 4 + 11 + entries + 3
+    assert page.count("<tr>") == 4 + 12 + entries + 3
     assert "|" not in page
 
 
@@ -261,6 +261,6 @@ def test_a_replay_says_what_became_of_its_inputs(document: Document) -> None:
     replay |= {"baseline": "runs/before", "new": []}
     assert f"✅ {count} of" in summary(document)
     replay["new"] = [still[0]["seed_id"]]
-    assert "; 1 are new since before." in summary(document)
+    assert "; 1 is new since before." in summary(document)
     assert html(document).count("<table>") == 4
     assert "still" not in summary(document)

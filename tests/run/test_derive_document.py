@@ -240,7 +240,7 @@ def test_reports_tell_it_where_something_was_counted(run: Any, replayed: bool) -
     assert f"duplicates {LINE}" in texts["terminal"]
     assert f"| duplicates | {LINE} |" in texts["summary"]
     if not replayed:
-        assert '<dd>3</dd><dd class="quiet">exact, 7 with near ones; 498 dist' in texts["page"]
+        assert '<dd class="quiet">3 exact, 7 with near ones; 498 dist' in texts["page"]
     document["totals"]["duplicates"] = dict.fromkeys(counts, 0)
     assert duplicate_lines(from_json(document).totals) == []
     assert not any("near ones" in text for text in shown(document, run.folder).values())

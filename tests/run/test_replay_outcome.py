@@ -66,7 +66,7 @@ def test_a_terminal_shows_a_mended_input_whose_seed_deviates() -> None:
     assert "mended 1 (seed 1)" in text
     assert "mended, but its seed deviates 1 (seed 2)" in text
     assert "seeds that deviate only now 1 (seed 2)" in text
-    assert "new since known 1 (seed 2)" in text
+    assert "new since runs/known 1 (seed 2)" in text
     assert regressed(document)
 
 

@@ -206,11 +206,12 @@ def test_the_terminal_has_the_headline_first_gates_again_at_its_end_and_all_betw
         "✖ rate<0.01 is not held: the rate is above 1 %",
         "✔ rate<0.9 under fog is held: the rate is below 90 %",
     ]
-    assert lines[:7] == [
+    assert lines[:8] == [
         "EdgeFlare survey: sneakers on board",
         f"sneakers {headline(document)}",
         accuracy_sentence(document),
         field_sentence(document),
+        "It ended when the precision asked for was reached.",
         *gates,
         "warning: the pair's seeds are surveyed",
     ]

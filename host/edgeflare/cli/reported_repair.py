@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from shlex import quote
+
 import msgspec
 from rich.text import Text
 
@@ -39,4 +41,6 @@ def print_repair(console: Console, document: RepairDocument, directory: RunDirec
     where = str(directory.path)
     print_page(console, repair_page(document, directory), where)
     if document.written:
-        console.print(Text(f"Search it: edgeflare search {where}", style="dim"), soft_wrap=True)
+        console.print(
+            Text(f"Search it: edgeflare search {quote(where)}", style="dim"), soft_wrap=True
+        )

@@ -163,5 +163,5 @@ class RunPair(InterfaceDescription, frozen=True, omit_defaults=True):
     seeds: str
     sha256: ModelHashes
     folded_shapes: FoldedShapes | None = None
-    functions: tuple[str, ...] = ()
+    functions: Annotated[tuple[str, ...], msgspec.Meta(min_length=1)] = ()
     variables: KeptVariables | None = None

@@ -1,1 +1,1 @@
-"""What pages of every command are made of: `answers` shows answers, and plots of two inputs."""
+"""What a command says, a page, and the forms that show it; `answers` shows answers in them."""

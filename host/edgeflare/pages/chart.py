@@ -15,7 +15,7 @@ import matplotlib as mpl
 from matplotlib.figure import Figure
 
 from edgeflare.pages.html_page import page_environment
-from edgeflare.untrusted_text import for_xml
+from edgeflare.untrusted_text import for_html, for_xml
 
 SIZE = (4.5, 2.7)
 """Inches; at 72 points each, so that the text is read without a lens on a phone too."""
@@ -154,4 +154,4 @@ def inline_svg(figure: Figure, name: str, alternative: str) -> str:
     for variable, colour in COLOURS.items():
         svg = svg.replace(colour, f"var(--{variable})")
     svg = re.sub(r"\n\s*", "\n", svg)
-    return svg.replace("<svg", f'<svg role="img" aria-label="{escape(alternative)}"', 1)
+    return svg.replace("<svg", f'<svg role="img" aria-label="{escape(for_html(alternative))}"', 1)

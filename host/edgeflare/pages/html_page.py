@@ -12,8 +12,7 @@ from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from edgeflare.pages.facts import number
-from edgeflare.pages.page import Page
-from edgeflare.pages.terminal import MARKS
+from edgeflare.pages.page import MARKS, Page
 from edgeflare.untrusted_text import for_html
 
 

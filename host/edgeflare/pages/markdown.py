@@ -29,7 +29,8 @@ def markdown_section(section: Section) -> str:
 
 def _parts(page: Page) -> Iterator[str]:
     yield f"## {for_markdown(page.kind)}: {for_markdown(page.name)}"
-    yield f"{_MARKS[page.mark]} {for_markdown(page.lead)}."
+    mark = "" if page.mark is None else f"{_MARKS[page.mark]} "
+    yield f"{mark}{for_markdown(page.lead)}."
     yield from map(for_markdown, page.words)
     yield from (f"> [!WARNING]\n> {for_markdown(one)}" for one in page.warnings)
     yield from (
@@ -72,7 +73,7 @@ def _cards(block: Cards) -> Iterator[str]:
         (card.number, card.title, *(dict(card.facts).get(name, "–") for name in names))
         for card in block.cards[:CARDS]
     ]
-    yield markdown_table(("", "", *names), rows)
+    yield markdown_table(("", block.noun, *names), rows)
     if (more := len(block.cards) - CARDS) > 0:
         yield f"and {more:,} more"
 

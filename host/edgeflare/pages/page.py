@@ -6,15 +6,18 @@ for. Texts stand in a page as they are; whoever shows them makes them safe for i
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import ClassVar, Literal, TypeAlias
+from typing import ClassVar, Final, Literal, TypeAlias
 
 from edgeflare.pages.answers.answer_form import shortened
 
 Mark: TypeAlias = Literal["pass", "fail", "attention"]
 """How something ended: a gate, or the result of a command."""
+
+MARKS: Final[Mapping[Mark, str]] = {"pass": "✔", "fail": "✖", "attention": "?"}
+"""What stands for a mark."""
 
 Row: TypeAlias = "Sequence[str | TableCell]"
 
@@ -28,7 +31,7 @@ class Page:
         name: of what it is about: a pair, or a device.
         on: the devices, where `name` is none; empty where it is.
         question: what it answers; the name where it has no question.
-        mark: how it ended.
+        mark: how it ended; None where nothing was asked that could fail.
         lead: the result in a sentence, without its full stop.
         words: further sentences, which are read at once.
         checks: the gates that were asked for.
@@ -43,7 +46,7 @@ class Page:
     name: str
     on: str = ""
     question: str = ""
-    mark: Mark
+    mark: Mark | None
     lead: str
     words: Sequence[str] = ()
     checks: Sequence[CheckLine] = ()
@@ -72,6 +75,7 @@ class Section:
         words: what it shows, for who has room to read it.
         blocks: what it consists of. It is left out where none of them has anything.
         brief: whether it is shown where there is little room, on a terminal and in Markdown.
+        count: how many things it is of, where that is worth a figure beside its heading.
 
     """
 
@@ -80,6 +84,7 @@ class Section:
     words: str = ""
     blocks: Sequence[Block]
     brief: bool = True
+    count: int | None = None
 
     def brief_blocks(self) -> list[Block]:
         """Return what is shown where there is little room; nothing if it is not brief."""
@@ -123,10 +128,17 @@ class Facts:
 
 @dataclass(frozen=True, slots=True)
 class KeyFigures:
-    """Names and values by which results are compared; most values begin with a number."""
+    """Names and values by which results are compared.
+
+    Attributes:
+        rows: a name and a value each; most values begin with a number, which is what is compared.
+        small: the names of values that say several things of one rank.
+
+    """
 
     kind: ClassVar[str] = "key figures"
     rows: Sequence[tuple[str, str]]
+    small: Collection[str] = ()
 
     def __bool__(self) -> bool:
         return bool(self.rows)
@@ -250,11 +262,19 @@ class Card:
 
 @dataclass(frozen=True, slots=True)
 class Cards:
-    """Cards side by side; where there is little room, `most` of them as lines."""
+    """Cards side by side; where there is little room, `most` of them as lines.
+
+    Attributes:
+        cards: the cards, in their order.
+        most: cards that are lines there.
+        noun: what one of them is.
+
+    """
 
     kind: ClassVar[str] = "cards"
     cards: Sequence[Card]
     most: int = 12
+    noun: str = ""
 
     def __bool__(self) -> bool:
         return bool(self.cards)

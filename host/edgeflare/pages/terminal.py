@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from shlex import quote
 from typing import Any
 
 from rich.box import SIMPLE_HEAD
@@ -14,6 +15,7 @@ from rich.table import Table as RichTable
 from rich.text import Text
 
 from edgeflare.pages.page import (
+    MARKS,
     Block,
     Bullets,
     Cards,
@@ -26,10 +28,11 @@ from edgeflare.pages.page import (
 )
 from edgeflare.untrusted_text import printable
 
-MARKS = {"pass": "✔", "fail": "✖", "attention": "?"}
-
 LONGEST_WORD = 16
 """Characters of a word that is not broken where there is any room."""
+
+LONGEST_FIGURE = 32
+"""Characters of a figure with its interval; a longer text is no number, wherever it stands."""
 
 FOLDED = 10
 """Characters that a column of longer words has at least, where the terminal is narrow."""
@@ -62,8 +65,8 @@ def print_page(console: Console, page: Page, where: str) -> None:
         parts += section_parts(section, console.width)
     console.print(Group(*parts, *(["", *checks] if checks else [""])))
     # As one line, whatever the width, so that the command can be copied.
-    shown = f"Everything is in {where}; see it: edgeflare report {where} --html"
-    console.print(Text(shown, style="dim"), soft_wrap=True)
+    shown = f"Everything is in {where}; see it: edgeflare report {quote(where)} --html"
+    console.print(_text(shown, "dim"), soft_wrap=True)
 
 
 def print_section(console: Console, section: Section) -> None:
@@ -136,35 +139,53 @@ def table_parts(block: Table, width: int) -> Iterator[RenderableType]:
         width: of the terminal, in characters.
 
     """
-    columns = [
+    columns = _columns(block)
+    if _width(column.longest for column in columns) > width:
+        columns = [column.stacked() if column.number else column for column in columns]
+    left_out = _left_out(columns, block.missed_least, width)
+    shown = [column for column in columns if column not in left_out]
+    if title := block.brief_title():
+        yield _text(title, "bold" if block.title else "dim")
+    yield _table(shown, fits=_width(column.least for column in shown) <= width)
+    named = [f"no room for: {', '.join(column.name for column in left_out)}"] if left_out else []
+    for line in (*named, *filter(None, [block.note])):
+        yield Padding(_text(line, "dim"), (0, 0, 0, 2))
+
+
+def _columns(block: Table) -> list[_TerminalColumn]:
+    return [
         _TerminalColumn(
+            place,
             printable(head),
             [printable(block.brief_cell(cell, CELL)) for cell in cells],
-            place >= block.numbers_from,
+            place >= block.numbers_from and max(map(cell_len, map(str, cells))) <= LONGEST_FIGURE,
         )
         for place, (head, *cells) in enumerate(zip(block.header, *block.listed(), strict=True))
     ]
-    if sum(column.longest + _BETWEEN for column in columns) > width:
-        columns = [column.stacked() if column.number else column for column in columns]
-    left_out = []
-    for name in block.missed_least:
-        if len(columns) > _FEWEST and _room(columns) > width:
-            left_out += [name for column in columns if column.name == name]
-            columns = [column for column in columns if column.name != name]
-    if title := block.brief_title():
-        yield _text(title, "bold" if block.title else "dim")
-    yield _table(columns, fits=_room(columns) <= width)
-    left = [f"no room for: {', '.join(left_out)}"] if left_out else []
-    for line in (*left, *filter(None, [block.note])):
-        yield Padding(_text(line, "dim"), (0, 0, 0, 2))
+
+
+def _left_out(
+    columns: Sequence[_TerminalColumn], missed_least: Sequence[str], width: int
+) -> list[_TerminalColumn]:
+    """Return the columns for which there is no room: those missed least, then the last figures."""
+    missed = [column for name in missed_least for column in columns if column.name == name]
+    figures = [column for column in reversed(columns[1:]) if column.number]
+    left, out = list(columns), []
+    for column in dict.fromkeys(missed + figures):
+        if len(left) <= _FEWEST or _width(one.least for one in left) <= width:
+            break
+        left.remove(column)
+        out.append(column)
+    return out
 
 
 @dataclass(frozen=True, slots=True)
 class _TerminalColumn:
-    """A column of a table: its heading, its cells, and whether these are numbers."""
+    """A column of a table: its place, heading and cells, and whether these are numbers."""
 
+    place: int
     header: str
-    cells: Sequence[str]
+    cells: Sequence[str] = field(compare=False)
     number: bool
 
     @property
@@ -191,23 +212,25 @@ class _TerminalColumn:
     def stacked(self) -> _TerminalColumn:
         """Return it with a word of the heading a line, and intervals below their estimates."""
         cells = [cell.replace(" (", "\n(") for cell in self.cells]
-        return _TerminalColumn(self.header.replace(" ", "\n"), cells, self.number)
+        return _TerminalColumn(self.place, self.header.replace(" ", "\n"), cells, self.number)
 
 
-def _room(columns: Sequence[_TerminalColumn]) -> int:
-    """Return the width that a table needs at least."""
-    return sum(column.least + _BETWEEN for column in columns)
+def _width(columns: Iterable[int]) -> int:
+    """Return the width of a table whose columns have these widths."""
+    each = list(columns)
+    return sum(each) + _BETWEEN * (len(each) - 1)
 
 
 def _table(columns: Sequence[_TerminalColumn], *, fits: bool) -> RichTable:
-    """Return a table, in which words stay on one line where all columns fit."""
+    """Return a table: no number is broken, and no word where all columns fit."""
     table = RichTable(box=SIMPLE_HEAD, pad_edge=False, show_edge=False, padding=(0, 1, 0, 0))
     for column in columns:
         table.add_column(
             Text(column.header),
             justify="right" if column.number else "left",
             overflow="fold",
-            no_wrap=fits and column.least == column.longest,
+            no_wrap=column.number or (fits and column.least == column.longest),
+            min_width=column.least if fits or column.number else None,
         )
     for row in zip(*(column.cells for column in columns), strict=True):
         table.add_row(*map(Text, row))

@@ -2,7 +2,7 @@
 
 A run is passed on between people, and a file may be damaged on its way. What the type of a document
 says of every key and value is checked here, so that the rest of the code may rely on it. The JSON
-Schema beside the type, which is written from it, says the same to other programs.
+Schema beside the type, which is written from it, is for other programs.
 """
 
 from __future__ import annotations
@@ -108,12 +108,17 @@ def _otherwise(given: Any, written: Any, place: str) -> Iterator[str]:
     if given == written:
         return
     if isinstance(given, dict) and isinstance(written, dict):
-        for key in given.keys() - written.keys():
-            yield f"{place or 'it'} has the unknown key {_short(key)}"
-        for key in written.keys() - given.keys():
-            yield f"{place or 'it'} has no {key}"
-        for key in given.keys() & written.keys():
-            yield from _otherwise(given[key], written[key], f"{place}.{key}".lstrip("."))
+        for key in given:
+            there = f"{place}.{key}".lstrip(".")
+            if key in written:
+                yield from _otherwise(given[key], written[key], there)
+            elif given[key] in (None, [], {}):
+                yield f"{there} is {_short(given[key])}, which is left out"
+            else:
+                yield f"{place or 'it'} has the unknown key {_short(key)}"
+        for key in written:
+            if key not in given:
+                yield f"{place or 'it'} has no {key}"
     elif isinstance(given, list) and isinstance(written, list):
         for at, (one, other) in enumerate(zip(given, written, strict=False)):
             yield from _otherwise(one, other, f"{place}[{at}]")

@@ -78,10 +78,16 @@ def _object(kind: type, part: Mapping[str, Any]) -> dict[str, Any]:
         said |= attributes
     config = getattr(kind, "__struct_config__", None)
     omits = config is not None and config.omit_defaults
+    # A key whose default is made anew is written always; one whose default is UNSET is not.
+    made = {
+        one.encode_name
+        for one in msgspec.inspect.type_info(kind).fields  # type: ignore[attr-defined]
+        if one.default_factory is not msgspec.NODEFAULT
+    }
     absent = {
         key
         for key, value in part["properties"].items()
-        if key not in part["required"] and (omits or "default" not in value)
+        if key not in part["required"] and (omits or ("default" not in value and key not in made))
     }
     properties = {
         key: _value(value, nullable=key not in absent or "default" not in value)

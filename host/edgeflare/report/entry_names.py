@@ -62,6 +62,11 @@ def seed_of(entry: Finding) -> str:
     return f"{entry.seed_id}{named}"
 
 
+def last_part(path: str) -> str:
+    """Return the last name of a path: what is passed on does not tell the folders of a machine."""
+    return last_parts(path).rpartition("/")[2]
+
+
 def last_parts(path: str) -> str:
     """Return a path as the end of it that tells models apart: its file and the folder of that."""
     parts = PurePath(path).parts

@@ -3,12 +3,19 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from statistics import median
 from typing import Final
 
 from edgeflare.pages.facts import number
-from edgeflare.report.entry_names import SORTS, last_parts, named_kind, sort, with_article
+from edgeflare.report.entry_names import (
+    SORTS,
+    last_part,
+    last_parts,
+    named_kind,
+    sort,
+    with_article,
+)
 from edgeflare.report.input_words import input_words
 from edgeflare.report.interface_lines import variables_in_words
 from edgeflare.run.exact_statistics import exact_interval
@@ -34,10 +41,24 @@ _MOST_LINES: Final = 3
 """Classes, scores or outputs that are written out."""
 
 
-def run_figures(document: RunDocument) -> Lines:
-    """Return the figures of a search or a replay."""
+def run_figures(document: RunDocument, named: Callable[[str], str] = last_part) -> Lines:
+    """Return the figures of a search or a replay.
+
+    Args:
+        document: the run.
+        named: returns what a run is called, of its path.
+
+    """
     replay = document.replay
-    return _search_figures(document) if replay is None else _replay_figures(document, replay)
+    figures = (
+        _search_figures(document) if replay is None else _replay_figures(document, replay, named)
+    )
+    strengths = [one.strength for one in document.findings if one.strength is not None]
+    if strengths:
+        figures.append(("strongest", number(max(strengths), 3)))
+    if document.unverified:
+        figures.append(("not verified yet", f"{len(document.unverified):,}"))
+    return figures
 
 
 def _search_figures(document: RunDocument) -> Lines:
@@ -90,7 +111,9 @@ def _refined(findings: Sequence[Finding]) -> Lines:
     return [("refined, medians", line)]
 
 
-def _replay_figures(document: RunDocument, replay: ReplayOutcome) -> Lines:
+def _replay_figures(
+    document: RunDocument, replay: ReplayOutcome, named: Callable[[str], str]
+) -> Lines:
     """Return what became of the inputs that were tried again."""
     worse = replay.deviating_seeds
     mended = [entry.seed_id for entry in replay.mended]
@@ -100,7 +123,7 @@ def _replay_figures(document: RunDocument, replay: ReplayOutcome) -> Lines:
     ]
     new = []
     if replay.baseline is not None:
-        new = [(f"new since {replayed_run(replay.baseline)}", _ids(replay.new))]
+        new = [(f"new since {named(replay.baseline)}", _ids(replay.new))]
     return [
         ("deviating now", f"{deviating_now(document):,} of {tried(document):,} tried again"),
         *new,
@@ -116,19 +139,14 @@ def _replay_figures(document: RunDocument, replay: ReplayOutcome) -> Lines:
     ]
 
 
-def replayed_run(path: str) -> str:
-    """Return the name of a run that was replayed: a report is passed on, without its folders."""
-    return last_parts(path).rpartition("/")[2]
-
-
 def replayed_model(document: RunDocument) -> str:
     """Return the name of the compressed model of a replay, and what it was where it is another."""
     now = then = document.pair.compressed
     if document.replay is not None:
         then = document.replay.of.compressed
     if now == then:
-        return replayed_run(now)
-    shown = last_parts if replayed_run(now) == replayed_run(then) else replayed_run
+        return last_part(now)
+    shown = last_parts if last_part(now) == last_part(then) else last_part
     return f"{shown(now)} (then {shown(then)})"
 
 

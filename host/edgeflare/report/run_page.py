@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
+from shlex import quote
 from types import MappingProxyType
 from typing import Final
 
@@ -26,19 +27,33 @@ from edgeflare.pages.page import (
 from edgeflare.pages.terminal import print_page
 from edgeflare.report.answer_words import answer_cell, answer_columns, answer_words, order_words
 from edgeflare.report.arm_lines import arm_lines, device_numbers, folded_line
-from edgeflare.report.entry_names import cause_of, named_kind, seed_of, show_nearness, worst_first
+from edgeflare.report.entry_names import (
+    cause_of,
+    last_part,
+    last_parts,
+    named_kind,
+    seed_of,
+    show_nearness,
+    worst_first,
+)
 from edgeflare.report.input_words import input_words
 from edgeflare.report.run_figures import (
     replayed_model,
-    replayed_run,
     run_figures,
     who_was_right,
 )
 from edgeflare.run.gate import counted
+from edgeflare.run.nearness import counts
 from edgeflare.run.replay_outcome import deviating_now, regressed, tried
 from edgeflare.run.run_document import Finding, ReplayOutcome, RunDocument, to_json
 
 Draw = Callable[[], str]
+
+_ANYWHERE: Final = "RUN"
+"""What stands for the run directory in what is passed on, without the folders of the machine."""
+
+_SEVERAL: Final = ("causes", "kinds", "who is right", "duplicates", "white box", "set aside")
+"""Figures that are several counts, of which none is the first."""
 
 ROWS: Final = 12
 """Entries that are listed where there is little room."""
@@ -88,7 +103,7 @@ _STOPPED: Final = {
 
 
 def run_page(
-    document: RunDocument, drawn: Mapping[str, Draw] = MappingProxyType({}), where: str = "RUN"
+    document: RunDocument, drawn: Mapping[str, Draw] = MappingProxyType({}), where: str = _ANYWHERE
 ) -> Page:
     """Return what a run says.
 
@@ -99,6 +114,7 @@ def run_page(
         where: the run directory as the user knows it; its placeholder in a file that is passed on.
 
     """
+    named = last_part if where == _ANYWHERE else last_parts
     replay = document.replay
     strength = answer_words(document.pair).strength
     query = "" if replay else " A query is one distinct mutated input."
@@ -107,20 +123,20 @@ def run_page(
         name=document.pair.name,
         on=", ".join(device.name for device in document.devices),
         mark=_mark(document),
-        lead=_search_lead(document) if replay is None else _replay_lead(document, replay),
+        lead=_search_lead(document) if replay is None else _replay_lead(document, replay, named),
         warnings=[*_stopped(document, where), *document.warnings],
         sections=[
             Section(
                 id="figures",
                 title="Figures",
                 words=f"Strength is {strength}.{query}",
-                blocks=[KeyFigures(run_figures(document))],
+                blocks=[KeyFigures(run_figures(document, named), _SEVERAL)],
             ),
             Section(id="coverage", title="Neuron coverage", blocks=coverage_blocks(document)),
             Section(id="charts", title="Charts", blocks=_illustration(drawn, "charts")),
             Section(id="units", title="Hidden units", blocks=_illustration(drawn, "units")),
             *_lists(document, drawn),
-            Section(id="ran", title="What ran where", blocks=list(_ran(document))),
+            Section(id="ran", title="What ran where", blocks=list(_ran(document, where))),
             Section(
                 id="known",
                 title="All that is known of pair, plan, figures and devices",
@@ -151,22 +167,32 @@ def _search_lead(document: RunDocument) -> str:
         return f"No input was found on which {arms} {differ}"
     searched = totals.seeds - totals.deviating_seeds
     otherwise = "" if counted(document) else "; none of it counts"
+    themselves = totals.deviating_seeds
+    as_it_is = "1 deviates as it is" if themselves == 1 else f"{themselves:,} deviate as they are"
     return (
         f"{totals.findings:,} of {searched:,} seeds led to an input on which {arms} {differ};"
-        f" {totals.deviating_seeds:,} deviate as they are{otherwise}"
+        f" {as_it_is}{otherwise}"
     )
 
 
-def _replay_lead(document: RunDocument, replay: ReplayOutcome) -> str:
+def _replay_lead(document: RunDocument, replay: ReplayOutcome, named: Callable[[str], str]) -> str:
     """Return in a sentence what became of the inputs that were tried again."""
-    now, again = deviating_now(document), f"{tried(document):,} inputs that were tried again"
+    now, count = deviating_now(document), tried(document)
+    again = f"{count:,} inputs that were tried again"
+    if count == 1:
+        again = "1 input that was tried again"
     differ = f"{_arms(document)} {answer_words(document.pair).differ}"
-    lead = f"{now:,} of {again} deviate: {differ}" if now else f"None of {again} deviates each time"
+    lead = (
+        f"{now:,} of {again} deviate{'s' * (now == 1)}: {differ}"
+        if now
+        else f"None of {again} deviates each time"
+    )
     if replay.baseline is None:
         return lead
     worse = set(replay.deviating_seeds)
     seeds = ", seeds counted too" if not worse.isdisjoint(replay.new) else ""
-    return f"{lead}; {len(replay.new):,} are new since {replayed_run(replay.baseline)}{seeds}"
+    new = "1 is new" if len(replay.new) == 1 else f"{len(replay.new):,} are new"
+    return f"{lead}; {new} since {named(replay.baseline)}{seeds}"
 
 
 def _arms(document: RunDocument) -> str:
@@ -180,7 +206,7 @@ def _stopped(document: RunDocument, where: str) -> list[str]:
     once = " once that is corrected" if document.stopped_by == "error" else ""
     return [
         f"This is not the whole run: it was {_STOPPED[document.stopped_by]}; the same command with"
-        f" --out {where} --resume goes on{once}"
+        f" --out {quote(where)} --resume goes on{once}"
     ]
 
 
@@ -200,7 +226,11 @@ def _lists(document: RunDocument, drawn: Mapping[str, Draw]) -> Iterator[Section
         table = None if key == "mended" else _table(document, key)
         gallery: Block | None = Illustration(drawn[place], table) if place in drawn else table
         yield Section(
-            id=place, title=title, words=said, blocks=[] if gallery is None else [gallery]
+            id=place,
+            title=title,
+            words=said,
+            blocks=[] if gallery is None else [gallery],
+            count=len(document.lists[key]),
         )
 
 
@@ -214,25 +244,27 @@ def _table(document: RunDocument, key: str) -> Table:
         rows=[[column.cell(entry) for column in columns] for entry in entries],
         numbers_from=next(place for place, column in enumerate(columns) if column.number),
         most=ROWS,
-        missed_least=("queries", "dB"),
+        missed_least=("counts", "queries", "dB"),
     )
 
 
-def _ran(document: RunDocument) -> Iterator[Block]:
-    """Yield what ran where, by what strategy, and what stays on the devices."""
+def _ran(document: RunDocument, where: str) -> Iterator[Block]:
+    """Yield what ran where, by what strategy, and for who ran it what stays on the devices."""
+    here = where != _ANYWHERE
+    named = last_parts if here else last_part
     yield Facts("", arm_lines(document))
     find, replay = document.find, document.replay
     looking = f"looking for {'any deviation' if find == 'any' else f'{find} deviations'}"
     said = f"Strategy {document.strategy}, {looking}, run seed {document.rng_seed}."
     if replay is not None:
         against = replay.baseline
-        held = "" if against is None else f"held against {replayed_run(against)}; "
-        of = f"{replayed_run(replay.of.run)} (on {', '.join(replay.of.devices)})"
+        held = "" if against is None else f"held against {named(against)}; "
+        of = f"{named(replay.of.run)} (on {', '.join(replay.of.devices)})"
         said = f"Replay of {of}; compressed model {replayed_model(document)}; {held}{looking}."
     stays = (
         f"Agent and models stay on {device.name} in {device.provenance.cache}."
         for device in document.devices
-        if device.provenance.cache
+        if device.provenance.cache and here
     )
     yield Sentences([said, *stays, *filter(None, [folded_line(document.pair)])])
 
@@ -253,28 +285,28 @@ class EntryColumn:
         name: its heading.
         cell: returns what it says of an entry.
         number: whether that is a figure, which stands to the right.
-        long: whether it may need several lines.
 
     """
 
     name: str
     cell: Callable[[Finding], str]
     number: bool = False
-    long: bool = False
 
 
 def entry_columns(document: RunDocument, entries: Sequence[Finding]) -> Iterator[EntryColumn]:
     """Yield the columns of a table of entries, those that say something of any."""
-    yield EntryColumn("seed", seed_of, long=True)
+    yield EntryColumn("seed", seed_of)
     for name in answer_columns(entries):
-        yield EntryColumn(name, partial(answer_cell, document, column=name), long=True)
+        yield EntryColumn(name, partial(answer_cell, document, column=name))
     if any(map(named_kind, entries)):
-        yield EntryColumn("kind", lambda entry: named_kind(entry) or "–", long=True)
+        yield EntryColumn("kind", lambda entry: named_kind(entry) or "–")
     if numbers := device_numbers(document.devices):
         yield EntryColumn("on", lambda entry: numbers[entry.device])
     yield EntryColumn("cause", cause_of)
     if any(entry.harm for entry in entries):
         yield EntryColumn("right", lambda entry: who_was_right(entry) or "–")
+    if {counts(entry) for entry in entries} == {False, True}:
+        yield EntryColumn("counts", lambda entry: "yes" if counts(entry) else "no")
     yield EntryColumn("strength", lambda entry: number(entry.strength, 3), number=True)
     if document.replay is None:
         yield EntryColumn("queries", lambda entry: f"{entry.queries:,}", number=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from itertools import count, islice
 from math import isfinite
 from pathlib import PurePath
 
@@ -91,16 +92,28 @@ def _searched(document: RunDocument) -> _Cases:
     decided = set(failed)
     counting = {entry.seed_id for entry in counted(document)}
     failed = {seed_id: one for seed_id, one in failed.items() if seed_id in counting}
+    seed_ids = _seed_ids(document)
     undecided: set[int] = set()
     if totals.searched + totals.deviating_seeds < totals.seeds:
         again = {entry.seed_id for entry in document.flaky}
         again -= {entry.seed_id for entry in document.unverified}
-        undecided = set(range(totals.seeds)) - decided - again
+        undecided = set(seed_ids) - decided - again
     if document.stopped_by:
         undecided |= {entry.seed_id for entry in document.unverified}
         undecided |= {entry.seed_id for entry in document.findings if _unrefined(entry)}
         undecided -= set(failed)
-    return range(totals.seeds), failed, undecided
+    return seed_ids, failed, undecided
+
+
+def _seed_ids(document: RunDocument) -> list[int]:
+    """Return the seeds of a search: those that are known by an entry, and as many others.
+
+    A run says of how many seeds it is; which of all were drawn by --limit, and led to nothing, it
+    does not say. Those have the least numbers that are free.
+    """
+    entries = {entry.seed_id for some in document.lists.values() for entry in some}
+    others = (one for one in count() if one not in entries)
+    return sorted([*entries, *islice(others, max(0, document.totals.seeds - len(entries)))])
 
 
 def _unrefined(entry: Finding) -> bool:

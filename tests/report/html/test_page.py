@@ -58,7 +58,7 @@ def test_every_entry_has_a_card_with_its_figures(document: Document, page: str) 
 
 def test_headings_are_in_their_order_and_leave_no_level_out(page: str) -> None:
     """Seeds that already deviate come before the findings."""
-    headings = re.findall(r"<h2[^>]*>([^<]*)", page)
+    headings = [one.strip() for one in re.findall(r"<h2[^>]*>([^<]*)", page)]
     places = [headings.index(name) for name in ("Figures", "Charts", "What ran where")]
     assert places == sorted(places)
     assert headings.index("Seeds that already deviate") < headings.index("Findings")

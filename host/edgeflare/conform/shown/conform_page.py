@@ -63,7 +63,11 @@ def conform_page(document: ConformDocument) -> Page:
         warnings=[*cut_off, *document.warnings],
         sections=[
             *(
-                Section(id=one.id, title=one.title, blocks=[Cards(list(map(_card, one.findings)))])
+                Section(
+                    id=one.id,
+                    title=one.title,
+                    blocks=[Cards(list(map(_card, one.findings)), noun="finding")],
+                )
                 for one in finding_sections(document)
             ),
             Section(

@@ -154,8 +154,14 @@ def _sections(document: RepairDocument, directory: RunDirectory) -> Iterator[Sec
     for change in kinds:
         shown = [one for one in document.shown if one.change == change]
         drawn = [Illustration(partial(_drawn_inputs, document, directory, change))] if shown else []
-        title = f"Inputs that are {change}"
-        yield Section(id=change, title=title, words=_SHOWN, blocks=drawn, brief=False)
+        yield Section(
+            id=change,
+            title=f"Inputs that are {change}",
+            words=_SHOWN,
+            blocks=drawn,
+            brief=False,
+            count=len(shown),
+        )
     yield _asked(document)
 
 

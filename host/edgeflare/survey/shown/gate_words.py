@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from shlex import quote
 from typing import Final
 
 from edgeflare.record.request import how_to_ask_more
@@ -44,7 +45,7 @@ def next_step(document: SurveyDocument, gate: DescribedGate, where: str = "RUN")
         return ""
     words = how_to_ask_more(SurveyPlan, f"--{document.stopped_by}")
     more = "" if words is None else f" and {words}"
-    return f"; the same command with --out {where} --resume{more} goes on"
+    return f"; the same command with --out {quote(where)} --resume{more} goes on"
 
 
 def next_arguments(document: SurveyDocument, gate: DescribedGate) -> str:

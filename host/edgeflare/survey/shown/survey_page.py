@@ -60,7 +60,13 @@ def survey_page(
 
     """
     cut = [f"This is not the whole survey: it was {ending(document)}."] * cut_off(document)
-    said = (accuracy_sentence(document), field_sentence(document), folded_line(document.pair))
+    why = ending(document)
+    said = (
+        accuracy_sentence(document),
+        field_sentence(document),
+        f"It ended when {why}." if why and not cut else "",
+        folded_line(document.pair),
+    )
     return Page(
         kind="EdgeFlare survey",
         name=document.pair.name,
@@ -76,11 +82,13 @@ def survey_page(
     )
 
 
-def _mark(document: SurveyDocument) -> Mark:
+def _mark(document: SurveyDocument) -> Mark | None:
     states = {gate.state for gate in document.gates}
     if NOT_HELD in states:
         return "fail"
-    return "attention" if UNDECIDED in states or cut_off(document) else "pass"
+    if UNDECIDED in states or cut_off(document):
+        return "attention"
+    return "pass" if states else None
 
 
 def _check(document: SurveyDocument, gate: DescribedGate, where: str) -> CheckLine:
@@ -148,11 +156,9 @@ def _told(document: SurveyDocument) -> Iterator[Section]:
         "seconds": document.seconds,
         "host": document.host,
     }
-    ended = ending(document)
     yield Section(
         id="ran",
         title="What was asked, and where it ran",
-        words=f"It ended when {ended}." if ended and not cut_off(document) else "",
         blocks=[
             Facts("Plan", details(shown_plan(document))),
             Facts("Cost", details(cost)),
