@@ -216,7 +216,7 @@ class Canaries:
         readings, name = record.readings[canary.index], record.devices[canary.index].profile.name
         self._thermometer.read_unless_recent(canary.index)
         repetition = one.repeated(reference)
-        readings.canaries[repetition] = readings.canaries.get(repetition, 0) + 1
+        readings.count_canary(repetition)
         if repetition == "varied":
             record.warn(
                 f"{name} does not repeat its answers to the bit: the label of its canary, seed"

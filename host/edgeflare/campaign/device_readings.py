@@ -65,6 +65,10 @@ class DeviceReadings:
         for name, value in state.frequencies.items():
             _add(self.frequencies, name, value)
 
+    def count_canary(self, repetition: str) -> None:
+        """Count what a canary has answered."""
+        self.canaries[repetition] = self.canaries.get(repetition, 0) + 1
+
 
 class HealthRecord:
     """The readings of all devices, kept in the journal, so that a resumed run goes on with them.

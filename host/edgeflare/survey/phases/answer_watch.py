@@ -66,7 +66,7 @@ class AnswerWatch:
         first, *_ = self._rows(index)
         (reference,) = from_rows(self.context.panel.reading, [first])
         held, repetition = True, one.repeated(reference)
-        readings.canaries[repetition] += 1
+        readings.count_canary(repetition)
         if repetition == "varied":
             record.warn(
                 f"{name} does not repeat its answers to the bit: what it decides about input"
