@@ -32,7 +32,6 @@ class AnswerWords:
         differ: what two arms do on a deviating input.
         strongest: the order of the entries with the strongest deviation first.
         strength: what a strength is, to go on with "Strength is".
-        scale: what the figure of a strength is held against.
         decision: what a decision is, as the heading of a choice; not used of answers with
             structure, whose decisions have no names.
 
@@ -41,7 +40,6 @@ class AnswerWords:
     differ: str = "decide differently"
     strongest: str = "the strongest first"
     strength: str = "how confidently the two sides disagree, from 0 to 1"
-    scale: str = "of 1, the strength of a finding"
     decision: str = "Class"
 
 

@@ -21,7 +21,6 @@ FORMS: Final[tuple[type[AnswerForm], ...]] = get_args(RecordedAnswer)
 
 _ANY_TASK: Final = AnswerWords(
     strength="how confidently the two sides disagree",
-    scale="the strength of a finding",
     decision="Decision",
 )
 

@@ -80,7 +80,6 @@ class DetectionView(AnswerForm, frozen=True, tag_field="form", tag="detection"):
         "detect other objects",
         strength="how far scores, or the overlap of two boxes, are beyond their threshold on"
         " either side",
-        scale="beyond the threshold, the strength of a finding",
     )
     structured: ClassVar[bool] = True
     csv_columns: ClassVar[tuple[str, ...]] = tuple(f"{arm}_objects" for arm in ARMS)

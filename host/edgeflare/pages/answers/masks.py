@@ -78,7 +78,6 @@ class SegmentationView(AnswerForm, frozen=True, tag_field="form", tag="segmentat
         "give masks that differ",
         strength="by how much the mean IoU falls below the least that is no deviation, or the mean"
         " margin of the region's pixels",
-        scale="of the mean IoU, or of the region's margins: the strength of a finding",
     )
     structured: ClassVar[bool] = True
     measures: ClassVar[bool] = True

@@ -38,7 +38,6 @@ class ThresholdView(AnswerForm, frozen=True, tag_field="form", tag="threshold"):
     spoken: ClassVar[AnswerWords] = AnswerWords(
         strength="the smaller distance of the two scores from the threshold, in interquartile"
         " ranges of the seeds' scores",
-        scale="interquartile ranges, the strength of a finding",
         decision="Decision",
     )
     csv_columns: ClassVar[tuple[str, ...]] = ("threshold", *(f"{arm}_score" for arm in ARMS))

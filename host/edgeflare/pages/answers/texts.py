@@ -43,7 +43,6 @@ class TranscriptView(AnswerForm, frozen=True, tag_field="form", tag="transcript"
     spoken: ClassVar[AnswerWords] = AnswerWords(
         "give texts that differ in a word",
         strength="the least margin, on either side, among the frames that make the difference",
-        scale="the least margin of a frame that makes the difference, the strength of a finding",
     )
     structured: ClassVar[bool] = True
     table_columns: ClassVar[tuple[str, ...]] = ("edits",)
