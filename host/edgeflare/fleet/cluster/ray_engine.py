@@ -12,7 +12,7 @@ from concurrent.futures import Future, wait
 from contextlib import contextmanager
 from dataclasses import replace
 from importlib.metadata import version
-from typing import Any
+from typing import Any, TypedDict
 
 import ray
 from ray.exceptions import ActorUnavailableError, RayError
@@ -164,7 +164,7 @@ class RayEngine:
         self._reports: list[AttemptReport] = []
         self._stopped = False
         self._given: dict[str, tuple[bytes, Any]] = {}
-        self._nodes: dict[str, dict[str, Any]] = {}
+        self._nodes: dict[str, _Node] = {}
         self._nodes_at = -math.inf
 
     def _make_collector(self, name: str) -> Any:
@@ -237,13 +237,13 @@ class RayEngine:
             ' for it, which it prints as it starts ("Local node IP")'
         )
 
-    def _name_of(self, node: dict[str, Any]) -> str:
+    def _name_of(self, node: _Node) -> str:
         """Return what people call a host of the cluster: its name in the fleet, or its address."""
         here, address = node["NodeID"] == self._here, str(node["NodeManagerAddress"])
         known = {host.address: host.name for host in self._fleet.hosts}
         return known.get("" if here and "" in known else address, address)
 
-    def _require_offered(self, host: FleetHost, node: dict[str, Any]) -> None:
+    def _require_offered(self, host: FleetHost, node: _Node) -> None:
         """Refuse a host whose daemon does not know of its devices: attempts would wait for ever."""
         for one in self._classes:
             wanted = len(host.devices.get(one, ()))
@@ -395,7 +395,7 @@ class RayEngine:
         self._stopped = True
         self._visit()
 
-    def _node(self, host: str) -> dict[str, Any] | None:
+    def _node(self, host: str) -> _Node | None:
         """Return what Ray knows of a host; None where that takes no part right now."""
         now = time.monotonic()
         if now - self._nodes_at >= _NODES_SECONDS:
@@ -407,7 +407,7 @@ class RayEngine:
             self._nodes_at = now
         return self._nodes.get(self._fleet.host(host).address)
 
-    def _listed(self) -> list[dict[str, Any]]:
+    def _listed(self) -> list[_Node]:
         """Return what the head knows of all hosts.
 
         Raises:
@@ -418,6 +418,15 @@ class RayEngine:
         listed: Any = ray.nodes  # which says nothing of its types
         with _reaching():
             return list(self._asked(listed))
+
+
+class _Node(TypedDict):
+    """What Ray tells of a host, as far as it is read here."""
+
+    NodeID: str
+    NodeManagerAddress: str
+    Alive: bool
+    Resources: dict[str, float]
 
 
 def host_versions() -> dict[str, str]:
