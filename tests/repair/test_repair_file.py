@@ -148,7 +148,7 @@ SHOWN = {
         (("judged", "sampled"), DROPPED, "judged has no sampled"),
         (("candidates", 0, "score"), "low", 'candidates[0].score is "low"'),
         (("candidates", 0, "needs"), {"--test": "x"}, 'candidates[0].needs is {"--test": "x"}'),
-        (("candidates", 0, "details", "shift"), {}, 'details has the unknown key "shift"'),
+        (("candidates", 0, "details", "shift"), 1, 'details has the unknown key "shift"'),
         (("candidates", 0, "details", "shifts", "folds"), 0, "details.shifts.folds is 0"),
         (
             (*REPAIRERS, "shifts", "net", "low"),
