@@ -170,7 +170,7 @@ def test_a_section_or_blocks_stand_alone() -> None:
     written = io.StringIO()
     print_section(Console(file=written), section)
     print_blocks(Console(file=written), *section.blocks)
-    assert written.getvalue() == "\nThe part\nOne.\nOne.\n"
+    assert written.getvalue() == "The part\nOne.\nOne.\n"
     assert markdown_section(section) == "## The part\n\nOne.\n"
 
 

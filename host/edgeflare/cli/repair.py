@@ -241,7 +241,9 @@ def _search_again(
         )
     again = search_comparison(past.document, after)
     write_document(out, structs.replace(document, again=again))
-    print_section(Console(), searched_again(again))
+    shown = Console()
+    shown.print()
+    print_section(shown, searched_again(again))
     return INTERRUPTED if after.stopped_by in INTERRUPTED_BY else 0
 
 

@@ -71,7 +71,8 @@ def print_page(console: Console, page: Page, where: str) -> None:
 
 def print_section(console: Console, section: Section) -> None:
     """Print a section alone; nothing of one that is not brief, or has nothing."""
-    console.print(Group(*section_parts(section, console.width)))
+    if parts := section_parts(section, console.width):
+        console.print(Group(*parts[1:]))
 
 
 def print_blocks(console: Console, *blocks: Block) -> None:

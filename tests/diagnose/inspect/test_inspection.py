@@ -296,7 +296,7 @@ def test_the_terminal_begins_with_the_verdict_and_says_nothing_of_what_is_below(
     result, file = found("error", "error-gradient"), io.StringIO()
     print_inspection(Console(file=file, width=150), result, "inspect.json")
     lines = file.getvalue().splitlines()
-    assert lines[1].startswith("channel 3 of CONV_2D (operator 0) has ")
+    assert lines[0].startswith("channel 3 of CONV_2D (operator 0) has ")
     (contrast, again) = [line for line in lines if line.lstrip().startswith("contrast")]
     assert contrast.split()[1:] == again.split()[1:] == ["nothing"] * 5
     assert any(line.lstrip().startswith("3 ") and "%" in line for line in lines)

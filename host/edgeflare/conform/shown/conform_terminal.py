@@ -67,7 +67,10 @@ def print_retry(console: Console, device: str, lines: Sequence[RetryLine]) -> No
     console.print(Text(printable(said + refused), style="bold"))
     for outcome, title in _TITLES.items():
         cards = [_retry_card(one) for one in lines if one.outcome == outcome]
-        print_section(console, Section(id=outcome, title=title, blocks=[Cards(cards, len(cards))]))
+        section = Section(id=outcome, title=title, blocks=[Cards(cards, len(cards))])
+        if cards:
+            console.print()
+            print_section(console, section)
 
 
 def _retry_card(line: RetryLine) -> Card:
