@@ -190,3 +190,8 @@ def test_a_figure_carries_nothing_for_others_and_its_ids_are_its_own() -> None:
     assert all(name.startswith("bars-") for name in ids)
     referred = {"".join(two) for two in re.findall(r"url\(#([^)]*)\)|href=\"#([^\"]*)\"", svg)}
     assert set() < referred <= set(ids)
+
+
+def test_what_a_figure_says_of_itself_holds_no_control_characters() -> None:
+    svg = inlined(alternative="a\x1b[31m\N{RIGHT-TO-LEFT OVERRIDE}b")
+    assert ElementTree.fromstring(svg).attrib["aria-label"] == "a\ufffd[31m\ufffdb"  # noqa: S314
