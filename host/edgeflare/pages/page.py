@@ -214,7 +214,7 @@ class Table:
 
     def listed(self) -> Sequence[Row]:
         """Return the rows where there is little room; one alone is not cut off."""
-        if self.most is None or len(self.rows) <= self.most + 1:
+        if self.most is None or self._count() <= self.most + 1:
             return self.rows
         further = (row for row in self.rows[self.most :] if str(row[0]) in self.kept)
         return [*self.rows[: self.most], *further]
@@ -222,10 +222,13 @@ class Table:
     def rest(self) -> str:
         """Return in words which of the rows are listed where there is little room; or nothing."""
         listed = len(self.listed())
-        if self.most is None or listed == len(self.rows):
+        if self.most is None or listed == self._count():
             return ""
         kept = f" and {listed - self.most} more" if listed > self.most else ""
-        return f"the {self.order} {self.most} of {self.count or len(self.rows):,}{kept}"
+        return f"the {self.order} {self.most} of {self._count():,}{kept}"
+
+    def _count(self) -> int:
+        return self.count or len(self.rows)
 
     def brief_cell(self, cell: str | TableCell, most: int) -> str:
         """Return a cell where there is room for so many characters."""

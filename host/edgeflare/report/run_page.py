@@ -241,7 +241,8 @@ def _table(document: RunDocument, key: str) -> Table:
     return Table(
         title=order_words(document, key),
         header=[column.name for column in columns],
-        rows=[[column.cell(entry) for column in columns] for entry in entries],
+        rows=[[column.cell(entry) for column in columns] for entry in entries[: ROWS + 1]],
+        count=len(entries),
         numbers_from=next(place for place, column in enumerate(columns) if column.number),
         most=ROWS,
         missed_least=("counts", "queries", "dB"),
