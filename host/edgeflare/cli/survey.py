@@ -34,6 +34,7 @@ from edgeflare.devices.profile_lookup import find_profiles
 from edgeflare.errors import UserError
 from edgeflare.models.compressed_model import read_ensemble
 from edgeflare.models.pair import load_pair
+from edgeflare.pages.facts import count_of
 from edgeflare.pages.terminal import print_page
 from edgeflare.report.dry_run_lines import heading, looked_lines
 from edgeflare.report.interface_lines import interface_lines
@@ -42,7 +43,6 @@ from edgeflare.run.run_warnings import undelegated
 from edgeflare.survey.judged_gates import HELD
 from edgeflare.survey.opened_survey import SurveyRequest, load_baseline, open_survey
 from edgeflare.survey.rare.rare_phase import rare_plan
-from edgeflare.survey.rates.rate_words import counted
 from edgeflare.survey.record.survey_document import SurveyDocument
 from edgeflare.survey.record.survey_journal import require_survey
 from edgeflare.survey.record.survey_plan import ENDED_KEY
@@ -283,7 +283,7 @@ def _asked(survey: Survey, look: SurveyLook) -> Iterator[str]:
     if cells := survey.plan.cells_in_words:
         yield cells
     yield (
-        f"at most {counted(look.most_queries, 'device query', 'device queries')} of about"
+        f"at most {count_of(look.most_queries, 'device query', 'device queries')} of about"
         f" {look.device_seconds * 1e3:.3g} ms, in all"
         f" {_about(look.device_seconds * look.most_queries)}"
     )
@@ -299,7 +299,7 @@ def _asked(survey: Survey, look: SurveyLook) -> Iterator[str]:
 def _gone_on_with(survey: Survey, progress: SurveyProgress) -> str:
     """Say how far a survey has come; what follows is said of all of it."""
     done = (
-        f"the host has answered {progress.host:,} of {counted(len(survey.items), 'item', 'items')},"
+        f"the host has answered {progress.host:,} of {count_of(len(survey.items), 'item')},"
         f" the device {progress.device:,}"
     )
     if progress.ended:
@@ -308,14 +308,14 @@ def _gone_on_with(survey: Survey, progress: SurveyProgress) -> str:
 
 
 def _surveyed(survey: Survey) -> str:
-    inputs = counted(len(survey.items.inputs), "input", "inputs")
-    items = counted(len(survey.items), "item", "items")
+    inputs = count_of(len(survey.items.inputs), "input")
+    items = count_of(len(survey.items), "item")
     conditions = len(survey.items.conditions)
     if not conditions:
         return f"{inputs} as they are: {items}"
-    cells = counted(len(survey.items.cells) - 1, "cell", "cells")
+    cells = count_of(len(survey.items.cells) - 1, "cell")
     return (
-        f"{inputs}, unchanged and under {counted(conditions, 'condition', 'conditions')} in"
+        f"{inputs}, unchanged and under {count_of(conditions, 'condition')} in"
         f" {cells} of condition and severity: {items}"
     )
 

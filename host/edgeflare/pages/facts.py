@@ -46,3 +46,15 @@ def _text(name: str, value: object) -> str:
 def number(value: float | None, digits: int = 1) -> str:
     """Return a figure to read, with a dash for what there is none of."""
     return "–" if value is None else f"{value:,.{digits}f}"
+
+
+def count_of(number: int, one: str, many: str = "") -> str:
+    """Return how many there are of something: "1 item", "1,200 items".
+
+    Args:
+        number: how many.
+        one: the word for one of them.
+        many: that for several; with an "s" where it is not given.
+
+    """
+    return f"{number:,} {one if number == 1 else many or f'{one}s'}"

@@ -46,7 +46,7 @@ def _section(section: Section, level: str) -> list[str]:
     return [f"{level} {for_markdown(section.title)}", *parts] if parts else []
 
 
-def _lines(block: Sentences) -> Iterator[str]:
+def _sentences(block: Sentences) -> Iterator[str]:
     yield " ".join(map(for_markdown, block.sentences))
 
 
@@ -79,7 +79,7 @@ def _cards(block: Cards) -> Iterator[str]:
 
 
 _PARTS: Mapping[str, Callable[[Any], Iterator[str]]] = {
-    Sentences.kind: _lines,
+    Sentences.kind: _sentences,
     Bullets.kind: _bullets,
     Facts.kind: _facts,
     KeyFigures.kind: _facts,

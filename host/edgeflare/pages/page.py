@@ -96,7 +96,7 @@ class Section:
 class Sentences:
     """Sentences, a paragraph each."""
 
-    kind: ClassVar[str] = "lines"
+    kind: ClassVar[str] = "sentences"
     sentences: Sequence[str]
 
     def __bool__(self) -> bool:

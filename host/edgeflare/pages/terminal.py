@@ -62,7 +62,7 @@ def print_page(console: Console, page: Page, where: str) -> None:
     parts += [*map(_text, page.words), *checks]
     parts += [_text(f"warning: {one}", "yellow") for one in page.warnings]
     for section in page.sections:
-        parts += section_parts(section, console.width)
+        parts += _section_parts(section, console.width)
     console.print(Group(*parts, *(["", *checks] if checks else [""])))
     # As one line, whatever the width, so that the command can be copied.
     shown = f"Everything is in {where}; see it: edgeflare report {quote(where)} --html"
@@ -71,7 +71,7 @@ def print_page(console: Console, page: Page, where: str) -> None:
 
 def print_section(console: Console, section: Section) -> None:
     """Print a section alone; nothing of one that is not brief, or has nothing."""
-    if parts := section_parts(section, console.width):
+    if parts := _section_parts(section, console.width):
         console.print(Group(*parts[1:]))
 
 
@@ -80,7 +80,7 @@ def print_blocks(console: Console, *blocks: Block) -> None:
     console.print(Group(*_block_parts(filter(None, blocks), console.width)))
 
 
-def section_parts(section: Section, width: int) -> list[RenderableType]:
+def _section_parts(section: Section, width: int) -> list[RenderableType]:
     """Return what is printed of a section; nothing of one that is not brief, or has nothing.
 
     Args:
@@ -100,7 +100,7 @@ def _block_parts(blocks: Iterable[Block], width: int) -> list[RenderableType]:
     return parts
 
 
-def _lines(block: Sentences, _width: int) -> Iterator[RenderableType]:
+def _sentences(block: Sentences, _width: int) -> Iterator[RenderableType]:
     yield from map(_text, block.sentences)
 
 
@@ -130,7 +130,7 @@ def _cards(block: Cards, _width: int) -> Iterator[RenderableType]:
         yield _text(f"and {more:,} more", "dim")
 
 
-def table_parts(block: Table, width: int) -> Iterator[RenderableType]:
+def _table_parts(block: Table, width: int) -> Iterator[RenderableType]:
     """Yield a table; where it is too wide, each interval stands below its estimate.
 
     A column for which there is no room then is left out, before a word is broken, and named below.
@@ -239,11 +239,11 @@ def _table(columns: Sequence[_TerminalColumn], *, fits: bool) -> RichTable:
 
 
 _PARTS: Mapping[str, Callable[[Any, int], Iterator[RenderableType]]] = {
-    Sentences.kind: _lines,
+    Sentences.kind: _sentences,
     Bullets.kind: _bullets,
     Facts.kind: _facts,
     KeyFigures.kind: _facts,
-    Table.kind: table_parts,
+    Table.kind: _table_parts,
     Cards.kind: _cards,
 }
 

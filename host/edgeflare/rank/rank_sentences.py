@@ -6,6 +6,7 @@ from collections.abc import Collection, Iterator, Sequence
 from itertools import combinations
 
 from edgeflare.bench.bench_table import show_number
+from edgeflare.pages.facts import count_of
 from edgeflare.rank.rank_statistics import ModelComparison, seeds_needed
 from edgeflare.rank.ranking import Ranking
 
@@ -30,7 +31,7 @@ def sentences(ranking: Ranking, strategy: str, budget: int) -> list[str]:
 def _first(ranking: Ranking, strategy: str) -> str:
     best = [one for one in ranking.models if one.place == 1]
     names = _list([one.name for one in best])
-    seeds = _count(len(ranking.shared_seeds), "seed")
+    seeds = count_of(len(ranking.shared_seeds), "seed")
     basis = f"by {strategy}, on the {seeds} on which all of them agree"
     if len(best) == len(ranking.models):
         return (
@@ -50,7 +51,7 @@ def _told_apart(ranking: Ranking) -> Iterator[str]:
     worst = max(one.p_corrected for one in significant)
     count = len(ranking.comparisons)
     yield (
-        f"Significant (p at most {_p(worst)}, corrected for {_count(count, 'comparison')}): "
+        f"Significant (p at most {_p(worst)}, corrected for {count_of(count, 'comparison')}): "
         f"{_over(ranking, [(one.first, one.second) for one in significant])}."
     )
 
@@ -74,8 +75,8 @@ def _too_few(ranking: Ranking) -> Iterator[str]:
         area_may = ranking.area_comparisons and ranking.seeds >= needed
         what = "no difference in queries" if area_may else "nothing"
         yield (
-            f"With {_count(seeds, 'seed')} {what} can be significant: "
-            f"{_count(comparisons, 'comparison')} "
+            f"With {count_of(seeds, 'seed')} {what} can be significant: "
+            f"{count_of(comparisons, 'comparison')} "
             f"take{'s' * (comparisons == 1)} at least {needed}; raise --limit, or give more seeds."
         )
 
@@ -88,9 +89,9 @@ def _area(ranking: Ranking) -> Iterator[str]:
     (low, best), (high, worst) = min(areas), max(areas)
     found = sum(one.significant for one in ranking.area_comparisons)
     yield (
-        f"Area, on all {_count(ranking.seeds, 'seed')}: from {best} with {show_number(low)} to "
+        f"Area, on all {count_of(ranking.seeds, 'seed')}: from {best} with {show_number(low)} to "
         f"{worst} with {show_number(high)}. Significant by area: {found} of "
-        f"{_count(len(ranking.area_comparisons), 'comparison')}; by queries: "
+        f"{count_of(len(ranking.area_comparisons), 'comparison')}; by queries: "
         f"{sum(one.significant for one in ranking.comparisons)}."
     )
     yield from _area_and_queries(ranking)
@@ -243,10 +244,6 @@ def _span(low: float, high: float) -> str:
 
 def _p(p: float) -> str:
     return "1" if p >= 0.995 else f"{p:.2g}"
-
-
-def _count(count: int, what: str) -> str:
-    return f"{count:,} {what}{'s' * (count != 1)}"
 
 
 def _list(parts: Sequence[str]) -> str:

@@ -12,7 +12,7 @@ from typing import Final
 from rich.console import Console
 
 from edgeflare.core.interrupt import INTERRUPTED_BY
-from edgeflare.pages.facts import details, number
+from edgeflare.pages.facts import count_of, details, number
 from edgeflare.pages.page import (
     Block,
     Facts,
@@ -48,9 +48,6 @@ from edgeflare.run.replay_outcome import deviating_now, regressed, tried
 from edgeflare.run.run_document import Finding, ReplayOutcome, RunDocument, to_json
 
 Draw = Callable[[], str]
-
-_ANYWHERE: Final = "RUN"
-"""What stands for the run directory in what is passed on, without the folders of the machine."""
 
 _SEVERAL: Final = ("causes", "kinds", "who is right", "duplicates", "white box", "set aside")
 """Figures that are several counts, of which none is the first."""
@@ -103,7 +100,9 @@ _STOPPED: Final = {
 
 
 def run_page(
-    document: RunDocument, drawn: Mapping[str, Draw] = MappingProxyType({}), where: str = _ANYWHERE
+    document: RunDocument,
+    drawn: Mapping[str, Draw] = MappingProxyType({}),
+    where: str | None = None,
 ) -> Page:
     """Return what a run says.
 
@@ -111,10 +110,11 @@ def run_page(
         document: the run.
         drawn: what draws the parts that only a browser shows, by the section's place in the page:
             "charts", "units", and the lists of entries.
-        where: the run directory as the user knows it; its placeholder in a file that is passed on.
+        where: the run directory as the user knows it; None for what is passed on, which tells no
+            folders of the machine.
 
     """
-    named = last_part if where == _ANYWHERE else last_parts
+    named = last_part if where is None else last_parts
     replay = document.replay
     strength = answer_words(document.pair).strength
     query = "" if replay else " A query is one distinct mutated input."
@@ -124,7 +124,7 @@ def run_page(
         on=", ".join(device.name for device in document.devices),
         mark=_mark(document),
         lead=_search_lead(document) if replay is None else _replay_lead(document, replay, named),
-        warnings=[*_stopped(document, where), *document.warnings],
+        warnings=[*_stopped(document, where or "RUN"), *document.warnings],
         sections=[
             Section(
                 id="figures",
@@ -249,10 +249,9 @@ def _table(document: RunDocument, key: str) -> Table:
     )
 
 
-def _ran(document: RunDocument, where: str) -> Iterator[Block]:
+def _ran(document: RunDocument, where: str | None) -> Iterator[Block]:
     """Yield what ran where, by what strategy, and for who ran it what stays on the devices."""
-    here = where != _ANYWHERE
-    named = last_parts if here else last_part
+    named = last_part if where is None else last_parts
     yield Facts("", arm_lines(document))
     find, replay = document.find, document.replay
     looking = f"looking for {'any deviation' if find == 'any' else f'{find} deviations'}"
@@ -265,7 +264,7 @@ def _ran(document: RunDocument, where: str) -> Iterator[Block]:
     stays = (
         f"Agent and models stay on {device.name} in {device.provenance.cache}."
         for device in document.devices
-        if device.provenance.cache and here
+        if device.provenance.cache and where is not None
     )
     yield Sentences([said, *stays, *filter(None, [folded_line(document.pair)])])
 
@@ -328,11 +327,11 @@ def coverage_blocks(document: RunDocument) -> list[Block]:
     found = document.coverage
     if found is None:
         return []
-    seeds = _counted(found.seeds, "seed")
+    seeds = count_of(found.seeds, "seed")
     sets = (
         (seeds, "seeds"),
-        (f"{seeds} + {_counted(found.findings, 'finding')}", "with_findings"),
-        (f"{seeds} + {_counted(found.others, 'other seed')}", "with_others"),
+        (f"{seeds} + {count_of(found.findings, 'finding')}", "with_findings"),
+        (f"{seeds} + {count_of(found.others, 'other seed')}", "with_others"),
     )
     rows = [
         (f"{one.arm}, {one.neurons:,} neurons", name, *(f"{share:.1%}" for share in shares))
@@ -350,7 +349,3 @@ def coverage_blocks(document: RunDocument) -> list[Block]:
         Table(title="", header=header, rows=rows, numbers_from=2),
         Sentences([*(() if found.findings else (nothing,)), *notes, NOT_MEANT]),
     ]
-
-
-def _counted(count: int, noun: str) -> str:
-    return f"{count:,} {noun}{'' if count == 1 else 's'}"

@@ -10,6 +10,7 @@ import msgspec
 
 from edgeflare.conditions.condition_choice import ChosenCondition, conditions_of_set
 from edgeflare.errors import UserError
+from edgeflare.pages.facts import count_of
 from edgeflare.record.json_types import Count
 from edgeflare.survey.estimate.rate import Fact
 from edgeflare.survey.estimate.rate_interval import field_interval, rate
@@ -17,7 +18,7 @@ from edgeflare.survey.estimate.sampling_design import Draws, SamplingDesign
 from edgeflare.survey.estimate.sequential_test import limit_evidence
 from edgeflare.survey.items.sampling_rounds import SamplingRounds
 from edgeflare.survey.items.survey_facts import ACCURACY_DROP, RATES, Flags, SurveyFacts, wrong
-from edgeflare.survey.rates.rate_words import counted, interval, percent, points
+from edgeflare.survey.rates.rate_words import interval, percent, points
 from edgeflare.survey.survey_gate import Gate
 
 State = Literal["held", "not held", "undecided"]
@@ -263,7 +264,7 @@ def described_outcome(
         group=gate.group,
         state=outcome.state,
         words=(
-            f"{figure} of {counted(outcome.items, 'item', 'items')}, of which the device was asked"
+            f"{figure} of {count_of(outcome.items, 'item')}, of which the device was asked"
             f" about {outcome.asked:,}{_alone(outcome)}{_field(outcome)}"
         ),
         estimate=outcome.estimate,

@@ -10,7 +10,6 @@ from edgeflare.conform.record.conform_document import ConformDocument, FoundFaul
 from edgeflare.conform.shown.conform_words import (
     asked_besides_cells,
     condition_words,
-    count_of,
     coverage_sentence,
     ending_sentence,
     finding_sections,
@@ -24,7 +23,7 @@ from edgeflare.conform.shown.conform_words import (
     worst_words,
     wrong_words,
 )
-from edgeflare.pages.facts import details
+from edgeflare.pages.facts import count_of, details
 from edgeflare.pages.page import (
     Block,
     Card,

@@ -18,11 +18,11 @@ from edgeflare.conform.record.conform_document import FoundFault, ModelCoverage
 from edgeflare.conform.record.conform_header import ConformHeader
 from edgeflare.conform.shown.conform_words import (
     cells_of,
-    count_of,
     finding_sentence,
     tried_words,
     untried_words,
 )
+from edgeflare.pages.facts import count_of
 from edgeflare.pages.page import Card, Cards, Section, Table
 from edgeflare.pages.terminal import print_blocks, print_section
 from edgeflare.untrusted_text import printable

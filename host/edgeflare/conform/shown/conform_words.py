@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from edgeflare.core.interrupt import INTERRUPTED_BY
+from edgeflare.pages.facts import count_of
 from edgeflare.record.json_types import JsonValue, plain_json
 
 if TYPE_CHECKING:  # a whole room, which every search would load
@@ -270,8 +271,3 @@ def _share(figure: CoveredShare) -> str:
 def cells_of(number: int) -> str:
     """Return how many cells there are, in words."""
     return "1 operator and type" if number == 1 else f"{number:,} operators and types"
-
-
-def count_of(number: int, word: str) -> str:
-    """Return how many there are, with the word in the singular or the plural."""
-    return f"{number:,} {word}" if number == 1 else f"{number:,} {word}s"

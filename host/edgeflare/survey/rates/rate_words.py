@@ -95,11 +95,6 @@ def together(confidence: float, each: float) -> str:
     return f"{100 * confidence:g} % for all together, {100 * each:.4g} % for each"
 
 
-def counted(count: int, one: str, many: str) -> str:
-    """Return how many there are of something: `1 item`, `1,200 items`."""
-    return f"{count:,} {one if count == 1 else many}"
-
-
 def _scale(low: float, high: float, estimate: float) -> float:
     """Return the share that says how many digits an interval and its estimate have.
 

@@ -10,12 +10,12 @@ from typing import Final
 import msgspec
 
 from edgeflare.core.interrupt import INTERRUPTED_BY
+from edgeflare.pages.facts import count_of
 from edgeflare.report.input_words import input_words
 from edgeflare.survey.estimate.rate import Rate, SignedEstimate
 from edgeflare.survey.rates.rate_words import (
     between,
     bounds,
-    counted,
     estimated,
     exact,
     interval,
@@ -219,7 +219,7 @@ def method_sentences(document: SurveyDocument) -> Iterator[str]:
 def _pooled(document: SurveyDocument) -> Iterator[str]:
     """Yield how the rates of slices are estimated."""
     p, surprises = document.pooling.p, document.pooling.surprises
-    of = f"(p = {p:.2g}, from {counted(surprises, 'surprise', 'surprises')})"
+    of = f"(p = {p:.2g}, from {count_of(surprises, 'surprise')})"
     differ = f"No difference in how often the device surprises there was seen {of}."
     if p < UNEVEN:
         differ = (
@@ -249,15 +249,15 @@ def _surveyed(document: SurveyDocument) -> str:
         return f"{_inputs(document)} as they are"
     severities = len(document.by_severity.slices)
     return (
-        f"{_inputs(document)} under {counted(conditions, 'condition', 'conditions')} in"
-        f" {counted(severities, 'severity', 'severities')}"
-        f" ({counted(document.overall.items, 'item', 'items')})"
+        f"{_inputs(document)} under {count_of(conditions, 'condition')} in"
+        f" {count_of(severities, 'severity', 'severities')}"
+        f" ({count_of(document.overall.items, 'item')})"
     )
 
 
 def _inputs(document: SurveyDocument) -> str:
     words = input_words(document.pair)
-    return counted(document.inputs, words.one, words.many)
+    return count_of(document.inputs, words.one, words.many)
 
 
 def _ties(document: SurveyDocument) -> str:
@@ -265,11 +265,11 @@ def _ties(document: SurveyDocument) -> str:
     seen, strict = document.overall.rate.seen, document.overall.rate_strict.seen
     if not seen:
         return ""
-    return f", of {counted(seen, 'deviation', 'deviations')} seen {seen - strict:,} by a tie"
+    return f", of {count_of(seen, 'deviation')} seen {seen - strict:,} by a tie"
 
 
 def _queries(document: SurveyDocument) -> str:
-    return counted(document.device_queries, "device query", "device queries")
+    return count_of(document.device_queries, "device query", "device queries")
 
 
 def _confidence(document: SurveyDocument) -> str:
@@ -298,8 +298,8 @@ def rare_sentences(document: SurveyDocument) -> tuple[str, ...]:
         _rare_rate(document, rare),
         f"The ceiling, which does not take that for granted, is {percent(rare.ceiling)};"
         f" {100 * rare.unseen_share:.0f} % of it comes from where nothing was seen.",
-        f"That took {counted(rare.device_queries, 'device query', 'device queries')} more, and"
-        f" {counted(rare.host_queries, 'query', 'queries')} on the host.",
+        f"That took {count_of(rare.device_queries, 'device query', 'device queries')} more, and"
+        f" {count_of(rare.host_queries, 'query', 'queries')} on the host.",
         *([often] if rare.estimate > NOT_RARE else []),
     )
 
