@@ -264,3 +264,11 @@ def test_a_replay_says_what_became_of_its_inputs(document: Document) -> None:
     assert "; 1 is new since before." in summary(document)
     assert html(document).count("<table>") == 4
     assert "still" not in summary(document)
+
+
+def test_a_run_directory_of_any_name_is_that_of_who_has_it(document: Document) -> None:
+    """Only what is passed on tells no folders, whatever the run directory is called."""
+    document |= {"replay": {**REPLAY, "baseline": "runs/before"}, "flaky": [], "unverified": []}
+    shown, passed_on = (run_page(from_json(document), where=where) for where in ("RUN", None))
+    assert "since runs/before" in shown.lead
+    assert "since before" in passed_on.lead
