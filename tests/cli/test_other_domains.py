@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import json
 import shutil
 import sys
@@ -203,7 +204,10 @@ def packages(tmp_path_factory: pytest.TempPathFactory) -> str:
         tmp_path_factory.mktemp("task"),
         "night_light",
         (TESTS / "tasks" / "night_light.py").read_text(),
-        {"edgeflare.tasks": {"night-light": "night_light:NightLight"}},
+        {
+            "edgeflare.tasks": {"night-light": "night_light:NightLight"},
+            "edgeflare.answers": {"lamp": "night_light:LampView"},
+        },
     )
     domain = install_plugin(
         tmp_path_factory.mktemp("domain"),
@@ -217,7 +221,7 @@ def packages(tmp_path_factory: pytest.TempPathFactory) -> str:
     return f"{task}:{domain}"
 
 
-def test_a_task_of_another_package_is_searched(
+def test_a_task_of_another_package_is_searched_and_shown(
     packages: str, start: Call, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("PYTHONPATH", packages)
@@ -227,7 +231,15 @@ def test_a_task_of_another_package_is_searched(
     assert document["pair"]["task"] == "night-light"
     for one in document["findings"]:
         assert {one["labels"]["original"], one["labels"]["device"]} == {0, 1}
-    assert start("explain", tmp_path / "run").code == 0
+    require_shown(start, tmp_path / "run")
+    page = tmp_path / "run" / "report.html"
+    assert "light beyond dusk" in page.read_text()
+    with (tmp_path / "run" / "findings.csv").open(newline="") as table:
+        assert all(float(row["device_light"]) for row in csv.DictReader(table))
+
+    monkeypatch.setenv("PYTHONPATH", "")
+    assert start("report", tmp_path / "run", "--html").code == 0
+    assert "The package that offers the answers &#39;lamp&#39; shows more" in page.read_text()
 
 
 def test_a_domain_of_another_package_is_searched_by_its_operators(

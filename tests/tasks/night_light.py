@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -12,8 +12,36 @@ from edgeflare.core.answer import Answer
 from edgeflare.core.task import Decoder, ModelOutputs, Task
 from edgeflare.core.tensor import RawBatch, Tensor
 from edgeflare.errors import UserError
+from edgeflare.pages.answers.answer_form import ARMS, AnsweredInput, AnswerForm, AnswerWords, Cell
+from edgeflare.pages.answers.package_answers import PageBlocks
+from edgeflare.pages.page import Facts
 from edgeflare.tasks.output_choice import chosen_output
 from edgeflare.tasks.output_values import output_values
+
+
+class LampView(AnswerForm, frozen=True, tag_field="form", tag="lamp"):
+    """The light that each arm sees, with that below 0 at which the lamp is on."""
+
+    task: ClassVar[str] = "night-light"
+    spoken: ClassVar[AnswerWords] = AnswerWords(
+        strength="the light between the two sides", decision="Lamp"
+    )
+    csv_columns: ClassVar[tuple[str, ...]] = tuple(f"{arm}_light" for arm in ARMS)
+
+    light: Mapping[str, float]
+
+    def decision(self, arm: str) -> str:
+        """Return whether the lamp is on."""
+        return "on" if self.light[arm] < 0.0 else "off"
+
+    def csv_cells(self) -> Mapping[str, Cell]:
+        """Return the light of each arm."""
+        return {f"{arm}_light": light for arm, light in self.light.items()}
+
+    def block(self, shown: AnsweredInput) -> PageBlocks:  # noqa: ARG002
+        """Return the light of each arm as names and values."""
+        rows = tuple((arm, f"{light:+.3f}") for arm, light in self.light.items())
+        return PageBlocks(self.head, (Facts("light beyond dusk", rows),))
 
 
 @dataclass(frozen=True)
@@ -37,6 +65,11 @@ class LampDecoder(Decoder):
             shares = np.clip(0.5 + scores, 0.0, 1.0)
             why = failures.get(at)
             yield Answer(None if why else int(light >= 0.0), light == 0.0, shares, scores, why)
+
+    def views(self, answers: Mapping[str, Answer], _compared: tuple[str, str]) -> tuple[LampView]:
+        """Return the light of each arm that answered."""
+        known = {arm: one for arm, one in answers.items() if one.failure is None}
+        return (LampView("", {arm: 2 * float(one.scores[1]) for arm, one in known.items()}),)
 
 
 class NightLight(Task):

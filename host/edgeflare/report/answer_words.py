@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from edgeflare.models.run_pair import RunPair
 from edgeflare.pages.answers.answer_form import ARMS, AnswerForm, AnswerWords, class_name
-from edgeflare.pages.answers.answer_forms import RecordedAnswer, words_of
+from edgeflare.pages.answers.answer_forms import words_of
 from edgeflare.pages.answers.classes import ClassesView
 from edgeflare.report.entry_names import named_kind
 from edgeflare.run.nearness import counts
@@ -25,21 +25,26 @@ def answer_words(pair: RunPair) -> AnswerWords:
     return words_of(pair.task_name)
 
 
-def answer_views(document: RunDocument, entry: Finding) -> tuple[RecordedAnswer, ...]:
+def views_of(entry: Finding) -> list[AnswerForm]:
+    """Return an entry's answers as its task shows them; none where their classes say it all."""
+    return [view.opened() for view in entry.answers or ()]
+
+
+def answer_views(document: RunDocument, entry: Finding) -> tuple[AnswerForm, ...]:
     """Return how an entry's answers are shown: as its task chose, or its classes."""
     if entry.answers:
-        return tuple(view.with_classes(document.classes) for view in entry.answers)
+        return tuple(view.with_classes(document.classes) for view in views_of(entry))
     return (ClassesView("", document.classes, entry.probabilities, entry.labels),)
 
 
-def seed_views(document: RunDocument, entry: Finding) -> tuple[RecordedAnswer, ...]:
+def seed_views(document: RunDocument, entry: Finding) -> tuple[AnswerForm, ...]:
     """Return how the answers to an entry's seed are shown; nothing where the task does not."""
-    return tuple(view.with_classes(document.classes) for view in entry.seed_answers or ())
+    return tuple(view.opened().with_classes(document.classes) for view in entry.seed_answers or ())
 
 
 def is_structured(entry: Finding) -> bool:
     """Whether an entry's answers are texts, objects or masks, whose decisions have no names."""
-    return any(view.structured for view in entry.answers or ())
+    return any(view.structured for view in views_of(entry))
 
 
 def measured(entry: Finding) -> AnswerForm | None:
@@ -47,7 +52,7 @@ def measured(entry: Finding) -> AnswerForm | None:
 
     Of several outputs it is that which is farthest apart.
     """
-    views = [view for view in entry.answers or () if view.measures]
+    views = [view for view in views_of(entry) if view.measures]
     return max(views, key=lambda view: view.farness, default=None)
 
 
@@ -66,9 +71,7 @@ def decided(document: RunDocument, entry: Finding, arm: str) -> str:
     if entry.labels[arm] is None:
         return "no answer" if named_kind(entry) else entry.kind
     name = decision_name(document, entry, arm)
-    scores = [
-        f"{score:.4g}" for view in entry.answers or () if (score := view.score(arm)) is not None
-    ]
+    scores = [f"{score:.4g}" for view in views_of(entry) if (score := view.score(arm)) is not None]
     return f"{name} ({', '.join(scores)})" if scores else name
 
 
@@ -98,7 +101,7 @@ def how_far_apart(document: RunDocument, entry: Finding) -> str | None:
 
     Of several outputs of values it is said of one.
     """
-    views = [view for view in entry.answers or () if view.measures]
+    views = [view for view in views_of(entry) if view.measures]
     if not is_structured(entry):
         views = views[:1]
     lines = (view.apart(compared_arms(document)) for view in views)
@@ -107,7 +110,7 @@ def how_far_apart(document: RunDocument, entry: Finding) -> str | None:
 
 def edited_words(document: RunDocument, entry: Finding) -> int | None:
     """Return the edit distance of the compared arms' texts, in words; None of other answers."""
-    texts = [view for view in entry.answers or () if EDITS in view.table_columns]
+    texts = [view for view in views_of(entry) if EDITS in view.table_columns]
     edits = [view.edits(compared_arms(document)) for view in texts]
     known = [one for one in edits if one is not None]
     return sum(known) if known and len(known) == len(texts) else None
@@ -143,7 +146,7 @@ def answer_columns(entries: Iterable[Finding]) -> tuple[str, ...]:
     view = next(filter(None, map(measured, entries)), None)
     if view is not None:
         return view.table_columns
-    views = [view for entry in entries for view in entry.answers or ()]
+    views = [view for entry in entries for view in views_of(entry)]
     arms = tuple(arm for arm in ARMS if any(arm in entry.labels for entry in entries))
     return (*arms, *dict.fromkeys(name for view in views for name in view.table_columns))
 

@@ -3,9 +3,14 @@
 from __future__ import annotations
 
 from edgeflare.pages.answers.answer_form import ARMS
-from edgeflare.pages.answers.answer_forms import FORMS
 from edgeflare.pages.csv_rows import csv_text
-from edgeflare.report.answer_words import decision_name, edited_words, is_structured, measured
+from edgeflare.report.answer_words import (
+    decision_name,
+    edited_words,
+    is_structured,
+    measured,
+    views_of,
+)
 from edgeflare.run.harm import rank
 from edgeflare.run.run_document import Finding, RunDocument, to_json
 
@@ -55,11 +60,10 @@ def columns(document: RunDocument) -> tuple[str, ...]:
     queries cost follows the queries, where there were any.
     """
     entries = [one for some in document.lists.values() for one in some]
-    views = [view for one in entries for view in one.answers or ()]
-    forms = {type(view) for view in views}
+    further = (name for one in entries for view in views_of(one) for name in view.csv_columns)
     names = list(COLUMNS)
     at = names.index("device_name")
-    names[at:at] = [name for form in FORMS if form in forms for name in form.csv_columns]
+    names[at:at] = [name for name in dict.fromkeys(further) if name not in COLUMNS]
     if any(one.seed_target for one in entries):
         names.insert(names.index("seed_label") + 1, "seed_target")
     if any(one.translated_evaluations or one.host_gradients for one in entries):
@@ -86,7 +90,7 @@ def _row(document: RunDocument, entry: Finding, name: str) -> dict[str, object]:
 
 def _answers(document: RunDocument, entry: Finding) -> dict[str, object]:
     """Return what the arms answered; labels of texts, objects and masks say nothing."""
-    views = entry.answers or ()
+    views = views_of(entry)
     view = measured(entry)
     if view is not None and not view.structured:  # values decide nothing: the distance alone
         return dict(view.csv_cells())

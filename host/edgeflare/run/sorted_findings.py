@@ -14,7 +14,7 @@ from edgeflare.core.answer import Answer
 from edgeflare.core.goal import Goal, cause
 from edgeflare.core.joint_answer import JointAnswer
 from edgeflare.core.query import Arm, Outcome, same_decisions
-from edgeflare.pages.answers.answer_forms import RecordedAnswer
+from edgeflare.pages.answers.answer_forms import RecordedAnswer, recorded
 from edgeflare.run.harm import harm_of
 from edgeflare.run.journal import RunJournal
 from edgeflare.run.journal_rows import (
@@ -185,8 +185,9 @@ def _views(header: RunHeader, answers: Mapping[Arm, Answer]) -> tuple[RecordedAn
     first, second = header.plan.goal.compared
     by_arm = {arm.value: answer for arm, answer in answers.items()}
     views = header.arms[Arm.DEVICE].views(by_arm, (first.value, second.value))
-    # A decoder may be another package's, and documents have no other forms.
-    return msgspec.convert(views, tuple[RecordedAnswer, ...])
+    kept = tuple(recorded(view, by_arm) for view in views)
+    # A decoder may be another package's, and may give values that its form does not have.
+    return msgspec.convert(kept, tuple[RecordedAnswer, ...])
 
 
 def _seed_views(

@@ -136,6 +136,10 @@ class AnswerForm(AnswerView, frozen=True):
         """
         yield from ()
 
+    def opened(self) -> AnswerForm:
+        """Return the view in its own form, in which those of other packages are not kept."""
+        return self
+
     def with_classes(self, classes: Sequence[str]) -> Self:  # noqa: ARG002
         """Return the view with the names of classes that the pair has, where it has none."""
         return self

@@ -1,23 +1,33 @@
-"""The forms of answers that there are."""
+"""The forms of answers that there are: EdgeFlare's own, and those of installed packages."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Final, TypeAlias, get_args
 
+from edgeflare.core.views import AnswerView
+from edgeflare.errors import UserError
 from edgeflare.pages.answers.answer_form import AnswerForm, AnswerWords
 from edgeflare.pages.answers.boxes import DetectionView
 from edgeflare.pages.answers.classes import ClassesView
 from edgeflare.pages.answers.masks import SegmentationView
+from edgeflare.pages.answers.package_answers import PACKAGE_FORMS, PackageAnswers
 from edgeflare.pages.answers.scores import ThresholdView
 from edgeflare.pages.answers.texts import TranscriptView
 from edgeflare.pages.answers.values import RegressionView
 
 RecordedAnswer: TypeAlias = (
-    ClassesView | ThresholdView | RegressionView | TranscriptView | DetectionView | SegmentationView
+    ClassesView
+    | ThresholdView
+    | RegressionView
+    | TranscriptView
+    | DetectionView
+    | SegmentationView
+    | PackageAnswers
 )
 """What a document may have; a model with several heads has one for each."""
 
-FORMS: Final[tuple[type[AnswerForm], ...]] = get_args(RecordedAnswer)
+_FORMS: Final[tuple[type[AnswerForm], ...]] = get_args(RecordedAnswer)
 
 _ANY_TASK: Final = AnswerWords(
     strength="how confidently the two sides disagree",
@@ -25,6 +35,30 @@ _ANY_TASK: Final = AnswerWords(
 )
 
 
+def recorded(view: AnswerView, arms: Iterable[str]) -> RecordedAnswer:
+    """Return a view as documents keep it.
+
+    Args:
+        view: as a decoder made it, which may be another package's.
+        arms: that gave an answer.
+
+    Raises:
+        UserError: it is of no form that EdgeFlare or an installed package offers.
+
+    """
+    return view if isinstance(view, _FORMS) else PackageAnswers.of(view, arms)  # type: ignore[return-value]
+
+
 def words_of(task: str) -> AnswerWords:
     """Return the words for the answers of a task, by its name."""
-    return next((form.spoken for form in FORMS if form.task == task), _ANY_TASK)
+    for form in _FORMS:
+        if form.task == task:
+            return form.spoken
+    for name in PACKAGE_FORMS.names():
+        try:
+            form = PACKAGE_FORMS.find(name)
+        except UserError:  # that of a task which this run has not
+            continue
+        if form.task == task:
+            return form.spoken
+    return _ANY_TASK

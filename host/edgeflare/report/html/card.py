@@ -183,7 +183,9 @@ def _shown(
 def answer_pictures(entry: Finding) -> int:
     """Return how many pictures the answers of an entry have in a page."""
     return sum(
-        view.pictures for views in (entry.answers, entry.seed_answers) for view in views or ()
+        view.opened().pictures
+        for views in (entry.answers, entry.seed_answers)
+        for view in views or ()
     )
 
 
