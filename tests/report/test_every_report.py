@@ -16,9 +16,9 @@ from rich.console import Console
 
 from documents import REPLAY, Document, finding, run_document, run_pair
 from edgeflare.errors import UserError
-from edgeflare.pages.answers.answer_form import shortened
 from edgeflare.pages.answers.masks import SegmentationView, class_shares
 from edgeflare.pages.answers.texts import TranscriptView
+from edgeflare.pages.facts import shortened
 from edgeflare.pages.junit import junit_xml
 from edgeflare.pages.markdown import markdown_page
 from edgeflare.pages.page import Sentences, Table

@@ -58,3 +58,8 @@ def count_of(number: int, one: str, many: str = "") -> str:
 
     """
     return f"{number:,} {one if number == 1 else many or f'{one}s'}"
+
+
+def shortened(text: str, most: int) -> str:
+    """Return a text of at most so many characters, an ellipsis for what is left out."""
+    return text if len(text) <= most else f"{text[: most - 1]}…"

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import ClassVar, Final, Literal, TypeAlias
 
-from edgeflare.pages.answers.answer_form import shortened
+from edgeflare.pages.facts import shortened
 
 Mark: TypeAlias = Literal["pass", "fail", "attention"]
 """How something ended: a gate, or the result of a command."""

@@ -13,10 +13,14 @@ from edgeflare.pages.answers.answer_form import AnsweredInput, AnswerForm
 from edgeflare.pages.answers.answer_forms import recorded, words_of
 from edgeflare.pages.answers.package_answers import PACKAGE_FORMS, PackageAnswers, PageBlocks
 from edgeflare.pages.page import Facts, Sentences
-from edgeflare.record.json_types import plain_json
+from edgeflare.record.json_types import JsonValue, plain_json
 
 TRIGGER = AnsweredInput("trigger", ("original", "device"), None, 0, 0, 1_000)
-VIEW = {"form": "lamp", "head": "", "light": {"original": 1.5, "device": -0.5}}
+VIEW: dict[str, JsonValue] = {
+    "form": "lamp",
+    "head": "",
+    "light": {"original": 1.5, "device": -0.5},
+}
 KEPT = PackageAnswers("", {"original": "off", "device": "on"}, VIEW)
 
 

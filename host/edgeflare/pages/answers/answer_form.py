@@ -211,11 +211,6 @@ def class_name(classes: Sequence[str], label: int | None) -> str:
     return classes[label] if 0 <= label < len(classes) else str(label)
 
 
-def shortened(text: str, most: int) -> str:
-    """Return a text of at most so many characters, an ellipsis for what is left out."""
-    return text if len(text) <= most else f"{text[: most - 1]}…"
-
-
 def in_order(by_arm: Mapping[str, object]) -> list[str]:
     """Return the arms that a mapping has, in their order."""
     return [arm for arm in ARMS if arm in by_arm]

@@ -11,9 +11,8 @@ from edgeflare.pages.answers.answer_form import (
     AnsweredInput,
     AnswerForm,
     class_name,
-    shortened,
 )
-from edgeflare.pages.facts import number
+from edgeflare.pages.facts import number, shortened
 from edgeflare.pages.page_allowance import PageAllowance
 from edgeflare.report.answer_words import (
     answer_views,
