@@ -21,9 +21,8 @@ def csv_text(columns: Sequence[str], rows: Iterable[Mapping[str, object]]) -> st
     text = io.StringIO()
     table = csv.DictWriter(text, columns, extrasaction="ignore")
     table.writeheader()
-    table.writerows({key: _cell(value) for key, value in row.items()} for row in rows)
+    for row in rows:
+        table.writerow(
+            {key: for_csv(cell) if isinstance(cell, str) else cell for key, cell in row.items()}
+        )
     return text.getvalue()
-
-
-def _cell(value: object) -> object:
-    return for_csv(value) if isinstance(value, str) else value

@@ -73,29 +73,23 @@ def junit_xml(suite: Suite) -> bytes:
         SubElement(properties, "property", name=for_xml(key), value=for_xml(value))
     group = ".".join(filter(None, ("edgeflare", suite.command, name)))
     for case in suite.cases:
-        _add(element, group, case)
+        seconds = "0" if not case.seconds else f"{case.seconds:.3f}"
+        found = SubElement(
+            element, "testcase", classname=group, name=for_xml(case.name), time=seconds
+        )
+        if case.failure is not None:
+            message, text = for_xml(case.failure.message), for_xml(case.failure.text)
+            SubElement(found, "failure", message=message, type=case.failure.type).text = text
+        elif case.skipped:
+            SubElement(found, "skipped", message=for_xml(case.skipped))
     element.attrib |= {
         "tests": str(len(suite.cases)),
         "failures": str(sum(case.failure is not None for case in suite.cases)),
         "errors": "0",
-        "skipped": str(sum(_is_skipped(case) for case in suite.cases)),
+        "skipped": str(sum(case.failure is None and bool(case.skipped) for case in suite.cases)),
         "time": f"{suite.seconds:.3f}",
     }
     root = Element("testsuites", name="edgeflare")
     root.append(element)
     indent(root)
     return bytes(tostring(root, encoding="utf-8", xml_declaration=True)) + b"\n"
-
-
-def _is_skipped(case: JUnitCase) -> bool:
-    return case.failure is None and bool(case.skipped)
-
-
-def _add(suite: Element, group: str, case: JUnitCase) -> None:
-    seconds = "0" if not case.seconds else f"{case.seconds:.3f}"
-    element = SubElement(suite, "testcase", classname=group, name=for_xml(case.name), time=seconds)
-    if case.failure is not None:
-        message, text = for_xml(case.failure.message), for_xml(case.failure.text)
-        SubElement(element, "failure", message=message, type=case.failure.type).text = text
-    elif case.skipped:
-        SubElement(element, "skipped", message=for_xml(case.skipped))

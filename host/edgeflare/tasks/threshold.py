@@ -155,8 +155,16 @@ class ThresholdDecoder(Decoder):
         self, answers: Mapping[str, Answer], compared: tuple[str, str]
     ) -> tuple[ThresholdView, ...]:
         """Return the scores and the threshold; of a clip, those of the frames that differ."""
-        shown = frames_to_show(self.frames, answers, compared)
-        return tuple(self._view(head, frame) for head, frame in shown)
+        views = []
+        for head, frame in frames_to_show(self.frames, answers, compared):
+            scores = {
+                arm: None if one.failure else float(f"{one.score:.9g}")
+                for arm, one in frame.items()
+                if isinstance(one, ScoreAnswer)
+            }
+            decisions = {arm: one.decision for arm, one in frame.items()}
+            views.append(ThresholdView(head, self.sides, self.threshold, scores, decisions))
+        return tuple(views)
 
     def describe_answer(self, answer: Answer, classes: Sequence[str] = ()) -> str:
         """Return the side of an answer, and its score where it is one."""
@@ -170,15 +178,6 @@ class ThresholdDecoder(Decoder):
         """By how much a score may miss the threshold and still equals it."""
         rule_keeps_grid = self.source is None and self.frames.rule != "mean"
         return tie_width(self.tensor) if rule_keeps_grid else 0.0
-
-    def _view(self, head: str, answers: Mapping[str, Answer]) -> ThresholdView:
-        scores = {
-            arm: None if one.failure else float(f"{one.score:.9g}")
-            for arm, one in answers.items()
-            if isinstance(one, ScoreAnswer)
-        }
-        decisions = {arm: one.decision for arm, one in answers.items()}
-        return ThresholdView(head, self.sides, self.threshold, scores, decisions)
 
     def _answer(self, score: float, failure: Failure | None) -> ScoreAnswer:
         if failure is not None:

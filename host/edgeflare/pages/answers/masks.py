@@ -169,7 +169,8 @@ class SegmentationView(AnswerForm, frozen=True, tag_field="form", tag="segmentat
         if first is not None and second is not None:
             differs = first != second
             words = f"{differs.mean():.2%} of the pixels"
-            panels.append(MaskPanel("difference", _uri(_difference(differs), shown.most), words))
+            pixels = differs[..., np.newaxis] * np.array(DIFFERENT, np.uint8)
+            panels.append(MaskPanel("difference", _uri(pixels, shown.most), words))
         labels = dict.fromkeys(
             label for one in runs.values() for label in class_shares(one) if label
         )
@@ -258,24 +259,17 @@ def _coloured(mask: Labels) -> NDArray[np.uint8]:
     return pixels
 
 
-def _difference(differs: NDArray[np.bool_]) -> NDArray[np.uint8]:
-    return np.asarray(differs[..., np.newaxis] * np.array(DIFFERENT, np.uint8), np.uint8)
-
-
 def _uri(pixels: NDArray[np.uint8], most: int) -> str:
     """Return an RGBA picture as a PNG `data:` address, shrunk until it weighs at most `most`."""
-    side = min(SIDE, max(pixels.shape[:2]))
+    height, width = pixels.shape[:2]
+    side = min(SIDE, max(height, width))
     while True:
-        data = cv2.imencode(".png", _within(pixels, side), [cv2.IMWRITE_PNG_COMPRESSION, 9])[1]
+        scale = min(1.0, side / max(height, width))
+        size = (max(1, round(width * scale)), max(1, round(height * scale)))
+        # The nearest pixel stands for those around it, so that no colour is mixed.
+        shrunk = np.asarray(cv2.resize(pixels, size, interpolation=cv2.INTER_NEAREST), np.uint8)
+        bgra = np.ascontiguousarray(shrunk[:, :, [2, 1, 0, 3]])
+        data = cv2.imencode(".png", bgra, [cv2.IMWRITE_PNG_COMPRESSION, 9])[1]
         if len(data) <= most or side <= SMALLEST:
             return f"data:image/png;base64,{b64encode(data.tobytes()).decode()}"
         side = max(SMALLEST, side * 3 // 4)
-
-
-def _within(pixels: NDArray[np.uint8], side: int) -> NDArray[np.uint8]:
-    """Return pixels as OpenCV writes them, the longer side at most so long; no colour is mixed."""
-    height, width = pixels.shape[:2]
-    scale = min(1.0, side / max(height, width))
-    size = (max(1, round(width * scale)), max(1, round(height * scale)))
-    shrunk = cv2.resize(pixels, size, interpolation=cv2.INTER_NEAREST)
-    return np.ascontiguousarray(np.asarray(shrunk, np.uint8)[:, :, [2, 1, 0, 3]])

@@ -99,7 +99,11 @@ class DetectionDecoder(Decoder):
                 and (found.objects.boxes[:, 2:] < found.objects.boxes[:, :2]).any()
             ):
                 found, failure = None, "invalid-output"
-            yield self._answer(found, failure)
+            if found is None:
+                nothing = detected(NO_CANDIDATES, self.rule)
+                yield DetectionAnswer(None, False, NO_VALUES, NO_VALUES, failure, detected=nothing)
+            else:
+                yield DetectionAnswer(0, found.tied, NO_VALUES, NO_VALUES, None, detected=found)
 
     def reduced(self, row: NDArray[np.generic]) -> NDArray[np.generic]:
         """Return a row that keeps the candidates alone, where it holds boxes of anchors."""
@@ -173,12 +177,12 @@ class DetectionDecoder(Decoder):
         if not isinstance(answer, DetectionAnswer) or answer.failure is not None:
             return super().describe_answer(answer, classes)
         objects = answer.detected.objects
-        shown = [
-            f"{_named(label, classes)}{f'{score:.2f}'.removeprefix('0')}"
-            for label, score in zip(
-                objects.labels[:MOST_SHOWN_BOXES].tolist(), objects.scores.tolist(), strict=False
-            )
-        ]
+        shown = []
+        for label, score in zip(
+            objects.labels[:MOST_SHOWN_BOXES].tolist(), objects.scores.tolist(), strict=False
+        ):
+            name = f"{classes[label]} " if label < len(classes) else ""
+            shown.append(f"{name}{f'{score:.2f}'.removeprefix('0')}")
         if not shown:
             return "no object"
         more = ", …" if len(objects) > len(shown) else ""
@@ -223,12 +227,6 @@ class DetectionDecoder(Decoder):
         tied = np.abs(scores - reached) <= tie_width(self.tensor)
         return np.where(tied, 0.0, logits - least)
 
-    def _answer(self, found: Detected | None, failure: Failure | None) -> DetectionAnswer:
-        if found is None:
-            nothing = detected(NO_CANDIDATES, self.rule)
-            return DetectionAnswer(None, False, NO_VALUES, NO_VALUES, failure, detected=nothing)
-        return DetectionAnswer(0, found.tied, NO_VALUES, NO_VALUES, None, detected=found)
-
 
 def _shown(
     objects: Candidates, marks: Mapping[int, str], there: NDArray[np.float64] | None
@@ -245,10 +243,6 @@ def _shown(
         )
         for at in range(min(len(objects), MOST_SHOWN_BOXES))
     )
-
-
-def _named(label: int, classes: Sequence[str]) -> str:
-    return f"{classes[label]} " if label < len(classes) else ""
 
 
 def _sigmoid(logits: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -272,8 +272,12 @@ def runs_to_show(
     for most in _SHOWN_SIZES:
         scale = min(1.0, most / max(shape))
         rows, columns = (max(1, round(size * scale)) for size in shape)
-        shown = {arm: _sampled(mask, rows, columns) for arm, mask in masks.items()}
-        runs = {arm: mask_runs(mask) for arm, mask in shown.items()}
+        places = (
+            ((np.arange(count) + 0.5) * size / count).astype(np.int64)
+            for size, count in zip(shape, (rows, columns), strict=True)
+        )
+        centres = np.ix_(*places)
+        runs = {arm: mask_runs(mask[centres]) for arm, mask in masks.items()}
         if sum(map(len, runs.values())) <= 2 * MOST_RUNS:
             break
     return rows, columns, {arm: " ".join(map(str, numbers)) for arm, numbers in runs.items()}
@@ -285,11 +289,3 @@ def mask_runs(mask: Mask) -> tuple[int, ...]:
     starts = np.flatnonzero(np.concatenate(([True], pixels[1:] != pixels[:-1])))
     lengths = np.diff(np.append(starts, pixels.size))
     return tuple(chain.from_iterable(zip(pixels[starts].tolist(), lengths.tolist(), strict=True)))
-
-
-def _sampled(mask: Mask, rows: int, columns: int) -> Mask:
-    places = (
-        ((np.arange(count) + 0.5) * size / count).astype(np.int64)
-        for size, count in zip(mask.shape, (rows, columns), strict=True)
-    )
-    return mask[np.ix_(*places)]

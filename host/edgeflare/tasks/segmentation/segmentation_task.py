@@ -136,12 +136,13 @@ class Segmentation(Task):
 
     def model_warnings(self, name: str, answers: Sequence[Answer]) -> list[str]:
         """Return a line where a model gives all pixels of at least 8 seeds one class."""
-        only = _only_class(answers) if len(answers) >= LEAST_SEEDS else None
-        if only is None:
+        masks = [one.mask for one in answers if isinstance(one, MaskAnswer) and one.failure is None]
+        found = {int(end) for mask in masks for end in (mask.min(), mask.max())}
+        if len(answers) < LEAST_SEEDS or len(found) != 1:
             return []
         return [
-            f"{name} gives every pixel of all {len(answers)} seeds the class {only}: check the "
-            "threshold, and the preprocessing"
+            f"{name} gives every pixel of all {len(answers)} seeds the class {found.pop()}: check "
+            "the threshold, and the preprocessing"
         ]
 
     def _meaning(self, model: ModelOutputs, tensor: Tensor, scores: int) -> Pixels:
@@ -231,10 +232,3 @@ def _require_range(name: str, tensor: Tensor, threshold: float) -> None:
             f"{name}: threshold is {threshold:g}, but output {tensor.name!r} gives {least:g} to "
             f"{most:g}: give a threshold between them"
         )
-
-
-def _only_class(answers: Sequence[Answer]) -> int | None:
-    """Return the class of every pixel of all masks; None where there are several."""
-    masks = [one.mask for one in answers if isinstance(one, MaskAnswer) and one.failure is None]
-    found = {int(end) for mask in masks for end in (mask.min(), mask.max())}
-    return found.pop() if len(found) == 1 else None

@@ -101,7 +101,9 @@ class TranscriptAnswer(Answer):
         deficits = _deficits(self.outputs)
         if not self.differs(wanted):
             return self._lattice(self.spelling).need_of_another(deficits)
-        return -self._bounded(self._lattice(wanted.spelling).need(deficits))
+        need = self._lattice(wanted.spelling).need(deficits)
+        # Where no path spells the text, the worst path says how far it is.
+        return -(need if need < inf else float(deficits.max()))
 
     def lead(self) -> float:
         """Return what the nearest other text needs, in probabilities: 0 for a tie."""
@@ -155,10 +157,6 @@ class TranscriptAnswer(Answer):
 
     def _lattice(self, spelling: Spelling) -> TextLattice:
         return TextLattice(self.symbols.written(spelling), self.symbols)
-
-    def _bounded(self, need: float) -> float:
-        """Return a need; that of the worst path where no path spells the text."""
-        return need if need < inf else float(_deficits(self.outputs).max())
 
     def _probabilities(self) -> NDArray[np.float64]:
         return softmax(self.outputs.astype(np.float64))
