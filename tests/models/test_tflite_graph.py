@@ -153,6 +153,16 @@ def test_an_isolated_operator_reads_nothing_of_the_others() -> None:
     assert (added == 1).all()
 
 
+def test_inputs_of_isolated_operators_have_names_of_their_own() -> None:
+    """The GPU accelerator refuses a model with two inputs of one name."""
+    graph = Graph(residual_model())
+    part = isolate(graph, [one.index for one in graph.layers])
+    assert len(set(part.inputs)) < len(part.inputs)
+    cut = Graph(part.content)
+    names = [cut.tensors[tensor].name for tensor in cut.inputs]
+    assert len(set(names)) == len(names)
+
+
 def test_a_part_is_small_and_a_model_of_its_own() -> None:
     content, _ = model("int8")
     part = extract(Graph(content), 1, 1)

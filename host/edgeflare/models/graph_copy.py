@@ -55,10 +55,13 @@ def packed(model: Any) -> bytes:
 
 
 def add_duplicate(model: Any, tensor: int) -> int:
-    """Add a tensor that is like another one of the main graph, and return its index."""
+    """Add a tensor that is like another one of the main graph, and return its index.
+
+    Its name is its own, since accelerators refuse a model with two inputs of one name.
+    """
     tensors = model.subgraphs[0].tensors
     duplicate = copy.copy(tensors[tensor])
-    duplicate.name = (duplicate.name or b"") + b"/given"
+    duplicate.name = (duplicate.name or b"") + b"/given %d" % len(tensors)
     tensors.append(duplicate)
     return len(tensors) - 1
 
