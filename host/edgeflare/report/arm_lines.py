@@ -28,13 +28,14 @@ def arm_lines(document: RunDocument) -> list[tuple[str, str]]:
     kernels = f"{host.runtime} {host.runtime_version}, {own} kernels{also}"
     arms.append(("twin", [compressed, here, kernels]))
     numbers = device_numbers(document.devices)
-    arms += [
-        (
-            f"device {numbers[one.name]}" if numbers else "device",
-            [compressed, _machine(one.name, one.provenance), _runtime(one)],
-        )
-        for one in document.devices
-    ]
+    for one in document.devices:
+        what = one.provenance
+        ran = f"{what.runtime} {what.runtime_version}, {what.kernels} kernels"
+        if what.total_nodes:
+            ran += f", {taken_nodes(what)}"
+        ran += f", {what.threads} thread{'' if what.threads == 1 else 's'}"
+        name = f"device {numbers[one.name]}" if numbers else "device"
+        arms.append((name, [compressed, _machine(one.name, what), ran]))
     return [(arm, "; ".join(filter(None, parts))) for arm, parts in arms]
 
 
@@ -46,14 +47,6 @@ def device_numbers(devices: Sequence[RunDevice]) -> dict[str, str]:
 
 def _machine(name: str, what: Provenance | RunHost) -> str:
     return f"{name}: {', '.join(filter(None, (what.soc, what.machine, what.os)))}"
-
-
-def _runtime(device: RunDevice) -> str:
-    what = device.provenance
-    said = f"{what.runtime} {what.runtime_version}, {what.kernels} kernels"
-    if what.total_nodes:
-        said += f", {taken_nodes(what)}"
-    return f"{said}, {what.threads} thread{'' if what.threads == 1 else 's'}"
 
 
 def _file(path: str | None, otherwise: str) -> str:

@@ -22,16 +22,19 @@ def divergence_bars(explanation: ExplanationView) -> Table:
     other = "" if units else ", new in twin – original in units of the layer"
     kernel = _most([layer.kernel for layer in layers])
     compression = _most([layer.compression for layer in layers])
+    rows = []
+    for layer in layers:
+        # A layer that is not quantized has no bar of this, since it has another scale.
+        parting = (
+            _bar(layer.kernel, kernel)
+            if layer.real is None
+            else f"▏ {in_digits(layer.real, '.2g')} in real values"
+        )
+        name = f"{layer.name}{_BEGINS * layer.begins}"
+        rows.append((name, parting, _bar(layer.compression, compression)))
     return Table.of_words(
         ("layer", "device – twin", "new in twin – original"),
-        [
-            (
-                f"{layer.name}{_BEGINS * layer.begins}",
-                _bar(layer.kernel, kernel) if layer.real is None else _real(layer.real),
-                _bar(layer.compression, compression),
-            )
-            for layer in layers
-        ],
+        rows,
         title=f"Divergence along the network, largest differences in {explanation.unit}{other}",
     )
 
@@ -39,11 +42,6 @@ def divergence_bars(explanation: ExplanationView) -> Table:
 def _most(values: Sequence[float | None]) -> float:
     """Return the largest difference that is finite; 0 where there is none."""
     return max((value for value in values if value is not None and value < LARGEST), default=0.0)
-
-
-def _real(value: float) -> str:
-    """Return the figure of a layer that is not quantized: no bar, since it has another scale."""
-    return f"▏ {in_digits(value, '.2g')} in real values"
 
 
 def _bar(value: float | None, most: float) -> str:

@@ -237,13 +237,18 @@ def refinement_bound(plan: Plan, seeds: int) -> str:
 
 def nearness_lines(document: RunDocument) -> Lines:
     """Return what counts, and the share of seeds within distances."""
+    plan, asked = document.plan, []
+    if plan.within is not None:
+        asked.append(f"within {plan.within:g} dB")
+    if plan.min_strength:
+        asked.append(f"strength from {plan.min_strength:g}")
     seeds = max(1, document.totals.seeds)
     counts = len(counted(document))
     low, high = exact_interval(counts, seeds)
     shares = ", ".join(f"{one.at_least:g} dB {one.share:.0%}" for one in document.nearness.db)
     return [
         (
-            _what_counts(document.plan),
+            f"deviate {' and '.join(asked) or 'at any distance'}",
             f"{counts:,} of {seeds:,} seeds ({counts / seeds:.1%}, 95 % interval {low:.1%} to "
             f"{high:.1%})",
         ),
@@ -391,12 +396,3 @@ def _head(name: str) -> str:
 
 def _labelled(harms: Mapping[str, int]) -> bool:
     return not harms.keys() <= NOBODY
-
-
-def _what_counts(plan: Plan) -> str:
-    asked = []
-    if plan.within is not None:
-        asked.append(f"within {plan.within:g} dB")
-    if plan.min_strength:
-        asked.append(f"strength from {plan.min_strength:g}")
-    return f"deviate {' and '.join(asked)}" if asked else "deviate at any distance"

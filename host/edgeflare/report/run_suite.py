@@ -15,7 +15,7 @@ from edgeflare.report.run_figures import unmutated_lines
 from edgeflare.run.gate import counted
 from edgeflare.run.harm import rank
 from edgeflare.run.nearness import counts, measure_name, nearness_db
-from edgeflare.run.run_document import Finding, ReplayOutcome, RunDocument, Totals
+from edgeflare.run.run_document import Finding, ReplayOutcome, RunDocument
 
 
 def run_suite(document: RunDocument) -> Suite:
@@ -28,7 +28,7 @@ def run_suite(document: RunDocument) -> Suite:
     The cases of a replay are the inputs that it tried; an unstable one fails, a mended one passes.
     Against a baseline only what is new fails, as for the replay's exit code.
     """
-    replay = document.replay
+    replay, totals = document.replay, document.totals
     seed_ids, failed, undecided = (
         _searched(document) if replay is None else _replayed(document, replay)
     )
@@ -52,14 +52,10 @@ def run_suite(document: RunDocument) -> Suite:
             )
             for seed_id in _most_harmful_first(seed_ids, failed)
         ],
-        seconds=_whole_seconds(document.totals),
-    )
-
-
-def _whole_seconds(totals: Totals) -> float:
-    """Return how long the whole run took, from opening the models to the last verification."""
-    return (
-        totals.setup_seconds + totals.wall_seconds + totals.refine_seconds + totals.verify_seconds
+        seconds=totals.setup_seconds
+        + totals.wall_seconds
+        + totals.refine_seconds
+        + totals.verify_seconds,
     )
 
 
@@ -100,7 +96,12 @@ def _searched(document: RunDocument) -> _Cases:
         undecided = set(seed_ids) - decided - again
     if document.stopped_by:
         undecided |= {entry.seed_id for entry in document.unverified}
-        undecided |= {entry.seed_id for entry in document.findings if _unrefined(entry)}
+        # A finding that does not count may still come to count, once it is refined.
+        undecided |= {
+            entry.seed_id
+            for entry in document.findings
+            if not counts(entry) and entry.refined is None
+        }
         undecided -= set(failed)
     return seed_ids, failed, undecided
 
@@ -114,11 +115,6 @@ def _seed_ids(document: RunDocument) -> list[int]:
     entries = {entry.seed_id for some in document.lists.values() for entry in some}
     others = (one for one in count() if one not in entries)
     return sorted([*entries, *islice(others, max(0, document.totals.seeds - len(entries)))])
-
-
-def _unrefined(entry: Finding) -> bool:
-    """Whether a finding that does not count may still come to count, once it is refined."""
-    return not counts(entry) and entry.refined is None
 
 
 def _replayed(document: RunDocument, replay: ReplayOutcome) -> _Cases:
@@ -160,19 +156,16 @@ def _failure(document: RunDocument, title: str, entry: Finding) -> JUnitFailure:
     harm = f", by a tie{harm}" if entry.by_tie else harm
     kind = f"{sort(entry)}, {named_kind(entry)}" if named_kind(entry) else sort(entry)
     message = f"{title}{kind}{harm}: {said} (strength {number(entry.strength, 4)})"
-    distortion = entry.distortion
+    distortion, nearness = entry.distortion, nearness_db(entry)
+    known = nearness if nearness is not None and isfinite(nearness) else None
     lines = [
         message,
         f"input: {entry.image} (sha256 {entry.sha256})",
         f"seed: {entry.seed_image} ({entry.seed_name})",
         f"device: {entry.device}",
         f"queries: {entry.queries}, {entry.device_queries} of them on the device",
-        f"distance to the seed: {measure_name(document)} {_finite(nearness_db(entry))} dB, L2 "
+        f"distance to the seed: {measure_name(document)} {number(known)} dB, L2 "
         f"{number(distortion.l2)}, L∞ {number(distortion.linf, 0)}",
         f"operators: {', '.join(entry.operators) or 'none'}",
     ]
     return JUnitFailure(message, kind, "\n".join(lines))
-
-
-def _finite(value: float | None) -> str:
-    return number(value if value is not None and isfinite(value) else None)

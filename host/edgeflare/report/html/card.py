@@ -9,7 +9,6 @@ from itertools import groupby
 from edgeflare.pages.answers.answer_form import (
     AnswerBlock,
     AnsweredInput,
-    AnswerForm,
     class_name,
 )
 from edgeflare.pages.facts import number, shortened
@@ -151,7 +150,7 @@ def _answers(
 
     A seed that deviates itself is its own trigger.
     """
-    shown = {
+    pictures = {
         shot.what: shot
         for group in reversed(groups)
         for shot in group.shots
@@ -160,23 +159,14 @@ def _answers(
     views = {"seed": answer_views(document, entry)}
     if any(one.what == "trigger" for one in stored):
         views = {"seed": seed_views(document, entry), "trigger": answer_views(document, entry)}
-    return {
-        what: _blocks(some, _shown(what, shown.get(what), document, allowance))
-        for what, some in views.items()
-    }
-
-
-def _blocks(views: Iterable[AnswerForm], shown: AnsweredInput) -> _Blocks:
-    return tuple(block for view in views if (block := view.block(shown)) is not None)
-
-
-def _shown(
-    what: str, picture: Picture | None, document: RunDocument, allowance: PageAllowance
-) -> AnsweredInput:
-    uri, width, height = (
-        (None, 0, 0) if picture is None else (picture.uri, picture.width, picture.height)
-    )
-    return AnsweredInput(what, compared_arms(document), uri, width, height, allowance.picture)
+    answers = {}
+    for what, some in views.items():
+        one = pictures.get(what)
+        uri, width, height = (None, 0, 0) if one is None else (one.uri, one.width, one.height)
+        shown = AnsweredInput(what, compared_arms(document), uri, width, height, allowance.picture)
+        blocks = (view.block(shown) for view in some)
+        answers[what] = tuple(block for block in blocks if block is not None)
+    return answers
 
 
 def answer_pictures(entry: Finding) -> int:
@@ -246,9 +236,10 @@ def _answered_shots(
     """
     tables = [one for blocks in answers.values() for one in blocks]
     form = Picture if any(one.drawn() for one in tables) else SoundFigure
-    at = next((n for n, group in enumerate(groups) if _has(group.shots, form)), None)
-    if at is None:
+    shows_form = [any(isinstance(shot, form) for shot in group.shots) for group in groups]
+    if True not in shows_form:
         return groups
+    at = shows_form.index(True)
     shots = tuple(_answered(shot, answers) for shot in groups[at].shots)
     return (*groups[:at], replace(groups[at], shots=shots), *groups[at + 1 :])
 
@@ -258,10 +249,6 @@ def _without_shown(groups: Iterable[ShotGroup], blocks: _Blocks) -> _Blocks:
     shots = [shot for group in groups for shot in group.shots]
     shown = [text for shot in shots if isinstance(shot, SoundFigure) for text in shot.texts]
     return tuple(one for one in blocks if one not in shown)
-
-
-def _has(shots: Iterable[Shot], form: type[Shot]) -> bool:
-    return any(isinstance(shot, form) for shot in shots)
 
 
 def _answered(shot: Shot, answers: Mapping[str, _Blocks]) -> Shot:
@@ -312,10 +299,12 @@ def divergence_of(explanation: ExplanationView) -> _Divergence | None:
         if part
     ]
     begins = [place + 0.5 for place, layer in enumerate(layers) if layer.begins]
+    # A layer whose difference has another scale has the shortest bar.
+    real = "".join(f"M{n}.5 {HEIGHT}v-1" for n, layer in enumerate(layers) if layer.real)
     along = f"Along {len(layers)} operator{'' if len(layers) == 1 else 's'}"
     return _Divergence(
         width=len(layers),
-        up=_bars(kernel, -1) + _marks(layers),
+        up=_bars(kernel, -1) + real,
         down=_bars(compression, 1),
         begins=begins[0] if begins else None,
         words=f"{along}: {'; '.join(said) or 'no difference'}",
@@ -330,11 +319,6 @@ def _bars(values: Sequence[float | None], direction: int) -> str:
         for place, value in enumerate(values)
         if value
     )
-
-
-def _marks(layers: Sequence[LayerView]) -> str:
-    """Return the shortest bars for layers whose difference has another scale."""
-    return "".join(f"M{n}.5 {HEIGHT}v-1" for n, layer in enumerate(layers) if layer.real)
 
 
 def _apart(layers: Sequence[LayerView]) -> str:

@@ -227,7 +227,11 @@ def _operators(document: RunDocument) -> Chart | None:
     total = sum(counted.values())
     top = counted.most_common(MOST_OPERATORS)
     figure, panel = new_panel()
-    names, shares = [_cut(name) for name, _ in top], [count / total for _, count in top]
+    # Of a long name the beginning is shown, so that room is left for the bars.
+    names = [
+        name if len(name) <= LONGEST_NAME else f"{name[: LONGEST_NAME - 1]}…" for name, _ in top
+    ]
+    shares = [count / total for _, count in top]
     bars = panel.barh(names, shares, height=0.65, color=COLOURS["accent"])
     panel.bar_label(bars, [f"{share:.0%}" for share in shares], padding=4, color=COLOURS["ink"])
     panel.set(xlabel="share of the mutations", xlim=(0, max(shares) * 1.15))
@@ -243,11 +247,6 @@ def _operators(document: RunDocument) -> Chart | None:
     words = f"{names[0]} made {shares[0]:.0%} of the {total:,} mutations on the way to a finding."
     header = ("operator", "mutations", "share", "findings that it is in")
     return finish("Operators", figure, words, header, rows)
-
-
-def _cut(name: str) -> str:
-    """Return a name, of a long one the beginning, so that room is left for the bars."""
-    return name if len(name) <= LONGEST_NAME else f"{name[: LONGEST_NAME - 1]}…"
 
 
 def _tone(name: str) -> str:

@@ -54,7 +54,9 @@ def pictures_of(stored: Sequence[StoredView], most: int) -> tuple[Picture, ...]:
 
     No picture weighs more than `most` bytes, unless even the smallest does.
     """
-    images = [(one.what, _pixels(one)) for one in stored]
+    images = [
+        (one.what, one.view.pixels if isinstance(one.view, ImageView) else None) for one in stored
+    ]
     shown = [
         Picture(what, None) if image is None else picture(what, image, most)
         for what, image in images
@@ -104,13 +106,12 @@ def difference(seed: Image, trigger: Image) -> tuple[Image, float]:
     return np.clip(np.rint(128 + gain * change), 0, 255).astype(np.uint8), gain
 
 
-def _pixels(one: StoredView) -> Image | None:
-    return one.view.pixels if isinstance(one.view, ImageView) else None
-
-
 def _encoded(image: Image, most: int) -> tuple[str, bytes]:
     """Return the best form of an image that is within the allowance, and its name."""
-    image = _in_bgr(_within(image, SIDE))
+    image = _within(image, SIDE)
+    # OpenCV writes the first channel as blue.
+    order = {1: [0], 3: [2, 1, 0], 4: [2, 1, 0, 3]}[image.shape[2]]
+    image = np.ascontiguousarray(image[:, :, order])
     exact = min(("png", _png(image)), ("webp", _webp(image, 101)), key=lambda form: len(form[1]))
     if len(exact[1]) <= most:
         return exact
@@ -148,12 +149,6 @@ def _within(image: Image, side: int) -> Image:
     size = (max(1, round(width * scale)), max(1, round(height * scale)))
     shrunk = np.asarray(cv2.resize(image, size, interpolation=cv2.INTER_AREA), np.uint8)
     return shrunk if shrunk.ndim == 3 else shrunk[:, :, np.newaxis]
-
-
-def _in_bgr(image: Image) -> Image:
-    """Reorder channels as OpenCV writes them."""
-    order = {1: [0], 3: [2, 1, 0], 4: [2, 1, 0, 3]}[image.shape[2]]
-    return np.ascontiguousarray(image[:, :, order])
 
 
 def _png(image: Image) -> bytes:

@@ -117,6 +117,7 @@ def _sounds(lists: Mapping[str, Sequence[EntryCard]]) -> tuple[int, int]:
 def _choices(cards: Sequence[EntryCard]) -> dict[str, object]:
     """Return what the findings can be filtered by."""
     sorts = Counter(card.sort for card in cards)
+    kinds = Counter(card.kind for card in cards if card.kind).most_common()
     labels = Counter(label for card in cards for label in card.labels)
     names = {label: name for card in cards for label, name in card.labels.items()}
     devices = Counter(card.entry.device for card in cards)
@@ -125,7 +126,9 @@ def _choices(cards: Sequence[EntryCard]) -> dict[str, object]:
     return {
         "sorts": [(name, sorts[name]) for name in SORTS if sorts[name]],
         "labels": [(label, names[label], labels[label]) for label in sorted(labels)],
-        "kinds": _kinds(cards),
+        "kinds": []
+        if len(kinds) < 2
+        else [(kind, kind.replace("-", " "), count) for kind, count in kinds],
         "harms": [] if harms.keys() <= NOBODY else list(harms.items()),
         "devices": sorted(devices.items()),
         "strongest": max(strengths, default=0.0),
@@ -146,10 +149,3 @@ def _orders(cards: Sequence[EntryCard]) -> dict[str, str | None]:
         "by_what_matters": ", then ".join(filter(None, matters)) if failures or counting else None,
         "by_harm": ", then ".join(filter(None, (failures, harm))) if harm else None,
     }
-
-
-def _kinds(cards: Sequence[EntryCard]) -> list[tuple[str, str, int]]:
-    """Return the kinds of deviations, where there is more than one."""
-    kinds = Counter(card.kind for card in cards if card.kind)
-    named = [(kind, kind.replace("-", " "), count) for kind, count in kinds.most_common()]
-    return named if len(named) > 1 else []

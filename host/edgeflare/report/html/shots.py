@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TypeAlias
 
-from edgeflare.core.views import CurvesView, InputView, PartsView, SoundView, ValuesView
+from edgeflare.core.views import CurvesView, PartsView, SoundView, ValuesView
 from edgeflare.pages.comparison_plot import ComparisonPlot, comparison_plot
 from edgeflare.pages.page_allowance import PageAllowance
 from edgeflare.report.html.pictures import Picture, pictures_of
@@ -46,16 +46,15 @@ def shot_groups(stored: Sequence[StoredView], allowance: PageAllowance) -> tuple
         return (ShotGroup("", _shots(stored, allowance)),)
     groups = []
     for name in dict.fromkeys(name for named in parts for name in named):
-        of_it = [replace(one, view=_part(one, name)) for one in stored]
+        of_it = [
+            replace(one, view=one.view.parts.get(name) if isinstance(one.view, PartsView) else None)
+            for one in stored
+        ]
         groups += [
             ShotGroup(f"{name} {group.name}".rstrip(), group.shots)
             for group in shot_groups(of_it, allowance)
         ]
     return tuple(groups)
-
-
-def _part(one: StoredView, name: str) -> InputView | None:
-    return one.view.parts.get(name) if isinstance(one.view, PartsView) else None
 
 
 def _shots(stored: Sequence[StoredView], allowance: PageAllowance) -> tuple[Shot, ...]:
