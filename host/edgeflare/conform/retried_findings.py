@@ -96,7 +96,10 @@ def _of_one_operator(
 ) -> list[RetriedFinding]:
     beside = [one for one in several if one.finding.symptom in BESIDE_OTHERS]
     models = [*several, *beside * _COPIES]
-    nodes, posed = [one.draft.nodes[0] for one in models], [_model(one) for one in models]
+    nodes = [one.draft.nodes[0] for one in models]
+    posed = [
+        PosedModel(one.model.graph, one.files.operands, one.finding.smallest.rows) for one in models
+    ]
     again = judge_again(nodes, posed, arms)
     return [
         RetriedFinding(one, JudgedDraft(one.draft, (judgement,)), answers)
@@ -120,8 +123,3 @@ def _joined(one: StoredModel, arms: Sequence[KernelArm]) -> RetriedFinding:
     others = [arm for arm in arms if arm.name not in known]
     by_arm = {arm.name: arm.run([posed.whole])[0] for arm in others}
     return RetriedFinding(one, JudgedDraft(one.draft, tuple(nodes), judgement), {**known, **by_arm})
-
-
-def _model(one: StoredModel) -> PosedModel:
-    rows = one.finding.smallest.rows
-    return PosedModel(one.model.graph, one.files.operands, rows)

@@ -56,17 +56,14 @@ def _agreement(outcomes: Mapping[str, Outcome], goal: Goal) -> InputAgreement:
         for other in names[at + 1 :]
         if _apart(answers[one], answers[other], goal)
     )
+    alone = None
+    if len(names) >= FEWEST and len(apart) == len(names) - 1:
+        alone = next((name for name in names if all(name in pair for pair in apart)), None)
     return InputAgreement(
         deviating=tuple(name for name, one in outcomes.items() if goal.met(one) is not None),
-        alone=_alone(names, apart),
+        alone=alone,
         apart=apart,
     )
-
-
-def _alone(names: Sequence[str], apart: Sequence[tuple[str, str]]) -> str | None:
-    if len(names) < FEWEST or len(apart) != len(names) - 1:
-        return None
-    return next((name for name in names if all(name in pair for pair in apart)), None)
 
 
 def _apart(one: Answer, other: Answer, goal: Goal) -> bool:

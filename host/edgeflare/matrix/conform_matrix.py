@@ -146,6 +146,9 @@ def _figures(
 ) -> ConformFigures:
     device = document.device
     states = [one.state for one in by.values()]
+    model, tried = document.model, ""
+    if model is not None:
+        tried = " ".join([f"{tried_words(model, 'was')}.", *model_sentence(document)])
     return ConformFigures(
         kernels=kernels,
         device=device.name,
@@ -156,15 +159,8 @@ def _figures(
         wrong=states.count("wrong"),
         alone=sum(one == kernels for one in alone.values()),
         new=sum(one.is_new for one in document.findings),
-        tried=_tried(document),
+        tried=tried,
     )
-
-
-def _tried(document: ConformDocument) -> str:
-    model = document.model
-    if model is None:
-        return ""
-    return " ".join([f"{tried_words(model, 'was')}.", *model_sentence(document)])
 
 
 @dataclass(frozen=True, slots=True)

@@ -92,6 +92,7 @@ def read_runs(runs: Sequence[Path]) -> ModelRuns:
     """
     found = [_read(run) for run in runs]
     first = found[0]
+    rises = [one.rises for one in found if one.rises is not None]
     return ModelRuns(
         seeds=first.seeds,
         searched=frozenset.intersection(*(one.searched for one in found)),
@@ -100,7 +101,7 @@ def read_runs(runs: Sequence[Path]) -> ModelRuns:
         queries=np.concatenate([one.queries for one in found], axis=1),
         seconds=np.concatenate([one.seconds for one in found], axis=1),
         strengths=tuple(strength for one in found for strength in one.strengths),
-        rises=_joined([one.rises for one in found]),
+        rises=np.concatenate(rises, axis=1) if len(rises) == len(found) else None,
         cut_by_time=sum(one.cut_by_time for one in found),
     )
 
@@ -174,8 +175,3 @@ def _rises(run: Path, document: RunDocument, seeds: SeedIds) -> NDArray[np.float
             )
         values[seeds.place(entry.seed_id), 0] = rise(distance, curve_of(document))
     return values
-
-
-def _joined(parts: Sequence[NDArray[np.float64] | None]) -> NDArray[np.float64] | None:
-    known = [part for part in parts if part is not None]
-    return np.concatenate(known, axis=1) if len(known) == len(parts) else None

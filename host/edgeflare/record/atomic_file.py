@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import os
 import secrets
-from collections.abc import Collection
 from pathlib import Path
 
 from edgeflare.errors import UserError
@@ -51,7 +50,11 @@ def _write_atomically(path: Path, data: bytes) -> None:
         contents = _require_ours(folder, path, name.as_posix())
         if contents.changing.get(name.as_posix()) == STATE:
             unfinished = unfinished_state(path)
-        elif _is_unchanged(path, digest, contents.digests.get(name.as_posix(), ())):
+        elif (
+            digest in contents.digests.get(name.as_posix(), ())
+            and path.exists()
+            and sha256_of(path) == digest
+        ):
             return
         else:
             through = name.with_name(unfinished.name).as_posix()
@@ -102,8 +105,3 @@ def _is_in_folder_without_list(folder: Path, path: Path) -> bool:
     return contents is not None and any(
         contents.changing.get(one.as_posix()) == FOLDER for one in inner
     )
-
-
-def _is_unchanged(path: Path, sha256: str, known: Collection[str]) -> bool:
-    """Tell whether a file of ours has a content already."""
-    return sha256 in known and path.exists() and sha256_of(path) == sha256

@@ -42,7 +42,9 @@ def schema_of(*documents: type[msgspec.Struct]) -> dict[str, Any]:
         _types(msgspec.inspect.type_info(one), types)
     kinds = {one.__name__: one for one in types}
     described = {
-        name: _object(kinds[name], part) if name in kinds else _named_values(part)
+        name: _object(kinds[name], part)
+        if name in kinds
+        else {"description": part["description"], "enum": part["enum"]}
         for name, part in parts.items()
     }
     roots = [_titled(described.pop(one.__name__)) for one in documents]
@@ -101,11 +103,6 @@ def _object(kind: type, part: Mapping[str, Any]) -> dict[str, Any]:
         "required": [key for key in properties if key not in absent],
         "properties": properties,
     }
-
-
-def _named_values(part: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the schema of an enumeration."""
-    return {"description": part["description"], "enum": part["enum"]}
 
 
 def _docstring(text: str) -> tuple[str, dict[str, str]]:

@@ -100,7 +100,11 @@ class CandidateChoice:
             self.progress("candidates", number, len(makers))
             if maker.instead_of in judged_methods:
                 continue
-            for attempt in self._stored_or_tried(maker):
+            stored = self.stored.read(maker.name)
+            if stored is None:
+                stored = list(self._tried(maker))
+                self.stored.write(maker.name, stored)
+            for attempt in stored:
                 attempts.append(attempt)
                 candidate, result = attempt.candidate, attempt.tried
                 if candidate is None or result.sets is None:
@@ -129,14 +133,6 @@ class CandidateChoice:
             latency_on(one, candidate.content, self.opened, images, limit)
             for one in self.opened.devices
         )
-
-    def _stored_or_tried(self, maker: CandidateMaker) -> Sequence[Attempt]:
-        """Return what came of a plan: what is stored of it, or what is stored now."""
-        stored = self.stored.read(maker.name)
-        if stored is None:
-            stored = list(self._tried(maker))
-            self.stored.write(maker.name, stored)
-        return stored
 
     def _tried(self, maker: CandidateMaker) -> Iterator[Attempt]:
         """Make and judge candidates; one that fails is set aside, and others are tried."""

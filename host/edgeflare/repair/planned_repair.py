@@ -11,7 +11,7 @@ import numpy as np
 from edgeflare.campaign.opened_pair import open_pair
 from edgeflare.devices.profile import Profile
 from edgeflare.models.pair import Pair
-from edgeflare.repair.candidate_plans import CandidatePlan, candidate_plans
+from edgeflare.repair.candidate_plans import candidate_plans
 from edgeflare.repair.judging.judged_inputs import COUNT, known_labels, split_seeds
 from edgeflare.repair.repair_request import RepairRequest
 from edgeflare.repair.repair_requirements import original_file, require_seeds, tries_shifts
@@ -42,7 +42,14 @@ def planned_repair(
         if request.test is not None:
             opened.inputs.load(Path(request.test))
         split = split_seeds(known_labels(opened), np.random.default_rng(request.rng_seed))
-        names = [] if original is None else [_words(one) for one in plans]
+        names = []
+        if original is not None:
+            names = [
+                one.name
+                if one.instead_of is None
+                else f"{one.name} where {one.instead_of} is beyond the limits"
+                for one in plans
+            ]
         if tries_shifts(past, request):
             names.append("shifts")
         devices = [device.profile.name for device in opened.devices]
@@ -51,9 +58,3 @@ def planned_repair(
         f" up to {COUNT:,} inputs a set, and chosen within --max-size {request.max_size} and"
         f" --max-latency {request.max_latency}."
     )
-
-
-def _words(plan: CandidatePlan) -> str:
-    if plan.instead_of is None:
-        return plan.name
-    return f"{plan.name} where {plan.instead_of} is beyond the limits"

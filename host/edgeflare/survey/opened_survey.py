@@ -127,7 +127,10 @@ def open_survey(
     header = describe_run(opened, plan)
     space = pair.interface.domain.space
     items = SurveyedItems.of(request.chosen, opened.seeds.inputs, space, plan.rng_seed)
-    gates = _gates(pair, request)
+    domain = pair.interface.domain_name
+    left_out = conditions_left_out(domain, request.gates, request.chosen)
+    sets = surveyed_sets(request.chosen)
+    gates = JudgedGates(request.gates, request.bounds.confidence, sets, left_out)
     survey_plan = _plan(pair, opened, request, items, plan.choice)
     survey_plan = structs.replace(survey_plan, left_out=gates.left_out)
     for gate in gates.gates:
@@ -147,13 +150,6 @@ def _notes(request: SurveyRequest) -> Iterator[str]:
             f"--rare-queries {rare}: so few tell little of rare events, and their"
             f" interval may miss the rate: give {FEW_RARE_QUERIES} or more"
         )
-
-
-def _gates(pair: Pair, request: SurveyRequest) -> JudgedGates:
-    domain = pair.interface.domain_name
-    left_out = conditions_left_out(domain, request.gates, request.chosen)
-    sets = surveyed_sets(request.chosen)
-    return JudgedGates(request.gates, request.bounds.confidence, sets, left_out)
 
 
 def _require_same_items(

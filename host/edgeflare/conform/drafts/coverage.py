@@ -61,7 +61,14 @@ class Coverage:
         self.cells = tuple(cells)
         self._of_cells = Criterion[Cell](self.cells)
         self._of_pairs = Criterion[CellPair](pairs)
-        self._buckets = {cell: tuple(_known_buckets(cell)) for cell in self.cells}
+        self._buckets: dict[Cell, tuple[Bucket, ...]] = {
+            cell: tuple(
+                (*cell, parameter.name, bucket)
+                for parameter in cell_parameters(cell)
+                for bucket in parameter.buckets
+            )
+            for cell in self.cells
+        }
         self._of_buckets = Criterion[Bucket](one for some in self._buckets.values() for one in some)
         self._combinations = BucketCombinations()
 
@@ -203,12 +210,6 @@ def draft_pairs(draft: Draft) -> Iterator[CellPair]:
         for source in node.sources:
             if source != FRESH:
                 yield draft.nodes[source].cell, node.cell
-
-
-def _known_buckets(cell: Cell) -> Iterator[Bucket]:
-    for parameter in cell_parameters(cell):
-        for bucket in parameter.buckets:
-            yield (*cell, parameter.name, bucket)
 
 
 class BucketCombinations:

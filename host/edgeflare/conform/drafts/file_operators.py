@@ -142,7 +142,9 @@ class _Tensors:
         self.folded = frozenset(
             one.index
             for one in graph.operators
-            if one.name == "DEQUANTIZE" and self._is_float16_constant(one.inputs[0])
+            if one.name == "DEQUANTIZE"
+            and graph.tensors[one.inputs[0]].constant
+            and graph.tensors[one.inputs[0]].dtype == "float16"
         )
         self._halves = {
             graph.operators[at].outputs[0]: graph.operators[at].inputs[0] for at in self.folded
@@ -176,9 +178,6 @@ class _Tensors:
         return not (
             computed or self.graph.tensors[at].constant or self._main.tensors[at].isVariable
         )
-
-    def _is_float16_constant(self, at: int) -> bool:
-        return self.graph.tensors[at].constant and self.graph.tensors[at].dtype == "float16"
 
     def _check_place_of_weights(self) -> None:
         read = {at for one in self.graph.operators for at in one.inputs}

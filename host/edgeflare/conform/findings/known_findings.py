@@ -6,7 +6,7 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -162,17 +162,13 @@ def read_known(path: Path) -> tuple[KnownFinding, ...]:
         if key != TABLES:
             like = suggestion(key, [TABLES])
             raise UserError(f"{path}: unknown key {key}{like}: begin each table by [[{TABLES}]]")
+    tables = content.get(TABLES, [])
+    if not isinstance(tables, list) or not all(isinstance(one, dict) for one in tables):
+        raise UserError(f"{path}: {TABLES} is no list of tables: begin each table by [[{TABLES}]]")
     return tuple(
         constructed(KnownFinding, table, f"{path}: table {number}")
-        for number, table in enumerate(_tables(content, path), 1)
+        for number, table in enumerate(tables, 1)
     )
-
-
-def _tables(content: Mapping[str, Any], path: Path) -> list[dict[str, Any]]:
-    tables = content.get(TABLES, [])
-    if isinstance(tables, list) and all(isinstance(one, dict) for one in tables):
-        return tables
-    raise UserError(f"{path}: {TABLES} is no list of tables: begin each table by [[{TABLES}]]")
 
 
 def joined_name(operators: Sequence[str]) -> str:

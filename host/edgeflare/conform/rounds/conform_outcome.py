@@ -50,6 +50,7 @@ def conform_outcome(
         devices: the names of those that worked on it, where it was gone on with.
 
     """
+    warning = f"several devices that are alike worked on this run: {', '.join(devices)}"
     return ConformDocument(
         edgeflare=header.version,
         request=header.request,
@@ -63,14 +64,8 @@ def conform_outcome(
         cells=_cells(conformance),
         findings=tuple(one.entry() for one in findings),
         refused=_refused(conformance),
-        warnings=_several(devices),
+        warnings=(warning,) if devices[1:] else (),
     )
-
-
-def _several(devices: Sequence[str]) -> tuple[str, ...]:
-    """Return a warning where devices of several names answered."""
-    said = f"several devices that are alike worked on this run: {', '.join(devices)}"
-    return (said,) if devices[1:] else ()
 
 
 def _coverage(coverage: Coverage) -> ConformCoverage:

@@ -19,7 +19,7 @@ from edgeflare.conform.drafts.draft import (
     draft_to_json,
 )
 from edgeflare.conform.execution.kernel_arm import KernelArm
-from edgeflare.conform.findings.finding_evidence import Observation, finding_key
+from edgeflare.conform.findings.finding_evidence import finding_key
 from edgeflare.conform.findings.grouping import FindingGroup, grouped, grouped_as
 from edgeflare.conform.operator_graph import OperatorGraph
 from edgeflare.conform.operators.known_operators import known_operators
@@ -193,7 +193,9 @@ class ConformRounds:
             if extended is not None and not grown:
                 self._groups[cell] = extended
                 continue
-            self._groups[cell] = _steering(observations)
+            steering = (finding_key(one) for one in observations if steers(one.judgement))
+            keys = {key for key in steering if key is not None}
+            self._groups[cell] = grouped_as(keys, observations, known_operators())
             self._grouped[cell] = len(observations)
 
     def _show(self) -> None:
@@ -202,13 +204,6 @@ class ConformRounds:
         self.observer.conformed(
             self.state.models, (figure.covered, figure.known - figure.refused), failing
         )
-
-
-def _steering(observations: Sequence[Observation]) -> list[FindingGroup]:
-    """Return the findings of a cell that steer what is drawn."""
-    found = (finding_key(one) for one in observations if steers(one.judgement))
-    keys = {key for key in found if key is not None}
-    return grouped_as(keys, observations, known_operators())
 
 
 def drafts_digest(drafts: Sequence[Draft]) -> str:

@@ -31,7 +31,10 @@ def conform_suite(document: ConformDocument) -> Suite:
 
     """
     verdicts = {(one.operator, one.type): one.verdicts for one in document.cells}
-    failing = _failing(document)
+    failing: dict[tuple[str, str], list[FoundFault]] = {}
+    for finding in document.findings:
+        if finding.is_new:
+            failing.setdefault((finding.operator, finding.type), []).append(finding)
     names = dict.fromkeys([*document.request.cells, *failing])
     return Suite(
         command="conform",
@@ -60,7 +63,12 @@ def _case(
     skipped = ""
     if set(verdicts or {}) <= {"refused"}:
         skipped = "no model was tried" if verdicts is None else "the device refused all models"
-    failure = _failure(findings) if findings else None
+    failure = None
+    if findings:
+        first = findings[0]
+        rest = f", and {len(findings) - 1} more" if len(findings) > 1 else ""
+        title = f"{finding_sentence(first)}{rest}"
+        failure = JUnitFailure(title, first.verdict, "\n".join(map(_line, findings)))
     return JUnitCase(name=" ".join(cell), failure=failure, skipped=skipped)
 
 
@@ -73,21 +81,6 @@ def _untried(document: ConformDocument) -> Iterator[JUnitCase]:
         places = ", ".join(map(str, one.places))
         name = f"{model.file} {one.operator} {places}"
         yield JUnitCase(name=name, skipped=untried_words(one, model.arithmetic))
-
-
-def _failing(document: ConformDocument) -> dict[tuple[str, str], list[FoundFault]]:
-    """Return the findings that count, by operator and type."""
-    found: dict[tuple[str, str], list[FoundFault]] = {}
-    for one in (one for one in document.findings if one.is_new):
-        found.setdefault((one.operator, one.type), []).append(one)
-    return found
-
-
-def _failure(findings: Sequence[FoundFault]) -> JUnitFailure:
-    first = findings[0]
-    rest = f", and {len(findings) - 1} more" if len(findings) > 1 else ""
-    title = f"{finding_sentence(first)}{rest}"
-    return JUnitFailure(title, first.verdict, "\n".join(map(_line, findings)))
 
 
 def _line(finding: FoundFault) -> str:

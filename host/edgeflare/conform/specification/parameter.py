@@ -122,7 +122,10 @@ class Whole(OperatorParameter):
         self.simplest = usual[0] if simplest is None else simplest
         starts = [one for one in (0, 1, 2, 3, 4, 5, 8, 16, 32, 64, 128, 256) if low < one <= high]
         self._starts = (low, *starts, high + 1)
-        self.buckets = tuple(_span(begin, end - 1) for begin, end in pairwise(self._starts))
+        self.buckets = tuple(
+            str(begin) if end == begin + 1 else f"{begin} to {end - 1}"
+            for begin, end in pairwise(self._starts)
+        )
 
     def bucket(self, setting: Setting) -> str:
         """Return the bucket of a setting."""
@@ -278,10 +281,6 @@ def drawn_size(rng: np.random.Generator) -> int:
     """Return the size of a dimension: mostly small, often odd, sometimes 1."""
     sizes = (1, 2, 3, 4, 5, 7, 8, 9, 13, 16, 17, 33)
     return sizes[int(rng.integers(len(sizes)))]
-
-
-def _span(low: int, high: int) -> str:
-    return str(low) if low == high else f"{low} to {high}"
 
 
 def _whole(setting: Setting) -> int:

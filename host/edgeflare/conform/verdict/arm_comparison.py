@@ -157,7 +157,8 @@ class Ruler:
 
     def unit(self, at: int) -> Unit:
         """Return the unit of the error of one of all values."""
-        return self.results[self._result(at)].unit
+        ends = np.cumsum([one.exact.values.size for one in self.results])
+        return self.results[int(np.searchsorted(ends, at, "right"))].unit
 
     def worst(self, arm: ArmErrors, among: NDArray[np.bool_]) -> tuple[float, Unit]:
         """Return the largest finite error among some values that are wrong, and its unit.
@@ -189,10 +190,6 @@ class Ruler:
         apart = np.where(self.judged, apart, 0.0)
         at = int(np.argmax(apart))
         return float(apart[at]), self.unit(at)
-
-    def _result(self, at: int) -> int:
-        ends = np.cumsum([one.exact.values.size for one in self.results])
-        return int(np.searchsorted(ends, at, "right"))
 
 
 def _flat(several: Sequence[NDArray[np.float64]]) -> NDArray[np.float64]:

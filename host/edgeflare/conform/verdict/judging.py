@@ -257,7 +257,11 @@ def _judged_without_answer(
     if failure.kind not in LOST:
         return KernelJudgement("refused", "refused", wrong=(DEVICE,), detail=failure.detail)
     verdict: Literal["crash", "hang"] = "crash" if failure.kind == "crash" else "hang"
-    lost = [name for name, one in answers.items() if name != DEVICE and _is_lost(one)]
+    lost = [
+        name
+        for name, one in answers.items()
+        if name != DEVICE and one.failure is not None and one.failure.kind in LOST
+    ]
     counted = TWIN not in lost
     symptom = "corrupts" if answers[DEVICE].corrupts else verdict
     return KernelJudgement(verdict, symptom, counted, wrong=(DEVICE, *lost), detail=failure.detail)
@@ -305,7 +309,3 @@ def _judged_beside_others(answers: Mapping[str, ModelAnswer]) -> KernelJudgement
     detail = "beside other models the answer is another than alone"
     wrong = (DEVICE, *hosts)
     return KernelJudgement(verdict, "neighbours", counted=not hosts, wrong=wrong, detail=detail)
-
-
-def _is_lost(answer: ModelAnswer) -> bool:
-    return answer.failure is not None and answer.failure.kind in LOST

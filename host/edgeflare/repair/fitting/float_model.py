@@ -157,16 +157,14 @@ class FloatModel:
             said = " ".join(f"{type(error).__name__}: {error}".split())
             raise RewritingFailed(f"litert-quantizer does not rewrite the model: {said}") from error
         made = read_model(bytes(content))
-        self._keep_output_names(made.subgraphs[0])
-        return written(made)
-
-    def _keep_output_names(self, made: Any) -> None:
-        """Name outputs as they were, where the library put an operator behind them."""
-        for old, new in zip(self._main.outputs, made.outputs, strict=True):
+        main = made.subgraphs[0]
+        # Outputs are named as they were, where the library put an operator behind them, too.
+        for old, new in zip(self._main.outputs, main.outputs, strict=True):
             name = self._main.tensors[old].name
-            for tensor in made.tensors:
+            for tensor in main.tensors:
                 tensor.name = name + b"/inner" if tensor.name == name else tensor.name
-            made.tensors[new].name = name
+            main.tensors[new].name = name
+        return written(made)
 
     def _name(self, tensor: int) -> str:
         return str(self._main.tensors[tensor].name.decode(errors="replace"))

@@ -75,10 +75,6 @@ def _severities_in_words(cells: Sequence[Cell]) -> str | None:
     return "; ".join(f"{name} {','.join(found)}" for name, found in by_condition.items())
 
 
-def _gates_in_words(gates: Sequence[str]) -> str | None:
-    return " --gate ".join(gates) or None
-
-
 class SurveyBounds(msgspec.Struct, frozen=True, kw_only=True):
     """When a survey has asked the device enough, and what is judged then.
 
@@ -98,7 +94,9 @@ class SurveyBounds(msgspec.Struct, frozen=True, kw_only=True):
     device_queries: Annotated[Count | None, Option("--device-queries", more="larger")] = None
     time_limit: Annotated[Number | None, Option("--time-limit", more="longer")] = None
     confidence: Number = CONFIDENCE
-    gates: Annotated[tuple[str, ...], Option("--gate", _gates_in_words)] = ()
+    gates: Annotated[
+        tuple[str, ...], Option("--gate", lambda gates: " --gate ".join(gates) or None)
+    ] = ()
     findings: Count = FINDINGS
     rare_queries: Count | None = None
 

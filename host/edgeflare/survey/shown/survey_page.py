@@ -8,7 +8,7 @@ from edgeflare.pages.facts import details
 from edgeflare.pages.page import CheckLine, Facts, Illustration, Mark, Page, Section, Sentences
 from edgeflare.report.arm_lines import folded_line
 from edgeflare.report.input_words import input_words
-from edgeflare.survey.judged_gates import HELD, NOT_HELD, UNDECIDED, DescribedGate, State
+from edgeflare.survey.judged_gates import HELD, NOT_HELD, UNDECIDED, State
 from edgeflare.survey.rates.rate_words import together
 from edgeflare.survey.record.survey_document import SurveyDocument
 from edgeflare.survey.shown.gate_words import next_step
@@ -67,6 +67,14 @@ def survey_page(
         f"It ended when {why}." if why and not cut else "",
         folded_line(document.pair),
     )
+    checks = [
+        CheckLine(
+            _MARKS[gate.state],
+            gate.name,
+            f"is {gate.state}: {gate.words}{next_step(document, gate, where)}",
+        )
+        for gate in document.gates
+    ]
     return Page(
         kind="EdgeFlare survey",
         name=document.pair.name,
@@ -74,7 +82,7 @@ def survey_page(
         mark=_mark(document),
         lead=f"{document.pair.name} {headline(document)}",
         words=[one for one in said if one],
-        checks=[_check(document, gate, where) for gate in document.gates],
+        checks=checks,
         warnings=[*cut, *document.warnings],
         sections=[*_drawn(document, examples), *_tabled(document), *_told(document)],
         source="survey.json",
@@ -89,11 +97,6 @@ def _mark(document: SurveyDocument) -> Mark | None:
     if UNDECIDED in states or cut_off(document):
         return "attention"
     return "pass" if states else None
-
-
-def _check(document: SurveyDocument, gate: DescribedGate, where: str) -> CheckLine:
-    words = f"is {gate.state}: {gate.words}{next_step(document, gate, where)}"
-    return CheckLine(_MARKS[gate.state], gate.name, words)
 
 
 def _drawn(document: SurveyDocument, examples: Callable[[], str] | None) -> Iterator[Section]:

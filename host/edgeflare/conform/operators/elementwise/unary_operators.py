@@ -260,7 +260,9 @@ class Slope(OperatorParameter):
             raise TypeError(f"{self.name} is {setting!r}, no number")
         if setting < 0:
             return "negative"
-        return "0" if setting == 0 else _against_1(setting)
+        if setting in (0, 1):
+            return "0" if setting == 0 else "1"
+        return "below 1" if setting < 1 else "above 1"
 
     def draw(self, rng: np.random.Generator) -> Setting:
         """Return a setting."""
@@ -286,14 +288,6 @@ def _gelu(x: Values, options: Mapping[str, Option]) -> Values:
     else:
         part = _erf(x / sqrt(2))
     return np.asarray(x / 2 * (1 + part))
-
-
-def _leaky_relu(x: Values, options: Mapping[str, Option]) -> Values:
-    return np.where(x < 0, number(options, "alpha") * x, x)
-
-
-def _elu(x: Values, _: Mapping[str, Option]) -> Values:
-    return np.where(x < 0, np.expm1(x), x)
 
 
 def _plain(
@@ -360,11 +354,13 @@ _FUNCTIONS = (
     _UnaryFunction(
         "LEAKY_RELU",
         {FLOAT: 1, INT8: 1, UINT8: 1, INT16: 2},
-        _leaky_relu,
+        lambda x, options: np.where(x < 0, number(options, "alpha") * x, x),
         Loss(1),
         options={"alpha": Slope("alpha")},
     ),
-    _UnaryFunction("ELU", {FLOAT: 1, INT8: 1}, _elu, Loss(4)),
+    _UnaryFunction(
+        "ELU", {FLOAT: 1, INT8: 1}, lambda x, _: np.where(x < 0, np.expm1(x), x), Loss(4)
+    ),
     _UnaryFunction(
         "GELU",
         {FLOAT: 1, INT8: 2, UINT8: 2, INT16: 1},
@@ -388,9 +384,3 @@ _FUNCTIONS = (
 
 UNARY_OPERATORS = tuple(map(_UnaryOperator, _FUNCTIONS))
 """Unary operators of TFLite."""
-
-
-def _against_1(setting: float) -> str:
-    if setting == 1:
-        return "1"
-    return "below 1" if setting < 1 else "above 1"

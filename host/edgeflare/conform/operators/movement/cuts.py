@@ -205,10 +205,6 @@ def _stride_version(settings: Configuration) -> int:
     return 4 if len(dimensions(settings, "shape")) > 4 else 1
 
 
-def _slice_version(settings: Configuration) -> int:
-    return 5 if len(dimensions(settings, "shape")) > 4 else 1
-
-
 _SHAPE = ShapeOf(Dimensions("shape", (1, 5)))
 _INDEX_TYPE = Choice("index_type", ("int32", "int64"))
 
@@ -225,7 +221,7 @@ CUTS = (
         _sliced,
         _fit_slice,
         {"int8": 2, "int16": 4},
-        _slice_version,
+        lambda settings: 5 if len(dimensions(settings, "shape")) > 4 else 1,
         varied=_some_left,
     ),
     MovementSpecification(

@@ -127,10 +127,6 @@ def _fit_multiples(settings: Settings, changed: str) -> Settings:
     return {**settings, "multiples": as_many(dimensions(settings, "multiples"), rank, 1)}
 
 
-def _tiled(settings: Configuration, raw: Sequence[Values]) -> Sequence[Values]:
-    return [np.tile(raw[0], dimensions(settings, "multiples"))]
-
-
 def _fit_broadcast(settings: Settings, changed: str) -> Settings:
     shape, new = dimensions(settings, "shape"), dimensions(settings, "new_shape")
     if changed == "new_shape":
@@ -151,17 +147,9 @@ def _narrowed(settings: Settings, rng: np.random.Generator) -> Settings:
     return {**settings, "shape": tuple(1 if rng.random() < 1 / 2 else one for one in kept)}
 
 
-def _broadcast(settings: Configuration, raw: Sequence[Values]) -> Sequence[Values]:
-    return [np.broadcast_to(raw[0], dimensions(settings, "new_shape"))]
-
-
 def _add_scalar(settings: Configuration, parts: ModelParts, rng: np.random.Generator) -> None:
     del settings, rng
     parts.tensors[1] = parts.data
-
-
-def _filled(settings: Configuration, raw: Sequence[Values]) -> Sequence[Values]:
-    return [np.broadcast_to(raw[1], dimensions(settings, "new_shape"))]
 
 
 _INDEX_TYPE = IndexTypeOf(Choice("index_type", ("int32", "int64")), 1)
@@ -175,7 +163,7 @@ REPEATS = (
             ConstantOf(WholeNumbers("multiples", 1, 4, usual=1, counts=(1, 5))),
             _INDEX_TYPE,
         ),
-        _tiled,
+        lambda settings, raw: [np.tile(raw[0], dimensions(settings, "multiples"))],
         _fit_multiples,
         {"int8": 3},
     ),
@@ -187,7 +175,7 @@ REPEATS = (
             ConstantOf(Dimensions("new_shape", (1, 5))),
             _INDEX_TYPE,
         ),
-        _broadcast,
+        lambda settings, raw: [np.broadcast_to(raw[0], dimensions(settings, "new_shape"))],
         _fit_broadcast,
         {"int8": 3, "int16": 3},
         lambda _: 2,
@@ -200,7 +188,7 @@ REPEATS = (
             ConstantOf(Dimensions("new_shape"), 0),
             IndexTypeOf(Choice("index_type", ("int32", "int64")), 0),
         ),
-        _filled,
+        lambda settings, raw: [np.broadcast_to(raw[1], dimensions(settings, "new_shape"))],
         versions={"int8": 3, "int16": 3, "bool": 2},
         data=1,
         complete=_add_scalar,

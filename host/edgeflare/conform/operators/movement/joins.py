@@ -86,7 +86,9 @@ class _Concatenation(MovementSpecification):
         values = list(graph.values)
         for name, places in ((_OTHER, node.inputs[1:]), (_OUTPUT, node.outputs)):
             for at in places:
-                values[at] = replace(values[at], quantization=_quantization(configuration, name))
+                scale = number(configuration, f"{name}_scale")
+                quantization = Quantization((scale,), whole(configuration, f"{name}_zero_point"))
+                values[at] = replace(values[at], quantization=quantization)
         return replace(graph, values=tuple(values))
 
     def read(self, graph: OperatorGraph) -> OperatorReading:
@@ -162,18 +164,6 @@ class _OthersAlong(Place):
         """Return the setting of a model."""
         axis = int(str(parts.options["axis"]))
         return tuple(parts.tensors[at].shape[axis] for at in range(1, len(parts.tensors)))
-
-
-def _concatenated(settings: Configuration, raw: Sequence[Values]) -> Sequence[Values]:
-    return [np.concatenate(raw, whole(settings, "axis"))]
-
-
-def _packed(settings: Configuration, raw: Sequence[Values]) -> Sequence[Values]:
-    return [np.stack(raw, whole(settings, "axis"))]
-
-
-def _unpacked(settings: Configuration, raw: Sequence[Values]) -> Sequence[Values]:
-    return list(np.moveaxis(raw[0], whole(settings, "axis"), 0))
 
 
 def _count_along(settings: Configuration, parts: ModelParts, rng: np.random.Generator) -> None:
@@ -260,7 +250,7 @@ JOINS = (
             _AXIS_OPTION,
             _OthersAlong(WholeNumbers("other_sizes", 1, 9, usual=1, counts=(0, 4), kind="shape")),
         ),
-        _concatenated,
+        lambda settings, raw: [np.concatenate(raw, whole(settings, "axis"))],
         lambda settings, changed: _fit_scales(fit_axis()(settings, changed)),
         {"int8": 2, "int16": 3},
         varied=_near_scales,
@@ -274,7 +264,7 @@ JOINS = (
             OptionOf(_AXIS, "axis"),
             _CountOf(Whole("tensors", 1, 5, limit=1000)),
         ),
-        _packed,
+        lambda settings, raw: [np.stack(raw, whole(settings, "axis"))],
         fit_axis(beyond=1),
         {"int8": 2, "int16": 3},
     ),
@@ -282,7 +272,7 @@ JOINS = (
         "UNPACK",
         (FLOAT, INT8, UINT8, INT16, INT32, BOOL),
         (ShapeOf(_SHAPE), _AXIS_OPTION),
-        _unpacked,
+        lambda settings, raw: list(np.moveaxis(raw[0], whole(settings, "axis"), 0)),
         _fit_unpacked,
         {"int8": 2, "uint8": 2, "bool": 3, "int16": 4},
         complete=_count_along,
@@ -324,11 +314,6 @@ def _fit_scales(settings: Settings) -> Settings:
         settings[f"{_OTHER}_scale"] = settings["input_scale"]
         settings[f"{_OTHER}_zero_point"] = settings["input_zero_point"]
     return settings
-
-
-def _quantization(configuration: Configuration, name: str) -> Quantization:
-    scale = number(configuration, f"{name}_scale")
-    return Quantization((scale,), whole(configuration, f"{name}_zero_point"))
 
 
 def _settings(name: str, known: Quantization | None) -> dict[str, Setting]:

@@ -146,14 +146,6 @@ def _gathered(settings: Configuration, raw: Sequence[Values]) -> Sequence[Values
     return [gathered]
 
 
-def _gathered_from(settings: Configuration) -> Mapping[int, tuple[int, int]]:
-    return {1: (0, max(_along(settings) - 1, 0))}
-
-
-def _given_or_constant(parts: ModelParts) -> Setting:
-    return "given" if parts.tensors[1].values is None else "constant"
-
-
 def _fit_depth(settings: Settings, changed: str) -> Settings:
     del changed
     rank = len(dimensions(settings, "shape"))
@@ -177,11 +169,6 @@ def _no_deep(type_: str, settings: Configuration) -> str | None:
     if prod(dimensions(settings, "indices_shape")) and 0 in dimensions(settings, "shape"):
         return "a tensor without values has none to pick"
     return None
-
-
-def _picked(settings: Configuration, raw: Sequence[Values]) -> Sequence[Values]:
-    del settings
-    return [raw[0][tuple(np.moveaxis(raw[1], -1, 0))]]
 
 
 def _fit_scattered(settings: Settings, changed: str) -> Settings:
@@ -213,10 +200,6 @@ def _scattered(settings: Configuration, raw: Sequence[Values]) -> Sequence[Value
     return [scattered if updates.dtype == bool else scattered + np.zeros((), updates.dtype)]
 
 
-def _outer_of(parts: ModelParts) -> Setting:
-    return parts.constant(0).ndim - 1
-
-
 def _lead_of(parts: ModelParts) -> Setting:
     depth = parts.constant(0).shape[-1]
     return tuple(int(one) for one in parts.constant(2)[:depth])
@@ -241,23 +224,10 @@ def _one_hot(settings: Configuration, raw: Sequence[Values]) -> Sequence[Values]
     return [np.where(np.expand_dims(indices, axis) == counted, on, off)]
 
 
-def _one_hot_indices(settings: Configuration) -> Mapping[int, tuple[int, int]]:
-    return {0: (-1, whole(settings, "depth"))}
-
-
 def _draw_table(settings: Configuration, parts: ModelParts, rng: np.random.Generator) -> None:
     del settings
     table = parts.tensors[1]
     parts.tensors[1] = table.constant(operand_values(table, "uniform", rng))
-
-
-def _looked_up(settings: Configuration, raw: Sequence[Values]) -> Sequence[Values]:
-    del settings
-    return [raw[1][raw[0]]]
-
-
-def _rows(settings: Configuration) -> Mapping[int, tuple[int, int]]:
-    return {0: (0, dimensions(settings, "shape")[0] - 1)}
 
 
 def _no_rows(type_: str, settings: Configuration) -> str | None:
@@ -280,7 +250,10 @@ LOOKUPS = (
             OptionOf(_AXIS, "axis"),
             OptionOf(Whole("batch_dims", 0, 3, kind="mode"), "batchDims"),
             IndexTypeOf(_ANY_INDEX_TYPE, 1),
-            ReadFrom(Choice("indices", ("constant", "given")), _given_or_constant),
+            ReadFrom(
+                Choice("indices", ("constant", "given")),
+                lambda parts: "given" if parts.tensors[1].values is None else "constant",
+            ),
         ),
         _gathered,
         _fit_gathered,
@@ -288,7 +261,7 @@ LOOKUPS = (
         lambda one: 6 if one["index_type"] == "int16" else 5 if one["batch_dims"] else 1,
         complete=_draw_gathered,
         refused=_nothing_to_gather,
-        limits=_gathered_from,
+        limits=lambda settings: {1: (0, max(_along(settings) - 1, 0))},
     ),
     MovementSpecification(
         "GATHER_ND",
@@ -302,7 +275,7 @@ LOOKUPS = (
             ReadFrom(Whole("index_depth", 1, 5), lambda parts: parts.constant(1).shape[-1]),
             IndexTypeOf(_ANY_INDEX_TYPE, 1),
         ),
-        _picked,
+        lambda _, raw: [raw[0][tuple(np.moveaxis(raw[1], -1, 0))]],
         _fit_depth,
         {"int16": 3, "bool": 5},
         lambda one: 4 if one["index_type"] == "int16" else 1,
@@ -315,7 +288,7 @@ LOOKUPS = (
         (FLOAT, INT32, INT64, BOOL),
         (
             ShapeOf(Dimensions("shape", (1, 4), most_values=300), 1),
-            ReadFrom(Whole("outer", 0, 3), _outer_of),
+            ReadFrom(Whole("outer", 0, 3), lambda parts: parts.constant(0).ndim - 1),
             ReadFrom(WholeNumbers("lead", 1, 9, usual=1, counts=(1, 3), kind="shape"), _lead_of),
         ),
         _scattered,
@@ -336,7 +309,7 @@ LOOKUPS = (
         _fit_one_hot,
         data=2,
         complete=_draw_on_and_off,
-        limits=_one_hot_indices,
+        limits=lambda settings: {0: (-1, whole(settings, "depth"))},
         takes_any=True,
     ),
     _EmbeddingLookup(
@@ -346,11 +319,11 @@ LOOKUPS = (
             ShapeOf(Dimensions("indices_shape", (1, 1), most_values=40), 0, "int32"),
             ShapeOf(Dimensions("shape", (2, 4), most_values=300), 1),
         ),
-        _looked_up,
+        lambda _, raw: [raw[1][raw[0]]],
         data=1,
         complete=_draw_table,
         refused=_no_rows,
-        limits=_rows,
+        limits=lambda settings: {0: (0, dimensions(settings, "shape")[0] - 1)},
     ),
 )
 

@@ -94,10 +94,6 @@ def _factored(settings: Settings, rng: np.random.Generator) -> Settings:
     return {**settings, "new_shape": tuple(map(int, rng.permutation(new)))}
 
 
-def _reshaped(settings: Configuration, raw: Sequence[Values]) -> Sequence[Values]:
-    return [raw[0].reshape(dimensions(settings, "new_shape"))]
-
-
 def _means_scalar(type_: str, settings: Configuration) -> str | None:
     del type_
     if settings["new_shape_in"] == "option" and settings["new_shape"] == (0,):
@@ -115,14 +111,6 @@ def _fit_order(settings: Settings, changed: str) -> Settings:
         kept = [one for one in order if one < rank]
         settings["perm"] = (*kept, *(one for one in range(rank) if one not in kept))
     return settings
-
-
-def _transposed(settings: Configuration, raw: Sequence[Values]) -> Sequence[Values]:
-    return [raw[0].transpose(dimensions(settings, "perm"))]
-
-
-def _expanded(settings: Configuration, raw: Sequence[Values]) -> Sequence[Values]:
-    return [np.expand_dims(raw[0], whole(settings, "axis"))]
 
 
 def _fit_squeezed(settings: Settings, changed: str) -> Settings:
@@ -149,27 +137,9 @@ def _squeezed(settings: Configuration, raw: Sequence[Values]) -> Sequence[Values
     return [np.squeeze(raw[0], axes or None)]
 
 
-def _shape_of(settings: Configuration, raw: Sequence[Values]) -> Sequence[Values]:
-    return [np.array(raw[0].shape, word(settings, "result_type").lower())]
-
-
-def _rank_of(settings: Configuration, raw: Sequence[Values]) -> Sequence[Values]:
-    del settings
-    return [np.array(raw[0].ndim, np.int32)]
-
-
-def _zeros(settings: Configuration, raw: Sequence[Values]) -> Sequence[Values]:
-    del settings
-    return [np.zeros_like(raw[0])]
-
-
 _SHAPE = ShapeOf(Dimensions("shape", (1, 5)))
 _ANY_SHAPE = ShapeOf(Dimensions("shape"))
 _INDEX_TYPE = Choice("index_type", ("int32", "int64"))
-
-
-def _transpose_version(settings: Configuration) -> int:
-    return 4 if len(dimensions(settings, "shape")) > 4 else 1
 
 
 _TRANSPOSE_VERSIONS: Mapping[str, int] = {"int8": 2, "bool": 3, "int16": 5}
@@ -183,7 +153,7 @@ RESHAPES = (
             _NewShapeOf(NewShape("new_shape")),
             _NewShapeIn(Choice("new_shape_in", ("operand", "option"))),
         ),
-        _reshaped,
+        lambda settings, raw: [raw[0].reshape(dimensions(settings, "new_shape"))],
         _fit_new_shape,
         varied=_factored,
         refused=_means_scalar,
@@ -192,10 +162,10 @@ RESHAPES = (
         "TRANSPOSE",
         ALL,
         (_SHAPE, ConstantOf(Order("perm"))),
-        _transposed,
+        lambda settings, raw: [raw[0].transpose(dimensions(settings, "perm"))],
         _fit_order,
         _TRANSPOSE_VERSIONS,
-        _transpose_version,
+        lambda settings: 4 if len(dimensions(settings, "shape")) > 4 else 1,
     ),
     MovementSpecification(
         "EXPAND_DIMS",
@@ -205,7 +175,7 @@ RESHAPES = (
             ConstantOf(Whole("axis", -5, 4, simplest=0)),
             IndexTypeOf(_INDEX_TYPE, 1),
         ),
-        _expanded,
+        lambda settings, raw: [np.expand_dims(raw[0], whole(settings, "axis"))],
         fit_axis(beyond=1),
     ),
     MovementSpecification(
@@ -220,8 +190,12 @@ RESHAPES = (
         "SHAPE",
         ALL,
         (_SHAPE, OptionOf(Choice("result_type", ("INT32", "INT64")), "outType")),
-        _shape_of,
+        lambda settings, raw: [np.array(raw[0].shape, word(settings, "result_type").lower())],
     ),
-    MovementSpecification("RANK", ALL, (_ANY_SHAPE,), _rank_of),
-    MovementSpecification("ZEROS_LIKE", (FLOAT, INT32, INT64), (_ANY_SHAPE,), _zeros),
+    MovementSpecification(
+        "RANK", ALL, (_ANY_SHAPE,), lambda _, raw: [np.array(raw[0].ndim, np.int32)]
+    ),
+    MovementSpecification(
+        "ZEROS_LIKE", (FLOAT, INT32, INT64), (_ANY_SHAPE,), lambda _, raw: [np.zeros_like(raw[0])]
+    ),
 )

@@ -51,10 +51,6 @@ def _fit_axes(settings: Settings, changed: str) -> Settings:
     return {**settings, "axes": kept if joined else kept[:1]}
 
 
-def _reversed(settings: Configuration, raw: Sequence[Values]) -> Sequence[Values]:
-    return [np.flip(raw[0], dimensions(settings, "axes"))]
-
-
 def _fit_sequence(settings: Settings, changed: str) -> Settings:
     rank = len(dimensions(settings, "shape"))
     axis, batch = whole(settings, "axis") % rank, whole(settings, "batch_axis") % rank
@@ -110,7 +106,7 @@ REVERSALS = (
             ShapeOf(Dimensions("shape", (1, 5))),
             ConstantOf(WholeNumbers("axes", -5, 4, counts=(1, 3))),
         ),
-        _reversed,
+        lambda settings, raw: [np.flip(raw[0], dimensions(settings, "axes"))],
         _fit_axes,
         {"int8": 3, "bool": 2},
     ),
