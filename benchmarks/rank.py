@@ -40,8 +40,7 @@ from edgeflare.models.tflite import open_tflite
 from edgeflare.pages.markdown import markdown_section
 from edgeflare.rank.candidates import gather
 from edgeflare.rank.rank_runs import measure_all, search_all
-from edgeflare.rank.rank_sentences import sentences
-from edgeflare.rank.rank_table import ranking_section
+from edgeflare.rank.rank_section import ranking_section, sentences
 from edgeflare.rank.ranking import Candidate, Ranking, rank
 from edgeflare.record.atomic_file import write_atomically
 from edgeflare.run.load_document import load_document

@@ -333,7 +333,7 @@ KNOWN_JOINS: Final[Mapping[str, str]] = {
     "pytest_plugin.py edgeflare: _file_name(request.node.nodeid)": CHECKED,
     "python_callable.py callable_files: found.origin": SYSTEM,
     "rank/rank_runs.py search_all: cell.run": STRATEGY,
-    "rank/rank_sentences.py _accuracy: right.images": NUMBER,
+    "rank/rank_section.py _accuracy: right.images": NUMBER,
     "record/database.py _ahead: f'{path}-wal'": OF_A_PATH,
     "record/database.py require_regular_files: f'{path}{beside}'": OF_A_PATH,
     "record/atomic_file.py _write_atomically: f'.{path.name}.{secrets.token_hex(4)}'": OF_A_PATH,

@@ -12,7 +12,7 @@ from edgeflare.errors import UserError
 from edgeflare.models.pair import Pair
 from edgeflare.rank.model_measurements import Labelled, ModelMeasurements
 from edgeflare.rank.model_runs import CorrectCounts, ModelRuns
-from edgeflare.rank.rank_sentences import sentences
+from edgeflare.rank.rank_section import sentences
 from edgeflare.rank.ranking import Candidate, Ranking, rank
 from edgeflare.run.seed_ids import SeedIds
 

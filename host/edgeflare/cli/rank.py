@@ -36,8 +36,7 @@ from edgeflare.rank.candidates import gather
 from edgeflare.rank.model_measurements import check_labelled
 from edgeflare.rank.rank_document import write_ranking
 from edgeflare.rank.rank_runs import measure_all, search_all
-from edgeflare.rank.rank_sentences import sentences
-from edgeflare.rank.rank_table import ranking_section
+from edgeflare.rank.rank_section import ranking_section, sentences
 from edgeflare.rank.ranking import Candidate
 from edgeflare.rank.ranking import rank as put_in_order
 from edgeflare.run.plan import SHRINK
