@@ -353,6 +353,7 @@ KNOWN_JOINS: Final[Mapping[str, str]] = {
     "record/folder_contents.py present: os.path.realpath(folder)": "the folder itself",
     "record/folder_contents.py present.is_there: at": OF_A_PATH,
     "record/path_inside.py path_inside: name": "the function itself",
+    "repair/repair_cost.py least_limit: before": NUMBER,
     "repair/repair_cost.py _latency: before": NUMBER,
     "repair/repair_requirements.py _has_float_file: pair.original": MODEL,
     "repair/repair_requirements.py original_file: pair.original": MODEL,

@@ -21,7 +21,6 @@ from edgeflare.errors import UserError
 from edgeflare.repair import candidate_choice, repair_cost
 from edgeflare.repair.candidate_choice import CandidateChoice, pareto_front, surely_gains
 from edgeflare.repair.candidate_plans import candidate_plans
-from edgeflare.repair.cost_limits import DEFAULT, CostLimit, latency_limit, least_limit, size_limit
 from edgeflare.repair.judging.judged_inputs import JudgedSet, SetName
 from edgeflare.repair.precision_details import PrecisionDetails
 from edgeflare.repair.repair_candidate import (
@@ -31,12 +30,17 @@ from edgeflare.repair.repair_candidate import (
     StepProgress,
 )
 from edgeflare.repair.repair_cost import (
+    DEFAULT_LIMIT,
     LEAST_SECONDS,
     LEAST_TURNS,
     MOST_SECONDS,
     MOST_TURNS,
+    CostLimit,
     Latency,
+    latency_limit,
+    least_limit,
     measure,
+    size_limit,
 )
 from edgeflare.repair.repair_methods import METHODS, CandidateDetails, Method, Target
 from edgeflare.repair.repair_request import RepairRequest
@@ -120,7 +124,7 @@ def test_shifts_are_allowed_where_operators_in_float_may_be_appended() -> None:
 def test_a_limit_is_a_percentage_and_five_unless_none_lifts_it(read: Read) -> None:
     for text in ("+1%", "1%", " + 1 % ", "1.0%"):
         assert read(text) == CostLimit(share=0.01)
-    assert read(DEFAULT) == CostLimit(share=0.05)
+    assert read(DEFAULT_LIMIT) == CostLimit(share=0.05)
     assert read("none") is read(" None ") is None
 
 
@@ -246,9 +250,9 @@ def noisy(median: float, spread: float) -> Callable[[int], float]:
 def test_a_limit_is_exceeded_where_the_whole_interval_lies_above(
     median: float, spread: float, *, exceeds: bool, cost_of: Callable[..., Latency]
 ) -> None:
-    limit = latency_limit(DEFAULT)
+    limit = latency_limit(DEFAULT_LIMIT)
     assert limit is not None
-    cost = cost_of(TimedDevice(lambda _: 0.05, noisy(median, spread)), DEFAULT)
+    cost = cost_of(TimedDevice(lambda _: 0.05, noisy(median, spread)), DEFAULT_LIMIT)
     assert cost.exceeds(limit) is exceeds
     assert cost.ratio_low <= cost.ratio <= cost.ratio_high
     assert cost.turns >= LEAST_TURNS
@@ -259,7 +263,10 @@ def test_a_limit_is_exceeded_where_the_whole_interval_lies_above(
 def test_a_slow_model_is_measured_in_more_turns_where_they_do_not_decide(
     cost_of: Callable[..., Latency],
 ) -> None:
-    slow = [cost_of(TimedDevice(lambda _: 1.0, noisy(ratio, 0.2)), DEFAULT) for ratio in (1.0, 2.9)]
+    slow = [
+        cost_of(TimedDevice(lambda _: 1.0, noisy(ratio, 0.2)), DEFAULT_LIMIT)
+        for ratio in (1.0, 2.9)
+    ]
     assert [one.turns for one in slow] == [MOST_TURNS, LEAST_TURNS]
 
 
@@ -430,9 +437,9 @@ def test_a_candidate_is_refused_where_the_whole_interval_is_above_and_alike_on_r
         made([("rough", network.original)], "precision", instead_of="weights-only"),
     ]
     monkeypatch.setattr(candidate_choice, "latency_on", timed((1.25, 3.0), (1.0, 3.0)))
-    first = choice(max_latency=DEFAULT).best(plans)
+    first = choice(max_latency=DEFAULT_LIMIT).best(plans)
     monkeypatch.setattr(candidate_choice, "latency_on", timed())  # a call would raise StopIteration
-    again = choice(resume=True, max_latency=DEFAULT)
+    again = choice(resume=True, max_latency=DEFAULT_LIMIT)
     for found in (first, again.best(plans)):
         assert [(one.name, one.latency_ratio, one.needs) for one in found.tried] == [
             ("same", 1.0, {}),
@@ -452,7 +459,7 @@ def test_every_device_holds_to_the_limit_of_time(
 ) -> None:
     both = replace(opened, devices=opened.devices * 2)
     monkeypatch.setattr(candidate_choice, "latency_on", timed((0.5, 0.75), (1.25, 1.5)))
-    limited = choice(both, max_latency=DEFAULT)
+    limited = choice(both, max_latency=DEFAULT_LIMIT)
     found = limited.best([made([("original", judged("example").network.original)], "precision")])
     assert [one.ratio for one in found.tried[0].latency] == [0.625, 1.375]
     assert (found.chosen, found.tried[0].needs) == (None, {"--max-latency": "+37.5%"})

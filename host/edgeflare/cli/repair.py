@@ -33,11 +33,11 @@ from edgeflare.models.pair_file import FILE, Settings
 from edgeflare.models.pair_interface import PairInterface
 from edgeflare.pages.terminal import print_section
 from edgeflare.record import folder_contents
-from edgeflare.repair.cost_limits import DEFAULT
 from edgeflare.repair.judging.shown_inputs import write_shown
 from edgeflare.repair.page.repair_page import searched_again
 from edgeflare.repair.planned_repair import planned_repair
 from edgeflare.repair.repair_candidate import ReportProgress
+from edgeflare.repair.repair_cost import DEFAULT_LIMIT
 from edgeflare.repair.repair_document import RepairDocument
 from edgeflare.repair.repair_request import RepairRequest
 from edgeflare.repair.repair_requirements import require_image_classifier, shifts_alone
@@ -65,8 +65,8 @@ def repair(
     method: repair_options.MethodOf = "auto",
     target: repair_options.TargetOf = "float",
     in_place: repair_options.InPlaceOnly = False,
-    max_size: repair_options.MaxSize = DEFAULT,
-    max_latency: repair_options.MaxLatency = DEFAULT,
+    max_size: repair_options.MaxSize = DEFAULT_LIMIT,
+    max_latency: repair_options.MaxLatency = DEFAULT_LIMIT,
     device: repair_options.Devices = None,
     test: repair_options.Test = None,
     rng_seed: repair_options.RngSeed = 0,

@@ -16,7 +16,6 @@ from edgeflare.campaign.opened_pair import OpenedPair
 from edgeflare.core.seeds import Seeds
 from edgeflare.errors import UserError
 from edgeflare.models.model_file import read_model_file
-from edgeflare.repair.cost_limits import least_limit
 from edgeflare.repair.device_judgement import latency_on, refusal_by
 from edgeflare.repair.fitting.quantizer import candidate_fault
 from edgeflare.repair.judging.candidate_model import NAME
@@ -28,7 +27,7 @@ from edgeflare.repair.repair_candidate import (
     RepairCandidate,
     ReportProgress,
 )
-from edgeflare.repair.repair_cost import Latency, same_work
+from edgeflare.repair.repair_cost import Latency, least_limit, same_work
 from edgeflare.repair.repair_document import TriedCandidate
 from edgeflare.repair.repair_methods import NO_DETAILS
 from edgeflare.repair.repair_request import RepairRequest

@@ -13,11 +13,10 @@ from edgeflare.core.answer import Answer
 from edgeflare.devices.device import Device
 from edgeflare.errors import UserError
 from edgeflare.models.model_file import read_model_file
-from edgeflare.repair.cost_limits import CostLimit
 from edgeflare.repair.judging.candidate_model import CandidateModel, open_candidate
 from edgeflare.repair.judging.judged_inputs import JudgedSet, SetName
 from edgeflare.repair.judging.judgement import figures
-from edgeflare.repair.repair_cost import Latency, measure
+from edgeflare.repair.repair_cost import CostLimit, Latency, measure
 from edgeflare.repair.repair_document import BeforeAndAfter, OnDevice
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
-from edgeflare.repair.cost_limits import CostLimit, latency_limit, size_limit
+from edgeflare.repair.repair_cost import CostLimit, latency_limit, size_limit
 from edgeflare.repair.repair_methods import METHODS, Method, Target
 
 

@@ -11,8 +11,8 @@ from edgeflare.models.pair import Pair
 from edgeflare.models.pair_interface import PairInterface
 from edgeflare.models.run_pair import DEFAULT_DOMAIN, DEFAULT_TASK
 from edgeflare.models.tflite_graph import Graph
-from edgeflare.repair.cost_limits import DEFAULT
 from edgeflare.repair.fitting.quantized_network import matched_layers
+from edgeflare.repair.repair_cost import DEFAULT_LIMIT
 from edgeflare.repair.repair_methods import METHODS
 from edgeflare.repair.repair_request import RepairRequest
 from edgeflare.replay.past_run import PastRun
@@ -95,7 +95,7 @@ def can_be_repaired(pair: Pair, past: PastRun, seeds: int) -> bool:
     """
     if past.document.replay is not None or seeds < LEAST_SEEDS:
         return False
-    request = RepairRequest("auto", "float", False, DEFAULT, DEFAULT, None)
+    request = RepairRequest("auto", "float", False, DEFAULT_LIMIT, DEFAULT_LIMIT, None)
     try:
         require_image_classifier(PairInterface.of(past.header.pair), pair.name)
         original_file(pair, past, request)

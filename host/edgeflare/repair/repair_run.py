@@ -31,7 +31,6 @@ from edgeflare.repair.candidate_choice import (
     surely_gains,
 )
 from edgeflare.repair.candidate_plans import candidate_plans
-from edgeflare.repair.cost_limits import NONE
 from edgeflare.repair.device_judgement import judged_on
 from edgeflare.repair.fitting.quantized_network import QuantizedNetwork
 from edgeflare.repair.judging.judged_inputs import (
@@ -49,6 +48,7 @@ from edgeflare.repair.judging.judgement import Judgement, SetAside, candidate_an
 from edgeflare.repair.judging.shown_inputs import InputToShow, shown_inputs
 from edgeflare.repair.precision.localization import residual
 from edgeflare.repair.repair_candidate import CandidateMaker, RepairCandidate, ReportProgress
+from edgeflare.repair.repair_cost import NO_LIMIT
 from edgeflare.repair.repair_document import (
     OfferedCandidate,
     OnDevice,
@@ -57,12 +57,11 @@ from edgeflare.repair.repair_document import (
     RepairedModel,
     TriedCandidate,
 )
-from edgeflare.repair.repair_identity import AskedShifts, RepairIdentity
 from edgeflare.repair.repair_request import RepairRequest
 from edgeflare.repair.repair_requirements import original_file, require_seeds, tries_shifts
 from edgeflare.repair.repaired_pair import MODEL, RECIPE
 from edgeflare.repair.shifts.shift_candidate import ShiftRequest, shift_maker
-from edgeflare.repair.stored_candidates import StoredCandidates
+from edgeflare.repair.stored_candidates import AskedShifts, RepairIdentity, StoredCandidates
 from edgeflare.replay.past_run import PastRun
 from edgeflare.run.plan import Plan
 from edgeflare.run.run_document import RunDevice
@@ -255,7 +254,7 @@ def _offered(
     judgement = compared(sets, after)
     if not surely_gains(judgement):
         return None
-    options = tuple(f"{option} {NONE}" for option in tried.needs)
+    options = tuple(f"{option} {NO_LIMIT}" for option in tried.needs)
     return OfferedCandidate(candidate=tried.name, options=options, judged=judgement)
 
 
