@@ -16,9 +16,8 @@ from edgeflare.conform.record.conform_document import ConformDocument
 from edgeflare.diagnose.explain_document import ExplainDocument
 from edgeflare.diagnose.inspect.inspect_document import InspectDocument
 from edgeflare.fleet.record.fleet_state import FleetState
-from edgeflare.matrix.conform_matrix_document import ConformMatrixDocument
+from edgeflare.matrix.conform_matrix_document import ConformMatrixDocument, RetryMatrixDocument
 from edgeflare.matrix.matrix_document import MatrixDocument
-from edgeflare.matrix.retry_matrix_document import RetryMatrixDocument
 from edgeflare.rank.rank_document import RankDocument
 from edgeflare.record.json_schema import schema_of
 from edgeflare.repair.repair_document import RepairDocument

@@ -22,6 +22,7 @@ from edgeflare.devices.profile import Profile
 from edgeflare.errors import UserError
 from edgeflare.matrix.agreement import InputAgreement, agreements
 from edgeflare.matrix.conform_matrix import RetryMatrix, conform_matrix
+from edgeflare.matrix.conform_matrix_document import retry_matrix_document
 from edgeflare.matrix.conform_matrix_table import conform_matrix_section, retry_matrix_section
 from edgeflare.matrix.cross_evaluation import StoredTrigger
 from edgeflare.matrix.kernel_set_runs import KernelSetRun
@@ -37,7 +38,6 @@ from edgeflare.matrix.matrix_folder import (
     remove_tables,
 )
 from edgeflare.matrix.matrix_table import matrix_section, sentences
-from edgeflare.matrix.retry_matrix_document import retry_matrix_document
 from edgeflare.pages.markdown import markdown_section
 from edgeflare.record.atomic_file import write_atomically
 from edgeflare.record.folder_contents import FOLDER, list_as

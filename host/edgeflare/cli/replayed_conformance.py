@@ -17,20 +17,19 @@ from edgeflare.cli.matrix_options import is_matrix
 from edgeflare.cli.progress import say
 from edgeflare.cli.quiet import result
 from edgeflare.cli.requested_replay import refuse_as_target
-from edgeflare.conform.conform_replay import replay_findings, stored_models
 from edgeflare.conform.opened_conformance import open_conformance
 from edgeflare.conform.record.conform_document import ConformDocument, read_conformance
 from edgeflare.conform.record.finding_files import StoredModel
-from edgeflare.conform.retried_findings import RetriedFinding
+from edgeflare.conform.retried_findings import RetriedFinding, replay_findings, stored_models
 from edgeflare.conform.shown.conform_terminal import RetryLine, print_retry
 from edgeflare.devices.profile import Profile
 from edgeflare.devices.profile_lookup import find_profiles, find_run_profiles
 from edgeflare.errors import UserError
 from edgeflare.matrix.conform_matrix import retry_matrix
+from edgeflare.matrix.conform_matrix_document import retry_matrix_document
 from edgeflare.matrix.conform_matrix_table import retry_matrix_section
 from edgeflare.matrix.matrix_document import write_matrix
 from edgeflare.matrix.matrix_folder import check_matrix_folder, claimed_matrix
-from edgeflare.matrix.retry_matrix_document import retry_matrix_document
 from edgeflare.pages.terminal import print_section
 from edgeflare.run.run_directory import RunDirectory
 from edgeflare.trust import Trust

@@ -1,4 +1,4 @@
-"""The result of conformance runs on the kernel sets of a device: one kind of `matrix.json`."""
+"""Conformance runs, and findings tried again, on the kernel sets of a device: a `matrix.json`."""
 
 from __future__ import annotations
 
@@ -8,7 +8,9 @@ from typing import Literal
 import msgspec
 
 from edgeflare import __version__
-from edgeflare.matrix.conform_matrix import CellResult, ConformFigures, ConformMatrix
+from edgeflare.conform.retried_findings import RetryOutcome
+from edgeflare.matrix.conform_matrix import CellResult, ConformFigures, ConformMatrix, RetryMatrix
+from edgeflare.record.json_types import CountFromOne
 
 
 class ConformMatrixDocument(
@@ -63,5 +65,59 @@ def conform_matrix_document(matrix: ConformMatrix) -> ConformMatrixDocument:
                 alone=matrix.alone.get((operator, type_)),
             )
             for (operator, type_), by in matrix.cells.items()
+        ),
+    )
+
+
+class RetryMatrixDocument(
+    msgspec.Struct, frozen=True, kw_only=True, tag_field="schema", tag="edgeflare.matrix/v1"
+):
+    """Findings of a conformance run, tried again on the kernel sets of a device.
+
+    Attributes:
+        edgeflare: version that wrote it.
+        command: that tried them.
+        findings: in the order of the run.
+
+    """
+
+    edgeflare: str
+    command: Literal["replay"] = "replay"
+    findings: tuple[RetriedRow, ...]
+
+
+class RetriedRow(msgspec.Struct, frozen=True, kw_only=True):
+    """A finding of a conformance run.
+
+    Attributes:
+        number: as in that run.
+        operator: name of the operator.
+        type: of its values.
+        kernel_sets: what became of it, by the name of the kernel set.
+        alone: the one that alone fails; null for none.
+
+    """
+
+    number: CountFromOne
+    operator: str
+    type: str
+    kernel_sets: Mapping[str, RetryOutcome]
+    alone: str | None
+
+
+def retry_matrix_document(matrix: RetryMatrix) -> RetryMatrixDocument:
+    """Return what became of the findings of a conformance run."""
+    rows = zip(matrix.findings, matrix.outcomes, matrix.alone, strict=True)
+    return RetryMatrixDocument(
+        edgeflare=__version__,
+        findings=tuple(
+            RetriedRow(
+                number=finding.number,
+                operator=finding.operator,
+                type=finding.type,
+                kernel_sets=dict(zip(matrix.kernels, outcomes, strict=True)),
+                alone=alone,
+            )
+            for finding, outcomes, alone in rows
         ),
     )
