@@ -79,7 +79,10 @@ def sentences(matrix: Matrix) -> list[str]:
         if row.alone
     ]
     groups = [group for group in _alike(matrix) if len(group) > 1]
-    said += [f"{_listed(group)} decide alike on all of {_inputs(total)}" for group in groups]
+    said += [
+        f"{', '.join(most)} and {last} decide alike on all of {_inputs(total)}"
+        for *most, last in groups
+    ]
     return [*said, *refused]
 
 
@@ -113,8 +116,3 @@ def _legend(matrix: Matrix) -> str:
 
 def _inputs(count: int) -> str:
     return f"{count} input{'s' * (count != 1)}"
-
-
-def _listed(names: Sequence[str]) -> str:
-    *most, last = names
-    return f"{', '.join(most)} and {last}"

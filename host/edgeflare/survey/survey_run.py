@@ -203,7 +203,12 @@ def run_survey(
         UserError: the run cannot be resumed here, or a function of the user's fails.
 
     """
-    rare = _rare_phase(survey, survey_observer)
+    plan, rare = survey.plan, None
+    if plan.rare_queries is not None:
+        conditions = tuple(survey.items.conditions.values())
+        rare = RarePhase(
+            survey.opened, conditions, plan.rare_queries, plan.confidence, survey_observer
+        )
     phases = SurveyPhases(survey.items, survey_observer, survey.gates, rare)
     surveyed = None
     try:
@@ -226,14 +231,6 @@ def write_survey(survey: Survey, directory: RunDirectory, journal: RunJournal) -
     document = derive_survey(directory, journal, survey.gates, survey.baseline)
     write_atomically(directory.path / SURVEY_DOCUMENT, survey_bytes(document))
     return document
-
-
-def _rare_phase(survey: Survey, observer: SurveyObserver) -> RarePhase | None:
-    plan = survey.plan
-    if plan.rare_queries is None:
-        return None
-    conditions = tuple(survey.items.conditions.values())
-    return RarePhase(survey.opened, conditions, plan.rare_queries, plan.confidence, observer)
 
 
 @dataclass(frozen=True, slots=True)

@@ -213,7 +213,16 @@ class CulpritSearch:
                     self._blame(Blame(at, (), corrupts=True, certain=True), outcome)
 
     def _blame(self, blame: Blame, failure: RunFailure) -> None:
-        self._answers[blame.place] = _blamed_answer(blame, failure)
+        if blame.corrupts:
+            doubt = "" if blame.certain else "; this or the other is to blame"
+            detail = f"models that run after it in the same process die ({failure.detail}{doubt})"
+        else:
+            detail = f"dies beside other models, and not alone ({failure.detail})"
+        self._answers[blame.place] = ModelAnswer(
+            failure=RunFailure(failure.kind, detail),
+            neighbours=not blame.corrupts,
+            corrupts=blame.corrupts,
+        )
         if blame.corrupts and blame.certain:
             self._history.note_corruption(self._models[blame.place].graph)
 
@@ -245,19 +254,6 @@ class CulpritSearch:
         for at, answer in zip(places, answers, strict=True):
             self._answers[at] = answer
             self._history.note(self._models[at], answer.failure)
-
-
-def _blamed_answer(blame: Blame, failure: RunFailure) -> ModelAnswer:
-    if blame.corrupts:
-        doubt = "" if blame.certain else "; this or the other is to blame"
-        detail = f"models that run after it in the same process die ({failure.detail}{doubt})"
-    else:
-        detail = f"dies beside other models, and not alone ({failure.detail})"
-    return ModelAnswer(
-        failure=RunFailure(failure.kind, detail),
-        neighbours=not blame.corrupts,
-        corrupts=blame.corrupts,
-    )
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import time
-from concurrent.futures import Future, wait
+from concurrent.futures import wait
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import cast
@@ -14,7 +14,6 @@ import numpy as np
 from edgeflare.conform.execution.kernel_arm import ModelAnswer, RunFailure, RunFailureKind
 from edgeflare.conform.execution.model_opener import LoadRefused, ModelOpener
 from edgeflare.conform.execution.model_pack import ModelPack, is_misshapen
-from edgeflare.core.tensor import RawBatch
 from edgeflare.devices.connection import DeviceLost
 from edgeflare.errors import InfrastructureError
 from edgeflare.models.evaluator import Evaluator
@@ -110,9 +109,13 @@ def _run(session: Evaluator, pack: ModelPack, seconds: float, slack_seconds: flo
     for part in (rows[:1], rows[1:]):
         if not len(part):
             continue
-        batch = _waited(session.submit(part), seconds * len(part) + slack_seconds)
-        if batch is None:
+        answer = session.submit(part)
+        # The agent looks at the time too, but tries again what hung: here the search for whichever
+        # model it is does that.
+        wait([answer], seconds * len(part) + slack_seconds)
+        if not answer.done():
             return RunFailure("hang", f"no answer within {seconds:.3g} s")
+        batch = answer.result()
         if batch.failures:
             at = min(batch.failures)
             kind = cast("RunFailureKind", batch.failures[at])
@@ -120,16 +123,6 @@ def _run(session: Evaluator, pack: ModelPack, seconds: float, slack_seconds: flo
             return RunFailure("misshapen" if is_misshapen(detail) else kind, detail)
         outputs.append(batch.outputs)
     return pack.answers(session.signature, np.concatenate(outputs))
-
-
-def _waited(answer: Future[RawBatch], seconds: float) -> RawBatch | None:
-    """Return an answer, or None if it takes too long.
-
-    The agent looks at the time too, but tries again what hung: here the search for whichever
-    model it is does that.
-    """
-    wait([answer], seconds)
-    return answer.result() if answer.done() else None
 
 
 def _refusal(detail: str) -> RunFailure:

@@ -22,7 +22,6 @@ from numpy.typing import ArrayLike, NDArray
 
 from edgeflare.errors import UserError
 from edgeflare.models.tflite_file import read_model
-from edgeflare.models.tflite_graph import Graph
 from edgeflare.models.tflite_writer import written
 from edgeflare.outside_text import json_value
 from edgeflare.repair.fitting.captured_tensors import each_captured
@@ -58,10 +57,20 @@ class FloatModel:
 
         """
         self._library = _library()
-        _require_float(network.original_graph)
+        original = network.original_graph
+        for tensor in original.tensors:
+            if tensor.constant and (tensor.scales or tensor.dtype == "float16"):
+                raise RewritingFailed(
+                    f"{original.source} stores {tensor.name!r} as {tensor.dtype}, but"
+                    " litert-quantizer rewrites float32 models alone: name the model before that"
+                    " compression"
+                )
         self._network = network
         self._model = self._library.read_model(bytearray(network.original))
-        _number_operators(self._model)
+        # The library reads a field that converters before 2020 did not write. Without it each
+        # operator of such a file is rewritten as an ADD, its weights as activations.
+        for code in self._model.operatorCodes:
+            code.builtinCode = max(code.builtinCode, code.deprecatedBuiltinCode)
         self._main = self._model.subgraphs[0]
         self._ranges: dict[str, dict[str, NDArray[np.float64]]] = {}
         _take_interface(self._model, network)
@@ -249,24 +258,6 @@ def _library() -> SimpleNamespace:
         RecipeManager=recipe_manager.RecipeManager,
         read_model=tfl_flatbuffer_utils.read_model,
     )
-
-
-def _require_float(original: Graph) -> None:
-    for tensor in original.tensors:
-        if tensor.constant and (tensor.scales or tensor.dtype == "float16"):
-            raise RewritingFailed(
-                f"{original.source} stores {tensor.name!r} as {tensor.dtype}, but litert-quantizer "
-                "rewrites float32 models alone: name the model before that compression"
-            )
-
-
-def _number_operators(model: Any) -> None:
-    """Fill in the field that the library reads, and converters before 2020 did not write.
-
-    Without it each operator of such a file is rewritten as an ADD, its weights as activations.
-    """
-    for code in model.operatorCodes:
-        code.builtinCode = max(code.builtinCode, code.deprecatedBuiltinCode)
 
 
 def _take_interface(model: Any, network: QuantizedNetwork) -> None:

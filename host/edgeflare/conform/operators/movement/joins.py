@@ -202,10 +202,6 @@ def _fit_parts(settings: Settings, changed: str) -> Settings:
     return settings
 
 
-def _split(settings: Configuration, raw: Sequence[Values]) -> Sequence[Values]:
-    return np.split(raw[1], whole(settings, "parts"), whole(settings, "axis"))
-
-
 def _fit_sizes(settings: Settings, changed: str) -> Settings:
     settings = fit_axis()(settings, changed)
     axis, sizes = whole(settings, "axis"), list(dimensions(settings, "sizes"))
@@ -286,7 +282,7 @@ JOINS = (
             ConstantOf(_AXIS, 0),
             OptionOf(Whole("parts", 1, 6, limit=1000), "numSplits"),
         ),
-        _split,
+        lambda settings, raw: np.split(raw[1], whole(settings, "parts"), whole(settings, "axis")),
         _fit_parts,
         {"int8": 2, "int32": 3, "int16": 4},
         data=1,

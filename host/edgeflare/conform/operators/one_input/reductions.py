@@ -232,7 +232,9 @@ class SumReduction(_Reduction):
         mean = self.operator == "MEAN"
         if operand.raw.dtype in (np.int32, np.int64) and operand.value.quantization is None:
             total = np.sum(operand.raw.astype(np.int64), axes, keepdims=kept)
-            total = _divided(total, terms) if mean else total
+            if mean and terms:
+                below = total // terms
+                total = below + ((below < 0) & (total % terms != 0))
             return (bits(np.asarray(total).astype(operand.raw.dtype)),)
         values = operand.real
         total = np.sum(values, axes, keepdims=kept)
@@ -248,14 +250,6 @@ def _ends(dtype: np.dtype[Any]) -> tuple[float | int, float | int]:
         return -np.inf, np.inf
     known = np.iinfo(dtype)
     return int(known.min), int(known.max)
-
-
-def _divided(total: NDArray[np.int64], terms: int) -> NDArray[np.int64]:
-    """Return quotients rounded towards zero."""
-    if not terms:
-        return total
-    below = total // terms
-    return np.asarray(below + ((below < 0) & (total % terms != 0)), np.int64)
 
 
 _ALL = (FLOAT, INT8, UINT8, INT16, INT32, INT64)
