@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 
 from edgeflare.core.task import Decoder, Task
-from edgeflare.tasks.kept_decoder import KeptDecoder
+from edgeflare.run.run_header import KeptDecoder
 
 
 def kept_again(task: Task | type[Task], decoder: Decoder) -> Decoder:

@@ -11,17 +11,16 @@ import msgspec
 from edgeflare.core.domain import Domain
 from edgeflare.core.kept_rows import OutputDecoders
 from edgeflare.core.query import Arm
-from edgeflare.core.task import Decoder
+from edgeflare.core.task import Decoder, Task
 from edgeflare.core.truths import KeptTargets, Truths
 from edgeflare.domains.domain_registry import find_domain
 from edgeflare.errors import UserError
 from edgeflare.models.run_host import RunHost
 from edgeflare.models.run_pair import RunPair
-from edgeflare.record.json_types import plain_json
+from edgeflare.record.json_types import JsonValue, plain_json
 from edgeflare.run.plan import Plan
 from edgeflare.run.run_document import RunDevice, to_json
 from edgeflare.run.seed_ids import SeedIds
-from edgeflare.tasks.kept_decoder import KeptDecoder
 from edgeflare.tasks.task_registry import TASKS
 
 
@@ -151,6 +150,35 @@ class RunHeader:
     def seed_ids(self) -> SeedIds:
         """The ids of the seeds that are searched."""
         return self.plan.seed_ids or self.all_seeds
+
+
+class KeptDecoder(msgspec.Struct, frozen=True):
+    """A decoder as the journal keeps it: what it is made of.
+
+    Attributes:
+        kind: the name of its type, one of `Task.decoders`.
+        fields: its fields.
+
+    """
+
+    kind: str
+    fields: dict[str, JsonValue]
+
+    @classmethod
+    def of(cls, decoder: Decoder) -> KeptDecoder:
+        """Return what is kept of a decoder."""
+        return cls(type(decoder).__name__, plain_json(decoder))
+
+    def decoder(self, task: type[Task]) -> Decoder:
+        """Return the decoder, which is of a task.
+
+        Raises:
+            KeyError: the task has no decoders of this kind.
+            ValueError: a field is missing, or is of another type.
+
+        """
+        kinds = {kind.__name__: kind for kind in task.decoders}
+        return msgspec.convert(self.fields, kinds[self.kind])
 
 
 class _NotedRun(msgspec.Struct, kw_only=True):
