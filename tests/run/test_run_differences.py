@@ -153,41 +153,46 @@ def test_what_no_run_says_of_itself_is_damage(
     assert "is damaged" in refusal(RunHeader.from_json, {**RUN.to_json(), key: value})
 
 
-PLANS: list[tuple[dict[str, Any], tuple[str, str, str]]] = [
+PLANS: list[tuple[dict[str, Any], tuple[str, str | None, str | None]]] = [
     ({"strategy": "random"}, ("--strategy", "boundary", "random")),
     ({"rng_seed": 3}, ("--rng-seed", "0", "3")),
     ({"goal": Goal(Find.KERNEL)}, ("--find", "any", "kernel")),
     ({"goal": Goal(ties=True)}, ("--ties", "exclude", "include")),
     ({"max_queries": 7}, ("--max-queries", str(PLAN.max_queries), "7")),
-    ({"limit": 5}, ("--limit", "none", "5")),
-    ({"first": 5}, ("--first", "none", "5")),
+    ({"limit": 5}, ("--limit", None, "5")),
+    ({"first": 5}, ("--first", None, "5")),
     ({"shrink": 7}, ("--shrink", str(PLAN.shrink), "7")),
     ({"strengthen": 7}, ("--strengthen", str(PLAN.strengthen), "7")),
-    ({"ensemble": ("xnnpack", "builtin")}, ("--ensemble", "none", "xnnpack,builtin")),
+    ({"ensemble": ("xnnpack", "builtin")}, ("--ensemble", None, "xnnpack,builtin")),
     (
         {"ensemble": ("xnnpack",), "elsewhere": ("dequantized",)},
-        ("--ensemble", "none", "xnnpack,dequantized"),
+        ("--ensemble", None, "xnnpack,dequantized"),
     ),
     ({"operators": ("blur",)}, ("--operators", "built-in", "blur")),
-    ({"coverage": (0.25, 0.5)}, ("--coverage", "none", "0.25,0.5")),
-    ({"parameters": {"b": 2, "a": 1}}, ("--set", "none", "a=1 --set b=2")),
-    ({"seed_ids": SeedIds.read("0:3,7")}, ("--seed-ids", "none", "0:3,7")),
+    ({"coverage": (0.25, 0.5)}, ("--coverage", None, "0.25,0.5")),
+    ({"parameters": {"b": 2, "a": 1}}, ("--set", None, "a=1 --set b=2")),
+    ({"seed_ids": SeedIds.read("0:3,7")}, ("--seed-ids", None, "0:3,7")),
 ]
 
 
 @pytest.mark.parametrize(("fields", "said"), PLANS)
 def test_what_was_asked_is_named_as_the_option_that_sets_it(
-    fields: dict[str, Any], said: tuple[str, str, str]
+    fields: dict[str, Any], said: tuple[str, str | None, str | None]
 ) -> None:
     name, one, other = said
     assert list(differences(RUN, RUN)) == []
     assert list(differences(RUN, with_plan(**fields))) == [
         RunDifference("option", name, one, other)
     ]
-    before, now = (f"without {name}" if x == "none" else f"with {name} {x}" for x in (other, one))
-    instead = now if "none" in (one, other) else one
+    before, now = (f"without {name}" if x is None else f"with {name} {x}" for x in (other, one))
+    instead = now if None in (one, other) else one
     with pytest.raises(UserError, match=f"begun {before}, not {instead}: repeat"):
         require_same(with_plan(**fields), RUN, "runs/one")
+
+
+def test_a_message_says_none_of_an_option_that_was_not_given() -> None:
+    (left,) = differences(RUN, with_plan(limit=5))
+    assert left.in_words() == ("none", "5")
 
 
 def test_options_that_may_differ_are_ignored_and_a_long_value_is_cut() -> None:

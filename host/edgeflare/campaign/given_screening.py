@@ -153,9 +153,10 @@ def _require_alike(
         )
     ignored = option_names(Plan) - _DECIDES_SCREENING
     for found in differences(theirs, mine, ignored):
+        there, here = found.in_words()
         line = (
             f"--screening {path} is of another {found.of} than this search, with {found.name}"
-            f" {found.one} there and {found.other} here: make it anew with --screen-only"
+            f" {there} there and {here} here: make it anew with --screen-only"
         )
         if found.of != "host":
             raise UserError(line)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
-from typing import Final, Literal
+from typing import Literal
 
 from edgeflare.devices.decisive_provenance import (
     DEVICE_DECIDES,
@@ -17,9 +17,6 @@ from edgeflare.models.run_pair import FoldedShapes
 from edgeflare.record import request
 from edgeflare.run.run_header import RunHeader
 
-_NONE: Final = "none"
-"""The value of an option that was not given."""
-
 
 @dataclass(frozen=True, slots=True)
 class RunDifference:
@@ -28,15 +25,19 @@ class RunDifference:
     Attributes:
         of: which part of them it is.
         name: of the option, or of what is known of the device or the host.
-        one: its value in the one run.
+        one: its value in the one run; None of an option that was not given.
         other: in the other.
 
     """
 
     of: Literal["command", "pair", "folding", "option", "device", "host"]
     name: str
-    one: str
-    other: str
+    one: str | None
+    other: str | None
+
+    def in_words(self) -> tuple[str, str]:
+        """Return both values as a message says them."""
+        return self.one or "none", self.other or "none"
 
 
 def differences(
@@ -57,7 +58,7 @@ def differences(
         yield RunDifference("pair", "pair", one.pair.name, other.pair.name)
     yield from _of_folding(one.pair.folded_shapes, other.pair.folded_shapes)
     for name, was, now in request.differences(one.plan, other.plan, ignored):
-        yield RunDifference("option", name, was or _NONE, now or _NONE)
+        yield RunDifference("option", name, was or None, now or None)
     for mine, its in zip(one.devices, other.devices, strict=False):
         known = (mine.provenance, its.provenance)
         for change in decisive_changes(*known, (*DEVICE_DECIDES, *OPENED_MODEL_DECIDES)):
@@ -147,6 +148,5 @@ def _refusal(found: RunDifference, begun: RunHeader, run: str) -> str:
     if found.of == "folding":
         said = f"{found.one} {found.name}, not {found.other}"
     else:
-        values = (None if value == _NONE else value for value in (found.one, found.other))
-        said = request.not_as_begun(found.name, *values)
+        said = request.not_as_begun(found.name, found.one, found.other)
     return f"{run} was begun {said}: repeat the command that began it, with --resume"

@@ -191,10 +191,10 @@ def _refusal(one: RunPart, other: RunPart, found: RunDifference) -> str:
             f"{one.name} and {other.name} are of different pairs ({found.one}, {found.other}, or"
             " other files or preprocessing): merge runs of one pair"
         )
+    here, there = found.in_words()
     return (
-        f"{one.name} and {other.name} are no parts of one run, with {found.name} {found.one} in the"
-        f" one and {found.other} in the other: merge runs of one command that differ in --seed-ids"
-        " only"
+        f"{one.name} and {other.name} are no parts of one run, with {found.name} {here} in the one"
+        f" and {there} in the other: merge runs of one command that differ in --seed-ids only"
     )
 
 
