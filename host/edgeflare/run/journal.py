@@ -300,7 +300,12 @@ class RunJournal(Journal):
         """Return the stored triggering inputs, by seed id."""
         rows = self._db.execute("SELECT * FROM triggers ORDER BY seed_id")
         near = dict(self._rows_of("nearness"))
-        return {row[0]: _trigger(self._db, row, near) for row in rows}
+        found = {}
+        for seed_id, kind, operators, image, *others in rows:
+            read = stored_json(self._db, operators)
+            row = (seed_id, kind, read, image, *others, near.get(image))
+            found[seed_id] = checked_row(self._db, TriggerRow, row)
+        return found
 
     @_telling_damage
     def refinements(self) -> dict[int, RefinementRow]:
@@ -332,9 +337,3 @@ class RunJournal(Journal):
 def _answers(db: Database, row: Sequence[Any]) -> AnswerRow:
     *known, failures, seconds = row
     return checked_row(db, AnswerRow, (*known, stored_json(db, failures or "{}"), seconds))
-
-
-def _trigger(db: Database, row: Sequence[Any], near: Mapping[str, float]) -> TriggerRow:
-    seed_id, kind, operators, image, *others = row
-    named = (seed_id, kind, stored_json(db, operators), image, *others, near.get(image))
-    return checked_row(db, TriggerRow, named)

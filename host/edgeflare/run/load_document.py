@@ -32,17 +32,15 @@ def load_document(directory: RunDirectory) -> RunDocument:
         try:
             return read_document(directory.inside(DOCUMENT))
         except UserError as error:
-            raise UserError(f"{error}{_remedy(directory)}") from None
+            remedy = (
+                f"; remove it, and it is derived anew from {directory.journal.name}"
+                if directory.journal.is_file()
+                else ""
+            )
+            raise UserError(f"{error}{remedy}") from None
     with RunJournal.read(directory.journal) as journal:
         document = to_json(derive_document(directory, journal))
     return _READER.check(json.dumps(document).encode(), directory.journal)
-
-
-def _remedy(directory: RunDirectory) -> str:
-    """Say what helps where a document is damaged and its journal is there."""
-    if not directory.journal.is_file():
-        return ""
-    return f"; remove it, and it is derived anew from {directory.journal.name}"
 
 
 def read_document(path: Path) -> RunDocument:

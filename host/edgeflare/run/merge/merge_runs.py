@@ -164,7 +164,9 @@ def _copy_inputs(
     # Models take something beside the inputs that are searched: of each seed, or of none.
     has_fixed = any(any(part.directory.path.glob(FIXED_FILES)) for part in parts)
     for at, part in enumerate(parts):
-        before = _unrefined(part)
+        with reporting_damage(part.journal.path):
+            # The input that the search found, of each finding that was refined.
+            before = {row[0]: row[7] for row in part.journal.seed_rows.each("refinements")}
         for seed_id, image, sha256, seed_image in _stored(part):
             if owners.of.get(seed_id) != at:
                 continue
@@ -182,12 +184,6 @@ def _stored(part: RunPart) -> Iterator[tuple[int, str, str, str]]:
     with reporting_damage(part.journal.path):
         for row in part.journal.seed_rows.each("triggers"):
             yield row[0], row[3], row[4], row[5]
-
-
-def _unrefined(part: RunPart) -> dict[int, str]:
-    """Return the input that the search found, of each finding that was refined, by seed id."""
-    with reporting_damage(part.journal.path):
-        return {row[0]: row[7] for row in part.journal.seed_rows.each("refinements")}
 
 
 def _copy(part: RunPart, into: RunDirectory, name: str, sha256: str | None = None) -> None:
@@ -283,15 +279,11 @@ def merge_in_groups(
         claimed.scratch() as folder,
     ):
         while len(paths) > GROUP:
-            paths = [
-                _merged(
-                    paths[begin : begin + GROUP], folder / f"{len(paths)}-{begin}", allow_other_host
-                )
-                for begin in range(0, len(paths), GROUP)
-            ]
+            merged = []
+            for begin in range(0, len(paths), GROUP):
+                into = folder / f"{len(paths)}-{begin}"
+                group = paths[begin : begin + GROUP]
+                merge_runs(group, into, overwrite=False, allow_other_host=allow_other_host)
+                merged.append(into)
+            paths = merged
         return merge_into(claimed, paths, allow_other_host=allow_other_host)
-
-
-def _merged(paths: Sequence[Path], out: Path, allow_other_host: bool) -> Path:
-    merge_runs(paths, out, overwrite=False, allow_other_host=allow_other_host)
-    return out

@@ -110,8 +110,11 @@ def _warnings(parts: Sequence[RunPart], header: RunHeader, journal: RunJournal) 
 
 def _other_hosts(parts: Sequence[RunPart]) -> list[str]:
     said = _each_line_once(parts, OTHER_HOSTS_KEY)
-    # What an earlier merge says of its parts is said of all parts, by `_other_devices`.
-    lines = [line for line in said if not _is_of_a_merge(line)]
+    # What an earlier merge says of its parts is said of all parts, by `_other_devices`. The line
+    # of a resumed run is another one: it names no seeds.
+    lines = [
+        line for line in said if not (line.startswith(SEVERAL_DEVICES) and line.endswith(_SEEDS))
+    ]
     for part in parts[1:]:
         lines += other_host_lines(parts[0].header, part.header)
     return list(dict.fromkeys(lines))
@@ -127,11 +130,6 @@ def _other_devices(parts: Sequence[RunPart]) -> list[str]:
         return []
     each = "; ".join(f"{name} ({len(ids)}{_SEEDS}" for name, ids in seeds.items())
     return [f"{SEVERAL_DEVICES}: {each}"]
-
-
-def _is_of_a_merge(line: str) -> bool:
-    """Whether a line is one of `_other_devices`; a resumed run has one that names no seeds."""
-    return line.startswith(SEVERAL_DEVICES) and line.endswith(_SEEDS)
 
 
 def _searched_parts(parts: Iterable[Mapping[str, Any]]) -> Iterator[Mapping[str, Any]]:

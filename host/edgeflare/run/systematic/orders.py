@@ -186,7 +186,9 @@ def value_order(
         """Return from which value of the second model each of the first one comes: (values,)."""
         a, b = (one[seeds].reshape(-1, size) for one in (mine, its))
         apart = (a**2).sum(axis=0)[:, None] + (b**2).sum(axis=0) - 2.0 * a.T @ b
-        return _completed(_mutual(-apart), size)
+        nearest, back = apart.argmin(axis=1), apart.argmin(axis=0)
+        mutual = {i: int(j) for i, j in enumerate(nearest) if back[j] == i}
+        return _completed(mutual, size)
 
     def agreement(order: NDArray[np.int64], at: int) -> tuple[float, float]:
         reordered = replace(second[at], values=second[at].values[:, order])
@@ -276,11 +278,6 @@ def _correlation(first: NDArray[np.float64], second: NDArray[np.float64]) -> flo
     return float((first * second).sum()) / lengths if lengths > 0.0 else 0.0
 
 
-def _mutual(likeness: NDArray[np.float64]) -> dict[int, int]:
-    best, back = likeness.argmax(axis=1), likeness.argmax(axis=0)
-    return {i: int(j) for i, j in enumerate(best) if back[j] == i}
-
-
 def _completed(known: Mapping[int, int], size: int) -> NDArray[np.int64]:
     """Return an order of all places: the others stay where they are, or fill what is left."""
     order = {at: at for at in range(size) if at not in known and at not in known.values()}
@@ -326,12 +323,6 @@ class ConfirmedOrder:
     seeds: int
 
 
-def _quarters(seeds: int) -> NDArray[np.int64]:
-    """Return in which quarter each seed is judged: (seeds,), 0 to 3."""
-    places = np.arange(seeds) * _GOLDEN
-    return np.asarray((places - np.floor(places)) * _FOLDS, np.int64)
-
-
 def _held_out(
     seeds: int,
     fit: Callable[[NDArray[np.bool_]], _Fitted],
@@ -345,7 +336,8 @@ def _held_out(
         agreement: of a seed, both from 0 to 1; None where the order says nothing about it.
 
     """
-    quarter = _quarters(seeds)
+    places = np.arange(seeds) * _GOLDEN
+    quarter = ((places - np.floor(places)) * _FOLDS).astype(np.int64)  # 0 to 3
     judged = []
     for fold in range(_FOLDS):
         order = fit(quarter != fold)
