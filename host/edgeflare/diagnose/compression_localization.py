@@ -131,15 +131,6 @@ class CompressionLocalizer:
         except (ProbeFailed, UserError) as failed:
             return CompressionError(note=f"the original's layers cannot be seen: {failed}")
 
-    def _onset_alone(self, twin: State, original: NonFiniteOnset | None) -> LayerName | None:
-        """Return the layer from which the twin has NaN or infinity, if the original has none."""
-        its = non_finite_onset(self._compressed, twin)
-        if its is None or its.operator is None:
-            return None
-        if original is not None and original.kind == its.kind:
-            return None
-        return layer_name(self._compressed, self._compressed.operators[its.operator])
-
     def _found(
         self,
         pairs: Mapping[int, int],
@@ -202,9 +193,15 @@ class CompressionLocalizer:
         original: NonFiniteOnset | None,
     ) -> LayerName | None:
         """Return the layer with an error beyond what is explained that causes most; or None."""
-        not_finite = self._onset_alone(twin, original)
-        if not_finite is not None or original is not None:
-            return not_finite
+        its = non_finite_onset(self._compressed, twin)
+        if (
+            its is not None
+            and its.operator is not None
+            and (original is None or original.kind != its.kind)
+        ):
+            return layer_name(self._compressed, self._compressed.operators[its.operator])
+        if original is not None:
+            return None
         largest = _most(beyond)
         return None if largest is None else largest.layer
 

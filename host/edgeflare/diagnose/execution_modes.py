@@ -82,16 +82,14 @@ class ExecutionMode:
         if self.kernels is None:
             return self.arm.value
         if self.accelerated:
-            return f"{self.arm.value}, {self.kernels}{self._acceleration()}"
+            precision = "" if self.precision is None else f", {self.precision}"
+            fallback = ""
+            if self.fallback and self.delegated is not None and self.total is not None:
+                fallback = f", fallback of {self.total - self.delegated} of {self.total} nodes"
+            return f"{self.arm.value}, {self.kernels}{precision}{fallback}"
         threads = "1 thread" if self.threads == 1 else f"{self.threads} threads"
         silent = " (nothing delegated)" if self.ran != self.kernels else ""
         return f"{self.arm.value}, {self.kernels}{silent}, {threads}"
-
-    def _acceleration(self) -> str:
-        precision = "" if self.precision is None else f", {self.precision}"
-        if not self.fallback or self.delegated is None or self.total is None:
-            return precision
-        return f"{precision}, fallback of {self.total - self.delegated} of {self.total} nodes"
 
 
 @dataclass(frozen=True, slots=True)

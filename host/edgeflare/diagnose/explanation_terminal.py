@@ -345,14 +345,9 @@ def _said_of_compression(ones: Sequence[Explanation]) -> str:
     if which is None:
         return ""
     if len(ones) > 1 and which == "spread":
-        return _spread(errors)
+        counts = Counter(str(layer) for error in errors for layer in error.spread)
+        layers = ", ".join(f"{layer} in {count}" for layer, count in counts.most_common(LISTED))
+        return f"{first.ordinary_rounding}; among the {LISTED} largest shares most often: {layers}"
     if all(error.said == first.said for error in errors):
         return first.said
     return f"{first.said} (figures of seed {ones[0].finding.seed_id})"
-
-
-def _spread(errors: Sequence[CompressionError]) -> str:
-    """Say of several findings in how many of them layers have the largest shares."""
-    counts = Counter(str(layer) for error in errors for layer in error.spread)
-    layers = ", ".join(f"{layer} in {count}" for layer, count in counts.most_common(LISTED))
-    return f"{errors[0].ordinary_rounding}; among the {LISTED} largest shares most often: {layers}"

@@ -301,8 +301,11 @@ def _host_suspect(evidence: Evidence) -> str | None:
     sets = {vote.mode.ran for vote in everywhere if vote.agrees(device)}
     unanimous = len(sets) > 1 and all(vote.agrees(device) for vote in everywhere)
     if siding and unanimous and evidence.twin.mode.ran in sets:
+        said = evidence.said(device)
+        if device.is_of_values and evidence.answer_noun:
+            said = f"the same {evidence.answer_noun}"
         return (
-            f"the device gives {_as_it_does(evidence)} under all its kernels, and so does "
+            f"the device gives {said} under all its kernels, and so does "
             f"{siding[0].mode}, but not {evidence.twin.mode}"
         )
     return None
@@ -492,12 +495,6 @@ def _shares_of_distance(evidence: Evidence) -> MarginShares | None:
 def _said(evidence: Evidence, vote: Vote) -> str:
     """Return what a mode answered, or how it failed."""
     return vote.failure or evidence.said(vote)
-
-
-def _as_it_does(evidence: Evidence) -> str:
-    if evidence.device.is_of_values and evidence.answer_noun:
-        return f"the same {evidence.answer_noun}"
-    return evidence.said(evidence.device)
 
 
 def _listed(evidence: Evidence, labels: tuple[int | None, ...]) -> str:

@@ -109,7 +109,11 @@ class Inspection:
 
         """
         if self._kept is None:
-            self._check_units(block)
+            units = sum(layer.channels for layer in self._layers)
+            if not block.values or any(one.shape[1] != units for one in block.values.values()):
+                raise ValueError(f"a block has no behaviour of {units} units")
+            if block.hypotheses.shape[1] != len(self._hypotheses):
+                raise ValueError(f"a block has no values of {len(self._hypotheses)} hypotheses")
             self._kept = KeptInputs(block)
         kept, begin = self._kept, 0
         while begin < len(block) and self._ended == "inputs":
@@ -176,13 +180,6 @@ class Inspection:
             top_units=figures.top_units,
             verdict=verdict,
         )
-
-    def _check_units(self, block: BehaviourBlock) -> None:
-        units = sum(layer.channels for layer in self._layers)
-        if not block.values or any(one.shape[1] != units for one in block.values.values()):
-            raise ValueError(f"a block has no behaviour of {units} units")
-        if block.hypotheses.shape[1] != len(self._hypotheses):
-            raise ValueError(f"a block has no values of {len(self._hypotheses)} hypotheses")
 
     def _is_precise(self, kept: KeptInputs) -> bool:
         if min(_groups(kept)) < LEAST_GROUPS:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from rich.console import Console
 
-from edgeflare.diagnose.inspect.behaviour_block import InspectedUnit
 from edgeflare.diagnose.inspect.inspection_figures import SHARE
 from edgeflare.diagnose.inspect.inspection_result import InspectionResult
 from edgeflare.pages.page import Block, Section, Sentences, Table
@@ -49,7 +48,9 @@ def _scores(result: InspectionResult, behaviour: str) -> Table:
     measures = list(dict.fromkeys(one.measure for one in found))
     cells: dict[str, dict[str, str]] = {name: {} for name in result.hypotheses}
     for one in found:
-        unit = "all units" if one.unit is None else _unit(result, one.unit)
+        unit = "all units"
+        if one.unit is not None:
+            unit = f"{result.layers[one.unit.layer].operator}:{one.unit.channel}"
         said = f"{one.score:.2f} {unit}" if one.beyond else "nothing"
         cells[one.hypothesis][one.measure] = said
     return Table(
@@ -74,8 +75,3 @@ def _shares(result: InspectionResult) -> Table:
     ]
     header = ("channel", "of", "share", "95 % interval")
     return Table.of_words(header, rows, title="Shares of the margin's error")
-
-
-def _unit(result: InspectionResult, unit: InspectedUnit) -> str:
-    """Return a unit as a cell has room for it: the operator's position and the channel."""
-    return f"{result.layers[unit.layer].operator}:{unit.channel}"
