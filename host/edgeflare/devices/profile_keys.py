@@ -73,7 +73,10 @@ class ProfileKey:
 
 def unexpected_value(path: Path, key: str, value: object, expected: str) -> UserError:
     """Return the error of a key whose value is not what is expected."""
-    return UserError(f"{path}: {key} = {_toml(value)}: expected {expected}")
+    given = f'"{value}"' if isinstance(value, str) else str(value)
+    if isinstance(value, bool):
+        given = given.lower()  # as TOML writes it
+    return UserError(f"{path}: {key} = {given}: expected {expected}")
 
 
 def text(expected: str) -> AcceptedValues:
@@ -181,12 +184,6 @@ def _command(folder: Path, value: object) -> str:
     """Accept a command on PATH, or the path of a program."""
     text = read_text(folder, value)
     return str(_read_path(folder, text)) if "/" in text else text
-
-
-def _toml(value: object) -> str:
-    if isinstance(value, bool):
-        return str(value).lower()
-    return f'"{value}"' if isinstance(value, str) else str(value)
 
 
 _MOST_CELSIUS = 200.0

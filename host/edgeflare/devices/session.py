@@ -66,7 +66,10 @@ class DeviceSession:
         self._invocation = invocation
         self._model_path = model_path
         # Kept, so that a reopened session runs this very model whatever became of the file.
-        self._model = _read_model(model_path)
+        try:
+            self._model = read_model_file(model_path)
+        except OSError as error:
+            raise UserError(f"{model_path}: cannot be read: {error.strerror}") from None
         self._payload_limit = payload_limit
         self.closed = False
         self._session_id = ""
@@ -117,7 +120,11 @@ class DeviceSession:
         request.resume_token = self._resume_token
         if self._invocation != ONCE:
             if not connection.invokes:
-                raise _too_old(connection)
+                major, minor = connection.protocol
+                raise InfrastructureError(
+                    f"{connection.place}: the agent is too old for signatures, shapes, state and"
+                    f" frames (protocol {major}.{minor}): install this version of edgeflare there"
+                )
             request.invocation.CopyFrom(_invocation(self._invocation))
         try:
             opened = connection.open_model(self._model, request)
@@ -172,13 +179,6 @@ class DeviceSession:
         )
 
 
-def _read_model(path: Path) -> bytes:
-    try:
-        return read_model_file(path)
-    except OSError as error:
-        raise UserError(f"{path}: cannot be read: {error.strerror}") from None
-
-
 def open_request(sha256: str, profile: Profile) -> wire.OpenSessionRequest:
     """Return the request that opens a stored model as a profile says."""
     delegate = None
@@ -207,14 +207,6 @@ def _invocation(invocation: Invocation) -> wire.Invocation:
         input_shapes=[wire.Invocation.InputShape(input=one, shape=shape) for one, shape in shapes],
         state=[wire.Invocation.StateLink(input=given, output=made) for given, made in state],
         frames=invocation.frames,
-    )
-
-
-def _too_old(connection: Connection) -> InfrastructureError:
-    major, minor = connection.protocol
-    return InfrastructureError(
-        f"{connection.place}: the agent is too old for signatures, shapes, state and frames"
-        f" (protocol {major}.{minor}): install this version of edgeflare there"
     )
 
 

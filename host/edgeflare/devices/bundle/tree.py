@@ -48,7 +48,9 @@ def pack_tree(tree: Mapping[str, bytes], path: Path) -> None:
             tarfile.open(fileobj=packed, mode="w", format=tarfile.USTAR_FORMAT) as archive,
         ):
             for name in sorted(tree):
-                archive.addfile(_entry(name, tree[name]), io.BytesIO(tree[name]))
+                content, entry = tree[name], tarfile.TarInfo(name)
+                entry.size, entry.mtime, entry.mode = len(content), _TIME, _mode(content)
+                archive.addfile(entry, io.BytesIO(content))
         os.replace(unfinished, path)
     except BaseException:
         os.unlink(unfinished)
@@ -62,14 +64,6 @@ def unpack_tree(path: Path, folder: Path) -> None:
             file = archive.extractfile(member)
             assert file is not None  # noqa: S101 - there is nothing but files
             write_tree({member.name: file.read()}, folder)
-
-
-def _entry(name: str, content: bytes) -> tarfile.TarInfo:
-    entry = tarfile.TarInfo(name)
-    entry.size = len(content)
-    entry.mtime = _TIME
-    entry.mode = _mode(content)
-    return entry
 
 
 def _mode(content: bytes) -> int:

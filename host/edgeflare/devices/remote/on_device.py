@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 
-from edgeflare.devices.remote.remote_shell import Output, Remote, RemoteCommandFailed
+from edgeflare.devices.remote.remote_shell import Remote, RemoteCommandFailed
 from edgeflare.errors import InfrastructureError, UserError
 from edgeflare.outside_text import json_value
 
@@ -218,22 +218,18 @@ def _call(
 
 def _run(remote: Remote, seconds: float, calls: str, command: str) -> dict[str, list[str]]:
     """Return the lines that the functions printed, by their first words."""
-    output = _checked(remote, remote.run(f"{_functions()}\n{calls}\n", seconds, command), command)
-    said: dict[str, list[str]] = {}
-    for line in output.stdout.splitlines():
-        word, _, rest = line.partition(" ")
-        said.setdefault(word, []).append(rest)
-    return said
-
-
-def _checked(remote: Remote, output: Output, command: str) -> Output:
+    output = remote.run(f"{_functions()}\n{calls}\n", seconds, command)
     if output.exit_code:
         text = output.stderr.strip() or output.stdout.strip()
         reason = text.splitlines()[-1] if text else f"exit code {output.exit_code}"
         raise RemoteCommandFailed(
             f"{remote.place}: {command} failed there: {reason}", command, text, output.exit_code
         )
-    return output
+    said: dict[str, list[str]] = {}
+    for line in output.stdout.splitlines():
+        word, _, rest = line.partition(" ")
+        said.setdefault(word, []).append(rest)
+    return said
 
 
 @cache

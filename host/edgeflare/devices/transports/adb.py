@@ -126,7 +126,10 @@ class AdbRemote(Remote):
             self._serial = self._the_only_one(found)
         state = _state(self._serial, found)
         if state != "device" and ":" in self._serial:
-            state = self._connect(self._serial)
+            # The server connects to a device by its address, and forgets it when it ends.
+            with suppress(*_LOST):
+                _client().connect(self._serial, CONNECT_SECONDS)
+            state = _state(self._serial, attached())
         if state != "device":
             raise self._unusable(state, found)
         self._client = _client()
@@ -219,12 +222,6 @@ class AdbRemote(Remote):
             return Attached(self._serial or "", "device") in attached()
         except RemoteLost:
             return False
-
-    def _connect(self, serial: str) -> str:
-        """Have the server connect to a device by its address, which it forgets when it ends."""
-        with suppress(*_LOST):
-            _client().connect(serial, CONNECT_SECONDS)
-        return _state(serial, attached())
 
     def _the_only_one(self, found: list[Attached]) -> str:
         if not found:
