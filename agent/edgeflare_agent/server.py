@@ -109,7 +109,13 @@ class AgentService(AgentServicer):
     ) -> agent_pb2.DescribeReply:
         """Shake hands, and say what the device is."""
         with _statuses(context):
-            _check_protocol(request.protocol)
+            theirs = request.protocol
+            if theirs.major != PROTOCOL_MAJOR:
+                raise OtherProtocol(
+                    f"the host speaks protocol {theirs.major}.{theirs.minor}, "
+                    f"this agent {PROTOCOL_MAJOR}.{PROTOCOL_MINOR}: "
+                    "install the same release of EdgeFlare on both"
+                )
             return self._description()
 
     def FindModel(  # noqa: N802
@@ -376,15 +382,6 @@ def _lease_of(context: grpc.ServicerContext) -> str | None:
         if key == LEASE and isinstance(value, str):
             return value
     return None
-
-
-def _check_protocol(theirs: agent_pb2.ProtocolVersion) -> None:
-    if theirs.major != PROTOCOL_MAJOR:
-        raise OtherProtocol(
-            f"the host speaks protocol {theirs.major}.{theirs.minor}, "
-            f"this agent {PROTOCOL_MAJOR}.{PROTOCOL_MINOR}: "
-            "install the same release of EdgeFlare on both"
-        )
 
 
 def _failures(failures: Iterable[Failure]) -> Iterator[agent_pb2.InputFailure]:

@@ -50,7 +50,12 @@ class MicroModel:
         with recorded_stderr():
             opens = partial(_opened, content)
             self.arena_bytes = _least_arena_bytes(opens, counted, _PLENTY_BYTES)
-        _check_arena(self.arena_bytes, options.arena_bytes)
+        if options.arena_bytes and self.arena_bytes > options.arena_bytes:
+            raise ModelRejected(
+                f"its arena takes {self.arena_bytes:,} bytes, and the device's profile allows"
+                f" {options.arena_bytes:,}: set a higher arena_bytes there, or make the model"
+                " smaller"
+            )
         self._given = [described.graph_inputs.index(tensor.index) for tensor in self.inputs]
         self._made = [described.graph_outputs.index(tensor.index) for tensor in self.outputs]
         self._check_shapes()
@@ -76,15 +81,12 @@ class MicroModel:
         try:
             self._interpreter.invoke()
         except RuntimeError as error:
-            raise RuntimeError(self._reason(str(error))) from error
+            # The reason is logged alone, so the model runs once more.
+            with recorded_stderr() as recorded, suppress(RuntimeError):
+                self._interpreter.invoke()
+            raise RuntimeError(_refusal(recorded.text, str(error))) from error
         for position, array in zip(self._made, outputs, strict=True):
             array[...] = self._interpreter.get_output(position)
-
-    def _reason(self, message: str) -> str:
-        """Return why the model refuses its inputs. That is logged alone, so it runs once more."""
-        with recorded_stderr() as recorded, suppress(RuntimeError):
-            self._interpreter.invoke()
-        return _refusal(recorded.text, message)
 
     def _check_shapes(self) -> None:
         """Raise ModelRejected where shapes are asked for that the file does not have."""
@@ -112,14 +114,6 @@ def _opened_in_plenty(content: bytes) -> tuple[Any, int]:
     if found is None:
         raise ModelRejected("TFLite Micro does not say how large an arena the model takes")
     return interpreter, int(found.group(1))
-
-
-def _check_arena(needed: int, limit: int) -> None:
-    if limit and needed > limit:
-        raise ModelRejected(
-            f"its arena takes {needed:,} bytes, and the device's profile allows {limit:,}: set a"
-            " higher arena_bytes there, or make the model smaller"
-        )
 
 
 def _opened(content: bytes, arena_bytes: int) -> Any:

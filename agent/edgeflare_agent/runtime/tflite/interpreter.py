@@ -6,8 +6,8 @@ Only a worker process should use it, for a broken model or kernel takes the proc
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
-from typing import Any, cast
+from collections.abc import Sequence
+from typing import Any
 
 from edgeflare_agent.runtime.model_runtime import ModelRejected, Options
 from edgeflare_agent.runtime.tflite.model_tensors import (
@@ -93,7 +93,10 @@ class LoadedModel:
 
         """
         if self._runner is not None:
-            self._step_by_signature(inputs, outputs)
+            given = {spec.name: array for spec, array in zip(self.inputs, inputs, strict=True)}
+            answers = self._runner(**given)
+            for spec, array in zip(self.outputs, outputs, strict=True):
+                _keep(spec.name, answers[spec.name], array)
             return
         interpreter = self.interpreter
         for details, array in zip(self._input_details, inputs, strict=True):
@@ -101,12 +104,6 @@ class LoadedModel:
         interpreter.invoke()
         for details, array in zip(self._output_details, outputs, strict=True):
             _keep(details["name"], interpreter.get_tensor(details["index"]), array)
-
-    def _step_by_signature(self, inputs: Sequence[Any], outputs: Sequence[Any]) -> None:
-        given = {spec.name: array for spec, array in zip(self.inputs, inputs, strict=True)}
-        answers = cast("Callable[..., Any]", self._runner)(**given)
-        for spec, array in zip(self.outputs, outputs, strict=True):
-            _keep(spec.name, answers[spec.name], array)
 
     def _resets_variables(self) -> bool:
         """Whether variable tensors can be reset; not where a graph beside the first has some."""
