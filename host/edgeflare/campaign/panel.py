@@ -163,7 +163,7 @@ class Panel:
             rows = tuple(
                 i
                 for i, (query, seed_id) in enumerate(zip(queries, seed_ids, strict=True))
-                if _asks(query, key)
+                if key in (query.arms if isinstance(key, Arm) else query.kernels)
                 and (key is not Arm.DEVICE or device_of(seed_id, len(self._devices)) == index)
             )
             if not rows:
@@ -253,7 +253,3 @@ def _result(part: _Part) -> RawBatch:
         return part.raw.result()
     except DeviceLost as lost:
         raise PanelDeviceLost(part.index, lost) from lost
-
-
-def _asks(query: Query, key: Arm | str) -> bool:
-    return key in (query.arms if isinstance(key, Arm) else query.kernels)

@@ -184,7 +184,10 @@ class _ChainRun:
                 return True
             batch = _next_batch(lane.ready, lane.size)
             lane.under_way += len(batch)
-            _put(self.record, batch, lane.pipeline)
+            queries = [query for _, asked in batch for query in asked]
+            seed_ids = [chain.seed_id for chain, asked in batch for _ in asked]
+            further, further_ids = self.record.further_queries(queries, seed_ids)
+            lane.pipeline.put(batch, [*queries, *further], [*seed_ids, *further_ids])
         return False
 
     def _open(self, lane: Lane) -> None:
@@ -256,14 +259,6 @@ def _next_batch(ready: deque[Chain], size: int) -> ChainBatch:
         batch.append((chain, asked))
         queries += len(asked)
     return batch
-
-
-def _put(record: ChainRecord, batch: ChainBatch, pipeline: Pipeline[ChainBatch]) -> None:
-    """Begin to evaluate what chains ask, and the further queries that are due."""
-    queries = [query for _, asked in batch for query in asked]
-    seed_ids = [chain.seed_id for chain, asked in batch for _ in asked]
-    further, further_ids = record.further_queries(queries, seed_ids)
-    pipeline.put(batch, [*queries, *further], [*seed_ids, *further_ids])
 
 
 def _tell(batch: ChainBatch, evaluated: Sequence[EvaluatedQuery]) -> list[ChainAnswer]:

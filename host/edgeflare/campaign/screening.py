@@ -28,7 +28,9 @@ def screen(context: CampaignContext) -> dict[int, Outcome]:
         The outcome of each seed, by seed id; not of all if the user stopped it.
 
     """
-    _note_without_reset(context)
+    if WITHOUT_RESET_KEY not in context.journal.about():
+        found = context.without_reset()
+        context.journal.note(WITHOUT_RESET_KEY, None if found is None else to_json(found))
     known = _known(context)
     missing = [seed_id for seed_id in context.seed_ids if seed_id not in known]
     outcomes = {seed_id: one.outcome for seed_id, one in known.items()}
@@ -45,13 +47,6 @@ def screen(context: CampaignContext) -> dict[int, Outcome]:
         outcomes |= {seed_id: one.outcome for seed_id, one in batch}
         context.observer.screened(len(outcomes), len(context.seed_ids))
     return outcomes
-
-
-def _note_without_reset(context: CampaignContext) -> None:
-    """Note what the seeds show of variables that are not reset, once for a run."""
-    if WITHOUT_RESET_KEY not in context.journal.about():
-        found = context.without_reset()
-        context.journal.note(WITHOUT_RESET_KEY, None if found is None else to_json(found))
 
 
 def _take(

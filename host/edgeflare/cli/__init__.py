@@ -70,10 +70,6 @@ def _said_of(error: BaseException) -> str:
             f"there is not enough memory ({' '.join(str(error).split())[:200] or 'none is left'}):"
             " raise the limit, or give less to do at once"
         )
-    return _unexpected(error)
-
-
-def _unexpected(error: BaseException) -> str:
     return (
         f"unexpected {type(error).__name__}: {str(error)[:200]}; this is a mistake in edgeflare, "
         f"report it with the traceback in {keep_traceback(error)}"

@@ -11,7 +11,7 @@ from typing import Annotated
 import typer
 
 from edgeflare.bench.bench_document import Bench, write_bench
-from edgeflare.bench.bench_runs import Watch, check_folder, claimed_folder, open_grid_pair, run_grid
+from edgeflare.bench.bench_runs import check_folder, claimed_folder, open_grid_pair, run_grid
 from edgeflare.bench.bench_table import bench_section
 from edgeflare.bench.grid import Grid, check_pairs
 from edgeflare.bench.queries_figure import draw_queries
@@ -157,6 +157,8 @@ def _run(grid: Grid, pairs: Sequence[Pair], out: Path, *, chains: int) -> int:
     """Make the runs of a bench, sum up those that ended, and return the exit code."""
     console = Console(stderr=True)
     so_far = Bench(grid, [])
+    total = len(pairs) * len(grid.strategies) * len(grid.rng_seeds)
+    watch = watch_runs(console, lambda cell: f"run {len(so_far.runs) + 1} of {total}: {cell.run}")
     try:
         with resumable_work(), interruptible() as interrupt:
             runs = run_grid(
@@ -164,7 +166,7 @@ def _run(grid: Grid, pairs: Sequence[Pair], out: Path, *, chains: int) -> int:
                 pairs,
                 out,
                 chains=chains,
-                watch=_watcher(console, so_far, len(pairs)),
+                watch=watch,
                 interrupt=interrupt,
             )
             for run in runs:
@@ -188,12 +190,6 @@ def _try(console: Console, grid: Grid, pairs: Sequence[Pair], out: Path) -> None
             )
     runs = sum(len(list(grid.cells(pair))) for pair in pairs)
     say(console, f"would make {runs} run{'s' * (runs != 1)} in {out}; nothing was written")
-
-
-def _watcher(console: Console, bench: Bench, pairs: int) -> Watch:
-    """Return what shows the progress of one campaign after the other."""
-    total = pairs * len(bench.grid.strategies) * len(bench.grid.rng_seeds)
-    return watch_runs(console, lambda cell: f"run {len(bench.runs) + 1} of {total}: {cell.run}")
 
 
 def _publish(console: Console, bench: Bench, out: Path) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 from rich.markup import escape
@@ -248,7 +248,9 @@ class _ExplanationsOfCall:
 
 
 def _run_to_explain(past: PastRun, pair: Pair) -> RunToExplain:
-    rows, seeds = _seed_rows(past), past.searched_seeds(pair)
+    with RunJournal.read(past.directory.journal) as journal:
+        rows = journal.answers("seed")
+    seeds = past.searched_seeds(pair)
     repairable = seeds is not None and can_be_repaired(pair, past, len(rows))
     return RunToExplain(past.directory, past.header, pair, rows, seeds, repairable)
 
@@ -306,11 +308,6 @@ def _harmed(past: PastRun, chosen: Sequence[Finding], *, named: bool) -> set[int
     for harm in errors.values():
         warn(f"{harm}; its finding is left out")
     return set(errors)
-
-
-def _seed_rows(past: PastRun) -> Any:
-    with RunJournal.read(past.directory.journal) as journal:
-        return journal.answers("seed")
 
 
 def _elsewhere(past: PastRun, devices: Sequence[str] | None) -> str | None:

@@ -10,7 +10,7 @@ from typing import Annotated
 
 import typer
 
-from edgeflare.bench.bench_runs import Watch, check_folder, claimed_folder, open_grid_pair
+from edgeflare.bench.bench_runs import check_folder, claimed_folder, open_grid_pair
 from edgeflare.bench.bench_table import heading
 from edgeflare.bench.grid import Grid
 from edgeflare.campaign.campaign_context import CHAINS
@@ -239,7 +239,9 @@ def _gather_facts(
     measured = measure_all(grid, models, out, labelled, telling, interrupt)
     if measured is None:
         return None
-    watch = _watcher(console, len(models) * len(grid.rng_seeds))
+    total = len(models) * len(grid.rng_seeds)
+    number = iter(range(1, total + 1))
+    watch = watch_runs(console, lambda cell: f"run {next(number)} of at most {total}: {cell.run}")
     searched = search_all(grid, models, out, chains, watch, interrupt)
     if searched is None:
         return None
@@ -270,9 +272,3 @@ def _try(
         f"would make {runs} run{'s' * (runs != 1)} of {grid.plan.strategy} in {out}; nothing was"
         " written",
     )
-
-
-def _watcher(console: Console, total: int) -> Watch:
-    """Return what shows the progress of one campaign after the other."""
-    count = iter(range(1, total + 1))
-    return watch_runs(console, lambda cell: f"run {next(count)} of at most {total}: {cell.run}")

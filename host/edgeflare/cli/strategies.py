@@ -43,15 +43,11 @@ def strategies(
     `--set STRATEGY.NAME=VALUE` of `bench`.
     """
     if name is None:
-        _print_all()
+        rows = [(one.name, one.summary) for one in installed().values()]
+        rows += [(one.name, one.complaint) for one in broken_strategies()]
+        print_blocks(Console(), Table.of_words(("name", "summary"), rows))
     else:
         _print_one(find_strategy(name))
-
-
-def _print_all() -> None:
-    rows = [(one.name, one.summary) for one in installed().values()]
-    rows += [(one.name, one.complaint) for one in broken_strategies()]
-    print_blocks(Console(), Table.of_words(("name", "summary"), rows))
 
 
 def _print_one(entry: RegisteredStrategy) -> None:

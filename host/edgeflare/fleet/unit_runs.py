@@ -187,7 +187,8 @@ class UnitRuns:
             shown.away = not self.engine.is_up(place)
         usable = [place for place, _ in self._usable()]
         for place in usable:
-            if place not in busy and (unit := self._next_for(place)) is not None:
+            if place not in busy and (unit := self._next_of({place.device_class})) is not None:
+                self._waiting.remove(unit)
                 self._begin(unit, place)
         offered = {place.device_class for place in usable}
         if self._waiting and not self._under_way and self._next_of(offered) is None:
@@ -202,13 +203,6 @@ class UnitRuns:
         for place, shown in zip(self.places, self.state.places, strict=True):
             if not self.state.why_idle(shown):
                 yield place, shown
-
-    def _next_for(self, place: DevicePlace) -> WorkUnit | None:
-        """Return the next unit for a device, which waits no longer."""
-        unit = self._next_of({place.device_class})
-        if unit is not None:
-            self._waiting.remove(unit)
-        return unit
 
     def _next_of(self, classes: Container[str]) -> WorkUnit | None:
         return next((one for one in self._waiting if one.device_class in classes), None)

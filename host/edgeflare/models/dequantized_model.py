@@ -87,9 +87,18 @@ class _Dequantization:
         self._main = self._writer.graph
         self._ends = quantized & {*graph.inputs, *graph.outputs}
         for index in quantized - self._ends:
-            self._make_float(graph.tensors[index])
+            tensor, raw = graph.tensors[index], self._main.tensors[index]
+            raw.type, raw.quantization = schema.TensorType.FLOAT32, None
+            if tensor.constant:
+                values = tensor.real(graph.values(index)).astype(np.float32)
+                raw.buffer = self._writer.buffer(values.tobytes())
         # What operators read and write in place of a tensor.
-        self._instead = {index: self._float_of(index) for index in self._ends}
+        self._instead = {
+            end.index: self._writer.tensor(
+                Tensor(f"{end.name}/{DEQUANTIZED}", end.shape, "float32")
+            )
+            for end in (graph.tensors[index] for index in self._ends)
+        }
 
     def content(self) -> bytes:
         """Return the finished file."""
@@ -131,17 +140,6 @@ class _Dequantization:
     def _another(self, index: int) -> int:
         shape = tuple(int(size) for size in self._main.tensors[index].shape)
         return self._writer.tensor(Tensor("", shape, "float32"))
-
-    def _make_float(self, tensor: GraphTensor) -> None:
-        raw = self._main.tensors[tensor.index]
-        raw.type, raw.quantization = schema.TensorType.FLOAT32, None
-        if tensor.constant:
-            values = tensor.real(self._graph.values(tensor.index)).astype(np.float32)
-            raw.buffer = self._writer.buffer(values.tobytes())
-
-    def _float_of(self, index: int) -> int:
-        tensor = self._graph.tensors[index]
-        return self._writer.tensor(Tensor(f"{tensor.name}/{DEQUANTIZED}", tensor.shape, "float32"))
 
     def _join_conversions(self) -> None:
         """Let both sides of a conversion between floats be one tensor."""

@@ -89,7 +89,10 @@ def open_callable(source: str, shape: tuple[int, ...]) -> InProcessModel:
     function = load_callable(source, "inputs")
 
     def invoke(one: NDArray[np.generic]) -> NDArray[np.generic]:
-        return _output(function(one))
+        output = np.asarray(function(one))
+        if not np.issubdtype(output.dtype, np.floating):
+            raise TypeError(f"it returned {output.dtype}, but scores are floating-point numbers")
+        return np.atleast_2d(output).astype(np.float32)
 
     try:
         answer = invoke(np.zeros(shape, np.float32))
@@ -99,13 +102,6 @@ def open_callable(source: str, shape: tuple[int, ...]) -> InProcessModel:
         ) from error
     given, made = Tensor("input", shape, "float32"), Tensor("output", answer.shape, "float32")
     return InProcessModel(Signature((given,), (made,)), invoke)
-
-
-def _output(answer: object) -> NDArray[np.float32]:
-    output = np.asarray(answer)
-    if not np.issubdtype(output.dtype, np.floating):
-        raise TypeError(f"it returned {output.dtype}, but scores are floating-point numbers")
-    return np.atleast_2d(output).astype(np.float32)
 
 
 _DTYPES = {

@@ -6,14 +6,13 @@ a move finds is kept only if the device confirms it and the goal is met, with it
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from itertools import product
 from typing import Any
 
 import numpy as np
 
 from edgeflare.core.goal import Trigger
-from edgeflare.core.input_space import Input
 from edgeflare.core.query import Outcome
 from edgeflare.search.refining.between_boundaries import find_deviations_near
 from edgeflare.search.refining.decision_boundary import (
@@ -72,9 +71,12 @@ def shrink(trigger: Trigger, start: Start, budget: int) -> QueryGenerator[Trigge
 
 def halve_change(refinement: TriggerRefinement) -> QueryGenerator[None]:
     """Halve the change for as long as that deviates."""
+    space = refinement.start.space
+    seed = space.levels(refinement.start.seed)
     share = 0.5
     while share < 0.99:
-        (evaluated,) = yield from refinement.evaluate([_interpolate(refinement, share)])
+        change = space.levels(refinement.trigger.input) - seed
+        (evaluated,) = yield from refinement.evaluate([space.nearest(seed + share * change)])
         if not (evaluated.deviates and (yield from _keep(refinement, evaluated))):
             share = (1.0 + share) / 2
 
@@ -121,7 +123,9 @@ def reset_blocks(refinement: TriggerRefinement) -> QueryGenerator[None]:
     cells = refinement.start.space.cells(refinement.start.seed.shape)
     side = max(cells) // 2
     while side > 1:
-        yield from _reset(refinement, _blocks(cells, side))
+        corners = product(*(range(0, size, side) for size in cells))
+        blocks = (tuple(slice(at, at + side) for at in corner) for corner in corners)
+        yield from _reset(refinement, blocks)
         side //= 2
 
 
@@ -176,17 +180,6 @@ def _reset(refinement: TriggerRefinement, parts: Iterable[Index]) -> QueryGenera
             unconfirmed = 0
     if unconfirmed:
         yield from _keep(refinement, point)
-
-
-def _interpolate(refinement: TriggerRefinement, share: float) -> Input:
-    space = refinement.start.space
-    seed = space.levels(refinement.start.seed)
-    return space.nearest(seed + share * (space.levels(refinement.trigger.input) - seed))
-
-
-def _blocks(cells: tuple[int, ...], side: int) -> Iterator[Index]:
-    for corner in product(*(range(0, size, side) for size in cells)):
-        yield tuple(slice(begin, begin + side) for begin in corner)
 
 
 def _distance(refinement: TriggerRefinement) -> float:

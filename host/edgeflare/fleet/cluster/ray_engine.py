@@ -313,7 +313,8 @@ class RayEngine:
         if self._numbers.get(unit) == number:
             del self._numbers[unit]  # whatever still reports for it is told to end
         try:
-            return EndedAttempt(unit, number, self._result(reference))
+            result: AttemptResult = self._asked(lambda: ray.get(reference, timeout=_RESULT_SECONDS))
+            return EndedAttempt(unit, number, result)
         except RayError as error:
             cause = getattr(error, "cause", None)
             if isinstance(cause, UserError):
@@ -357,10 +358,6 @@ class RayEngine:
 
     def _visit_begun(self) -> Any:
         return self._collector.visit.remote(dict(self._numbers), self._stopped)
-
-    def _result(self, reference: Any) -> AttemptResult:
-        result: AttemptResult = self._asked(lambda: ray.get(reference, timeout=_RESULT_SECONDS))
-        return result
 
     def _asked(self, call: Callable[[], Any]) -> Any:
         """Return what a call of Ray returns, which may never do so where the head is gone.
