@@ -30,7 +30,6 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from edgeflare_agent.runtime.channel import Channel
 from edgeflare_agent.runtime.model_runtime import (
     Invocation,
     ModelChanged,
@@ -42,7 +41,7 @@ from edgeflare_agent.runtime.model_runtime import (
     runtime_with,
 )
 from edgeflare_agent.runtime.shared_memory import SharedBatch
-from edgeflare_agent.runtime.worker_messages import LoadingOrder, ReadyModel
+from edgeflare_agent.runtime.worker_messages import Channel, LoadingOrder, ReadyModel
 
 
 def main(shared_fd: int) -> None:

@@ -14,7 +14,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from edgeflare_agent.runtime.channel import Channel
 from edgeflare_agent.runtime.fork_server_process import (
     ForkedProcess,
     ForkServerProcess,
@@ -22,6 +21,7 @@ from edgeflare_agent.runtime.fork_server_process import (
 )
 from edgeflare_agent.runtime.launcher import python_command
 from edgeflare_agent.runtime.model_runtime import WorkerLost
+from edgeflare_agent.runtime.worker_messages import Channel
 
 _servers: dict[tuple[str, ...], ForkServerProcess] = {}
 _without: set[tuple[str, ...]] = set()
