@@ -20,15 +20,14 @@ from hypothesis import strategies as st
 from typer.testing import CliRunner
 
 from called_commands import EXAMPLE, call_here, completed
+from edgeflare.cli import reworded
 from edgeflare.cli.bench import bench
 from edgeflare.cli.fleet_options import FleetOptions, user_words
-from edgeflare.cli.option_groups import with_option_groups
 from edgeflare.cli.rank import rank
-from edgeflare.cli.run_options import RunFolder
+from edgeflare.cli.run_options import RunFolder, with_option_groups
 from edgeflare.cli.search import search
 from edgeflare.cli.strategies import rewrapped
 from edgeflare.cli.survey_options import Conditions
-from edgeflare.cli.typer_messages import reworded
 from edgeflare.conditions.condition_choice import chosen_conditions
 from edgeflare.errors import UserError
 from edgeflare.record.atomic_file import write_atomically

@@ -22,7 +22,6 @@ from edgeflare.cli.console import Console
 from edgeflare.cli.fleet_options import FleetOptions
 from edgeflare.cli.interruptible import INTERRUPTED, interruptible, resumable_work
 from edgeflare.cli.only_run import OnlyRun, make_only_run
-from edgeflare.cli.option_groups import with_option_groups
 from edgeflare.cli.option_values import (
     read_operators,
     read_parameters,
@@ -82,7 +81,7 @@ Resume = Annotated[
 ]
 
 
-@with_option_groups
+@run_options.with_option_groups
 def bench(
     context: typer.Context,
     pairs: Pairs,

@@ -21,7 +21,6 @@ from edgeflare.cli.console import Console
 from edgeflare.cli.fleet_options import FleetOptions
 from edgeflare.cli.interruptible import INTERRUPTED
 from edgeflare.cli.matrix_options import is_matrix
-from edgeflare.cli.option_groups import with_option_groups
 from edgeflare.cli.option_values import read_parts
 from edgeflare.cli.quiet import Quiet, result
 from edgeflare.cli.requested_conformance import (
@@ -51,7 +50,7 @@ from edgeflare.pages.terminal import print_page
 from edgeflare.trust import decided_by_user
 
 
-@with_option_groups
+@run_options.with_option_groups
 def conform(
     *,
     device: options.Devices = ["emulated-builtin"],  # noqa: B006 - never changed

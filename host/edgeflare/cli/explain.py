@@ -10,13 +10,12 @@ from typing import Annotated
 import typer
 from rich.markup import escape
 
-from edgeflare.cli import moved_models, run_options
+from edgeflare.cli import run_options
 from edgeflare.cli.addition_on_fleet import add_on_fleet
 from edgeflare.cli.completion import complete_device, complete_run
 from edgeflare.cli.console import Console, unless_damaged, warn
 from edgeflare.cli.fleet_options import FleetOptions
 from edgeflare.cli.interruptible import INTERRUPTED, as_ctrl_c, stopped_by
-from edgeflare.cli.option_groups import with_option_groups
 from edgeflare.cli.overlay_files import OverlayFiles
 from edgeflare.cli.progress import ProgressDisplay, observe
 from edgeflare.cli.quiet import Quiet, result
@@ -88,16 +87,16 @@ ModelExplorer = Annotated[
 ]
 
 
-@with_option_groups
+@run_options.with_option_groups
 def explain(
     context: typer.Context,
     run: Run,
     finding: Findings = None,
     *,
     device: Devices = None,
-    original: moved_models.Original = None,
-    compressed: moved_models.Compressed = None,
-    function: moved_models.Functions = None,
+    original: run_options.Original = None,
+    compressed: run_options.Compressed = None,
+    function: run_options.Functions = None,
     trust: run_options.Trust = False,
     model_explorer: ModelExplorer = False,
     on_fleet: FleetOptions,

@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from edgeflare.cli import moved_models
+from edgeflare.cli import run_options
 from edgeflare.cli.completion import complete_run
 from edgeflare.cli.console import unless_damaged
 from edgeflare.cli.quiet import Quiet, result
@@ -47,9 +47,9 @@ def export(
     finding: Finding,
     out: Out = None,
     no_models: NoModels = False,
-    original: moved_models.Original = None,
-    compressed: moved_models.Compressed = None,
-    function: moved_models.Functions = None,
+    original: run_options.Original = None,
+    compressed: run_options.Compressed = None,
+    function: run_options.Functions = None,
     _quiet: Quiet = False,
 ) -> None:
     """Write a finding as a zip that shows the deviation with nothing but numpy and a runtime.

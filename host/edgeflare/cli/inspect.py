@@ -11,13 +11,12 @@ from typing import Annotated
 import typer
 
 from edgeflare.campaign.opened_pair import open_pair
-from edgeflare.cli import moved_models, run_options
+from edgeflare.cli import run_options
 from edgeflare.cli.addition_on_fleet import add_on_fleet
 from edgeflare.cli.completion import complete_device, complete_run
 from edgeflare.cli.console import Console
 from edgeflare.cli.fleet_options import FleetOptions
 from edgeflare.cli.interruptible import as_ctrl_c
-from edgeflare.cli.option_groups import with_option_groups
 from edgeflare.cli.progress import observe
 from edgeflare.cli.quiet import Quiet, result
 from edgeflare.core.goal import Goal
@@ -99,7 +98,7 @@ DeviceNames = Annotated[
 ]
 
 
-@with_option_groups
+@run_options.with_option_groups
 def inspect(
     context: typer.Context,
     run: Run,
@@ -110,9 +109,9 @@ def inspect(
     inputs: Inputs = 1600,
     rng_seed: RngSeed = 0,
     device: DeviceNames = None,
-    original: moved_models.Original = None,
-    compressed: moved_models.Compressed = None,
-    function: moved_models.Functions = None,
+    original: run_options.Original = None,
+    compressed: run_options.Compressed = None,
+    function: run_options.Functions = None,
     on_fleet: FleetOptions,
     trust: run_options.Trust = False,
     _quiet: Quiet = False,

@@ -9,9 +9,13 @@ import typer
 
 from edgeflare.cli.completion import complete_run
 from edgeflare.cli.console import Console
-from edgeflare.cli.option_groups import with_option_groups
 from edgeflare.cli.quiet import Quiet, result
-from edgeflare.cli.run_options import AllowOtherHost, Overwrite, naming_other_host
+from edgeflare.cli.run_options import (
+    AllowOtherHost,
+    Overwrite,
+    naming_other_host,
+    with_option_groups,
+)
 from edgeflare.report.run_page import print_run
 from edgeflare.run.merge.merge_runs import merge_runs
 

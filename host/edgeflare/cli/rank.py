@@ -20,7 +20,6 @@ from edgeflare.cli.console import Console
 from edgeflare.cli.fleet_options import FleetOptions
 from edgeflare.cli.interruptible import INTERRUPTED, interruptible, resumable_work
 from edgeflare.cli.only_run import OnlyRun, make_only_run
-from edgeflare.cli.option_groups import with_option_groups
 from edgeflare.cli.option_values import read_operators, read_whole_numbers
 from edgeflare.cli.progress import say, watch_runs
 from edgeflare.cli.quiet import Quiet, result
@@ -102,7 +101,7 @@ Resume = Annotated[
 ]
 
 
-@with_option_groups
+@run_options.with_option_groups
 def rank(
     context: typer.Context,
     out: Out,

@@ -11,7 +11,7 @@ import typer
 from msgspec import structs
 
 from edgeflare.bench.bench_runs import check_folder, claimed_folder
-from edgeflare.cli import moved_models, repair_options, run_options
+from edgeflare.cli import repair_options, run_options
 from edgeflare.cli.console import Console
 from edgeflare.cli.interruptible import (
     INTERRUPTED,
@@ -76,8 +76,8 @@ def repair(
     ensemble: repair_options.Ensemble = None,
     resume: repair_options.Resume = False,
     dry_run: run_options.DryRun = False,
-    original: moved_models.Original = None,
-    compressed: moved_models.Compressed = None,
+    original: run_options.Original = None,
+    compressed: run_options.Compressed = None,
     trust: run_options.Trust = False,
     _quiet: Quiet = False,
 ) -> int:

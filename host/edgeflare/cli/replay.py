@@ -13,7 +13,7 @@ import typer
 from msgspec import structs
 
 from edgeflare.campaign.opened_pair import OpenedPair
-from edgeflare.cli import moved_models, run_options
+from edgeflare.cli import run_options
 from edgeflare.cli.command_on_fleet import ANEW, AskedOfEach, command_on_fleet, run_on_fleet
 from edgeflare.cli.completion import complete_device, complete_run
 from edgeflare.cli.console import Console
@@ -21,7 +21,6 @@ from edgeflare.cli.fleet_options import FleetOptions
 from edgeflare.cli.interruptible import INTERRUPTED
 from edgeflare.cli.kernel_set_matrix import compare_kernel_sets, run_kernel_sets, stopping_said
 from edgeflare.cli.matrix_options import is_matrix
-from edgeflare.cli.option_groups import with_option_groups
 from edgeflare.cli.option_values import require_one_of
 from edgeflare.cli.quiet import Quiet, result
 from edgeflare.cli.requested_replay import RequestedReplay, refuse_as_target, run_requested_replay
@@ -90,14 +89,14 @@ LiesAt = Annotated[Path | None, typer.Option(metavar="PATH", hidden=True)]
 """Where the run lies that a fleet has sent a copy of, which is what a replay records."""
 
 
-@with_option_groups
+@run_options.with_option_groups
 def replay(
     run: Run,
     *,
     device: Devices = None,
     compressed: Compressed = None,
-    original: moved_models.Original = None,
-    function: moved_models.Functions = None,
+    original: run_options.Original = None,
+    function: run_options.Functions = None,
     baseline: Baseline = None,
     fail_on: FailOnWhat = "any",
     on_fleet: FleetOptions,

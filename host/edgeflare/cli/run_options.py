@@ -1,13 +1,18 @@
-"""Command-line options about the run directory, the exit code, and what the user trusts."""
+"""Command-line options that commands on runs share, and how a group of them is one parameter.
+
+They are about the run directory, the exit code, the models of a run, and what the user trusts.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import functools
+import inspect
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, is_dataclass
 from datetime import datetime
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any, get_type_hints
 
 import typer
 
@@ -87,6 +92,29 @@ Trust = Annotated[
     ),
 ]
 
+Original = Annotated[
+    str | None,
+    typer.Option(
+        metavar="MODEL",
+        help="Where the original model is now, if it was moved; or the Python function that it is, "
+        "which is not imported because a run names it, but where you agreed to its code before.",
+    ),
+]
+Compressed = Annotated[
+    Path | None,
+    typer.Option(metavar="FILE", help="Where the compressed model is now, if it was moved."),
+]
+Functions = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--function",
+        metavar="MODULE:FUNCTION",
+        help="A Python function that RUN's pair has for features or post-processing. It is not"
+        " imported because a run names it, but where you agreed to its code before; again for each"
+        " further one.",
+    ),
+]
+
 
 @dataclass(frozen=True, slots=True)
 class RunFolder:
@@ -159,3 +187,51 @@ def naming_other_host() -> Iterator[None]:
         yield
     except OtherHostError as refused:
         raise UserError(f"{refused}, or add --allow-other-host, and the run says so") from None
+
+
+def with_option_groups(command: Callable[..., int]) -> Callable[..., int]:
+    """Let a command take dataclasses of options; Typer sees each field as an option of its own.
+
+    The options stand where the dataclass stood, so their order in `--help` is that of the fields.
+    Each parameter of the command is passed by name.
+
+    Args:
+        command: a command, some of whose parameters are annotated with a dataclass. Each field of
+            that is annotated as an option is, and has a default.
+
+    """
+    signature = inspect.signature(command, eval_str=True)
+    groups: dict[str, Any] = {
+        name: parameter.annotation
+        for name, parameter in signature.parameters.items()
+        if is_dataclass(parameter.annotation)
+    }
+
+    @functools.wraps(command)
+    def run(**options: Any) -> int:
+        for name, group in groups.items():
+            values = {field.name: options.pop(field.name) for field in fields(group)}
+            options[name] = group(**values)
+        return command(**options)
+
+    parameters = [
+        one.replace(kind=inspect.Parameter.KEYWORD_ONLY)
+        for name, parameter in signature.parameters.items()
+        for one in (_fields(groups[name]) if name in groups else [parameter])
+    ]
+    run.__signature__ = signature.replace(parameters=parameters)  # type: ignore[attr-defined]
+    run.__annotations__ = {one.name: one.annotation for one in parameters}
+    return run
+
+
+def _fields(group: Any) -> list[inspect.Parameter]:
+    hints = get_type_hints(group, include_extras=True)
+    return [
+        inspect.Parameter(
+            field.name,
+            inspect.Parameter.KEYWORD_ONLY,
+            default=field.default,
+            annotation=hints[field.name],
+        )
+        for field in fields(group)
+    ]

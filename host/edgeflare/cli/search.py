@@ -20,7 +20,6 @@ from edgeflare.cli.kernel_set_matrix import (
     try_kernel_sets,
 )
 from edgeflare.cli.matrix_options import is_matrix, matrix_path, of_kernel_set
-from edgeflare.cli.option_groups import with_option_groups
 from edgeflare.cli.option_values import read_operators, read_thresholds, read_within
 from edgeflare.cli.quiet import Quiet, result
 from edgeflare.cli.requested_search import RequestedSearch, run_search, search_exit_code, try_search
@@ -43,7 +42,7 @@ from edgeflare.search.operator_pool import BUILT_IN, pool_names
 from edgeflare.trust import Trust, decided_by_user
 
 
-@with_option_groups
+@run_options.with_option_groups
 def search(
     pair: pair_options.PairFolder = None,
     original: pair_options.Original = None,

@@ -23,7 +23,6 @@ from edgeflare.cli.console import Console
 from edgeflare.cli.failures_reported import failures_reported
 from edgeflare.cli.fleet_options import FleetOptions
 from edgeflare.cli.interruptible import INTERRUPTED, interruptible
-from edgeflare.cli.option_groups import with_option_groups
 from edgeflare.cli.progress import observe
 from edgeflare.cli.quiet import Quiet, result
 from edgeflare.cli.time_left import in_words
@@ -64,7 +63,7 @@ _SHORT: Final = 10.0
 """Seconds below which each counts."""
 
 
-@with_option_groups
+@run_options.with_option_groups
 def survey(
     pair: survey_options.PairFolder = None,
     original: pair_options.Original = None,
