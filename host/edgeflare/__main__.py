@@ -15,7 +15,7 @@ def start() -> None:
     if sys.platform != "linux" or not on_fleet:
         _run()
         return
-    from edgeflare.cli.watched_process import watch_this_process  # noqa: PLC0415 - for this alone
+    from edgeflare.parent_process import watch_this_process  # noqa: PLC0415 - for this alone
 
     says_end = watch_this_process()
     try:

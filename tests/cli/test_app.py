@@ -33,7 +33,6 @@ EDGEFLARE = {
     "edgeflare.cli.address_space",
     "edgeflare.cli.app",
     "edgeflare.cli.quiet",
-    "edgeflare.cli.typer_messages",
     "edgeflare.crash_report",
     "edgeflare.errors",
     "edgeflare.regular_file",

@@ -64,7 +64,7 @@ def test_what_else_cannot_be_raised_is_told_as_ever(capsys: pytest.CaptureFixtur
     assert "a mistake" in capsys.readouterr().err
 
 
-BEGIN = "import os, sys, time, signal; from edgeflare.cli.watched_process import *;"
+BEGIN = "import os, sys, time, signal; from edgeflare.parent_process import *;"
 
 WATCHED = f"{BEGIN} says = watch_this_process();"
 

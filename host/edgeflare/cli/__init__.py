@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+import re
 import sys
 import threading
-from typing import cast
+from typing import Final, cast
 
 from typer import Abort, BadParameter
 
-from edgeflare.cli.typer_messages import reworded
 from edgeflare.crash_report import keep_traceback
 from edgeflare.errors import EdgeFlareError
 from edgeflare.untrusted_text import for_terminal
@@ -20,6 +20,21 @@ depends on its version, so the base of what it exports is asked for."""
 
 _LONGEST = 4000
 """Of a line that says what was wrong; its beginning and its end stay."""
+
+# Some versions of Typer have pydantic check values, whose sentences are about an "input".
+_SENTENCES: Final = (
+    (r"Value error, ", ""),
+    (r"Input should be a valid integer\b.*", "expected a whole number"),
+    (r"Input should be a valid number\b.*", "expected a number"),
+    (r"Input should be greater than or equal to (\S+)", r"expected \1 or more"),
+    (r"Input should be less than or equal to (\S+)", r"expected \1 or less"),
+    (r"Input should be ", "expected "),
+    (
+        r"(No such option: --json)(?!\w).*",
+        r"\1: `edgeflare report RUN --json` prints what a run has written",
+    ),
+)
+"""What Typer says of options, and the words of ours that stand for it."""
 
 
 def main() -> None:
@@ -74,6 +89,13 @@ def _said_of(error: BaseException) -> str:
         f"unexpected {type(error).__name__}: {str(error)[:200]}; this is a mistake in edgeflare, "
         f"report it with the traceback in {keep_traceback(error)}"
     )
+
+
+def reworded(complaint: str) -> str:
+    """Return a complaint of Typer in plain words; one that is in plain words stays as it is."""
+    for theirs, ours in _SENTENCES:
+        complaint = re.sub(theirs, ours, complaint)
+    return complaint
 
 
 def _complain(message: str) -> None:
