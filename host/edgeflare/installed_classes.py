@@ -9,8 +9,7 @@ from inspect import isabstract
 from types import MappingProxyType
 from typing import Any, Generic, TypeVar
 
-from edgeflare.errors import UserError
-from edgeflare.suggestion import suggestion
+from edgeflare.errors import UserError, suggestion
 
 Base = TypeVar("Base")
 

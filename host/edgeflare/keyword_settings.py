@@ -8,9 +8,8 @@ from typing import Any, Literal, TypeVar, get_args, get_origin, get_type_hints
 
 import msgspec
 
-from edgeflare.errors import UserError
+from edgeflare.errors import UserError, suggestion
 from edgeflare.record.json_types import JsonValue
-from edgeflare.suggestion import suggestion
 
 Made = TypeVar("Made")
 

@@ -309,6 +309,7 @@ KNOWN_JOINS: Final[Mapping[str, str]] = {
     "devices/transports/scratch.py "
     "ScratchFolder.__init__: tempfile.mkdtemp(prefix=_PREFIX)": SYSTEM,
     "devices/transports/scratch.py _sweep: tempfile.gettempdir()": SYSTEM,
+    "errors.py path_suggestion: *rest": BY_THE_USER,
     "fleet/record/fleet_folder.py FleetFolder._name_in: kept": OF_OURS,
     "fleet/record/fleet_folder.py FleetFolder._of_unit: kept": OF_OURS,
     "fleet/record/fleet_folder.py "
@@ -371,7 +372,6 @@ KNOWN_JOINS: Final[Mapping[str, str]] = {
     "run/merge/merge_runs.py merge_in_groups: f'{len(paths)}-{begin}'": "whole numbers",
     "run/merge/merge_runs.py _of_file: row[0]": "its last part alone, made a number",
     "run/run_directory.py what_is_in: name": OF_OURS,
-    "suggestion.py path_suggestion: *rest": BY_THE_USER,
     "survey/survey_run.py begin_survey: baseline.name": BY_THE_USER,
 }
 """What is joined, by the file, below host/edgeflare but for the agent's, and the function; and the

@@ -8,14 +8,13 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from edgeflare.errors import UserError
+from edgeflare.errors import UserError, suggestion
 from edgeflare.models.pair import Pair
 from edgeflare.record.json_types import plain_json
 from edgeflare.run.plan import Plan
 from edgeflare.search.operator_pool import pool_names
 from edgeflare.search.strategy_parameters import Value
 from edgeflare.search.strategy_registry import find_strategy
-from edgeflare.suggestion import suggestion
 from edgeflare.trust import KEPT_ONLY, Trust
 
 

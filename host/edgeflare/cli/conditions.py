@@ -11,10 +11,9 @@ from edgeflare.cli.console import Console, warn
 from edgeflare.conditions.condition import Condition
 from edgeflare.conditions.condition_registry import all_conditions, condition_complaints
 from edgeflare.domains.domain_registry import DOMAINS
-from edgeflare.errors import UserError
+from edgeflare.errors import UserError, suggestion
 from edgeflare.pages.page import Table
 from edgeflare.pages.terminal import print_blocks
-from edgeflare.suggestion import suggestion
 
 Which = Annotated[
     str | None,

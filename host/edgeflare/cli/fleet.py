@@ -11,14 +11,13 @@ from rich.markup import escape
 
 from edgeflare.cli.completion import complete_run
 from edgeflare.cli.console import Console
-from edgeflare.errors import UserError
+from edgeflare.errors import UserError, suggestion
 from edgeflare.fleet.record.fleet_folder import FleetFolder
 from edgeflare.fleet.record.fleet_state import FleetState
 from edgeflare.pages.page import Table
 from edgeflare.pages.terminal import print_blocks
 from edgeflare.record.folder_lock import is_locked
 from edgeflare.record.json_types import plain_json
-from edgeflare.suggestion import suggestion
 from edgeflare.untrusted_text import printable
 
 _OF_ADDITIONS: Final = (".explain.fleet", ".inspect.fleet")

@@ -33,12 +33,11 @@ from edgeflare.diagnose.inspect.inspected_inputs import Found
 from edgeflare.diagnose.inspect.inspection_terminal import print_inspection
 from edgeflare.diagnose.inspect.kept_inputs import MOST_INPUTS
 from edgeflare.diagnose.inspect.unit_behaviours import BEHAVIOURS
-from edgeflare.errors import UserError
+from edgeflare.errors import UserError, suggestion
 from edgeflare.record.atomic_file import write_atomically
 from edgeflare.record.folder import written
 from edgeflare.replay.past_run import PastRun
 from edgeflare.run.plan import Plan
-from edgeflare.suggestion import suggestion
 from edgeflare.trust import decided_by_user
 
 HOST = "emulated-xnnpack"

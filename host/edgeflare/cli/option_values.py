@@ -7,12 +7,11 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 
 import typer
 
-from edgeflare.errors import UserError
+from edgeflare.errors import UserError, suggestion
 from edgeflare.run.plan import Default
 from edgeflare.search.operator_pool import BUILT_IN
 from edgeflare.search.strategy_parameters import Value
 from edgeflare.search.strategy_registry import find_strategy, pool_strategies
-from edgeflare.suggestion import suggestion
 
 MOST_THRESHOLDS = 10
 """Of neuron coverage, so that its table fits a page."""

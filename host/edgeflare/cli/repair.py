@@ -26,7 +26,7 @@ from edgeflare.cli.reported_repair import print_repair
 from edgeflare.core.interrupt import INTERRUPTED_BY
 from edgeflare.devices.profile import Profile
 from edgeflare.devices.profile_lookup import find_profiles
-from edgeflare.errors import UserError
+from edgeflare.errors import UserError, path_suggestion
 from edgeflare.models.compressed_model import read_ensemble
 from edgeflare.models.pair import Pair, load_pair
 from edgeflare.models.pair_file import FILE, Settings
@@ -54,7 +54,6 @@ from edgeflare.repair.shift_details import Mixture
 from edgeflare.repair.shifts.shift_candidate import ShiftRequest
 from edgeflare.replay.past_run import PastRun
 from edgeflare.run.run_directory import RunDirectory
-from edgeflare.suggestion import path_suggestion
 from edgeflare.trust import decided_by_user
 
 

@@ -17,10 +17,9 @@ from edgeflare.conditions.condition_registry import (
     name_fault,
     own_conditions,
 )
-from edgeflare.errors import UserError
+from edgeflare.errors import UserError, path_suggestion, suggestion
 from edgeflare.keyword_settings import constructed
 from edgeflare.outside_text import read_toml
-from edgeflare.suggestion import path_suggestion, suggestion
 
 _TABLES = "conditions"
 """The one key of a file: `[[conditions]]` begins a table."""

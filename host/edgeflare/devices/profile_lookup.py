@@ -27,9 +27,8 @@ from edgeflare.devices.profile_keys import (
 )
 from edgeflare.devices.transports.transport_plugin import TransportPlugin
 from edgeflare.devices.transports.transport_registry import transport, transport_names, transports
-from edgeflare.errors import UserError
+from edgeflare.errors import UserError, suggestion
 from edgeflare.outside_text import read_toml
-from edgeflare.suggestion import suggestion
 from edgeflare.trust import KEPT_ONLY, Request, Trust
 from edgeflare_protos.kernel_sets import TFLITE_KERNEL_SETS, is_tflite_kernel_set
 

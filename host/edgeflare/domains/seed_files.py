@@ -11,8 +11,7 @@ from numpy.typing import NDArray
 from edgeflare import array_file
 from edgeflare.array_file import NotArrays
 from edgeflare.core.seeds import SeedChoice, ids_of
-from edgeflare.errors import UserError
-from edgeflare.suggestion import path_suggestion
+from edgeflare.errors import UserError, path_suggestion
 
 
 def seed_files(path: Path, suffixes: Collection[str]) -> list[Path]:

@@ -13,14 +13,13 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Protocol
 
-from edgeflare.errors import UserError
+from edgeflare.errors import UserError, suggestion
 from edgeflare.models.agent_code import link_packages
 from edgeflare.models.dequantized_model import DEQUANTIZED, open_dequantized
 from edgeflare.models.evaluator import ONCE, HostModel, Invocation
 from edgeflare.models.model_file import check_model_file
 from edgeflare.models.pair import Pair
 from edgeflare.models.tflite import OperatorMissing, TFLiteModel, open_tflite
-from edgeflare.suggestion import suggestion
 from edgeflare_protos.kernel_sets import TFLITE_KERNEL_SETS, Kernels, is_tflite_kernel_set
 
 __all__ = [

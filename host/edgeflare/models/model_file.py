@@ -11,9 +11,8 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Final
 
-from edgeflare.errors import EdgeFlareError, UserError
+from edgeflare.errors import EdgeFlareError, UserError, path_suggestion
 from edgeflare.regular_file import read_regular
-from edgeflare.suggestion import path_suggestion
 
 _MOST_BYTES: Final = 2**32
 """Of a model's file: a flatbuffer has half of it at most, and its constants may lie behind it."""

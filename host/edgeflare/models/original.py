@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import NoReturn
 
 from edgeflare.core.tensor import without_ones
-from edgeflare.errors import UserError
+from edgeflare.errors import UserError, path_suggestion
 from edgeflare.models.evaluator import ONCE, HostModel, Invocation
 from edgeflare.models.in_process import open_callable, open_onnx
 from edgeflare.models.model_file import read_model_file
@@ -21,7 +21,6 @@ from edgeflare.models.pair import Pair
 from edgeflare.models.tflite import open_tflite
 from edgeflare.models.tflite_graph import Graph, GraphTensor
 from edgeflare.python_callable import is_callable
-from edgeflare.suggestion import path_suggestion
 
 
 def open_original(pair: Pair, compressed: ModelInputs) -> HostModel:

@@ -13,13 +13,12 @@ from typing import BinaryIO
 
 from msgspec import to_builtins
 
-from edgeflare.errors import UserError
+from edgeflare.errors import UserError, path_suggestion
 from edgeflare.models.pair_file import FILE, Settings, read_settings
 from edgeflare.models.pair_interface import PairInterface, read_interface
 from edgeflare.models.run_pair import FoldedShapes, ModelHashes
 from edgeflare.python_callable import callable_file, callable_files, is_callable
 from edgeflare.regular_file import open_regular
-from edgeflare.suggestion import path_suggestion
 from edgeflare.trust import Request, Trust, granted, keep_agreed
 
 _LONGEST_NAME = 50

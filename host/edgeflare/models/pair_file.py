@@ -10,11 +10,10 @@ from typing import Any, get_args
 
 from edgeflare.core.tensor import Layout, Rounding
 from edgeflare.domains.image.preprocess import PRESETS, Channels, Resize
-from edgeflare.errors import UserError
+from edgeflare.errors import UserError, suggestion
 from edgeflare.outside_text import read_toml
 from edgeflare.python_callable import is_callable
 from edgeflare.record.json_types import JsonValue
-from edgeflare.suggestion import suggestion
 from edgeflare.tasks.classification import Outputs
 from edgeflare.tasks.detection.box_decodings import read_anchors
 

@@ -13,7 +13,7 @@ from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
-from edgeflare.errors import UserError
+from edgeflare.errors import UserError, path_suggestion
 from edgeflare.outside_text import json_value
 from edgeflare.record.database import (
     DamagedDatabaseError,
@@ -24,7 +24,6 @@ from edgeflare.record.database import (
 )
 from edgeflare.record.folder import mend_folder, remove_documents, require_ours, require_whole
 from edgeflare.record.folder_lock import lock_folder
-from edgeflare.suggestion import path_suggestion
 
 if TYPE_CHECKING:
     from typing_extensions import Self

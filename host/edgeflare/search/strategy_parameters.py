@@ -7,8 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import MISSING, dataclass, field, fields, is_dataclass
 from typing import Any, TypeVar, cast, get_type_hints
 
-from edgeflare.errors import UserError
-from edgeflare.suggestion import suggestion
+from edgeflare.errors import UserError, suggestion
 
 Value = bool | int | float | str
 """What a parameter may be."""

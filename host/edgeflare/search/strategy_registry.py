@@ -8,7 +8,7 @@ from functools import cache
 from importlib.metadata import EntryPoint, entry_points
 from types import MappingProxyType
 
-from edgeflare.errors import UserError
+from edgeflare.errors import UserError, suggestion
 from edgeflare.installed_classes import complaint, load_class
 from edgeflare.search.strategy import Strategy
 from edgeflare.search.strategy_parameters import (
@@ -18,7 +18,6 @@ from edgeflare.search.strategy_parameters import (
     parameters_of,
     read_assignments,
 )
-from edgeflare.suggestion import suggestion
 from edgeflare_operators import MutationOperator
 
 ENTRY_POINTS = "edgeflare.strategies"

@@ -10,8 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from edgeflare.conditions.condition import SEVERITIES
-from edgeflare.errors import UserError
-from edgeflare.suggestion import suggestion
+from edgeflare.errors import UserError, suggestion
 from edgeflare.survey.items.survey_facts import (
     ACCURACY_DROP,
     RATES,

@@ -9,8 +9,7 @@ import numpy as np
 
 from edgeflare.conform.operators.known_operators import known_operators
 from edgeflare.conform.specification.parameter import Configuration, OperatorParameter, Setting
-from edgeflare.errors import UserError
-from edgeflare.suggestion import suggestion
+from edgeflare.errors import UserError, suggestion
 
 Cell = tuple[str, str]
 """An operator and a type."""

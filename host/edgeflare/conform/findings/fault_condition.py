@@ -19,7 +19,7 @@ from edgeflare.conform.drafts.cells import Cell, drawn_configuration
 from edgeflare.conform.findings.settings_table import SettingsTable, is_quantity, setting_names
 from edgeflare.conform.operators.known_operators import known_operators
 from edgeflare.conform.specification.parameter import Setting
-from edgeflare.suggestion import suggestion
+from edgeflare.errors import suggestion
 
 _MODELS = 32
 """Models that are drawn to see their settings: facts of some have names that others' have not."""

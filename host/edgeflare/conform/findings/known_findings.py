@@ -17,10 +17,9 @@ from edgeflare.conform.findings.settings_table import SettingsTable
 from edgeflare.conform.operators.known_operators import known_operators
 from edgeflare.conform.specification.parameter import Setting
 from edgeflare.conform.verdict.kernel_judgement import Symptom, Verdict
-from edgeflare.errors import UserError
+from edgeflare.errors import UserError, path_suggestion, suggestion
 from edgeflare.keyword_settings import constructed
 from edgeflare.outside_text import read_toml
-from edgeflare.suggestion import path_suggestion, suggestion
 from edgeflare.untrusted_text import for_json
 
 _THEN: Final = " then "

@@ -7,8 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from edgeflare.errors import InfrastructureError, UserError
-from edgeflare.suggestion import suggestion
+from edgeflare.errors import InfrastructureError, UserError, suggestion
 
 # Downloads over a slow line take minutes; nothing that a bundle needs takes half an hour.
 _SECONDS = 1800.0

@@ -19,8 +19,7 @@ from edgeflare.devices.profile_keys import RUNTIME, START_TIMEOUT_SECONDS, Profi
 from edgeflare.devices.transports.child_agent import ChildAgent, ChildTransport
 from edgeflare.devices.transports.transport import Endpoint, allow_delegate
 from edgeflare.devices.transports.transport_plugin import Check, TransportPlugin, check_program
-from edgeflare.errors import UserError
-from edgeflare.suggestion import suggestion
+from edgeflare.errors import UserError, suggestion
 
 _PROGRAMS = ("qemu-aarch64-static", "qemu-aarch64")
 

@@ -12,11 +12,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from edgeflare.domains.audio.log_mel import LogMel, Waves, hann
-from edgeflare.errors import UserError
+from edgeflare.errors import UserError, suggestion
 from edgeflare.keyword_settings import constructed
 from edgeflare.python_callable import is_callable, load_callable, reason
 from edgeflare.record.json_types import JsonValue
-from edgeflare.suggestion import suggestion
 
 _Window = Literal["none", "hann"]
 """What a frame is multiplied by: nothing, or a periodic Hann window."""

@@ -16,9 +16,8 @@ from numpy.typing import NDArray
 
 from edgeflare.core.tensor import Layout, Rounding, Tensor, quantize
 from edgeflare.domains.image.image_tensor import image_tensor
-from edgeflare.errors import UserError
+from edgeflare.errors import UserError, suggestion
 from edgeflare.record.json_types import JsonValue
-from edgeflare.suggestion import suggestion
 
 Resize = Literal["none", "stretch", "center-crop"]
 Channels = Literal["rgb", "bgr"]

@@ -18,11 +18,10 @@ import numpy as np
 
 from edgeflare.array_file import NotArrays, read_npz
 from edgeflare.core.seeds import SeedChoice, Seeds
-from edgeflare.errors import UserError
+from edgeflare.errors import UserError, suggestion
 from edgeflare.outside_text import read_text
 from edgeflare.record.json_types import Count, CountFromOne
 from edgeflare.run.exact_statistics import exact_interval
-from edgeflare.suggestion import suggestion
 
 LEAST_INPUTS = 30
 """Inputs at least: 0 of 29 leave 12 % possible, which says little of a device."""

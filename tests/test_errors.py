@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from edgeflare.suggestion import path_suggestion, suggestion
+from edgeflare.errors import path_suggestion, suggestion
 
 
 @pytest.fixture
