@@ -327,7 +327,7 @@ KNOWN_JOINS: Final[Mapping[str, str]] = {
     "models/model_probe.py HostProbe.__init__: self._folder.name": "a temporary folder of ours",
     "models/pair.py Pair._original_files: self.original": MODEL,
     "models/pair_file.py _placed: Path(source).expanduser()": BY_THE_USER,
-    "models/pair_file.py _with_anchors_read: Path(anchors).expanduser()": BY_THE_USER,
+    "models/pair_file.py _settings: Path(anchors).expanduser()": BY_THE_USER,
     "models/model_file.py temporary_model: f'{stem}.tflite'": OF_OURS,
     "pytest_plugin.py EdgeFlare._next_folder: f'{self._folder}-{self._runs}'": BY_THE_USER,
     "pytest_plugin.py _message: worst.image": SHOWN,

@@ -15,7 +15,7 @@ from edgeflare.errors import UserError
 from edgeflare.pages.page import Table
 from edgeflare.pages.terminal import print_blocks
 from edgeflare.record.folder import file_written
-from edgeflare.replay.run_comparison import ComparedRun, RunComparison
+from edgeflare.replay.run_comparison import ComparedRun
 from edgeflare.replay.run_comparison import compare as set_side_by_side
 from edgeflare.report.entry_names import last_parts, with_article
 from edgeflare.report.nearness_figure import draw_nearness
@@ -61,7 +61,11 @@ def compare(runs: Runs, as_json: AsJson = False, figure: Figure = None) -> None:
         return
     console = Console()
     measures = dict.fromkeys(with_article(measure_name(one)) for one in documents.values())
-    print_blocks(console, _table(comparison, " or ".join(measures)))
+    measure = " or ".join(measures)
+    rows = [(name.format(measure=measure), *map(tell, comparison.columns)) for name, tell in _ROWS]
+    said = [row for row in rows if any(row[1:])]  # not all tasks tell kinds apart
+    header = ("", *(one.run for one in comparison.columns))
+    print_blocks(console, Table.of_words(header, said))
     shared = len(comparison.shared_inputs)
     console.print(f"{shared} stored input{'s' * (shared != 1)} deviate in every run")
     if comparison.shared_seeds:
@@ -100,12 +104,6 @@ _ROWS: tuple[tuple[str, Callable[[ComparedRun], str]], ...] = (
     ("area under that curve", lambda one: _number(one.area, 3)),
     ("inputs of this run alone", lambda one: str(one.unique)),
 )
-
-
-def _table(comparison: RunComparison, measure: str) -> Table:
-    rows = [(name.format(measure=measure), *map(tell, comparison.columns)) for name, tell in _ROWS]
-    said = [row for row in rows if any(row[1:])]  # not all tasks tell kinds apart
-    return Table.of_words(("", *(one.run for one in comparison.columns)), said)
 
 
 def _nearness(column: ComparedRun) -> str:

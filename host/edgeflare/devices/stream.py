@@ -112,7 +112,18 @@ class InferenceStream:
             for request in requests:
                 self._sent += 1
                 request.request_id = self._sent
-                self._under_way.append(self._message(request, batch))
+                computing = request.count * self._input_timeout_seconds * ATTEMPTS
+                self._under_way.append(
+                    _Message(
+                        request.request_id,
+                        request.payload_crc32,
+                        request.count,
+                        len(request.payload),
+                        batch,
+                        seconds=computing + self._connection.delay_seconds + SLACK_SECONDS,
+                        since=time.monotonic(),
+                    )
+                )
                 self._line.put(request)
         return batch.future
 
@@ -122,18 +133,6 @@ class InferenceStream:
         for thread in self._threads:
             if thread is not threading.current_thread():
                 thread.join()
-
-    def _message(self, request: wire.InferRequest, batch: _Batch) -> _Message:
-        computing = request.count * self._input_timeout_seconds * ATTEMPTS
-        return _Message(
-            request.request_id,
-            request.payload_crc32,
-            request.count,
-            len(request.payload),
-            batch,
-            seconds=computing + self._connection.delay_seconds + SLACK_SECONDS,
-            since=time.monotonic(),
-        )
 
     def _read(self) -> None:
         """Resolve futures as replies come in, until the stream ends."""

@@ -71,9 +71,11 @@ def print_explanations(
     print_blocks(console, _verdicts(explanations))
     if not others:
         print_blocks(console, _votes(first, classes), _layers(first), bars(first))
+    counts = Counter(one.verdict.name for one in explanations).most_common()
+    said = ", ".join(f"{count} {name}" for name, count in counts)
     print_blocks(
         console,
-        Sentences([_counted(explanations)] if others else []),
+        Sentences([f"{len(explanations)} findings: {said}."] if others else []),
         Sentences(_verdict_summaries(explanations)),
         Sentences(_notes(explanations)),
         Sentences([f"Everything is in {where}."]),
@@ -107,13 +109,6 @@ def _listed(seeds: Sequence[int]) -> str:
     listed = ", ".join(map(str, seeds[:_LISTED_SEEDS]))
     more = len(seeds) - _LISTED_SEEDS
     return f"{listed} and {more} more" if more > 0 else listed
-
-
-def _counted(explanations: Sequence[Explanation]) -> str:
-    """Return how many findings have each verdict, the most frequent first."""
-    counts = Counter(one.verdict.name for one in explanations).most_common()
-    said = ", ".join(f"{count} {name}" for name, count in counts)
-    return f"{len(explanations)} findings: {said}."
 
 
 def _notes(explanations: Sequence[Explanation]) -> list[str]:

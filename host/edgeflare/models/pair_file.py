@@ -151,8 +151,10 @@ def _device(path: Path, table: Mapping[str, JsonValue]) -> Settings:
 
 def _settings(path: Path, said: dict[str, Any]) -> Settings:
     """Return settings whose tables need nothing of the pair's folder but models and seeds."""
-    if "task" in said:
-        said["task"] = _with_anchors_read(path, said["task"])
+    if isinstance(anchors := said.get("task", {}).get("anchors"), str):
+        # They count in the fingerprint as other settings do, and a run needs the file no more.
+        read = read_anchors(path.parent / Path(anchors).expanduser())
+        said["task"] = {**said["task"], "anchors": read}
     # A run keeps the tables, and is opened from other folders: they name files absolutely.
     for key in said.keys() & {"task", "inputs"}:
         said[key] = _with_values_placed(path, said[key])
@@ -235,17 +237,6 @@ def _placed(path: Path, source: str) -> str:
     if is_callable_module(source):
         return source
     return str(path.parent / Path(source).expanduser())
-
-
-def _with_anchors_read(path: Path, table: Mapping[str, JsonValue]) -> Mapping[str, JsonValue]:
-    """Return a task's table with the anchors in place of the path of their file.
-
-    They count in the fingerprint as the other settings do, and a run needs the file no more.
-    """
-    anchors = table.get("anchors")
-    if not isinstance(anchors, str):
-        return table
-    return {**table, "anchors": read_anchors(path.parent / Path(anchors).expanduser())}
 
 
 def _with_values_placed(path: Path, value: Any) -> Any:

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from contextlib import ExitStack
 from pathlib import Path
 
-from edgeflare.devices.lease import LocalLease, lease
+from edgeflare.devices.lease import lease
 from edgeflare.devices.profile import Profile
 from edgeflare.devices.profile_keys import AcceptedValues, ProfileKey, path, read_text
 from edgeflare.devices.transports.transport import Endpoint, Transport, split_address
@@ -45,7 +45,15 @@ class AddressTransport(Transport):
         with ExitStack() as stack:
             address = self._profile.address or ""
             local = stack.enter_context(lease(f"grpc://{address}"))
-            endpoint = self._endpoint(address, local)
+            named = os.environ.get(TLS_CA_VARIABLE)
+            ca = self._profile.tls_ca or (Path(named) if named else None)
+            endpoint = Endpoint(
+                address,
+                tls=ca is not None or not _is_loopback(split_address(address)[0]),
+                tls_ca=self._read("tls_ca", ca) if ca else None,
+                token=self._token(),
+                local_lease=local,
+            )
             self._held = stack.pop_all()
         return endpoint
 
@@ -56,17 +64,6 @@ class AddressTransport(Transport):
     def failure_reason(self) -> str:
         """Return nothing: only the agent's own log could tell."""
         return ""
-
-    def _endpoint(self, address: str, local: LocalLease) -> Endpoint:
-        named = os.environ.get(TLS_CA_VARIABLE)
-        ca = self._profile.tls_ca or (Path(named) if named else None)
-        return Endpoint(
-            address,
-            tls=ca is not None or not _is_loopback(split_address(address)[0]),
-            tls_ca=self._read("tls_ca", ca) if ca else None,
-            token=self._token(),
-            local_lease=local,
-        )
 
     def _token(self) -> str | None:
         path = self._profile.token_file

@@ -202,8 +202,16 @@ class AudioDomain(Domain):
 
     @staticmethod
     def count_near(fingerprints: Sequence[_AudioFingerprint]) -> int:
-        """Return how many sounds resemble another one."""
-        return _count_alike(fingerprints)
+        """Return how many sounds resemble another one, or equal it."""
+        if not fingerprints:
+            return 0
+        all_of_them = np.stack(fingerprints)
+        # Whole numbers: no rounding decides.
+        most = _MOST_DB * all_of_them.shape[1]
+        return sum(
+            int(np.count_nonzero(np.abs(all_of_them - one).sum(1, dtype=np.int64) <= most) > 1)
+            for one in all_of_them  # each resembles itself
+        )
 
     @property
     def nearness_measure(self) -> NearnessMeasure:
@@ -251,19 +259,6 @@ def audio_fingerprint(wave: NDArray[np.int16]) -> _AudioFingerprint:
         np.int16
     )
     return decibels.ravel()
-
-
-def _count_alike(fingerprints: Sequence[_AudioFingerprint]) -> int:
-    """Return how many sounds resemble another one, or equal it."""
-    if not fingerprints:
-        return 0
-    all_of_them = np.stack(fingerprints)
-    # Whole numbers: no rounding decides.
-    most = _MOST_DB * all_of_them.shape[1]
-    return sum(
-        int(np.count_nonzero(np.abs(all_of_them - one).sum(1, dtype=np.int64) <= most) > 1)
-        for one in all_of_them  # each resembles itself
-    )
 
 
 class _SoundEncoder:
