@@ -16,7 +16,6 @@ from edgeflare.cli.command_on_fleet import (
     look_at_fleet,
     run_on_fleet,
 )
-from edgeflare.cli.conformed_kernel_sets import conform_kernel_sets
 from edgeflare.cli.console import Console
 from edgeflare.cli.fleet_options import FleetOptions
 from edgeflare.cli.interruptible import INTERRUPTED
@@ -25,6 +24,7 @@ from edgeflare.cli.option_values import read_parts
 from edgeflare.cli.quiet import Quiet, result
 from edgeflare.cli.requested_conformance import (
     RequestedConformance,
+    conform_kernel_sets,
     run_requested_conformance,
     try_conformance,
 )
