@@ -23,9 +23,8 @@ from edgeflare.diagnose.compression_error import (
 from edgeflare.diagnose.constant_error import ConstantError
 from edgeflare.diagnose.explanation import Explanation, explained_finding
 from edgeflare.diagnose.explanation_terminal import print_explanations
-from edgeflare.diagnose.layer_difference import KernelOnset, LayerName, layer_difference
+from edgeflare.diagnose.layer_difference import Difference, KernelOnset, LayerName, layer_difference
 from edgeflare.diagnose.option_differences import OptionDifference
-from edgeflare.diagnose.tensor_difference import Difference
 from edgeflare.diagnose.verdict import Name, Verdict, Which
 from edgeflare.models.non_finite_values import NonFiniteOnset
 from edgeflare.pages.page import Table

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from edgeflare.diagnose.hidden_layers import hidden_layers
-from edgeflare.diagnose.tensor_difference import Difference
+from edgeflare.diagnose.layer_difference import Difference
 from edgeflare.models.tflite_graph import Graph
 
 MODEL = Path(__file__).parents[2] / "examples" / "fashion_lenet4" / "original.tflite"

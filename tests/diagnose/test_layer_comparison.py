@@ -17,9 +17,9 @@ from hypothesis.extra import numpy as arrays
 from numpy.typing import NDArray
 
 from edgeflare.diagnose.constant_error import ConstantError, compare_constants
+from edgeflare.diagnose.layer_difference import difference
 from edgeflare.diagnose.layer_matching import match_layers
 from edgeflare.diagnose.rounding_noise import clipped
-from edgeflare.diagnose.tensor_difference import difference
 from edgeflare.diagnose.tied_tensors import tied_tensors
 from edgeflare.models.graph_parts import extract
 from edgeflare.models.tflite_graph import Graph, GraphTensor

@@ -18,12 +18,13 @@ from edgeflare.diagnose.compression_error import CompressionError, LayerCompress
 from edgeflare.diagnose.constant_error import ConstantError
 from edgeflare.diagnose.explain_document import ExplainedFinding
 from edgeflare.diagnose.layer_difference import (
+    Difference,
     KernelOnset,
     LayerName,
+    difference,
     layer_difference,
     layer_name,
 )
-from edgeflare.diagnose.tensor_difference import Difference, difference
 from edgeflare.diagnose.verdict import Verdict
 from edgeflare.models.tflite_graph import Graph
 from edgeflare.report.model_explorer_overlay import OVERLAY_FILES, model_explorer_overlay

@@ -11,8 +11,7 @@ from edgeflare.diagnose.evidence import Evidence
 from edgeflare.diagnose.execution_modes import ExecutionMode, Vote
 from edgeflare.diagnose.explain_document import ExplainedFinding
 from edgeflare.diagnose.explanation import Explanation, explained_finding
-from edgeflare.diagnose.layer_difference import KernelOnset
-from edgeflare.diagnose.tensor_difference import Difference
+from edgeflare.diagnose.layer_difference import Difference, KernelOnset
 from edgeflare.diagnose.verdict import Verdict
 
 EVIDENCE = Evidence(

@@ -8,10 +8,9 @@ from typing import Annotated, Literal
 import msgspec
 
 from edgeflare.diagnose.constant_error import ConstantError
-from edgeflare.diagnose.layer_difference import LayerName
+from edgeflare.diagnose.layer_difference import Difference, LayerName
 from edgeflare.diagnose.layer_matching import MatchedBy
 from edgeflare.diagnose.option_differences import OptionDifference
-from edgeflare.diagnose.tensor_difference import Difference
 from edgeflare.models.non_finite_values import NonFiniteOnset
 from edgeflare.record.json_types import Number, Share
 

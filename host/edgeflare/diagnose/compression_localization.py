@@ -29,7 +29,7 @@ from edgeflare.diagnose.compression_error import (
 )
 from edgeflare.diagnose.constant_error import compare_constants, with_excess
 from edgeflare.diagnose.hidden_layers import where_unseen
-from edgeflare.diagnose.layer_difference import LayerName, layer_name
+from edgeflare.diagnose.layer_difference import LayerName, difference, distances, layer_name
 from edgeflare.diagnose.layer_matching import MatchedBy, match_layers
 from edgeflare.diagnose.margin_error import Altered, Layer, MarginError, ReadOutputs, margin_error
 from edgeflare.diagnose.option_differences import option_differences
@@ -47,7 +47,6 @@ from edgeflare.diagnose.rounding_noise import (
     rounds_unseen,
     unit_of,
 )
-from edgeflare.diagnose.tensor_difference import difference, distances
 from edgeflare.errors import UserError
 from edgeflare.models.model_probe import ProbeFailed, Values
 from edgeflare.models.non_finite_values import NonFiniteOnset, non_finite_onset

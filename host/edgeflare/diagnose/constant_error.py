@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from edgeflare.diagnose.tensor_difference import distances
+from edgeflare.diagnose.layer_difference import distances
 from edgeflare.models.tflite_graph import Graph, GraphTensor
 
 Real = NDArray[np.float64]

@@ -20,12 +20,11 @@ from edgeflare.core.query import Arm
 from edgeflare.devices.profile import Precision
 from edgeflare.devices.provenance import Provenance
 from edgeflare.diagnose.compression_error import CoarseLayer, CutOff, Grade, LayerShare
-from edgeflare.diagnose.layer_difference import KernelOnset, LayerName
+from edgeflare.diagnose.layer_difference import Difference, KernelOnset, LayerName
 from edgeflare.diagnose.layer_matching import MatchedBy
 from edgeflare.diagnose.option_differences import OptionDifference
 from edgeflare.diagnose.seed_disagreement import Disagreement
 from edgeflare.diagnose.stage_votes import ByStages
-from edgeflare.diagnose.tensor_difference import Difference
 from edgeflare.diagnose.verdict import Verdict
 from edgeflare.errors import UserError
 from edgeflare.models.non_finite_values import NonFiniteOnset

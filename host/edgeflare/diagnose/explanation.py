@@ -25,8 +25,7 @@ from edgeflare.diagnose.explain_document import (
     ExplainedVote,
     LayerLoss,
 )
-from edgeflare.diagnose.layer_difference import KernelOnset
-from edgeflare.diagnose.tensor_difference import LARGEST, Difference
+from edgeflare.diagnose.layer_difference import LARGEST, Difference, KernelOnset
 from edgeflare.diagnose.verdict import Verdict
 from edgeflare.models.non_finite_values import NonFiniteOnset
 from edgeflare.run.run_document import Finding

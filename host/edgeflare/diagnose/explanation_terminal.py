@@ -16,7 +16,7 @@ from edgeflare.diagnose.compression_error import (
 )
 from edgeflare.diagnose.execution_modes import Vote
 from edgeflare.diagnose.explanation import Explanation
-from edgeflare.diagnose.tensor_difference import LARGEST, Difference, in_digits
+from edgeflare.diagnose.layer_difference import LARGEST, Difference, in_digits
 from edgeflare.diagnose.verdict import STAGE_PLACES
 from edgeflare.pages.page import Sentences, Table
 from edgeflare.pages.terminal import print_blocks

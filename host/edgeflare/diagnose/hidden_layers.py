@@ -11,8 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping
 
-from edgeflare.diagnose.layer_difference import layer_name
-from edgeflare.diagnose.tensor_difference import Difference
+from edgeflare.diagnose.layer_difference import Difference, layer_name
 from edgeflare.models.tflite_graph import Graph, GraphOp
 
 Differences = Mapping[int, Difference]

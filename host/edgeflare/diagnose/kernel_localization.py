@@ -18,14 +18,15 @@ from edgeflare.core.query import Arm
 from edgeflare.diagnose.evidence import MOST_DEVICE_QUERIES
 from edgeflare.diagnose.hidden_layers import follows_from, hidden_layers, where_hidden, where_unseen
 from edgeflare.diagnose.layer_difference import (
+    Difference,
     KernelOnset,
     LayerDifference,
     LayerName,
+    difference,
     layer_difference,
     layer_name,
 )
 from edgeflare.diagnose.probed_arm import ObservedTensors, OpenProbe, ProbedArm, State
-from edgeflare.diagnose.tensor_difference import Difference, difference
 from edgeflare.errors import UserError
 from edgeflare.models.graph_parts import Part, extract, is_readable, isolate, readable_outputs
 from edgeflare.models.model_probe import ProbeFailed, ProbeRefused, Values

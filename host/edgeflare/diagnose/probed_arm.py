@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Literal
 
-from edgeflare.diagnose.tensor_difference import Difference, difference
+from edgeflare.diagnose.layer_difference import Difference, difference
 from edgeflare.errors import UserError
 from edgeflare.models.detection_rows import with_unused_rows_zeroed
 from edgeflare.models.graph_parts import Part, extract, isolate, readable_outputs

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from edgeflare.diagnose.tensor_difference import LARGEST, in_digits
+from edgeflare.diagnose.layer_difference import LARGEST, in_digits
 from edgeflare.pages.page import Table
 from edgeflare.report.html.explanation_view import ExplanationView
 

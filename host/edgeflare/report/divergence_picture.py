@@ -9,7 +9,7 @@ import matplotlib as mpl
 from matplotlib.collections import PolyCollection
 from matplotlib.figure import Figure
 
-from edgeflare.diagnose.tensor_difference import LARGEST, in_digits
+from edgeflare.diagnose.layer_difference import LARGEST, in_digits
 from edgeflare.pages.chart import drawn_svg
 from edgeflare.report.html.explanation_view import ExplanationView
 

@@ -15,8 +15,7 @@ from typing import TypeVar
 import msgspec
 
 from edgeflare.diagnose.explain_document import ExplainedFinding
-from edgeflare.diagnose.layer_difference import LayerName
-from edgeflare.diagnose.tensor_difference import Difference
+from edgeflare.diagnose.layer_difference import Difference, LayerName
 from edgeflare.models.tflite_graph import Graph
 from edgeflare.record.json_file import json_bytes
 from edgeflare.report.html.explanation_view import largest, verdict_words

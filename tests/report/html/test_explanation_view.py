@@ -36,8 +36,7 @@ from edgeflare.diagnose.inspect.inspect_document import (
     inspect_document,
 )
 from edgeflare.diagnose.inspect.inspection import Inspection
-from edgeflare.diagnose.layer_difference import KernelOnset, LayerName, layer_difference
-from edgeflare.diagnose.tensor_difference import Difference
+from edgeflare.diagnose.layer_difference import Difference, KernelOnset, LayerName, layer_difference
 from edgeflare.diagnose.verdict import MarginShares, Name, Verdict, Which
 from edgeflare.errors import UserError
 from edgeflare.report.html.explanation_view import (

@@ -15,8 +15,7 @@ from edgeflare.diagnose.explain_document import (
     ExplainedVote,
     load_explanations,
 )
-from edgeflare.diagnose.layer_difference import LayerName
-from edgeflare.diagnose.tensor_difference import Difference
+from edgeflare.diagnose.layer_difference import Difference, LayerName
 from edgeflare.diagnose.verdict import STAGE_PLACES, Verdict
 from edgeflare.pages.answers.answer_form import class_name
 from edgeflare.run.run_directory import RunDirectory
