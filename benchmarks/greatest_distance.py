@@ -29,7 +29,7 @@ from numpy.typing import NDArray
 
 from edgeflare.campaign.chain import chain_generator
 from edgeflare.campaign.opened_pair import OpenedPair, open_pair
-from edgeflare.campaign.run_description import describe_run
+from edgeflare.campaign.recorded_campaign import describe_run
 from edgeflare.cli.option_values import read_parameters, read_whole_numbers
 from edgeflare.core.answer import Answer
 from edgeflare.core.goal import Goal

@@ -17,7 +17,7 @@ from matplotlib.figure import Figure
 
 from edgeflare.campaign.chain import chain_generator
 from edgeflare.campaign.opened_pair import OpenedPair, open_pair
-from edgeflare.campaign.run_description import describe_run
+from edgeflare.campaign.recorded_campaign import describe_run
 from edgeflare.core.answer import Answer
 from edgeflare.core.goal import Find, Goal
 from edgeflare.core.input_space import Input

@@ -10,8 +10,7 @@ from pathlib import Path
 from edgeflare.bench.grid import BenchRun, Grid, check_pairs
 from edgeflare.campaign.observer import Observer
 from edgeflare.campaign.opened_pair import OpenedPair, open_pair
-from edgeflare.campaign.recorded_campaign import run_recorded_campaign
-from edgeflare.campaign.run_description import describe_run
+from edgeflare.campaign.recorded_campaign import describe_run, run_recorded_campaign
 from edgeflare.campaign.search_checks import require_searchable
 from edgeflare.core.interrupt import Interrupt
 from edgeflare.devices.profile_lookup import find_profile

@@ -15,8 +15,7 @@ from edgeflare.campaign.dry_run import evaluate_first_seeds
 from edgeflare.campaign.given_screening import GivenScreening, note_screening
 from edgeflare.campaign.held_out import HeldOut, note_held_out
 from edgeflare.campaign.opened_pair import OpenedPair, open_pair
-from edgeflare.campaign.recorded_campaign import run_recorded_campaign
-from edgeflare.campaign.run_description import describe_run
+from edgeflare.campaign.recorded_campaign import describe_run, run_recorded_campaign
 from edgeflare.campaign.search_checks import require_searchable
 from edgeflare.cli.console import Console
 from edgeflare.cli.failures_reported import failures_reported

@@ -12,8 +12,7 @@ import msgspec
 
 from edgeflare.campaign.observer import Observer
 from edgeflare.campaign.opened_pair import open_pair
-from edgeflare.campaign.recorded_campaign import run_recorded_campaign
-from edgeflare.campaign.run_description import describe_run
+from edgeflare.campaign.recorded_campaign import describe_run, run_recorded_campaign
 from edgeflare.core.interrupt import Interrupt
 from edgeflare.devices.profile import Profile
 from edgeflare.errors import UserError

@@ -15,8 +15,7 @@ from edgeflare.campaign.campaign import evaluate_again
 from edgeflare.campaign.campaign_context import SEEDS_FOLDER
 from edgeflare.campaign.observer import Observer
 from edgeflare.campaign.opened_pair import OpenedPair, open_pair
-from edgeflare.campaign.recorded_campaign import run_recorded_campaign
-from edgeflare.campaign.run_description import describe_run
+from edgeflare.campaign.recorded_campaign import describe_run, run_recorded_campaign
 from edgeflare.core.goal import Find
 from edgeflare.core.interrupt import Interrupt
 from edgeflare.core.seeds import Seeds

@@ -15,7 +15,7 @@ import numpy as np
 from msgspec import structs
 
 from edgeflare.campaign.opened_pair import OpenedPair, open_pair
-from edgeflare.campaign.run_description import describe_run
+from edgeflare.campaign.recorded_campaign import describe_run
 from edgeflare.conditions.condition_choice import ChosenCondition
 from edgeflare.conditions.condition_registry import own_conditions
 from edgeflare.core.query import Arm

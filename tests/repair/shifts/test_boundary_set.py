@@ -14,8 +14,7 @@ import pytest
 
 from edgeflare.campaign.observer import Unobserved
 from edgeflare.campaign.opened_pair import open_pair
-from edgeflare.campaign.recorded_campaign import run_recorded_campaign
-from edgeflare.campaign.run_description import describe_run
+from edgeflare.campaign.recorded_campaign import describe_run, run_recorded_campaign
 from edgeflare.core.answer import Answer
 from edgeflare.core.bounds import Bounds
 from edgeflare.core.goal import Goal

@@ -1,4 +1,4 @@
-"""What a run says of its pair."""
+"""A campaign and the run that records it."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from called_commands import EXAMPLE
-from edgeflare.campaign.run_description import _describe_pair
+from edgeflare.campaign.recorded_campaign import _describe_pair
 from edgeflare.models.pair import load_pair
 
 
