@@ -54,19 +54,15 @@ class Death:
 
     def __str__(self) -> str:
         if self.returncode < 0:
-            cause = _signal_name(-self.returncode)
+            try:
+                cause = signal.Signals(-self.returncode).name
+            except ValueError:
+                cause = f"signal {-self.returncode}"
         else:
             cause = f"exit code {self.returncode}"
         words = [line.strip() for line in self.last_words]
         telling = [line for line in words if line and not line.startswith(("INFO:", "WARNING:"))]
         return f"{cause}; it last said: {telling[-1][:200]}" if telling else cause
-
-
-def _signal_name(number: int) -> str:
-    try:
-        return signal.Signals(number).name
-    except ValueError:
-        return f"signal {number}"
 
 
 _living: set[WorkerProcess] = set()

@@ -229,7 +229,10 @@ class Pending:
         seconds = [0.0] * self._size
         for part in self._parts:
             key = part.key
-            batch = _result(part)
+            try:
+                batch = part.raw.result()
+            except DeviceLost as lost:
+                raise PanelDeviceLost(part.index, lost) from lost
             share = batch.busy_seconds / len(part.rows)
             if key is Arm.DEVICE:
                 self.device_busy_seconds += batch.busy_seconds
@@ -246,10 +249,3 @@ class Pending:
             EvaluatedQuery(Outcome(a, m), r, s)
             for a, m, r, s in zip(answers, members, raw, seconds, strict=True)
         ]
-
-
-def _result(part: _Part) -> RawBatch:
-    try:
-        return part.raw.result()
-    except DeviceLost as lost:
-        raise PanelDeviceLost(part.index, lost) from lost

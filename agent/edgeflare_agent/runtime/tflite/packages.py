@@ -26,7 +26,13 @@ def runtime_info() -> RuntimeInfo:
             package = importlib.import_module(module.partition(".")[0])
         except ImportError:
             continue
-        return RuntimeInfo(name, getattr(package, "__version__", None) or _installed_version(name))
+        version = getattr(package, "__version__", None)
+        if not version:
+            # Imported here, since it takes as long as half of numpy, and each worker would pay.
+            from importlib import metadata  # noqa: PLC0415
+
+            version = metadata.version(name)
+        return RuntimeInfo(name, version)
     raise RuntimeMissing(
         "no TFLite runtime is installed: pip install ai-edge-litert, "
         'or, on Python up to 3.11, pip install tflite-runtime "numpy<2"'
@@ -41,10 +47,3 @@ def interpreter_module() -> Any:
 
     """
     return importlib.import_module(_PACKAGES[runtime_info().name])
-
-
-def _installed_version(name: str) -> str:
-    # Imported here, since it takes as long as half of numpy, and each worker would pay for it.
-    from importlib import metadata  # noqa: PLC0415
-
-    return metadata.version(name)
