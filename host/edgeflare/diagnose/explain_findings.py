@@ -20,7 +20,7 @@ from edgeflare.core.seeds import SeedChoice, Seeds
 from edgeflare.core.tensor import GivenRows
 from edgeflare.devices.decisive_provenance import DEVICE_DECIDES, decisive_changes
 from edgeflare.devices.device import Device
-from edgeflare.diagnose.compression_error import ONLY_TFLITE, CompressionError
+from edgeflare.diagnose.compression_error import CompressionError
 from edgeflare.diagnose.compression_localization import CompressionLocalizer
 from edgeflare.diagnose.evidence import LAYERS_QUERIES, MOST_DEVICE_QUERIES, Evidence
 from edgeflare.diagnose.execution_modes import (
@@ -34,6 +34,12 @@ from edgeflare.diagnose.execution_modes import (
 from edgeflare.diagnose.explanation import Explanation
 from edgeflare.diagnose.kernel_localization import KernelLocalizer, ObservedKernels
 from edgeflare.diagnose.layer_difference import KernelOnset
+from edgeflare.diagnose.layered_models import (
+    layered_compressed,
+    layered_original,
+    reason_not_seen,
+    tflite_original,
+)
 from edgeflare.diagnose.output_stage import ModelReader, OutputStage
 from edgeflare.diagnose.probed_arm import State
 from edgeflare.diagnose.seed_disagreement import (
@@ -51,22 +57,17 @@ from edgeflare.diagnose.verdict import judge
 from edgeflare.domains.image.image_domain import ImageDomain
 from edgeflare.errors import UserError
 from edgeflare.models.decoder_rows import as_read_by
-from edgeflare.models.evaluator import Evaluator, HostModel, Invocation
-from edgeflare.models.model_file import read_model_file
+from edgeflare.models.evaluator import Evaluator, HostModel
 from edgeflare.models.model_inputs import ModelInputs
 from edgeflare.models.model_probe import HostProbe, Values
 from edgeflare.models.non_finite_values import said_of_arms
-from edgeflare.models.original import invocation_of, open_original
+from edgeflare.models.original import open_original
 from edgeflare.models.pair import Pair
 from edgeflare.models.pair_interface import PairInterface
 from edgeflare.models.shape_folding import (
-    asks_for_shapes,
-    fold_shapes,
-    with_fixed_shapes,
     with_shapes_folded,
 )
 from edgeflare.models.tflite import TFLiteModel, open_tflite
-from edgeflare.models.tflite_graph import Graph
 from edgeflare.run.journal_rows import AnswerRow
 from edgeflare.run.run_directory import RunDirectory
 from edgeflare.run.run_document import Finding
@@ -382,18 +383,17 @@ class _Explainer:
 
     def _open_kernel_localizer(self, stack: ExitStack) -> KernelLocalizer | str:
         """Return the localizer of kernels' differences, or the reason why there is none."""
-        if why := _reason_not_seen(self._invocation, len(self._twin.signature.inputs)):
+        if why := reason_not_seen(self._invocation, len(self._twin.signature.inputs)):
             return f"layers are not seen: {why}"
-        path = self._run.pair.executed
         try:
-            content = with_fixed_shapes(read_model_file(path), str(path), self._invocation)
-            self._graph = Graph(content, str(path))
+            model = layered_compressed(self._run.pair)
         except UserError as error:
             return str(error)
+        self._graph = model.graph
         localizer = KernelLocalizer(
-            self._graph,
-            content,
-            lambda model, capture: self._device.probe(model, capture=capture),
+            model.graph,
+            model.content,
+            lambda part, capture: self._device.probe(part, capture=capture),
             self._open_on_host,
             self._device.payload_limit_bytes,
         )
@@ -402,28 +402,18 @@ class _Explainer:
 
     def _open_compression_localizer(self, stack: ExitStack) -> CompressionLocalizer | str:
         """Return the localizer of compression errors, or the reason why there is none."""
-        source = self._run.pair.original
-        if source is None:
-            return "there is no original"
-        if Path(source).suffix.lower() != ".tflite":
-            return ONLY_TFLITE
-        if isinstance(self._kernel_localizer, str) or self._original is None:
-            return str(self._kernel_localizer)
-        reader = ModelReader(self._output_stage(Arm.ORIGINAL), self._original.signature)
-        content = read_model_file(Path(source))
-        twin = self._kernel_localizer
+        pair = self._run.pair
         try:
-            # So that each layer of the one has a counterpart in the other.
-            its = invocation_of(self._invocation, Path(source), self._run.pair.compressed)
-            if self._run.pair.fold_shapes and asks_for_shapes(Path(source)):
-                content = fold_shapes(content, source, its).content
-            content = with_fixed_shapes(content, source, its)
+            tflite_original(pair)
+            if isinstance(self._kernel_localizer, str) or self._original is None:
+                return str(self._kernel_localizer)
+            twin, model = self._kernel_localizer, layered_original(pair)
             localizer = CompressionLocalizer(
                 self._graph,
-                Graph(content, source),
-                content,
+                model.graph,
+                model.content,
                 self._open_on_host,
-                reader,
+                ModelReader(self._output_stage(Arm.ORIGINAL), self._original.signature),
                 lambda: self._layers_on_seeds(twin),
             )
         except UserError as error:
@@ -451,15 +441,6 @@ class _Explainer:
 
     def _open_on_host(self, model: bytes, capture: bool) -> HostProbe:
         return HostProbe(model, self._run.twin_kernels, capture=capture)
-
-
-def _reason_not_seen(invocation: Invocation, inputs: int) -> str:
-    """Return why a model that is called so is not compared layer by layer; empty where it is."""
-    if invocation.frames or invocation.state:
-        return "what a layer puts out for a frame of a clip depends on the frames before"
-    if invocation.signature:
-        return f"the model is called by its signature {invocation.signature!r}, and not as a graph"
-    return f"the model has {inputs} inputs, and only models with one are cut" if inputs > 1 else ""
 
 
 def _one(model: Evaluator, inputs: ModelInputs, image: NDArray[Any]) -> Values:
