@@ -15,6 +15,7 @@ import msgspec
 from edgeflare.conform.record.conform_document import ConformDocument
 from edgeflare.diagnose.explain_document import ExplainDocument
 from edgeflare.diagnose.inspect.inspect_document import InspectDocument
+from edgeflare.diagnose.layers.layers_document import LayersDocument
 from edgeflare.fleet.record.fleet_state import FleetState
 from edgeflare.matrix.conform_matrix_document import ConformMatrixDocument, RetryMatrixDocument
 from edgeflare.matrix.matrix_document import MatrixDocument
@@ -28,6 +29,7 @@ _DOCUMENTS: tuple[tuple[str, str, tuple[type[msgspec.Struct], ...]], ...] = (
     ("edgeflare.conform.record", "conform", (ConformDocument,)),
     ("edgeflare.diagnose", "explain", (ExplainDocument,)),
     ("edgeflare.diagnose.inspect", "inspect", (InspectDocument,)),
+    ("edgeflare.diagnose.layers", "layers", (LayersDocument,)),
     ("edgeflare.fleet.record", "fleet", (FleetState,)),
     ("edgeflare.matrix", "matrix", (MatrixDocument, ConformMatrixDocument, RetryMatrixDocument)),
     ("edgeflare.rank", "rank", (RankDocument,)),

@@ -29,6 +29,7 @@ WRITING: Mapping[str, tuple[str, ...]] = {
     "merge": ("{other} --out {out}", "{other} --out {run} --overwrite"),
     "explain": ("{run}",),
     "inspect": ("{run}",),
+    "layers": ("{example} --out {out}",),
     "bench": ("{example} --out {out}",),
     "rank": ("{example} --compressed {biased} --out {out}",),
     "repair": ("{other} --out {out}",),

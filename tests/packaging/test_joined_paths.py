@@ -289,6 +289,9 @@ KNOWN_JOINS: Final[Mapping[str, str]] = {
     "cli/quiet.py _silence: os.devnull": SYSTEM,
     "cli/replay.py replay: f'{name}-{datetime.now():%Y%m%d-%H%M%S}'": BY_THE_USER,
     "cli/replayed_conformance.py replay_conformance: name": BY_THE_USER,
+    "cli/layers.py layers: f'{loaded.folder_name}-layers-{datetime.now():%Y%m%d-%H%M%S}'": (
+        BY_THE_USER
+    ),
     "cli/run_options.py RunFolder.choose: f'{name}-{datetime.now():%Y%m%d-%H%M%S}'": BY_THE_USER,
     "cli/runs_on_fleet.py RunsOnFleet._gathered: cell.run": STRATEGY,
     "conditions/condition_choice.py chosen_conditions: text.strip()": BY_THE_USER,
@@ -329,6 +332,7 @@ KNOWN_JOINS: Final[Mapping[str, str]] = {
     "models/pair_file.py _placed: Path(source).expanduser()": BY_THE_USER,
     "models/pair_file.py _settings: Path(anchors).expanduser()": BY_THE_USER,
     "models/model_file.py temporary_model: f'{stem}.tflite'": OF_OURS,
+    "diagnose/layered_models.py tflite_original: pair.original": MODEL,
     "pytest_plugin.py EdgeFlare._next_folder: f'{self._folder}-{self._runs}'": BY_THE_USER,
     "pytest_plugin.py _message: worst.image": SHOWN,
     "pytest_plugin.py edgeflare: _file_name(request.node.nodeid)": CHECKED,

@@ -31,6 +31,7 @@ _COMMANDS: Final[Mapping[str, Mapping[str, str]]] = {
     },
     "Explain what was found": {
         "explain": "Say why findings deviate, and where in the network it begins.",
+        "layers": "Say how far each layer of a compressed model is off, and which of them matter.",
         "inspect": "Say which hidden units have to do with deviations, over many inputs near the"
         " boundary.",
         "report": "Show what a run found, also a search or a survey that was cut off, or what a "

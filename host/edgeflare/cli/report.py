@@ -12,6 +12,7 @@ from edgeflare.cli.completion import complete_run
 from edgeflare.cli.console import Console, unless_damaged
 from edgeflare.cli.quiet import Quiet, result
 from edgeflare.cli.reported import Reported, extra_needed
+from edgeflare.diagnose.layers.layers_document import LAYERS
 from edgeflare.errors import InfrastructureError, UserError
 from edgeflare.pages.junit import junit_xml
 from edgeflare.pages.markdown import markdown_page
@@ -58,7 +59,8 @@ Csv = Annotated[
     bool,
     typer.Option(
         "--csv",
-        help="Write RUN/findings.csv, an entry each row; of a survey survey.csv, its rates.",
+        help="Write RUN/findings.csv, an entry each row; of a survey survey.csv, its rates; of a"
+        " layer table layers.csv.",
     ),
 ]
 Summary = Annotated[
@@ -77,7 +79,8 @@ AsJson = Annotated[
     typer.Option(
         "--json",
         help="Print what run.json holds, of a run that was cut off from its journal; of a repair"
-        " what repair.json holds, of a survey survey.json, of a conformance run conform.json.",
+        " what repair.json holds, of a survey survey.json, of a conformance run conform.json, of a"
+        " layer table layers.json.",
     ),
 ]
 
@@ -145,6 +148,10 @@ def _reported(directory: RunDirectory) -> Reported:
         from edgeflare.cli.reported_repair import reported_repair  # noqa: PLC0415 - as below
 
         return reported_repair(directory)
+    if (directory.path / LAYERS).is_file():
+        from edgeflare.cli.reported_layers import reported_layers  # noqa: PLC0415 - as above
+
+        return reported_layers(directory)
     if holds_conformance(directory):
         from edgeflare.cli.reported_conformance import reported_conformance  # noqa: PLC0415
 

@@ -1,4 +1,4 @@
 """Why a finding deviates, and where in the network it begins.
 
-The room within: `inspect` looks at hidden channels over many inputs.
+The rooms within: `inspect` looks at hidden channels over many inputs, `layers` at all layers.
 """

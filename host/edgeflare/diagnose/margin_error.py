@@ -218,3 +218,44 @@ def _led_to(
         {its: values, **(next(tails) if op in behind else {})}
         for (op, values), its in zip(altered, made, strict=True)
     ]
+
+
+def answers_behind(
+    original: OriginalLayers,
+    read: ReadOutputs,
+    values: Mapping[int, Real],
+    outputs: Mapping[Layer, Altered],
+) -> tuple[Answer, Mapping[Layer, Answer]]:
+    """Return the original's answer, and what it would be if one layer's output were another.
+
+    Args:
+        original: runs the original's layers.
+        read: reads answers from the original's outputs on the same input.
+        values: of the original's tensors on it, input included.
+        outputs: by layer, its operator and its other output. A layer is left out of what is
+            returned whose output cannot be given to the layers behind it, and a last softmax, whose
+            8 bits saturate.
+
+    Raises:
+        ProbeRefused, ProbeFailed: the original's layers do not run by themselves.
+        UserError: a Python function of the pair raised an exception.
+
+    """
+    graph = original.graph
+    paths = _paths(graph)
+    softened = {tensor for path in paths for tensor in path[:-1]}
+    until = [path[0] for path in paths]
+    asked = [
+        layer
+        for layer, (op, _) in outputs.items()
+        if original.made(op) not in softened and _runs_behind(graph, op, until, values)
+    ]
+    asked.sort(key=lambda layer: outputs[layer][0])
+    reached = _led_to(original, [outputs[layer] for layer in asked], until, values)
+    wanted, *others = read(
+        [
+            [graph.tensors[tensor].raw(one[tensor]) for tensor in graph.outputs]
+            for one in (values, *({**values, **others} for others in reached))
+        ]
+    )
+    return wanted, dict(zip(asked, others, strict=True))

@@ -1,0 +1,150 @@
+"""`edgeflare layers`: how far each layer of a compressed model is off, over many inputs."""
+
+from __future__ import annotations
+
+from contextlib import ExitStack
+from datetime import datetime
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from edgeflare import __version__
+from edgeflare.cli import pair_options, run_options
+from edgeflare.cli.completion import complete_device
+from edgeflare.cli.console import Console
+from edgeflare.cli.interruptible import INTERRUPTED, interruptible
+from edgeflare.cli.progress import observe
+from edgeflare.cli.quiet import Quiet, result
+from edgeflare.cli.run_options import with_option_groups
+from edgeflare.core.seeds import SeedChoice
+from edgeflare.devices.profile_lookup import find_profiles
+from edgeflare.diagnose.layers.layer_walk import walk
+from edgeflare.diagnose.layers.layers_document import (
+    LAYER_TABLE,
+    LAYERS,
+    LayersDocument,
+    layers_bytes,
+)
+from edgeflare.diagnose.layers.layers_page import layers_page
+from edgeflare.diagnose.layers.opened_layers import open_layers
+from edgeflare.models.pair import load_pair
+from edgeflare.pages.terminal import print_page
+from edgeflare.trust import decided_by_user
+
+PairFolder = Annotated[
+    Path | None,
+    typer.Argument(
+        metavar="PAIR",
+        help="A folder that holds a pair.toml; or give --compressed, --inputs and --original.",
+    ),
+]
+Inputs = Annotated[
+    Path | None,
+    typer.Option(
+        metavar="PATH",
+        help="The inputs: an .npz or a folder, as seeds are given. By default the pair's seeds.",
+    ),
+]
+Limit = Annotated[
+    int,
+    typer.Option(
+        min=1,
+        metavar="N",
+        help="Look into N of the inputs: of each label its share, the first of it; without labels "
+        "evenly through all.",
+    ),
+]
+SensitivityInputs = Annotated[
+    int,
+    typer.Option(
+        min=0,
+        metavar="N",
+        help="Measure the sensitivity on the first N of them; 0 leaves it out, and the layers are "
+        "sorted by their own share of the error.",
+    ),
+]
+DeviceName = Annotated[
+    str | None,
+    typer.Option(
+        "--device",
+        metavar="NAME",
+        autocompletion=complete_device,
+        help="Hold each layer on this device against the twin too.",
+    ),
+]
+Out = Annotated[
+    Path | None,
+    typer.Option(
+        metavar="DIR",
+        help="The folder of the layer table, absent or empty. By default a new folder in runs/.",
+    ),
+]
+Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace the layer table in --out.")]
+
+
+@with_option_groups
+def layers(
+    pair: PairFolder = None,
+    original: pair_options.Original = None,
+    compressed: pair_options.Compressed = None,
+    *,
+    preprocessing: pair_options.Preprocessing,
+    inputs: Inputs = None,
+    limit: Limit = 100,
+    sensitivity_inputs: SensitivityInputs = 50,
+    device: DeviceName = None,
+    out: Out = None,
+    overwrite: Overwrite = False,
+    trust: run_options.Trust = False,
+    _quiet: Quiet = False,
+) -> int:
+    """Say how far each layer of a compressed model is off, and which of them matter.
+
+    Each layer is looked into on all inputs: entire, with the errors of the layers before, and
+    single, given what the original's layers put out. Layers are sorted by their sensitivity: by how
+    much the margin of the original's decision changes where that layer alone is compressed.
+
+        edgeflare layers PAIR
+        edgeflare layers PAIR --inputs test.npz --device pixel --out runs/layers
+
+    DIR/layers.json holds the table; `edgeflare report DIR --html --csv` makes a page with charts
+    along the network, and rows for spreadsheets.
+
+    Exit codes: 0 done; 2 the command has to be corrected; 3 a device, a process or a disk failed;
+    130 Ctrl-C, and the table is that of the inputs until then.
+    """
+    decided = decided_by_user(trust)
+    given = preprocessing.settings(original, None if inputs is None else str(inputs), compressed)
+    loaded = load_pair(pair, given, decided, "--inputs")
+    path = out or Path("runs") / f"{loaded.folder_name}-layers-{datetime.now():%Y%m%d-%H%M%S}"
+    profile = None if device is None else find_profiles([device], decided)[0]
+    console = Console(stderr=True)
+    with ExitStack() as stack:
+        claimed = stack.enter_context(LAYER_TABLE.claim(path, overwrite=overwrite))
+        interrupt = stack.enter_context(interruptible("writing what was seen"))
+        observer = stack.enter_context(observe(console))
+        opened = open_layers(loaded, SeedChoice(limit=limit), profile, stack)
+        done = walk(
+            opened.walk,
+            opened.inputs,
+            sensitivity_inputs,
+            lambda at, of: observer.worked("layers", at, of),
+            interrupt.asked,
+        )
+        document = LayersDocument(
+            edgeflare=__version__,
+            pair=loaded.name,
+            fingerprint=loaded.fingerprint(),
+            kernels=opened.kernels,
+            device=device,
+            inputs=done,
+            asked=len(opened.inputs),
+            layers=tuple(opened.walk.figures()),
+            notes=tuple(filter(None, (opened.note, *opened.walk.notes))),
+        )
+        with claimed.replaced() as made:
+            (made / LAYERS).write_bytes(layers_bytes(document))
+    print_page(Console(), layers_page(document), str(path))
+    result(path)
+    return INTERRUPTED if interrupt.asked() else 0

@@ -1,0 +1,78 @@
+"""Charts of a layer table: sensitivity and signal to noise along the network."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from matplotlib.ticker import MaxNLocator
+
+from edgeflare.diagnose.layers.layer_figures import LayerError
+from edgeflare.diagnose.layers.layer_walk import LayerFigures
+from edgeflare.diagnose.layers.layers_document import LayersDocument
+from edgeflare.pages.chart import COLOURS, Chart, finish, new_panel, page_style
+
+
+def layer_charts(document: LayersDocument) -> tuple[Chart, ...]:
+    """Draw the charts of a layer table; none of what was not measured."""
+    with page_style():
+        charts = (_sensitivity(document), _noise(document), _kernels(document))
+        return tuple(one for one in charts if one is not None)
+
+
+def _sensitivity(document: LayersDocument) -> Chart | None:
+    points = [
+        (one.layer.operator, one.sensitivity.margin)
+        for one in document.layers
+        if one.sensitivity is not None
+    ]
+    if not points:
+        return None
+    figure, panel = new_panel()
+    panel.bar(*zip(*points, strict=True), color=COLOURS["compression"])
+    panel.set(xlabel="layer, in execution order", ylabel="change of the margin")
+    panel.xaxis.set_major_locator(MaxNLocator(integer=True))
+    worst = max(points, key=lambda point: point[1])
+    words = f"Most behind operator {worst[0]}: {worst[1]:.3g} on average."
+    return finish("Sensitivity of each layer", figure, words)
+
+
+def _noise(document: LayersDocument) -> Chart | None:
+    lines = (
+        ("entire", lambda one: one.entire, "compression", "D", "--"),
+        ("single", lambda one: one.single, "ink", "o", "-"),
+    )
+    return _lines(document, "Signal to noise behind each layer", lines)
+
+
+def _kernels(document: LayersDocument) -> Chart | None:
+    lines = (
+        ("entire", lambda one: one.device_entire, "kernel", "^", ":"),
+        ("single", lambda one: one.device_single, "ink", "o", "-"),
+    )
+    return _lines(document, "Device against twin behind each layer", lines)
+
+
+_Line = tuple[str, Callable[[LayerFigures], LayerError | None], str, str, str]
+
+
+def _lines(document: LayersDocument, title: str, lines: tuple[_Line, ...]) -> Chart | None:
+    figure, panel = new_panel()
+    drawn = []
+    for name, of, colour, marker, dashes in lines:
+        found = ((one.layer.operator, of(one)) for one in document.layers)
+        points = [(at, one.sqnr_db) for at, one in found if one and one.sqnr_db is not None]
+        if points:
+            drawn.append(name)
+            look: dict[str, Any] = {"marker": marker, "linestyle": dashes, "markersize": 3}
+            panel.plot(
+                *zip(*points, strict=True), label=name, color=COLOURS[colour], linewidth=1.2, **look
+            )
+    if not drawn:
+        return None
+    panel.set(xlabel="layer, in execution order", ylabel="SQNR, dB")
+    panel.xaxis.set_major_locator(MaxNLocator(integer=True))
+    panel.legend(loc="best", fontsize=8, labelcolor=COLOURS["ink"])
+    return finish(
+        title, figure, f"{' and '.join(drawn)}; the higher, the less is off.".capitalize()
+    )

@@ -1,0 +1,186 @@
+"""Figures of a layer over many inputs, as tools for quantization define them.
+
+Of one input the cosine, the mean squared error and the signal-to-noise ratio are those of
+litert-quantizer's `validation_utils`. Over inputs, cosines are averaged, and squares are summed up
+before a root or a quotient is taken, so that the SQNR is that of all inputs together.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import log10, sqrt
+from typing import Annotated
+
+import msgspec
+import numpy as np
+from numpy.typing import NDArray
+
+from edgeflare.models.quantized_range import QuantizedRange
+from edgeflare.record.json_types import Amount, Count, Share
+
+Real = NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True)
+class LayerError:
+    """How far a layer's output is off, over many inputs.
+
+    Attributes:
+        inputs: that it was seen on, and on which it was finite on both sides.
+        not_finite: inputs on which one side alone has NaN or infinity in some places; no other
+            figure counts them.
+        cosine: mean over the inputs of the cosine of the two outputs as vectors; null without
+            inputs.
+        sqnr_db: signal to quantization noise in decibels; null where nothing is off.
+        rmse: root of the mean squared error, in real values.
+        largest: the largest error of a value.
+        units: that error in steps of the compressed model's output; null where it has none.
+
+    """
+
+    inputs: Count
+    not_finite: Count
+    cosine: Annotated[float, msgspec.Meta(ge=-1, le=1)] | None
+    sqnr_db: float | None
+    rmse: Amount
+    largest: Amount
+    units: Amount | None
+
+    @property
+    def off(self) -> bool:
+        """Whether the two outputs are not the same everywhere."""
+        return bool(self.largest or self.not_finite)
+
+
+def cosine_similarity(wanted: Real, got: Real) -> float:
+    """Return the cosine of the angle between two outputs as vectors.
+
+    It is 1 where both are zero everywhere, and 0 where one is.
+    """
+    # Sums in place of BLAS, whose threads cost more than they save, and decide the last digit.
+    lengths = sqrt(float(np.square(wanted).sum()) * float(np.square(got).sum()))
+    if not lengths:
+        return float(not wanted.any() and not got.any())
+    return float(np.clip((wanted * got).sum() / lengths, -1.0, 1.0))
+
+
+class ErrorSums:
+    """The error of a layer, input by input.
+
+    Args:
+        step: of the compressed model's output in real values; None where it is not quantized, or
+            each channel has its own.
+
+    """
+
+    def __init__(self, step: float | None = None) -> None:
+        self._step = step
+        self._inputs = self._not_finite = self._values = 0
+        self._cosines = self._squares = self._signal = self._largest = 0.0
+
+    def add(self, wanted: Real, got: Real) -> None:
+        """Count an input.
+
+        Args:
+            wanted: real values of the output as it should be.
+            got: likewise as it is, in the same shape.
+
+        """
+        finite = np.isfinite(wanted) & np.isfinite(got)
+        if not finite.all():
+            same = (wanted == got) | (np.isnan(wanted) & np.isnan(got))
+            if not same[~finite].all():
+                self._not_finite += 1
+                return
+            wanted, got = wanted[finite], got[finite]
+        self._inputs += 1
+        self._values += wanted.size
+        self._cosines += cosine_similarity(wanted, got)
+        off = got - wanted
+        self._squares += float(np.square(off).sum())
+        self._signal += float(np.square(wanted).sum())
+        self._largest = max(self._largest, float(np.abs(off).max(initial=0.0)))
+
+    def figures(self) -> LayerError | None:
+        """Return what was counted; None where no input was."""
+        if not (self._inputs or self._not_finite):
+            return None
+        return LayerError(
+            self._inputs,
+            self._not_finite,
+            self._cosines / self._inputs if self._inputs else None,
+            _decibels(self._signal, self._squares),
+            sqrt(self._squares / self._values) if self._values else 0.0,
+            self._largest,
+            self._largest / self._step if self._step else None,
+        )
+
+
+_MOST_DB = 999.0
+"""Where one of the two is zero: JSON has no infinity."""
+
+
+def _decibels(signal: float, noise: float) -> float | None:
+    if not noise:
+        return None
+    return float(np.clip(10 * log10(signal / noise), -_MOST_DB, _MOST_DB)) if signal else -_MOST_DB
+
+
+@dataclass(frozen=True, slots=True)
+class RangeUse:
+    """How the range of a layer's output goes with what the original puts out.
+
+    Attributes:
+        low: the least value of the range.
+        high: the largest.
+        below: share of the original's values that lie below the range by more than a step.
+        above: likewise above it.
+        used: share of the range between the least and the largest value of the original.
+
+    """
+
+    low: float
+    high: float
+    below: Share
+    above: Share
+    used: Share
+
+
+class RangeSums:
+    """The values of the original in a layer's range, input by input.
+
+    Args:
+        known: the range of the compressed model's output.
+
+    """
+
+    def __init__(self, known: QuantizedRange) -> None:
+        self._known = known
+        self._values = self._below = self._above = 0
+        self._least, self._most = np.inf, -np.inf
+
+    def add(self, wanted: Real) -> None:
+        """Count the original's output on an input; what is not finite counts as nothing."""
+        values = wanted[np.isfinite(wanted)]
+        if not values.size:
+            return
+        known = self._known
+        self._values += values.size
+        self._below += int((values < known.low - known.step).sum())
+        self._above += int((values > known.high + known.step).sum())
+        self._least = min(self._least, float(values.min()))
+        self._most = max(self._most, float(values.max()))
+
+    def figures(self) -> RangeUse | None:
+        """Return what was counted; None where nothing was."""
+        if not self._values:
+            return None
+        known = self._known
+        least, most = np.clip([self._least, self._most], known.low, known.high).tolist()
+        return RangeUse(
+            known.low,
+            known.high,
+            self._below / self._values,
+            self._above / self._values,
+            (most - least) / (known.high - known.low),
+        )

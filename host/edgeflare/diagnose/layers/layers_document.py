@@ -1,0 +1,116 @@
+"""A layer table as a document: `layers.json`, schema `edgeflare.layers/v1`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Final
+
+import msgspec
+
+from edgeflare.diagnose.layers.layer_walk import LayerFigures
+from edgeflare.record.document_reader import DocumentReader
+from edgeflare.record.folder import FolderKind
+from edgeflare.record.json_file import json_bytes
+from edgeflare.record.json_types import Count, CountFromOne, plain_json
+
+LAYERS: Final = "layers.json"
+"""Its name in the folder."""
+
+LAYER_TABLE: Final = FolderKind("layer table", files=(LAYERS,), resumable=False)
+
+
+class LayersDocument(
+    msgspec.Struct, frozen=True, kw_only=True, tag_field="schema", tag="edgeflare.layers/v1"
+):
+    """How far each layer of a compressed model is off, over many inputs.
+
+    Attributes:
+        edgeflare: version that wrote this.
+        pair: name of the pair.
+        fingerprint: of its files and settings.
+        kernels: kernel set of the twin.
+        device: name of the device that was held against the twin; null without one.
+        inputs: that were looked into.
+        asked: inputs that were to be; more than `inputs` where it was stopped.
+        layers: those of the compressed model, in execution order.
+        notes: what could not be seen, each a sentence without its full stop.
+
+    """
+
+    edgeflare: str
+    pair: str
+    fingerprint: str
+    kernels: str
+    device: str | None
+    inputs: Count
+    asked: CountFromOne
+    layers: Annotated[tuple[LayerFigures, ...], msgspec.Meta(min_length=1)]
+    notes: tuple[str, ...]
+
+    def by_sensitivity(self) -> list[LayerFigures]:
+        """Return the layers that could be held against the original's, the most sensitive first.
+
+        The margin decides where it was measured; elsewhere the quotient of the errors does.
+        """
+        known = [one for one in self.layers if one.original is not None]
+        return sorted(known, key=_harm, reverse=True)
+
+    def wrong_on_device(self) -> list[LayerFigures]:
+        """Return the layers that the device computes otherwise by themselves, the worst first."""
+        found = [one for one in self.layers if differs_on_device(one)]
+        return sorted(found, key=_by_how_much, reverse=True)
+
+
+STEPS_OF_ROUNDING: Final = 1.5
+"""Kernels of two kinds may round a sum the other way: one step of a quantized output."""
+
+DB_OF_SUMMING: Final = 60.0
+"""The same sum of floats taken in another order, or in half precision, is nearer than this."""
+
+
+def differs_on_device(one: LayerFigures) -> bool:
+    """Whether a layer is computed otherwise on the device by more than rounding explains."""
+    found = one.device_single
+    if found is None or not found.off:
+        return False
+    if found.not_finite:
+        return True
+    if found.units is not None:
+        return found.units > STEPS_OF_ROUNDING
+    return found.sqnr_db is not None and found.sqnr_db < DB_OF_SUMMING
+
+
+def _harm(one: LayerFigures) -> tuple[float, float]:
+    margin = -1.0 if one.sensitivity is None else one.sensitivity.margin
+    return margin, own_share(one) or 0.0
+
+
+def own_share(one: LayerFigures) -> float | None:
+    """Return the layer's own RMSE over that of all layers up to it; None where one is unknown."""
+    if one.single is None or one.entire is None or not one.entire.rmse:
+        return None
+    return one.single.rmse / one.entire.rmse
+
+
+def _by_how_much(one: LayerFigures) -> tuple[int, float]:
+    found = one.device_single
+    assert found is not None  # noqa: S101 - of one that differs
+    return found.not_finite, found.largest if found.units is None else found.units
+
+
+def layers_bytes(document: LayersDocument) -> bytes:
+    """Return a document as it is written."""
+    return json_bytes(plain_json(document))
+
+
+def load_layers(path: Path) -> LayersDocument:
+    """Return a document that was written.
+
+    Raises:
+        UserError: it cannot be read, is damaged, or of another schema.
+
+    """
+    return _READER.read(path)
+
+
+_READER = DocumentReader(LayersDocument)

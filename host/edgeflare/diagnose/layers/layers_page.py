@@ -1,0 +1,263 @@
+"""A layer table as a page, and as rows for spreadsheets."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+from edgeflare.diagnose.layers.layer_figures import LayerError, RangeUse
+from edgeflare.diagnose.layers.layer_walk import LayerFigures
+from edgeflare.diagnose.layers.layers_document import (
+    LayersDocument,
+    differs_on_device,
+    own_share,
+)
+from edgeflare.pages.csv_rows import csv_text
+from edgeflare.pages.facts import count_of
+from edgeflare.pages.page import Block, Illustration, Page, Section, Sentences, Table
+
+ROWS: Final = 12
+"""Layers that are listed where there is little room."""
+
+_SENSITIVITY: Final = (
+    "Sensitivity: by how much the margin of the original's decision changes, on average, where this"
+    " layer alone is computed as the compressed model does. Changed: inputs whose decision changes"
+    " then. Entire: with the errors of the layers before; single: given what the original's layers"
+    " put out. Own: single over entire RMSE. Beyond: the original's values outside of the range, on"
+    " the low and on the high side. Used: the part of the range that they take up."
+)
+
+
+def layers_page(document: LayersDocument) -> Page:
+    """Return what a layer table says."""
+    wrong = document.wrong_on_device()
+    stopped = document.inputs < document.asked
+    warnings = [
+        f"This is not all: it was stopped after {document.inputs} of {document.asked} inputs"
+    ]
+    return Page(
+        kind="EdgeFlare layers",
+        name=document.pair,
+        on=document.device or "",
+        mark="fail" if wrong else None,
+        lead=lead(document),
+        warnings=[*(warnings if stopped else ()), *(f"{one}" for one in document.notes)],
+        sections=[
+            Section(
+                id="chart",
+                title="Along the network",
+                blocks=[Illustration(lambda: _charts(document))],
+                brief=False,
+            ),
+            Section(
+                id="compression",
+                title="Original against twin",
+                words=_SENSITIVITY,
+                blocks=[_compression_table(document)],
+            ),
+            Section(
+                id="kernels",
+                title=f"Twin against {document.device}",
+                words="Single: both compute the operator by itself, given the same. Entire: with"
+                " the differences of the layers before. Units: steps of a quantized output.",
+                blocks=[_kernel_table(document)],
+            ),
+            Section(id="ran", title="What ran where", blocks=[_ran(document)]),
+        ],
+        source="layers.json",
+        version=document.edgeflare,
+    )
+
+
+def lead(document: LayersDocument) -> str:
+    """Return the result in a sentence, without its full stop."""
+    said = [*_said_of_device(document), *_said_of_compression(document)]
+    return "; ".join(said) or "No layer could be seen"
+
+
+def _said_of_device(document: LayersDocument) -> Iterator[str]:
+    seen = [one for one in document.layers if one.device_single is not None]
+    if document.device is None:
+        return
+    if not seen:
+        yield f"no layer could be compared on {document.device}"
+        return
+    wrong = document.wrong_on_device()
+    if not wrong:
+        yield f"{document.device} computes {count_of(len(seen), 'layer')} as the twin does"
+        return
+    named = ", ".join(f"{one.layer} {_by(one.device_single)}" for one in wrong[:3])
+    more = f" and {len(wrong) - 3} more" if len(wrong) > 3 else ""
+    yield (
+        f"{document.device} computes {len(wrong)} of {count_of(len(seen), 'layer')} otherwise than"
+        f" the twin: {named}{more}"
+    )
+
+
+def _by(found: LayerError | None) -> str:
+    if found is None or (found.not_finite and not found.inputs):
+        return "(not finite)"
+    far = f"{found.largest:.3g}" if found.units is None else f"{found.units:.0f} steps"
+    return f"(up to {far})"
+
+
+def _said_of_compression(document: LayersDocument) -> Iterator[str]:
+    first = next(iter(document.by_sensitivity()), None)
+    if first is None:
+        return
+    measured = first.sensitivity
+    if measured is None:
+        share = own_share(first)
+        if share is not None:
+            yield f"of the compression's errors {first.layer} adds the largest share of its own"
+        return
+    changed = f"{measured.changed} of {count_of(measured.inputs, 'decision')}"
+    yield (
+        f"{first.layer} is the most sensitive to compression: by itself it moves the margin by"
+        f" {measured.margin:.3g} on average, and changes {changed}"
+    )
+
+
+def _compression_table(document: LayersDocument) -> Table:
+    rows = [
+        (
+            str(one.layer.operator),
+            one.layer.name,
+            "–" if one.sensitivity is None else f"{one.sensitivity.margin:.3g}",
+            "–" if one.sensitivity is None else str(one.sensitivity.changed),
+            _db(one.single),
+            _db(one.entire),
+            "–" if one.entire is None or one.entire.cosine is None else f"{one.entire.cosine:.4f}",
+            "–" if (share := own_share(one)) is None else f"{share:.2f}",
+            _beyond(one.range),
+            "–" if one.range is None else f"{one.range.used:.0%}",
+        )
+        for one in document.by_sensitivity()
+    ]
+    return Table(
+        title="The most sensitive first",
+        header=(
+            *("layer", "operator", "sensitivity", "changed", "single dB", "entire dB"),
+            *("cosine", "own", "beyond", "used"),
+        ),
+        rows=rows,
+        numbers_from=2,
+        most=ROWS,
+        order="most sensitive",
+        missed_least=("cosine", "used", "own", "changed"),
+    )
+
+
+def _db(found: LayerError | None) -> str:
+    if found is None:
+        return "–"
+    if found.sqnr_db is None:
+        return "equal" if found.inputs else "not finite"
+    return f"{found.sqnr_db:.1f}"
+
+
+def _beyond(found: RangeUse | None) -> str:
+    if found is None:
+        return "–"
+    if not (found.below or found.above):
+        return "0"
+    return f"{found.below:.1%}, {found.above:.1%}"
+
+
+def _kernel_table(document: LayersDocument) -> Table:
+    seen = [one for one in document.layers if one.device_single is not None]
+    seen.sort(key=lambda one: not differs_on_device(one))
+    rows = [
+        (
+            str(one.layer.operator),
+            one.layer.name,
+            "yes" if differs_on_device(one) else "no",
+            _units(one.device_single),
+            _db(one.device_single),
+            _units(one.device_entire),
+            _db(one.device_entire),
+        )
+        for one in seen
+    ]
+    return Table(
+        title="Those that differ first",
+        header=(
+            *("layer", "operator", "differs", "single units", "single dB"),
+            *("entire units", "entire dB"),
+        ),
+        rows=rows,
+        numbers_from=3,
+        most=ROWS,
+        missed_least=("entire units", "single dB"),
+    )
+
+
+def _units(found: LayerError | None) -> str:
+    return "–" if found is None or found.units is None else f"{found.units:.0f}"
+
+
+def _ran(document: LayersDocument) -> Block:
+    measured = max(
+        (one.sensitivity.inputs for one in document.layers if one.sensitivity is not None),
+        default=0,
+    )
+    on = "" if document.device is None else f", against {document.device}"
+    return Sentences(
+        [
+            f"{count_of(document.inputs, 'input')} on the twin ({document.kernels} kernels){on};"
+            f" sensitivity on {measured} of them."
+        ]
+    )
+
+
+def _charts(document: LayersDocument) -> str:
+    from edgeflare.diagnose.layers.layer_charts import layer_charts  # noqa: PLC0415 - needs an extra
+    from edgeflare.pages.chart import charts_html  # noqa: PLC0415
+
+    return charts_html(layer_charts(document))
+
+
+_ERROR: Final = ("inputs", "not_finite", "cosine", "sqnr_db", "rmse", "largest", "units")
+_ERRORS: Final = ("entire", "single", "device_entire", "device_single")
+
+COLUMNS: Final = (
+    *("operator", "name", "tensor", "original_operator", "matched_by"),
+    *("sensitivity", "sensitivity_inputs", "changed", "own"),
+    *("range_low", "range_high", "beyond_low", "beyond_high", "used"),
+    *(f"{of}_{figure}" for of in _ERRORS for figure in _ERROR),
+)
+"""The columns of `layers.csv`."""
+
+
+def layers_csv(document: LayersDocument) -> str:
+    """Return a row for each layer, in execution order; what is not known is empty."""
+    return csv_text(COLUMNS, map(_row, document.layers))
+
+
+def _row(one: LayerFigures) -> dict[str, object]:
+    row: dict[str, object] = {
+        "operator": one.layer.operator,
+        "name": one.layer.name,
+        "tensor": one.layer.tensor,
+        "original_operator": one.original,
+        "matched_by": one.matched_by,
+        "own": own_share(one),
+    }
+    if one.sensitivity is not None:
+        row |= {
+            "sensitivity": one.sensitivity.margin,
+            "sensitivity_inputs": one.sensitivity.inputs,
+            "changed": one.sensitivity.changed,
+        }
+    if one.range is not None:
+        row |= {
+            "range_low": one.range.low,
+            "range_high": one.range.high,
+            "beyond_low": one.range.below,
+            "beyond_high": one.range.above,
+            "used": one.range.used,
+        }
+    for of in _ERRORS:
+        if (found := getattr(one, of)) is not None:
+            row |= {f"{of}_{figure}": getattr(found, figure) for figure in _ERROR}
+    return row

@@ -1,0 +1,114 @@
+"""The layers of a pair, opened: both models, the inputs, and the device that is asked."""
+
+from __future__ import annotations
+
+from contextlib import ExitStack, closing
+from dataclasses import dataclass
+
+from edgeflare.campaign.opened_pair import host_arm
+from edgeflare.campaign.plan_defaults import TWIN_KERNELS
+from edgeflare.core.seeds import SeedChoice, Seeds
+from edgeflare.devices.device import connect
+from edgeflare.devices.profile import Profile
+from edgeflare.diagnose.layered_models import (
+    layered_compressed,
+    layered_original,
+    reason_not_seen,
+    tflite_original,
+)
+from edgeflare.diagnose.layers.layer_walk import DeviceSide, LayerWalk, OriginalSide
+from edgeflare.diagnose.output_stage import ModelReader, OutputStage
+from edgeflare.errors import UserError
+from edgeflare.models.compressed_model import open_compressed
+from edgeflare.models.model_inputs import ModelInputs
+from edgeflare.models.model_probe import HostProbe, Values
+from edgeflare.models.original import open_original
+from edgeflare.models.pair import Pair
+from edgeflare.models.shape_folding import with_shapes_folded
+
+
+@dataclass(frozen=True, slots=True)
+class OpenedLayers:
+    """The layers of a pair.
+
+    Attributes:
+        walk: looks into them.
+        inputs: of the pair, as the compressed model takes each, and as the original does.
+        kernels: those of the twin.
+        note: why the original is left out, a sentence without its full stop; empty where it is
+            not.
+
+    """
+
+    walk: LayerWalk
+    inputs: tuple[tuple[Values, Values | None], ...]
+    kernels: str
+    note: str
+
+
+def open_layers(
+    pair: Pair, choice: SeedChoice, profile: Profile | None, stack: ExitStack
+) -> OpenedLayers:
+    """Open the layers of a pair; `stack` closes them.
+
+    Args:
+        pair: what the user brings. Its shapes are folded here, where it says so.
+        choice: which of its seeds are looked into.
+        profile: the device that is asked; None for none.
+        stack: closes what is opened.
+
+    Raises:
+        UserError: a model, the seeds or the profile is not what it should be; or there is nothing
+            that the compressed model could be held against.
+        InfrastructureError: a device or a worker process does not come up.
+
+    """
+    pair = stack.enter_context(with_shapes_folded(pair))
+    twin = stack.enter_context(closing(open_compressed(pair, TWIN_KERNELS)))
+    if why := reason_not_seen(pair.interface.invocation, len(twin.signature.inputs)):
+        raise UserError(f"{pair.name}: its layers are not seen: {why}")
+    inputs = ModelInputs(pair.interface, twin.signature.inputs, str(pair.compressed))
+    seeds = inputs.load(pair.seeds, choice)
+    encoded = inputs.encoder().encode(seeds.inputs)
+    rows = [row.reshape(twin.signature.input.shape) for row in encoded]
+    original, note = None, ""
+    theirs: list[Values | None] = [None] * len(rows)
+    try:
+        tflite_original(pair)
+    except UserError as refused:
+        note = str(refused)
+        if profile is None:
+            raise UserError(
+                f"{pair.name}: {note}, so there is nothing to hold its layers against: give"
+                " --original a .tflite, or --device a device"
+            ) from None
+    else:
+        original, theirs = _original(pair, inputs, seeds, stack)
+    device = None
+    if profile is not None:
+        connected = stack.enter_context(connect(profile))
+        device = DeviceSide(
+            lambda model, capture: connected.probe(model, capture=capture),
+            connected.payload_limit_bytes,
+        )
+    walk = LayerWalk(
+        layered_compressed(pair),
+        lambda model, capture: HostProbe(model, TWIN_KERNELS, capture=capture),
+        original,
+        device,
+    )
+    stack.enter_context(closing(walk))
+    return OpenedLayers(walk, tuple(zip(rows, theirs, strict=True)), TWIN_KERNELS, note)
+
+
+def _original(
+    pair: Pair, inputs: ModelInputs, seeds: Seeds, stack: ExitStack
+) -> tuple[OriginalSide, list[Values | None]]:
+    """Open the original; return it, and the seeds as it takes them."""
+    model = stack.enter_context(closing(open_original(pair, inputs)))
+    its = ModelInputs(pair.interface, model.signature.inputs, str(pair.original), like=inputs)
+    arm = host_arm(pair, str(pair.original), model, its, seeds)
+    stage = OutputStage(pair.interface, arm.decoder, model.makers())
+    encoded = its.encoder().encode(seeds.inputs)
+    rows: list[Values | None] = [row.reshape(model.signature.input.shape) for row in encoded]
+    return OriginalSide(layered_original(pair), ModelReader(stage, model.signature)), rows

@@ -1,0 +1,77 @@
+"""Figures of a layer: those of litert-quantizer on one input, and laws over many."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+from litert_quantizer.utils import validation_utils as theirs
+from numpy.typing import NDArray
+
+from edgeflare.diagnose.layers.layer_figures import ErrorSums, LayerError, RangeSums
+from edgeflare.models.quantized_range import QuantizedRange
+
+Real = NDArray[np.float64]
+VALUES = arrays(np.float64, (2, 12), elements=st.floats(-50, 50, width=32))
+
+
+def error_of(*inputs: tuple[Real, Real], step: float | None = None) -> LayerError:
+    sums = ErrorSums(step)
+    for wanted, got in inputs:
+        sums.add(wanted, got)
+    found = sums.figures()
+    assert found is not None
+    return found
+
+
+@given(VALUES)
+def test_of_one_input_they_are_those_of_litert_quantizer(both: Real) -> None:
+    wanted, got = both
+    found = error_of((wanted, got))
+    assert found.cosine == pytest.approx(theirs.cosine_similarity(got, wanted), rel=1e-5, abs=1e-7)
+    assert found.rmse**2 == pytest.approx(
+        theirs.mean_squared_difference(got, wanted), rel=1e-5, abs=1e-12
+    )
+    if found.rmse > 1e-3 and np.abs(wanted).max() > 1e-3:
+        assert found.sqnr_db is not None
+        theirs_snr = theirs.signal_to_noise_ratio(got, wanted, epsilon=0.0)
+        assert 10 ** (found.sqnr_db / 10) == pytest.approx(theirs_snr, rel=1e-5)
+
+
+@given(st.lists(VALUES, min_size=1, max_size=4))
+def test_over_inputs_squares_are_those_of_all_values(inputs: list[Real]) -> None:
+    found = error_of(*((wanted, got) for wanted, got in inputs), step=0.5)
+    off = np.concatenate([got - wanted for wanted, got in inputs])
+    assert found.inputs == len(inputs)
+    assert found.rmse == pytest.approx(float(np.sqrt(np.square(off).mean())))
+    assert found.largest == float(np.abs(off).max())
+    assert found.units == pytest.approx(2 * found.largest)
+    assert found.off == bool(off.any())
+
+
+def test_what_is_not_finite_on_one_side_alone_counts_apart() -> None:
+    one, nan = np.array([1.0, 2.0]), np.array([np.nan, 2.0])
+    assert error_of((one, one), (one, nan)) == LayerError(1, 1, 1.0, None, 0.0, 0.0, None)
+    assert error_of((nan, nan)) == LayerError(1, 0, 1.0, None, 0.0, 0.0, None)
+    alone = error_of((one, nan))
+    assert (alone.inputs, alone.not_finite, alone.cosine) == (0, 1, None)
+    assert alone.off
+    assert ErrorSums().figures() is None
+
+
+def test_values_beyond_a_range_count_by_side_and_by_more_than_a_step() -> None:
+    known = QuantizedRange(-1.0, 1.0, steps=20)
+    sums = RangeSums(known)
+    sums.add(np.array([-3.0, -1.05, 0.0, 0.5]))
+    sums.add(np.array([0.25, 1.05, 1.2, np.inf]))
+    found = sums.figures()
+    assert found is not None
+    assert found.below == pytest.approx(1 / 7)
+    assert found.above == pytest.approx(1 / 7)
+    assert (found.low, found.high, found.used) == (-1.0, 1.0, 1.0)
+    narrow = RangeSums(known)
+    narrow.add(np.array([0.0, 0.5]))
+    assert narrow.figures().used == 0.25  # type: ignore[union-attr]
+    assert RangeSums(known).figures() is None
