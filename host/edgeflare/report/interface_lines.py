@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 import msgspec
 
 from edgeflare.domains.image.preprocess import Preprocess
-from edgeflare.models.run_pair import InputDescription, InterfaceDescription, RunPair, Variable
+from edgeflare.models.run_pair import InterfaceDescription, RunPair, Variable
 from edgeflare.record.json_types import JsonValue
 from edgeflare.run.run_header import RunHeader
 from edgeflare.untrusted_text import printable
@@ -84,16 +84,15 @@ def _named(kept: Sequence[Variable]) -> str:
 
 def _input_lines(pair: InterfaceDescription) -> list[str]:
     if pair.inputs:
-        return [printable(_input(one)) for one in pair.inputs]
+        lines = []
+        for one in pair.inputs:
+            name = f"input {one.name}" if one.name else "input"
+            fixed = "" if one.search else "; the search leaves it as each seed has it"
+            lines.append(printable(f"{name}: {one.domain}{_settings(one.settings)}{fixed}"))
+        return lines
     if pair.preprocess is not None:
         return [_image(msgspec.convert(pair.preprocess, Preprocess))]
     return [printable(f"input: {pair.domain}{_settings(pair.domain_settings or {})}")]
-
-
-def _input(one: InputDescription) -> str:
-    name = f"input {one.name}" if one.name else "input"
-    fixed = "" if one.search else "; the search leaves it as each seed has it"
-    return f"{name}: {one.domain}{_settings(one.settings)}{fixed}"
 
 
 def _settings(settings: Mapping[str, JsonValue]) -> str:

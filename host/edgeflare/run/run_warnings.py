@@ -33,11 +33,18 @@ def seed_warnings(
 
     """
     by_arm = answers_by_arm(outcomes)
-    return [
+    lines = [
         *task.warnings(by_arm.get(Arm.ORIGINAL), by_arm[Arm.TWIN], labels),
         *_of_the_device(task, by_arm),
-        *(line for arm, answers in by_arm.items() for line in _ties(arm, answers)),
     ]
+    for arm, answers in by_arm.items():
+        tied = sum(answer.tied for answer in answers)
+        if len(answers) >= LEAST_SEEDS and tied > MOST_TIED * len(answers):
+            lines.append(
+                f"the {arm}'s decision hangs on a tie of equal outputs on {tied} of {len(answers)}"
+                " seeds: which of them wins says nothing"
+            )
+    return lines
 
 
 def _of_the_device(task: Task, by_arm: Mapping[Arm, Sequence[Answer]]) -> list[str]:
@@ -47,16 +54,6 @@ def _of_the_device(task: Task, by_arm: Mapping[Arm, Sequence[Answer]]) -> list[s
     lines = task.model_warnings("the device", by_arm.get(Arm.DEVICE, ()))
     why = "its twin shows no such sign, so look at the device's kernels"
     return [f"{line}; {why}" for line in lines]
-
-
-def _ties(arm: Arm, answers: Sequence[Answer]) -> list[str]:
-    tied = sum(answer.tied for answer in answers)
-    if len(answers) < LEAST_SEEDS or tied <= MOST_TIED * len(answers):
-        return []
-    return [
-        f"the {arm}'s decision hangs on a tie of equal outputs on {tied} of {len(answers)} seeds:"
-        " which of them wins says nothing"
-    ]
 
 
 def undelegated(devices: Sequence[RunDevice]) -> list[str]:

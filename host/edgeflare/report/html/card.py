@@ -6,11 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
 
-from edgeflare.pages.answers.answer_form import (
-    AnswerBlock,
-    AnsweredInput,
-    class_name,
-)
+from edgeflare.pages.answers.answer_form import AnswerBlock, AnsweredInput, class_name
 from edgeflare.pages.facts import number, shortened
 from edgeflare.pages.page_allowance import PageAllowance
 from edgeflare.report.answer_words import (
