@@ -7,12 +7,14 @@ from contextlib import closing
 import numpy as np
 import pytest
 
+from edgeflare.core.answer import Answer
 from edgeflare.diagnose.layered_models import LayeredModel
 from edgeflare.diagnose.layers.layer_walk import (
     DeviceSide,
     LayerFigures,
     LayerWalk,
     OriginalSide,
+    margin_change,
     operators_together,
     walk,
 )
@@ -171,3 +173,24 @@ def test_a_walk_that_is_stopped_has_the_inputs_until_then() -> None:
             lambda: len(seen) == 2,
         )
     assert (done, seen) == (2, [1, 2])
+
+
+def test_a_margin_changes_by_the_scores_of_the_decision_at_home() -> None:
+    home, other = (
+        Answer(int(np.argmax(scores)), False, np.ones(3) / 3, np.array(scores))
+        for scores in ([3.0, 1.0, 0.0], [2.0, 2.5, 0.0])
+    )
+    assert margin_change(home, other) == 2.5
+    assert margin_change(home, home) == 0.0
+
+
+def test_values_have_no_margin_but_a_distance() -> None:
+    class Values(Answer):
+        def margin(self, home: Answer) -> float:  # noqa: ARG002
+            return np.inf
+
+        def distance(self, other: Answer) -> float:  # noqa: ARG002
+            return 0.25
+
+    home, other = (Values(0, False, np.empty(0), np.empty(0)) for _ in range(2))
+    assert margin_change(home, other) == 0.25

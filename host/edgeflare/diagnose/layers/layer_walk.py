@@ -292,9 +292,8 @@ class _AgainstOriginal:
         if home.failure is not None:
             return
         for op, answer in answers.items():
-            if answer.failure is None:
-                found = (abs(margin_change(home, answer)), home.differs(answer))
-                self._margins.setdefault(op, []).append(found)
+            if answer.failure is None and isfinite(moved := margin_change(home, answer)):
+                self._margins.setdefault(op, []).append((abs(moved), home.differs(answer)))
 
     def _real(self, tensor: int, state: State) -> Real:
         return self._graph.tensors[tensor].real(state[tensor])
@@ -307,15 +306,15 @@ class _AgainstOriginal:
 
 
 def margin_change(home: Answer, other: Answer) -> float:
-    """Return by how much the margin of a decision changes; of values, how far they are apart.
+    """Return by how much the margin of a decision changes; their distance where one has none.
 
     Args:
         home: the answer whose decision is meant; it did not fail.
         other: the answer that is held against it.
 
     """
-    spare = home.margin(home)
-    return spare - other.margin(home) if isfinite(spare) else other.distance(home)
+    change = home.margin(home) - other.margin(home)
+    return change if isfinite(change) else other.distance(home)
 
 
 class _OnDevice:
