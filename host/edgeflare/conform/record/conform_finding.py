@@ -77,6 +77,7 @@ class ConformFinding:
 
     def entry(self) -> FoundFault:
         """Return what the document says of it."""
+        smallest = self.smallest
         return FoundFault(
             number=self.number,
             operator=self.operator,
@@ -91,21 +92,17 @@ class ConformFinding:
             unit=self.judgement.unit,
             wrong=tuple(self.judgement.wrong),
             detail=self.judgement.detail,
-            smallest=_smallest(self.smallest),
+            smallest=SmallestStored(
+                operators=tuple(map(_operator, smallest.draft.nodes)),
+                elements=smallest.elements,
+                rows=smallest.rows,
+                device_runs=smallest.device_runs,
+                repeats=smallest.repeats,
+                worst=kept_error(smallest.judgement.worst),
+                detail=smallest.judgement.detail,
+                file=smallest.file,
+            ),
         )
-
-
-def _smallest(one: SmallestModel) -> SmallestStored:
-    return SmallestStored(
-        operators=tuple(map(_operator, one.draft.nodes)),
-        elements=one.elements,
-        rows=one.rows,
-        device_runs=one.device_runs,
-        repeats=one.repeats,
-        worst=kept_error(one.judgement.worst),
-        detail=one.judgement.detail,
-        file=one.file,
-    )
 
 
 def _operator(node: DraftNode) -> StoredOperator:

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from math import prod
 
 import numpy as np
 
-from edgeflare.conform.operator_graph import Values
 from edgeflare.conform.operators.movement.model_parts import (
     ConstantOf,
     IndexTypeOf,
@@ -132,11 +131,6 @@ def _few_axes(settings: Settings, rng: np.random.Generator) -> Settings:
     return {**settings, "axes": axes[: int(rng.integers(3))]}
 
 
-def _squeezed(settings: Configuration, raw: Sequence[Values]) -> Sequence[Values]:
-    axes = dimensions(settings, "axes")
-    return [np.squeeze(raw[0], axes or None)]
-
-
 _SHAPE = ShapeOf(Dimensions("shape", (1, 5)))
 _ANY_SHAPE = ShapeOf(Dimensions("shape"))
 _INDEX_TYPE = Choice("index_type", ("int32", "int64"))
@@ -182,7 +176,7 @@ RESHAPES = (
         "SQUEEZE",
         ALL,
         (_ANY_SHAPE, OptionOf(WholeNumbers("axes", -5, 4, counts=(0, 5)), "squeezeDims")),
-        _squeezed,
+        lambda settings, raw: [np.squeeze(raw[0], dimensions(settings, "axes") or None)],
         _fit_squeezed,
         varied=_few_axes,
     ),
