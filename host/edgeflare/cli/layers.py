@@ -140,6 +140,7 @@ def layers(
             device=device,
             inputs=done,
             asked=len(opened.inputs),
+            input_range=opened.walk.input_range,
             layers=tuple(opened.walk.figures()),
             notes=tuple(filter(None, (opened.note, *opened.walk.notes))),
         )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import closing
+from typing import Any
 
 import numpy as np
 import pytest
@@ -26,6 +27,7 @@ from tampering import (
     InterpreterProbe,
     class_reader,
     constant_of,
+    edited,
     example_input,
     original_input,
     weighted,
@@ -194,3 +196,28 @@ def test_values_have_no_margin_but_a_distance() -> None:
 
     home, other = (Values(0, False, np.empty(0), np.empty(0)) for _ in range(2))
     assert margin_change(home, other) == 0.25
+
+
+def test_constants_are_compared_whatever_the_input() -> None:
+    operator = weighted(CONTENT)[1]
+    name = constant_of(CONTENT, operator, 2)
+    content = with_constant(CONTENT, name, lambda values: values + 1000)
+    found, _ = figures_of(content)
+    beyond = [one.layer.operator for one in found if one.constants and one.constants.beyond]
+    assert beyond == [operator]
+
+
+def test_the_range_of_the_input_is_held_against_what_the_original_is_given() -> None:
+    _, layers = figures_of(CONTENT)
+    assert layers.input_range is not None
+    assert (layers.input_range.below, layers.input_range.above) == (0.0, 0.0)
+    halved = edited(CONTENT, _halve_input)
+    _, narrow = figures_of(halved)
+    assert narrow.input_range is not None
+    assert narrow.input_range.above > 0.05
+    assert figures_of(CONTENT, original=None)[1].input_range is None
+
+
+def _halve_input(model: Any) -> None:
+    graph = model.subgraphs[0]
+    graph.tensors[graph.inputs[0]].quantization.scale = [0.5 / 255]

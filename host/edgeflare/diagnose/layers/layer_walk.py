@@ -20,6 +20,7 @@ from math import isfinite
 import numpy as np
 
 from edgeflare.core.answer import Answer
+from edgeflare.diagnose.constant_error import ConstantError, compare_constants
 from edgeflare.diagnose.layer_difference import LayerName, layer_name
 from edgeflare.diagnose.layer_matching import MatchedBy, match_layers
 from edgeflare.diagnose.layered_models import LayeredModel
@@ -34,7 +35,7 @@ from edgeflare.models.graph_parts import Part, isolate
 from edgeflare.models.model_probe import ProbeFailed, Values
 from edgeflare.models.quantized_range import range_of
 from edgeflare.models.tflite_graph import Graph, GraphOp
-from edgeflare.record.json_types import Count
+from edgeflare.record.json_types import Amount, Count
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +55,29 @@ class Sensitivity:
     changed: Count
 
 
+@dataclass(frozen=True, slots=True)
+class LayerConstants:
+    """How far the constants of a layer are off from the original's, whatever the input.
+
+    Attributes:
+        steps: the largest error of weights or bias in steps of its own; null where the compressed
+            model's alone are not finite.
+        explained: how large an error rounding explains, in the same steps.
+        overflows: whether the type of the constant cannot hold the original's value, so that it
+            wrapped around or was cut off.
+
+    """
+
+    steps: Amount | None
+    explained: Amount
+    overflows: bool
+
+    @property
+    def beyond(self) -> bool:
+        """Whether they are off by more than rounding explains."""
+        return self.steps is None or self.steps > self.explained
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LayerFigures:
     """What is known of a layer of the compressed model.
@@ -63,6 +87,7 @@ class LayerFigures:
         original: position of the original's operator that it was made from; null where that is not
             known.
         matched_by: what told that; null likewise.
+        constants: how far its constants are off; null where none can be compared.
         entire: original against twin, with the errors of the layers before.
         single: original against twin, given what the original's layers before put out.
         range: how its range goes with the original's values; null where it has none.
@@ -76,6 +101,7 @@ class LayerFigures:
     layer: LayerName
     original: Count | None = None
     matched_by: MatchedBy | None = None
+    constants: LayerConstants | None = None
     entire: LayerError | None = None
     single: LayerError | None = None
     range: RangeUse | None = None
@@ -178,6 +204,11 @@ class LayerWalk:
         if self._device is not None:
             self._device.add(self._twin, encoded, twin.state, self.notes)
 
+    @property
+    def input_range(self) -> RangeUse | None:
+        """How the range of the compressed model's input goes with the original's inputs."""
+        return None if self._against is None else self._against.input_range
+
     def figures(self) -> Iterator[LayerFigures]:
         """Yield what is known of each layer, in execution order."""
         for one in self._graph.layers:
@@ -207,6 +238,12 @@ class _AgainstOriginal:
         self._single_sums = {op: ErrorSums(step) for op, step in steps.items()}
         ranges = {one.index: range_of(graph.tensors[one.outputs[0]]) for one in self._shown}
         self._ranges = {op: RangeSums(known) for op, known in ranges.items() if known is not None}
+        known = range_of(graph.tensors[graph.inputs[0]])
+        self._input_range = None if known is None else RangeSums(known)
+        self._constants = {
+            op: compare_constants(graph, op, original.model.graph, there)
+            for op, there in matched.items()
+        }
         self._margins: dict[int, list[tuple[float, bool]]] = {}
 
     @property
@@ -214,6 +251,10 @@ class _AgainstOriginal:
         """The layers whose output stands for one of the original's."""
         graph = self._graph
         return (one for one in graph.layers if one.outputs and one.outputs[0] in self._counterparts)
+
+    @property
+    def input_range(self) -> RangeUse | None:
+        return None if self._input_range is None else self._input_range.figures()
 
     def close(self) -> None:
         self._layers.close()
@@ -225,6 +266,8 @@ class _AgainstOriginal:
         tensors = self._layers.graph.tensors
         seen = self._layers.capture(original_input)
         real = {tensor: tensors[tensor].real(values) for tensor, values in seen.items()}
+        if self._input_range is not None:
+            self._input_range.add(real[self._layers.graph.inputs[0]])
         for one in self._shown:
             made = one.outputs[0]
             wanted = real.get(self._counterparts[made][0])
@@ -248,6 +291,7 @@ class _AgainstOriginal:
             known,
             original=self._counterparts[made][1],
             matched_by=self._matched[op][1] if op in self._matched else "conversion",
+            constants=_constants(self._constants.get(op)),
             entire=self._entire_sums[op].figures(),
             single=self._single_sums[op].figures(),
             range=self._ranges[op].figures() if op in self._ranges else None,
@@ -303,6 +347,13 @@ class _AgainstOriginal:
 
     def _original_op(self, op: int) -> int:
         return self._counterparts[self._graph.operators[op].outputs[0]][1]
+
+
+def _constants(found: ConstantError | None) -> LayerConstants | None:
+    if found is None:
+        return None
+    steps = found.steps if isfinite(found.steps) else None
+    return LayerConstants(steps, found.explained, found.overflows)
 
 
 def margin_change(home: Answer, other: Answer) -> float:

@@ -7,6 +7,7 @@ from typing import Annotated, Final
 
 import msgspec
 
+from edgeflare.diagnose.layers.layer_figures import RangeUse
 from edgeflare.diagnose.layers.layer_walk import LayerFigures
 from edgeflare.record.document_reader import DocumentReader
 from edgeflare.record.folder import FolderKind
@@ -32,6 +33,8 @@ class LayersDocument(
         device: name of the device that was held against the twin; null without one.
         inputs: that were looked into.
         asked: inputs that were to be; more than `inputs` where it was stopped.
+        input_range: how the range of the compressed model's input goes with what the original is
+            given; null where it has none, or there is no original.
         layers: those of the compressed model, in execution order.
         notes: what could not be seen, each a sentence without its full stop.
 
@@ -44,8 +47,38 @@ class LayersDocument(
     device: str | None
     inputs: Count
     asked: CountFromOne
+    input_range: RangeUse | None
     layers: Annotated[tuple[LayerFigures, ...], msgspec.Meta(min_length=1)]
     notes: tuple[str, ...]
+
+    def other_constants(self) -> list[LayerFigures]:
+        """Return the layers whose constants are off by more than rounding explains."""
+        return [one for one in self.layers if one.constants is not None and one.constants.beyond]
+
+    def faulty(self) -> list[LayerFigures]:
+        """Return the layers whose constants are wrong.
+
+        Where most layers have other constants, the model was pruned or trained anew, and only those
+        are wrong that their type cannot hold.
+        """
+        others = self.other_constants()
+        compared = sum(one.constants is not None for one in self.layers)
+        if 2 * len(others) <= compared:
+            return others
+        return [one for one in others if one.constants is not None and one.constants.overflows]
+
+    def most_sensitive(self) -> LayerFigures | None:
+        """Return the layer to begin with; None where none was held against the original's.
+
+        An operator reads what the layer before cuts off, and is as sensitive as that; so of layers
+        that are half as sensitive as the first or more, one that cuts off is taken.
+        """
+        ranked = self.by_sensitivity()
+        if not ranked or ranked[0].sensitivity is None:
+            return ranked[0] if ranked else None
+        least = ranked[0].sensitivity.margin / 2
+        near = (one for one in ranked if one.sensitivity and one.sensitivity.margin >= least)
+        return next((one for one in near if cuts_off(one.range)), ranked[0])
 
     def by_sensitivity(self) -> list[LayerFigures]:
         """Return the layers that could be held against the original's, the most sensitive first.
@@ -59,6 +92,15 @@ class LayersDocument(
         """Return the layers that the device computes otherwise by themselves, the worst first."""
         found = [one for one in self.layers if differs_on_device(one)]
         return sorted(found, key=_by_how_much, reverse=True)
+
+
+BEYOND: Final = 0.01
+"""Share of the original's values beyond a range from which on that is said."""
+
+
+def cuts_off(found: RangeUse | None) -> bool:
+    """Whether a range ends before a share of the original's values that is worth a word."""
+    return found is not None and found.below + found.above >= BEYOND
 
 
 STEPS_OF_ROUNDING: Final = 1.5

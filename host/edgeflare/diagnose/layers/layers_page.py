@@ -9,12 +9,16 @@ from edgeflare.diagnose.layers.layer_figures import LayerError, RangeUse
 from edgeflare.diagnose.layers.layer_walk import LayerFigures
 from edgeflare.diagnose.layers.layers_document import (
     LayersDocument,
+    cuts_off,
     differs_on_device,
     own_share,
 )
 from edgeflare.pages.csv_rows import csv_text
 from edgeflare.pages.facts import count_of
 from edgeflare.pages.page import Block, Illustration, Page, Section, Sentences, Table
+
+MOST_NAMED: Final = 3
+"""Layers that are named in a sentence."""
 
 ROWS: Final = 12
 """Layers that are listed where there is little room."""
@@ -39,7 +43,7 @@ def layers_page(document: LayersDocument) -> Page:
         kind="EdgeFlare layers",
         name=document.pair,
         on=document.device or "",
-        mark="fail" if wrong else None,
+        mark="fail" if wrong or document.faulty() else None,
         lead=lead(document),
         warnings=[*(warnings if stopped else ()), *(f"{one}" for one in document.notes)],
         sections=[
@@ -71,7 +75,12 @@ def layers_page(document: LayersDocument) -> Page:
 
 def lead(document: LayersDocument) -> str:
     """Return the result in a sentence, without its full stop."""
-    said = [*_said_of_device(document), *_said_of_compression(document)]
+    said = [
+        *_said_of_device(document),
+        *_said_of_constants(document),
+        *_said_of_input(document),
+        *_said_of_compression(document),
+    ]
     return "; ".join(said) or "No layer could be seen"
 
 
@@ -86,8 +95,8 @@ def _said_of_device(document: LayersDocument) -> Iterator[str]:
     if not wrong:
         yield f"{document.device} computes {count_of(len(seen), 'layer')} as the twin does"
         return
-    named = ", ".join(f"{one.layer} {_by(one.device_single)}" for one in wrong[:3])
-    more = f" and {len(wrong) - 3} more" if len(wrong) > 3 else ""
+    named = ", ".join(f"{one.layer} {_by(one.device_single)}" for one in wrong[:MOST_NAMED])
+    more = f" and {len(wrong) - MOST_NAMED} more" if len(wrong) > MOST_NAMED else ""
     yield (
         f"{document.device} computes {len(wrong)} of {count_of(len(seen), 'layer')} otherwise than"
         f" the twin: {named}{more}"
@@ -101,8 +110,43 @@ def _by(found: LayerError | None) -> str:
     return f"(up to {far})"
 
 
+def _said_of_constants(document: LayersDocument) -> Iterator[str]:
+    faulty, others = document.faulty(), document.other_constants()
+    if len(others) > len(faulty):
+        yield (
+            f"the constants of {count_of(len(others), 'layer')} are others than the original's, as"
+            " of a model that was pruned or trained anew"
+        )
+    if not faulty:
+        return
+    named = ", ".join(f"{one.layer} ({_constants(one)})" for one in faulty[:MOST_NAMED])
+    more = f" and {len(faulty) - MOST_NAMED} more" if len(faulty) > MOST_NAMED else ""
+    yield f"constants are off by more than rounding explains in {named}{more}"
+
+
+def _constants(one: LayerFigures) -> str:
+    """Return how far a layer's constants are off, in words."""
+    known = one.constants
+    if known is None:
+        return "–"
+    if known.steps is None:
+        return "not finite"
+    wrapped = ", which its type cannot hold" if known.overflows else ""
+    return f"{known.steps:,.3g} steps{wrapped}"
+
+
+def _said_of_input(document: LayersDocument) -> Iterator[str]:
+    found = document.input_range
+    if found is None or not cuts_off(found):
+        return
+    yield (
+        f"the compressed model's input holds {found.low:.3g} to {found.high:.3g}, and"
+        f" {found.below + found.above:.0%} of the values that the original is given lie beyond it"
+    )
+
+
 def _said_of_compression(document: LayersDocument) -> Iterator[str]:
-    first = next(iter(document.by_sensitivity()), None)
+    first = document.most_sensitive()
     if first is None:
         return
     measured = first.sensitivity
@@ -114,8 +158,14 @@ def _said_of_compression(document: LayersDocument) -> Iterator[str]:
     changed = f"{measured.changed} of {count_of(measured.inputs, 'decision')}"
     yield (
         f"{first.layer} is the most sensitive to compression: by itself it moves the margin by"
-        f" {measured.margin:.3g} on average, and changes {changed}"
+        f" {measured.margin:.3g} on average, and changes {changed}{_cut_off(first.range)}"
     )
+
+
+def _cut_off(found: RangeUse | None) -> str:
+    if found is None or not cuts_off(found):
+        return ""
+    return f"; {found.below + found.above:.1%} of the original's values lie beyond its range"
 
 
 def _compression_table(document: LayersDocument) -> Table:
@@ -222,6 +272,7 @@ _ERRORS: Final = ("entire", "single", "device_entire", "device_single")
 
 COLUMNS: Final = (
     *("operator", "name", "tensor", "original_operator", "matched_by"),
+    *("constants_steps", "constants_explained", "constants_overflow"),
     *("sensitivity", "sensitivity_inputs", "changed", "own"),
     *("range_low", "range_high", "beyond_low", "beyond_high", "used"),
     *(f"{of}_{figure}" for of in _ERRORS for figure in _ERROR),
@@ -243,6 +294,12 @@ def _row(one: LayerFigures) -> dict[str, object]:
         "matched_by": one.matched_by,
         "own": own_share(one),
     }
+    if one.constants is not None:
+        row |= {
+            "constants_steps": one.constants.steps,
+            "constants_explained": one.constants.explained,
+            "constants_overflow": one.constants.overflows,
+        }
     if one.sensitivity is not None:
         row |= {
             "sensitivity": one.sensitivity.margin,
