@@ -17,7 +17,7 @@ from tempfile import TemporaryDirectory
 
 from scipy.stats import spearmanr
 
-from edgeflare.diagnose.layers.layer_walk import LayerFigures
+from edgeflare.diagnose.layers.layer_figures import LayerFigures
 from edgeflare.diagnose.layers.layers_document import LayersDocument, load_layers, own_share
 
 _COLUMNS: Mapping[str, Callable[[LayerFigures], float | None]] = {

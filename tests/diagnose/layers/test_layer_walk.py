@@ -10,15 +10,10 @@ import pytest
 
 from edgeflare.core.answer import Answer
 from edgeflare.diagnose.layered_models import LayeredModel
-from edgeflare.diagnose.layers.layer_walk import (
-    DeviceSide,
-    LayerFigures,
-    LayerWalk,
-    OriginalSide,
-    margin_change,
-    operators_together,
-    walk,
-)
+from edgeflare.diagnose.layers.against_original import OriginalSide, margin_change
+from edgeflare.diagnose.layers.against_twin import DeviceSide, operators_together
+from edgeflare.diagnose.layers.layer_figures import LayerFigures
+from edgeflare.diagnose.layers.layer_walk import LayerWalk, walk
 from edgeflare.diagnose.layers.layers_document import differs_on_device, own_share
 from edgeflare.models.tflite_graph import Graph
 from tampering import (

@@ -7,8 +7,13 @@ from collections.abc import Sequence
 import pytest
 
 from edgeflare.diagnose.layer_difference import LayerName
-from edgeflare.diagnose.layers.layer_figures import LayerError, RangeUse
-from edgeflare.diagnose.layers.layer_walk import LayerConstants, LayerFigures, Sensitivity
+from edgeflare.diagnose.layers.layer_figures import (
+    LayerConstants,
+    LayerError,
+    LayerFigures,
+    RangeUse,
+    Sensitivity,
+)
 from edgeflare.diagnose.layers.layers_document import LayersDocument, differs_on_device, own_share
 from edgeflare.diagnose.layers.layers_page import COLUMNS, layers_csv, layers_page, lead
 

@@ -7,8 +7,7 @@ from typing import Any
 
 from matplotlib.ticker import MaxNLocator
 
-from edgeflare.diagnose.layers.layer_figures import LayerError
-from edgeflare.diagnose.layers.layer_walk import LayerFigures
+from edgeflare.diagnose.layers.layer_figures import LayerError, LayerFigures
 from edgeflare.diagnose.layers.layers_document import LayersDocument
 from edgeflare.pages.chart import COLOURS, Chart, finish, new_panel, page_style
 

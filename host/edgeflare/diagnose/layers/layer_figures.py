@@ -15,7 +15,10 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
+from edgeflare.diagnose.layer_difference import LayerName
+from edgeflare.diagnose.layer_matching import MatchedBy
 from edgeflare.models.quantized_range import QuantizedRange
+from edgeflare.models.tflite_graph import Graph, GraphOp
 from edgeflare.record.json_types import Amount, Count, Share
 
 Real = NDArray[np.float64]
@@ -184,3 +187,84 @@ class RangeSums:
             self._above / self._values,
             (most - least) / (known.high - known.low),
         )
+
+
+@dataclass(frozen=True, slots=True)
+class Sensitivity:
+    """What a layer alone does to the original's decisions, if it is computed as the twin does.
+
+    Attributes:
+        inputs: that it was measured on.
+        margin: mean over them of by how much the decision's margin changes, in scores; of values,
+            of the distance.
+        changed: of these inputs, those whose decision changes.
+
+    """
+
+    inputs: Count
+    margin: float
+    changed: Count
+
+
+@dataclass(frozen=True, slots=True)
+class LayerConstants:
+    """How far the constants of a layer are off from the original's, whatever the input.
+
+    Attributes:
+        steps: the largest error of weights or bias in steps of its own; null where the compressed
+            model's alone are not finite.
+        explained: how large an error rounding explains, in the same steps.
+        overflows: whether the type of the constant cannot hold the original's value, so that it
+            wrapped around or was cut off.
+
+    """
+
+    steps: Amount | None
+    explained: Amount
+    overflows: bool
+
+    @property
+    def beyond(self) -> bool:
+        """Whether they are off by more than rounding explains."""
+        return self.steps is None or self.steps > self.explained
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LayerFigures:
+    """What is known of a layer of the compressed model.
+
+    Attributes:
+        layer: which it is.
+        original: position of the original's operator that it was made from; null where that is not
+            known.
+        matched_by: what told that; null likewise.
+        constants: how far its constants are off; null where none can be compared.
+        entire: original against twin, with the errors of the layers before.
+        single: original against twin, given what the original's layers before put out.
+        range: how its range goes with the original's values; null where it has none.
+        sensitivity: what it does to the margin by itself; null where that was not measured.
+        device_entire: twin against device, with the differences of the layers before; null without
+            a device that captures.
+        device_single: twin against device, given the same.
+
+    """
+
+    layer: LayerName
+    original: Count | None = None
+    matched_by: MatchedBy | None = None
+    constants: LayerConstants | None = None
+    entire: LayerError | None = None
+    single: LayerError | None = None
+    range: RangeUse | None = None
+    sensitivity: Sensitivity | None = None
+    device_entire: LayerError | None = None
+    device_single: LayerError | None = None
+
+
+def output_step(graph: Graph, one: GraphOp) -> float | None:
+    """Return the step of what an operator puts out first, in real values.
+
+    None where that is not quantized, or each channel has a step of its own.
+    """
+    scales = graph.tensors[one.outputs[0]].scales if one.outputs else ()
+    return scales[0] if len(scales) == 1 else None

@@ -7,8 +7,7 @@ from typing import Annotated, Final
 
 import msgspec
 
-from edgeflare.diagnose.layers.layer_figures import RangeUse
-from edgeflare.diagnose.layers.layer_walk import LayerFigures
+from edgeflare.diagnose.layers.layer_figures import LayerFigures, RangeUse
 from edgeflare.record.document_reader import DocumentReader
 from edgeflare.record.folder import FolderKind
 from edgeflare.record.json_file import json_bytes

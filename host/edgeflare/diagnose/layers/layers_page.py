@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-from edgeflare.diagnose.layers.layer_figures import LayerError, RangeUse
-from edgeflare.diagnose.layers.layer_walk import LayerFigures
+from edgeflare.diagnose.layers.layer_figures import LayerError, LayerFigures, RangeUse
 from edgeflare.diagnose.layers.layers_document import (
     LayersDocument,
     cuts_off,

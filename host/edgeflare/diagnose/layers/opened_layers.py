@@ -16,7 +16,9 @@ from edgeflare.diagnose.layered_models import (
     reason_not_seen,
     tflite_original,
 )
-from edgeflare.diagnose.layers.layer_walk import DeviceSide, LayerWalk, OriginalSide
+from edgeflare.diagnose.layers.against_original import OriginalSide
+from edgeflare.diagnose.layers.against_twin import DeviceSide
+from edgeflare.diagnose.layers.layer_walk import LayerWalk
 from edgeflare.diagnose.output_stage import ModelReader, OutputStage
 from edgeflare.errors import UserError
 from edgeflare.models.compressed_model import open_compressed

@@ -1,0 +1,216 @@
+"""The layers of the twin against those of the original."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from functools import partial
+from math import isfinite
+
+import numpy as np
+
+from edgeflare.core.answer import Answer
+from edgeflare.diagnose.constant_error import ConstantError, compare_constants
+from edgeflare.diagnose.layer_matching import match_layers
+from edgeflare.diagnose.layered_models import LayeredModel
+from edgeflare.diagnose.layers.layer_figures import (
+    ErrorSums,
+    LayerConstants,
+    LayerFigures,
+    RangeSums,
+    RangeUse,
+    Sensitivity,
+    output_step,
+)
+from edgeflare.diagnose.margin_error import answers_behind
+from edgeflare.diagnose.original_layers import OriginalLayers, Real
+from edgeflare.diagnose.output_stage import ModelReader
+from edgeflare.diagnose.probed_arm import OpenProbe, ProbedArm, State
+from edgeflare.diagnose.quantized_places import counterparts
+from edgeflare.models.graph_parts import Part, isolate
+from edgeflare.models.model_probe import Values
+from edgeflare.models.quantized_range import range_of
+from edgeflare.models.tflite_graph import Graph, GraphOp
+
+
+class AgainstOriginal:
+    """The layers of the twin against those of the original, input by input.
+
+    Args:
+        graph: of the compressed model.
+        original: what its layers are held against.
+        opens: opens models on the host, with the twin's kernels.
+
+    """
+
+    def __init__(self, graph: Graph, original: OriginalSide, opens: OpenProbe) -> None:
+        self._graph = graph
+        self._reader = original.reader
+        self._layers = OriginalLayers(original.model.graph, original.model.content, opens)
+        self._matched = match_layers(graph, original.model.graph)
+        matched = {op: there for op, (there, _) in self._matched.items()}
+        self._counterparts = counterparts(graph, original.model.graph, matched)
+        self._single = [one for one in graph.layers if self._can_run_alone(one)]
+        self._part: Part | None = None
+        steps = {one.index: output_step(graph, one) for one in graph.layers}
+        self._entire_sums = {op: ErrorSums(step) for op, step in steps.items()}
+        self._single_sums = {op: ErrorSums(step) for op, step in steps.items()}
+        ranges = {one.index: range_of(graph.tensors[one.outputs[0]]) for one in self._shown}
+        self._ranges = {op: RangeSums(known) for op, known in ranges.items() if known is not None}
+        known = range_of(graph.tensors[graph.inputs[0]])
+        self._input_range = None if known is None else RangeSums(known)
+        self._constants = {
+            op: compare_constants(graph, op, original.model.graph, there)
+            for op, there in matched.items()
+        }
+        self._margins: dict[int, list[tuple[float, bool]]] = {}
+
+    @property
+    def _shown(self) -> Iterator[GraphOp]:
+        """The layers whose output stands for one of the original's."""
+        graph = self._graph
+        return (one for one in graph.layers if one.outputs and one.outputs[0] in self._counterparts)
+
+    @property
+    def input_range(self) -> RangeUse | None:
+        """How the range of the compressed model's input goes with the original's inputs."""
+        return None if self._input_range is None else self._input_range.figures()
+
+    def close(self) -> None:
+        """Close all that was opened."""
+        self._layers.close()
+
+    def add(
+        self, arm: ProbedArm, twin: State, original_input: Values, *, sensitivity: bool
+    ) -> None:
+        """Look into an input.
+
+        Args:
+            arm: the twin.
+            twin: its tensors, as they were observed.
+            original_input: the input as the original takes it.
+            sensitivity: whether that is measured on it.
+
+        Raises:
+            ProbeRefused, ProbeFailed: the original does not run, or not on this input.
+            UserError: a Python function of the pair raised an exception.
+
+        """
+        tensors = self._layers.graph.tensors
+        seen = self._layers.capture(original_input)
+        real = {tensor: tensors[tensor].real(values) for tensor, values in seen.items()}
+        if self._input_range is not None:
+            self._input_range.add(real[self._layers.graph.inputs[0]])
+        for one in self._shown:
+            made = one.outputs[0]
+            wanted = real.get(self._counterparts[made][0])
+            if wanted is None:
+                continue
+            if made in twin:
+                self._entire_sums[one.index].add(wanted, self._real(made, twin))
+            if one.index in self._ranges:
+                self._ranges[one.index].add(wanted)
+        alone = self._alone(arm, real)
+        for op, got in alone.items():
+            self._single_sums[op].add(real[self._wanted(op)], got)
+        if sensitivity:
+            self._measure(original_input, real, alone)
+
+    def completed(self, known: LayerFigures, one: GraphOp) -> LayerFigures:
+        """Return the figures of a layer with those that were found here."""
+        op, made = one.index, one.outputs[0]
+        if made not in self._counterparts:
+            return known
+        return replace(
+            known,
+            original=self._counterparts[made][1],
+            matched_by=self._matched[op][1] if op in self._matched else "conversion",
+            constants=_constants(self._constants.get(op)),
+            entire=self._entire_sums[op].figures(),
+            single=self._single_sums[op].figures(),
+            range=self._ranges[op].figures() if op in self._ranges else None,
+            sensitivity=self._sensitivity(op),
+        )
+
+    def _sensitivity(self, op: int) -> Sensitivity | None:
+        if op not in self._margins:
+            return None
+        moved, changed = zip(*self._margins[op], strict=True)
+        return Sensitivity(len(moved), float(np.mean(moved)), sum(changed))
+
+    def _can_run_alone(self, one: GraphOp) -> bool:
+        graph = self._graph
+        shown = (*graph.fed(one), *one.outputs[:1])
+        return (
+            bool(graph.fed(one))
+            and not graph.unreadable(one)
+            and all(tensor in self._counterparts for tensor in shown)
+        )
+
+    def _alone(self, arm: ProbedArm, real: Mapping[int, Real]) -> dict[int, Real]:
+        """Return what the twin's operators make of what the original's layers put out."""
+        if not self._single:
+            return {}
+        if self._part is None:
+            self._part = isolate(self._graph, [one.index for one in self._single])
+        given = {
+            tensor: self._graph.tensors[tensor].raw(real[self._counterparts[tensor][0]])
+            for one in self._single
+            for tensor in self._graph.fed(one)
+        }
+        made = arm.run_part(self._part, given, keep=True)
+        return {one.index: self._real(one.outputs[0], made) for one in self._single}
+
+    def _measure(
+        self, original_input: Values, real: Mapping[int, Real], alone: Mapping[int, Real]
+    ) -> None:
+        outputs = {op: (self._original_op(op), got) for op, got in alone.items()}
+        read = partial(self._reader.answers, original_input)
+        home, answers = answers_behind(self._layers, read, real, outputs)
+        if home.failure is not None:
+            return
+        for op, answer in answers.items():
+            if answer.failure is None and isfinite(moved := margin_change(home, answer)):
+                self._margins.setdefault(op, []).append((abs(moved), home.differs(answer)))
+
+    def _real(self, tensor: int, state: State) -> Real:
+        return self._graph.tensors[tensor].real(state[tensor])
+
+    def _wanted(self, op: int) -> int:
+        return self._counterparts[self._graph.operators[op].outputs[0]][0]
+
+    def _original_op(self, op: int) -> int:
+        return self._counterparts[self._graph.operators[op].outputs[0]][1]
+
+
+@dataclass(frozen=True, slots=True)
+class OriginalSide:
+    """The original that the layers of the compressed model are held against.
+
+    Attributes:
+        model: the original.
+        reader: reads answers from its outputs.
+
+    """
+
+    model: LayeredModel
+    reader: ModelReader
+
+
+def _constants(found: ConstantError | None) -> LayerConstants | None:
+    if found is None:
+        return None
+    steps = found.steps if isfinite(found.steps) else None
+    return LayerConstants(steps, found.explained, found.overflows)
+
+
+def margin_change(home: Answer, other: Answer) -> float:
+    """Return by how much the margin of a decision changes; their distance where one has none.
+
+    Args:
+        home: the answer whose decision is meant; it did not fail.
+        other: the answer that is held against it.
+
+    """
+    change = home.margin(home) - other.margin(home)
+    return change if isfinite(change) else other.distance(home)
