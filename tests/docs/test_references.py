@@ -161,7 +161,7 @@ DOCUMENTS: dict[str, tuple[tuple[str, ...], bool]] = {
     # By their schemas: the pages that tell of their keys, and whether also of their values.
     "conform/record/conform": (("conform.md", "run.md"), True),
     "diagnose/inspect/inspect": (("inspect.md",), True),
-    "diagnose/layers/layers": (("layers.md",), True),
+    "diagnose/layers/layers": (("layers.md", "run.md"), True),
     "rank/rank": (("rank.md",), False),
     "repair/repair": (("repair.md", "shifts.md", "run.md"), False),
     "run/run": (("run.md",), True),

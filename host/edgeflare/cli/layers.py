@@ -14,10 +14,10 @@ from edgeflare.cli import pair_options, run_options
 from edgeflare.cli.completion import complete_device
 from edgeflare.cli.console import Console
 from edgeflare.cli.interruptible import INTERRUPTED, interruptible
-from edgeflare.cli.progress import observe
+from edgeflare.cli.progress import ProgressDisplay, observe
 from edgeflare.cli.quiet import Quiet, result
 from edgeflare.cli.run_options import with_option_groups
-from edgeflare.core.seeds import SeedChoice
+from edgeflare.core.interrupt import Interrupt
 from edgeflare.devices.profile_lookup import find_profiles
 from edgeflare.diagnose.layers.layer_walk import walk
 from edgeflare.diagnose.layers.layers_document import (
@@ -27,7 +27,8 @@ from edgeflare.diagnose.layers.layers_document import (
     layers_bytes,
 )
 from edgeflare.diagnose.layers.layers_page import layers_page
-from edgeflare.diagnose.layers.opened_layers import open_layers
+from edgeflare.diagnose.layers.opened_layers import OpenedLayers, open_layers
+from edgeflare.errors import InfrastructureError, UserError
 from edgeflare.models.pair import load_pair
 from edgeflare.pages.terminal import print_page
 from edgeflare.trust import decided_by_user
@@ -60,8 +61,8 @@ SensitivityInputs = Annotated[
     typer.Option(
         min=0,
         metavar="N",
-        help="Measure the sensitivity on the first N of them; 0 leaves it out, and the layers are "
-        "sorted by their own share of the error.",
+        help="Measure the sensitivity on N of them, of each label its share; 0 leaves it out, and "
+        "the layers are sorted by their own share of the error.",
     ),
 ]
 DeviceName = Annotated[
@@ -70,7 +71,8 @@ DeviceName = Annotated[
         "--device",
         metavar="NAME",
         autocompletion=complete_device,
-        help="Hold each layer on this device against the twin too.",
+        help="Hold each layer on this device against the same file on the host too, and name those"
+        " that it computes otherwise.",
     ),
 ]
 Out = Annotated[
@@ -112,7 +114,8 @@ def layers(
     along the network, and rows for spreadsheets.
 
     Exit codes: 0 done; 2 the command has to be corrected; 3 a device, a process or a disk failed;
-    130 Ctrl-C, and the table is that of the inputs until then.
+    130 Ctrl-C. What is found does not change the code. After 3 and 130 the table is that of the
+    inputs until then, spread over all labels.
     """
     decided = decided_by_user(trust)
     given = preprocessing.settings(original, None if inputs is None else str(inputs), compressed)
@@ -124,28 +127,54 @@ def layers(
         claimed = stack.enter_context(LAYER_TABLE.claim(path, overwrite=overwrite))
         interrupt = stack.enter_context(interruptible("writing what was seen"))
         observer = stack.enter_context(observe(console))
-        opened = open_layers(loaded, SeedChoice(limit=limit), profile, stack)
-        done = walk(
-            opened.walk,
-            opened.inputs,
-            sensitivity_inputs,
-            lambda at, of: observer.worked("layers", at, of),
-            interrupt.asked,
-        )
+        opened = open_layers(loaded, limit, sensitivity_inputs, profile, stack)
+        lost = _walk(opened, observer, interrupt)
+        if not opened.walk.inputs:
+            return _nothing_seen(opened, interrupt, lost)
         document = LayersDocument(
             edgeflare=__version__,
             pair=loaded.name,
             fingerprint=loaded.fingerprint(),
+            source=Path(loaded.seeds).name,
             kernels=opened.kernels,
-            device=device,
-            inputs=done,
+            device=opened.device,
+            inputs=opened.walk.inputs,
             asked=len(opened.inputs),
             input_range=opened.walk.input_range,
             layers=tuple(opened.walk.figures()),
-            notes=tuple(filter(None, (opened.note, *opened.walk.notes))),
+            notes=tuple(opened.walk.notes.lines()),
         )
         with claimed.replaced() as made:
             (made / LAYERS).write_bytes(layers_bytes(document))
     print_page(Console(), layers_page(document), str(path))
     result(path)
+    if lost is not None:
+        raise lost
     return INTERRUPTED if interrupt.asked() else 0
+
+
+def _walk(
+    opened: OpenedLayers, observer: ProgressDisplay, interrupt: Interrupt
+) -> InfrastructureError | None:
+    """Look into all inputs; return what was lost on the way, if anything was."""
+    try:
+        walk(
+            opened.walk,
+            opened.inputs,
+            lambda at, of: observer.worked("layers", at, of),
+            interrupt.asked,
+        )
+    except InfrastructureError as lost:
+        return lost
+    return None
+
+
+def _nothing_seen(
+    opened: OpenedLayers, interrupt: Interrupt, lost: InfrastructureError | None
+) -> int:
+    """Say why nothing is written, and what is there stays; return the exit code."""
+    if lost is not None:
+        raise lost
+    if interrupt.asked():
+        return INTERRUPTED
+    raise UserError(f"no layer could be seen: {'; '.join(opened.walk.notes.lines())}")

@@ -122,7 +122,8 @@ class GraphTensor:
         scales, zero_points = self._steps
         limits = np.iinfo(self.dtype)
         steps = np.rint(real / scales + zero_points)
-        return np.clip(steps, limits.min, limits.max).astype(self.dtype)
+        with np.errstate(invalid="ignore"):  # NaN becomes whatever the processor makes of it
+            return np.clip(steps, limits.min, limits.max).astype(self.dtype)
 
     @property
     def _steps(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:

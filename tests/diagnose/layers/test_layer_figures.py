@@ -52,6 +52,12 @@ def test_over_inputs_squares_are_those_of_all_values(inputs: list[Real]) -> None
     assert found.largest == float(np.abs(off).max())
     assert found.units == pytest.approx(2 * found.largest)
     assert found.off == bool(off.any())
+    each = [error_of((wanted, got)).cosine for wanted, got in inputs]
+    assert found.cosine == pytest.approx(sum(one for one in each if one is not None) / len(each))
+    signal = np.concatenate([wanted for wanted, _ in inputs])
+    if found.sqnr_db is not None and np.abs(signal).max() > 0:
+        ratio = np.square(signal).sum() / np.square(off).sum()
+        assert found.sqnr_db == pytest.approx(10 * np.log10(ratio))
 
 
 def test_what_is_not_finite_on_one_side_alone_counts_apart() -> None:

@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
 
 import pytest
 
+from conformed_runs import BOARD
 from edgeflare.diagnose.layer_difference import LayerName
 from edgeflare.diagnose.layers.layer_figures import (
     LayerConstants,
@@ -14,8 +18,18 @@ from edgeflare.diagnose.layers.layer_figures import (
     RangeUse,
     Sensitivity,
 )
-from edgeflare.diagnose.layers.layers_document import LayersDocument, differs_on_device, own_share
+from edgeflare.diagnose.layers.layers_document import (
+    LayersDocument,
+    differs_on_device,
+    layers_bytes,
+    load_layers,
+    own_share,
+)
 from edgeflare.diagnose.layers.layers_page import COLUMNS, layers_csv, layers_page, lead
+from edgeflare.errors import UserError
+from edgeflare.pages.markdown import markdown_page
+from edgeflare.pages.page import Table
+from edgeflare.run.run_document import RunDevice
 
 RIGHT, WRONG = LayerConstants(0.5, 0.5, False), LayerConstants(200.0, 0.5, False)
 
@@ -41,14 +55,14 @@ def layer(
         entire=error(rmse=0.2),
         single=error(),
         range=RangeUse(-1.0, 1.0, 0.0, above, 1.0),
-        sensitivity=None if margin is None else Sensitivity(5, margin, 1),
+        sensitivity=None if margin is None else Sensitivity(5, margin, 0.05, 1),
         device_single=device,
     )
 
 
 def table(layers: Sequence[LayerFigures], **fields: object) -> LayersDocument:
     known = {"edgeflare": "0", "pair": "p", "fingerprint": "f", "kernels": "xnnpack", "inputs": 5}
-    known |= {"device": None, "asked": 5, "input_range": None, "notes": ()}
+    known |= {"device": None, "asked": 5, "input_range": None, "notes": (), "source": "s.npz"}
     return LayersDocument(**{**known, "layers": tuple(layers), **fields})  # type: ignore[arg-type]
 
 
@@ -64,20 +78,49 @@ def test_constants_of_few_layers_are_wrong_and_of_most_are_others() -> None:
     assert "which its type cannot hold" in lead(most)
 
 
-def test_of_layers_that_are_about_as_sensitive_one_that_cuts_off_is_named() -> None:
-    cut = [layer(0, 0.1), layer(1, 0.9, above=0.06), layer(2, 1.0)]
-    assert table(cut).most_sensitive() == cut[1]
-    assert "6.0% of the original's values lie beyond its range" in lead(table(cut))
-    barely = [layer(0, 0.1), layer(1, 0.4, above=0.06), layer(2, 1.0)]
-    assert table(barely).most_sensitive() == barely[2]
-    assert "beyond" not in lead(table(barely))
+def test_the_most_sensitive_layer_is_named_with_those_that_cannot_be_told_from_it() -> None:
+    rows = [layer(0, 0.1), layer(1, 0.9), layer(2, 1.0, above=0.06), layer(3, 0.5)]
+    assert [one.layer.operator for one in table(rows).most_sensitive()] == [2, 1]
+    said = lead(table(rows))
+    assert said.startswith("CONV_2D (operator 2) is the most sensitive to compression")
+    assert "moves the margin by 1 on average, and changes 1 of 5 decisions" in said
+    assert "6.0% of the original's values lie beyond its range" in said
+    assert "do not tell CONV_2D (operator 1) from it" in said
+    page = layers_page(table(rows))
+    (compared,) = (one for one in page.sections if one.id == "compression")
+    (cells,) = compared.blocks
+    assert isinstance(cells, Table)
+    assert [row[0] for row in cells.rows] == ["2", "1", "3", "0"]
+    assert "no layer by itself moves the margin" in lead(table([layer(0, 0.0)]))
 
 
-def test_without_sensitivities_the_own_share_sorts() -> None:
+def test_without_sensitivities_the_own_share_sorts_and_none_is_named() -> None:
     share = own_share(layer(0))
     assert share == pytest.approx(0.5)
-    assert "adds the largest share of its own" in lead(table([layer(0), layer(1)]))
+    said = "2 layers were held against the original's; their sensitivity was not measured"
+    assert lead(table([layer(0), layer(1)])) == said
     assert lead(table([LayerFigures(layer=LayerName(0, "ADD", ""))])) == "No layer could be seen"
+
+
+def test_layers_that_are_not_finite_come_first() -> None:
+    nan = replace(layer(1, 0.1), entire=error(not_finite=99, inputs=1, sqnr_db=None))
+    found = table([layer(0, 1.0), nan])
+    assert found.by_sensitivity()[0] == nan
+    assert "CONV_2D (operator 1) is the first that is not finite on one side alone" in lead(found)
+    assert layers_page(found).mark == "fail"
+    assert "not finite on 99" in markdown_page(layers_page(found))
+
+
+def test_layers_that_differ_on_the_device_come_the_worst_first() -> None:
+    units = {0: 1.0, 1: 3.0, 2: 9.0, 3: 5.0, 4: 4.0}
+    rows = [layer(at, device=error(units=steps)) for at, steps in units.items()]
+    found = table(rows, device=RunDevice(name="phone", provenance=BOARD))
+    assert [one.layer.operator for one in found.wrong_on_device()] == [2, 3, 4, 1]
+    assert (
+        "phone computes 4 of 5 layers otherwise than the twin:"
+        " CONV_2D (operator 2) (up to 9 steps), CONV_2D (operator 3) (up to 5 steps),"
+        " CONV_2D (operator 4) (up to 4 steps) and 1 more"
+    ) in lead(found)
 
 
 def test_an_input_that_cannot_hold_what_it_is_given_is_said() -> None:
@@ -92,7 +135,9 @@ def test_an_input_that_cannot_hold_what_it_is_given_is_said() -> None:
     [
         (error(units=1.0), False),
         (error(units=2.0), True),
-        (error(sqnr_db=80.0), False),
+        (error(sqnr_db=61.0), False),
+        (error(sqnr_db=59.0), True),
+        (error(sqnr_db=-999.0, largest=1e-30), False),
         (error(sqnr_db=20.0), True),
         (error(not_finite=1), True),
         (error(sqnr_db=None, largest=0.0), False),
@@ -104,7 +149,7 @@ def test_a_layer_differs_on_a_device_by_more_than_rounding(
 ) -> None:
     one = layer(0, device=found)
     assert differs_on_device(one) == differs
-    page = layers_page(table([one], device="phone"))
+    page = layers_page(table([one], device=RunDevice(name="phone", provenance=BOARD)))
     assert (page.mark == "fail") == differs
 
 
@@ -118,3 +163,21 @@ def test_rows_have_a_cell_for_each_figure_that_is_known() -> None:
     assert tuple(cells) == COLUMNS
     assert cells["sensitivity"] == "1.0"
     assert cells["device_single_rmse"] == ""
+
+
+@pytest.mark.parametrize(
+    ("fields", "said"),
+    [
+        ({"inputs": 9}, "inputs is 9, and only 5 were asked for"),
+        ({"layers": [layer(1), layer(0)]}, "layers are not in execution order"),
+        ({"layers": [replace(layer(0), sensitivity=Sensitivity(5, 0.1, 0.0, 6))]}, "more changed"),
+        ({"layers": [replace(layer(0), range=RangeUse(1.0, 1.0, 0.0, 0.0, 1.0))]}, "ends before"),
+    ],
+)
+def test_a_table_that_contradicts_itself_is_refused(
+    fields: dict[str, Any], said: str, tmp_path: Path
+) -> None:
+    path = tmp_path / "layers.json"
+    path.write_bytes(layers_bytes(table(**{"layers": [layer(0)], **fields})))
+    with pytest.raises(UserError, match=said):
+        load_layers(path)

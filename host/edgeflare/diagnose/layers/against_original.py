@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
-from math import isfinite
+from math import isfinite, sqrt
 
 import numpy as np
 
 from edgeflare.core.answer import Answer
 from edgeflare.diagnose.constant_error import ConstantError, compare_constants
-from edgeflare.diagnose.layer_matching import match_layers
+from edgeflare.diagnose.layer_difference import FLOAT_NOISE, layer_name
+from edgeflare.diagnose.layer_matching import CONVERSIONS, match_layers
 from edgeflare.diagnose.layered_models import LayeredModel
 from edgeflare.diagnose.layers.layer_figures import (
     ErrorSums,
@@ -22,11 +23,12 @@ from edgeflare.diagnose.layers.layer_figures import (
     Sensitivity,
     output_step,
 )
+from edgeflare.diagnose.layers.walk_notes import MOST_NAMED, WalkNotes
 from edgeflare.diagnose.margin_error import answers_behind
 from edgeflare.diagnose.original_layers import OriginalLayers, Real
 from edgeflare.diagnose.output_stage import ModelReader
 from edgeflare.diagnose.probed_arm import OpenProbe, ProbedArm, State
-from edgeflare.diagnose.quantized_places import counterparts
+from edgeflare.diagnose.quantized_places import INPUT, counterparts
 from edgeflare.models.graph_parts import Part, isolate
 from edgeflare.models.model_probe import Values
 from edgeflare.models.quantized_range import range_of
@@ -40,10 +42,13 @@ class AgainstOriginal:
         graph: of the compressed model.
         original: what its layers are held against.
         opens: opens models on the host, with the twin's kernels.
+        notes: takes what cannot be seen.
 
     """
 
-    def __init__(self, graph: Graph, original: OriginalSide, opens: OpenProbe) -> None:
+    def __init__(
+        self, graph: Graph, original: OriginalSide, opens: OpenProbe, notes: WalkNotes
+    ) -> None:
         self._graph = graph
         self._reader = original.reader
         self._layers = OriginalLayers(original.model.graph, original.model.content, opens)
@@ -51,6 +56,16 @@ class AgainstOriginal:
         matched = {op: there for op, (there, _) in self._matched.items()}
         self._counterparts = counterparts(graph, original.model.graph, matched)
         self._single = [one for one in graph.layers if self._can_run_alone(one)]
+        shown = {one.index for one in self._shown}
+        without = [
+            one
+            for one in graph.layers
+            if one.index not in shown and one.name not in CONVERSIONS and one.outputs
+        ]
+        if without:
+            names = ", ".join(str(layer_name(graph, one)) for one in without[:MOST_NAMED])
+            more = f" and {len(without) - MOST_NAMED} more" if len(without) > MOST_NAMED else ""
+            notes.add("matched", f"the original has no layer like {names}{more}")
         self._part: Part | None = None
         steps = {one.index: output_step(graph, one) for one in graph.layers}
         self._entire_sums = {op: ErrorSums(step) for op, step in steps.items()}
@@ -111,8 +126,8 @@ class AgainstOriginal:
             if one.index in self._ranges:
                 self._ranges[one.index].add(wanted)
         alone = self._alone(arm, real)
-        for op, got in alone.items():
-            self._single_sums[op].add(real[self._wanted(op)], got)
+        for op, (its, got) in alone.items():
+            self._single_sums[op].add(its, got)
         if sensitivity:
             self._measure(original_input, real, alone)
 
@@ -123,7 +138,7 @@ class AgainstOriginal:
             return known
         return replace(
             known,
-            original=self._counterparts[made][1],
+            original=maker if (maker := self._counterparts[made][1]) != INPUT else None,
             matched_by=self._matched[op][1] if op in self._matched else "conversion",
             constants=_constants(self._constants.get(op)),
             entire=self._entire_sums[op].figures(),
@@ -136,19 +151,31 @@ class AgainstOriginal:
         if op not in self._margins:
             return None
         moved, changed = zip(*self._margins[op], strict=True)
-        return Sensitivity(len(moved), float(np.mean(moved)), sum(changed))
-
-    def _can_run_alone(self, one: GraphOp) -> bool:
-        graph = self._graph
-        shown = (*graph.fed(one), *one.outputs[:1])
-        return (
-            bool(graph.fed(one))
-            and not graph.unreadable(one)
-            and all(tensor in self._counterparts for tensor in shown)
+        spread = float(np.std(moved, ddof=1)) if len(moved) > 1 else 0.0
+        return Sensitivity(
+            len(moved), float(np.mean(moved)), spread / sqrt(len(moved)), sum(changed)
         )
 
-    def _alone(self, arm: ProbedArm, real: Mapping[int, Real]) -> dict[int, Real]:
-        """Return what the twin's operators make of what the original's layers put out."""
+    def _can_run_alone(self, one: GraphOp) -> bool:
+        """Whether a layer can be given what the original's layers put out, and so can its own."""
+        graph, fed = self._graph, self._graph.fed(one)
+        shown = (*fed, *one.outputs[:1])
+        known = all(tensor in self._counterparts for tensor in shown)
+        if not fed or graph.unreadable(one) or not known:
+            return False
+        if one.index not in self._matched:  # a conversion, of which is known what it should make
+            return True
+        theirs = self._layers.graph.operators[self._matched[one.index][0]]
+        same = len(self._layers.graph.fed(theirs)) == len(fed)
+        return same and not self._layers.unreadable(theirs.index)
+
+    def _alone(self, arm: ProbedArm, real: Mapping[int, Real]) -> dict[int, tuple[Real, Real]]:
+        """Return what operators make of the original's values, rounded as they read them.
+
+        Returns:
+            By layer, what the original's operator makes of that, and what the twin's does.
+
+        """
         if not self._single:
             return {}
         if self._part is None:
@@ -159,19 +186,44 @@ class AgainstOriginal:
             for tensor in self._graph.fed(one)
         }
         made = arm.run_part(self._part, given, keep=True)
-        return {one.index: self._real(one.outputs[0], made) for one in self._single}
+        matched = [one for one in self._single if one.index in self._matched]
+        outputs = self._layers.alone(
+            [self._matched[one.index][0] for one in matched],
+            [self._real(tensor, given) for one in matched for tensor in self._graph.fed(one)],
+        )
+        wanted = {one.index: outputs[self._wanted(one.index)] for one in matched}
+        return {
+            one.index: (
+                wanted[one.index] if one.index in wanted else self._real(one.inputs[0], given),
+                self._real(one.outputs[0], made),
+            )
+            for one in self._single
+        }
 
     def _measure(
-        self, original_input: Values, real: Mapping[int, Real], alone: Mapping[int, Real]
+        self,
+        original_input: Values,
+        real: Mapping[int, Real],
+        alone: Mapping[int, tuple[Real, Real]],
     ) -> None:
-        outputs = {op: (self._original_op(op), got) for op, got in alone.items()}
+        """Measure what the error of each layer by itself does to the original's decision.
+
+        An operator that hands on what it is given adds none.
+        """
+        outputs = {
+            op: (self._original_op(op), real[self._wanted(op)] + (got - wanted))
+            for op, (wanted, got) in alone.items()
+        }
+        off = {op: one for op, one in outputs.items() if _is_off(*alone[op])}
         read = partial(self._reader.answers, original_input)
-        home, answers = answers_behind(self._layers, read, real, outputs)
+        home, answers = answers_behind(self._layers, read, real, off)
         if home.failure is not None:
             return
         for op, answer in answers.items():
             if answer.failure is None and isfinite(moved := margin_change(home, answer)):
                 self._margins.setdefault(op, []).append((abs(moved), home.differs(answer)))
+        for op in outputs.keys() - off.keys():
+            self._margins.setdefault(op, []).append((0.0, False))
 
     def _real(self, tensor: int, state: State) -> Real:
         return self._graph.tensors[tensor].real(state[tensor])
@@ -195,6 +247,12 @@ class OriginalSide:
 
     model: LayeredModel
     reader: ModelReader
+
+
+def _is_off(wanted: Real, got: Real) -> bool:
+    """Whether an output is off by more than float32 loses of it."""
+    least = FLOAT_NOISE * np.abs(wanted).max(initial=0.0)
+    return not bool((np.abs(got - wanted) <= least).all())
 
 
 def _constants(found: ConstantError | None) -> LayerConstants | None:

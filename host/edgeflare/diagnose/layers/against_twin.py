@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from edgeflare.diagnose.layer_difference import layer_name
 from edgeflare.diagnose.layered_models import LayeredModel
 from edgeflare.diagnose.layers.layer_figures import (
     ErrorSums,
     LayerFigures,
     output_step,
 )
+from edgeflare.diagnose.layers.walk_notes import MOST_NAMED, WalkNotes
 from edgeflare.diagnose.probed_arm import OpenProbe, ProbedArm, State
 from edgeflare.errors import UserError
-from edgeflare.models.graph_parts import isolate
+from edgeflare.models.graph_parts import Part, isolate
 from edgeflare.models.model_probe import ProbeFailed, Values
 from edgeflare.models.tflite_graph import Graph, GraphOp
 
@@ -24,15 +26,19 @@ class AgainstTwin:
     Args:
         compressed: the compressed model.
         device: runs it.
+        notes: takes what cannot be seen.
 
     """
 
-    def __init__(self, compressed: LayeredModel, device: DeviceSide) -> None:
+    def __init__(self, compressed: LayeredModel, device: DeviceSide, notes: WalkNotes) -> None:
         self._graph = graph = compressed.graph
+        self._notes = notes
         self._arm = ProbedArm(graph, compressed.content, device.opens)
-        self._parts = [
-            isolate(graph, group) for group in operators_together(graph, device.payload_limit)
-        ]
+        self._groups = list(operators_together(graph, device.payload_limit))
+        self._parts: dict[tuple[int, ...], Part] = {}
+        left_out = {one.index for one in graph.layers if one.outputs}.difference(*self._groups)
+        if left_out:
+            notes.add("alone", f"not run by themselves: {_named(graph, sorted(left_out))}")
         steps = {one.index: output_step(graph, one) for one in graph.layers}
         self._entire_sums = {op: ErrorSums(step) for op, step in steps.items()}
         self._single_sums = {op: ErrorSums(step) for op, step in steps.items()}
@@ -42,33 +48,45 @@ class AgainstTwin:
         """Close all that was opened."""
         self._arm.close()
 
-    def add(
-        self, twin_arm: ProbedArm, encoded: Values, twin: State, notes: dict[str, None]
-    ) -> None:
+    def add(self, twin_arm: ProbedArm, encoded: Values, twin: State) -> None:
         """Look into an input.
 
         Args:
             twin_arm: the twin.
             encoded: the input as the model takes it.
             twin: the tensors of the twin, as they were observed.
-            notes: takes what could not be seen, each a sentence without its full stop.
 
         Raises:
             InfrastructureError: the device or a worker process is lost.
 
         """
         if self._captures:
-            self._add_entire(encoded, twin, notes)
-        for part in self._parts:
-            if any(tensor not in twin for tensor in part.inputs):
-                continue
-            try:
-                wanted = twin_arm.run_part(part, twin, keep=True)
-                got = self._arm.run_part(part, twin, keep=True)
-            except (ProbeFailed, UserError) as failed:
-                notes[f"some operators do not run by themselves: {failed}"] = None
-                continue
-            self._count(self._single_sums, wanted, got)
+            self._add_entire(encoded, twin)
+        waiting, tried = self._groups, list[tuple[int, ...]]()
+        while waiting:
+            group, *waiting = waiting
+            if refused := self._add_single(group, twin_arm, twin):
+                if len(group) > 1:  # one operator alone is refused, and the others with it
+                    waiting = [*((one,) for one in group), *waiting]
+                else:
+                    named = _named(self._graph, group)
+                    self._notes.add(f"alone {group}", f"{named} does not run by itself: {refused}")
+            else:
+                tried.append(group)
+        self._groups = tried
+
+    def _add_single(self, group: tuple[int, ...], twin_arm: ProbedArm, twin: State) -> str:
+        """Compare operators by themselves; return why they do not run so, empty where they do."""
+        part = self._parts.setdefault(group, isolate(self._graph, group))
+        if any(tensor not in twin for tensor in part.inputs):
+            return ""
+        try:
+            wanted = twin_arm.run_part(part, twin, keep=True)
+            got = self._arm.run_part(part, twin, keep=True)
+        except (ProbeFailed, UserError) as failed:
+            return str(failed)
+        self._count(self._single_sums, wanted, got)
+        return ""
 
     def completed(self, known: LayerFigures, one: GraphOp) -> LayerFigures:
         """Return the figures of a layer with those that were found here."""
@@ -78,17 +96,19 @@ class AgainstTwin:
             device_single=self._single_sums[one.index].figures(),
         )
 
-    def _add_entire(self, encoded: Values, twin: State, notes: dict[str, None]) -> None:
+    def _add_entire(self, encoded: Values, twin: State) -> None:
         try:
             seen = self._arm.observe([encoded], self._arm.outputs([encoded]))
         except (ProbeFailed, UserError) as failed:
-            notes[f"the device gives no answer: {failed}"] = None
+            self._notes.add("device", f"the device gives no answer: {failed}")
             return
-        self._captures = seen.method == "capture"
-        if self._captures:
+        if seen.method == "capture":
             self._count(self._entire_sums, twin, seen.state)
-        else:
-            notes["the device captures no tensors, so its layers are compared one by one"] = None
+        elif seen.perturbation is None:
+            self._captures = False
+            self._notes.add(
+                "capture", "the device captures no tensors: its layers are compared one by one"
+            )
 
     def _count(self, sums: Mapping[int, ErrorSums], wanted: State, got: State) -> None:
         for tensor in wanted.keys() & got.keys():
@@ -113,12 +133,17 @@ class DeviceSide:
 
 
 def operators_together(graph: Graph, payload_limit: int) -> Iterator[tuple[int, ...]]:
-    """Yield groups of operators whose inputs fit one message; those that fit none are left out."""
+    """Yield groups of operators whose inputs fit one message; those that fit none are left out.
+
+    So are those that are told a shape or places by another operator: by themselves they would be
+    told them at run time, which some runtimes take otherwise.
+    """
     group: list[int] = []
     room = payload_limit
     for one in graph.layers:
         fed = graph.fed(one)
-        if graph.unreadable(one) or not fed:
+        told = any(not graph.tensors[tensor].has_values for tensor in fed[1:])
+        if graph.unreadable(one) or not fed or told:
             continue
         size = sum(graph.tensors[tensor].nbytes for tensor in fed)
         if size > payload_limit:
@@ -130,3 +155,10 @@ def operators_together(graph: Graph, payload_limit: int) -> Iterator[tuple[int, 
         room -= size
     if group:
         yield tuple(group)
+
+
+def _named(graph: Graph, operators: Sequence[int]) -> str:
+    """Return the names of some operators, of many the first."""
+    names = [str(layer_name(graph, graph.operators[op])) for op in operators[:MOST_NAMED]]
+    more = f" and {len(operators) - MOST_NAMED} more" if len(operators) > MOST_NAMED else ""
+    return f"{', '.join(names)}{more}"

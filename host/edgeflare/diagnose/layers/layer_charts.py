@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from math import isfinite, nan
 from typing import Any
 
 from matplotlib.ticker import MaxNLocator
 
-from edgeflare.diagnose.layers.layer_figures import LayerError, LayerFigures
+from edgeflare.diagnose.layers.layer_figures import MOST_DB, LayerError, LayerFigures
 from edgeflare.diagnose.layers.layers_document import LayersDocument
 from edgeflare.pages.chart import COLOURS, Chart, finish, new_panel, page_style
 
@@ -52,6 +53,10 @@ def _kernels(document: LayersDocument) -> Chart | None:
     return _lines(document, "Device against twin behind each layer", lines)
 
 
+def _decibels(one: LayerError) -> float:
+    return nan if one.sqnr_db is None or one.sqnr_db <= -MOST_DB else one.sqnr_db
+
+
 _Line = tuple[str, Callable[[LayerFigures], LayerError | None], str, str, str]
 
 
@@ -59,9 +64,10 @@ def _lines(document: LayersDocument, title: str, lines: tuple[_Line, ...]) -> Ch
     figure, panel = new_panel()
     drawn = []
     for name, of, colour, marker, dashes in lines:
-        found = ((one.layer.operator, of(one)) for one in document.layers)
-        points = [(at, one.sqnr_db) for at, one in found if one and one.sqnr_db is not None]
-        if points:
+        found = [(one.layer.operator, of(one)) for one in document.layers]
+        # A layer that is equal has no decibels: the line has a gap there.
+        points = [(at, _decibels(one)) for at, one in found if one is not None]
+        if any(isfinite(value) for _, value in points):
             drawn.append(name)
             look: dict[str, Any] = {"marker": marker, "linestyle": dashes, "markersize": 3}
             panel.plot(

@@ -29,9 +29,9 @@ class LayerError:
     """How far a layer's output is off, over many inputs.
 
     Attributes:
-        inputs: that it was seen on, and on which it was finite on both sides.
-        not_finite: inputs on which one side alone has NaN or infinity in some places; no other
-            figure counts them.
+        inputs: how many inputs it was seen on with both sides finite.
+        not_finite: how many inputs gave NaN or infinity on one side alone; no other figure counts
+            them.
         cosine: mean over the inputs of the cosine of the two outputs as vectors; null without
             inputs.
         sqnr_db: signal to quantization noise in decibels; null where nothing is off.
@@ -119,14 +119,14 @@ class ErrorSums:
         )
 
 
-_MOST_DB = 999.0
+MOST_DB = 999.0
 """Where one of the two is zero: JSON has no infinity."""
 
 
 def _decibels(signal: float, noise: float) -> float | None:
     if not noise:
         return None
-    return float(np.clip(10 * log10(signal / noise), -_MOST_DB, _MOST_DB)) if signal else -_MOST_DB
+    return float(np.clip(10 * log10(signal / noise), -MOST_DB, MOST_DB)) if signal else -MOST_DB
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,9 +135,9 @@ class RangeUse:
 
     Attributes:
         low: the least value of the range.
-        high: the largest.
+        high: the largest value of the range.
         below: share of the original's values that lie below the range by more than a step.
-        above: likewise above it.
+        above: share of the original's values that lie above the range by more than a step.
         used: share of the range between the least and the largest value of the original.
 
     """
@@ -194,15 +194,17 @@ class Sensitivity:
     """What a layer alone does to the original's decisions, if it is computed as the twin does.
 
     Attributes:
-        inputs: that it was measured on.
+        inputs: how many inputs it was measured on.
         margin: mean over them of by how much the decision's margin changes, in scores; of values,
             of the distance.
-        changed: of these inputs, those whose decision changes.
+        standard_error: the standard error of that mean.
+        changed: how many of these inputs have their decision changed.
 
     """
 
     inputs: Count
-    margin: float
+    margin: Amount
+    standard_error: Amount
     changed: Count
 
 
@@ -234,10 +236,10 @@ class LayerFigures:
     """What is known of a layer of the compressed model.
 
     Attributes:
-        layer: which it is.
+        layer: the name of the layer.
         original: position of the original's operator that it was made from; null where that is not
             known.
-        matched_by: what told that; null likewise.
+        matched_by: what told which operator of the original that is; null where none is known.
         constants: how far its constants are off; null where none can be compared.
         entire: original against twin, with the errors of the layers before.
         single: original against twin, given what the original's layers before put out.

@@ -13,12 +13,14 @@ ways is not what it computes with, also where the model's output is unchanged.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 
 from edgeflare.diagnose.layer_difference import layer_name
 from edgeflare.diagnose.layered_models import LayeredModel
 from edgeflare.diagnose.layers.against_original import AgainstOriginal, OriginalSide
 from edgeflare.diagnose.layers.against_twin import AgainstTwin, DeviceSide
 from edgeflare.diagnose.layers.layer_figures import LayerFigures, RangeUse
+from edgeflare.diagnose.layers.walk_notes import WalkNotes
 from edgeflare.diagnose.probed_arm import OpenProbe, ProbedArm
 from edgeflare.errors import UserError
 from edgeflare.models.model_probe import ProbeFailed, Values
@@ -35,7 +37,8 @@ class LayerWalk:
         device: None where none is asked.
 
     Attributes:
-        notes: what could not be seen, each a sentence without its full stop.
+        notes: what could not be seen.
+        inputs: how many inputs were looked into.
 
     """
 
@@ -47,12 +50,15 @@ class LayerWalk:
         device: DeviceSide | None,
     ) -> None:
         self._graph = compressed.graph
+        self.notes = WalkNotes()
+        self.inputs = 0
         self._twin = ProbedArm(compressed.graph, compressed.content, twin)
-        self._against = None if original is None else AgainstOriginal(self._graph, original, twin)
+        self._against = None
+        if original is not None:
+            self._against = AgainstOriginal(self._graph, original, twin, self.notes)
         self._device = None
         if device is not None:
-            self._device = AgainstTwin(compressed, device)
-        self.notes: dict[str, None] = {}
+            self._device = AgainstTwin(compressed, device, self.notes)
 
     def close(self) -> None:
         """Close all that was opened."""
@@ -61,34 +67,32 @@ class LayerWalk:
             if side is not None:
                 side.close()
 
-    def add(self, encoded: Values, original_input: Values | None, *, sensitivity: bool) -> None:
+    def add(self, one: WalkedInput) -> None:
         """Look into an input.
-
-        Args:
-            encoded: (1, *input shape without its batch dimension), as the compressed model takes
-                it.
-            original_input: likewise as the original takes it; None without one.
-            sensitivity: whether that is measured on this input.
 
         Raises:
             InfrastructureError: the device or a worker process is lost.
 
         """
         try:
-            outputs = self._twin.outputs([encoded])
-            twin = self._twin.observe([encoded], outputs)
+            outputs = self._twin.outputs([one.encoded])
+            twin = self._twin.observe([one.encoded], outputs)
         except (ProbeFailed, UserError) as failed:
-            self.notes[f"the twin gives no answer: {failed}"] = None
+            self.notes.add("twin", f"the twin gives no answer: {failed}")
             return
         if twin.method is None:
-            self.notes["the twin's layers cannot be seen"] = None
-        if self._against is not None and original_input is not None:
+            self.notes.add("layers", "the twin's layers cannot be seen")
+        seen = self._against is None
+        if self._against is not None and one.original is not None:
             try:
-                self._against.add(self._twin, twin.state, original_input, sensitivity=sensitivity)
+                self._against.add(self._twin, twin.state, one.original, sensitivity=one.sensitivity)
+                seen = True
             except (ProbeFailed, UserError) as failed:
-                self.notes[f"the original's layers cannot be seen: {failed}"] = None
+                self.notes.add("original", f"the original's layers cannot be seen: {failed}")
         if self._device is not None:
-            self._device.add(self._twin, encoded, twin.state, self.notes)
+            self._device.add(self._twin, one.encoded, twin.state)
+            seen = True
+        self.inputs += seen
 
     @property
     def input_range(self) -> RangeUse | None:
@@ -107,30 +111,39 @@ class LayerWalk:
             yield known
 
 
-Progress = Callable[[int, int], None]
-"""Is called with the number of inputs that are done, and that of all."""
+@dataclass(frozen=True, slots=True)
+class WalkedInput:
+    """An input that layers are looked into on.
+
+    Attributes:
+        encoded: (1, *input shape without its batch dimension), as the compressed model takes it.
+        original: likewise as the original takes it; None without one.
+        sensitivity: whether that is measured on it.
+
+    """
+
+    encoded: Values
+    original: Values | None
+    sensitivity: bool = False
 
 
 def walk(
     layers: LayerWalk,
-    inputs: Sequence[tuple[Values, Values | None]],
-    sensitivity_inputs: int,
-    progress: Progress = lambda _done, _all: None,
+    inputs: Sequence[WalkedInput],
+    progress: Callable[[int, int], None] = lambda _done, _all: None,
     stopped: Callable[[], bool] = lambda: False,
-) -> int:
-    """Look into inputs until they are done or it is stopped; return how many were looked into.
+) -> None:
+    """Look into inputs until they are done or it is stopped.
 
     Args:
         layers: looks into them.
-        inputs: as the compressed model takes each, and as the original does.
-        sensitivity_inputs: how many of them the sensitivity is measured on.
-        progress: is told how far it is.
+        inputs: those to be looked into.
+        progress: is called with the number of inputs that are done, and that of all.
         stopped: whether the user wants to stop.
 
     """
-    for at, (encoded, original_input) in enumerate(inputs):
+    for at, one in enumerate(inputs):
         if stopped():
-            return at
-        layers.add(encoded, original_input, sensitivity=at < sensitivity_inputs)
+            return
+        layers.add(one)
         progress(at + 1, len(inputs))
-    return len(inputs)

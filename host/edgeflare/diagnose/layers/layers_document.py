@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from math import hypot
 from pathlib import Path
 from typing import Annotated, Final
 
@@ -12,6 +14,7 @@ from edgeflare.record.document_reader import DocumentReader
 from edgeflare.record.folder import FolderKind
 from edgeflare.record.json_file import json_bytes
 from edgeflare.record.json_types import Count, CountFromOne, plain_json
+from edgeflare.run.run_document import RunDevice
 
 LAYERS: Final = "layers.json"
 """Its name in the folder."""
@@ -27,11 +30,13 @@ class LayersDocument(
     Attributes:
         edgeflare: version that wrote this.
         pair: name of the pair.
-        fingerprint: of its files and settings.
+        fingerprint: the digest of its files and settings.
+        source: the last part of the path that the inputs are from.
         kernels: kernel set of the twin.
-        device: name of the device that was held against the twin; null without one.
-        inputs: that were looked into.
-        asked: inputs that were to be; more than `inputs` where it was stopped.
+        device: the device that was held against the twin, and what is known of it; null without
+            one.
+        inputs: how many inputs were looked into.
+        asked: how many inputs were to be looked into; more than `inputs` where it was stopped.
         input_range: how the range of the compressed model's input goes with what the original is
             given; null where it has none, or there is no original.
         layers: those of the compressed model, in execution order.
@@ -42,8 +47,9 @@ class LayersDocument(
     edgeflare: str
     pair: str
     fingerprint: str
+    source: str
     kernels: str
-    device: str | None
+    device: RunDevice | None
     inputs: Count
     asked: CountFromOne
     input_range: RangeUse | None
@@ -66,26 +72,43 @@ class LayersDocument(
             return others
         return [one for one in others if one.constants is not None and one.constants.overflows]
 
-    def most_sensitive(self) -> LayerFigures | None:
-        """Return the layer to begin with; None where none was held against the original's.
+    def most_sensitive(self) -> list[LayerFigures]:
+        """Return the layer to begin with, and those that the inputs do not tell from it.
 
-        An operator reads what the layer before cuts off, and is as sensitive as that; so of layers
-        that are half as sensitive as the first or more, one that cuts off is taken.
+        None where no sensitivity was measured, or no layer is off.
         """
-        ranked = self.by_sensitivity()
-        if not ranked or ranked[0].sensitivity is None:
-            return ranked[0] if ranked else None
-        least = ranked[0].sensitivity.margin / 2
-        near = (one for one in ranked if one.sensitivity and one.sensitivity.margin >= least)
-        return next((one for one in near if cuts_off(one.range)), ranked[0])
+        ranked = [
+            (one, one.sensitivity)
+            for one in self.by_sensitivity()
+            if one.sensitivity is not None and one.sensitivity.margin
+        ]
+        if not ranked:
+            return []
+        first = ranked[0][1]
+        return [
+            one
+            for one, its in ranked
+            if first.margin - its.margin
+            <= TWO_SIDED * hypot(first.standard_error, its.standard_error)
+        ]
 
     def by_sensitivity(self) -> list[LayerFigures]:
         """Return the layers that could be held against the original's, the most sensitive first.
 
         The margin decides where it was measured; elsewhere the quotient of the errors does.
         """
-        known = [one for one in self.layers if one.original is not None]
+        known = [one for one in self.layers if one.matched_by is not None]
         return sorted(known, key=_harm, reverse=True)
+
+    @property
+    def measured(self) -> int:
+        """Inputs that the sensitivity was measured on."""
+        found = (one.sensitivity.inputs for one in self.layers if one.sensitivity is not None)
+        return max(found, default=0)
+
+    def not_finite(self) -> list[LayerFigures]:
+        """Return the layers that are not finite on one side alone, in execution order."""
+        return [one for one in self.layers if one.entire is not None and one.entire.not_finite]
 
     def wrong_on_device(self) -> list[LayerFigures]:
         """Return the layers that the device computes otherwise by themselves, the worst first."""
@@ -109,6 +132,10 @@ DB_OF_SUMMING: Final = 60.0
 """The same sum of floats taken in another order, or in half precision, is nearer than this."""
 
 
+LEAST_OF_FLOATS: Final = 1e-6
+"""An error of floats that is no larger is one of zeros."""
+
+
 def differs_on_device(one: LayerFigures) -> bool:
     """Whether a layer is computed otherwise on the device by more than rounding explains."""
     found = one.device_single
@@ -118,12 +145,18 @@ def differs_on_device(one: LayerFigures) -> bool:
         return True
     if found.units is not None:
         return found.units > STEPS_OF_ROUNDING
-    return found.sqnr_db is not None and found.sqnr_db < DB_OF_SUMMING
+    noisy = found.sqnr_db is not None and found.sqnr_db < DB_OF_SUMMING
+    return noisy and found.largest > LEAST_OF_FLOATS
 
 
-def _harm(one: LayerFigures) -> tuple[float, float]:
+TWO_SIDED: Final = 1.96
+"""Standard errors to each side of a difference, for an interval of 95 %."""
+
+
+def _harm(one: LayerFigures) -> tuple[bool, float, float]:
+    not_finite = one.entire is not None and one.entire.not_finite > 0
     margin = -1.0 if one.sensitivity is None else one.sensitivity.margin
-    return margin, own_share(one) or 0.0
+    return not_finite, margin, own_share(one) or 0.0
 
 
 def own_share(one: LayerFigures) -> float | None:
@@ -154,4 +187,18 @@ def load_layers(path: Path) -> LayersDocument:
     return _READER.read(path)
 
 
-_READER = DocumentReader(LayersDocument)
+def _contradictions(document: LayersDocument) -> Iterator[str]:
+    if document.inputs > document.asked:
+        yield f"inputs is {document.inputs}, and only {document.asked} were asked for"
+    places = [one.layer.operator for one in document.layers]
+    if places != sorted(set(places)):
+        yield "layers are not in execution order"
+    for at, one in enumerate(document.layers):
+        measured = one.sensitivity
+        if measured is not None and measured.changed > measured.inputs:
+            yield f"layers[{at}].sensitivity has more changed decisions than inputs"
+        if one.range is not None and one.range.low >= one.range.high:
+            yield f"layers[{at}].range ends before it begins"
+
+
+_READER = DocumentReader(LayersDocument, _contradictions)

@@ -2,22 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Final
 
 from edgeflare.diagnose.layers.layer_figures import LayerError, LayerFigures, RangeUse
 from edgeflare.diagnose.layers.layers_document import (
+    TWO_SIDED,
     LayersDocument,
     cuts_off,
     differs_on_device,
     own_share,
 )
+from edgeflare.diagnose.layers.walk_notes import MOST_NAMED
 from edgeflare.pages.csv_rows import csv_text
 from edgeflare.pages.facts import count_of
 from edgeflare.pages.page import Block, Illustration, Page, Section, Sentences, Table
-
-MOST_NAMED: Final = 3
-"""Layers that are named in a sentence."""
 
 ROWS: Final = 12
 """Layers that are listed where there is little room."""
@@ -41,8 +40,8 @@ def layers_page(document: LayersDocument) -> Page:
     return Page(
         kind="EdgeFlare layers",
         name=document.pair,
-        on=document.device or "",
-        mark="fail" if wrong or document.faulty() else None,
+        on="" if document.device is None else document.device.name,
+        mark="fail" if wrong or document.faulty() or document.not_finite() else None,
         lead=lead(document),
         warnings=[*(warnings if stopped else ()), *(f"{one}" for one in document.notes)],
         sections=[
@@ -60,7 +59,7 @@ def layers_page(document: LayersDocument) -> Page:
             ),
             Section(
                 id="kernels",
-                title=f"Twin against {document.device}",
+                title="Twin against device",
                 words="Single: both compute the operator by itself, given the same. Entire: with"
                 " the differences of the layers before. Units: steps of a quantized output.",
                 blocks=[_kernel_table(document)],
@@ -76,6 +75,7 @@ def lead(document: LayersDocument) -> str:
     """Return the result in a sentence, without its full stop."""
     said = [
         *_said_of_device(document),
+        *_said_of_finiteness(document),
         *_said_of_constants(document),
         *_said_of_input(document),
         *_said_of_compression(document),
@@ -84,29 +84,41 @@ def lead(document: LayersDocument) -> str:
 
 
 def _said_of_device(document: LayersDocument) -> Iterator[str]:
-    seen = [one for one in document.layers if one.device_single is not None]
     if document.device is None:
         return
+    name = document.device.name
+    seen = [one for one in document.layers if one.device_single is not None]
     if not seen:
-        yield f"no layer could be compared on {document.device}"
+        yield f"no layer could be compared on {name}"
         return
     wrong = document.wrong_on_device()
     if not wrong:
-        yield f"{document.device} computes {count_of(len(seen), 'layer')} as the twin does"
+        yield f"{name} computes {count_of(len(seen), 'layer')} as the twin does, within one step"
         return
-    named = ", ".join(f"{one.layer} {_by(one.device_single)}" for one in wrong[:MOST_NAMED])
-    more = f" and {len(wrong) - MOST_NAMED} more" if len(wrong) > MOST_NAMED else ""
+    named = _listed(f"{one.layer} {_by(one.device_single)}" for one in wrong)
     yield (
-        f"{document.device} computes {len(wrong)} of {count_of(len(seen), 'layer')} otherwise than"
-        f" the twin: {named}{more}"
+        f"{name} computes {len(wrong)} of {count_of(len(seen), 'layer')} otherwise than the twin:"
+        f" {named}"
     )
 
 
+def _listed(names: Iterable[str]) -> str:
+    """Return names in a row, of many the first."""
+    given = list(names)
+    more = len(given) - MOST_NAMED
+    return ", ".join(given[:MOST_NAMED]) + (f" and {more} more" if more > 0 else "")
+
+
 def _by(found: LayerError | None) -> str:
-    if found is None or (found.not_finite and not found.inputs):
+    if found is None or found.not_finite:
         return "(not finite)"
     far = f"{found.largest:.3g}" if found.units is None else f"{found.units:.0f} steps"
     return f"(up to {far})"
+
+
+def _said_of_finiteness(document: LayersDocument) -> Iterator[str]:
+    if found := document.not_finite():
+        yield f"{found[0].layer} is the first that is not finite on one side alone"
 
 
 def _said_of_constants(document: LayersDocument) -> Iterator[str]:
@@ -118,9 +130,8 @@ def _said_of_constants(document: LayersDocument) -> Iterator[str]:
         )
     if not faulty:
         return
-    named = ", ".join(f"{one.layer} ({_constants(one)})" for one in faulty[:MOST_NAMED])
-    more = f" and {len(faulty) - MOST_NAMED} more" if len(faulty) > MOST_NAMED else ""
-    yield f"constants are off by more than rounding explains in {named}{more}"
+    named = _listed(f"{one.layer} ({_constants(one)})" for one in faulty)
+    yield f"constants are off by more than rounding explains in {named}"
 
 
 def _constants(one: LayerFigures) -> str:
@@ -145,19 +156,29 @@ def _said_of_input(document: LayersDocument) -> Iterator[str]:
 
 
 def _said_of_compression(document: LayersDocument) -> Iterator[str]:
-    first = document.most_sensitive()
-    if first is None:
+    compared = document.by_sensitivity()
+    if compared and not document.measured:
+        yield (
+            f"{count_of(len(compared), 'layer')} were held against the original's; their"
+            " sensitivity was not measured"
+        )
+    if not document.measured:
         return
-    measured = first.sensitivity
-    if measured is None:
-        share = own_share(first)
-        if share is not None:
-            yield f"of the compression's errors {first.layer} adds the largest share of its own"
+    sensitive = document.most_sensitive()
+    if not sensitive:
+        yield f"no layer by itself moves the margin of a decision of {document.measured} inputs"
         return
-    changed = f"{measured.changed} of {count_of(measured.inputs, 'decision')}"
+    first, *others = sensitive
+    its = first.sensitivity
+    assert its is not None  # noqa: S101 - it was measured
+    changed = f"{its.changed} of {count_of(its.inputs, 'decision')}"
+    alike = ""
+    if others:
+        named = _listed(str(one.layer) for one in others)
+        alike = f"; so many inputs do not tell {named} from it"
     yield (
         f"{first.layer} is the most sensitive to compression: by itself it moves the margin by"
-        f" {measured.margin:.3g} on average, and changes {changed}{_cut_off(first.range)}"
+        f" {its.margin:.3g} on average, and changes {changed}{_cut_off(first.range)}{alike}"
     )
 
 
@@ -172,7 +193,7 @@ def _compression_table(document: LayersDocument) -> Table:
         (
             str(one.layer.operator),
             one.layer.name,
-            "–" if one.sensitivity is None else f"{one.sensitivity.margin:.3g}",
+            _sensitivity(one),
             "–" if one.sensitivity is None else str(one.sensitivity.changed),
             _db(one.single),
             _db(one.entire),
@@ -183,8 +204,9 @@ def _compression_table(document: LayersDocument) -> Table:
         )
         for one in document.by_sensitivity()
     ]
+    measured = document.measured
     return Table(
-        title="The most sensitive first",
+        title="The most sensitive first" if measured else "The largest share of its own first",
         header=(
             *("layer", "operator", "sensitivity", "changed", "single dB", "entire dB"),
             *("cosine", "own", "beyond", "used"),
@@ -192,17 +214,22 @@ def _compression_table(document: LayersDocument) -> Table:
         rows=rows,
         numbers_from=2,
         most=ROWS,
-        order="most sensitive",
-        missed_least=("cosine", "used", "own", "changed"),
+        order="most sensitive" if measured else "first",
+        missed_least=("cosine", "used", "changed", "own" if measured else "sensitivity"),
     )
+
+
+def _sensitivity(one: LayerFigures) -> str:
+    found = one.sensitivity
+    return "–" if found is None else f"{found.margin:.3g} ± {TWO_SIDED * found.standard_error:.2g}"
 
 
 def _db(found: LayerError | None) -> str:
     if found is None:
         return "–"
-    if found.sqnr_db is None:
-        return "equal" if found.inputs else "not finite"
-    return f"{found.sqnr_db:.1f}"
+    if found.not_finite:
+        return f"not finite on {found.not_finite}"
+    return "equal" if found.sqnr_db is None else f"{found.sqnr_db:.1f}"
 
 
 def _beyond(found: RangeUse | None) -> str:
@@ -210,12 +237,18 @@ def _beyond(found: RangeUse | None) -> str:
         return "–"
     if not (found.below or found.above):
         return "0"
-    return f"{found.below:.1%}, {found.above:.1%}"
+    return f"{_share(found.below)}, {_share(found.above)}"
+
+
+def _share(share: float) -> str:
+    """Return a share as people read it; of one that is not 0 never 0."""
+    return "<0.1%" if 0.0 < share < 0.001 else f"{share:.1%}"
 
 
 def _kernel_table(document: LayersDocument) -> Table:
     seen = [one for one in document.layers if one.device_single is not None]
-    seen.sort(key=lambda one: not differs_on_device(one))
+    off = [one for one in seen if one.device_single is not None and one.device_single.off]
+    off.sort(key=lambda one: not differs_on_device(one))
     rows = [
         (
             str(one.layer.operator),
@@ -226,10 +259,10 @@ def _kernel_table(document: LayersDocument) -> Table:
             _units(one.device_entire),
             _db(one.device_entire),
         )
-        for one in seen
+        for one in off
     ]
     return Table(
-        title="Those that differ first",
+        title=f"Those that differ first; {len(seen) - len(off)} are equal",
         header=(
             *("layer", "operator", "differs", "single units", "single dB"),
             *("entire units", "entire dB"),
@@ -246,15 +279,14 @@ def _units(found: LayerError | None) -> str:
 
 
 def _ran(document: LayersDocument) -> Block:
-    measured = max(
-        (one.sensitivity.inputs for one in document.layers if one.sensitivity is not None),
-        default=0,
-    )
-    on = "" if document.device is None else f", against {document.device}"
+    on = ""
+    if document.device is not None:
+        where = document.device.provenance
+        on = f", against {document.device.name} ({where.runtime} {where.runtime_version})"
     return Sentences(
         [
-            f"{count_of(document.inputs, 'input')} on the twin ({document.kernels} kernels){on};"
-            f" sensitivity on {measured} of them."
+            f"{count_of(document.inputs, 'input')} of {document.source} on the twin"
+            f" ({document.kernels} kernels){on}; sensitivity on {document.measured} of them."
         ]
     )
 
@@ -272,7 +304,7 @@ _ERRORS: Final = ("entire", "single", "device_entire", "device_single")
 COLUMNS: Final = (
     *("operator", "name", "tensor", "original_operator", "matched_by"),
     *("constants_steps", "constants_explained", "constants_overflow"),
-    *("sensitivity", "sensitivity_inputs", "changed", "own"),
+    *("sensitivity", "standard_error", "sensitivity_inputs", "changed", "own"),
     *("range_low", "range_high", "beyond_low", "beyond_high", "used"),
     *(f"{of}_{figure}" for of in _ERRORS for figure in _ERROR),
 )
@@ -302,6 +334,7 @@ def _row(one: LayerFigures) -> dict[str, object]:
     if one.sensitivity is not None:
         row |= {
             "sensitivity": one.sensitivity.margin,
+            "standard_error": one.sensitivity.standard_error,
             "sensitivity_inputs": one.sensitivity.inputs,
             "changed": one.sensitivity.changed,
         }

@@ -18,7 +18,7 @@ from edgeflare.diagnose.layered_models import (
 )
 from edgeflare.diagnose.layers.against_original import OriginalSide
 from edgeflare.diagnose.layers.against_twin import DeviceSide
-from edgeflare.diagnose.layers.layer_walk import LayerWalk
+from edgeflare.diagnose.layers.layer_walk import LayerWalk, WalkedInput
 from edgeflare.diagnose.output_stage import ModelReader, OutputStage
 from edgeflare.errors import UserError
 from edgeflare.models.compressed_model import open_compressed
@@ -27,6 +27,7 @@ from edgeflare.models.model_probe import HostProbe, Values
 from edgeflare.models.original import open_original
 from edgeflare.models.pair import Pair
 from edgeflare.models.shape_folding import with_shapes_folded
+from edgeflare.run.run_document import RunDevice
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,27 +36,27 @@ class OpenedLayers:
 
     Attributes:
         walk: looks into them.
-        inputs: of the pair, as the compressed model takes each, and as the original does.
+        inputs: of the pair; those come first on which the sensitivity is measured.
         kernels: those of the twin.
-        note: why the original is left out, a sentence without its full stop; empty where it is
-            not.
+        device: the device that is asked; None without one.
 
     """
 
     walk: LayerWalk
-    inputs: tuple[tuple[Values, Values | None], ...]
+    inputs: tuple[WalkedInput, ...]
     kernels: str
-    note: str
+    device: RunDevice | None
 
 
 def open_layers(
-    pair: Pair, choice: SeedChoice, profile: Profile | None, stack: ExitStack
+    pair: Pair, limit: int, sensitivity_inputs: int, profile: Profile | None, stack: ExitStack
 ) -> OpenedLayers:
     """Open the layers of a pair; `stack` closes them.
 
     Args:
         pair: what the user brings. Its shapes are folded here, where it says so.
-        choice: which of its seeds are looked into.
+        limit: how many of its inputs are looked into, at most.
+        sensitivity_inputs: on how many of them the sensitivity is measured, at most.
         profile: the device that is asked; None for none.
         stack: closes what is opened.
 
@@ -70,7 +71,7 @@ def open_layers(
     if why := reason_not_seen(pair.interface.invocation, len(twin.signature.inputs)):
         raise UserError(f"{pair.name}: its layers are not seen: {why}")
     inputs = ModelInputs(pair.interface, twin.signature.inputs, str(pair.compressed))
-    seeds = inputs.load(pair.seeds, choice)
+    seeds = inputs.load(pair.seeds, SeedChoice(limit=limit))
     encoded = inputs.encoder().encode(seeds.inputs)
     rows = [row.reshape(twin.signature.input.shape) for row in encoded]
     original, note = None, ""
@@ -86,21 +87,34 @@ def open_layers(
             ) from None
     else:
         original, theirs = _original(pair, inputs, seeds, stack)
-    device = None
+    side, device = None, None
     if profile is not None:
         connected = stack.enter_context(connect(profile))
-        device = DeviceSide(
+        side = DeviceSide(
             lambda model, capture: connected.probe(model, capture=capture),
             connected.payload_limit_bytes,
         )
+        device = RunDevice(name=profile.name, provenance=connected.provenance)
     walk = LayerWalk(
         layered_compressed(pair),
         lambda model, capture: HostProbe(model, TWIN_KERNELS, capture=capture),
         original,
-        device,
+        side,
     )
     stack.enter_context(closing(walk))
-    return OpenedLayers(walk, tuple(zip(rows, theirs, strict=True)), TWIN_KERNELS, note)
+    if note:
+        walk.notes.add("no original", note)
+    measured = set(_spread(seeds, sensitivity_inputs))
+    order = sorted(range(len(rows)), key=lambda at: at not in measured)
+    walked = tuple(WalkedInput(rows[at], theirs[at], at in measured) for at in order)
+    return OpenedLayers(walk, walked, TWIN_KERNELS, device)
+
+
+def _spread(seeds: Seeds, count: int) -> list[int]:
+    """Return the positions of some seeds, of each label its share."""
+    if not count:
+        return []
+    return list(map(int, SeedChoice(limit=count).places(len(seeds.inputs), seeds.labels)))
 
 
 def _original(
