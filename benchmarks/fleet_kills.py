@@ -160,7 +160,7 @@ def disturbed_search(
     folder, kinds = out.with_name(f"{out.name}.fleet"), disturber.kinds()
     left = MOST_OF_A_SEARCH
     while True:
-        more = ["--resume"] if (folder / "campaign").exists() else []
+        more = ["--resume"] if (folder / "request.json").exists() else []
         command = fleet.head.edgeflare(*words, *more, said=out.with_suffix(".said"))
         tally.commands += 1
         while command.poll() is None and wanted and left:

@@ -15,6 +15,7 @@ from called_commands import EXAMPLE, SMALL, call_here, completed, document_of
 from edgeflare.cli import report
 from edgeflare.cli.app import app
 from edgeflare.fleet.record.fleet_folder import FleetFolder
+from edgeflare.fleet.record.fleet_request import FleetRequest
 from edgeflare.fleet.record.fleet_state import FleetState, PlaceState
 from edgeflare.record.folder_lock import lock_folder
 
@@ -40,6 +41,8 @@ WRITING: Mapping[str, tuple[str, ...]] = {
     "compare": ("{run} {other} --figure {run}/nearness.svg",),
 }
 """Command lines of each command that writes into folders of runs."""
+
+FLEET_REQUEST = FleetRequest(("phone",), ("survey",))
 
 OTHERS: Mapping[str, str] = {
     "fleet drain": "writes while a fleet's command holds the lock: see below",
@@ -175,8 +178,8 @@ def test_whoever_watches_a_run_keeps_nobody_from_it(
 
 def test_a_fleet_that_works_is_told_of_hosts_that_get_nothing_more(tmp_path: Path) -> None:
     folder = FleetFolder.beside(tmp_path / "run")
-    with folder.claim("campaign", resume=False, overwrite=False):
-        folder.begin("campaign")
+    with folder.claim(FLEET_REQUEST, resume=False, overwrite=False):
+        folder.begin(FLEET_REQUEST)
         places = [PlaceState(f"{host}: one", host) for host in ("first", "second")]
         folder.show(FleetState("campaign", places=places))
         for words, drained in (

@@ -20,6 +20,7 @@ from called_commands import EXAMPLE, SMALL, call_here, completed
 from conformed_runs import run_with_files
 from edgeflare.errors import UserError
 from edgeflare.fleet.record.fleet_folder import FleetFolder, UnitEnding
+from edgeflare.fleet.record.fleet_request import FleetRequest
 from edgeflare.fleet.record.fleet_state import FleetState
 from edgeflare.fleet.work.folder_archive import archive_folder, unpack_folder
 from edgeflare.run.seed_ids import SeedIds
@@ -42,6 +43,9 @@ def call_safely(*words: str | Path) -> None:
     assert said.code in (0, 1, 2), said.err
     if said.code == 2:
         assert said.err.splitlines()[-1].startswith("edgeflare: ")
+
+
+FLEET_REQUEST = FleetRequest(("phone",), ("survey",))
 
 
 @pytest.fixture(scope="module")
@@ -70,8 +74,8 @@ def conformed(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def on_fleet(searched: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The folder of a fleet's work, as a command leaves it that was stopped."""
     folder = FleetFolder(tmp_path_factory.mktemp("fleet") / "run.fleet")
-    with folder.claim("campaign", resume=False, overwrite=False):
-        folder.begin("campaign", [folder.path.parent / "run"])
+    with folder.claim(FLEET_REQUEST, resume=False, overwrite=False):
+        folder.begin(FLEET_REQUEST, [folder.path.parent / "run"])
     archived = archive_folder(searched)
     assert archived is not None
     for name, ending in (("unit-0000", UnitEnding(0, 2, "printed")), ("unit-0001", None)):
@@ -194,8 +198,8 @@ def test_the_work_of_a_fleet(on_fleet: Path, tmp_path: Path) -> None:
     def gone_on_with(path: Path) -> None:
         folder = FleetFolder(path)
         with suppress(UserError):
-            folder.is_of("campaign")
-            folder.claim("campaign", resume=True, overwrite=False).close()
+            folder.is_of(FLEET_REQUEST)
+            folder.claim(FLEET_REQUEST, resume=True, overwrite=False).close()
         for read in (
             *(folder.kept_parts, folder.attempts_before, lambda: folder.drained(["host"])),
             lambda: [folder.ending(name) for name in ("unit-0000", "unit-0001")],

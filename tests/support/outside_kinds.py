@@ -231,6 +231,7 @@ def _read_candidates() -> None:
 
 
 def _fleet_folder(folder: Path) -> None:
+    from edgeflare.fleet.record.fleet_request import FleetRequest  # noqa: PLC0415
     from edgeflare.fleet.record.fleet_state import (  # noqa: PLC0415
         AttemptState,
         FleetState,
@@ -249,7 +250,8 @@ def _fleet_folder(folder: Path) -> None:
     places = [PlaceState("phone on one", "one", "0001", 1, 4.5), PlaceState("b on a", "a")]
     state = FleetState("ab" * 32, 10.0, units, places, ["one"], False, 1)
     (place / "fleet.json").write_text(json.dumps(plain_json(state)))
-    (place / "campaign").write_text("ab" * 32)
+    request = FleetRequest(("phone",), ("search",), ("ab" * 32,), cwd="there")
+    (place / "request.json").write_text(json.dumps(plain_json(request)))
     (place / "units.txt").write_text("0001 0:5\n0002 5:9,12\n")
     (place / "done" / "0001.json").write_text(
         '{"exit_code": 0, "found": 1, "printed": "one\\ntwo"}'
@@ -259,8 +261,10 @@ def _fleet_folder(folder: Path) -> None:
 
 def _read_fleet_folder() -> None:
     from edgeflare.fleet.record.fleet_folder import FleetFolder  # noqa: PLC0415
+    from edgeflare.fleet.record.fleet_request import FleetRequest  # noqa: PLC0415
 
     fleet = FleetFolder(Path("run.fleet"))
+    fleet.is_of(FleetRequest(("phone",), ("search",)))
     for name in fleet.kept_parts() or {}:
         fleet.ending(name)
         fleet.backup(name)

@@ -130,4 +130,4 @@ def _is_left(asked: AdditionOnFleet) -> bool:
     """Tell whether the same command was lost on the same run, before its end was put there."""
     folder, (unit,) = asked.fleet_folder, asked.units
     done = folder.ending(unit.name) is not None
-    return folder.is_of(asked.campaign) and not (done and asked.is_put(unit))
+    return folder.is_of(asked.request) and not (done and asked.is_put(unit))

@@ -22,8 +22,9 @@ from edgeflare.cli.quiet import result
 from edgeflare.cli.requested_replay import refuse_as_target
 from edgeflare.cli.run_options import RunFolder
 from edgeflare.errors import UserError
-from edgeflare.fleet.opened_fleet import FleetWork, campaign_of
+from edgeflare.fleet.opened_fleet import FleetWork
 from edgeflare.fleet.record.fleet_folder import FleetFolder
+from edgeflare.fleet.record.fleet_request import FleetRequest
 from edgeflare.fleet.unit_runs import UnitRuns
 from edgeflare.fleet.work.folder_archive import archive_folder
 from edgeflare.fleet.work_units import DEVICE, RESUME, RUN, WorkUnit, given_run, shown_command
@@ -106,9 +107,9 @@ class CommandOnFleet:
         return tuple(map(self.place, self.units))
 
     @property
-    def campaign(self) -> str:
-        """The fingerprint of all that is done."""
-        return campaign_of(*self.classes, *self.command, *self.told)
+    def request(self) -> FleetRequest:
+        """What is asked, by which is known what may go on."""
+        return FleetRequest(self.classes, self.command, self.told)
 
     @property
     def goes_on(self) -> str:
@@ -124,7 +125,7 @@ class CommandOnFleet:
         """
         return self.options.work(
             self.classes,
-            self.campaign,
+            self.request,
             self.fleet_folder,
             resume=self.folder.resume,
             overwrite=self.folder.overwrite,

@@ -14,6 +14,7 @@ from edgeflare.fleet.cluster.ray_cluster import LOCAL
 from edgeflare.fleet.fleet_file import local_fleet, read_fleet
 from edgeflare.fleet.opened_fleet import FleetWork
 from edgeflare.fleet.record.fleet_folder import FleetFolder
+from edgeflare.fleet.record.fleet_request import FleetRequest
 from edgeflare.record.folder import FolderKind
 from edgeflare.run.run_directory import RUN
 
@@ -99,7 +100,7 @@ class FleetOptions:
     def work(
         self,
         classes: tuple[str, ...],
-        campaign: str,
+        request: FleetRequest,
         folder: FleetFolder,
         *,
         resume: bool = False,
@@ -111,7 +112,7 @@ class FleetOptions:
 
         Args:
             classes: what `--device` names.
-            campaign: the fingerprint of all that is done.
+            request: what is asked, by which is known what may go on.
             folder: for what comes of it.
             resume: whether it goes on with what is there.
             overwrite: whether it replaces what is there.
@@ -127,13 +128,13 @@ class FleetOptions:
             fleet = read_fleet(self.fleet_file)
         else:
             fleet = local_fleet(classes, self.fleet_devices)
-        if resume and folder.is_of(campaign):
+        if resume and folder.is_of(request):
             folder.output.require_unchanged(places)
         return FleetWork(
             self.fleet or LOCAL,
             fleet,
             classes,
-            campaign,
+            request,
             folder,
             resume=resume,
             overwrite=overwrite,

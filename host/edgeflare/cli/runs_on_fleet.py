@@ -18,8 +18,9 @@ from edgeflare.cli.matrix_options import is_matrix
 from edgeflare.cli.progress import say
 from edgeflare.cli.quiet import result
 from edgeflare.errors import UserError
-from edgeflare.fleet.opened_fleet import FleetWork, campaign_of
+from edgeflare.fleet.opened_fleet import FleetWork
 from edgeflare.fleet.record.fleet_folder import FleetFolder, UnitEnding
+from edgeflare.fleet.record.fleet_request import FleetRequest
 from edgeflare.fleet.unit_runs import UnitRuns
 from edgeflare.fleet.work.folder_archive import archive_folder
 from edgeflare.fleet.work_units import DEVICE, RESUME, RUN, WorkUnit, shown_command
@@ -197,7 +198,7 @@ class RunsOnFleet:
         pairs = (f"{pair.folder_name} {pair.fingerprint()}" for pair in self.pairs)
         return self.options.work(
             classes,
-            campaign_of(self.command, *pairs, self.grid.device, *self.words),
+            FleetRequest(classes, (self.command, *self.words), tuple(pairs)),
             FleetFolder.beside(self.out),
             resume=self.resume,
             places=() if self._is_made() else (self.out,),

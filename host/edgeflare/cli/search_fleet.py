@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -19,8 +18,9 @@ from edgeflare.cli.quiet import result
 from edgeflare.cli.requested_search import RequestedSearch, search_exit_code
 from edgeflare.cli.run_options import naming_other_host
 from edgeflare.errors import InfrastructureError, UserError
-from edgeflare.fleet.opened_fleet import FleetWork, campaign_of
+from edgeflare.fleet.opened_fleet import FleetWork
 from edgeflare.fleet.record.fleet_folder import FleetFolder
+from edgeflare.fleet.record.fleet_request import FleetRequest
 from edgeflare.fleet.unit_runs import UnitRuns
 from edgeflare.fleet.work.folder_archive import archive_folder
 from edgeflare.fleet.work_units import (
@@ -34,7 +34,6 @@ from edgeflare.fleet.work_units import (
     shown_command,
 )
 from edgeflare.record.folder import remove_ours
-from edgeflare.record.json_types import plain_json
 from edgeflare.report.run_figures import refinement_bound
 from edgeflare.report.run_page import print_run
 from edgeflare.run.load_document import load_document
@@ -168,7 +167,7 @@ class FleetSearch:
 
         """
         work = self._work()
-        if work.resume and work.folder.is_of(work.campaign) and self._is_done(work.folder):
+        if work.resume and work.folder.is_of(work.request) and self._is_done(work.folder):
             return load_document(RunDirectory(self.out)), True
         with fleet_session(work, "the units that run, and merging what is done") as runs:
             try:
@@ -257,11 +256,10 @@ class FleetSearch:
     def _work(self) -> FleetWork:
         classes = (self.device_class,)
         plan, how = self.asked.plan, self.asked.folder
-        decides = json.dumps(plain_json(plan), sort_keys=True)
-        told = (self.asked.pair.fingerprint(), self.device_class, decides, str(self.asked.test))
+        files = (self.asked.pair.fingerprint(), str(self.asked.test))
         return self.options.work(
             classes,
-            campaign_of("search", *told),
+            FleetRequest(classes, ("search",), files, plan),
             FleetFolder.beside(self.out),
             resume=how.resume,
             overwrite=how.overwrite,

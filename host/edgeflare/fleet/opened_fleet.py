@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-import edgeflare
 from edgeflare.fleet.cluster.ray_cluster import cluster
 from edgeflare.fleet.fleet_file import Fleet
 from edgeflare.fleet.record.fleet_folder import FleetFolder
+from edgeflare.fleet.record.fleet_request import FleetRequest
 from edgeflare.fleet.record.fleet_state import FleetState
 from edgeflare.fleet.unit_runs import UnitRuns
 from edgeflare.record.folder import ClaimedFolder, FolderKind
@@ -27,7 +26,7 @@ class FleetWork:
         address: of the cluster's head, or `LOCAL`.
         fleet: its hosts.
         classes: of devices that units run on.
-        campaign: the fingerprint of all that is done.
+        request: what is asked, by which is known what may go on.
         folder: for what comes of it.
         resume: whether it goes on with what is there.
         overwrite: whether it replaces what is there.
@@ -39,7 +38,7 @@ class FleetWork:
     address: str
     fleet: Fleet
     classes: tuple[str, ...]
-    campaign: str
+    request: FleetRequest
     folder: FleetFolder
     resume: bool = False
     overwrite: bool = False
@@ -55,12 +54,6 @@ class FleetWork:
         """
         replaces = self.overwrite or self.resume
         return self.kind.claim(place, overwrite=replaces, by="a command with --fleet")
-
-
-def campaign_of(*told: str) -> str:
-    """Return the fingerprint of a command: what decides what its units do."""
-    parts = "\0\0".join((edgeflare.__version__, os.getcwd(), *told))
-    return hashlib.sha256(parts.encode()).hexdigest()[:16]
 
 
 @contextmanager
@@ -86,22 +79,22 @@ def opened_fleet(
     """
     devices = work.fleet.places(work.classes)
     with ExitStack() as stack:
-        claimed = work.folder.claim(work.campaign, resume=work.resume, overwrite=work.overwrite)
+        claimed = work.folder.claim(work.request, resume=work.resume, overwrite=work.overwrite)
         stack.callback(claimed.close)
         stack.callback(work.folder.remove_unused)
         outputs = {one: stack.enter_context(work.claimed(one)) for one in work.places}
         with cluster(work.address, work.fleet):
             from edgeflare.fleet.cluster.ray_engine import RayEngine  # noqa: PLC0415 - an extra
 
-            engine = RayEngine(work.fleet, work.classes, work.campaign)
+            engine = RayEngine(work.fleet, work.classes, work.request.campaign)
             engine.require_same_versions()
             if not work.resume:
-                work.folder.begin(work.campaign, [*outputs])
+                work.folder.begin(work.request, [*outputs])
             runs = UnitRuns(
                 engine=engine,
                 folder=work.folder,
                 outputs=outputs,
-                state=FleetState(work.campaign),
+                state=FleetState(work.request.campaign),
                 places=devices,
                 cwd=os.getcwd(),
                 stopped=stopped,

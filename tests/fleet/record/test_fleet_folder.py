@@ -14,6 +14,7 @@ import pytest
 
 from edgeflare.errors import UserError
 from edgeflare.fleet.record.fleet_folder import FleetFolder, UnitEnding
+from edgeflare.fleet.record.fleet_request import FleetRequest
 from edgeflare.fleet.record.fleet_state import AttemptState, FleetState, PlaceState, UnitState
 from edgeflare.fleet.work.folder_archive import NotARunError, archive_folder
 from edgeflare.record import folder as folder_module
@@ -38,11 +39,15 @@ def archive(**files: bytes) -> bytes:
     return data.getvalue()
 
 
-def claim(folder: FleetFolder, campaign: str = "c", **how: bool) -> None:
+def asked(words: str = "c") -> FleetRequest:
+    return FleetRequest(("phone",), ("survey", words))
+
+
+def claim(folder: FleetFolder, words: str = "c", **how: bool) -> None:
     """Claim a folder, and begin there, as a command does that has ended by now."""
-    lock = folder.claim(campaign, **{"resume": False, "overwrite": False, **how})
+    lock = folder.claim(asked(words), **{"resume": False, "overwrite": False, **how})
     if not how.get("resume"):
-        folder.begin(campaign)
+        folder.begin(asked(words))
     lock.close()
 
 
@@ -65,8 +70,10 @@ def test_work_is_gone_on_with_replaced_or_refused(folder: FleetFolder, refusal: 
     folder.keep_backup("unit-0000", archive(run_json=b"0"))
 
     assert "--overwrite" in refusal(claim, folder)
-    assert "another command" in refusal(claim, folder, "other", resume=True)
-    assert (folder.is_of("c"), folder.is_of("other")) == (True, False)
+    assert "with the words survey c, not survey other" in refusal(
+        claim, folder, "other", resume=True
+    )
+    assert (folder.is_of(asked("c")), folder.is_of(asked("other"))) == (True, False)
     claim(folder, resume=True)
     assert folder.backup("unit-0000") == archive(run_json=b"0")
     claim(folder, "other", overwrite=True)
@@ -77,7 +84,7 @@ def test_work_is_gone_on_with_replaced_or_refused(folder: FleetFolder, refusal: 
 def test_what_is_no_folder_of_a_fleet_is_left_alone(folder: FleetFolder, refusal: Refusal) -> None:
     folder.path.mkdir()
     (folder.path / "thesis.txt").write_text("years of work")
-    for name in ("thesis.txt", ".env", "campaign", "fleet.json"):
+    for name in ("thesis.txt", ".env", "request.json", "fleet.json"):
         (folder.path / "thesis.txt").rename(folder.path / name)
         for how in ({}, {"overwrite": True}, {"resume": True}):
             assert "no folder of a fleet" in refusal(claim, folder, **how)
@@ -98,7 +105,7 @@ def test_what_others_put_into_a_folder_of_a_fleet_stays(folder: FleetFolder) -> 
     left = [one for one in folder.path.rglob("*") if one.is_file()]
     assert {one.relative_to(folder.path).as_posix() for one in left} == {
         *theirs,
-        "campaign",
+        "request.json",
         "contents.jsonl",
     }
     assert {(folder.path / name).read_text() for name in theirs} == {"years of work"}
@@ -115,8 +122,8 @@ def test_units_have_plain_names(tmp_path: Path, name: str, refusal: Refusal) -> 
 
 
 def test_one_command_at_a_time_works_there(folder: FleetFolder, refusal: Refusal) -> None:
-    lock = folder.claim("c", resume=False, overwrite=False)
-    folder.begin("c")
+    lock = folder.claim(asked("c"), resume=False, overwrite=False)
+    folder.begin(asked("c"))
     for how in ({"resume": True}, {"overwrite": True}):
         assert "another process" in refusal(claim, folder, **how)
     lock.close()
@@ -125,8 +132,8 @@ def test_one_command_at_a_time_works_there(folder: FleetFolder, refusal: Refusal
 
 def test_a_folder_that_nothing_was_done_in_is_removed(folder: FleetFolder) -> None:
     for kept in (False, True):
-        lock = folder.claim("c", resume=False, overwrite=False)
-        folder.begin("c")
+        lock = folder.claim(asked("c"), resume=False, overwrite=False)
+        folder.begin(asked("c"))
         folder.show(FleetState("c"))
         if kept:
             folder.keep_backup("unit-0000", archive(run_json=b"0"))
@@ -190,8 +197,8 @@ def test_what_shows_nothing_yet_is_told_from_what_is_none(
     folder: FleetFolder, refusal: Refusal
 ) -> None:
     assert "name the --out of a command" in refusal(folder.shown)
-    with folder.claim("campaign", resume=False, overwrite=False):
-        folder.begin("campaign")
+    with folder.claim(asked("campaign"), resume=False, overwrite=False):
+        folder.begin(asked("campaign"))
     assert "has not begun" in refusal(folder.shown)
 
 
@@ -244,22 +251,23 @@ def test_killed_as_it_begins_anew_it_is_of_neither_command(
     with monkeypatch.context() as patch:
         patch.setattr(folder_module, "_remove_listed", killed)
         with pytest.raises(KeyboardInterrupt):
-            folder.begin("other", [tmp_path / "r"])
-    for campaign in ("c", "other"):
-        assert not folder.is_of(campaign)
-        assert refusal(folder.claim, campaign, resume=True, overwrite=False)
+            folder.begin(asked("other"), [tmp_path / "r"])
+    for words in ("c", "other"):
+        assert not folder.is_of(asked(words))
+        said = refusal(folder.claim, asked(words), resume=True, overwrite=False)
+        assert "request.json is damaged, or was cut off" in said
     claim(folder, "other", overwrite=True)
-    assert folder.is_of("other")
+    assert folder.is_of(asked("other"))
 
 
 def test_what_is_there_is_kept_until_work_begins(folder: FleetFolder) -> None:
     claim(folder)
     folder.keep_unit("unit-0000", archive(run_json=b"1"), ENDING)
-    folder.claim("other", resume=False, overwrite=True).close()
+    folder.claim(asked("other"), resume=False, overwrite=True).close()
     assert folder.ending("unit-0000") == ENDING
     claim(folder, "other", overwrite=True)
     assert folder.ending("unit-0000") is None
-    assert {one.name for one in folder.path.iterdir()} == {"campaign", "contents.jsonl"}
+    assert {one.name for one in folder.path.iterdir()} == {"request.json", "contents.jsonl"}
 
 
 @pytest.mark.parametrize("units", [[], [UnitState("one", "phone", "0:5", 5)]])
@@ -288,13 +296,13 @@ def test_no_host_that_is_drained_is_forgotten_for_another_of_that_moment(
 ) -> None:
     """The command that works on the fleet holds the lock of the folder by then."""
     hosts = ["..", "a/b", "\nc", *map(str, range(40))]
-    with folder.claim("c", resume=False, overwrite=False), ThreadPoolExecutor(8) as several:
-        folder.begin("c")
+    with folder.claim(asked("c"), resume=False, overwrite=False), ThreadPoolExecutor(8) as several:
+        folder.begin(asked("c"))
         list(several.map(folder.drain, hosts))
         assert folder.drained([*hosts, "other"]) == sorted(hosts)
         list(several.map(folder.undrain, hosts[1:]))
         assert folder.drained(hosts) == [".."]
-        folder.begin("c")
+        folder.begin(asked("c"))
         assert folder.drained(hosts) == []
     assert sorted(one.name for one in tmp_path.iterdir()) == ["r.fleet"]
 
@@ -334,15 +342,15 @@ def test_a_file_in_the_place_of_the_drained_hosts_is_refused(folder: FleetFolder
         folder.drain("one")
 
 
-def work_of(folder: Path, campaign: str, said: bytes, **how: bool) -> None:
+def work_of(folder: Path, words: str, said: bytes, **how: bool) -> None:
     """Do what a command on a fleet does that comes to its end."""
     fleet, place = FleetFolder(folder / "r.fleet"), folder / "r"
     with (
-        fleet.claim(campaign, **{"resume": False, "overwrite": False, **how}),
+        fleet.claim(asked(words), **{"resume": False, "overwrite": False, **how}),
         RUN.claim(place, overwrite=True) as claimed,
     ):
-        fleet.begin(campaign, [place])
-        fleet.show(FleetState(campaign))
+        fleet.begin(asked(words), [place])
+        fleet.show(FleetState(words))
         fleet.keep_parts({"unit-0000": SeedIds.read("0:3")})
         fleet.keep_log("unit-0000", 1, "said")
         fleet.keep_backup("unit-0000", archive(run_json=said))

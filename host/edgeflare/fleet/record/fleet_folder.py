@@ -15,6 +15,7 @@ import msgspec
 
 from edgeflare.errors import UserError
 from edgeflare.fleet.record.fleet_output import FleetOutput
+from edgeflare.fleet.record.fleet_request import FleetRequest
 from edgeflare.fleet.record.fleet_state import AttemptState, FleetState, UnitState
 from edgeflare.fleet.work.folder_archive import KINDS, NotARunError, require_run, unpack_folder
 from edgeflare.fleet.work.local_disk import require_local_disk
@@ -24,7 +25,8 @@ from edgeflare.record.document_reader import DocumentReader
 from edgeflare.record.folder import ClaimedFolder, FolderKind, is_free, remove_documents
 from edgeflare.record.folder_contents import FOLDER, LIST, list_as, read_contents
 from edgeflare.record.folder_contents import STATE as STATE_FILE
-from edgeflare.record.json_types import plain_json
+from edgeflare.record.json_file import json_bytes
+from edgeflare.record.json_types import plain_json, read_text
 from edgeflare.record.path_inside import path_inside
 from edgeflare.run.run_directory import RunDirectory
 from edgeflare.run.seed_ids import SeedIds
@@ -49,7 +51,7 @@ UNIT = FolderKind(KINDS[0], others=KINDS[1:])
 
 STATE = "fleet.json"
 PAGE = "fleet.html"
-CAMPAIGN = "campaign"
+REQUEST = "request.json"
 DRAINED = "drained"
 OUTPUT = "output"
 UNITS = "units.txt"
@@ -96,7 +98,7 @@ class FleetFolder:
         name = f"{named.name}.{of}.fleet" if of else f"{named.name}.fleet"
         return cls((run if run.name == named.name else named).with_name(name))
 
-    def claim(self, campaign: str, *, resume: bool, overwrite: bool) -> ClaimedFolder:
+    def claim(self, request: FleetRequest, *, resume: bool, overwrite: bool) -> ClaimedFolder:
         """Make the folder, or take what is there of the same work.
 
         Returns:
@@ -108,12 +110,12 @@ class FleetFolder:
 
         """
         require_local_disk(self.path.parent)
-        file = self.path / CAMPAIGN
+        file = self.path / REQUEST
         self._require_own()
         if not file.is_file() and resume:
             raise UserError(f"there is no {self.path} to go on with: leave out --resume")
         return FLEET.take(
-            self.path, lambda: self._require_usable(campaign, resume=resume, overwrite=overwrite)
+            self.path, lambda: self._require_usable(request, resume=resume, overwrite=overwrite)
         )
 
     def _require_own(self) -> None:
@@ -122,45 +124,56 @@ class FleetFolder:
         if os.path.lexists(self.path) and not ours and not is_free(self.path):
             raise UserError(f"{self.path} is no folder of a fleet: name another --out")
 
-    def is_of(self, campaign: str) -> bool:
+    def is_of(self, request: FleetRequest) -> bool:
         """Tell whether what is there, if anything, comes of the same work."""
-        file = self.path / CAMPAIGN
-        return file.is_file() and self._read(CAMPAIGN) == campaign.encode()
+        return (self.path / REQUEST).is_file() and self._begun() == request
 
-    def _require_usable(self, campaign: str, *, resume: bool, overwrite: bool) -> None:
+    def _begun(self) -> FleetRequest | None:
+        """Return what the command was asked that began the folder; None where that is damaged."""
+        try:
+            said = json_value(self._read(REQUEST))
+            return msgspec.convert(said, FleetRequest, dec_hook=read_text)
+        except ValueError:
+            return None
+
+    def _require_usable(self, request: FleetRequest, *, resume: bool, overwrite: bool) -> None:
         self._require_own()
         if not resume and not overwrite and self.has_work():
             raise UserError(
                 f"{self.path} holds work of a fleet already: go on with --resume, replace it with"
                 " --overwrite, or name another --out"
             )
-        if resume and self._read(CAMPAIGN) != campaign.encode():
+        if not resume:
+            return
+        begun = self._begun()
+        if begun is None:
             raise UserError(
-                f"{self.path} was begun by another command, pair or device class, in another folder"
-                " or by another edgeflare: repeat that with --resume, or name another --out"
+                f"{self.path / REQUEST} is damaged, or was cut off: replace the work with"
+                " --overwrite, or name another --out"
             )
+        request.require_goes_on_with(begun, self.path)
 
-    def begin(self, campaign: str, places: Sequence[Path] = ()) -> None:
+    def begin(self, request: FleetRequest, places: Sequence[Path] = ()) -> None:
         """Begin anew in a folder that is claimed, without what is there.
 
         Args:
-            campaign: the fingerprint of all that is done.
+            request: what is asked.
             places: run directories that the work is put into in the end, instead of what is there.
 
         """
         # Killed on its way, it holds work of nobody: neither the old nor the new command goes on.
-        write_atomically(self.path / CAMPAIGN, b"")
+        write_atomically(self.path / REQUEST, b"")
         FLEET.empty(self.path)
         for name in (STATE, PAGE):
             list_as(self.path, name, STATE_FILE)
         if places:
             self.output.begin(places)
-        write_atomically(self.path / CAMPAIGN, campaign.encode())
+        write_atomically(self.path / REQUEST, json_bytes(plain_json(request)))
 
     def remove_unused(self) -> None:
         """Remove a folder that is claimed, where its command ended before anything was done."""
         with contextlib.suppress(OSError):
-            if {one.name for one in self.path.iterdir()} <= {CAMPAIGN, STATE, PAGE, OUTPUT, LIST}:
+            if {one.name for one in self.path.iterdir()} <= {REQUEST, STATE, PAGE, OUTPUT, LIST}:
                 FLEET.empty(self.path)
 
     def has_work(self) -> bool:
@@ -329,7 +342,7 @@ class FleetFolder:
 
         """
         if not (self.path / STATE).exists():
-            if (self.path / CAMPAIGN).is_file():
+            if (self.path / REQUEST).is_file():
                 raise UserError(f"the work of {self.path} has not begun: ask again in some seconds")
             raise UserError(
                 f"there is no {self.path}: name the --out of a command that was given --fleet"
