@@ -130,3 +130,13 @@ def test_an_original_that_does_not_fit_is_refused(tmp_path: Path) -> None:
     assert said.code == 2
     assert len(said.err.splitlines()[-1]) < 1_000
     assert not (tmp_path / "out" / "layers.json").exists()
+
+
+def test_a_dry_run_says_what_would_be_looked_into(tmp_path: Path) -> None:
+    said = call_here("layers", EXAMPLE, *FEW, "--dry-run", "--out", tmp_path / "out")
+    assert said.code == 0, said.err
+    lines = said.out.splitlines()
+    assert lines[0] == "8 layers, 8 of them with one of the original"
+    assert lines[1] == "6 inputs of seeds.npz; the sensitivity on 3 of them"
+    assert lines[-1].endswith("nothing was written")
+    assert not (tmp_path / "out").exists()

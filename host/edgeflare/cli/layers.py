@@ -18,6 +18,7 @@ from edgeflare.cli.progress import ProgressDisplay, observe
 from edgeflare.cli.quiet import Quiet, result
 from edgeflare.cli.run_options import with_option_groups
 from edgeflare.core.interrupt import Interrupt
+from edgeflare.devices.profile import Profile
 from edgeflare.devices.profile_lookup import find_profiles
 from edgeflare.diagnose.layers.layer_walk import walk
 from edgeflare.diagnose.layers.layers_document import (
@@ -29,7 +30,8 @@ from edgeflare.diagnose.layers.layers_document import (
 from edgeflare.diagnose.layers.layers_page import layers_page
 from edgeflare.diagnose.layers.opened_layers import OpenedLayers, open_layers
 from edgeflare.errors import InfrastructureError, UserError
-from edgeflare.models.pair import load_pair
+from edgeflare.models.pair import Pair, load_pair
+from edgeflare.pages.facts import count_of
 from edgeflare.pages.terminal import print_page
 from edgeflare.trust import decided_by_user
 
@@ -98,6 +100,7 @@ def layers(
     device: DeviceName = None,
     out: Out = None,
     overwrite: Overwrite = False,
+    dry_run: run_options.DryRun = False,
     trust: run_options.Trust = False,
     _quiet: Quiet = False,
 ) -> int:
@@ -123,6 +126,9 @@ def layers(
     path = out or Path("runs") / f"{loaded.folder_name}-layers-{datetime.now():%Y%m%d-%H%M%S}"
     profile = None if device is None else find_profiles([device], decided)[0]
     console = Console(stderr=True)
+    if dry_run:
+        _look(loaded, limit, sensitivity_inputs, profile, path, overwrite=overwrite)
+        return 0
     with ExitStack() as stack:
         claimed = stack.enter_context(LAYER_TABLE.claim(path, overwrite=overwrite))
         interrupt = stack.enter_context(interruptible("writing what was seen"))
@@ -151,6 +157,33 @@ def layers(
     if lost is not None:
         raise lost
     return INTERRUPTED if interrupt.asked() else 0
+
+
+def _look(
+    pair: Pair,
+    limit: int,
+    sensitivity_inputs: int,
+    profile: Profile | None,
+    path: Path,
+    *,
+    overwrite: bool,
+) -> None:
+    """Print what would be looked into."""
+    LAYER_TABLE.check(path, overwrite=overwrite)
+    with ExitStack() as stack:
+        opened = open_layers(pair, limit, sensitivity_inputs, profile, stack)
+        figures = list(opened.walk.figures())
+    matched = sum(one.matched_by is not None for one in figures)
+    measured = sum(one.sensitivity for one in opened.inputs)
+    against = "" if opened.device is None else f", and on {opened.device.name} against the twin"
+    for line in (
+        f"{count_of(len(figures), 'layer')}, {matched} of them with one of the original{against}",
+        f"{count_of(len(opened.inputs), 'input')} of {Path(pair.seeds).name}; the sensitivity on"
+        f" {measured} of them",
+        *opened.walk.notes.lines(),
+        f"would write {path}; nothing was written",
+    ):
+        Console().print(line, markup=False, highlight=False, soft_wrap=True)
 
 
 def _walk(
