@@ -23,7 +23,7 @@ from edgeflare.diagnose.layers.layer_figures import (
     Sensitivity,
     output_step,
 )
-from edgeflare.diagnose.layers.walk_notes import MOST_NAMED, WalkNotes
+from edgeflare.diagnose.layers.walk_notes import WalkNotes, listed
 from edgeflare.diagnose.margin_error import answers_behind
 from edgeflare.diagnose.original_layers import OriginalLayers, Real
 from edgeflare.diagnose.output_stage import ModelReader
@@ -63,9 +63,8 @@ class AgainstOriginal:
             if one.index not in shown and one.name not in CONVERSIONS and one.outputs
         ]
         if without:
-            names = ", ".join(str(layer_name(graph, one)) for one in without[:MOST_NAMED])
-            more = f" and {len(without) - MOST_NAMED} more" if len(without) > MOST_NAMED else ""
-            notes.add("matched", f"the original has no layer like {names}{more}")
+            names = listed(str(layer_name(graph, one)) for one in without)
+            notes.add("matched", f"the original has no layer like {names}")
         self._part: Part | None = None
         steps = {one.index: output_step(graph, one) for one in graph.layers}
         self._entire_sums = {op: ErrorSums(step) for op, step in steps.items()}

@@ -12,7 +12,7 @@ from edgeflare.diagnose.layers.layer_figures import (
     LayerFigures,
     output_step,
 )
-from edgeflare.diagnose.layers.walk_notes import MOST_NAMED, WalkNotes
+from edgeflare.diagnose.layers.walk_notes import WalkNotes, listed
 from edgeflare.diagnose.probed_arm import OpenProbe, ProbedArm, State
 from edgeflare.errors import UserError
 from edgeflare.models.graph_parts import Part, isolate
@@ -158,7 +158,4 @@ def operators_together(graph: Graph, payload_limit: int) -> Iterator[tuple[int, 
 
 
 def _named(graph: Graph, operators: Sequence[int]) -> str:
-    """Return the names of some operators, of many the first."""
-    names = [str(layer_name(graph, graph.operators[op])) for op in operators[:MOST_NAMED]]
-    more = f" and {len(operators) - MOST_NAMED} more" if len(operators) > MOST_NAMED else ""
-    return f"{', '.join(names)}{more}"
+    return listed(str(layer_name(graph, graph.operators[op])) for op in operators)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from typing import Final
 
 from edgeflare.diagnose.layers.layer_figures import LayerError, LayerFigures, RangeUse
@@ -13,7 +13,7 @@ from edgeflare.diagnose.layers.layers_document import (
     differs_on_device,
     own_share,
 )
-from edgeflare.diagnose.layers.walk_notes import MOST_NAMED
+from edgeflare.diagnose.layers.walk_notes import listed
 from edgeflare.pages.csv_rows import csv_text
 from edgeflare.pages.facts import count_of
 from edgeflare.pages.page import Block, Illustration, Page, Section, Sentences, Table
@@ -23,10 +23,11 @@ ROWS: Final = 12
 
 _SENSITIVITY: Final = (
     "Sensitivity: by how much the margin of the original's decision changes, on average, where this"
-    " layer alone is computed as the compressed model does. Changed: inputs whose decision changes"
-    " then. Entire: with the errors of the layers before; single: given what the original's layers"
-    " put out. Own: single over entire RMSE. Beyond: the original's values outside of the range, on"
-    " the low and on the high side. Used: the part of the range that they take up."
+    " layer alone is computed as the compressed model does, with an interval of 95 %. Changed:"
+    " inputs whose decision changes then. Entire: with the errors of the layers before; single: the"
+    " operator by itself, the original's and the twin's given the same. Own: single over entire"
+    " RMSE. Beyond: the original's values outside of the range, on the low and on the high side."
+    " Used: the part of the range that they take up."
 )
 
 
@@ -43,7 +44,7 @@ def layers_page(document: LayersDocument) -> Page:
         on="" if document.device is None else document.device.name,
         mark="fail" if wrong or document.faulty() or document.not_finite() else None,
         lead=lead(document),
-        warnings=[*(warnings if stopped else ()), *(f"{one}" for one in document.notes)],
+        warnings=[*(warnings if stopped else ()), *document.notes],
         sections=[
             Section(
                 id="chart",
@@ -95,18 +96,11 @@ def _said_of_device(document: LayersDocument) -> Iterator[str]:
     if not wrong:
         yield f"{name} computes {count_of(len(seen), 'layer')} as the twin does, within one step"
         return
-    named = _listed(f"{one.layer} {_by(one.device_single)}" for one in wrong)
+    named = listed(f"{one.layer} {_by(one.device_single)}" for one in wrong)
     yield (
         f"{name} computes {len(wrong)} of {count_of(len(seen), 'layer')} otherwise than the twin:"
         f" {named}"
     )
-
-
-def _listed(names: Iterable[str]) -> str:
-    """Return names in a row, of many the first."""
-    given = list(names)
-    more = len(given) - MOST_NAMED
-    return ", ".join(given[:MOST_NAMED]) + (f" and {more} more" if more > 0 else "")
 
 
 def _by(found: LayerError | None) -> str:
@@ -130,7 +124,7 @@ def _said_of_constants(document: LayersDocument) -> Iterator[str]:
         )
     if not faulty:
         return
-    named = _listed(f"{one.layer} ({_constants(one)})" for one in faulty)
+    named = listed(f"{one.layer} ({_constants(one)})" for one in faulty)
     yield f"constants are off by more than rounding explains in {named}"
 
 
@@ -174,7 +168,7 @@ def _said_of_compression(document: LayersDocument) -> Iterator[str]:
     changed = f"{its.changed} of {count_of(its.inputs, 'decision')}"
     alike = ""
     if others:
-        named = _listed(str(one.layer) for one in others)
+        named = listed(str(one.layer) for one in others)
         alike = f"; so many inputs do not tell {named} from it"
     yield (
         f"{first.layer} is the most sensitive to compression: by itself it moves the margin by"

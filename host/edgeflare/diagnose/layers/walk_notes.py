@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Final
 
 from edgeflare.pages.facts import shortened
 
-MOST_NAMED: Final = 3
+_MOST_NAMED: Final = 3
 """Layers that are named in a sentence."""
 
 _LONGEST: Final = 200
@@ -38,3 +39,10 @@ class WalkNotes:
             f"{said} ({self._inputs[reason]} times)" if self._inputs[reason] > 1 else said
             for reason, said in self._said.items()
         ]
+
+
+def listed(names: Iterable[str]) -> str:
+    """Return names in a row, of many the first."""
+    given = list(names)
+    more = len(given) - _MOST_NAMED
+    return ", ".join(given[:_MOST_NAMED]) + (f" and {more} more" if more > 0 else "")
