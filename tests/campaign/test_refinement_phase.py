@@ -113,6 +113,13 @@ def test_distances_are_judged_after_shrinking_and_all_findings_stay(laboratory: 
         assert one["within"] == (one["nearness_db"] >= 20.0)
 
 
+def test_progress_is_of_all_findings_whatever_has_ended(laboratory: Laboratory) -> None:
+    findings = laboratory.run("run", shrink=20)["findings"]
+    told = laboratory.watched.refinements
+    assert {one.ended for one in told} >= {0, len(findings)}
+    assert {one.findings for one in told} == {len(findings)}
+
+
 def test_time_that_ends_the_search_cuts_no_refinement(
     laboratory: Laboratory, monkeypatch: pytest.MonkeyPatch
 ) -> None:

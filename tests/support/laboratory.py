@@ -15,7 +15,7 @@ from documents import Document, as_json, run_device, run_host, run_pair
 from edgeflare.campaign.campaign import StoppedBy, run_campaign
 from edgeflare.campaign.campaign_context import CampaignContext
 from edgeflare.campaign.device_readings import MonitoredDevice
-from edgeflare.campaign.observer import Progress
+from edgeflare.campaign.observer import Progress, RefinementProgress
 from edgeflare.campaign.opened_pair import OpenedPair
 from edgeflare.campaign.panel import ArmModel, Panel
 from edgeflare.campaign.recorded_campaign import run_recorded_campaign
@@ -73,6 +73,7 @@ class Watched:
     def __init__(self, interrupt: Interrupt, stop_after: int | None = None) -> None:
         self.progress: list[Progress] = []
         self.warnings: list[str] = []
+        self.refinements: list[RefinementProgress] = []
         self._interrupt = interrupt
         self._stop_after = stop_after
 
@@ -85,10 +86,13 @@ class Watched:
             self._stop_after = None
             self._interrupt.ask()
 
+    def refined(self, progress: RefinementProgress) -> None:
+        self.refinements.append(progress)
+
     def _unheeded(self, *_: object, **__: object) -> None:
         pass
 
-    screened = tested = refined = verified = covered = _unheeded
+    screened = tested = verified = covered = _unheeded
 
 
 @dataclass

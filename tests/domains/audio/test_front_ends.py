@@ -159,6 +159,11 @@ def test_parameters_that_make_no_sense_are_refused(
     assert "\n" not in str(caught.value)
 
 
+def test_a_frame_may_be_a_single_sample() -> None:
+    samples = replace(SMALL, frame_length=1, frame_step=1).features(np.ones((1, 7), np.int16))
+    assert samples.shape[:2] == (1, 7)
+
+
 def test_a_sound_shorter_than_a_frame_is_refused() -> None:
     with pytest.raises(UserError, match="19 samples, fewer than a frame of 20"):
         SMALL.features(np.zeros((1, 19), np.int16))

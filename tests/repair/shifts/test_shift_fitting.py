@@ -352,6 +352,7 @@ def test_counts_and_ratios_are_those_of_the_paper(
         assert judged.improvement_ratio == pytest.approx(
             judged.repair_ratio - judged.inducing_ratio
         )
+        assert judged.improvement_count == pytest.approx(judged.improvement_ratio * in_fold)
         assert judged.net.value == pytest.approx(
             (judged.repair_ratio - judged.induced_agreeing - judged.inducing_ratio) / 3
         )
