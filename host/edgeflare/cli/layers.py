@@ -144,6 +144,7 @@ def layers(
             source=Path(loaded.seeds).name,
             kernels=opened.kernels,
             device=opened.device,
+            outputs_differ=opened.walk.outputs_differ,
             inputs=opened.walk.inputs,
             asked=len(opened.inputs),
             input_range=opened.walk.input_range,

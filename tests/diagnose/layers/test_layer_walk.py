@@ -133,6 +133,9 @@ def test_a_layer_that_the_device_computes_otherwise_differs_by_itself(operator: 
     behind = {one.layer.operator for one in found if one.device_entire and one.device_entire.off}
     assert min(behind) == operator
     assert layers.notes.lines() == [NOT_ALONE]
+    assert layers.outputs_differ == len(INPUTS)
+    right = DeviceSide(opens, 2**20)
+    assert figures_of(CONTENT, device=right, original=None)[1].outputs_differ == 0
 
 
 class _Faulty:

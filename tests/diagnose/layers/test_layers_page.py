@@ -63,6 +63,7 @@ def layer(
 def table(layers: Sequence[LayerFigures], **fields: object) -> LayersDocument:
     known = {"edgeflare": "0", "pair": "p", "fingerprint": "f", "kernels": "xnnpack", "inputs": 5}
     known |= {"device": None, "asked": 5, "input_range": None, "notes": (), "source": "s.npz"}
+    known |= {"outputs_differ": None}
     return LayersDocument(**{**known, "layers": tuple(layers), **fields})  # type: ignore[arg-type]
 
 
@@ -97,7 +98,7 @@ def test_the_most_sensitive_layer_is_named_with_those_that_cannot_be_told_from_i
 def test_without_sensitivities_the_own_share_sorts_and_none_is_named() -> None:
     share = own_share(layer(0))
     assert share == pytest.approx(0.5)
-    said = "2 layers were held against the original's; their sensitivity was not measured"
+    said = "2 layers held against the original's, without a sensitivity"
     assert lead(table([layer(0), layer(1)])) == said
     assert lead(table([LayerFigures(layer=LayerName(0, "ADD", ""))])) == "No layer could be seen"
 
@@ -114,13 +115,20 @@ def test_layers_that_are_not_finite_come_first() -> None:
 def test_layers_that_differ_on_the_device_come_the_worst_first() -> None:
     units = {0: 1.0, 1: 3.0, 2: 9.0, 3: 5.0, 4: 4.0}
     rows = [layer(at, device=error(units=steps)) for at, steps in units.items()]
-    found = table(rows, device=RunDevice(name="phone", provenance=BOARD))
+    phone = RunDevice(name="phone", provenance=BOARD)
+    found = table(rows, device=phone, outputs_differ=2)
     assert [one.layer.operator for one in found.wrong_on_device()] == [2, 3, 4, 1]
     assert (
         "phone computes 4 of 5 layers otherwise than the twin:"
         " CONV_2D (operator 2) (up to 9 steps), CONV_2D (operator 3) (up to 5 steps),"
-        " CONV_2D (operator 4) (up to 4 steps) and 1 more"
+        " CONV_2D (operator 4) (up to 4 steps) and 1 more, by themselves; the model's output"
+        " differs on 2 of 5 inputs"
     ) in lead(found)
+    within = lead(table(rows[:1], device=phone, outputs_differ=3))
+    assert within == (
+        "phone computes 1 layer as the twin does, within one step, though the model's output"
+        " differs on 3 of 5 inputs; 1 layer held against the original's, without a sensitivity"
+    )
 
 
 def test_an_input_that_cannot_hold_what_it_is_given_is_said() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from edgeflare.diagnose.layer_difference import layer_name
+from edgeflare.diagnose.layer_difference import difference, layer_name
 from edgeflare.diagnose.layered_models import LayeredModel
 from edgeflare.diagnose.layers.layer_figures import (
     ErrorSums,
@@ -28,6 +28,9 @@ class AgainstTwin:
         device: runs it.
         notes: takes what cannot be seen.
 
+    Attributes:
+        outputs_differ: how many inputs the whole model gives another output on than the twin.
+
     """
 
     def __init__(self, compressed: LayeredModel, device: DeviceSide, notes: WalkNotes) -> None:
@@ -43,6 +46,7 @@ class AgainstTwin:
         self._entire_sums = {op: ErrorSums(step) for op, step in steps.items()}
         self._single_sums = {op: ErrorSums(step) for op, step in steps.items()}
         self._captures = True
+        self.outputs_differ = 0
 
     def close(self) -> None:
         """Close all that was opened."""
@@ -60,8 +64,7 @@ class AgainstTwin:
             InfrastructureError: the device or a worker process is lost.
 
         """
-        if self._captures:
-            self._add_entire(encoded, twin)
+        self._add_whole(encoded, twin)
         waiting, tried = self._groups, list[tuple[int, ...]]()
         while waiting:
             group, *waiting = waiting
@@ -96,9 +99,18 @@ class AgainstTwin:
             device_single=self._single_sums[one.index].figures(),
         )
 
-    def _add_entire(self, encoded: Values, twin: State) -> None:
+    def _add_whole(self, encoded: Values, twin: State) -> None:
+        """Compare what the whole model gives, and its tensors where they are captured."""
         try:
-            seen = self._arm.observe([encoded], self._arm.outputs([encoded]))
+            outputs = self._arm.outputs([encoded])
+            self.outputs_differ += any(
+                difference(self._graph.tensors[tensor], twin[tensor], values).parted
+                for tensor, values in outputs.items()
+                if tensor in twin
+            )
+            if not self._captures:
+                return
+            seen = self._arm.observe([encoded], outputs)
         except (ProbeFailed, UserError) as failed:
             self._notes.add("device", f"the device gives no answer: {failed}")
             return

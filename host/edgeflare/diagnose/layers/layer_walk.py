@@ -99,6 +99,11 @@ class LayerWalk:
         """How the range of the compressed model's input goes with the original's inputs."""
         return None if self._against is None else self._against.input_range
 
+    @property
+    def outputs_differ(self) -> int | None:
+        """How many inputs device and twin give other outputs on; None without a device."""
+        return None if self._device is None else self._device.outputs_differ
+
     def figures(self) -> Iterator[LayerFigures]:
         """Yield what is known of each layer, in execution order."""
         for one in self._graph.layers:

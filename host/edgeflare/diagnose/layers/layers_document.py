@@ -35,6 +35,8 @@ class LayersDocument(
         kernels: kernel set of the twin.
         device: the device that was held against the twin, and what is known of it; null without
             one.
+        outputs_differ: on how many inputs device and twin give other outputs; null without a
+            device.
         inputs: how many inputs were looked into.
         asked: how many inputs were to be looked into; more than `inputs` where it was stopped.
         input_range: how the range of the compressed model's input goes with what the original is
@@ -50,6 +52,7 @@ class LayersDocument(
     source: str
     kernels: str
     device: RunDevice | None
+    outputs_differ: Count | None
     inputs: Count
     asked: CountFromOne
     input_range: RangeUse | None
@@ -188,6 +191,8 @@ def load_layers(path: Path) -> LayersDocument:
 
 
 def _contradictions(document: LayersDocument) -> Iterator[str]:
+    if (document.outputs_differ or 0) > document.inputs:
+        yield "outputs_differ counts more inputs than there are"
     if document.inputs > document.asked:
         yield f"inputs is {document.inputs}, and only {document.asked} were asked for"
     places = [one.layer.operator for one in document.layers]

@@ -93,13 +93,20 @@ def _said_of_device(document: LayersDocument) -> Iterator[str]:
         yield f"no layer could be compared on {name}"
         return
     wrong = document.wrong_on_device()
+    count = count_of(document.inputs, "input")
     if not wrong:
-        yield f"{name} computes {count_of(len(seen), 'layer')} as the twin does, within one step"
+        whole = document.outputs_differ
+        though = f", though the model's output differs on {whole} of {count}" if whole else ""
+        yield (
+            f"{name} computes {count_of(len(seen), 'layer')} as the twin does, within one step"
+            f"{though}"
+        )
         return
     named = listed(f"{one.layer} {_by(one.device_single)}" for one in wrong)
     yield (
         f"{name} computes {len(wrong)} of {count_of(len(seen), 'layer')} otherwise than the twin:"
-        f" {named}"
+        f" {named}, by themselves; the model's output differs on {document.outputs_differ or 0} of"
+        f" {count}"
     )
 
 
@@ -152,10 +159,8 @@ def _said_of_input(document: LayersDocument) -> Iterator[str]:
 def _said_of_compression(document: LayersDocument) -> Iterator[str]:
     compared = document.by_sensitivity()
     if compared and not document.measured:
-        yield (
-            f"{count_of(len(compared), 'layer')} were held against the original's; their"
-            " sensitivity was not measured"
-        )
+        held = count_of(len(compared), "layer")
+        yield f"{held} held against the original's, without a sensitivity"
     if not document.measured:
         return
     sensitive = document.most_sensitive()
