@@ -35,13 +35,6 @@ from edgeflare.pages.facts import count_of
 from edgeflare.pages.terminal import print_page
 from edgeflare.trust import decided_by_user
 
-PairFolder = Annotated[
-    Path | None,
-    typer.Argument(
-        metavar="PAIR",
-        help="A folder that holds a pair.toml; or give --compressed, --inputs and --original.",
-    ),
-]
 Inputs = Annotated[
     Path | None,
     typer.Option(
@@ -89,7 +82,7 @@ Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace the layer 
 
 @with_option_groups
 def layers(
-    pair: PairFolder = None,
+    pair: pair_options.PairOrInputs = None,
     original: pair_options.Original = None,
     compressed: pair_options.Compressed = None,
     *,

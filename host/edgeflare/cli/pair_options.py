@@ -21,6 +21,13 @@ PairFolder = Annotated[
         help="A folder that holds a pair.toml; or give --compressed, --seeds and --original.",
     ),
 ]
+PairOrInputs = Annotated[
+    Path | None,
+    typer.Argument(
+        metavar="PAIR",
+        help="A folder that holds a pair.toml; or give --compressed, --inputs and --original.",
+    ),
+]
 Original = Annotated[
     str | None,
     typer.Option(

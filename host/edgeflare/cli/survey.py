@@ -65,7 +65,7 @@ _SHORT: Final = 10.0
 
 @run_options.with_option_groups
 def survey(
-    pair: survey_options.PairFolder = None,
+    pair: pair_options.PairOrInputs = None,
     original: pair_options.Original = None,
     compressed: pair_options.Compressed = None,
     *,

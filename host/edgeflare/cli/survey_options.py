@@ -28,13 +28,6 @@ _JUDGED = "What is judged"
 ALL_SEVERITIES = "1-5"
 """Of conditions for which nothing else is said."""
 
-PairFolder = Annotated[
-    Path | None,
-    typer.Argument(
-        metavar="PAIR",
-        help="A folder that holds a pair.toml; or give --compressed, --inputs and --original.",
-    ),
-]
 Inputs = Annotated[
     Path | None,
     typer.Option(

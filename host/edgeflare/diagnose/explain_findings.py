@@ -64,9 +64,7 @@ from edgeflare.models.non_finite_values import said_of_arms
 from edgeflare.models.original import open_original
 from edgeflare.models.pair import Pair
 from edgeflare.models.pair_interface import PairInterface
-from edgeflare.models.shape_folding import (
-    with_shapes_folded,
-)
+from edgeflare.models.shape_folding import with_shapes_folded
 from edgeflare.models.tflite import TFLiteModel, open_tflite
 from edgeflare.run.journal_rows import AnswerRow
 from edgeflare.run.run_directory import RunDirectory

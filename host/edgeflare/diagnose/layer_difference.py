@@ -60,7 +60,7 @@ def difference(tensor: GraphTensor, wanted: Values, got: Values) -> Difference:
     apart = distances(signal, seen)
     finite = np.isfinite(signal) & np.isfinite(seen)
     if apart[~finite].any():
-        return Difference(units, LARGEST, 0.0, -_LARGEST_DB, LARGEST, parted=True)
+        return Difference(units, LARGEST, 0.0, -LARGEST_DB, LARGEST, parted=True)
     signal, seen, noise = signal[finite], seen[finite], apart[finite]
     if not signal.size:
         return Difference(units, 0.0, 1.0, None, 0.0, parted=False)
@@ -70,8 +70,8 @@ def difference(tensor: GraphTensor, wanted: Values, got: Values) -> Difference:
     return Difference(
         units,
         largest,
-        _cosine(signal, seen),
-        _decibels(power, noise_power),
+        cosine(signal, seen),
+        decibels(power, noise_power),
         float(np.sqrt(noise_power)),
         parted=largest > threshold,
     )
@@ -205,11 +205,15 @@ def layer_difference(
     return LayerDifference(layer.operator, layer.name, layer.tensor, total, own, new_share, hidden)
 
 
-_LARGEST_DB = 999.0
+LARGEST_DB = 999.0
 """Where one of the two is zero: JSON has no infinity."""
 
 
-def _cosine(a: NDArray[np.float64], b: NDArray[np.float64]) -> float:
+def cosine(a: NDArray[np.float64], b: NDArray[np.float64]) -> float:
+    """Return the cosine of the angle between finite values as vectors.
+
+    It is 1 where both are zero everywhere, and 0 where one is.
+    """
     # Sums in place of BLAS, whose threads cost more than they save, and decide the last digit.
     lengths = float(np.sqrt((a * a).sum()) * np.sqrt((b * b).sum()))
     if not lengths:
@@ -217,9 +221,10 @@ def _cosine(a: NDArray[np.float64], b: NDArray[np.float64]) -> float:
     return float(np.clip((a * b).sum() / lengths, -1.0, 1.0))
 
 
-def _decibels(power: float, noise_power: float) -> float | None:
+def decibels(power: float, noise_power: float) -> float | None:
+    """Return the signal to noise of two powers, bounded as JSON needs it; None without noise."""
     if not noise_power:
         return None
     if not power:
-        return -_LARGEST_DB
-    return float(np.clip(10 * log10(power / noise_power), -_LARGEST_DB, _LARGEST_DB))
+        return -LARGEST_DB
+    return float(np.clip(10 * log10(power / noise_power), -LARGEST_DB, LARGEST_DB))

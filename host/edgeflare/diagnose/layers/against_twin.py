@@ -80,7 +80,9 @@ class AgainstTwin:
 
     def _add_single(self, group: tuple[int, ...], twin_arm: ProbedArm, twin: State) -> str:
         """Compare operators by themselves; return why they do not run so, empty where they do."""
-        part = self._parts.setdefault(group, isolate(self._graph, group))
+        if group not in self._parts:
+            self._parts[group] = isolate(self._graph, group)
+        part = self._parts[group]
         if any(tensor not in twin for tensor in part.inputs):
             return ""
         try:

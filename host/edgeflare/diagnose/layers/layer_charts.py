@@ -8,7 +8,8 @@ from typing import Any
 
 from matplotlib.ticker import MaxNLocator
 
-from edgeflare.diagnose.layers.layer_figures import MOST_DB, LayerError, LayerFigures
+from edgeflare.diagnose.layer_difference import LARGEST_DB
+from edgeflare.diagnose.layers.layer_figures import LayerError, LayerFigures
 from edgeflare.diagnose.layers.layers_document import LayersDocument
 from edgeflare.pages.chart import COLOURS, Chart, finish, new_panel, page_style
 
@@ -54,7 +55,7 @@ def _kernels(document: LayersDocument) -> Chart | None:
 
 
 def _decibels(one: LayerError) -> float:
-    return nan if one.sqnr_db is None or one.sqnr_db <= -MOST_DB else one.sqnr_db
+    return nan if one.sqnr_db is None or one.sqnr_db <= -LARGEST_DB else one.sqnr_db
 
 
 _Line = tuple[str, Callable[[LayerFigures], LayerError | None], str, str, str]

@@ -8,14 +8,14 @@ before a root or a quotient is taken, so that the SQNR is that of all inputs tog
 from __future__ import annotations
 
 from dataclasses import dataclass
-from math import log10, sqrt
+from math import sqrt
 from typing import Annotated
 
 import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from edgeflare.diagnose.layer_difference import LayerName
+from edgeflare.diagnose.layer_difference import LayerName, cosine, decibels, distances
 from edgeflare.diagnose.layer_matching import MatchedBy
 from edgeflare.models.quantized_range import QuantizedRange
 from edgeflare.models.tflite_graph import Graph, GraphOp
@@ -55,18 +55,6 @@ class LayerError:
         return bool(self.largest or self.not_finite)
 
 
-def cosine_similarity(wanted: Real, got: Real) -> float:
-    """Return the cosine of the angle between two outputs as vectors.
-
-    It is 1 where both are zero everywhere, and 0 where one is.
-    """
-    # Sums in place of BLAS, whose threads cost more than they save, and decide the last digit.
-    lengths = sqrt(float(np.square(wanted).sum()) * float(np.square(got).sum()))
-    if not lengths:
-        return float(not wanted.any() and not got.any())
-    return float(np.clip((wanted * got).sum() / lengths, -1.0, 1.0))
-
-
 class ErrorSums:
     """The error of a layer, input by input.
 
@@ -89,20 +77,18 @@ class ErrorSums:
             got: likewise as it is, in the same shape.
 
         """
-        finite = np.isfinite(wanted) & np.isfinite(got)
-        if not finite.all():
-            same = (wanted == got) | (np.isnan(wanted) & np.isnan(got))
-            if not same[~finite].all():
-                self._not_finite += 1
-                return
-            wanted, got = wanted[finite], got[finite]
+        apart = distances(wanted, got)
+        if np.isinf(apart).any():
+            self._not_finite += 1
+            return
+        finite = np.isfinite(wanted)
+        wanted, got, apart = wanted[finite], got[finite], apart[finite]
         self._inputs += 1
         self._values += wanted.size
-        self._cosines += cosine_similarity(wanted, got)
-        off = got - wanted
-        self._squares += float(np.square(off).sum())
+        self._cosines += cosine(wanted, got) if apart.any() else 1.0
+        self._squares += float(np.square(apart).sum())
         self._signal += float(np.square(wanted).sum())
-        self._largest = max(self._largest, float(np.abs(off).max(initial=0.0)))
+        self._largest = max(self._largest, float(apart.max(initial=0.0)))
 
     def figures(self) -> LayerError | None:
         """Return what was counted; None where no input was."""
@@ -112,21 +98,11 @@ class ErrorSums:
             self._inputs,
             self._not_finite,
             self._cosines / self._inputs if self._inputs else None,
-            _decibels(self._signal, self._squares),
+            decibels(self._signal, self._squares),
             sqrt(self._squares / self._values) if self._values else 0.0,
             self._largest,
             self._largest / self._step if self._step else None,
         )
-
-
-MOST_DB = 999.0
-"""Where one of the two is zero: JSON has no infinity."""
-
-
-def _decibels(signal: float, noise: float) -> float | None:
-    if not noise:
-        return None
-    return float(np.clip(10 * log10(signal / noise), -MOST_DB, MOST_DB)) if signal else -MOST_DB
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Final
 
 from edgeflare.diagnose.layers.layer_figures import LayerError, LayerFigures, RangeUse
@@ -298,14 +298,36 @@ def _charts(document: LayersDocument) -> str:
 
 
 _ERROR: Final = ("inputs", "not_finite", "cosine", "sqnr_db", "rmse", "largest", "units")
+
 _ERRORS: Final = ("entire", "single", "device_entire", "device_single")
+
+_PARTS: Final[Mapping[str, Mapping[str, str]]] = {
+    "constants": {
+        "constants_steps": "steps",
+        "constants_explained": "explained",
+        "constants_overflow": "overflows",
+    },
+    "sensitivity": {
+        "sensitivity": "margin",
+        "standard_error": "standard_error",
+        "sensitivity_inputs": "inputs",
+        "changed": "changed",
+    },
+    "range": {
+        "range_low": "low",
+        "range_high": "high",
+        "beyond_low": "below",
+        "beyond_high": "above",
+        "used": "used",
+    },
+    **{of: {f"{of}_{figure}": figure for figure in _ERROR} for of in _ERRORS},
+}
+"""The columns of `layers.csv` with the figures of a layer, by the part of it that has them."""
 
 COLUMNS: Final = (
     *("operator", "name", "tensor", "original_operator", "matched_by"),
-    *("constants_steps", "constants_explained", "constants_overflow"),
-    *("sensitivity", "standard_error", "sensitivity_inputs", "changed", "own"),
-    *("range_low", "range_high", "beyond_low", "beyond_high", "used"),
-    *(f"{of}_{figure}" for of in _ERRORS for figure in _ERROR),
+    *(*_PARTS["constants"], *_PARTS["sensitivity"], "own", *_PARTS["range"]),
+    *(column for of in _ERRORS for column in _PARTS[of]),
 )
 """The columns of `layers.csv`."""
 
@@ -316,36 +338,18 @@ def layers_csv(document: LayersDocument) -> str:
 
 
 def _row(one: LayerFigures) -> dict[str, object]:
-    row: dict[str, object] = {
+    known = ((columns, getattr(one, part)) for part, columns in _PARTS.items())
+    return {
         "operator": one.layer.operator,
         "name": one.layer.name,
         "tensor": one.layer.tensor,
         "original_operator": one.original,
         "matched_by": one.matched_by,
         "own": own_share(one),
+        **{
+            column: getattr(part, figure)
+            for columns, part in known
+            if part is not None
+            for column, figure in columns.items()
+        },
     }
-    if one.constants is not None:
-        row |= {
-            "constants_steps": one.constants.steps,
-            "constants_explained": one.constants.explained,
-            "constants_overflow": one.constants.overflows,
-        }
-    if one.sensitivity is not None:
-        row |= {
-            "sensitivity": one.sensitivity.margin,
-            "standard_error": one.sensitivity.standard_error,
-            "sensitivity_inputs": one.sensitivity.inputs,
-            "changed": one.sensitivity.changed,
-        }
-    if one.range is not None:
-        row |= {
-            "range_low": one.range.low,
-            "range_high": one.range.high,
-            "beyond_low": one.range.below,
-            "beyond_high": one.range.above,
-            "used": one.range.used,
-        }
-    for of in _ERRORS:
-        if (found := getattr(one, of)) is not None:
-            row |= {f"{of}_{figure}": getattr(found, figure) for figure in _ERROR}
-    return row
