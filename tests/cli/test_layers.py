@@ -14,7 +14,7 @@ import pytest
 
 from called_commands import EXAMPLES, call_here
 from edgeflare.cli import layers
-from edgeflare.diagnose.layers.layer_walk import walk
+from edgeflare.diagnose.layers.layer_comparison import compare_layers
 from edgeflare.diagnose.layers.layers_document import load_layers
 from edgeflare.errors import InfrastructureError
 
@@ -73,7 +73,7 @@ def test_a_pair_without_layers_to_see_is_refused(table: Path, tmp_path: Path) ->
 
 
 @pytest.fixture
-def walked(monkeypatch: pytest.MonkeyPatch) -> list[BaseException | None]:
+def happens_after(monkeypatch: pytest.MonkeyPatch) -> list[BaseException | None]:
     """What happens after each input that is looked into; nothing where it is empty."""
     happens: list[BaseException | None] = []
 
@@ -86,25 +86,25 @@ def walked(monkeypatch: pytest.MonkeyPatch) -> list[BaseException | None]:
             else:
                 raise what
 
-    def stepwise(walk_of: Any, inputs: Any, _progress: Any, stopped: Any) -> None:
-        walk(walk_of, inputs, progress, stopped)
+    def stepwise(comparison: Any, inputs: Any, _progress: Any, stopped: Any) -> None:
+        compare_layers(comparison, inputs, progress, stopped)
 
-    monkeypatch.setattr(layers, "walk", stepwise)
+    monkeypatch.setattr(layers, "compare_layers", stepwise)
     return happens
 
 
 def test_a_table_that_is_stopped_is_that_of_the_inputs_until_then(
-    walked: list[BaseException | None], tmp_path: Path
+    happens_after: list[BaseException | None], tmp_path: Path
 ) -> None:
-    walked += [None, KeyboardInterrupt()]
+    happens_after += [None, KeyboardInterrupt()]
     assert call_here("layers", EXAMPLE, *FEW, "--out", tmp_path / "out").code == 130
     assert load_layers(tmp_path / "out" / "layers.json").inputs == 2
 
 
 def test_a_device_that_is_lost_leaves_what_was_seen(
-    walked: list[BaseException | None], tmp_path: Path
+    happens_after: list[BaseException | None], tmp_path: Path
 ) -> None:
-    walked += [None, InfrastructureError("the phone is gone")]
+    happens_after += [None, InfrastructureError("the phone is gone")]
     said = call_here("layers", EXAMPLE, *FEW, "--out", tmp_path / "out")
     assert said.code == 3
     assert "the phone is gone" in said.err
@@ -114,10 +114,10 @@ def test_a_device_that_is_lost_leaves_what_was_seen(
 def test_nothing_seen_replaces_no_table(
     table: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    def nothing(_walk: Any, _inputs: Any, _progress: Any, _stopped: Any) -> None:
+    def nothing(_comparison: Any, _inputs: Any, _progress: Any, _stopped: Any) -> None:
         os.kill(os.getpid(), signal.SIGINT)
 
-    monkeypatch.setattr(layers, "walk", nothing)
+    monkeypatch.setattr(layers, "compare_layers", nothing)
     kept = Path(shutil.copytree(table, tmp_path / "kept"))
     before = (kept / "layers.json").read_bytes()
     assert call_here("layers", EXAMPLE, *FEW, "--out", kept, "--overwrite").code == 130

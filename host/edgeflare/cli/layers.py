@@ -20,7 +20,7 @@ from edgeflare.cli.run_options import with_option_groups
 from edgeflare.core.interrupt import Interrupt
 from edgeflare.devices.profile import Profile
 from edgeflare.devices.profile_lookup import find_profiles
-from edgeflare.diagnose.layers.layer_walk import walk
+from edgeflare.diagnose.layers.layer_comparison import compare_layers
 from edgeflare.diagnose.layers.layers_document import (
     LAYER_TABLE,
     LAYERS,
@@ -100,8 +100,8 @@ def layers(
     """Say how far each layer of a compressed model is off, and which of them matter.
 
     Each layer is looked into on all inputs: entire, with the errors of the layers before, and
-    single, given what the original's layers put out. Layers are sorted by their sensitivity: by how
-    much the margin of the original's decision changes where that layer alone is compressed.
+    single, by itself and given the same as the original's. Layers are sorted by their sensitivity:
+    by how much the margin of the original's decision changes where that layer alone is compressed.
 
         edgeflare layers PAIR
         edgeflare layers PAIR --inputs test.npz --device pixel --out runs/layers
@@ -127,8 +127,8 @@ def layers(
         interrupt = stack.enter_context(interruptible("writing what was seen"))
         observer = stack.enter_context(observe(console))
         opened = open_layers(loaded, limit, sensitivity_inputs, profile, stack)
-        lost = _walk(opened, observer, interrupt)
-        if not opened.walk.inputs:
+        lost = _compare(opened, observer, interrupt)
+        if not opened.comparison.inputs:
             return _nothing_seen(opened, interrupt, lost)
         document = LayersDocument(
             edgeflare=__version__,
@@ -137,12 +137,12 @@ def layers(
             source=Path(loaded.seeds).name,
             kernels=opened.kernels,
             device=opened.device,
-            outputs_differ=opened.walk.outputs_differ,
-            inputs=opened.walk.inputs,
+            outputs_differ=opened.comparison.outputs_differ,
+            inputs=opened.comparison.inputs,
             asked=len(opened.inputs),
-            input_range=opened.walk.input_range,
-            layers=tuple(opened.walk.figures()),
-            notes=tuple(opened.walk.notes.lines()),
+            input_range=opened.comparison.input_range,
+            layers=tuple(opened.comparison.figures()),
+            notes=tuple(opened.comparison.notes.lines()),
         )
         with claimed.replaced() as made:
             (made / LAYERS).write_bytes(layers_bytes(document))
@@ -166,7 +166,7 @@ def _look(
     LAYER_TABLE.check(path, overwrite=overwrite)
     with ExitStack() as stack:
         opened = open_layers(pair, limit, sensitivity_inputs, profile, stack)
-        figures = list(opened.walk.figures())
+        figures = list(opened.comparison.figures())
     matched = sum(one.matched_by is not None for one in figures)
     measured = sum(one.sensitivity for one in opened.inputs)
     against = "" if opened.device is None else f", and on {opened.device.name} against the twin"
@@ -174,19 +174,19 @@ def _look(
         f"{count_of(len(figures), 'layer')}, {matched} of them with one of the original{against}",
         f"{count_of(len(opened.inputs), 'input')} of {Path(pair.seeds).name}; the sensitivity on"
         f" {measured} of them",
-        *opened.walk.notes.lines(),
+        *opened.comparison.notes.lines(),
         f"would write {path}; nothing was written",
     ):
         Console().print(line, markup=False, highlight=False, soft_wrap=True)
 
 
-def _walk(
+def _compare(
     opened: OpenedLayers, observer: ProgressDisplay, interrupt: Interrupt
 ) -> InfrastructureError | None:
     """Look into all inputs; return what was lost on the way, if anything was."""
     try:
-        walk(
-            opened.walk,
+        compare_layers(
+            opened.comparison,
             opened.inputs,
             lambda at, of: observer.worked("layers", at, of),
             interrupt.asked,
@@ -204,4 +204,4 @@ def _nothing_seen(
         raise lost
     if interrupt.asked():
         return INTERRUPTED
-    raise UserError(f"no layer could be seen: {'; '.join(opened.walk.notes.lines())}")
+    raise UserError(f"no layer could be seen: {'; '.join(opened.comparison.notes.lines())}")

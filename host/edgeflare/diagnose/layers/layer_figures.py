@@ -218,7 +218,8 @@ class LayerFigures:
         matched_by: what told which operator of the original that is; null where none is known.
         constants: how far its constants are off; null where none can be compared.
         entire: original against twin, with the errors of the layers before.
-        single: original against twin, given what the original's layers before put out.
+        single: original against twin, each operator by itself and given the same: the original's
+            values, rounded as the twin's operator reads them.
         range: how its range goes with the original's values; null where it has none.
         sensitivity: what it does to the margin by itself; null where that was not measured.
         device_entire: twin against device, with the differences of the layers before; null without

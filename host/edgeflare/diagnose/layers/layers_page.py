@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Final
 
+from edgeflare.diagnose.layers.comparison_notes import listed
 from edgeflare.diagnose.layers.layer_figures import LayerError, LayerFigures, RangeUse
 from edgeflare.diagnose.layers.layers_document import (
     TWO_SIDED,
@@ -13,7 +14,6 @@ from edgeflare.diagnose.layers.layers_document import (
     differs_on_device,
     own_share,
 )
-from edgeflare.diagnose.layers.walk_notes import listed
 from edgeflare.pages.csv_rows import csv_text
 from edgeflare.pages.facts import count_of
 from edgeflare.pages.page import Block, Illustration, Page, Section, Sentences, Table

@@ -16,9 +16,9 @@ from edgeflare.diagnose.layered_models import (
     reason_not_seen,
     tflite_original,
 )
-from edgeflare.diagnose.layers.against_original import OriginalSide
-from edgeflare.diagnose.layers.against_twin import DeviceSide
-from edgeflare.diagnose.layers.layer_walk import LayerWalk, WalkedInput
+from edgeflare.diagnose.layers.device_comparison import DeviceSide
+from edgeflare.diagnose.layers.layer_comparison import ComparedInput, LayerComparison
+from edgeflare.diagnose.layers.original_comparison import OriginalSide
 from edgeflare.diagnose.output_stage import ModelReader, OutputStage
 from edgeflare.errors import UserError
 from edgeflare.models.compressed_model import open_compressed
@@ -35,15 +35,15 @@ class OpenedLayers:
     """The layers of a pair.
 
     Attributes:
-        walk: looks into them.
+        comparison: looks into them.
         inputs: of the pair; those come first on which the sensitivity is measured.
         kernels: those of the twin.
         device: the device that is asked; None without one.
 
     """
 
-    walk: LayerWalk
-    inputs: tuple[WalkedInput, ...]
+    comparison: LayerComparison
+    inputs: tuple[ComparedInput, ...]
     kernels: str
     device: RunDevice | None
 
@@ -95,19 +95,19 @@ def open_layers(
             connected.payload_limit_bytes,
         )
         device = RunDevice(name=profile.name, provenance=connected.provenance)
-    walk = LayerWalk(
+    comparison = LayerComparison(
         layered_compressed(pair),
         lambda model, capture: HostProbe(model, TWIN_KERNELS, capture=capture),
         original,
         side,
     )
-    stack.enter_context(closing(walk))
+    stack.enter_context(closing(comparison))
     if note:
-        walk.notes.add("no original", note)
+        comparison.notes.add("no original", note)
     measured = set(_spread(seeds, sensitivity_inputs))
     order = sorted(range(len(rows)), key=lambda at: at not in measured)
-    walked = tuple(WalkedInput(rows[at], theirs[at], at in measured) for at in order)
-    return OpenedLayers(walk, walked, TWIN_KERNELS, device)
+    compared = tuple(ComparedInput(rows[at], theirs[at], at in measured) for at in order)
+    return OpenedLayers(comparison, compared, TWIN_KERNELS, device)
 
 
 def _spread(seeds: Seeds, count: int) -> list[int]:

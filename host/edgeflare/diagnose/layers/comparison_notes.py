@@ -1,4 +1,4 @@
-"""What a walk through layers could not see."""
+"""What a comparison of layers could not see."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _LONGEST: Final = 200
 """Characters of a note: runtimes say again what they said of earlier inputs."""
 
 
-class WalkNotes:
+class ComparisonNotes:
     """Notes on what could not be seen, one for each reason, with the inputs that it held for."""
 
     def __init__(self) -> None:

@@ -14,6 +14,7 @@ from edgeflare.diagnose.constant_error import ConstantError, compare_constants
 from edgeflare.diagnose.layer_difference import FLOAT_NOISE, layer_name
 from edgeflare.diagnose.layer_matching import CONVERSIONS, match_layers
 from edgeflare.diagnose.layered_models import LayeredModel
+from edgeflare.diagnose.layers.comparison_notes import ComparisonNotes, listed
 from edgeflare.diagnose.layers.layer_figures import (
     ErrorSums,
     LayerConstants,
@@ -23,7 +24,6 @@ from edgeflare.diagnose.layers.layer_figures import (
     Sensitivity,
     output_step,
 )
-from edgeflare.diagnose.layers.walk_notes import WalkNotes, listed
 from edgeflare.diagnose.margin_error import answers_behind
 from edgeflare.diagnose.original_layers import OriginalLayers, Real
 from edgeflare.diagnose.output_stage import ModelReader
@@ -35,7 +35,7 @@ from edgeflare.models.quantized_range import range_of
 from edgeflare.models.tflite_graph import Graph, GraphOp
 
 
-class AgainstOriginal:
+class OriginalComparison:
     """The layers of the twin against those of the original, input by input.
 
     Args:
@@ -47,7 +47,7 @@ class AgainstOriginal:
     """
 
     def __init__(
-        self, graph: Graph, original: OriginalSide, opens: OpenProbe, notes: WalkNotes
+        self, graph: Graph, original: OriginalSide, opens: OpenProbe, notes: ComparisonNotes
     ) -> None:
         self._graph = graph
         self._reader = original.reader

@@ -13,11 +13,15 @@ from ai_edge_litert import schema_py_generated as schema
 
 from edgeflare.core.answer import Answer
 from edgeflare.diagnose.layered_models import LayeredModel
-from edgeflare.diagnose.layers.against_original import OriginalSide, margin_change
-from edgeflare.diagnose.layers.against_twin import DeviceSide, operators_together
+from edgeflare.diagnose.layers.device_comparison import DeviceSide, operators_together
+from edgeflare.diagnose.layers.layer_comparison import (
+    ComparedInput,
+    LayerComparison,
+    compare_layers,
+)
 from edgeflare.diagnose.layers.layer_figures import LayerFigures, Sensitivity
-from edgeflare.diagnose.layers.layer_walk import LayerWalk, WalkedInput, walk
 from edgeflare.diagnose.layers.layers_document import differs_on_device, own_share
+from edgeflare.diagnose.layers.original_comparison import OriginalSide, margin_change
 from edgeflare.models.model_probe import ProbeRefused
 from edgeflare.models.tflite_graph import Graph
 from edgeflare.record.json_types import plain_json
@@ -38,7 +42,7 @@ from tampering import (
 NOT_ALONE = "not run by themselves: RESHAPE (operator 7)"
 
 CONTENT, FLOAT = COMPRESSED.read_bytes(), ORIGINAL.read_bytes()
-INPUTS = [WalkedInput(example_input(at), original_input(at), at < 3) for at in range(4)]
+INPUTS = [ComparedInput(example_input(at), original_input(at), at < 3) for at in range(4)]
 
 
 def opens(model: bytes, capture: bool) -> InterpreterProbe:
@@ -51,7 +55,7 @@ def figures_of(
     device: DeviceSide | None = None,
     original: bytes | None = FLOAT,
     float_input: bool = False,
-) -> tuple[list[LayerFigures], LayerWalk]:
+) -> tuple[list[LayerFigures], LayerComparison]:
     """Return the figures of a compressed model on some inputs, and what looked into them."""
     inputs = INPUTS
     if float_input:
@@ -59,9 +63,9 @@ def figures_of(
     side = None
     if original is not None:
         side = OriginalSide(LayeredModel(Graph(original), original), class_reader(original))
-    layers = LayerWalk(LayeredModel(Graph(content), content), opens, side, device)
+    layers = LayerComparison(LayeredModel(Graph(content), content), opens, side, device)
     with closing(layers):
-        walk(layers, inputs)
+        compare_layers(layers, inputs)
         assert layers.inputs == len(INPUTS)
         return list(layers.figures()), layers
 
@@ -202,11 +206,11 @@ def test_an_operator_that_is_refused_takes_no_other_along() -> None:
     assert len(refused) == 2
 
 
-def test_a_walk_that_is_stopped_has_the_inputs_until_then() -> None:
-    layers = LayerWalk(LayeredModel(Graph(CONTENT), CONTENT), opens, None, None)
+def test_a_comparison_that_is_stopped_has_the_inputs_until_then() -> None:
+    layers = LayerComparison(LayeredModel(Graph(CONTENT), CONTENT), opens, None, None)
     seen: list[int] = []
     with closing(layers):
-        walk(layers, INPUTS, lambda at, _of: seen.append(at), lambda: len(seen) == 2)
+        compare_layers(layers, INPUTS, lambda at, _of: seen.append(at), lambda: len(seen) == 2)
     assert (layers.inputs, seen) == (2, [1, 2])
 
 
@@ -214,9 +218,9 @@ def test_a_model_that_does_not_run_is_noted_once() -> None:
     def broken(model: bytes, capture: bool) -> InterpreterProbe:
         raise ProbeRefused("it does not run here")
 
-    layers = LayerWalk(LayeredModel(Graph(CONTENT), CONTENT), broken, None, None)
+    layers = LayerComparison(LayeredModel(Graph(CONTENT), CONTENT), broken, None, None)
     with closing(layers):
-        walk(layers, INPUTS)
+        compare_layers(layers, INPUTS)
     assert layers.inputs == 0
     assert layers.notes.lines() == ["the twin gives no answer: it does not run here (4 times)"]
 

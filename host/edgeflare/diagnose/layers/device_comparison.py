@@ -7,12 +7,12 @@ from dataclasses import dataclass, replace
 
 from edgeflare.diagnose.layer_difference import difference, layer_name
 from edgeflare.diagnose.layered_models import LayeredModel
+from edgeflare.diagnose.layers.comparison_notes import ComparisonNotes, listed
 from edgeflare.diagnose.layers.layer_figures import (
     ErrorSums,
     LayerFigures,
     output_step,
 )
-from edgeflare.diagnose.layers.walk_notes import WalkNotes, listed
 from edgeflare.diagnose.probed_arm import OpenProbe, ProbedArm, State
 from edgeflare.errors import UserError
 from edgeflare.models.graph_parts import Part, isolate
@@ -20,7 +20,7 @@ from edgeflare.models.model_probe import ProbeFailed, Values
 from edgeflare.models.tflite_graph import Graph, GraphOp
 
 
-class AgainstTwin:
+class DeviceComparison:
     """The layers of the device against those of the twin, input by input.
 
     Args:
@@ -33,7 +33,9 @@ class AgainstTwin:
 
     """
 
-    def __init__(self, compressed: LayeredModel, device: DeviceSide, notes: WalkNotes) -> None:
+    def __init__(
+        self, compressed: LayeredModel, device: DeviceSide, notes: ComparisonNotes
+    ) -> None:
         self._graph = graph = compressed.graph
         self._notes = notes
         self._arm = ProbedArm(graph, compressed.content, device.opens)

@@ -1,9 +1,10 @@
 """The layers of a pair, looked into on one input after the other.
 
 *Entire* is how far a layer's output is off in the network, where the errors of all layers before
-add up. *Single* is how far it is off where the operator is given what the original's layers before
-put out, rounded to what it reads. The *sensitivity* of a layer is by how much the margin of the
-original's decision changes where that output, and nothing else, stands in the original's place.
+add up. *Single* is how far the twin's operator by itself is off from the original's, both given the
+original's values, rounded as the twin's reads them. The *sensitivity* of a layer is by how much the
+margin of the original's decision changes where that error is added to its output, and nothing else
+is changed.
 
 A device is held against the twin: entire where its runtime captures all tensors, single where both
 run each operator by itself, given the same. What an accelerator shows of its inner tensors in other
@@ -17,16 +18,16 @@ from dataclasses import dataclass
 
 from edgeflare.diagnose.layer_difference import layer_name
 from edgeflare.diagnose.layered_models import LayeredModel
-from edgeflare.diagnose.layers.against_original import AgainstOriginal, OriginalSide
-from edgeflare.diagnose.layers.against_twin import AgainstTwin, DeviceSide
+from edgeflare.diagnose.layers.comparison_notes import ComparisonNotes
+from edgeflare.diagnose.layers.device_comparison import DeviceComparison, DeviceSide
 from edgeflare.diagnose.layers.layer_figures import LayerFigures, RangeUse
-from edgeflare.diagnose.layers.walk_notes import WalkNotes
+from edgeflare.diagnose.layers.original_comparison import OriginalComparison, OriginalSide
 from edgeflare.diagnose.probed_arm import OpenProbe, ProbedArm
 from edgeflare.errors import UserError
 from edgeflare.models.model_probe import ProbeFailed, Values
 
 
-class LayerWalk:
+class LayerComparison:
     """Looks into the layers of a pair, input by input.
 
     Args:
@@ -50,24 +51,24 @@ class LayerWalk:
         device: DeviceSide | None,
     ) -> None:
         self._graph = compressed.graph
-        self.notes = WalkNotes()
+        self.notes = ComparisonNotes()
         self.inputs = 0
         self._twin = ProbedArm(compressed.graph, compressed.content, twin)
-        self._against = None
+        self._original = None
         if original is not None:
-            self._against = AgainstOriginal(self._graph, original, twin, self.notes)
+            self._original = OriginalComparison(self._graph, original, twin, self.notes)
         self._device = None
         if device is not None:
-            self._device = AgainstTwin(compressed, device, self.notes)
+            self._device = DeviceComparison(compressed, device, self.notes)
 
     def close(self) -> None:
         """Close all that was opened."""
         self._twin.close()
-        for side in (self._against, self._device):
+        for side in (self._original, self._device):
             if side is not None:
                 side.close()
 
-    def add(self, one: WalkedInput) -> None:
+    def add(self, one: ComparedInput) -> None:
         """Look into an input.
 
         Raises:
@@ -82,10 +83,12 @@ class LayerWalk:
             return
         if twin.method is None:
             self.notes.add("layers", "the twin's layers cannot be seen")
-        seen = self._against is None
-        if self._against is not None and one.original is not None:
+        seen = self._original is None
+        if self._original is not None and one.original is not None:
             try:
-                self._against.add(self._twin, twin.state, one.original, sensitivity=one.sensitivity)
+                self._original.add(
+                    self._twin, twin.state, one.original, sensitivity=one.sensitivity
+                )
                 seen = True
             except (ProbeFailed, UserError) as failed:
                 self.notes.add("original", f"the original's layers cannot be seen: {failed}")
@@ -97,7 +100,7 @@ class LayerWalk:
     @property
     def input_range(self) -> RangeUse | None:
         """How the range of the compressed model's input goes with the original's inputs."""
-        return None if self._against is None else self._against.input_range
+        return None if self._original is None else self._original.input_range
 
     @property
     def outputs_differ(self) -> int | None:
@@ -110,14 +113,14 @@ class LayerWalk:
             if not one.outputs or not self._graph.tensors[one.outputs[0]].has_values:
                 continue
             known = LayerFigures(layer=layer_name(self._graph, one))
-            for side in (self._against, self._device):
+            for side in (self._original, self._device):
                 if side is not None:
                     known = side.completed(known, one)
             yield known
 
 
 @dataclass(frozen=True, slots=True)
-class WalkedInput:
+class ComparedInput:
     """An input that layers are looked into on.
 
     Attributes:
@@ -132,9 +135,9 @@ class WalkedInput:
     sensitivity: bool = False
 
 
-def walk(
-    layers: LayerWalk,
-    inputs: Sequence[WalkedInput],
+def compare_layers(
+    layers: LayerComparison,
+    inputs: Sequence[ComparedInput],
     progress: Callable[[int, int], None] = lambda _done, _all: None,
     stopped: Callable[[], bool] = lambda: False,
 ) -> None:
