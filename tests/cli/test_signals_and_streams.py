@@ -99,7 +99,8 @@ def test_an_end_without_a_word_is_exit_code_3(code: int) -> None:
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_signals_reach_the_child(number: int) -> None:
     heard = f"signal.signal({int(number)}, lambda *_: (says(), sys.exit(7)));"
-    process = started(f"{heard} print('up', flush=True); time.sleep(600)")
+    # A signal just before a sleep is heeded behind it, so that one is short.
+    process = started(f"{heard} print('up', flush=True); [time.sleep(.05) for _ in range(12000)]")
     assert process.stdout is not None
     assert process.stdout.readline() == "up\n"
     process.send_signal(number)
