@@ -81,7 +81,7 @@ class DryRun:
     harm: Mapping[str, int]
     warnings: Sequence[str]
     systematic: SystematicDifferences | None = None
-    stages: _StageDifferences | None = None
+    stages: StageDifferences | None = None
     without_reset: WithoutReset | None = None
     apart: str = ""
     answers: Sequence[str] = ()
@@ -129,7 +129,7 @@ def evaluate_first_seeds(opened: OpenedPair) -> DryRun:
             *seed_warnings(opened.pair.interface.opened_task, outcomes, labels),
         ],
         systematic=systematic,
-        stages=None if opened.stages is None else _stage_differences(opened, len(evaluated)),
+        stages=None if opened.stages is None else stage_differences(opened, len(evaluated)),
         without_reset=answers_without_reset(opened),
         answers=_described(opened, evaluated[:_SHOWN]) if decoders[Arm.TWIN].shows_seeds else (),
         apart=_apart(goal, outcomes),
@@ -149,23 +149,29 @@ def _given(panel: Panel) -> list[str]:
     return [f"input of {' and '.join(some)}: {said}" for said, some in arms.items()]
 
 
-def _unread(pair: Pair) -> list[str]:
-    """Return a line for each model that does not read some of its inputs."""
+def unread_by_model(pair: Pair) -> dict[str, tuple[str, ...]]:
+    """Return the names of inputs that no operator reads, by "original" and "compressed model".
+
+    Models that are no `.tflite` are left out.
+    """
     original = None if pair.original is None or is_callable(pair.original) else Path(pair.original)
     files = {"original": original, "compressed model": pair.executed}
-    lines = []
-    for model, file in files.items():
-        if file is None or file.suffix != ".tflite":
-            continue
-        read = read_model(read_model_file(file), str(file))
-        unread = unread_inputs(read, pair.interface.invocation.signature)
-        if unread:
-            names = ", ".join(map(printable, unread))
-            lines.append(
-                f"no operator of the {model} reads its input {names}: what is given there changes"
-                " nothing"
-            )
-    return lines
+    signature = pair.interface.invocation.signature
+    return {
+        model: unread_inputs(read_model(read_model_file(file), str(file)), signature)
+        for model, file in files.items()
+        if file is not None and file.suffix == ".tflite"
+    }
+
+
+def _unread(pair: Pair) -> list[str]:
+    """Return a line for each model that does not read some of its inputs."""
+    return [
+        f"no operator of the {model} reads its input {', '.join(map(printable, names))}: what is"
+        " given there changes nothing"
+        for model, names in unread_by_model(pair).items()
+        if names
+    ]
 
 
 def _deviates(goal: Goal, outcome: Outcome) -> bool:
@@ -261,7 +267,7 @@ def _evaluated(opened: OpenedPair) -> list[EvaluatedQuery]:
 
 
 @dataclass(frozen=True, slots=True)
-class _StageDifferences:
+class StageDifferences:
     """What the device's own stages change on the first seeds.
 
     Attributes:
@@ -291,7 +297,7 @@ class _StageDifferences:
         ]
 
 
-def _stage_differences(opened: OpenedPair, count: int) -> _StageDifferences:
+def stage_differences(opened: OpenedPair, count: int) -> StageDifferences:
     """Evaluate the first seeds on the first device, and read the outputs in both ways.
 
     Args:
@@ -311,7 +317,7 @@ def _stage_differences(opened: OpenedPair, count: int) -> _StageDifferences:
     read = replace(own, evaluator=pairs.evaluator, decoder=pairs.decoder)
     answers = [list(one.decoder.read(one.submit(given).result())) for one in (own, read)]
     tensors = own.evaluator.signature.inputs
-    return _StageDifferences(
+    return StageDifferences(
         seeds=count,
         decided=sum(one.differs(other) for one, other in zip(*answers, strict=True)),
         inputs=_largest_difference(tensors, given.rows, pairs.rows(seeds, ids)),

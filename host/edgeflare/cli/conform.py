@@ -20,7 +20,7 @@ from edgeflare.cli.console import Console
 from edgeflare.cli.fleet_options import FleetOptions
 from edgeflare.cli.interruptible import INTERRUPTED
 from edgeflare.cli.matrix_options import is_matrix
-from edgeflare.cli.option_values import read_parts
+from edgeflare.cli.option_values import read_parts, read_time
 from edgeflare.cli.quiet import Quiet, result
 from edgeflare.cli.requested_conformance import (
     RequestedConformance,
@@ -94,7 +94,7 @@ def conform(
     if listed:
         _list(cells, as_json=as_json)
         return 0
-    seconds = None if time_limit is None else options.read_time("--time-limit", time_limit)
+    seconds = None if time_limit is None else read_time("--time-limit", time_limit)
     if folder.resume and folder.out is not None and on_fleet.fleet is None:
         before = asked_before(a_begun_run(folder.out) if is_matrix(device) else folder.out)
         models = before.models if models is None else models

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from enum import Enum
 from pathlib import Path
 from typing import Annotated, Final
@@ -10,7 +9,6 @@ from typing import Annotated, Final
 import typer
 
 from edgeflare.cli.completion import complete_device
-from edgeflare.errors import UserError
 from edgeflare.record.json_file import MOST
 
 _WHAT: Final = "What is tried"
@@ -125,19 +123,3 @@ List = Annotated[
 AsJson = Annotated[
     bool, typer.Option("--json", help="Print conform.json, or with --list the list as JSON.")
 ]
-
-_TIME: Final = re.compile(r"(\d+(?:\.\d+)?)\s*(s|m|h|)")
-_UNITS: Final = {"s": 1.0, "": 1.0, "m": 60.0, "h": 3600.0}
-
-
-def read_time(option: str, text: str) -> float:
-    """Return a time in seconds.
-
-    Raises:
-        UserError: it is none, or 0.
-
-    """
-    found = _TIME.fullmatch(text.strip())
-    if found is None or not float(found[1]):
-        raise UserError(f"{option} {text!r}: expected a time above 0, as in 90s, 10m or 1h")
-    return float(found[1]) * _UNITS[found[2]]

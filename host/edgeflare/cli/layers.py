@@ -9,7 +9,6 @@ from typing import Annotated
 
 import typer
 
-from edgeflare import __version__
 from edgeflare.cli import pair_options, run_options
 from edgeflare.cli.completion import complete_device
 from edgeflare.cli.console import Console
@@ -21,12 +20,7 @@ from edgeflare.core.interrupt import Interrupt
 from edgeflare.devices.profile import Profile
 from edgeflare.devices.profile_lookup import find_profiles
 from edgeflare.diagnose.layers.layer_comparison import compare_layers
-from edgeflare.diagnose.layers.layers_document import (
-    LAYER_TABLE,
-    LAYERS,
-    LayersDocument,
-    layers_bytes,
-)
+from edgeflare.diagnose.layers.layers_document import LAYER_TABLE, LAYERS, layers_bytes
 from edgeflare.diagnose.layers.layers_page import layers_page
 from edgeflare.diagnose.layers.opened_layers import OpenedLayers, open_layers
 from edgeflare.errors import InfrastructureError, UserError
@@ -130,20 +124,7 @@ def layers(
         lost = _compare(opened, observer, interrupt)
         if not opened.comparison.inputs:
             return _nothing_seen(opened, interrupt, lost)
-        document = LayersDocument(
-            edgeflare=__version__,
-            pair=loaded.name,
-            fingerprint=loaded.fingerprint(),
-            source=Path(loaded.seeds).name,
-            kernels=opened.kernels,
-            device=opened.device,
-            outputs_differ=opened.comparison.outputs_differ,
-            inputs=opened.comparison.inputs,
-            asked=len(opened.inputs),
-            input_range=opened.comparison.input_range,
-            layers=tuple(opened.comparison.figures()),
-            notes=tuple(opened.comparison.notes.lines()),
-        )
+        document = opened.document(loaded)
         with claimed.replaced() as made:
             (made / LAYERS).write_bytes(layers_bytes(document))
     print_page(Console(), layers_page(document), str(path))

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Final
 
 import typer
 
@@ -201,3 +203,20 @@ def require_one_of(names: Sequence[str]) -> Callable[[str], str]:
         return value
 
     return required
+
+
+_TIME: Final = re.compile(r"(\d+(?:\.\d+)?)\s*(s|m|h|)")
+_UNITS: Final = {"s": 1.0, "": 1.0, "m": 60.0, "h": 3600.0}
+
+
+def read_time(option: str, text: str) -> float:
+    """Return a time in seconds.
+
+    Raises:
+        UserError: it is none, or 0.
+
+    """
+    found = _TIME.fullmatch(text.strip())
+    if found is None or not float(found[1]):
+        raise UserError(f"{option} {text!r}: expected a time above 0, as in 90s, 10m or 1h")
+    return float(found[1]) * _UNITS[found[2]]

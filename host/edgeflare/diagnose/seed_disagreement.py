@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Annotated, Final
+from typing import Annotated, Final, TypeVar
 
 import msgspec
 import numpy as np
@@ -45,6 +45,9 @@ Probabilities = NDArray[np.float64]
 
 Read = Callable[[NDArray[np.uint8]], Probabilities]
 """From images to the probabilities that a model gives them."""
+
+Answered = TypeVar("Answered")
+"""What is made of the outputs of a model."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,25 +147,27 @@ def _distance(first: Probabilities, second: Probabilities) -> float:
 
 
 def readings(
-    evaluator: Evaluator, own: Preprocess, answer: Callable[[NDArray[np.generic]], Probabilities]
-) -> dict[str, Read]:
+    evaluator: Evaluator, own: Preprocess, answer: Callable[[NDArray[np.generic]], Answered]
+) -> dict[str, Callable[[NDArray[np.uint8]], Answered]]:
     """Return other preprocessing that a model may have been given by mistake.
 
     Args:
         evaluator: the model.
         own: its preprocessing.
-        answer: from encoded inputs to probabilities.
+        answer: from encoded inputs to what the model answers.
 
     Returns:
-        From images to probabilities, by a description of the preprocessing.
+        From images to that, by a description of the preprocessing.
 
     """
     tensor = evaluator.signature.input
     held = image_tensor(tensor, own.layout)
     height, width, channels = held.shape
 
-    def through(preprocess: Preprocess, turn: Callable[[Image], Image]) -> Read:
-        def read(images: NDArray[np.uint8]) -> Probabilities:
+    def through(
+        preprocess: Preprocess, turn: Callable[[Image], Image]
+    ) -> Callable[[NDArray[np.uint8]], Answered]:
+        def read(images: NDArray[np.uint8]) -> Answered:
             turned = np.stack([turn(image) for image in images])
             return answer(ImageEncoder(preprocess, tensor).encode(np.ascontiguousarray(turned)))
 
@@ -171,11 +176,11 @@ def readings(
     def same(image: Image) -> Image:
         return image
 
-    def reversed_behind(images: NDArray[np.uint8]) -> Probabilities:
+    def reversed_behind(images: NDArray[np.uint8]) -> Answered:
         encoded = ImageEncoder(own, tensor).encode(images)
         return answer(np.ascontiguousarray(np.flip(encoded, held.channel_axis)))
 
-    known: dict[str, Read] = {}
+    known: dict[str, Callable[[NDArray[np.uint8]], Answered]] = {}
     if channels >= 3:
         known["read with its channels in reverse order"] = through(own, lambda one: one[..., ::-1])
         known["given its channels in reverse order, each preprocessed as its own"] = reversed_behind

@@ -188,7 +188,7 @@ def load_pair(
     if said.compressed is None:
         raise UserError(_missing(file, "compressed", "compressed.tflite"))
     if said.seeds is None:
-        raise UserError(_missing(file, "seeds", "seeds.npz"))
+        raise UserError(_missing(file, "seeds", "seeds.npz", seeds_option))
     name = said.name or (file.resolve().parent.name if file else Path(said.compressed).stem)
     notes = []
     if file is None and (said.preset, said.scale, said.mean, said.std) == (None,) * 4:
@@ -269,9 +269,10 @@ def _file(folder: Path, options: str) -> Path:
     return file
 
 
-def _missing(file: Path | None, key: str, example: str) -> str:
+def _missing(file: Path | None, key: str, example: str, option: str = "") -> str:
     if file is None:
-        return f"{key} is not given: say --{key} with a path such as {example}, or a pair folder"
+        option = option or f"--{key}"
+        return f"{key} is not given: say {option} with a path such as {example}, or a pair folder"
     return f'{file}: {key} is missing: add its path, such as {key} = "{example}"'
 
 

@@ -79,7 +79,7 @@ def lead(document: LayersDocument) -> str:
         *_said_of_finiteness(document),
         *_said_of_constants(document),
         *_said_of_input(document),
-        *_said_of_compression(document),
+        *said_of_compression(document),
     ]
     return "; ".join(said) or "No layer could be seen"
 
@@ -102,12 +102,17 @@ def _said_of_device(document: LayersDocument) -> Iterator[str]:
             f"{though}"
         )
         return
-    named = listed(f"{one.layer} {_by(one.device_single)}" for one in wrong)
+    named = listed(wrong_in_words(document))
     yield (
         f"{name} computes {len(wrong)} of {count_of(len(seen), 'layer')} otherwise than the twin:"
         f" {named}, by themselves; the model's output differs on {document.outputs_differ or 0} of"
         f" {count}"
     )
+
+
+def wrong_in_words(document: LayersDocument) -> list[str]:
+    """Return the layers that the device computes otherwise, each with by how much."""
+    return [f"{one.layer} {_by(one.device_single)}" for one in document.wrong_on_device()]
 
 
 def _by(found: LayerError | None) -> str:
@@ -131,11 +136,11 @@ def _said_of_constants(document: LayersDocument) -> Iterator[str]:
         )
     if not faulty:
         return
-    named = listed(f"{one.layer} ({_constants(one)})" for one in faulty)
+    named = listed(f"{one.layer} ({constants_in_words(one)})" for one in faulty)
     yield f"constants are off by more than rounding explains in {named}"
 
 
-def _constants(one: LayerFigures) -> str:
+def constants_in_words(one: LayerFigures) -> str:
     """Return how far a layer's constants are off, in words."""
     known = one.constants
     if known is None:
@@ -156,7 +161,8 @@ def _said_of_input(document: LayersDocument) -> Iterator[str]:
     )
 
 
-def _said_of_compression(document: LayersDocument) -> Iterator[str]:
+def said_of_compression(document: LayersDocument) -> Iterator[str]:
+    """Yield what the most sensitive layer does, a sentence without its full stop."""
     compared = document.by_sensitivity()
     if compared and not document.measured:
         held = count_of(len(compared), "layer")

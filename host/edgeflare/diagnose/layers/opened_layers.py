@@ -5,6 +5,7 @@ from __future__ import annotations
 from contextlib import ExitStack, closing
 from dataclasses import dataclass
 
+from edgeflare import __version__
 from edgeflare.campaign.opened_pair import host_arm
 from edgeflare.campaign.plan_defaults import TWIN_KERNELS
 from edgeflare.core.seeds import SeedChoice, Seeds
@@ -18,6 +19,7 @@ from edgeflare.diagnose.layered_models import (
 )
 from edgeflare.diagnose.layers.device_comparison import DeviceSide
 from edgeflare.diagnose.layers.layer_comparison import ComparedInput, LayerComparison
+from edgeflare.diagnose.layers.layers_document import LayersDocument
 from edgeflare.diagnose.layers.original_comparison import OriginalSide
 from edgeflare.diagnose.output_stage import ModelReader, OutputStage
 from edgeflare.errors import UserError
@@ -46,6 +48,24 @@ class OpenedLayers:
     inputs: tuple[ComparedInput, ...]
     kernels: str
     device: RunDevice | None
+
+    def document(self, pair: Pair) -> LayersDocument:
+        """Return what was seen so far, of one input at least, as the document of a layer table."""
+        seen = self.comparison
+        return LayersDocument(
+            edgeflare=__version__,
+            pair=pair.name,
+            fingerprint=pair.fingerprint(),
+            source=pair.seeds.name,
+            kernels=self.kernels,
+            device=self.device,
+            outputs_differ=seen.outputs_differ,
+            inputs=seen.inputs,
+            asked=len(self.inputs),
+            input_range=seen.input_range,
+            layers=tuple(seen.figures()),
+            notes=tuple(seen.notes.lines()),
+        )
 
 
 def open_layers(
