@@ -12,6 +12,7 @@ from pathlib import Path
 
 import msgspec
 
+from edgeflare.check.check_document import CheckDocument
 from edgeflare.conform.record.conform_document import ConformDocument
 from edgeflare.diagnose.explain_document import ExplainDocument
 from edgeflare.diagnose.inspect.inspect_document import InspectDocument
@@ -26,6 +27,7 @@ from edgeflare.run.run_document import RunDocument
 from edgeflare.survey.record.survey_document import SurveyDocument
 
 _DOCUMENTS: tuple[tuple[str, str, tuple[type[msgspec.Struct], ...]], ...] = (
+    ("edgeflare.check", "check", (CheckDocument,)),
     ("edgeflare.conform.record", "conform", (ConformDocument,)),
     ("edgeflare.diagnose", "explain", (ExplainDocument,)),
     ("edgeflare.diagnose.inspect", "inspect", (InspectDocument,)),

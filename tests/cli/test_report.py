@@ -147,7 +147,7 @@ def test_a_run_may_be_overwritten_with_its_reports(run: Path) -> None:
     assert not any((run / name).exists() for name, _ in REPORTS.values())
 
 
-@pytest.mark.parametrize("module", ["jinja2", "matplotlib"])
+@pytest.mark.parametrize("module", ["matplotlib"])
 def test_without_the_extra_it_says_how_to_get_it(
     run: Path, module: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

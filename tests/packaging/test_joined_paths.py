@@ -267,8 +267,9 @@ KNOWN_JOINS: Final[Mapping[str, str]] = {
     "bench/grid.py BenchRun.run: self.pair.folder_name": "the plain name of the pair's folder",
     "campaign/coverage_phase.py "
     "CapturedArm.__init__: str(pair.original if arm is Arm.ORIGINAL else pair.executed)": MODEL,
-    "campaign/dry_run.py _unread: pair.original": MODEL,
+    "campaign/dry_run.py unread_by_model: pair.original": MODEL,
     "campaign/non_finite_outputs.py begins: str(path)": MODEL,
+    "check/file_faults.py file_figures: pair.original": MODEL,
     "cli/addition_on_fleet.py AdditionOnFleet.is_put: made.name": OF_A_PATH,
     "cli/addition_on_fleet.py AdditionOnFleet.is_put: self.added[0]": OF_OURS,
     "cli/addition_on_fleet.py AdditionOnFleet.result: self.added[0]": OF_OURS,
@@ -289,6 +290,7 @@ KNOWN_JOINS: Final[Mapping[str, str]] = {
     "cli/quiet.py _silence: os.devnull": SYSTEM,
     "cli/replay.py replay: f'{name}-{datetime.now():%Y%m%d-%H%M%S}'": BY_THE_USER,
     "cli/replayed_conformance.py replay_conformance: name": BY_THE_USER,
+    "cli/check.py check: f'{pair.folder_name}-check-{datetime.now():%Y%m%d-%H%M%S}'": BY_THE_USER,
     "cli/layers.py layers: f'{loaded.folder_name}-layers-{datetime.now():%Y%m%d-%H%M%S}'": (
         BY_THE_USER
     ),

@@ -19,6 +19,8 @@ _RICH_MARKUP: Final = "markdown"
 
 _COMMANDS: Final[Mapping[str, Mapping[str, str]]] = {
     "Decide whether a model may ship": {
+        "check": "Say whether a compressed model may ship: ship, do not ship or undecided, and"
+        " why.",
         "survey": "Estimate how often a compressed model on its device decides differently in "
         "the field.",
         "replay": "Try what a run found again: on another device or firmware, or with a new "
@@ -111,9 +113,10 @@ app = typer.Typer(
         "Find the inputs on which a compressed neural network, on the device that it was "
         "compressed for, decides differently from its original.\n\n"
         "Exit codes of all commands: 0 done, and nothing deviates beyond what is allowed; "
-        "1 something does (`search` and `replay`), a gate is not held (`survey`), or an operator is"
-        " wrong (`conform`); 2 the command has to be corrected, and one line says how; 3 a device, "
-        "a process or a disk failed; 130 Ctrl-C. What is complete stays after 3 and 130, and the "
+        "1 something does (`search` and `replay`), a model may not ship (`check`), a gate is not "
+        "held (`survey`), or an operator is wrong (`conform`); 2 the command has to be corrected, "
+        "and one line says how; 3 a device, a process or a disk failed; 130 Ctrl-C. "
+        "What is complete stays after 3 and 130, and the "
         "last line says how to go on."
     ),
     no_args_is_help=True,

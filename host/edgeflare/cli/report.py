@@ -23,6 +23,7 @@ from edgeflare.report.run_page import print_run, run_page
 from edgeflare.report.run_suite import run_suite
 from edgeflare.run.load_document import load_document
 from edgeflare.run.run_directory import (
+    CHECK_DOCUMENT,
     SURVEY_DOCUMENT,
     RunDirectory,
     holds_conformance,
@@ -148,6 +149,10 @@ def _reported(directory: RunDirectory) -> Reported:
         from edgeflare.cli.reported_repair import reported_repair  # noqa: PLC0415 - as below
 
         return reported_repair(directory)
+    if (directory.path / CHECK_DOCUMENT).is_file():
+        from edgeflare.cli.reported_check import reported_check  # noqa: PLC0415 - as above
+
+        return reported_check(directory)
     if (directory.path / LAYERS).is_file():
         from edgeflare.cli.reported_layers import reported_layers  # noqa: PLC0415 - as above
 

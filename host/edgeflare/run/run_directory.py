@@ -29,6 +29,7 @@ SURVEY_DOCUMENT = "survey.json"
 CONFORM_JOURNAL = "conform.db"
 CONFORM_DOCUMENT = "conform.json"
 REPAIR_DOCUMENT = "repair.json"
+CHECK_DOCUMENT = "check.json"
 INPUT_FOLDERS = ("findings", "refined", "deviating_seeds", "seeds")
 
 _JOURNALS = (JOURNAL, CONFORM_JOURNAL)

@@ -1,0 +1,372 @@
+"""What the arms answer to inputs as they come, and what that comes to."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from statistics import fmean
+from typing import Final
+
+import numpy as np
+
+from edgeflare.campaign.dry_run import stage_differences
+from edgeflare.campaign.non_finite_outputs import NonFiniteRows, begins, non_finite_rows
+from edgeflare.campaign.opened_pair import OpenedPair
+from edgeflare.check.figures import (
+    ChangedInput,
+    ClassLoss,
+    DataFigures,
+    DecisionChanges,
+    DecisionFigures,
+    KernelFigures,
+    StageFigures,
+)
+from edgeflare.core.answer import Answer
+from edgeflare.core.goal import Find, Goal
+from edgeflare.core.query import Arm, EvaluatedQuery
+from edgeflare.core.seeds import SeedChoice
+from edgeflare.core.truths import is_right, truth_distance
+from edgeflare.run.harm import right_by_arm
+from edgeflare.run.run_document import RunDevice
+from edgeflare.run.run_warnings import undelegated
+from edgeflare.run.systematic.differences import systematic_differences
+from edgeflare.run.systematic.figures import SystematicDifferences
+
+FIRST: Final = 64
+"""Inputs that are asked first: enough to see most that is wrong by, in seconds."""
+
+_REPEATED: Final = 32
+"""Inputs that the device is given once more."""
+
+_STAGED: Final = 256
+"""Inputs on which the stages of a device are compared with the pair's."""
+
+_LOOKED_INTO: Final = 12
+"""Changed inputs that are kept."""
+
+
+@dataclass(frozen=True)
+class Answers:
+    """What the arms answered.
+
+    Attributes:
+        opened: the pair, on one device.
+        places: the positions of the inputs among the seeds, in the order in which they were asked.
+        evaluated: the answers, in that order.
+        repeated: the device's answers to the first of them, given once more.
+
+    """
+
+    opened: OpenedPair
+    places: Sequence[int]
+    evaluated: Sequence[EvaluatedQuery]
+    repeated: Sequence[EvaluatedQuery]
+
+    @property
+    def goal(self) -> Goal:
+        """Which arms are compared: the device with the original, or the twin where there is none.
+
+        Of inputs as they come every changed decision counts.
+        """
+        known = self.opened.panel.arms
+        return Goal(Find.ANY if Arm.ORIGINAL in known else Find.KERNEL).unmutated
+
+    @property
+    def reference(self) -> Arm:
+        """The arm that the device is held against."""
+        return self.goal.compared[0]
+
+    @property
+    def seed_ids(self) -> list[int]:
+        """The ids of the inputs."""
+        ids = self.opened.seeds.seed_ids
+        return [ids[at] for at in self.places]
+
+    def of(self, arm: Arm) -> list[Answer]:
+        """Return the answers of an arm."""
+        return [one.outcome[arm] for one in self.evaluated]
+
+    def truths(self) -> list[Answer | None]:
+        """Return what is right for each input; None where it is not known."""
+        known = self.opened.truths
+        return [known[seed_id] for seed_id in self.seed_ids]
+
+
+def ask_arms(
+    opened: OpenedPair,
+    stopped: Callable[[], bool],
+    progress: Callable[[int, int], None] = lambda _done, _all: None,
+) -> Iterator[Answers]:
+    """Ask all arms about the seeds of a pair, until all are answered or it is stopped.
+
+    Args:
+        opened: the pair, on one device.
+        stopped: whether to come to an end.
+        progress: is called with the number of inputs that are answered, and that of all.
+
+    Yields:
+        What was answered: after the first inputs, and once it has ended.
+
+    Raises:
+        InfrastructureError: a device or a worker process is lost for good.
+
+    """
+    inputs, order = opened.seeds.inputs, places(opened)
+    ids = [opened.seeds.seed_ids[at] for at in order]
+    again = min(_REPEATED, len(order))
+    evaluated: list[EvaluatedQuery] = []
+    repeated: list[EvaluatedQuery] = []
+    for part in (slice(0, FIRST), slice(FIRST, None)):
+        if not order[part] or (evaluated and stopped()):
+            continue
+        arms = opened.panel.arms
+        for one in opened.evaluate(list(inputs[order[part]]), ids[part], arms, stopped):
+            evaluated.append(one)
+            progress(len(evaluated), len(order))
+        if not repeated:
+            given = list(inputs[order[:again]])
+            repeated = list(opened.evaluate(given, ids[:again], (Arm.DEVICE,), stopped))
+        yield Answers(opened, order[: len(evaluated)], tuple(evaluated), tuple(repeated))
+
+
+def places(opened: OpenedPair) -> list[int]:
+    """Return the positions of the seeds in the order in which arms are asked about them.
+
+    Those come first that are spread over all labels, so that a part of them says as much as it can.
+    """
+    seeds = opened.seeds
+    first = SeedChoice(limit=FIRST).places(len(seeds), seeds.labels).tolist()
+    known = set(first)
+    return [*first, *(at for at in range(len(seeds)) if at not in known)]
+
+
+def data_figures(answers: Answers) -> DataFigures:
+    """Return what the inputs allow to say."""
+    opened = answers.opened
+    truths, its = answers.truths(), answers.of(answers.reference)
+    known = [(one, truth) for one, truth in zip(its, truths, strict=True) if truth is not None]
+    systematic = _systematic(answers)
+    orders = () if systematic is None else systematic.orders
+    return DataFigures(
+        source=opened.pair.seeds.name,
+        inputs=len(answers.evaluated),
+        of=len(opened.seeds),
+        labelled=len(known),
+        reference=answers.reference,
+        right=sum(is_right(*one) for one in known) if known else None,
+        by_guessing=_by_guessing(known),
+        label_order=next((one for one in orders if one.first == "labels"), None),
+    )
+
+
+def _by_guessing(known: Sequence[tuple[Answer, Answer]]) -> float | None:
+    """Return the share that decisions would hit if they were independent of what is right."""
+    if not known or not all(one.counted and truth.counted for one, truth in known):
+        return None
+    decided = Counter(one.decision for one, _ in known)
+    right = Counter(truth.decision for _, truth in known)
+    return sum(decided[one] * right[one] for one in right) / len(known) ** 2
+
+
+def decision_figures(answers: Answers) -> DecisionFigures:
+    """Return how the device decides beside the other arms."""
+    opened, goal = answers.opened, answers.goal
+    outcomes, truths = [one.outcome for one in answers.evaluated], answers.truths()
+    first, device = (answers.of(arm) for arm in goal.compared)
+    labelled, right = right_by_arm(outcomes, truths)
+    changed = [at for at in range(len(outcomes)) if first[at].differs(device[at])]
+    harmed = _harmed(first, device, truths)
+    by_file = None
+    if answers.reference is Arm.ORIGINAL:
+        by_file = _changes(first, answers.of(Arm.TWIN), truths)
+    systematic = _systematic(answers)
+    measure = opened.truths.measure()
+    found = non_finite_rows(opened.panel.reading, answers.evaluated)
+    return DecisionFigures(
+        device=opened.devices[0].profile.name,
+        inputs=len(outcomes),
+        failed=_failed(answers, {arm: set(rows) for arm, rows in found.items()}),
+        begins=begins(opened, _by_place(answers, found)) if found else "",
+        labelled=labelled,
+        right=right,
+        changes=_changes(first, device, truths),
+        by_file=by_file,
+        measure=measure,
+        distance=_distances(answers, truths) if measure else {},
+        losses=tuple(_losses(answers, systematic)),
+        systematic=systematic,
+        changed_inputs=tuple(_changed_inputs(answers, changed, harmed)),
+    )
+
+
+def _changes(
+    first: Sequence[Answer], second: Sequence[Answer], truths: Sequence[Answer | None]
+) -> DecisionChanges:
+    pairs = [(one, other) for one, other in zip(first, second, strict=True) if one.differs(other)]
+    return DecisionChanges(
+        inputs=len(first),
+        changed=len(pairs),
+        by_tie=sum(
+            one.failure is other.failure is None and one.differs_by_tie(other)
+            for one, other in pairs
+        ),
+        harmed=len(_harmed(first, second, truths)),
+        helped=len(_harmed(second, first, truths)),
+    )
+
+
+def _harmed(
+    first: Sequence[Answer], second: Sequence[Answer], truths: Sequence[Answer | None]
+) -> set[int]:
+    """Return the positions of inputs that the first arm alone gets right."""
+    return {
+        at
+        for at, (one, other, truth) in enumerate(zip(first, second, truths, strict=True))
+        if is_right(one, truth) and not is_right(other, truth)
+    }
+
+
+def _by_seed(answers: Answers, found: Mapping[Arm, Mapping[int, str]]) -> dict[Arm, dict[int, str]]:
+    """Return the same by position among the seeds, in place of the order of asking."""
+    return {
+        arm: {answers.places[at]: kind for at, kind in rows.items()} for arm, rows in found.items()
+    }
+
+
+def _by_place(answers: Answers, found: NonFiniteRows) -> NonFiniteRows:
+    """Return the same by position among the seeds, in place of the order of asking."""
+    return {
+        arm: {answers.places[at]: kind for at, kind in rows.items()} for arm, rows in found.items()
+    }
+
+
+def _failed(answers: Answers, non_finite: Mapping[Arm, set[int]]) -> dict[Arm, dict[str, int]]:
+    counts = {
+        arm: Counter(
+            "nan" if at in non_finite.get(arm, ()) else one.failure
+            for at, one in enumerate(answers.of(arm))
+            if one.failure is not None
+        )
+        for arm in answers.opened.panel.arms
+    }
+    return {arm: dict(kinds) for arm, kinds in counts.items() if kinds}
+
+
+def _distances(answers: Answers, truths: Sequence[Answer | None]) -> dict[Arm, float]:
+    each = {arm: map(truth_distance, answers.of(arm), truths) for arm in answers.opened.panel.arms}
+    known = {arm: [one for one in some if one is not None] for arm, some in each.items()}
+    return {arm: fmean(some) for arm, some in known.items() if some}
+
+
+def _systematic(answers: Answers) -> SystematicDifferences | None:
+    labels = answers.opened.seeds.labels_of(answers.seed_ids)
+    return systematic_differences(
+        answers.opened.panel.reading,
+        answers.goal.compared,
+        answers.evaluated,
+        answers.opened.pair.classes,
+        None if labels is None or labels.ndim > 1 else labels.tolist(),
+    )
+
+
+def _losses(answers: Answers, found: SystematicDifferences | None) -> Iterator[ClassLoss]:
+    """Yield the classes that the device gives less often, the largest loss first."""
+    if found is None:
+        return
+    confusions = [
+        one.confusion(other)
+        for one, other in zip(*(answers.of(arm) for arm in answers.goal.compared), strict=True)
+    ]
+    decoder = answers.opened.panel.reading.decoders[answers.reference]
+    classes = answers.opened.pair.classes
+    given: Counter[str] = Counter()
+    for one in confusions:
+        labels = np.unique(one[one[:, 0] >= 0, 0]).tolist()
+        given.update(
+            classes[label] if label < len(classes) else decoder.describe(label) for label in labels
+        )
+    losses = [
+        ClassLoss(
+            name=f"{flow.head}: {flow.name}" if flow.head else flow.name,
+            inputs=max(given[flow.name], flow.left),
+            left=flow.left,
+            came=flow.came,
+            p=flow.p,
+        )
+        for flow in found.flows
+        if flow.left > flow.came
+    ]
+    yield from sorted(losses, key=lambda one: one.share, reverse=True)
+
+
+def _changed_inputs(
+    answers: Answers, changed: Sequence[int], harmed: set[int]
+) -> Iterator[ChangedInput]:
+    """Yield changed inputs: the harmed first, of these the strongest."""
+    opened, goal = answers.opened, answers.goal
+    decoders, classes = opened.panel.reading.decoders, opened.pair.classes
+    truths, outcomes = answers.truths(), [one.outcome for one in answers.evaluated]
+    strength = {at: goal.strength(outcomes[at]) for at in changed}
+    order = sorted(changed, key=lambda at: (at not in harmed, -(strength[at] or 0.0), at))
+    for at in order[:_LOOKED_INTO]:
+        truth = truths[at]
+        yield ChangedInput(
+            seed_id=answers.seed_ids[at],
+            name=opened.seeds.names[answers.places[at]],
+            said={
+                arm: one.failure or decoders[arm].describe_answer(one, classes)
+                for arm, one in outcomes[at].answers.items()
+            },
+            right="" if truth is None else decoders[Arm.TWIN].describe_answer(truth, classes),
+            strength=strength[at],
+        )
+
+
+def kernel_figures(answers: Answers) -> KernelFigures:
+    """Return whether the device computes the file as the host does.
+
+    Raises:
+        InfrastructureError: the device is lost.
+
+    """
+    opened = answers.opened
+    device = opened.devices[0]
+    twin, its = answers.of(Arm.TWIN), answers.of(Arm.DEVICE)
+    stages = None
+    if opened.stages is not None:
+        count = min(_STAGED, len(answers.places))
+        places, ids = list(answers.places[:count]), answers.seed_ids[:count]
+        model = opened.stages.as_pair
+        given = model.given(opened.seeds.inputs[places], ids)
+        as_pair = list(model.decoder.read(model.submit(given).result()))
+        stages = _stage_figures(answers, as_pair)
+        twin, its = twin[:count], as_pair
+    known = RunDevice(name=device.profile.name, provenance=device.provenance)
+    return KernelFigures(
+        device=known,
+        changes=_changes(twin, its, answers.truths()[: len(twin)]),
+        repeated=len(answers.repeated),
+        unsteady=sum(
+            one.repeated(before) != "same"
+            for one, before in zip(answers.repeated, answers.evaluated, strict=False)
+        ),
+        stages=stages,
+        warnings=tuple(undelegated([known])),
+    )
+
+
+def _stage_figures(answers: Answers, as_pair: Sequence[Answer]) -> StageFigures:
+    own, truths = answers.of(Arm.DEVICE)[: len(as_pair)], answers.truths()[: len(as_pair)]
+    opened = answers.opened
+    known = [at for at, truth in enumerate(truths) if truth is not None]
+    found = stage_differences(opened, min(len(opened.seeds), FIRST))
+    return StageFigures(
+        inputs=len(own),
+        changed=sum(one.differs(other) for one, other in zip(own, as_pair, strict=True)),
+        labelled=len(known),
+        right=sum(is_right(own[at], truths[at]) for at in known),
+        right_as_pair=sum(is_right(as_pair[at], truths[at]) for at in known),
+        given=found.inputs,
+        decided=found.decided,
+    )

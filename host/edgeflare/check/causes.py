@@ -1,0 +1,424 @@
+"""Why a model may not ship: rules over what was measured, of which the first that applies decides.
+
+An earlier rule makes the later ones meaningless: where the data are wrong no accuracy says
+anything, where outputs are not finite no order of classes does, and where the device prepares its
+inputs otherwise no layer is to blame.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from itertools import chain
+from typing import Final, Literal
+
+import msgspec
+
+from edgeflare.check.estimate import share
+from edgeflare.check.figures import CheckFigures, DeviceFigures, FaultKind, FileFault, OtherReading
+from edgeflare.check.gates import CheckGate, counted_faults, file_does_harm
+from edgeflare.core.query import Arm
+from edgeflare.pages.facts import count_of
+
+Rule = Literal[
+    "data",
+    "failures",
+    "file",
+    "stages",
+    "kernels",
+    "order",
+    "preprocessing",
+    "range",
+    "layer",
+    "class",
+    "one-sided",
+    "accuracy",
+    "changes",
+    "gate",
+]
+"""What a cause is, by the rule that found it."""
+
+
+class Cause(msgspec.Struct, frozen=True, kw_only=True):
+    """Why a model may not ship, or why nothing can be said.
+
+    Attributes:
+        rule: which found it.
+        words: what is wrong, a sentence without its full stop.
+        evidence: what shows it, with the measurement that would refute it, likewise.
+        next: what to do about it, likewise.
+
+    """
+
+    rule: Rule
+    words: str
+    evidence: str
+    next: str
+
+
+UNDECIDED: Final[frozenset[Rule]] = frozenset({"data", "changes"})
+"""Rules by which nothing can be said of the model, for good or for ill."""
+
+LEAST_INPUTS: Final = 20
+"""Inputs below which nothing is decided."""
+
+
+def find_cause(figures: CheckFigures, gates: tuple[CheckGate, ...]) -> Cause | None:
+    """Return the first cause that applies; None where the model may ship, as far as is known.
+
+    Args:
+        figures: what was measured.
+        gates: how the gates ended that it is held to.
+
+    """
+    known = _KnownToRules(figures, gates, tuple(counted_faults(figures)))
+    return next(chain.from_iterable(rule(known) for rule in _RULES), None)
+
+
+@dataclass(frozen=True, slots=True)
+class _KnownToRules:
+    """What the rules look at.
+
+    Attributes:
+        figures: what was measured.
+        gates: how they ended.
+        faults: those that count.
+
+    """
+
+    figures: CheckFigures
+    gates: tuple[CheckGate, ...]
+    faults: tuple[FileFault, ...]
+
+    def fails(self, name: str, device: DeviceFigures | None = None) -> bool:
+        """Whether a gate fails, on a device."""
+        where = "" if device is None else device.decisions.device
+        return any(
+            one.name == name and one.device == where and one.state == "fail" for one in self.gates
+        )
+
+    def of_kinds(self, *kinds: FaultKind) -> Iterator[FileFault]:
+        """Yield the faults of some kinds."""
+        return (one for one in self.faults if one.kind in kinds)
+
+
+_MANY: Final = 0.05
+"""Share of inputs that the original may fail on, or whose decision may change where nobody knows
+what is right, before nothing can be said of the model."""
+
+
+def _data(known: _KnownToRules) -> Iterator[Cause]:
+    data = known.figures.data
+    if data is None:
+        return
+    if data.inputs < LEAST_INPUTS:
+        yield Cause(
+            rule="data",
+            words=f"{count_of(data.inputs, 'input')} cannot decide anything",
+            evidence=f"{LEAST_INPUTS} are the least, some hundreds decide most",
+            next="give more inputs with --inputs, with labels where there are some",
+        )
+    for device in known.figures.devices[:1]:
+        failed = device.decisions.failures(data.reference)
+        if failed > _MANY * data.inputs:
+            yield Cause(
+                rule="data",
+                words=f"The {data.reference} itself has no finite answer to {failed} of"
+                f" {count_of(data.inputs, 'input')}",
+                evidence=device.decisions.begins or "nothing can be held against it",
+                next="mend the original first, or check the inputs",
+            )
+    if data.label_order is not None:
+        yield Cause(
+            rule="data",
+            words=f"The labels have the classes in another order than the {data.reference} has"
+            " them",
+            evidence=str(data.label_order),
+            next="correct the labels, and check again",
+        )
+    if data.other_reading is not None:
+        yield Cause(
+            rule="data",
+            words=f"The {data.reference} was not trained on inputs as the pair prepares them",
+            evidence=_of_reading(data.other_reading),
+            next="say in [preprocess] what it was trained on, and check again",
+        )
+    if data.right is None or data.by_guessing is None or data.labelled < LEAST_INPUTS:
+        return
+    seen = share(data.right, data.labelled)
+    if seen.low <= data.by_guessing:
+        yield Cause(
+            rule="data",
+            words=f"The {data.reference} is not better than guessing",
+            evidence=f"it is right on {seen.value:.1%} of {data.labelled} inputs ({seen.low:.1%} to"
+            f" {seen.high:.1%}), and guesses as frequent as its decisions would be on"
+            f" {data.by_guessing:.1%}",
+            next="look whether labels, preprocessing and model belong together",
+        )
+
+
+def _of_reading(found: OtherReading) -> str:
+    whose = "right" if found.against == "labels" else "as the original"
+    before, after = found.before / found.inputs, found.after / found.inputs
+    return (
+        f"{found.words} its answers are {whose} on {after:.0%} of {found.inputs} inputs instead of"
+        f" {before:.0%}"
+    )
+
+
+def _failures(known: _KnownToRules) -> Iterator[Cause]:
+    for device in known.figures.devices:
+        its = device.decisions
+        arms = [arm for arm in (Arm.ORIGINAL, Arm.TWIN, Arm.DEVICE) if its.failed.get(arm)]
+        if not known.fails("failures", device):
+            continue
+        kinds = sorted({kind for arm in arms for kind in its.failed[arm]})
+        whose = {
+            (Arm.DEVICE,): f"{its.device} alone",
+            (Arm.TWIN, Arm.DEVICE): "The compressed file",
+            (Arm.ORIGINAL, Arm.TWIN, Arm.DEVICE): "The original, and the file made from it,",
+        }.get(tuple(arms), " and ".join(arms))
+        what = "puts out NaN or infinity" if kinds == ["nan"] else f"fails ({', '.join(kinds)})"
+        spared = {
+            (Arm.DEVICE,): "the host's kernels give the same file a finite answer",
+            (Arm.TWIN, Arm.DEVICE): "the original does not",
+        }.get(tuple(arms), "no arm is spared")
+        layers = known.of_kinds("not finite")
+        where = its.begins or "; ".join(one.words for one in layers)
+        advice = next((one.advice for one in known.of_kinds("not finite")), "")
+        yield Cause(
+            rule="failures",
+            words=f"{whose} {what} on {its.failures(Arm.DEVICE, Arm.TWIN)} of"
+            f" {count_of(its.inputs, 'input')}",
+            evidence="; ".join(filter(None, (spared, where))),
+            next=advice or "ask `edgeflare explain` for the operator in which it begins",
+        )
+
+
+def _file(known: _KnownToRules) -> Iterator[Cause]:
+    for one in known.of_kinds(
+        "unread input", "overflow", "flushed constant", "options", "state scale"
+    ):
+        yield _of_fault("file", one, known)
+
+
+def _of_fault(rule: Rule, fault: FileFault, known: _KnownToRules) -> Cause:
+    return Cause(
+        rule=rule,
+        words=fault.words[:1].upper() + fault.words[1:],
+        evidence=_outcome(known.figures.devices[0]) if known.figures.devices else "",
+        next=fault.advice,
+    )
+
+
+def _outcome(device: DeviceFigures) -> str:
+    """Return what the decisions come to on a device, beside the reference."""
+    its = device.decisions
+    if its.labelled and Arm.ORIGINAL in its.right:
+        first, here = (its.right[arm] / its.labelled for arm in (Arm.ORIGINAL, Arm.DEVICE))
+        return (
+            f"right on {here:.1%} of {count_of(its.labelled, 'input')} on {its.device} instead of"
+            f" {first:.1%}"
+        )
+    whose = "the twin's" if its.by_file is None else "the original's"
+    return (
+        f"{its.changes.changed} of {count_of(its.inputs, 'decision')} on {its.device} are others"
+        f" than {whose}"
+    )
+
+
+def _stages(known: _KnownToRules) -> Iterator[Cause]:
+    for device in known.figures.devices:
+        its = device.kernels.stages
+        if its is None or share(its.changed, its.inputs).low <= _FEW:
+            continue
+        where = [
+            *(["[device.preprocess]"] if its.given else ()),
+            *(["[device.task]"] if its.decided else ()),
+        ]
+        what = "prepares inputs" if its.given else "reads outputs"
+        evidence = f"with the pair's own stages {its.changed} of {its.inputs} decisions are others"
+        if its.labelled:
+            evidence = (
+                f"right on {its.right / its.labelled:.1%} of {count_of(its.labelled, 'input')}, and"
+                f" on {its.right_as_pair / its.labelled:.1%} with the pair's own stages"
+            )
+        yield Cause(
+            rule="stages",
+            words=f"{device.decisions.device} {what} otherwise than the pair says"
+            f" ({' and '.join(where) or '[device]'}); the compressed file is fine",
+            evidence=evidence,
+            next="let the device do what the pair says, or fold it into the model",
+        )
+
+
+_FEW: Final = 0.005
+"""Share of decisions that may change without a word."""
+
+
+def _kernels(known: _KnownToRules) -> Iterator[Cause]:
+    for device in known.figures.devices:
+        name, changes = device.decisions.device, device.kernels.changes
+        layers = known.figures.layers
+        wrong = () if layers is None else layers.on_device.get(name, ())
+        alone = device.decisions.by_file is None
+        if not (known.fails("kernel-changes", device) or (alone and wrong)):
+            continue
+        which = f": {wrong[0]}" if wrong else ""
+        more = f" and {len(wrong) - 1} more" if len(wrong) > 1 else ""
+        yield Cause(
+            rule="kernels",
+            words=f"{name} does not compute the file as the host does{which}{more}",
+            evidence=f"{changes.strictly} of {changes.inputs} decisions are others than the"
+            f" host's, for the same file; {_outcome(device)}",
+            next="use other kernels or a later runtime there, or replace the operator",
+        )
+
+
+def _order(known: _KnownToRules) -> Iterator[Cause]:
+    for device in known.figures.devices:
+        systematic = device.decisions.systematic
+        for order in () if systematic is None else systematic.orders:
+            if order.first != "labels":
+                words = str(order)
+                yield Cause(
+                    rule="order",
+                    words=words[:1].upper() + words[1:],
+                    evidence=_outcome(device),
+                    next="use the labels that belong to the compressed model, or export it in the"
+                    " original's order",
+                )
+
+
+def _preprocessing(known: _KnownToRules) -> Iterator[Cause]:
+    found = known.figures.reading
+    if found is not None and any(map(file_does_harm, known.figures.devices)):
+        yield Cause(
+            rule="preprocessing",
+            words=f"The compressed model is made for other inputs: {found.words} it decides as the"
+            " original",
+            evidence=_of_reading(found),
+            next="convert it with the original's preprocessing, or prepare its inputs so on the"
+            " device",
+        )
+
+
+def _range(known: _KnownToRules) -> Iterator[Cause]:
+    for one in known.of_kinds("input range", "coarse"):
+        if one.kind == "input range" or "(saturated)" in one.words:
+            yield _of_fault("range", one, known)
+    for device in known.figures.devices:
+        systematic = device.decisions.systematic
+        if systematic is None or not file_does_harm(device):
+            continue
+        for side in systematic.clipped:
+            beyond = "above" if side.side == "high" else "below"
+            yield Cause(
+                rule="range",
+                words=f"The output {side.output} is cut off at {side.end:.4g}: {side.share:.0%} of"
+                f" what the original puts out lies {beyond}",
+                evidence=_outcome(device),
+                next="calibrate again with inputs that reach its whole range",
+            )
+
+
+def _layer(known: _KnownToRules) -> Iterator[Cause]:
+    for one in known.of_kinds("coarse", "constants"):
+        yield _of_fault("layer", one, known)
+
+
+def _class(known: _KnownToRules) -> Iterator[Cause]:
+    for device in known.figures.devices:
+        if known.fails("class-loss", device):
+            worst = device.decisions.losses[0]
+            came = f", and takes {worst.came} others for it" if worst.came else ""
+            yield Cause(
+                rule="class",
+                words=f"{worst.name} is lost: {device.decisions.device} decides otherwise on"
+                f" {worst.left} of the {worst.inputs} inputs that the original takes for it{came}",
+                evidence=f"p = {worst.p:.2g} by a sign test; over all classes {_outcome(device)}",
+                next=f"fine-tune or calibrate with more of {worst.name}, and hold each class to a"
+                " limit",
+            )
+
+
+def _one_sided(known: _KnownToRules) -> Iterator[Cause]:
+    for device in known.figures.devices:
+        systematic = device.decisions.systematic
+        if systematic is None or not systematic.shifts or not file_does_harm(device):
+            continue
+        one = systematic.shifts[0]
+        side = "lower" if one.lower > one.higher else "higher"
+        yield Cause(
+            rule="one-sided",
+            words=f"The {one.score} is {side} on {device.decisions.device} on"
+            f" {max(one.lower, one.higher)} of {one.lower + one.higher} inputs, by"
+            f" {abs(one.median):.3g} in the middle",
+            evidence=f"p = {one.p:.2g} by a sign test; {_outcome(device)}",
+            next="move the threshold by as much, or calibrate again",
+        )
+
+
+def _accuracy(known: _KnownToRules) -> Iterator[Cause]:
+    for device in known.figures.devices:
+        if not (known.fails("accuracy-drop", device) or known.fails("net-harm", device)):
+            continue
+        layers = known.figures.layers
+        sensitive = "" if layers is None else layers.sensitive
+        changes = device.decisions.changes
+        yield Cause(
+            rule="accuracy",
+            words=f"The compressed model is less accurate, and no single layer is to blame:"
+            f" {_outcome(device)}",
+            evidence="; ".join(
+                filter(
+                    None,
+                    (f"{changes.harmed} inputs harmed, {changes.helped} helped", sensitive),
+                )
+            ),
+            next="keep the most sensitive layers in float, or train with quantization",
+        )
+
+
+def _gates(known: _KnownToRules) -> Iterator[Cause]:
+    for one in known.gates:
+        if one.state == "fail":
+            yield Cause(
+                rule="gate",
+                words=f"The gate {one.name} fails{one.device and f' on {one.device}'}: {one.words}",
+                evidence=f"the limit is {one.limit:g}",
+                next="look into the section of that gate",
+            )
+
+
+def _changes(known: _KnownToRules) -> Iterator[Cause]:
+    for device in known.figures.devices:
+        its = device.decisions
+        if its.by_file is None or Arm.ORIGINAL in its.right or not its.inputs:
+            continue
+        if share(its.changes.strictly, its.inputs).low > _MANY:
+            yield Cause(
+                rule="changes",
+                words=f"{its.changes.strictly} of {its.inputs} decisions changed, and without"
+                " labels nobody can say whether for the worse",
+                evidence="no fault of the file and no kernel explains them",
+                next="give inputs with labels",
+            )
+
+
+_RULES: Final[tuple[Callable[[_KnownToRules], Iterator[Cause]], ...]] = (
+    _data,
+    _failures,
+    _file,
+    _stages,
+    _kernels,
+    _order,
+    _preprocessing,
+    _range,
+    _layer,
+    _class,
+    _one_sided,
+    _accuracy,
+    _gates,
+    _changes,
+)

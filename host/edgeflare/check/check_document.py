@@ -1,0 +1,125 @@
+"""A check as a document: `check.json`, schema `edgeflare.check/v1`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Annotated, Final, Literal
+
+import msgspec
+
+from edgeflare.check.causes import Cause
+from edgeflare.check.figures import CheckFigures
+from edgeflare.check.gates import CheckGate
+from edgeflare.check.sections import CheckSection
+from edgeflare.check.verdict import Name
+from edgeflare.record.document_reader import DocumentReader
+from edgeflare.record.folder import FolderKind
+from edgeflare.record.json_file import json_bytes
+from edgeflare.record.json_types import Amount, CountFromOne, plain_json
+from edgeflare.record.request import DERIVED, Option
+from edgeflare.run.run_directory import CHECK_DOCUMENT
+
+StoppedBy = Literal["budget", "interrupt", "sigterm", "infrastructure"]
+"""What ends a check before all is measured."""
+
+CHECKED: Final = FolderKind("check", files=(CHECK_DOCUMENT, "check.html"), folders=("layers",))
+
+
+def _written(gates: dict[str, float]) -> str:
+    return " --gate ".join(f"{name}<{limit:g}" for name, limit in sorted(gates.items()))
+
+
+class CheckRequest(msgspec.Struct, frozen=True, kw_only=True):
+    """What a check is asked.
+
+    Attributes:
+        about: whether the pair is judged, or the device alone, where there is no original.
+        fingerprint: the digest of the pair's files and settings.
+        devices: their names.
+        limit: how many of the inputs are asked, at most; null for all.
+        gates: the limits, by the names of the gates.
+        strict: whether each gate has to be decided for a model to ship.
+        budget: seconds that it may take.
+
+    """
+
+    about: Annotated[Literal["pair", "device"], DERIVED]
+    fingerprint: Annotated[str, DERIVED]
+    devices: Annotated[tuple[str, ...], Option("--device", ", ".join)]
+    limit: Annotated[CountFromOne | None, Option("--limit", more="larger")]
+    gates: Annotated[dict[str, Amount], Option("--gate", _written)]
+    strict: bool
+    budget: Annotated[Amount, Option("--budget", more="longer")]
+
+
+class CheckDocument(
+    msgspec.Struct, frozen=True, kw_only=True, tag_field="schema", tag="edgeflare.check/v1"
+):
+    """Whether a compressed model may ship, and why.
+
+    Attributes:
+        verdict: whether it may.
+        sentence: why, without its full stop.
+        next: what to do now, likewise.
+        cause: what is wrong; null where nothing was found.
+        as_the_host: whether the devices compute the file as the host does, as far as the inputs
+            tell.
+        gates: how the limits for a release ended.
+        sections: what was looked into, and how that ended.
+        figures: all that was measured.
+        edgeflare: version that wrote this.
+        pair: name of the pair.
+        asked: what was asked.
+        stopped_by: what ended it before all was measured: budget, interrupt (Ctrl-C), sigterm or
+            infrastructure; null where nothing did.
+        seconds: that it took.
+        notes: what was assumed, a sentence each.
+
+    """
+
+    verdict: Name
+    sentence: str
+    next: str
+    cause: Cause | None
+    as_the_host: bool
+    gates: tuple[CheckGate, ...]
+    sections: tuple[CheckSection, ...]
+    figures: CheckFigures
+    edgeflare: str
+    pair: str
+    asked: CheckRequest
+    stopped_by: StoppedBy | None
+    seconds: Amount
+    notes: tuple[str, ...]
+
+    @property
+    def passes(self) -> bool:
+        """Whether nothing speaks against the model, or the device where that alone is judged."""
+        return self.verdict == "ship" or (self.asked.about == "device" and self.as_the_host)
+
+
+def check_bytes(document: CheckDocument) -> bytes:
+    """Return a document as it is written."""
+    return json_bytes(plain_json(document))
+
+
+def load_check(path: Path) -> CheckDocument:
+    """Return a document that was written.
+
+    Raises:
+        UserError: it cannot be read, is damaged, or of another schema.
+
+    """
+    return _READER.read(path)
+
+
+def _contradictions(document: CheckDocument) -> Iterator[str]:
+    failed = [one.name for one in document.gates if one.state == "fail"]
+    if document.verdict == "ship" and (failed or document.cause is not None):
+        yield f"verdict is ship, against {failed[0] if failed else 'its own cause'}"
+    if document.verdict == "do-not-ship" and document.cause is None:
+        yield "verdict is do-not-ship without a cause"
+
+
+_READER = DocumentReader(CheckDocument, _contradictions)

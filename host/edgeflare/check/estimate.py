@@ -1,0 +1,75 @@
+"""Shares of inputs, and differences of two shares of the same inputs, with intervals of 95 %.
+
+- The interval of a share is exact (Clopper and Pearson).
+- That of a paired difference is Wald's with a half of an input added to each cell: Bonett and
+  Price, "Adjusted Wald confidence interval for a difference of binomial proportions based on paired
+  data", Journal of Educational and Behavioral Statistics 37 (2012).
+"""
+
+from __future__ import annotations
+
+from math import ceil, sqrt
+from typing import Final
+
+import msgspec
+
+from edgeflare.run.exact_statistics import exact_interval
+
+_TWO_SIDED: Final = 1.959964
+"""Standard errors to each side, for an interval of 95 %."""
+
+
+class ShareEstimate(msgspec.Struct, frozen=True, kw_only=True):
+    """A figure of some inputs, with an interval of 95 %.
+
+    Attributes:
+        value: what was seen.
+        low: lower end of the interval.
+        high: upper end.
+        inputs: of how many inputs.
+
+    """
+
+    value: float
+    low: float
+    high: float
+    inputs: int
+
+
+def share(hits: int, inputs: int) -> ShareEstimate:
+    """Return a share of inputs; at least one."""
+    low, high = exact_interval(hits, inputs)
+    return ShareEstimate(value=hits / inputs, low=low, high=high, inputs=inputs)
+
+
+def paired_difference(lost: int, won: int, inputs: int) -> ShareEstimate:
+    """Return by how much one share exceeds another one of the same inputs; at least one.
+
+    Args:
+        lost: inputs that count for the first share alone.
+        won: those that count for the second alone.
+        inputs: all of them.
+
+    """
+    first, second = (lost + 1) / (inputs + 2), (won + 1) / (inputs + 2)
+    middle = first - second
+    half = _TWO_SIDED * sqrt((first + second - middle**2) / (inputs + 2))
+    value = (lost - won) / inputs
+    # The interval's middle is drawn to 0, so that of many inputs lost it could leave the value out.
+    return ShareEstimate(
+        value=value,
+        low=max(-1.0, min(value, middle - half)),
+        high=min(1.0, max(value, middle + half)),
+        inputs=inputs,
+    )
+
+
+def inputs_to_decide(seen: ShareEstimate, limit: float) -> int | None:
+    """Return how many inputs would tell a figure like this from a limit; None where none would.
+
+    An interval is as wide as the root of the number of inputs is small.
+    """
+    if seen.value == limit:
+        return None
+    side = seen.high - seen.value if seen.value < limit else seen.value - seen.low
+    return max(seen.inputs, ceil(seen.inputs * (side / (limit - seen.value)) ** 2))

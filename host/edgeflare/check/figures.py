@@ -1,0 +1,346 @@
+"""What a check measures, as its document has it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Literal
+
+import msgspec
+
+from edgeflare.core.query import Arm
+from edgeflare.diagnose.layers.layer_figures import LayerError
+from edgeflare.record.json_types import Amount, Count, CountFromOne, Share
+from edgeflare.run.run_document import RunDevice
+from edgeflare.run.systematic.figures import OtherOrder, SystematicDifferences
+
+
+class OtherReading(msgspec.Struct, frozen=True, kw_only=True):
+    """Another way to read images, with which a model answers clearly better.
+
+    Attributes:
+        words: how they are read, such as "read with its channels in reverse order".
+        against: what the answers are held against.
+        inputs: on how many inputs it was tried.
+        before: on how many of them the answer is as it should be with the pair's preprocessing.
+        after: on how many with this one.
+
+    """
+
+    words: str
+    against: Literal["labels", "original"]
+    inputs: CountFromOne
+    before: Count
+    after: Count
+
+
+class DataFigures(msgspec.Struct, frozen=True, kw_only=True):
+    """What the inputs allow to say.
+
+    Attributes:
+        source: the last part of the path that they are from.
+        inputs: how many all arms were asked about.
+        of: how many there are.
+        labelled: those of which is known what is right.
+        reference: the arm that the device is held against.
+        right: of the labelled ones, how many that arm gets right; null where none is labelled.
+        by_guessing: the share that it would get right if its decisions had nothing to do with the
+            inputs, but were as frequent; null where decisions are not counted.
+        label_order: the order in which the labels have the classes; null where it is the models'.
+        other_reading: a preprocessing with which that arm is right clearly more often; null where
+            none was found, or none was tried.
+
+    """
+
+    source: str
+    inputs: Count
+    of: CountFromOne
+    labelled: Count
+    reference: Arm
+    right: Count | None = None
+    by_guessing: Share | None = None
+    label_order: OtherOrder | None = None
+    other_reading: OtherReading | None = None
+
+
+class DecisionChanges(msgspec.Struct, frozen=True, kw_only=True):
+    """How one arm decides otherwise than another one.
+
+    Attributes:
+        inputs: that both were asked about.
+        changed: those that the second decides otherwise.
+        by_tie: those of them by a tie.
+        harmed: those that the first alone gets right.
+        helped: those that the second alone gets right.
+
+    """
+
+    inputs: Count
+    changed: Count
+    by_tie: Count
+    harmed: Count
+    helped: Count
+
+    @property
+    def strictly(self) -> int:
+        """How many decisions changed without a tie."""
+        return self.changed - self.by_tie
+
+    @property
+    def net(self) -> int:
+        """How many more inputs are harmed than helped."""
+        return self.harmed - self.helped
+
+
+class ClassLoss(msgspec.Struct, frozen=True, kw_only=True):
+    """A class that the device gives significantly less often than the reference.
+
+    Attributes:
+        name: the class; with the head before it, of a model with several.
+        inputs: that the reference gives it to.
+        left: those in which it has fewer places on the device.
+        came: those in which it has more.
+        p: of the sign test, after Holm's correction for all classes.
+
+    """
+
+    name: str
+    inputs: Count
+    left: Count
+    came: Count
+    p: Share
+
+    @property
+    def share(self) -> float:
+        """The share of the class that is lost."""
+        return min(1.0, (self.left - self.came) / max(1, self.inputs, self.left))
+
+
+class ChangedInput(msgspec.Struct, frozen=True, kw_only=True):
+    """An input on which the device decides otherwise than the reference.
+
+    Attributes:
+        seed_id: of the input.
+        name: of its file, or its place in it.
+        said: what each arm answered, in words.
+        right: what is right, in words; empty where that is not known.
+        strength: how confidently the two differ; null where an arm failed.
+
+    """
+
+    seed_id: Count
+    name: str
+    said: Mapping[Arm, str]
+    right: str
+    strength: float | None
+
+
+class DecisionFigures(msgspec.Struct, frozen=True, kw_only=True):
+    """How a device decides on inputs as they come, beside the other arms.
+
+    Attributes:
+        device: its name.
+        inputs: how many were asked.
+        failed: by arm and kind, on how many of them it has no answer; "nan" where its outputs are
+            not finite. Arms that answered all are left out.
+        begins: in which operator outputs begin not to be finite, in words; empty where they do not.
+        labelled: those of which is known what is right.
+        right: by arm, how many of these it gets right; empty where none is labelled.
+        changes: from the reference to the device.
+        by_file: from the original to the twin; null without an original.
+        measure: what `distance` is, in words; empty where being right says it all.
+        distance: by arm, its distance from what is right, on average.
+        losses: the classes that the device gives less often.
+        systematic: what differs in the same way on many of them; null where nothing does.
+        changed_inputs: those that are looked into, the strongest of the harmed first.
+
+    """
+
+    device: str
+    inputs: Count
+    failed: Mapping[Arm, Mapping[str, Count]]
+    begins: str
+    labelled: Count
+    right: Mapping[Arm, Count]
+    changes: DecisionChanges
+    by_file: DecisionChanges | None
+    measure: str
+    distance: Mapping[Arm, float]
+    losses: tuple[ClassLoss, ...]
+    systematic: SystematicDifferences | None
+    changed_inputs: tuple[ChangedInput, ...]
+
+    def failures(self, *arms: Arm) -> int:
+        """Return on how many inputs the arm of some that fails most has no answer."""
+        return max((sum(self.failed.get(arm, {}).values()) for arm in arms), default=0)
+
+
+class StageFigures(msgspec.Struct, frozen=True, kw_only=True):
+    """What stands before and behind the model on a device, and is not what the pair has.
+
+    Attributes:
+        inputs: how many were tried with both.
+        changed: those that the device decides otherwise than it would with the pair's own.
+        labelled: those of which is known what is right.
+        right: those that it gets right as it is.
+        right_as_pair: those that it would get right with the pair's own.
+        given: the largest difference of what the model is given, in real values.
+        decided: of the first of them, those on which reading the same outputs as the pair does
+            decides otherwise.
+
+    """
+
+    inputs: CountFromOne
+    changed: Count
+    labelled: Count
+    right: Count
+    right_as_pair: Count
+    given: Amount
+    decided: Count
+
+
+class KernelFigures(msgspec.Struct, frozen=True, kw_only=True):
+    """Whether a device computes the file as the host does.
+
+    Attributes:
+        device: it, and what is known of it.
+        changes: from the twin to the device, with the pair's own stages.
+        repeated: how many inputs the device was given once more.
+        unsteady: those of them on which its outputs were others then.
+        stages: what its own stages change; null where it has none of its own.
+        warnings: a sentence each, without its full stop.
+
+    """
+
+    device: RunDevice
+    changes: DecisionChanges
+    repeated: Count
+    unsteady: Count
+    stages: StageFigures | None
+    warnings: tuple[str, ...]
+
+
+class OutputFigures(msgspec.Struct, frozen=True, kw_only=True):
+    """How far an output is apart, over many inputs.
+
+    Attributes:
+        output: its name in the compressed model.
+        compression: of the twin's from the original's; null without an original, or where the
+            original has no such output.
+        kernels: of the device's from the twin's; null where no input was answered.
+
+    """
+
+    output: str
+    compression: LayerError | None
+    kernels: LayerError | None
+
+
+FaultKind = Literal[
+    "unread input",
+    "state scale",
+    "flushed constant",
+    "options",
+    "not finite",
+    "overflow",
+    "constants",
+    "input range",
+    "coarse",
+]
+"""What may be wrong with a compressed file."""
+
+
+class FileFault(msgspec.Struct, frozen=True, kw_only=True):
+    """Something that is wrong with a compressed file.
+
+    Attributes:
+        kind: what.
+        place: where, such as a layer.
+        words: what is wrong, a sentence without its full stop.
+        advice: what to do about it, likewise.
+
+    """
+
+    kind: FaultKind
+    place: str
+    words: str
+    advice: str
+
+
+class FileFigures(msgspec.Struct, frozen=True, kw_only=True):
+    """What the files say without being run.
+
+    Attributes:
+        original_bytes: size of the original's file; null where it is none.
+        compressed_bytes: size of the compressed model's.
+        faults: what is wrong in the compressed one.
+        remarks: what is odd in the original, or alike in both, a sentence each.
+
+    """
+
+    original_bytes: Count | None
+    compressed_bytes: Count
+    faults: tuple[FileFault, ...]
+    remarks: tuple[str, ...]
+
+
+class SeenLayers(msgspec.Struct, frozen=True, kw_only=True):
+    """What the layers show.
+
+    Attributes:
+        inputs: how many were looked into.
+        layers: how many layers the compressed model has.
+        matched: those of them that could be held against one of the original's.
+        faults: what is wrong with layers of the file.
+        sensitive: what the most sensitive layer does, a sentence; empty where none was measured.
+        on_device: by the name of a device, the layers that it computes otherwise than the twin,
+            each in words; devices that compute all alike have none.
+        notes: what could not be seen, a sentence each.
+        table: the folder of the layer table within that of the check; empty where none is kept.
+
+    """
+
+    inputs: Count
+    layers: Count
+    matched: Count
+    faults: tuple[FileFault, ...]
+    sensitive: str
+    on_device: Mapping[str, tuple[str, ...]]
+    notes: tuple[str, ...]
+    table: str = ""
+
+
+class CheckFigures(msgspec.Struct, frozen=True, kw_only=True):
+    """All that a check has measured so far.
+
+    Attributes:
+        data: what the inputs allow to say; null until that is known.
+        devices: what each device did, in the order in which they were named.
+        reading: a preprocessing with which the twin agrees with the original clearly more often;
+            null where none was found.
+        file: what the files say; null until they were read.
+        layers: what the layers show; null until they were looked into, or where they cannot be.
+        missing: by the name of a part that could not be measured, why not.
+
+    """
+
+    data: DataFigures | None = None
+    devices: tuple[DeviceFigures, ...] = ()
+    reading: OtherReading | None = None
+    file: FileFigures | None = None
+    layers: SeenLayers | None = None
+    missing: Mapping[str, str] = {}
+
+
+class DeviceFigures(msgspec.Struct, frozen=True, kw_only=True):
+    """What one device did.
+
+    Attributes:
+        decisions: how it decides beside the other arms.
+        kernels: whether it computes the file as the host does.
+        outputs: how far its outputs are apart, as numbers.
+
+    """
+
+    decisions: DecisionFigures
+    kernels: KernelFigures
+    outputs: tuple[OutputFigures, ...]

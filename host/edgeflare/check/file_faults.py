@@ -1,0 +1,132 @@
+"""What the files of a pair say of its faults without being run."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from edgeflare.campaign.dry_run import unread_by_model
+from edgeflare.check.figures import FileFault, FileFigures
+from edgeflare.diagnose.constant_error import constants_in_pairs
+from edgeflare.diagnose.layer_difference import layer_name
+from edgeflare.diagnose.layer_matching import match_layers
+from edgeflare.diagnose.layered_models import layered_compressed, layered_original
+from edgeflare.diagnose.option_differences import option_differences
+from edgeflare.errors import UserError
+from edgeflare.models.pair import Pair
+from edgeflare.models.tflite_graph import Graph, GraphTensor
+from edgeflare.python_callable import is_callable
+
+
+def file_figures(pair: Pair) -> FileFigures:
+    """Return what the files of an opened pair say.
+
+    Raises:
+        UserError: a file cannot be read.
+
+    """
+    file = None if pair.original is None or is_callable(pair.original) else Path(pair.original)
+    unread = unread_by_model(pair)
+    shared = set(unread.get("original", ())) & set(unread.get("compressed model", ()))
+    graphs = _graphs(pair)
+    faults = [
+        *(_unread(name) for name in unread.get("compressed model", ()) if name not in shared),
+        *(_of_states(pair, graphs.compressed) if graphs else ()),
+        *(_of_layers(graphs.compressed, graphs.original) if graphs and graphs.original else ()),
+    ]
+    return FileFigures(
+        original_bytes=None if file is None else file.stat().st_size,
+        compressed_bytes=pair.compressed.stat().st_size,
+        faults=tuple(faults),
+        remarks=tuple(
+            f"no operator of the original reads its input {name}"
+            for name in unread.get("original", ())
+        ),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Graphs:
+    compressed: Graph
+    original: Graph | None
+
+
+def _graphs(pair: Pair) -> _Graphs | None:
+    try:
+        compressed = layered_compressed(pair).graph
+    except UserError:
+        return None
+    try:
+        return _Graphs(compressed, layered_original(pair).graph)
+    except UserError:
+        return _Graphs(compressed, None)
+
+
+def _unread(name: str) -> FileFault:
+    return FileFault(
+        kind="unread input",
+        place=name,
+        words=f"no operator of the compressed model reads its input {name}: what is given there"
+        " changes nothing",
+        advice=f"export the model with {name} connected, and not as a constant",
+    )
+
+
+def _of_states(pair: Pair, graph: Graph) -> Iterator[FileFault]:
+    """Yield states that leave the model with another scale than they come in with.
+
+    An app that hands the numbers on as they are then gives the model another state. EdgeFlare
+    itself hands their real values on.
+    """
+    invocation = pair.interface.invocation
+    known = {tensor.name: tensor for tensor in graph.tensors}
+    for given, made in invocation.state.items():
+        one, other = known.get(given), known.get(made)
+        if one is None or other is None or not (one.scales and other.scales):
+            continue
+        if (one.scales, one.zero_points) != (other.scales, other.zero_points):
+            yield FileFault(
+                kind="state scale",
+                place=given,
+                words=f"the state {made} comes out with a scale of {_scale(other)}, and goes in as"
+                f" {given} with {_scale(one)}",
+                advice="hand it on as real values, or quantize both with one scale",
+            )
+
+
+def _scale(tensor: GraphTensor) -> str:
+    return f"{tensor.scales[0]:.4g} (zero point {tensor.zero_points[0]})"
+
+
+def _of_layers(compressed: Graph, original: Graph) -> Iterator[FileFault]:
+    for op, (theirs, _) in match_layers(compressed, original).items():
+        name = str(layer_name(compressed, compressed.operators[op]))
+        if others := option_differences(compressed, op, original, theirs):
+            yield FileFault(
+                kind="options",
+                place=name,
+                words=f"{name} is not the original's operator: {'; '.join(map(str, others))}",
+                advice="convert the model anew, and hold both graphs side by side",
+            )
+        for mine, its in constants_in_pairs(compressed, op, original, theirs):
+            if _flushed(compressed, mine, original, its):
+                yield FileFault(
+                    kind="flushed constant",
+                    place=name,
+                    words=f"a constant of {name} became 0, which half precision cannot hold",
+                    advice=f"keep {name} in float32, or enlarge the constant",
+                )
+
+
+def _flushed(compressed: Graph, mine: GraphTensor, original: Graph, its: GraphTensor) -> bool:
+    """Whether half precision made zeros of all values of a constant, of which none was one."""
+    stored = compressed.stored(mine.index)
+    if stored is None or stored.dtype != "float16":
+        return False
+    values, wanted = compressed.real_values(mine.index), original.real_values(its.index)
+    if values is None or wanted is None or not np.size(values):
+        return False
+    return not np.any(values) and bool(np.all(wanted))

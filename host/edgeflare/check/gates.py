@@ -1,0 +1,318 @@
+"""The gates of a check: limits for a release, and whether they hold.
+
+A gate fails only if its interval lies beyond the limit, and passes only if it lies within. Between
+the two it is open: so few inputs do not decide it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from math import ceil, isfinite
+from typing import Final, Literal
+
+import msgspec
+
+from edgeflare.check.estimate import ShareEstimate, inputs_to_decide, paired_difference, share
+from edgeflare.check.figures import CheckFigures, DeviceFigures, FileFault
+from edgeflare.core.query import Arm
+from edgeflare.errors import UserError, suggestion
+from edgeflare.record.json_types import Amount, Count
+from edgeflare.run.exact_statistics import sign_test
+
+State = Literal["pass", "fail", "open", "not checked"]
+
+
+_ROUNDING: Final = 1e-9
+
+
+class CheckGate(msgspec.Struct, frozen=True, kw_only=True):
+    """A gate, and how it ended.
+
+    Attributes:
+        name: of `LIMITS`.
+        device: that it is about; empty where it is about the file.
+        limit: the largest value that passes.
+        state: how it ended.
+        seen: the figure that it is about; null where that is not known.
+        words: what was seen, a sentence without its full stop.
+        decided_by: how many inputs like these would decide it; null where it is decided, or none
+            would.
+
+    """
+
+    name: str
+    device: str
+    limit: Amount
+    state: State
+    seen: ShareEstimate | None
+    words: str
+    decided_by: Count | None = None
+
+    @property
+    def within(self) -> bool:
+        """Whether what was seen lies within the limit, to the next input, decided or not.
+
+        Of fewer inputs than a hundred none would lie within 1 % else, but the original's own.
+        """
+        if self.state == "open" and self.seen is not None:
+            inputs = self.seen.inputs
+            return self.seen.value * inputs <= ceil(self.limit * inputs) + _ROUNDING
+        return self.state != "fail"
+
+
+@dataclass(frozen=True, slots=True)
+class GateKind:
+    """A kind of gate.
+
+    Attributes:
+        limit: the largest value that passes, where the user says nothing; None where nothing is
+            held to it then.
+        words: what is limited, for `--help` and docs.
+
+    """
+
+    limit: float | None
+    words: str
+
+
+LIMITS: Final[Mapping[str, GateKind]] = {
+    "failures": GateKind(0, "inputs without an answer, or with one that is not finite"),
+    "accuracy-drop": GateKind(0.01, "share of right decisions that is lost"),
+    "net-harm": GateKind(0.01, "share of inputs harmed less those helped"),
+    "kernel-changes": GateKind(0.005, "share decided otherwise than by the host, but for ties"),
+    "class-loss": GateKind(0.05, "share of a class that is lost, where that is significant"),
+    "faults": GateKind(0, "faults of the file that show in its decisions"),
+    "changed": GateKind(None, "share decided otherwise than by the original, but for ties"),
+}
+"""The gates by name."""
+
+_GIVEN: Final = re.compile(r"([a-z-]+)\s*<=?\s*([0-9.eE+-]+)")
+
+
+def read_limits(given: Sequence[str]) -> dict[str, float]:
+    """Return the limits by the names of their gates, the user's in place of the others.
+
+    Args:
+        given: such as "accuracy-drop<0.02"; "NAME<inf" leaves a gate out.
+
+    Raises:
+        UserError: one is no gate; says which there are.
+
+    """
+    limits = {name: kind.limit for name, kind in LIMITS.items()}
+    for text in given:
+        found = _GIVEN.fullmatch(text.strip().replace("<inf", "<1e999"))
+        if found is None:
+            raise UserError(f"--gate {text!r}: expected NAME<NUMBER, such as 'accuracy-drop<0.02'")
+        name, number = found.groups()
+        limits[name] = _number(name, number)
+    return {name: limit for name, limit in limits.items() if limit is not None and isfinite(limit)}
+
+
+def _number(name: str, number: str) -> float:
+    if name not in LIMITS:
+        raise UserError(
+            f"--gate: there is no gate {name!r}{suggestion(name, LIMITS)}; gates are "
+            + ", ".join(LIMITS)
+        )
+    try:
+        limit = float(number)
+    except ValueError:
+        limit = -1.0
+    if limit < 0:
+        raise UserError(f"--gate {name}: {number!r} is no number from 0 up")
+    return limit
+
+
+def judged_gates(figures: CheckFigures, limits: Mapping[str, float]) -> tuple[CheckGate, ...]:
+    """Return how the gates ended, in the order of `LIMITS`, for each device."""
+    found: list[CheckGate] = []
+    for name in LIMITS:
+        if name not in limits:
+            continue
+        if name == "faults":
+            found.append(_faults_gate(figures, limits[name]))
+            continue
+        found += (_JUDGES[name](name, limits[name], device) for device in figures.devices)
+    return tuple(found)
+
+
+def counted_faults(figures: CheckFigures) -> list[FileFault]:
+    """Return the faults that count: those that show in decisions, or that always do harm.
+
+    A layer may be quantized coarsely, or have other constants, where no decision suffers.
+    """
+    found = [
+        *(figures.file.faults if figures.file else ()),
+        *(figures.layers.faults if figures.layers else ()),
+    ]
+    shows = any(file_does_harm(device) for device in figures.devices)
+    return [one for one in found if shows or one.kind in _ALWAYS]
+
+
+_ALWAYS: Final = frozenset({"unread input", "overflow"})
+"""Kinds of faults that count whether they show in the decisions on these inputs or not."""
+
+_SURELY: Final = 0.05
+"""Greatest p by which more inputs are harmed than helped."""
+
+_LEAST_CHANGED: Final = 0.02
+"""Share of inputs that compression has to change, at least, where nobody knows what is right."""
+
+
+def file_does_harm(device: DeviceFigures) -> bool:
+    """Whether the decisions of the compressed file itself are worse than the original's.
+
+    Where what is right is known, that is a sign test. Elsewhere many decisions have to change.
+    """
+    known = device.decisions
+    if known.by_file is None:
+        return False
+    changes = known.by_file
+    if known.failures(Arm.TWIN) > known.failures(Arm.ORIGINAL):
+        return True
+    if any(one.left <= changes.changed for one in known.losses):  # and kernels are not to blame
+        return True
+    if known.labelled:
+        return changes.net > 0 and sign_test(changes.helped, changes.harmed) < _SURELY
+    if not changes.inputs:
+        return False
+    return share(changes.strictly, changes.inputs).low > _LEAST_CHANGED
+
+
+def _faults_gate(figures: CheckFigures, limit: float) -> CheckGate:
+    if figures.file is None and figures.layers is None:
+        return _not_checked("faults", "", limit, "neither the files nor their layers were seen")
+    found = counted_faults(figures)
+    words = found[0].words if found else "no fault of the file shows in its decisions"
+    more = f", and {len(found) - 1} more" if len(found) > 1 else ""
+    return CheckGate(
+        name="faults",
+        device="",
+        limit=limit,
+        state="fail" if len(found) > limit else "pass",
+        seen=None,
+        words=f"{words}{more}",
+    )
+
+
+def _not_checked(name: str, device: str, limit: float, why: str) -> CheckGate:
+    return CheckGate(
+        name=name, device=device, limit=limit, state="not checked", seen=None, words=why
+    )
+
+
+def _failures(name: str, limit: float, device: DeviceFigures) -> CheckGate:
+    known = device.decisions
+    failed = known.failures(Arm.DEVICE, Arm.TWIN)
+    return CheckGate(
+        name=name,
+        device=known.device,
+        limit=limit,
+        state="fail" if failed > limit else "pass",
+        seen=None,
+        words=f"{failed} of {known.inputs} inputs without a finite answer",
+    )
+
+
+def _accuracy_drop(name: str, limit: float, device: DeviceFigures) -> CheckGate:
+    known = device.decisions
+    if why := _no_truth(device):
+        return _not_checked(name, known.device, limit, why)
+    changes = known.changes
+    seen = paired_difference(changes.harmed, changes.helped, known.labelled)
+    first, its = (known.right[arm] / known.labelled for arm in (Arm.ORIGINAL, Arm.DEVICE))
+    return _by_interval(
+        name, known.device, limit, seen, f"right on {first:.1%} as the original, on {its:.1%} here"
+    )
+
+
+def _net_harm(name: str, limit: float, device: DeviceFigures) -> CheckGate:
+    known = device.decisions
+    if why := _no_truth(device):
+        return _not_checked(name, known.device, limit, why)
+    changes = known.changes
+    seen = paired_difference(changes.harmed, changes.helped, known.inputs)
+    words = f"{changes.harmed} of {known.inputs} inputs harmed, {changes.helped} helped"
+    return _by_interval(name, known.device, limit, seen, words)
+
+
+def _no_truth(device: DeviceFigures) -> str:
+    """Return why nobody knows what is right; empty where it is known, and held against."""
+    if Arm.ORIGINAL not in device.decisions.right:
+        return "no input has a label" if device.decisions.by_file else "there is no original"
+    return ""
+
+
+def _kernel_changes(name: str, limit: float, device: DeviceFigures) -> CheckGate:
+    changes = device.kernels.changes
+    words = f"{changes.strictly} of {changes.inputs} decisions are others than the host's"
+    return _by_interval(
+        name, device.decisions.device, limit, share(changes.strictly, changes.inputs), words
+    )
+
+
+def _changed(name: str, limit: float, device: DeviceFigures) -> CheckGate:
+    changes = device.decisions.changes
+    if device.decisions.by_file is None:
+        return _not_checked(name, device.decisions.device, limit, "there is no original")
+    words = f"{changes.strictly} of {changes.inputs} decisions changed"
+    return _by_interval(
+        name, device.decisions.device, limit, share(changes.strictly, changes.inputs), words
+    )
+
+
+def _class_loss(name: str, limit: float, device: DeviceFigures) -> CheckGate:
+    known = device.decisions
+    worst = max(known.losses, key=lambda one: one.share, default=None)
+    if worst is None:
+        return CheckGate(
+            name=name,
+            device=known.device,
+            limit=limit,
+            state="pass",
+            seen=None,
+            words="no class is lost significantly",
+        )
+    return CheckGate(
+        name=name,
+        device=known.device,
+        limit=limit,
+        state="fail" if worst.share > limit else "pass",
+        seen=paired_difference(worst.left, worst.came, worst.inputs),
+        words=f"{worst.name} is lost on {worst.left} of {worst.inputs} inputs, and won on"
+        f" {worst.came} others (p = {worst.p:.2g})",
+    )
+
+
+def _by_interval(
+    name: str, device: str, limit: float, seen: ShareEstimate, words: str
+) -> CheckGate:
+    state: State = "open"
+    if seen.low > limit:
+        state = "fail"
+    elif seen.high <= limit:
+        state = "pass"
+    return CheckGate(
+        name=name,
+        device=device,
+        limit=limit,
+        state=state,
+        seen=seen,
+        words=words,
+        decided_by=inputs_to_decide(seen, limit) if state == "open" else None,
+    )
+
+
+_Judge = Callable[[str, float, DeviceFigures], CheckGate]
+
+_JUDGES: Final[Mapping[str, _Judge]] = {
+    "failures": _failures,
+    "accuracy-drop": _accuracy_drop,
+    "net-harm": _net_harm,
+    "kernel-changes": _kernel_changes,
+    "class-loss": _class_loss,
+    "changed": _changed,
+}

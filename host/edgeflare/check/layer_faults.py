@@ -1,0 +1,261 @@
+"""What the layers of a pair show, on some of the inputs that its arms were asked about."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import ExitStack, closing
+from dataclasses import dataclass
+from typing import Final
+
+from edgeflare.campaign.opened_pair import OpenedPair
+from edgeflare.campaign.plan_defaults import TWIN_KERNELS
+from edgeflare.check.figures import FileFault, SeenLayers
+from edgeflare.core.query import Arm
+from edgeflare.diagnose.compression_localization import CompressionLocalizer
+from edgeflare.diagnose.layered_models import (
+    LayeredModel,
+    layered_compressed,
+    layered_original,
+    reason_not_seen,
+)
+from edgeflare.diagnose.layers.device_comparison import DeviceSide
+from edgeflare.diagnose.layers.layer_comparison import (
+    ComparedInput,
+    LayerComparison,
+    compare_layers,
+)
+from edgeflare.diagnose.layers.layers_document import LayersDocument, cuts_off
+from edgeflare.diagnose.layers.layers_page import (
+    constants_in_words,
+    said_of_compression,
+    wrong_in_words,
+)
+from edgeflare.diagnose.layers.opened_layers import OpenedLayers
+from edgeflare.diagnose.layers.original_comparison import OriginalSide
+from edgeflare.diagnose.output_stage import ModelReader, OutputStage
+from edgeflare.diagnose.probed_arm import ProbedArm, State
+from edgeflare.errors import UserError
+from edgeflare.models.model_probe import HostProbe, ProbeFailed, Values
+from edgeflare.models.original import open_original
+from edgeflare.run.run_document import RunDevice
+
+INPUTS: Final = 100
+"""Inputs whose layers are compared."""
+
+SENSITIVITY_INPUTS: Final = 50
+"""Inputs on which the sensitivity is measured, where there are so many."""
+
+_EXPLAINED: Final = 6
+"""Changed inputs on which coarse layers are searched."""
+
+_SEEDS_OF_RANGES: Final = 16
+"""Inputs that show which values occur in a layer."""
+
+
+_MOST_OF: Final = 0.5
+"""Share of the changed inputs on which the same layer has to be coarse."""
+
+
+def layer_figures(
+    opened: OpenedPair,
+    places: Sequence[int],
+    changed: Sequence[int],
+    stopped: Callable[[], bool],
+    progress: Callable[[int, int], None] = lambda _done, _all: None,
+) -> tuple[SeenLayers, LayersDocument]:
+    """Look into the layers.
+
+    Args:
+        opened: the pair, on one device.
+        places: the positions of inputs among its seeds, those first that are looked into first.
+        changed: the ids of inputs that are decided otherwise, the worst first.
+        stopped: whether to come to an end.
+        progress: is called with the number of inputs that are done, and that of all.
+
+    Returns:
+        What they show, and the layer table.
+
+    Raises:
+        UserError: none of them can be seen; says why.
+        InfrastructureError: the device or a worker process is lost.
+
+    """
+    with ExitStack() as stack:
+        models = _LayeredPair.open(opened, stack)
+        layers = models.opened_layers(places[:INPUTS], stack)
+        compare_layers(layers.comparison, layers.inputs, progress, stopped)
+        if not layers.comparison.inputs:
+            said = "; ".join(layers.comparison.notes.lines())
+            raise UserError(f"no layer could be seen{said and f': {said}'}")
+        table = layers.document(opened.pair)
+        coarse = () if stopped() else tuple(models.coarse_layers(places, changed, stack))
+    wrong = () if table.device is None else tuple(wrong_in_words(table))
+    return (
+        SeenLayers(
+            inputs=table.inputs,
+            layers=len(table.layers),
+            matched=sum(one.matched_by is not None for one in table.layers),
+            faults=(*_faults(table), *coarse),
+            sensitive="; ".join(said_of_compression(table)),
+            on_device={} if table.device is None else {table.device.name: wrong},
+            notes=table.notes,
+        ),
+        table,
+    )
+
+
+def _faults(table: LayersDocument) -> Iterator[FileFault]:
+    """Yield what is wrong with layers by themselves, what is not finite first."""
+    for one in table.not_finite()[:1]:
+        yield FileFault(
+            kind="not finite",
+            place=str(one.layer),
+            words=f"{one.layer} is the first layer that is not finite on one side alone",
+            advice=f"keep {one.layer} in float32, or change what it computes",
+        )
+    for one in table.faulty():
+        wrapped = one.constants is not None and one.constants.overflows
+        yield FileFault(
+            kind="overflow" if wrapped else "constants",
+            place=str(one.layer),
+            words=f"a constant of {one.layer} is off by {constants_in_words(one)}",
+            advice="enlarge the scale of these channels' weights, so that the bias fits"
+            if wrapped
+            else "convert the model anew from this original",
+        )
+    known = table.input_range
+    if known is not None and cuts_off(known):
+        yield FileFault(
+            kind="input range",
+            place="input",
+            words=f"the compressed model's input holds {known.low:.3g} to {known.high:.3g}, and"
+            f" {known.below + known.above:.0%} of the values that the original is given lie beyond",
+            advice="calibrate again with inputs that are preprocessed as the pair says",
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class _LayeredPair:
+    """The models of a pair whose layers are looked into.
+
+    Attributes:
+        pair: opened.
+        compressed: its compressed model.
+        original: the original; None where its layers cannot be seen, as `note` says.
+        note: why not.
+
+    """
+
+    pair: OpenedPair
+    compressed: LayeredModel
+    original: OriginalSide | None
+    note: str
+
+    @classmethod
+    def open(cls, opened: OpenedPair, stack: ExitStack) -> _LayeredPair:
+        pair, arms = opened.pair, opened.panel.arms
+        inputs = opened.panel.host(Arm.TWIN).evaluator.signature.inputs
+        if why := reason_not_seen(pair.interface.invocation, len(inputs)):
+            raise UserError(why)
+        original, note = None, "there is no original"
+        if Arm.ORIGINAL in arms:
+            try:
+                layered = layered_original(pair)
+                model = stack.enter_context(closing(open_original(pair, opened.inputs)))
+                decoder = opened.panel.reading.decoders[Arm.ORIGINAL]
+                stage = OutputStage(pair.interface, decoder, model.makers())
+                original, note = OriginalSide(layered, ModelReader(stage, model.signature)), ""
+            except UserError as refused:
+                note = str(refused)
+        return cls(opened, layered_compressed(pair), original, note)
+
+    def opened_layers(self, places: Sequence[int], stack: ExitStack) -> OpenedLayers:
+        device = self.pair.devices[0]
+        comparison = LayerComparison(
+            self.compressed,
+            _on_host,
+            self.original,
+            DeviceSide(
+                lambda model, capture: device.probe(model, capture=capture),
+                device.payload_limit_bytes,
+            ),
+        )
+        stack.enter_context(closing(comparison))
+        if self.note:
+            comparison.notes.add("no original", self.note)
+        return OpenedLayers(
+            comparison,
+            tuple(
+                ComparedInput(
+                    self._given(Arm.TWIN, place),
+                    None if self.original is None else self._given(Arm.ORIGINAL, place),
+                    at < SENSITIVITY_INPUTS,
+                )
+                for at, place in enumerate(places)
+            ),
+            TWIN_KERNELS,
+            RunDevice(name=device.profile.name, provenance=device.provenance),
+        )
+
+    def coarse_layers(
+        self, places: Sequence[int], changed: Sequence[int], stack: ExitStack
+    ) -> Iterable[FileFault]:
+        """Return the layers that are quantized coarsely on most of some changed inputs."""
+        seeds = self.pair.seeds
+        explained = [seeds.place(one) for one in changed[:_EXPLAINED]]
+        if self.original is None or not explained:
+            return ()
+        arm = ProbedArm(self.compressed.graph, self.compressed.content, _on_host)
+        stack.enter_context(closing(arm))
+        on_seeds = places[:_SEEDS_OF_RANGES]
+        its = self.original.model
+        localizer = CompressionLocalizer(
+            self.compressed.graph,
+            its.graph,
+            its.content,
+            _on_host,
+            self.original.reader,
+            lambda: [
+                (state, self._given(Arm.ORIGINAL, place))
+                for place in on_seeds
+                if (state := self._observed(arm, place))
+            ],
+        )
+        stack.enter_context(closing(localizer))
+        found: dict[str, list[FileFault]] = defaultdict(list)
+        for place in explained:
+            if not (state := self._observed(arm, place)):
+                continue
+            for one in localizer.find(state, self._given(Arm.ORIGINAL, place)).coarse:
+                found[str(one)].append(
+                    FileFault(
+                        kind="coarse",
+                        place=str(one),
+                        words=f"{one} is quantized coarsely ({one.kind}): {one.why}",
+                        advice=one.advice,
+                    )
+                )
+        often = sorted(found.values(), key=len, reverse=True)
+        return [some[0] for some in often if len(some) > _MOST_OF * len(explained)]
+
+    def _observed(self, arm: ProbedArm, place: int) -> State:
+        """Return the twin's tensors on an input; none where they cannot be seen."""
+        given = [self._given(Arm.TWIN, place)]
+        try:
+            seen = arm.observe(given, arm.outputs(given))
+        except (ProbeFailed, UserError):
+            return {}
+        return {} if seen.method is None else seen.state
+
+    def _given(self, arm: Arm, place: int) -> Values:
+        """Return an input as an arm of the host takes it."""
+        opened = self.pair
+        row = opened.panel.rows(
+            arm, opened.seeds.inputs[place : place + 1], [opened.seeds.seed_ids[place]]
+        )
+        return row.reshape(opened.panel.host(arm).evaluator.signature.input.shape)
+
+
+def _on_host(model: bytes, capture: bool) -> HostProbe:
+    return HostProbe(model, TWIN_KERNELS, capture=capture)

@@ -1,0 +1,293 @@
+"""The sections of a check: what was looked into, how that ended, and what else would look."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import chain
+from typing import Final, Literal
+
+import msgspec
+
+from edgeflare.check.causes import Cause, Rule
+from edgeflare.check.estimate import ShareEstimate, share
+from edgeflare.check.figures import CheckFigures, DeviceFigures
+from edgeflare.check.gates import CheckGate, counted_faults
+from edgeflare.diagnose.layers.layer_figures import LayerError
+from edgeflare.pages.facts import count_of
+
+SectionName = Literal[
+    "data",
+    "decisions",
+    "numbers",
+    "file",
+    "layers",
+    "device",
+    "field",
+    "near",
+    "cost",
+    "mend",
+]
+
+SectionState = Literal["pass", "attention", "fail", "not checked"]
+
+
+class CheckSection(msgspec.Struct, frozen=True, kw_only=True):
+    """Something that was looked into, or was not.
+
+    Attributes:
+        name: what.
+        state: how it ended.
+        words: a sentence without its full stop; of what was not checked why not.
+        seen: the figure that it is about; null without one.
+        command: what looks into it further, or would check it; empty where nothing does.
+
+    """
+
+    name: SectionName
+    state: SectionState
+    words: str
+    seen: ShareEstimate | None = None
+    command: str = ""
+
+
+def sections_of(
+    figures: CheckFigures, gates: Sequence[CheckGate], cause: Cause | None, named: str
+) -> tuple[CheckSection, ...]:
+    """Return the sections.
+
+    Args:
+        figures: what was measured.
+        gates: how they ended.
+        cause: what is wrong; None where nothing was found.
+        named: the pair and the first device, as a command line names them.
+
+    """
+    return (
+        _data(figures, cause),
+        _decisions(figures, gates, cause),
+        _numbers(figures),
+        _file(figures, cause),
+        _layers(figures, cause, named),
+        _device(figures, gates, cause, named),
+        *_elsewhere(figures, named),
+    )
+
+
+_OF: Final[dict[Rule, SectionName]] = {
+    "data": "data",
+    "failures": "decisions",
+    "file": "file",
+    "stages": "device",
+    "kernels": "device",
+    "order": "decisions",
+    "preprocessing": "decisions",
+    "range": "layers",
+    "layer": "layers",
+    "class": "decisions",
+    "one-sided": "decisions",
+    "accuracy": "decisions",
+    "changes": "decisions",
+    "gate": "decisions",
+}
+"""The section that a rule is about."""
+
+
+def _is_about(cause: Cause | None, name: SectionName) -> bool:
+    return cause is not None and _OF[cause.rule] == name
+
+
+def _missing(name: SectionName, why: str, command: str = "") -> CheckSection:
+    return CheckSection(name=name, state="not checked", words=why, command=command)
+
+
+def _data(figures: CheckFigures, cause: Cause | None) -> CheckSection:
+    data = figures.data
+    if data is None:
+        return _missing("data", figures.missing.get("answers", "the arms were not asked"))
+    if _is_about(cause, "data") and cause is not None:
+        return CheckSection(name="data", state="fail", words=cause.words)
+    asked = f"{data.inputs} of {count_of(data.of, 'input')}"
+    if data.right is None:
+        return CheckSection(name="data", state="attention", words=f"{asked}, none of them labelled")
+    guessing = "" if data.by_guessing is None else f", guesses on {data.by_guessing:.0%}"
+    seen = share(data.right, data.labelled)
+    words = f"{asked}; the {data.reference} is right on {seen.value:.1%}"
+    return CheckSection(name="data", state="pass", words=f"{words}{guessing}", seen=seen)
+
+
+def _decisions(
+    figures: CheckFigures, gates: Sequence[CheckGate], cause: Cause | None
+) -> CheckSection:
+    if not figures.devices:
+        return _missing("decisions", figures.missing.get("answers", "the arms were not asked"))
+    judged = [one for one in gates if one.name in _OF_DECISIONS]
+    worst = max(figures.devices, key=lambda one: one.decisions.changes.net).decisions
+    said, changes = _most_telling(judged), worst.changes
+    words = f"{changes.strictly} of {worst.inputs} decisions changed"
+    seen = share(changes.strictly, worst.inputs) if worst.inputs else None
+    if said is not None:
+        unchecked = said.state == "not checked"
+        words = f"{words}; {said.words}" if unchecked else said.words
+        seen = seen if unchecked else said.seen
+    measured = ", ".join(f"{arm} {value:.4g}" for arm, value in worst.distance.items())
+    of_task = f"; {worst.measure}: {measured}" if measured else ""
+    return CheckSection(
+        name="decisions",
+        state=_state_of_decisions(judged, cause),
+        words=f"{words}{of_task}",
+        seen=seen,
+    )
+
+
+_OF_DECISIONS: Final = ("failures", "accuracy-drop", "net-harm", "class-loss", "changed")
+"""The gates that are about decisions."""
+
+
+def _most_telling(judged: Sequence[CheckGate]) -> CheckGate | None:
+    """Return the first gate that fails, or else is beyond its limit, or is about accuracy."""
+    failed = (one for one in judged if one.state == "fail")
+    beyond = (one for one in judged if not one.within)
+    accuracy = (one for one in judged if one.name == "accuracy-drop")
+    return next(chain(failed, beyond, accuracy, judged), None)
+
+
+def _state_of_decisions(judged: Sequence[CheckGate], cause: Cause | None) -> SectionState:
+    if cause is not None and cause.rule == "changes":
+        return "attention"
+    if _is_about(cause, "decisions") or any(one.state == "fail" for one in judged):
+        return "fail"
+    return "pass" if all(one.within for one in judged) else "attention"
+
+
+def _numbers(figures: CheckFigures) -> CheckSection:
+    if not figures.devices:
+        return _missing("numbers", figures.missing.get("answers", "the arms were not asked"))
+    worst = figures.devices[0]
+    said = [
+        f"{one.output}: {_apart(one.compression)} by compression, {_apart(one.kernels)} by kernels"
+        if one.compression is not None
+        else f"{one.output}: {_apart(one.kernels)} by kernels"
+        for one in worst.outputs[:2]
+    ]
+    more = len(worst.outputs) - len(said)
+    rest = f"; and {count_of(more, 'more output')}" if more > 0 else ""
+    clipped = [
+        one
+        for device in figures.devices
+        for one in (device.decisions.systematic.clipped if device.decisions.systematic else ())
+    ]
+    cut = f"; {clipped[0].output} is cut off at {clipped[0].end:.4g}" if clipped else ""
+    return CheckSection(
+        name="numbers",
+        state="attention" if clipped else "pass",
+        words=f"{'; '.join(said)}{rest}{cut}",
+    )
+
+
+def _apart(found: LayerError | None) -> str:
+    if found is None or not (found.inputs or found.not_finite):
+        return "nothing known"
+    if found.not_finite and not found.inputs:
+        return "not finite"
+    if found.sqnr_db is None:
+        return "equal"
+    return f"{found.sqnr_db:.1f} dB"
+
+
+def _file(figures: CheckFigures, cause: Cause | None) -> CheckSection:
+    file = figures.file
+    if file is None:
+        return _missing("file", figures.missing.get("file", "the files were not read"))
+    if _is_about(cause, "file") and cause is not None:
+        return CheckSection(name="file", state="fail", words=cause.words)
+    found = [one.words for one in file.faults] or [*file.remarks]
+    if found:
+        return CheckSection(name="file", state="attention", words=found[0])
+    return CheckSection(
+        name="file", state="pass", words="no input is unread, no option is another one"
+    )
+
+
+def _layers(figures: CheckFigures, cause: Cause | None, named: str) -> CheckSection:
+    command = f"edgeflare layers {named}"
+    layers = figures.layers
+    if layers is None:
+        return _missing("layers", figures.missing.get("layers", "they were not looked into"))
+    if _is_about(cause, "layers") and cause is not None:
+        return CheckSection(name="layers", state="fail", words=cause.words, command=command)
+    counted = {one.words for one in counted_faults(figures)}
+    for one in layers.faults:
+        state: SectionState = "fail" if one.words in counted else "attention"
+        without = "" if one.words in counted else ", which shows in no decision"
+        return CheckSection(
+            name="layers", state=state, words=f"{one.words}{without}", command=command
+        )
+    said = layers.sensitive or "; ".join(layers.notes) or "no layer stands out"
+    return CheckSection(name="layers", state="pass", words=said, command=command)
+
+
+def _device(
+    figures: CheckFigures, gates: Sequence[CheckGate], cause: Cause | None, named: str
+) -> CheckSection:
+    command = f"edgeflare conform --from {named}"
+    if not figures.devices:
+        return _missing("device", figures.missing.get("answers", "it was not asked"), command)
+    worst = max(figures.devices, key=_by_kernels)
+    changes = worst.kernels.changes
+    seen = share(changes.strictly, changes.inputs) if changes.inputs else None
+    if _is_about(cause, "device") and cause is not None:
+        return CheckSection(
+            name="device", state="fail", words=cause.words, seen=seen, command=command
+        )
+    odd = list(_odd(figures))
+    failed = any(one.name == "kernel-changes" and one.state == "fail" for one in gates)
+    state: SectionState = "fail" if failed else "attention" if odd else "pass"
+    computed = f"{changes.strictly} of {changes.inputs} decisions are others than the host's"
+    return CheckSection(
+        name="device",
+        state=state,
+        words="; ".join((computed, *odd[:2])),
+        seen=seen,
+        command=command,
+    )
+
+
+def _by_kernels(device: DeviceFigures) -> float:
+    changes = device.kernels.changes
+    return changes.strictly / max(1, changes.inputs)
+
+
+def _odd(figures: CheckFigures) -> Iterator[str]:
+    """Yield what is odd about devices, a sentence each."""
+    for device in figures.devices:
+        name, its = device.decisions.device, device.kernels
+        layers = figures.layers
+        wrong = () if layers is None else layers.on_device.get(name, ())
+        if wrong:
+            yield f"it computes {wrong[0]} otherwise"
+        if its.unsteady:
+            yield f"{name} gave {its.unsteady} of {its.repeated} other outputs the second time"
+        yield from its.warnings
+
+
+def _elsewhere(figures: CheckFigures, named: str) -> Iterator[CheckSection]:
+    """Yield what a check does not look into, with the command that does."""
+    yield _missing("field", "conditions of the field are a survey's", f"edgeflare survey {named}")
+    yield _missing("near", "inputs near to these are a search's", f"edgeflare search {named}")
+    yield _cost(figures, named)
+    yield _missing("mend", "a repair begins with a search", f"edgeflare search {named}")
+
+
+def _cost(figures: CheckFigures, named: str) -> CheckSection:
+    command = f"edgeflare rank {named}"
+    file = figures.file
+    if file is None or file.original_bytes is None:
+        return _missing("cost", "the original is no file", command)
+    before, after = file.original_bytes, file.compressed_bytes
+    return CheckSection(
+        name="cost",
+        state="pass" if after < before else "attention",
+        words=f"{before:,} bytes before, {after:,} now"
+        + ("" if after < before else ": compression gains no space"),
+        command=command,
+    )

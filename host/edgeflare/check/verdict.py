@@ -1,0 +1,156 @@
+"""The verdict of a check: from what was measured to one sentence."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Literal
+
+import msgspec
+
+from edgeflare.check.causes import UNDECIDED, Cause, find_cause
+from edgeflare.check.figures import CheckFigures
+from edgeflare.check.gates import CheckGate
+from edgeflare.core.query import Arm
+from edgeflare.pages.facts import count_of
+
+Name = Literal["ship", "do-not-ship", "undecided"]
+
+
+class ShipVerdict(msgspec.Struct, frozen=True, kw_only=True):
+    """What a check comes to.
+
+    Attributes:
+        name: whether the model may ship.
+        sentence: why, without its full stop.
+        next: what to do now, likewise.
+        cause: what is wrong; null where nothing was found.
+
+    """
+
+    name: Name
+    sentence: str
+    next: str
+    cause: Cause | None
+
+
+def judge(figures: CheckFigures, gates: Sequence[CheckGate], *, strict: bool) -> ShipVerdict:
+    """Return the verdict.
+
+    Args:
+        figures: what was measured.
+        gates: how the gates ended.
+        strict: whether each gate has to be decided for a model to ship.
+
+    """
+    if lost := [why for name, why in figures.missing.items() if name.startswith("device ")]:
+        known = find_cause(figures, tuple(gates)) if figures.devices else None
+        if known is None or known.rule in UNDECIDED:
+            return ShipVerdict(
+                name="undecided",
+                sentence=f"Not all is known: {lost[0]}",
+                next="go on with --resume",
+                cause=None,
+            )
+    if not figures.devices or figures.data is None:
+        why = "; ".join(figures.missing.values()) or "it was stopped before the arms had answered"
+        return ShipVerdict(
+            name="undecided",
+            sentence=f"Nothing is known yet: {why}",
+            next="go on with --resume",
+            cause=None,
+        )
+    if (cause := find_cause(figures, tuple(gates))) is not None:
+        name: Name = "undecided" if cause.rule in UNDECIDED else "do-not-ship"
+        sentence = f"{cause.words}; {cause.evidence}" if cause.evidence else cause.words
+        return ShipVerdict(name=name, sentence=sentence, next=cause.next, cause=cause)
+    return _without_a_cause(figures, gates, strict=strict)
+
+
+def _without_a_cause(
+    figures: CheckFigures, gates: Sequence[CheckGate], *, strict: bool
+) -> ShipVerdict:
+    data = figures.data
+    assert data is not None  # noqa: S101 - it was looked at before
+    open_gates = [one for one in gates if one.state == "open"]
+    beyond = [one for one in gates if not one.within]
+    if beyond or (strict and open_gates):
+        worst = (beyond or open_gates)[0]
+        return ShipVerdict(
+            name="undecided",
+            sentence=f"So few inputs do not decide {worst.name}: {worst.words}"
+            f"{_interval(worst)}, and the limit is {worst.limit:.2%}",
+            next=_more(worst),
+            cause=None,
+        )
+    if data.reference is Arm.TWIN:
+        return _of_the_device_alone(figures)
+    far = f"As far as {count_of(data.inputs, 'input')} tell, it is " if open_gates else "It is "
+    unread = [one for one in gates if one.state == "not checked"]
+    without = f"; not checked: {', '.join(dict.fromkeys(o.name for o in unread))}" if unread else ""
+    return ShipVerdict(
+        name="ship",
+        sentence=f"{far}{_seen(figures)}{without}",
+        next=_more(open_gates[0])
+        if open_gates
+        else "keep this folder as what the next one is compared with",
+        cause=None,
+    )
+
+
+def _of_the_device_alone(figures: CheckFigures) -> ShipVerdict:
+    names = " and ".join(one.decisions.device for one in figures.devices)
+    changes = [one.kernels.changes for one in figures.devices]
+    changed, inputs = sum(one.changed for one in changes), sum(one.inputs for one in changes)
+    tied = sum(one.by_tie for one in changes)
+    ties = f", {tied} by ties" if tied else ""
+    return ShipVerdict(
+        name="undecided",
+        sentence=f"{names} computes the file as the host does: {changed} of"
+        f" {count_of(inputs, 'decision')} are others{ties}; whether the model may ship is not"
+        " known without its original",
+        next="give the original, and inputs with labels",
+        cause=None,
+    )
+
+
+def computes_as_the_host(
+    figures: CheckFigures, gates: Sequence[CheckGate], cause: Cause | None
+) -> bool:
+    """Whether nothing speaks against the devices, as far as the inputs tell.
+
+    Args:
+        figures: what was measured.
+        gates: how the gates ended.
+        cause: what is wrong; None where nothing was found.
+
+    """
+    if not figures.devices or (cause is not None and cause.rule in ("data", "failures", "kernels")):
+        return False
+    missing = any(name.startswith("device ") for name in figures.missing)
+    return not missing and all(one.within for one in gates if one.name == "kernel-changes")
+
+
+def _interval(gate: CheckGate) -> str:
+    seen = gate.seen
+    return "" if seen is None else f" ({seen.value:.2%}, {seen.low:.2%} to {seen.high:.2%})"
+
+
+def _more(gate: CheckGate) -> str:
+    if gate.decided_by is None:
+        return f"give more inputs, to decide {gate.name}"
+    return f"{count_of(gate.decided_by, 'input')} like these would decide {gate.name}"
+
+
+def _seen(figures: CheckFigures) -> str:
+    """Return what was seen on the device that does worst, in a line."""
+    worst = max(figures.devices, key=lambda one: one.decisions.changes.net)
+    its, kernels = worst.decisions, worst.kernels.changes
+    tied = f", {its.changes.by_tie} of them by ties" if its.changes.by_tie else ""
+    said = (
+        f"{its.changes.changed} of {count_of(its.inputs, 'decision')} changed{tied},"
+        f" {kernels.strictly} by kernels"
+    )
+    if not (its.labelled and Arm.ORIGINAL in its.right):
+        return f"without a fault that was found: {said}"
+    first, here = (its.right[arm] / its.labelled for arm in (Arm.ORIGINAL, Arm.DEVICE))
+    return f"right on {here:.1%} on {its.device}, {first:.1%} as the original; {said}"

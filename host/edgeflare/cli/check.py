@@ -1,0 +1,262 @@
+"""`edgeflare check`: whether a compressed model may ship."""
+
+from __future__ import annotations
+
+import time
+from contextlib import ExitStack
+from dataclasses import dataclass, replace
+from datetime import datetime
+from pathlib import Path
+from shlex import quote
+from typing import Annotated, Final
+
+import typer
+
+from edgeflare.check.check_document import (
+    CHECKED,
+    CheckDocument,
+    CheckRequest,
+    check_bytes,
+    load_check,
+)
+from edgeflare.check.check_page import check_page
+from edgeflare.check.check_run import PairCheck, planned_check, run_check
+from edgeflare.check.figures import CheckFigures
+from edgeflare.check.gates import LIMITS, read_limits
+from edgeflare.cli import pair_options, run_options, search_options
+from edgeflare.cli.console import Console
+from edgeflare.cli.interruptible import INTERRUPTED, interruptible
+from edgeflare.cli.option_values import read_time
+from edgeflare.cli.progress import observe
+from edgeflare.cli.quiet import Quiet, result
+from edgeflare.cli.reported import page_bytes
+from edgeflare.cli.run_options import with_option_groups
+from edgeflare.devices.profile_lookup import find_profiles
+from edgeflare.diagnose.layers.layers_document import LAYERS, LayersDocument, layers_bytes
+from edgeflare.errors import UserError
+from edgeflare.models.pair import load_pair
+from edgeflare.pages.terminal import print_page
+from edgeflare.record.atomic_file import write_atomically
+from edgeflare.record.request import require_same_request
+from edgeflare.run.run_directory import CHECK_DOCUMENT
+from edgeflare.trust import decided_by_user
+
+_MOST_MODELS: Final = 2
+
+Models = Annotated[
+    list[Path] | None,
+    typer.Argument(
+        metavar="PAIR",
+        help="A folder that holds a pair.toml; or two models, the original and the compressed one;"
+        " or the compressed one alone, to judge the device by it.",
+        show_default=False,
+    ),
+]
+Inputs = Annotated[
+    Path | None,
+    typer.Option(
+        metavar="PATH",
+        help="The inputs: an .npz or a folder, as seeds are given. By default the pair's seeds.",
+    ),
+]
+Budget = Annotated[str, typer.Option(metavar="TIME", help="How long at most: 90s, 5m, 1h.")]
+Gates = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--gate",
+        metavar="NAME<LIMIT",
+        help="Another limit, such as 'accuracy-drop<0.02'; 'NAME<inf' leaves a gate out. Gates: "
+        + "; ".join(
+            f"{name}, {one.words}" + ("" if one.limit is None else f" (at most {one.limit:g})")
+            for name, one in LIMITS.items()
+        )
+        + ".",
+    ),
+]
+Strict = Annotated[
+    bool,
+    typer.Option("--strict", help="Let nothing ship before each gate is decided by its interval."),
+]
+Undecided = Annotated[
+    str,
+    typer.Option(metavar="<fail|pass>", help="What an undecided check is for the exit code."),
+]
+Out = Annotated[
+    Path | None,
+    typer.Option(
+        metavar="DIR",
+        help="The folder of the check, absent or empty. By default a new folder in runs/.",
+    ),
+]
+Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace the check in --out.")]
+Resume = Annotated[bool, typer.Option("--resume", help="Go on with the check in --out.")]
+
+
+@with_option_groups
+def check(
+    models: Models = None,
+    original: pair_options.Original = None,
+    compressed: pair_options.Compressed = None,
+    *,
+    preprocessing: pair_options.Preprocessing,
+    inputs: Inputs = None,
+    limit: pair_options.Limit = None,
+    device: search_options.Devices = ["emulated-builtin"],  # noqa: B006 - never changed
+    budget: Budget = "5m",
+    gate: Gates = None,
+    strict: Strict = False,
+    undecided: Undecided = "fail",
+    out: Out = None,
+    overwrite: Overwrite = False,
+    resume: Resume = False,
+    dry_run: run_options.DryRun = False,
+    trust: run_options.Trust = False,
+    _quiet: Quiet = False,
+) -> int:
+    """Say whether a compressed model may ship: ship, do not ship or undecided, and why.
+
+        edgeflare check PAIR
+        edgeflare check PAIR --device pixel --inputs test.npz --out runs/check
+        edgeflare check original.tflite compressed.tflite --inputs images/
+        edgeflare check compressed.tflite --device pixel --inputs images/
+
+    The inputs are evaluated on all arms, the files are read, and the layers are looked into. DIR
+    holds check.json, check.html to look at, and a layer table; `edgeflare report DIR` shows it
+    again, and writes JUnit and Markdown.
+
+    Exit codes: 0 it may ship; 1 it may not, or that is undecided; 2 the command has to be
+    corrected; 3 a device, a process or a disk failed; 130 Ctrl-C. After 3 and 130 the check says
+    what is known, and the same command with --resume goes on.
+    """
+    if undecided not in ("fail", "pass"):
+        raise UserError(f"--undecided {undecided!r}: say fail or pass")
+    if resume and (overwrite or out is None):
+        other = "--overwrite replaces it" if overwrite else "has to know the folder: add --out DIR"
+        raise UserError(f"--resume goes on with a check, and {other}")
+    decided = decided_by_user(trust)
+    named = _named(models or [], original, compressed)
+    given = preprocessing.settings(
+        named.original, None if inputs is None else str(inputs), named.compressed
+    )
+    pair = load_pair(named.pair, given, decided, "--inputs")
+    profiles = find_profiles(device, decided)
+    request = CheckRequest(
+        about="device" if pair.original is None else "pair",
+        fingerprint=pair.fingerprint(),
+        devices=tuple(one.name for one in profiles),
+        limit=limit,
+        gates=read_limits(gate or ()),
+        strict=strict,
+        budget=read_time("--budget", budget),
+    )
+    path = out or Path("runs") / f"{pair.folder_name}-check-{datetime.now():%Y%m%d-%H%M%S}"
+    job = PairCheck(
+        pair, profiles, request, named.words(inputs, request.devices[0]), time.monotonic()
+    )
+    if dry_run:
+        _tell(job, path, overwrite=overwrite)
+        return 0
+    with ExitStack() as stack:
+        store, figures, seconds = _begun(stack, path, request, overwrite, resume)
+        interrupt = stack.enter_context(interruptible("writing what is known"))
+        observer = stack.enter_context(observe(Console(stderr=True)))
+        job = replace(job, began=time.monotonic() - seconds)
+        document = run_check(job, figures, store, observer, interrupt)
+        store.keep_page(document)
+    print_page(Console(), check_page(document), str(path))
+    result(path)
+    if document.stopped_by in ("interrupt", "sigterm"):
+        return INTERRUPTED
+    may_pass = document.verdict == "undecided" and undecided == "pass"
+    return 0 if document.passes or may_pass else 1
+
+
+@dataclass(frozen=True, slots=True)
+class _Named:
+    """What the user names: a pair, or models by themselves."""
+
+    pair: Path | None
+    original: str | None
+    compressed: str | None
+
+    def words(self, inputs: Path | None, device: str) -> str:
+        """Return this as words of another command."""
+        said = [*([str(self.pair)] if self.pair else ())]
+        for option, value in (
+            ("--original", self.original),
+            ("--compressed", self.compressed),
+            ("--seeds", inputs),
+            ("--device", device),
+        ):
+            said += [option, str(value)] if value is not None else []
+        return " ".join(map(quote, said))
+
+
+def _named(models: list[Path], original: str | None, compressed: str | None) -> _Named:
+    """Return what the arguments name.
+
+    Raises:
+        UserError: they are too many, or say the same as an option.
+
+    """
+    if len(models) > _MOST_MODELS:
+        raise UserError(
+            f"{len(models)} paths are too many: name a pair, or an original and a compressed model"
+        )
+    if len(models) <= 1 and not (models and models[0].suffix.lower() == ".tflite"):
+        return _Named(models[0] if models else None, original, compressed)
+    if compressed is not None or (original is not None and len(models) == _MOST_MODELS):
+        raise UserError("a model is named twice: name it as an argument or as an option")
+    first = str(models[0]) if len(models) == _MOST_MODELS else original
+    return _Named(None, first, str(models[-1]))
+
+
+@dataclass(frozen=True, slots=True)
+class _Folder:
+    """The folder of a check."""
+
+    path: Path
+
+    def keep(self, document: CheckDocument) -> None:
+        """Keep what there is to say so far."""
+        write_atomically(self.path / CHECK_DOCUMENT, check_bytes(document))
+
+    def keep_layers(self, table: LayersDocument) -> None:
+        """Keep the layer table."""
+        (self.path / "layers").mkdir(exist_ok=True)
+        write_atomically(self.path / "layers" / LAYERS, layers_bytes(table))
+
+    def keep_page(self, document: CheckDocument) -> None:
+        """Write the page of the document."""
+        write_atomically(self.path / "check.html", page_bytes(check_page(document)))
+
+
+def _begun(
+    stack: ExitStack, path: Path, request: CheckRequest, overwrite: bool, resume: bool
+) -> tuple[_Folder, CheckFigures, float]:
+    """Return a folder that is claimed, and what is known already, with the seconds that it took.
+
+    Raises:
+        UserError: the folder must not be written over, or was begun with other options.
+
+    """
+    if not resume:
+        claimed = stack.enter_context(CHECKED.claim(path, overwrite=overwrite))
+        claimed.empty()
+        return _Folder(path), CheckFigures(), 0.0
+
+    def same() -> None:
+        if not (path / CHECK_DOCUMENT).is_file():
+            raise UserError(f"{path} holds no check to go on with: leave --resume away")
+        require_same_request(load_check(path / CHECK_DOCUMENT).asked, request, path)
+
+    stack.enter_context(CHECKED.take(path, same))
+    before = load_check(path / CHECK_DOCUMENT)
+    return _Folder(path), before.figures, before.seconds
+
+
+def _tell(job: PairCheck, path: Path, *, overwrite: bool) -> None:
+    """Print what would be checked."""
+    CHECKED.check(path, overwrite=overwrite)
+    for line in (*planned_check(job), f"would write {path}; nothing was written"):
+        Console().print(line, markup=False, highlight=False, soft_wrap=True)

@@ -1,0 +1,159 @@
+"""Gates: how they are read, and when they pass, fail or stay open."""
+
+from __future__ import annotations
+
+import pytest
+
+from checked_figures import (
+    DEVICE,
+    HARM,
+    changes,
+    decisions,
+    fault,
+    figures,
+    file_figures,
+    kernels,
+    layer_figures,
+)
+from edgeflare.check.figures import CheckFigures, ClassLoss
+from edgeflare.check.gates import LIMITS, CheckGate, counted_faults, judged_gates, read_limits
+from edgeflare.core.query import Arm
+from edgeflare.errors import UserError
+
+
+def judged(known: CheckFigures, name: str, *given: str) -> CheckGate:
+    (found,) = [one for one in judged_gates(known, read_limits(given)) if one.name == name]
+    return found
+
+
+def test_the_user_limits_take_the_place_of_the_others() -> None:
+    limits = read_limits(["accuracy-drop<0.02", "changed <= .1", "faults<inf"])
+    assert limits["accuracy-drop"] == 0.02
+    assert limits["changed"] == 0.1
+    assert limits["net-harm"] == LIMITS["net-harm"].limit
+    assert "faults" not in limits
+    assert "changed" not in read_limits([])
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ("accuracy<0.1", "no gate 'accuracy' (did you mean 'accuracy-drop'?)"),
+        ("net-harm", "expected NAME<NUMBER"),
+        ("net-harm<-1", "no number from 0 up"),
+        ("net-harm<1e", "no number from 0 up"),
+    ],
+)
+def test_what_is_no_gate_is_refused(given: str, said: str) -> None:
+    with pytest.raises(UserError) as refused:
+        read_limits([given])
+    assert said in str(refused.value)
+
+
+def test_a_gate_is_open_where_its_interval_holds_the_limit() -> None:
+    one = decisions(changes=changes(2, harmed=2, helped=1))
+    seen = judged(figures(decisions=one), "accuracy-drop")
+    assert (seen.state, seen.within) == ("open", True)
+    assert seen.decided_by is not None
+    assert seen.decided_by > 300
+    few = decisions(changes=changes(8, harmed=6, helped=2))
+    seen = judged(figures(decisions=few), "accuracy-drop")
+    assert (seen.state, seen.within) == ("open", False)
+    assert judged(figures(decisions=HARM), "accuracy-drop").state == "fail"
+    assert judged(figures(decisions=one), "accuracy-drop", "accuracy-drop<0.05").state == "pass"
+
+
+def test_one_input_of_few_lies_within_a_limit_of_less_than_one() -> None:
+    def within(harmed: int, inputs: int) -> bool:
+        known = decisions(
+            inputs=inputs,
+            labelled=inputs,
+            right={Arm.ORIGINAL: 60, Arm.TWIN: 60, Arm.DEVICE: 60 - harmed},
+            changes=changes(harmed, harmed=harmed, inputs=inputs),
+        )
+        return judged(figures(decisions=known), "accuracy-drop").within
+
+    assert [within(1, 64), within(2, 64), within(3, 300), within(4, 300)] == [
+        *(True, False, True, False)
+    ]
+
+
+def test_a_share_of_right_decisions_is_one_of_the_labelled_inputs() -> None:
+    """Of 300 inputs 60 are labelled, and 6 of these are lost: 10 %, and 2 % of all."""
+    known = decisions(
+        labelled=60,
+        right={Arm.ORIGINAL: 54, Arm.TWIN: 54, Arm.DEVICE: 48},
+        changes=changes(6, harmed=6),
+    )
+    drop = judged(figures(decisions=known), "accuracy-drop").seen
+    harm = judged(figures(decisions=known), "net-harm").seen
+    assert drop is not None
+    assert harm is not None
+    assert (drop.value, harm.value) == (0.1, 0.02)
+
+
+def test_ties_are_no_changes_by_kernels() -> None:
+    tied = figures(kernels=kernels(changes=changes(40, by_tie=40)))
+    assert judged(tied, "kernel-changes").state == "open"
+    strict = figures(kernels=kernels(changes=changes(40)))
+    found = judged(strict, "kernel-changes")
+    assert (found.state, found.device) == ("fail", DEVICE)
+
+
+def test_a_failure_of_the_original_is_none_of_the_device() -> None:
+    assert judged(
+        figures(decisions=decisions(failed={Arm.ORIGINAL: {"nan": 3}})), "failures"
+    ).state == ("pass")
+    failed = decisions(failed={Arm.DEVICE: {"crash": 1}})
+    assert judged(figures(decisions=failed), "failures").state == "fail"
+
+
+def test_a_class_is_lost_beyond_five_points() -> None:
+    lost = ClassLoss(name="Shirt", inputs=21, left=21, came=0, p=1e-5)
+    found = judged(figures(decisions=decisions(losses=(lost,))), "class-loss")
+    assert found.state == "fail"
+    assert "Shirt is lost on 21 of 21" in found.words
+    slight = ClassLoss(name="Shirt", inputs=1000, left=30, came=1, p=1e-4)
+    assert judged(figures(decisions=decisions(losses=(slight,))), "class-loss").state == "pass"
+
+
+def test_without_labels_nobody_knows_the_accuracy() -> None:
+    known = decisions(labelled=0, right={})
+    found = judged(figures(decisions=known), "accuracy-drop")
+    assert (found.state, found.words) == ("not checked", "no input has a label")
+    alone = decisions(right={Arm.TWIN: 1, Arm.DEVICE: 1}, by_file=None)
+    assert judged(figures(decisions=alone), "net-harm").words == "there is no original"
+
+
+class TestFaults:
+    """Faults of the file count where they show."""
+
+    def test_a_coarse_layer_counts_where_the_file_does_harm(self) -> None:
+        coarse = layer_figures(fault("coarse"))
+        assert not counted_faults(figures(layers=coarse))
+        assert judged(figures(layers=coarse), "faults").state == "pass"
+        known = figures(layers=coarse, decisions=HARM)
+        assert counted_faults(known) == [fault("coarse")]
+        assert judged(known, "faults").state == "fail"
+
+    def test_an_unread_input_counts_in_any_case(self) -> None:
+        unread = file_figures(fault("unread input"))
+        assert judged(figures(file=unread), "faults").state == "fail"
+
+    def test_harm_that_kernels_do_is_none_of_the_file(self) -> None:
+        by_kernels = decisions(
+            changes=changes(40, harmed=32),
+            losses=(ClassLoss(name="Shirt", inputs=21, left=21, came=0, p=1e-5),),
+        )
+        known = figures(decisions=by_kernels, layers=layer_figures(fault("coarse")))
+        assert not counted_faults(known)
+
+    def test_without_labels_many_changes_are_harm(self) -> None:
+        coarse = layer_figures(fault("coarse"))
+        many = decisions(labelled=0, right={}, by_file=changes(30))
+        assert counted_faults(figures(layers=coarse, decisions=many))
+        few = decisions(labelled=0, right={}, by_file=changes(3))
+        assert not counted_faults(figures(layers=coarse, decisions=few))
+
+    def test_what_was_not_seen_is_not_checked(self) -> None:
+        assert judged(figures(file=None, layers=None), "faults").state == "not checked"

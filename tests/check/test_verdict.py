@@ -1,0 +1,245 @@
+"""The verdict of a check, and the cause that it names."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from checked_figures import (
+    DEVICE,
+    HARM,
+    changes,
+    data,
+    decisions,
+    fault,
+    figures,
+    file_figures,
+    kernels,
+    layer_figures,
+)
+from edgeflare.check.causes import Rule
+from edgeflare.check.figures import CheckFigures, ClassLoss, OtherReading, StageFigures
+from edgeflare.check.gates import judged_gates, read_limits
+from edgeflare.check.verdict import ShipVerdict, judge
+from edgeflare.core.query import Arm
+from edgeflare.run.systematic.figures import (
+    ClippedOutput,
+    OtherOrder,
+    ScoreShift,
+    SystematicDifferences,
+)
+
+NONE = SystematicDifferences(
+    first=Arm.ORIGINAL, second=Arm.DEVICE, orders=(), flows=(), shifts=(), clipped=()
+)
+ORDER = OtherOrder(
+    first="original",
+    second="twin",
+    what="classes",
+    head="",
+    moved=(("a", "b"), ("b", "a")),
+    before=0.4,
+    after=1.0,
+    seeds=300,
+)
+READING = OtherReading(
+    words="read with its channels in reverse order",
+    against="original",
+    inputs=64,
+    before=30,
+    after=62,
+)
+SHIFT = ScoreShift(
+    head="", score="value", lower=290, higher=10, median=-0.3, low=-0.4, high=-0.2, p=1e-9
+)
+CLIPPED = ClippedOutput(output="Identity", side="high", end=6.0, share=0.9, values=1, of=1)
+STAGES = StageFigures(
+    inputs=250, changed=221, labelled=250, right=29, right_as_pair=218, given=1.0, decided=0
+)
+KERNELS = kernels(changes=changes(60))
+BROKEN = decisions(
+    failed={Arm.TWIN: {"nan": 9}, Arm.DEVICE: {"nan": 9}},
+    begins="in the compressed file it begins in MUL (operator 27)",
+)
+
+
+def judged(known: CheckFigures, *gates: str, strict: bool = False) -> ShipVerdict:
+    return judge(known, judged_gates(known, read_limits(gates)), strict=strict)
+
+
+def harm(**systematic: Any) -> Any:
+    """Return the decisions of a file that does harm, and differs systematically."""
+    found = SystematicDifferences(
+        **{**{name: getattr(NONE, name) for name in NONE.__struct_fields__}, **systematic}
+    )
+    return decisions(right=HARM.right, changes=HARM.changes, by_file=HARM.by_file, systematic=found)
+
+
+def test_what_does_as_the_original_may_ship() -> None:
+    found = judged(figures())
+    assert (found.name, found.cause) == ("ship", None)
+    assert found.sentence.startswith("As far as 300 inputs tell")
+    assert "right on 90.0% on phone, 90.0% as the original" in found.sentence
+    decided = judged(figures(), *(f"{name}<.1" for name in ("accuracy-drop", "net-harm")))
+    assert "would decide kernel-changes" in decided.next
+
+
+def test_each_gate_has_to_be_decided_where_that_is_asked_for() -> None:
+    assert judged(figures(), strict=True).name == "undecided"
+    wide = ("accuracy-drop<.1", "net-harm<.1", "kernel-changes<.1")
+    assert judged(figures(), *wide, strict=True).name == "ship"
+
+
+def test_a_value_beyond_its_limit_is_undecided_while_its_gate_is_open() -> None:
+    known = decisions(
+        changes=changes(8, harmed=6, helped=2), by_file=changes(8, harmed=6, helped=2)
+    )
+    found = judged(figures(decisions=known))
+    assert (found.name, found.cause) == ("undecided", None)
+    assert "do not decide accuracy-drop" in found.sentence
+
+
+@pytest.mark.parametrize(
+    ("known", "rule", "said"),
+    [
+        (figures(data=data(inputs=5)), "data", "5 inputs cannot decide anything"),
+        (figures(data=data(label_order=ORDER)), "data", "labels have the classes in another order"),
+        (
+            figures(data=data(other_reading=READING)),
+            "data",
+            "97% of 64 inputs instead of 47%",
+        ),
+        (figures(data=data(right=31)), "data", "not better than guessing"),
+        (
+            figures(decisions=decisions(failed={Arm.ORIGINAL: {"nan": 200}})),
+            "data",
+            "original itself has no finite answer to 200",
+        ),
+        (
+            figures(decisions=BROKEN),
+            "failures",
+            "The compressed file puts out NaN or infinity on 9",
+        ),
+        (figures(file=file_figures(fault("unread input"))), "file", "Something is wrong"),
+        (figures(layers=layer_figures(fault("overflow"))), "file", "Something is wrong"),
+        (figures(decisions=HARM, file=file_figures(fault("options"))), "file", "omething"),
+        (
+            figures(kernels=kernels(stages=STAGES), decisions=HARM),
+            "stages",
+            "[device.preprocess]); the compressed file is fine; right on 11.6% of 250 inputs, and"
+            " on 87.2%",
+        ),
+        (
+            figures(
+                kernels=KERNELS, layers=layer_figures(on_device={DEVICE: ("MUL (operator 1)",)})
+            ),
+            "kernels",
+            "phone does not compute the file as the host does: MUL (operator 1)",
+        ),
+        (
+            figures(decisions=harm(orders=(ORDER,))),
+            "order",
+            "classes are the original's in another",
+        ),
+        (figures(decisions=HARM, reading=READING), "preprocessing", "channels in reverse order"),
+        (figures(decisions=HARM, layers=layer_figures(fault("input range"))), "range", "omething"),
+        (
+            figures(decisions=HARM, layers=layer_figures(fault("coarse", "it (saturated)"))),
+            "range",
+            "It (saturated)",
+        ),
+        (figures(decisions=harm(clipped=(CLIPPED,))), "range", "Identity is cut off at 6: 90%"),
+        (figures(decisions=HARM, layers=layer_figures(fault("coarse"))), "layer", "omething"),
+        (figures(decisions=HARM, layers=layer_figures(fault("constants"))), "layer", "omething"),
+        (
+            figures(
+                decisions=decisions(
+                    losses=(ClassLoss(name="Shirt", inputs=21, left=21, came=0, p=1e-5),)
+                )
+            ),
+            "class",
+            "Shirt is lost: phone decides otherwise on 21 of the 21 inputs",
+        ),
+        (figures(decisions=harm(shifts=(SHIFT,))), "one-sided", "value is lower on phone on 290"),
+        (figures(decisions=HARM), "accuracy", "no single layer is to blame: right on 80.0%"),
+        (
+            figures(decisions=decisions(labelled=0, right={}, changes=changes(60))),
+            "changes",
+            "without labels nobody can say",
+        ),
+    ],
+)
+def test_the_cause_is_named(known: CheckFigures, rule: Rule, said: str) -> None:
+    found = judged(known)
+    assert found.cause is not None
+    assert found.cause.rule == rule
+    assert said in found.sentence
+    assert found.name == ("undecided" if rule in ("data", "changes") else "do-not-ship")
+    assert found.next == found.cause.next
+
+
+ALL = figures(
+    data=data(right=31),
+    decisions=decisions(
+        failed=BROKEN.failed,
+        right=HARM.right,
+        changes=HARM.changes,
+        by_file=HARM.by_file,
+        losses=(ClassLoss(name="Shirt", inputs=21, left=21, came=0, p=1e-5),),
+        systematic=harm(orders=(ORDER,), shifts=(SHIFT,), clipped=(CLIPPED,)).systematic,
+    ),
+    kernels=kernels(stages=STAGES, changes=changes(60)),
+    reading=READING,
+    file=file_figures(fault("unread input")),
+    layers=layer_figures(fault("input range"), fault("coarse")),
+)
+
+
+def test_the_first_rule_that_applies_decides() -> None:
+    """Each fault is mended in turn, and the next one is named."""
+    from msgspec.structs import replace  # noqa: PLC0415
+
+    (device,) = ALL.devices
+
+    def but(known: CheckFigures, **parts: Any) -> CheckFigures:
+        (its,) = known.devices
+        mine = {name: parts.pop(name) for name in ("decisions", "kernels") if name in parts}
+        return replace(known, devices=(replace(its, **mine),), **parts)
+
+    steps = [ALL]
+    steps.append(but(steps[-1], data=data()))
+    own = replace(device.decisions, failed={})
+    steps.append(but(steps[-1], decisions=own))
+    steps.append(but(steps[-1], file=file_figures()))
+    steps.append(but(steps[-1], kernels=kernels(changes=changes(60))))
+    steps.append(but(steps[-1], kernels=kernels()))
+    own = replace(own, systematic=harm(shifts=(SHIFT,), clipped=(CLIPPED,)).systematic)
+    steps.append(but(steps[-1], decisions=own))
+    steps.append(but(steps[-1], reading=None))
+    steps.append(but(steps[-1], layers=layer_figures(fault("coarse"))))
+    own = replace(own, systematic=harm(shifts=(SHIFT,)).systematic)
+    steps.append(but(steps[-1], decisions=own))
+    steps.append(but(steps[-1], layers=layer_figures()))
+    own = replace(own, losses=())
+    steps.append(but(steps[-1], decisions=own))
+    own = replace(own, systematic=None)
+    steps.append(but(steps[-1], decisions=own))
+    steps.append(but(steps[-1], decisions=decisions()))
+    causes = [judged(one).cause for one in steps]
+    assert [None if one is None else one.rule for one in causes] == [
+        *("data", "failures", "file", "stages", "kernels", "order", "preprocessing"),
+        *("range", "range", "layer", "class", "one-sided", "accuracy", None),
+    ]
+
+
+def test_nothing_is_decided_before_anything_is_known() -> None:
+    found = judged(CheckFigures())
+    assert found.name == "undecided"
+    assert "stopped before the arms had answered" in found.sentence
+
+
+def test_without_labels_what_was_not_checked_is_said() -> None:
+    found = judged(figures(decisions=decisions(labelled=0, right={})))
+    assert found.name == "ship"
+    assert "not checked: accuracy-drop, net-harm" in found.sentence

@@ -1,0 +1,187 @@
+"""`edgeflare check` as a command: verdicts, forms, what goes on, and what is refused."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree
+
+import msgspec
+import numpy as np
+import pytest
+
+from called_commands import EXAMPLES, call_here, refused
+from edgeflare.check import check_run
+from edgeflare.check.answers import Answers, ask_arms
+from edgeflare.check.check_document import CheckDocument, check_bytes, load_check
+from edgeflare.diagnose.layers.layers_document import load_layers
+from edgeflare.errors import InfrastructureError, UserError
+
+EXAMPLE = EXAMPLES / "fashion_lenet4"
+MODELS = (EXAMPLE / "original.tflite", EXAMPLE / "compressed.tflite")
+FEW = ("--limit", "70")
+
+
+@pytest.fixture(scope="module")
+def checked(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    out = tmp_path_factory.mktemp("check") / "out"
+    said = call_here("check", EXAMPLE, *FEW, "--out", out)
+    assert said.code == 0, said.err
+    lines = said.out.splitlines()
+    assert lines[1].startswith("May ship. As far as 70 inputs tell")
+    assert len(lines) <= 40
+    return out
+
+
+def document(out: Path) -> CheckDocument:
+    return load_check(out / "check.json")
+
+
+def test_a_pair_is_judged_from_all_that_was_measured(checked: Path) -> None:
+    found = document(checked)
+    assert found.verdict == "ship"
+    assert found.figures.data is not None
+    assert (found.figures.data.inputs, found.figures.data.of) == (70, 70)
+    assert found.figures.layers is not None
+    assert found.figures.layers.inputs == 70
+    assert [one.name for one in found.sections] == [
+        *("data", "decisions", "numbers", "file", "layers", "device", "field", "near", "cost"),
+        "mend",
+    ]
+    assert load_layers(checked / "layers" / "layers.json").inputs == 70
+
+
+def test_a_check_is_reported_in_each_form(checked: Path) -> None:
+    assert call_here("report", checked, "--html", "--junit", "--summary").code == 0
+    assert "May ship. As far as" in (checked / "check.html").read_text()
+    suite = ElementTree.parse(checked / "junit.xml").getroot()[0]  # noqa: S314 - ours
+    names = [case.get("name") for case in suite.iter("testcase")]
+    assert names[0] == "verdict"
+    assert "gate accuracy-drop on emulated-builtin" in names
+    assert (suite.get("failures"), suite.get("tests")) == ("0", "7")
+    assert "May ship" in (checked / "summary.md").read_text()
+    assert msgspec.json.decode(call_here("report", checked, "--json").out)["verdict"] == "ship"
+    assert "May ship" in call_here("report", checked).out
+
+
+def test_models_are_checked_without_a_pair(tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    inputs = ("--inputs", EXAMPLE / "seeds.npz")
+    said = call_here("check", *MODELS, *inputs, *FEW, "--out", out)
+    assert said.code == 0, said.err
+    assert any("pixel / 255" in one for one in document(out).notes)
+    assert "warning: no preprocessing was given" in " ".join(said.out.split())
+
+
+def test_a_device_is_checked_by_the_compressed_model_alone(tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    inputs = ("--inputs", EXAMPLE / "seeds.npz")
+    said = call_here("check", MODELS[1], *inputs, *FEW, "--out", out)
+    found = document(out)
+    assert found.asked.about == "device"
+    assert said.code == 0, said.out
+    assert found.verdict == "undecided"
+    assert "computes the file as the host does" in found.sentence
+
+
+def test_what_is_known_is_not_measured_again(
+    checked: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    out = tmp_path / "out"
+    shutil.copytree(checked, out)
+
+    def never(*_: object) -> Any:
+        raise AssertionError("it is known")
+
+    monkeypatch.setattr(check_run, "ask_arms", never)
+    monkeypatch.setattr(check_run, "layer_figures", never)
+    said = call_here("check", EXAMPLE, *FEW, "--resume", "--out", out)
+    assert said.code == 0, said.err
+    assert document(out).figures == document(checked).figures
+    said = call_here("check", EXAMPLE, "--limit", "60", "--resume", "--out", out)
+    assert said.code == 2
+    assert "was begun with --limit 70, not 60" in said.err
+
+
+def test_a_device_that_is_lost_leaves_what_is_known(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    out = tmp_path / "out"
+
+    def lost(*given: Any) -> Iterator[Answers]:
+        yield from asked(*given)
+        raise InfrastructureError("the cable was pulled")
+
+    asked = ask_arms
+    with monkeypatch.context() as patch:
+        patch.setattr(check_run, "ask_arms", lost)
+        said = call_here("check", EXAMPLE, *FEW, "--out", out)
+    assert said.code == 3
+    assert "the cable was pulled" in said.err
+    found = document(out)
+    assert (found.verdict, found.stopped_by) == ("undecided", "infrastructure")
+    assert "the cable was pulled" in found.sentence
+    said = call_here("check", EXAMPLE, *FEW, "--resume", "--out", out)
+    assert said.code == 0, said.err
+    assert (document(out).verdict, document(out).stopped_by) == ("ship", None)
+
+
+def test_a_budget_that_is_up_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    out = tmp_path / "out"
+    now = iter(range(0, 100_000, 30))
+    monkeypatch.setattr("edgeflare.check.check_run.time.monotonic", lambda: float(next(now)))
+    said = call_here("check", EXAMPLE, "--budget", "40s", "--out", out)
+    assert said.code == 1, said.err
+    found = document(out)
+    assert (found.verdict, found.stopped_by) == ("undecided", "budget")
+    assert "This is not all" in said.out
+
+
+def test_an_undecided_check_may_pass(tmp_path: Path) -> None:
+    few = ("--limit", "5", "--budget", "60s", "--out", tmp_path / "out")
+    said = call_here("check", EXAMPLE, *few, "--undecided", "pass")
+    assert said.code == 0, said.err
+    assert "Undecided. 5 inputs cannot decide anything" in said.out
+    assert call_here("check", EXAMPLE, *few, "--overwrite").code == 1
+
+
+def test_unlabelled_inputs_are_judged_as_far_as_they_tell(tmp_path: Path) -> None:
+    with np.load(EXAMPLE / "seeds.npz") as arrays:
+        np.savez(tmp_path / "inputs.npz", images=arrays["images"][:60])
+    out = tmp_path / "out"
+    said = call_here("check", EXAMPLE, "--inputs", tmp_path / "inputs.npz", "--out", out)
+    assert said.code == 0, said.err
+    assert "not checked: accuracy-drop, net-harm" in " ".join(said.out.split())
+
+
+def test_a_dry_run_writes_nothing(tmp_path: Path) -> None:
+    said = call_here("check", EXAMPLE, *FEW, "--dry-run", "--out", tmp_path / "out")
+    assert said.code == 0, said.err
+    assert "answers of original, twin, device to 70 inputs on emulated-builtin" in said.out
+    assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ((EXAMPLE, *MODELS), "3 paths are too many"),
+        ((*MODELS, "--original", MODELS[0]), "a model is named twice"),
+        ((EXAMPLE, "--undecided", "maybe"), "say fail or pass"),
+        ((EXAMPLE, "--resume"), "has to know the folder: add --out DIR"),
+        ((EXAMPLE, "--budget", "soon"), "expected a time above 0"),
+        ((MODELS[1],), "--inputs"),
+    ],
+)
+def test_what_cannot_be_checked_is_refused(given: tuple[Any, ...], said: str) -> None:
+    assert said in refused("check", *given)
+
+
+def test_a_document_that_contradicts_itself_is_damaged(checked: Path, tmp_path: Path) -> None:
+    found = document(checked)
+    wrong = msgspec.structs.replace(found, verdict="do-not-ship")
+    path = tmp_path / "check.json"
+    path.write_bytes(check_bytes(wrong))
+    with pytest.raises(UserError, match="do-not-ship without a cause"):
+        load_check(path)

@@ -1,0 +1,117 @@
+"""Figures of checks that are made by hand, of a device that decides as the original unless told."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from msgspec.structs import replace
+
+from conformed_runs import BOARD
+from edgeflare.check.figures import (
+    CheckFigures,
+    DataFigures,
+    DecisionChanges,
+    DecisionFigures,
+    DeviceFigures,
+    FaultKind,
+    FileFault,
+    FileFigures,
+    KernelFigures,
+    SeenLayers,
+)
+from edgeflare.core.query import Arm
+from edgeflare.run.run_document import RunDevice
+
+INPUTS = 300
+DEVICE = "phone"
+
+
+def changes(
+    changed: int = 0, by_tie: int = 0, harmed: int = 0, helped: int = 0, inputs: int = INPUTS
+) -> DecisionChanges:
+    return DecisionChanges(
+        inputs=inputs, changed=changed, by_tie=by_tie, harmed=harmed, helped=helped
+    )
+
+
+def data(**known: Any) -> DataFigures:
+    own: dict[str, Any] = {
+        "source": "seeds.npz",
+        "inputs": INPUTS,
+        "of": INPUTS,
+        "labelled": INPUTS,
+        "reference": Arm.ORIGINAL,
+        "right": 270,
+        "by_guessing": 0.1,
+    }
+    return DataFigures(**{**own, **known})
+
+
+def decisions(**known: Any) -> DecisionFigures:
+    own: dict[str, Any] = {
+        "device": DEVICE,
+        "inputs": INPUTS,
+        "failed": {},
+        "begins": "",
+        "labelled": INPUTS,
+        "right": {Arm.ORIGINAL: 270, Arm.TWIN: 270, Arm.DEVICE: 270},
+        "changes": changes(),
+        "by_file": changes(),
+        "measure": "",
+        "distance": {},
+        "losses": (),
+        "systematic": None,
+        "changed_inputs": (),
+    }
+    return DecisionFigures(**{**own, **known})
+
+
+def kernels(**known: Any) -> KernelFigures:
+    own: dict[str, Any] = {
+        "device": RunDevice(name=DEVICE, provenance=BOARD),
+        "changes": changes(),
+        "repeated": 32,
+        "unsteady": 0,
+        "stages": None,
+        "warnings": (),
+    }
+    return KernelFigures(**{**own, **known})
+
+
+def figures(**known: Any) -> CheckFigures:
+    """Return the figures of a check; `decisions` and `kernels` are those of its device."""
+    device = DeviceFigures(
+        decisions=known.pop("decisions", decisions()),
+        kernels=known.pop("kernels", kernels()),
+        outputs=(),
+    )
+    own: dict[str, Any] = {
+        "data": data(),
+        "devices": (device,),
+        "file": file_figures(),
+        "layers": layer_figures(),
+    }
+    return CheckFigures(**{**own, **known})
+
+
+def file_figures(*faults: FileFault) -> FileFigures:
+    return FileFigures(original_bytes=4000, compressed_bytes=1000, faults=faults, remarks=())
+
+
+def layer_figures(*faults: FileFault, **known: Any) -> SeenLayers:
+    own = SeenLayers(
+        inputs=100, layers=9, matched=9, faults=faults, sensitive="", on_device={}, notes=()
+    )
+    return replace(own, **known)
+
+
+def fault(kind: FaultKind, words: str = "something is wrong") -> FileFault:
+    return FileFault(kind=kind, place="ADD (operator 1)", words=words, advice="mend it")
+
+
+HARM = decisions(
+    right={Arm.ORIGINAL: 270, Arm.TWIN: 240, Arm.DEVICE: 240},
+    changes=changes(40, harmed=32, helped=2),
+    by_file=changes(40, harmed=32, helped=2),
+)
+"""Of a file that does harm: 30 of 300 inputs lose what was right."""
