@@ -9,17 +9,19 @@ import pytest
 from checked_figures import (
     DEVICE,
     HARM,
+    cell,
     changes,
     data,
     decisions,
     fault,
+    field_figures,
     figures,
     file_figures,
     kernels,
     layer_figures,
 )
 from edgeflare.check.causes import Rule
-from edgeflare.check.figures import CheckFigures, ClassLoss, OtherReading, StageFigures
+from edgeflare.check.figures import CellFigures, CheckFigures, ClassLoss, OtherReading, StageFigures
 from edgeflare.check.gates import judged_gates, read_limits
 from edgeflare.check.verdict import ShipVerdict, judge
 from edgeflare.core.query import Arm
@@ -162,6 +164,12 @@ def test_a_value_beyond_its_limit_is_undecided_while_its_gate_is_open() -> None:
             "Shirt is lost: phone decides otherwise on 21 of the 21 inputs",
         ),
         (figures(decisions=harm(shifts=(SHIFT,))), "one-sided", "value is lower on phone on 290"),
+        (
+            figures(field=field_figures(cell("fog", 1, 20, p=1e-4))),
+            "field",
+            "Under fog at severity 1 the compressed model is right on 66.7% of 150 inputs instead"
+            " of 80.0%",
+        ),
         (figures(decisions=HARM), "accuracy", "no single layer is to blame: right on 80.0%"),
         (
             figures(decisions=decisions(labelled=0, right={}, changes=changes(60))),
@@ -231,6 +239,22 @@ def test_the_first_rule_that_applies_decides() -> None:
         *("data", "failures", "file", "stages", "kernels", "order", "preprocessing"),
         *("range", "range", "layer", "class", "one-sided", "accuracy", None),
     ]
+
+
+@pytest.mark.parametrize(
+    "one",
+    [
+        cell("fog", 1, 20, p=0.02),  # by chance
+        cell("fog", 1, 6, p=1e-4),  # few
+    ],
+)
+def test_a_condition_counts_where_it_costs_much_for_certain(one: CellFigures) -> None:
+    assert judged(figures(field=field_figures(one))).name == "ship"
+
+
+def test_a_condition_costs_what_is_not_lost_without_it() -> None:
+    found = field_figures(cell("fog", 1, 20, p=1e-4), clean=15)
+    assert judged(figures(field=found)).name == "ship"
 
 
 def test_nothing_is_decided_before_anything_is_known() -> None:

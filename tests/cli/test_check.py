@@ -60,7 +60,7 @@ def test_a_check_is_reported_in_each_form(checked: Path) -> None:
     names = [case.get("name") for case in suite.iter("testcase")]
     assert names[0] == "verdict"
     assert "gate accuracy-drop on emulated-builtin" in names
-    assert (suite.get("failures"), suite.get("tests")) == ("0", "7")
+    assert (suite.get("failures"), suite.get("tests")) == ("0", "8")
     assert "May ship" in (checked / "summary.md").read_text()
     assert msgspec.json.decode(call_here("report", checked, "--json").out)["verdict"] == "ship"
     assert "May ship" in call_here("report", checked).out
@@ -84,6 +84,18 @@ def test_a_device_is_checked_by_the_compressed_model_alone(tmp_path: Path) -> No
     assert said.code == 0, said.out
     assert found.verdict == "undecided"
     assert "computes the file as the host does" in found.sentence
+
+
+def test_without_inputs_they_are_drawn(tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    said = call_here("check", MODELS[1], "--device", "emulated-xnnpack", "--out", out)
+    assert said.code == 0, said.err
+    (drawn,) = document(out).figures.drawn
+    assert (drawn.inputs, drawn.failed_here, drawn.unsteady) == (64, {}, 0)
+    assert document(out).figures.layers is not None
+    assert "on 64 drawn inputs its outputs are equal" in " ".join(said.out.split())
+    assert call_here("report", out, "--html", "--junit").code == 0
+    assert call_here("check", MODELS[1], "--dry-run").code == 0
 
 
 def test_what_is_known_is_not_measured_again(
@@ -171,7 +183,8 @@ def test_a_dry_run_writes_nothing(tmp_path: Path) -> None:
         ((EXAMPLE, "--undecided", "maybe"), "say fail or pass"),
         ((EXAMPLE, "--resume"), "has to know the folder: add --out DIR"),
         ((EXAMPLE, "--budget", "soon"), "expected a time above 0"),
-        ((MODELS[1],), "--inputs"),
+        ((*MODELS,), "--inputs"),
+        ((), "name a pair, two models with --inputs, or a .tflite alone"),
     ],
 )
 def test_what_cannot_be_checked_is_refused(given: tuple[Any, ...], said: str) -> None:

@@ -179,7 +179,7 @@ def decision_figures(answers: Answers) -> DecisionFigures:
     harmed = _harmed(first, device, truths)
     by_file = None
     if answers.reference is Arm.ORIGINAL:
-        by_file = _changes(first, answers.of(Arm.TWIN), truths)
+        by_file = changes_between(first, answers.of(Arm.TWIN), truths)
     systematic = _systematic(answers)
     measure = opened.truths.measure()
     found = non_finite_rows(opened.panel.reading, answers.evaluated)
@@ -190,7 +190,7 @@ def decision_figures(answers: Answers) -> DecisionFigures:
         begins=begins(opened, _by_place(answers, found)) if found else "",
         labelled=labelled,
         right=right,
-        changes=_changes(first, device, truths),
+        changes=changes_between(first, device, truths),
         by_file=by_file,
         measure=measure,
         distance=_distances(answers, truths) if measure else {},
@@ -200,9 +200,17 @@ def decision_figures(answers: Answers) -> DecisionFigures:
     )
 
 
-def _changes(
+def changes_between(
     first: Sequence[Answer], second: Sequence[Answer], truths: Sequence[Answer | None]
 ) -> DecisionChanges:
+    """Return how the second of two arms decides otherwise than the first.
+
+    Args:
+        first: the answers of one arm.
+        second: those of the other one to the same inputs.
+        truths: what is right for each; None where it is not known.
+
+    """
     pairs = [(one, other) for one, other in zip(first, second, strict=True) if one.differs(other)]
     return DecisionChanges(
         inputs=len(first),
@@ -345,7 +353,7 @@ def kernel_figures(answers: Answers) -> KernelFigures:
     known = RunDevice(name=device.profile.name, provenance=device.provenance)
     return KernelFigures(
         device=known,
-        changes=_changes(twin, its, answers.truths()[: len(twin)]),
+        changes=changes_between(twin, its, answers.truths()[: len(twin)]),
         repeated=len(answers.repeated),
         unsteady=sum(
             one.repeated(before) != "same"

@@ -16,7 +16,13 @@ import msgspec
 
 from edgeflare.check.estimate import share
 from edgeflare.check.figures import CheckFigures, DeviceFigures, FaultKind, FileFault, OtherReading
-from edgeflare.check.gates import CheckGate, counted_faults, file_does_harm
+from edgeflare.check.gates import (
+    CheckGate,
+    counted_faults,
+    failure_here,
+    file_does_harm,
+    otherwise_here,
+)
 from edgeflare.core.query import Arm
 from edgeflare.pages.facts import count_of
 
@@ -32,6 +38,7 @@ Rule = Literal[
     "layer",
     "class",
     "one-sided",
+    "field",
     "accuracy",
     "changes",
     "gate",
@@ -164,6 +171,23 @@ def _of_reading(found: OtherReading) -> str:
         f"{found.words} its answers are {whose} on {after:.0%} of {found.inputs} inputs instead of"
         f" {before:.0%}"
     )
+
+
+def _drawn(known: _KnownToRules) -> Iterator[Cause]:
+    for one in known.figures.drawn:
+        name, failure = one.device.name, failure_here(one)
+        other = otherwise_here(one, known.figures.layers)
+        if not (failure or other):
+            continue
+        errors = [output.error for output in one.outputs if output.error is not None]
+        far = min((its.sqnr_db for its in errors if its.sqnr_db is not None), default=None)
+        equal = "the whole output is the host's"
+        yield Cause(
+            rule="failures" if failure else "kernels",
+            words=f"{name} does not compute the file as the host does: {failure or other}",
+            evidence=equal if far is None else f"the whole output is {far:.0f} dB from the host's",
+            next="use other kernels or a later runtime there, or replace the operator",
+        )
 
 
 def _failures(known: _KnownToRules) -> Iterator[Cause]:
@@ -359,6 +383,24 @@ def _one_sided(known: _KnownToRules) -> Iterator[Cause]:
         )
 
 
+def _field(known: _KnownToRules) -> Iterator[Cause]:
+    field = known.figures.field
+    limit = next((one.limit for one in known.gates if one.name == "field-loss"), None)
+    if field is None or limit is None:
+        return
+    for one in field.lost(limit)[:1]:
+        inputs = one.changes.inputs
+        here = one.right - one.changes.net
+        yield Cause(
+            rule="field",
+            words=f"Under {one.condition} at severity {one.severity} the compressed model is right"
+            f" on {here / inputs:.1%} of {inputs} inputs instead of {one.right / inputs:.1%}",
+            evidence=f"p = {one.p:.2g} by a sign test over {field.working} cells; without the"
+            f" condition {field.unchanged.net:.1%} is lost",
+            next=f"calibrate or fine-tune with {one.condition} among the inputs",
+        )
+
+
 def _accuracy(known: _KnownToRules) -> Iterator[Cause]:
     for device in known.figures.devices:
         if not (known.fails("accuracy-drop", device) or known.fails("net-harm", device)):
@@ -408,6 +450,7 @@ def _changes(known: _KnownToRules) -> Iterator[Cause]:
 
 _RULES: Final[tuple[Callable[[_KnownToRules], Iterator[Cause]], ...]] = (
     _data,
+    _drawn,
     _failures,
     _file,
     _stages,
@@ -418,6 +461,7 @@ _RULES: Final[tuple[Callable[[_KnownToRules], Iterator[Cause]], ...]] = (
     _layer,
     _class,
     _one_sided,
+    _field,
     _accuracy,
     _gates,
     _changes,

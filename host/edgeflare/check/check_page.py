@@ -101,6 +101,14 @@ def check_page(document: CheckDocument) -> Page:
                 brief=False,
             ),
             Section(
+                id="drawn",
+                title="Drawn inputs",
+                words="The device's outputs beside the host's. Constant: the same for all inputs."
+                " At its ends: values at an end of the range of the output.",
+                blocks=[_drawn(document)],
+                brief=False,
+            ),
+            Section(
                 id="faults",
                 title="Faults of the file",
                 blocks=[_faults(document)],
@@ -194,6 +202,30 @@ def _card(one: ChangedInput, device: str, *, several: bool) -> Card:
         title=f"{reference} → {said['device']}{f' on {device}' if several else ''}"
         + (f", right: {one.right}" if one.right else ""),
         facts=[*facts, *([("file", one.name)] if one.name != str(one.seed_id) else [])],
+    )
+
+
+def _drawn(document: CheckDocument) -> Table:
+    rows = [
+        (
+            one.device.name,
+            output.output,
+            *(("–",) * 5 if output.error is None else _figures(output.error)),
+            f"{output.not_finite}",
+            "yes" if output.constant else "no",
+            f"{output.railed:.1%}",
+        )
+        for one in document.figures.drawn
+        for output in one.outputs
+    ]
+    return Table(
+        title="",
+        header=(
+            *("device", "output", "inputs", "SQNR dB", "cosine", "RMSE", "largest error"),
+            *("not finite", "constant", "at its ends"),
+        ),
+        rows=rows,
+        numbers_from=2,
     )
 
 

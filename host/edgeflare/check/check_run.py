@@ -26,6 +26,8 @@ from edgeflare.check.answers import (
     places,
 )
 from edgeflare.check.check_document import CheckDocument, CheckRequest, StoppedBy
+from edgeflare.check.drawn_inputs import DrawnCheck
+from edgeflare.check.field import field_figures
 from edgeflare.check.figures import CheckFigures, DeviceFigures
 from edgeflare.check.file_faults import file_figures
 from edgeflare.check.gates import judged_gates
@@ -45,6 +47,9 @@ from edgeflare.run.plan import Plan
 _ANSWERS_UNTIL: Final = 0.5
 """The part of the budget after which no further input is asked."""
 
+_FIELD_UNTIL: Final = 0.7
+"""Likewise none is tried under a condition."""
+
 _LAYERS_UNTIL: Final = 0.9
 """Likewise none is looked into."""
 
@@ -59,6 +64,7 @@ class PairCheck:
         request: what is asked.
         named: the pair, as a command line names it.
         began: when it began, by the monotonic clock; earlier by what it has taken before.
+        draws: whether inputs are drawn, since there is neither an original nor data.
 
     """
 
@@ -67,6 +73,7 @@ class PairCheck:
     request: CheckRequest
     named: str
     began: float
+    draws: bool = False
 
     def document(self, figures: CheckFigures, stopped_by: StoppedBy | None) -> CheckDocument:
         """Return what some figures come to."""
@@ -130,11 +137,12 @@ def run_check(
 
     """
     run = _Run(check, figures, store, observer, interrupt)
+    measure = run.measure_drawn if check.draws else run.measure
     try:
         for at, profile in enumerate(check.profiles):
-            run.measure(at, profile)
+            measure(at, profile)
     except InfrastructureError as lost:
-        run.miss(f"device {check.profiles[len(run.figures.devices) - 1].name}", str(lost))
+        run.miss("device that was lost", str(lost))
         run.keep("infrastructure")
         raise
     return run.keep(interrupt.asked_by() or ("budget" if run.cut else None))
@@ -147,6 +155,9 @@ def planned_check(check: PairCheck) -> list[str]:
         UserError, InfrastructureError: as `run_check`.
 
     """
+    if check.draws:
+        names = ", ".join(check.request.devices)
+        return [f"drawn inputs to the host and {names}; the layers on some of them"]
     with ExitStack() as stack:
         opened = _opened(check, check.profiles[0], stack)
         given = places(opened)[:_TIMED]
@@ -208,8 +219,29 @@ class _Run:
             if self.figures.file is None:
                 self.figures = replace(self.figures, file=file_figures(opened.pair))
                 self.keep(None)
+            if self.figures.field is None and "field" not in self.figures.missing:
+                self._try_conditions(opened)
             if not self._looked_into(at, opened):
                 self._look_into_layers(at, opened)
+
+    def measure_drawn(self, at: int, profile: Profile) -> None:
+        """Measure what a device does on drawn inputs."""
+        if self.figures.drawn[at:]:
+            return
+        stopped = self._stopped(_LAYERS_UNTIL)
+        if stopped():
+            self.miss(f"device {profile.name}", f"{profile.name} was not asked")
+            return
+        drawn = DrawnCheck(self._check.pair, profile, stopped, self._observer.worked)
+        figures, layers = drawn.run()
+        self.figures = replace(self.figures, drawn=(*self.figures.drawn, figures))
+        if isinstance(layers, str):
+            self.miss("layers", layers)
+        else:
+            known = self.figures.layers
+            on_device = {**(known.on_device if known else {}), **layers.on_device}
+            self.figures = replace(self.figures, layers=replace(layers, on_device=on_device))
+        self.keep(None)
 
     def miss(self, name: str, why: str) -> None:
         """Note what could not be measured."""
@@ -254,6 +286,21 @@ class _Run:
                 data=replace(data, other_reading=reading_of_the_reference(answers)),
                 reading=reading_of_the_file(answers),
             )
+        self.keep(None)
+
+    def _try_conditions(self, opened: OpenedPair) -> None:
+        stopped = self._stopped(_FIELD_UNTIL)
+        try:
+            found = field_figures(
+                opened,
+                places(opened),
+                stopped,
+                lambda done, of: self._observer.worked("conditions", done, of),
+            )
+        except UserError as untried:
+            self.miss("field", str(untried))
+        else:
+            self.figures = replace(self.figures, field=found)
         self.keep(None)
 
     def _looked_into(self, at: int, opened: OpenedPair) -> bool:

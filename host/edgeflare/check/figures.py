@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Literal
+from typing import Final, Literal
 
 import msgspec
 
@@ -309,6 +309,109 @@ class SeenLayers(msgspec.Struct, frozen=True, kw_only=True):
     table: str = ""
 
 
+class DrawnOutput(msgspec.Struct, frozen=True, kw_only=True):
+    """How an output of a device is on drawn inputs.
+
+    Attributes:
+        output: its name.
+        error: how far it is from the host's; null where no input was answered.
+        not_finite: inputs on which it has NaN or infinity.
+        not_finite_on_host: likewise on the host.
+        constant: whether it is the same for all inputs.
+        constant_on_host: likewise on the host.
+        railed: the share of its values at an end of its range.
+
+    """
+
+    output: str
+    error: LayerError | None
+    not_finite: Count
+    not_finite_on_host: Count
+    constant: bool
+    constant_on_host: bool
+    railed: Share
+
+
+class DrawnFigures(msgspec.Struct, frozen=True, kw_only=True):
+    """What a device does on drawn inputs, beside the host.
+
+    Attributes:
+        device: it, and what is known of it.
+        inputs: how many were drawn.
+        failed_here: by kind, on how many of them it has no answer.
+        failed_on_host: likewise the host.
+        outputs: how its outputs are.
+        repeated: how many inputs it was given once more.
+        unsteady: those of them on which its outputs were others then.
+        warnings: a sentence each, without its full stop.
+
+    """
+
+    device: RunDevice
+    inputs: CountFromOne
+    failed_here: Mapping[str, Count]
+    failed_on_host: Mapping[str, Count]
+    outputs: tuple[DrawnOutput, ...]
+    repeated: Count
+    unsteady: Count
+    warnings: tuple[str, ...]
+
+
+class CellFigures(msgspec.Struct, frozen=True, kw_only=True):
+    """What a condition at a severity does.
+
+    Attributes:
+        condition: its name; "unchanged" for none.
+        severity: from 1 to 5; 0 without a condition.
+        right: how many inputs the original gets right under it.
+        changes: from the original to the device.
+        p: of the sign test of those harmed and helped, after Holm's correction for all cells.
+
+    """
+
+    condition: str
+    severity: Count
+    right: Count
+    changes: DecisionChanges
+    p: Share
+
+    @property
+    def net(self) -> float:
+        """The share of the inputs that is harmed less that helped."""
+        return self.changes.net / max(1, self.changes.inputs)
+
+
+class FieldFigures(msgspec.Struct, frozen=True, kw_only=True):
+    """What the conditions of the field do.
+
+    Attributes:
+        inputs: in each cell, at most.
+        cells: how many cells, conditions at a severity, were tried.
+        working: those of them in which the original still works.
+        unchanged: the inputs as they are.
+        worst: those of the working cells that lose most.
+
+    """
+
+    inputs: CountFromOne
+    cells: CountFromOne
+    working: Count
+    unchanged: CellFigures
+    worst: tuple[CellFigures, ...]
+
+    def lost(self, limit: float) -> list[CellFigures]:
+        """Return the cells that lose significantly, and more than a limit beyond the unchanged."""
+        return [
+            one
+            for one in self.worst
+            if one.p < FIELD_CHANCE and one.net - max(0.0, self.unchanged.net) > limit
+        ]
+
+
+FIELD_CHANCE: Final = 0.01
+"""Greatest p of a cell's loss, corrected for the number of cells."""
+
+
 class CheckFigures(msgspec.Struct, frozen=True, kw_only=True):
     """All that a check has measured so far.
 
@@ -319,6 +422,9 @@ class CheckFigures(msgspec.Struct, frozen=True, kw_only=True):
             null where none was found.
         file: what the files say; null until they were read.
         layers: what the layers show; null until they were looked into, or where they cannot be.
+        field: what the conditions of the field do; null until they were tried, or where they cannot
+            be.
+        drawn: what each device does on drawn inputs, where there are no others.
         missing: by the name of a part that could not be measured, why not.
 
     """
@@ -328,6 +434,8 @@ class CheckFigures(msgspec.Struct, frozen=True, kw_only=True):
     reading: OtherReading | None = None
     file: FileFigures | None = None
     layers: SeenLayers | None = None
+    field: FieldFigures | None = None
+    drawn: tuple[DrawnFigures, ...] = ()
     missing: Mapping[str, str] = {}
 
 

@@ -7,7 +7,7 @@ the two it is open: so few inputs do not decide it.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import ceil, isfinite
 from typing import Final, Literal
@@ -15,7 +15,15 @@ from typing import Final, Literal
 import msgspec
 
 from edgeflare.check.estimate import ShareEstimate, inputs_to_decide, paired_difference, share
-from edgeflare.check.figures import CheckFigures, DeviceFigures, FileFault
+from edgeflare.check.figures import (
+    CellFigures,
+    CheckFigures,
+    DeviceFigures,
+    DrawnFigures,
+    FieldFigures,
+    FileFault,
+    SeenLayers,
+)
 from edgeflare.core.query import Arm
 from edgeflare.errors import UserError, suggestion
 from edgeflare.record.json_types import Amount, Count
@@ -84,6 +92,9 @@ LIMITS: Final[Mapping[str, GateKind]] = {
     "kernel-changes": GateKind(0.005, "share decided otherwise than by the host, but for ties"),
     "class-loss": GateKind(0.05, "share of a class that is lost, where that is significant"),
     "faults": GateKind(0, "faults of the file that show in its decisions"),
+    "field-loss": GateKind(
+        0.05, "share of right decisions lost under a condition of the field, where significant"
+    ),
     "changed": GateKind(None, "share decided otherwise than by the original, but for ties"),
 }
 """The gates by name."""
@@ -132,11 +143,77 @@ def judged_gates(figures: CheckFigures, limits: Mapping[str, float]) -> tuple[Ch
     for name in LIMITS:
         if name not in limits:
             continue
+        if figures.drawn:
+            found += _drawn_gates(name, limits[name], figures)
+            continue
         if name == "faults":
             found.append(_faults_gate(figures, limits[name]))
             continue
+        if name == "field-loss":
+            found.append(_field_gate(figures, limits[name]))
+            continue
         found += (_JUDGES[name](name, limits[name], device) for device in figures.devices)
     return tuple(found)
+
+
+def _drawn_gates(name: str, limit: float, figures: CheckFigures) -> Iterator[CheckGate]:
+    """Yield how a gate ended for each device that was given drawn inputs."""
+    if name not in ("failures", "kernel-changes"):
+        return
+    for one in figures.drawn:
+        why = failure_here(one) if name == "failures" else otherwise_here(one, figures.layers)
+        yield CheckGate(
+            name=name,
+            device=one.device.name,
+            limit=limit,
+            state="fail" if why else "pass",
+            seen=None,
+            words=why or _as_on_host(name, one),
+        )
+
+
+def _as_on_host(name: str, one: DrawnFigures) -> str:
+    if name == "failures":
+        return f"an answer to each of {one.inputs} inputs that the host answers"
+    return f"the outputs are the host's on {one.inputs} inputs"
+
+
+def failure_here(one: DrawnFigures) -> str:
+    """Return what a device fails at and the host does not, in words; empty where at nothing."""
+    failed = sum(one.failed_here.values())
+    if failed > sum(one.failed_on_host.values()):
+        kinds = ", ".join(sorted(one.failed_here))
+        return f"it fails ({kinds}) on {failed} of {one.inputs} inputs"
+    for output in one.outputs:
+        if output.not_finite > output.not_finite_on_host:
+            return (
+                f"it puts out NaN or infinity as {output.output} on {output.not_finite} of"
+                f" {one.inputs} inputs"
+            )
+    return ""
+
+
+def otherwise_here(one: DrawnFigures, layers: SeenLayers | None) -> str:
+    """Return what a device computes otherwise than the host, in words; empty where nothing."""
+    wrong = () if layers is None else layers.on_device.get(one.device.name, ())
+    if wrong:
+        more = f" and {len(wrong) - 1} more" if len(wrong) > 1 else ""
+        return f"it computes {wrong[0]}{more} otherwise than the host, by themselves"
+    for output in one.outputs:
+        if output.constant and not output.constant_on_host:
+            return f"it puts out the same as {output.output} for all inputs"
+        error = output.error if layers is None else None
+        if error is not None and error.sqnr_db is not None and error.sqnr_db < _LEAST_DB:
+            return (
+                f"its output {output.output} is {error.sqnr_db:.0f} dB from the host's, by up to"
+                f" {error.largest:.3g}"
+            )
+    return ""
+
+
+_LEAST_DB: Final = 10.0
+"""Of a whole output, where its layers cannot be seen: roundings of a hundred layers that are right
+by themselves have come to 17 dB."""
 
 
 def counted_faults(figures: CheckFigures) -> list[FileFault]:
@@ -195,6 +272,31 @@ def _faults_gate(figures: CheckFigures, limit: float) -> CheckGate:
         state="fail" if len(found) > limit else "pass",
         seen=None,
         words=f"{words}{more}",
+    )
+
+
+def _field_gate(figures: CheckFigures, limit: float) -> CheckGate:
+    known = figures.field
+    if known is None:
+        why = figures.missing.get("field", "no condition was tried")
+        return _not_checked("field-loss", "", limit, why)
+    lost = known.lost(limit)
+    worst = (lost or known.worst)[:1]
+    words = "the original works in no cell" if not worst else _of_cell(worst[0], known)
+    return CheckGate(
+        name="field-loss",
+        device="",
+        limit=limit,
+        state="fail" if lost else "pass",
+        seen=None,
+        words=words,
+    )
+
+
+def _of_cell(one: CellFigures, known: FieldFigures) -> str:
+    return (
+        f"{one.condition} at severity {one.severity} costs {one.net:.1%} net, and"
+        f" {known.unchanged.net:.1%} is lost without it"
     )
 
 

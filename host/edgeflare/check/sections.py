@@ -62,6 +62,12 @@ def sections_of(
         named: the pair and the first device, as a command line names them.
 
     """
+    if figures.drawn:
+        return (
+            *(_missing(name, "there is no original and no data") for name in _OF_DATA),
+            _drawn_numbers(figures),
+            _drawn_device(figures, cause, named),
+        )
     return (
         _data(figures, cause),
         _decisions(figures, gates, cause),
@@ -69,7 +75,50 @@ def sections_of(
         _file(figures, cause),
         _layers(figures, cause, named),
         _device(figures, gates, cause, named),
+        _field(figures, gates, cause, named),
         *_elsewhere(figures, named),
+    )
+
+
+_OF_DATA: Final[tuple[SectionName, ...]] = ("data", "decisions")
+"""The sections that need an original and data."""
+
+
+def _drawn_numbers(figures: CheckFigures) -> CheckSection:
+    said = [
+        f"{output.output}: {_apart(output.error)} by kernels, {output.railed:.0%} at its ends"
+        for one in figures.drawn
+        for output in one.outputs[:2]
+    ]
+    odd = [
+        f"{output.output} is the same for all inputs, on the host too"
+        for one in figures.drawn
+        for output in one.outputs
+        if output.constant and output.constant_on_host
+    ]
+    return CheckSection(
+        name="numbers", state="attention" if odd else "pass", words="; ".join([*odd[:1], *said])
+    )
+
+
+def _drawn_device(figures: CheckFigures, cause: Cause | None, named: str) -> CheckSection:
+    command = f"edgeflare conform --from {named}"
+    if cause is not None:
+        return CheckSection(name="device", state="fail", words=cause.words, command=command)
+    unsteady = [
+        f"{one.device.name} gave {one.unsteady} of {one.repeated} other outputs the second time"
+        for one in figures.drawn
+        if one.unsteady
+    ]
+    warnings = [warning for one in figures.drawn for warning in one.warnings]
+    layers = figures.layers
+    seen = f"{layers.layers} layers by themselves, " if layers else ""
+    inputs = sum(one.inputs for one in figures.drawn)
+    return CheckSection(
+        name="device",
+        state="attention" if unsteady or warnings else "pass",
+        words="; ".join([f"{seen}and the whole on {inputs} inputs", *unsteady, *warnings[:1]]),
+        command=command,
     )
 
 
@@ -85,6 +134,7 @@ _OF: Final[dict[Rule, SectionName]] = {
     "layer": "layers",
     "class": "decisions",
     "one-sided": "decisions",
+    "field": "field",
     "accuracy": "decisions",
     "changes": "decisions",
     "gate": "decisions",
@@ -270,9 +320,26 @@ def _odd(figures: CheckFigures) -> Iterator[str]:
         yield from its.warnings
 
 
+def _field(
+    figures: CheckFigures, gates: Sequence[CheckGate], cause: Cause | None, named: str
+) -> CheckSection:
+    command = f"edgeflare survey {named}"
+    known = figures.field
+    if known is None:
+        why = figures.missing.get("field", "no condition was tried")
+        return _missing("field", why, command)
+    if cause is not None and _is_about(cause, "field"):
+        return CheckSection(name="field", state="fail", words=cause.words, command=command)
+    tried = f"{known.working} of {count_of(known.cells, 'cell')} in which the original works"
+    failed = any(one.name == "field-loss" and one.state == "fail" for one in gates)
+    said = next((one.words for one in gates if one.name == "field-loss"), tried)
+    return CheckSection(
+        name="field", state="fail" if failed else "pass", words=f"{said}; {tried}", command=command
+    )
+
+
 def _elsewhere(figures: CheckFigures, named: str) -> Iterator[CheckSection]:
     """Yield what a check does not look into, with the command that does."""
-    yield _missing("field", "conditions of the field are a survey's", f"edgeflare survey {named}")
     yield _missing("near", "inputs near to these are a search's", f"edgeflare search {named}")
     yield _cost(figures, named)
     yield _missing("mend", "a repair begins with a search", f"edgeflare search {named}")

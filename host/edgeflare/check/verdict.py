@@ -51,6 +51,8 @@ def judge(figures: CheckFigures, gates: Sequence[CheckGate], *, strict: bool) ->
                 next="go on with --resume",
                 cause=None,
             )
+    if figures.drawn:
+        return _of_drawn_inputs(figures, gates)
     if not figures.devices or figures.data is None:
         why = "; ".join(figures.missing.values()) or "it was stopped before the arms had answered"
         return ShipVerdict(
@@ -60,9 +62,7 @@ def judge(figures: CheckFigures, gates: Sequence[CheckGate], *, strict: bool) ->
             cause=None,
         )
     if (cause := find_cause(figures, tuple(gates))) is not None:
-        name: Name = "undecided" if cause.rule in UNDECIDED else "do-not-ship"
-        sentence = f"{cause.words}; {cause.evidence}" if cause.evidence else cause.words
-        return ShipVerdict(name=name, sentence=sentence, next=cause.next, cause=cause)
+        return _by_cause(cause)
     return _without_a_cause(figures, gates, strict=strict)
 
 
@@ -113,6 +113,29 @@ def _of_the_device_alone(figures: CheckFigures) -> ShipVerdict:
     )
 
 
+def _of_drawn_inputs(figures: CheckFigures, gates: Sequence[CheckGate]) -> ShipVerdict:
+    if (cause := find_cause(figures, tuple(gates))) is not None:
+        return _by_cause(cause)
+    names = " and ".join(one.device.name for one in figures.drawn)
+    inputs = sum(one.inputs for one in figures.drawn)
+    errors = [its.error for one in figures.drawn for its in one.outputs if its.error is not None]
+    far = min((one.sqnr_db for one in errors if one.sqnr_db is not None), default=None)
+    outputs = "its outputs are equal" if far is None else f"its outputs are {far:.0f} dB away"
+    return ShipVerdict(
+        name="undecided",
+        sentence=f"{names} computes the file as the host does: on {count_of(inputs, 'drawn input')}"
+        f" {outputs}; whether the model may ship is not known without its original and data",
+        next="give the original, and inputs with labels",
+        cause=None,
+    )
+
+
+def _by_cause(cause: Cause) -> ShipVerdict:
+    name: Name = "undecided" if cause.rule in UNDECIDED else "do-not-ship"
+    sentence = f"{cause.words}; {cause.evidence}" if cause.evidence else cause.words
+    return ShipVerdict(name=name, sentence=sentence, next=cause.next, cause=cause)
+
+
 def computes_as_the_host(
     figures: CheckFigures, gates: Sequence[CheckGate], cause: Cause | None
 ) -> bool:
@@ -124,7 +147,9 @@ def computes_as_the_host(
         cause: what is wrong; None where nothing was found.
 
     """
-    if not figures.devices or (cause is not None and cause.rule in ("data", "failures", "kernels")):
+    if not (figures.devices or figures.drawn) or (
+        cause is not None and cause.rule in ("data", "failures", "kernels")
+    ):
         return False
     missing = any(name.startswith("device ") for name in figures.missing)
     return not missing and all(one.within for one in gates if one.name == "kernel-changes")

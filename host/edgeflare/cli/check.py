@@ -6,6 +6,7 @@ import time
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from datetime import datetime
+from hashlib import sha256
 from pathlib import Path
 from shlex import quote
 from typing import Annotated, Final
@@ -34,7 +35,8 @@ from edgeflare.cli.run_options import with_option_groups
 from edgeflare.devices.profile_lookup import find_profiles
 from edgeflare.diagnose.layers.layers_document import LAYERS, LayersDocument, layers_bytes
 from edgeflare.errors import UserError
-from edgeflare.models.pair import load_pair
+from edgeflare.models.model_file import read_model_file
+from edgeflare.models.pair import Pair, load_pair
 from edgeflare.pages.terminal import print_page
 from edgeflare.record.atomic_file import write_atomically
 from edgeflare.record.request import require_same_request
@@ -118,7 +120,7 @@ def check(
         edgeflare check PAIR
         edgeflare check PAIR --device pixel --inputs test.npz --out runs/check
         edgeflare check original.tflite compressed.tflite --inputs images/
-        edgeflare check compressed.tflite --device pixel --inputs images/
+        edgeflare check compressed.tflite --device pixel
 
     The inputs are evaluated on all arms, the files are read, and the layers are looked into. DIR
     holds check.json, check.html to look at, and a layer table; `edgeflare report DIR` shows it
@@ -138,11 +140,16 @@ def check(
     given = preprocessing.settings(
         named.original, None if inputs is None else str(inputs), named.compressed
     )
-    pair = load_pair(named.pair, given, decided, "--inputs")
+    draws = named.pair is None and named.original is None and inputs is None
+    if draws:
+        pair, digest = _alone(named)
+    else:
+        pair = load_pair(named.pair, given, decided, "--inputs")
+        digest = pair.fingerprint()
     profiles = find_profiles(device, decided)
     request = CheckRequest(
         about="device" if pair.original is None else "pair",
-        fingerprint=pair.fingerprint(),
+        fingerprint=digest,
         devices=tuple(one.name for one in profiles),
         limit=limit,
         gates=read_limits(gate or ()),
@@ -151,7 +158,7 @@ def check(
     )
     path = out or Path("runs") / f"{pair.folder_name}-check-{datetime.now():%Y%m%d-%H%M%S}"
     job = PairCheck(
-        pair, profiles, request, named.words(inputs, request.devices[0]), time.monotonic()
+        pair, profiles, request, named.words(inputs, request.devices[0]), time.monotonic(), draws
     )
     if dry_run:
         _tell(job, path, overwrite=overwrite)
@@ -209,6 +216,22 @@ def _named(models: list[Path], original: str | None, compressed: str | None) -> 
         raise UserError("a model is named twice: name it as an argument or as an option")
     first = str(models[0]) if len(models) == _MOST_MODELS else original
     return _Named(None, first, str(models[-1]))
+
+
+def _alone(named: _Named) -> tuple[Pair, str]:
+    """Return the pair of a compressed model without an original and inputs, and its digest.
+
+    Raises:
+        UserError: no model is named, or its file cannot be read.
+
+    """
+    if named.compressed is None:
+        raise UserError(
+            "there is nothing to check: name a pair, two models with --inputs, or a .tflite alone"
+        )
+    path = Path(named.compressed)
+    digest = sha256(read_model_file(path)).hexdigest()
+    return Pair(path.stem, None, path, path), digest
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,134 @@
+"""What the field does to a compressed model that it does not do to its original.
+
+Every natural condition of the domain is tried at the severities at which originals still work. An
+average over all severities hides harm: where original and compressed model are ruined alike,
+nothing is lost any more. So each *cell*, a condition at a severity, is judged by itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from itertools import product
+from typing import Final
+
+from msgspec.structs import replace
+
+from edgeflare.campaign.opened_pair import OpenedPair
+from edgeflare.check.answers import changes_between
+from edgeflare.check.figures import CellFigures, FieldFigures
+from edgeflare.conditions.condition import changed_input
+from edgeflare.conditions.condition_choice import ChosenCondition, chosen_conditions
+from edgeflare.core.answer import Answer
+from edgeflare.core.query import Arm
+from edgeflare.core.truths import Truths, is_right
+from edgeflare.errors import UserError
+from edgeflare.run.exact_statistics import holm, sign_test
+
+SEVERITIES: Final = (1, 2, 3)
+"""At which conditions are tried."""
+
+INPUTS: Final = 150
+"""Inputs in each cell, at most."""
+
+_TOGETHER: Final = 25
+"""Inputs that all cells are asked about before the next ones are, so that what is cut off is as far
+in all of them."""
+
+_WORKS: Final = 0.75
+"""Share of what the original gets right without a condition that it has to get right under it."""
+
+_SHOWN: Final = 10
+"""Cells that are kept, the worst first."""
+
+_CONDITION_SEED: Final = 0
+"""The run seed that conditions draw from."""
+
+
+def field_figures(
+    opened: OpenedPair,
+    places: Sequence[int],
+    stopped: Callable[[], bool],
+    progress: Callable[[int, int], None] = lambda _done, _all: None,
+) -> FieldFigures:
+    """Try the conditions of the domain.
+
+    Args:
+        opened: the pair, on one device.
+        places: the positions of inputs among its seeds, those first that are taken first.
+        stopped: whether to come to an end.
+        progress: is called with the number of answers, and that of all.
+
+    Raises:
+        UserError: the domain has no conditions, or nothing is known to be right.
+        InfrastructureError: a device or a worker process is lost for good.
+
+    """
+    conditions = chosen_conditions(opened.pair.interface.domain_name, None, SEVERITIES)
+    truths = opened.truths
+    known = [at for at in places if truths[opened.seeds.seed_ids[at]] is not None][:INPUTS]
+    if Arm.ORIGINAL not in opened.panel.arms or not known:
+        raise UserError("conditions are judged by labels, against the original")
+    cells = list(product(conditions, SEVERITIES))
+    answers: list[list[_Answered]] = [[] for _ in cells]
+    for begin in range(0, len(known), _TOGETHER):
+        some = known[begin : begin + _TOGETHER]
+        for at, (condition, severity) in enumerate(cells):
+            if stopped():
+                break
+            answers[at] += _asked(opened, condition, severity, some)
+            progress(sum(map(len, answers)), len(cells) * len(known))
+    found = [
+        _cell(condition.name, severity, truths, given)
+        for (condition, severity), given in zip(cells, answers, strict=True)
+        if given
+    ]
+    if not found:
+        raise UserError("there was no time left for conditions")
+    clean = _asked(opened, None, 0, known[: max(one.changes.inputs for one in found)])
+    return _judged(found, _cell("unchanged", 0, truths, list(clean)))
+
+
+_Answered = tuple[int, Answer, Answer]
+"""The id of a seed, and what the original and the device answered to it under a condition."""
+
+
+def _asked(
+    opened: OpenedPair, condition: ChosenCondition | None, severity: int, places: Sequence[int]
+) -> Iterator[_Answered]:
+    """Yield what the arms answer to inputs under a condition, or as they are."""
+    seeds, space = opened.seeds, opened.pair.interface.domain.space
+    ids, inputs = [seeds.seed_ids[at] for at in places], [seeds.inputs[at] for at in places]
+    if condition is not None:
+        change = condition.condition
+        inputs = [changed_input(change, one, severity, _CONDITION_SEED, space) for one in inputs]
+    arms = (Arm.ORIGINAL, Arm.DEVICE)
+    for seed_id, one in zip(ids, opened.evaluate(inputs, ids, arms), strict=True):
+        yield seed_id, one.outcome[Arm.ORIGINAL], one.outcome[Arm.DEVICE]
+
+
+def _cell(condition: str, severity: int, truths: Truths, given: Sequence[_Answered]) -> CellFigures:
+    right = [truths[seed_id] for seed_id, *_ in given]
+    first, device = ([one[1] for one in given], [one[2] for one in given])
+    return CellFigures(
+        condition=condition,
+        severity=severity,
+        right=sum(map(is_right, first, right)),
+        changes=changes_between(first, device, right),
+        p=1.0,
+    )
+
+
+def _judged(found: Sequence[CellFigures], clean: CellFigures) -> FieldFigures:
+    """Return the figures with each cell's p, of those in which the original still works."""
+    least = _WORKS * clean.right / clean.changes.inputs
+    working = [one for one in found if one.right >= least * one.changes.inputs]
+    tests = holm([sign_test(one.changes.helped, one.changes.harmed) for one in working])
+    judged = [replace(one, p=p) for one, p in zip(working, tests, strict=True)]
+    judged.sort(key=lambda one: one.net, reverse=True)
+    return FieldFigures(
+        inputs=clean.changes.inputs,
+        cells=len(found),
+        working=len(working),
+        unchanged=clean,
+        worst=tuple(judged[:_SHOWN]),
+    )

@@ -1,0 +1,68 @@
+"""Conditions of the field: what they cost a compressed model, cell by cell."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import ExitStack
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from called_commands import EXAMPLES
+from edgeflare.campaign.opened_pair import OpenedPair, open_pair
+from edgeflare.check.answers import places
+from edgeflare.check.field import SEVERITIES, field_figures
+from edgeflare.core.goal import Goal
+from edgeflare.devices.profile_lookup import find_profiles
+from edgeflare.errors import UserError
+from edgeflare.models.pair import Pair, load_pair
+from edgeflare.models.pair_file import Settings
+from edgeflare.run.plan import Plan
+
+EXAMPLE = EXAMPLES / "fashion_lenet4"
+PLAN = Plan("boundary", Goal(), ("emulated-xnnpack",), limit=30, ensemble=("xnnpack",))
+
+pytestmark = pytest.mark.slow
+
+
+def opened(pair: Pair, stack: ExitStack) -> OpenedPair:
+    return open_pair(pair, PLAN, find_profiles(["emulated-xnnpack"]), stack)
+
+
+@pytest.fixture
+def stack() -> Iterator[ExitStack]:
+    with ExitStack() as one:
+        yield one
+
+
+def test_each_cell_has_the_same_inputs(stack: ExitStack) -> None:
+    pair = opened(load_pair(EXAMPLE), stack)
+    found = field_figures(pair, places(pair), lambda: False)
+    assert found.inputs == 30
+    assert found.cells == 19 * len(SEVERITIES)
+    assert 0 < found.working <= found.cells
+    assert {one.changes.inputs for one in found.worst} == {30}
+    assert found.unchanged.right == 28
+    nets = [one.net for one in found.worst]
+    assert nets == sorted(nets, reverse=True)
+    assert all(one.right >= 0.75 * found.unchanged.right for one in found.worst)
+    again = field_figures(pair, places(pair), lambda: False)
+    assert again == found
+
+
+def test_what_is_cut_off_is_as_far_in_all_cells(stack: ExitStack) -> None:
+    pair = opened(load_pair(EXAMPLE), stack)
+    asked = iter(range(1000))
+    found = field_figures(pair, places(pair), lambda: next(asked) >= 10)
+    assert (found.inputs, found.cells) == (25, 10)
+    with pytest.raises(UserError, match="no time left"):
+        field_figures(pair, places(pair), lambda: True)
+
+
+def test_without_labels_nothing_is_judged(stack: ExitStack, tmp_path: Path) -> None:
+    with np.load(EXAMPLE / "seeds.npz") as arrays:
+        np.savez(tmp_path / "inputs.npz", images=arrays["images"][:30])
+    pair = opened(load_pair(EXAMPLE, Settings(seeds=str(tmp_path / "inputs.npz"))), stack)
+    with pytest.raises(UserError, match="judged by labels"):
+        field_figures(pair, places(pair), lambda: False)
