@@ -71,8 +71,34 @@ def test_models_are_checked_without_a_pair(tmp_path: Path) -> None:
     inputs = ("--inputs", EXAMPLE / "seeds.npz")
     said = call_here("check", *MODELS, *inputs, *FEW, "--out", out)
     assert said.code == 0, said.err
-    assert any("pixel / 255" in one for one in document(out).notes)
-    assert "warning: no preprocessing was given" in " ".join(said.out.split())
+    assert 'preset "unit" (--preset): its input holds 0 to 1' in document(out).notes[-1]
+    assert "warning: pixels are prepared as by" in " ".join(said.out.split())
+    again = call_here("check", out, *FEW, "--out", tmp_path / "again")
+    assert again.code == 0, again.err
+    assert document(tmp_path / "again").figures.data == document(out).figures.data
+
+
+def test_what_is_assumed_is_written_alone(tmp_path: Path) -> None:
+    inputs = ("--inputs", EXAMPLE / "seeds.npz", "--write-pair", tmp_path / "pair")
+    assert call_here("check", *MODELS, *inputs).code == 0
+    text = (tmp_path / "pair" / "pair.toml").read_text()
+    assert "# - pictures of another size are stretched" in text
+    assert "compressed = " in text
+    assert "correct it" in refused("check", *MODELS, *inputs)
+
+
+def test_the_gates_of_a_pair_hold(tmp_path: Path) -> None:
+    pair = tmp_path / "pair"
+    shutil.copytree(EXAMPLE, pair)
+    text = (pair / "pair.toml").read_text()
+    (pair / "pair.toml").write_text(f"{text}\n[gates]\nnet-harm = 0.5\nfaults = false\n")
+    out = ("--out", tmp_path / "out")
+    assert call_here("check", pair, *FEW, "--gate", "accuracy-drop<0.4", *out).code == 0
+    limits = document(tmp_path / "out").asked.gates
+    assert (limits["net-harm"], limits["accuracy-drop"]) == (0.5, 0.4)
+    assert "faults" not in limits
+    (pair / "pair.toml").write_text(f"{text}\n[gates]\nharm = 0.5\n")
+    assert "[gates]: there is no gate 'harm'" in refused("check", pair)
 
 
 def test_a_device_is_checked_by_the_compressed_model_alone(tmp_path: Path) -> None:

@@ -23,7 +23,9 @@ from edgeflare.run.run_directory import CHECK_DOCUMENT
 StoppedBy = Literal["budget", "interrupt", "sigterm", "infrastructure"]
 """What ends a check before all is measured."""
 
-CHECKED: Final = FolderKind("check", files=(CHECK_DOCUMENT, "check.html"), folders=("layers",))
+CHECKED: Final = FolderKind(
+    "check", files=(CHECK_DOCUMENT, "check.html", "pair.toml"), folders=("layers",)
+)
 
 
 def _written(gates: dict[str, float]) -> str:

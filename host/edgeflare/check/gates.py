@@ -102,17 +102,23 @@ LIMITS: Final[Mapping[str, GateKind]] = {
 _GIVEN: Final = re.compile(r"([a-z-]+)\s*<=?\s*([0-9.eE+-]+)")
 
 
-def read_limits(given: Sequence[str]) -> dict[str, float]:
+def read_limits(
+    given: Sequence[str], of_team: Mapping[str, float] | None = None, source: str = "[gates]"
+) -> dict[str, float]:
     """Return the limits by the names of their gates, the user's in place of the others.
 
     Args:
         given: such as "accuracy-drop<0.02"; "NAME<inf" leaves a gate out.
+        of_team: limits of a file, by name, which those given replace; infinity leaves a gate out.
+        source: that file, for messages.
 
     Raises:
         UserError: one is no gate; says which there are.
 
     """
     limits = {name: kind.limit for name, kind in LIMITS.items()}
+    for name, limit in (of_team or {}).items():
+        limits[_known(name, source)] = _from_0(name, limit, source)
     for text in given:
         found = _GIVEN.fullmatch(text.strip().replace("<inf", "<1e999"))
         if found is None:
@@ -123,17 +129,25 @@ def read_limits(given: Sequence[str]) -> dict[str, float]:
 
 
 def _number(name: str, number: str) -> float:
-    if name not in LIMITS:
-        raise UserError(
-            f"--gate: there is no gate {name!r}{suggestion(name, LIMITS)}; gates are "
-            + ", ".join(LIMITS)
-        )
     try:
         limit = float(number)
     except ValueError:
         limit = -1.0
-    if limit < 0:
-        raise UserError(f"--gate {name}: {number!r} is no number from 0 up")
+    return _from_0(_known(name, "--gate"), limit, "--gate", number)
+
+
+def _known(name: str, source: str) -> str:
+    if name not in LIMITS:
+        raise UserError(
+            f"{source}: there is no gate {name!r}{suggestion(name, LIMITS)}; gates are "
+            + ", ".join(LIMITS)
+        )
+    return name
+
+
+def _from_0(name: str, limit: float, source: str, written: str = "") -> float:
+    if not limit >= 0:
+        raise UserError(f"{source} {name}: {written or limit!r} is no number from 0 up")
     return limit
 
 

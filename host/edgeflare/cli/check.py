@@ -13,6 +13,7 @@ from typing import Annotated, Final
 
 import typer
 
+from edgeflare.check.assumed_pair import Assumed, assumed_of, assumed_toml
 from edgeflare.check.check_document import (
     CHECKED,
     CheckDocument,
@@ -37,6 +38,7 @@ from edgeflare.diagnose.layers.layers_document import LAYERS, LayersDocument, la
 from edgeflare.errors import UserError
 from edgeflare.models.model_file import read_model_file
 from edgeflare.models.pair import Pair, load_pair
+from edgeflare.models.pair_file import FILE, Settings
 from edgeflare.pages.terminal import print_page
 from edgeflare.record.atomic_file import write_atomically
 from edgeflare.record.request import require_same_request
@@ -94,6 +96,16 @@ Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace the check 
 Resume = Annotated[bool, typer.Option("--resume", help="Go on with the check in --out.")]
 
 
+WritePair = Annotated[
+    Path | None,
+    typer.Option(
+        metavar="DIR",
+        help="Of models without a pair.toml: write one into DIR with what is assumed, and nothing"
+        " else.",
+    ),
+]
+
+
 @with_option_groups
 def check(
     models: Models = None,
@@ -111,6 +123,7 @@ def check(
     out: Out = None,
     overwrite: Overwrite = False,
     resume: Resume = False,
+    write_pair: WritePair = None,
     dry_run: run_options.DryRun = False,
     trust: run_options.Trust = False,
     _quiet: Quiet = False,
@@ -144,15 +157,22 @@ def check(
     if draws:
         pair, digest = _alone(named)
     else:
+        assumed = Assumed(Settings(), ())
+        if named.pair is None and named.compressed is not None:
+            assumed = assumed_of(Path(named.compressed), given)
+            given = given.over(assumed.settings)
         pair = load_pair(named.pair, given, decided, "--inputs")
+        pair = replace(pair, notes=(*pair.notes, *assumed.notes))
         digest = pair.fingerprint()
+        if write_pair is not None:
+            return _write_pair(pair, write_pair)
     profiles = find_profiles(device, decided)
     request = CheckRequest(
         about="device" if pair.original is None else "pair",
         fingerprint=digest,
         devices=tuple(one.name for one in profiles),
         limit=limit,
-        gates=read_limits(gate or ()),
+        gates=read_limits(gate or (), pair.gates),
         strict=strict,
         budget=read_time("--budget", budget),
     )
@@ -170,6 +190,8 @@ def check(
         job = replace(job, began=time.monotonic() - seconds)
         document = run_check(job, figures, store, observer, interrupt)
         store.keep_page(document)
+        if named.pair is None and not draws:
+            write_atomically(path / FILE, assumed_toml(pair, pair.notes).encode())
     print_page(Console(), check_page(document), str(path))
     result(path)
     if document.stopped_by in ("interrupt", "sigterm"):
@@ -232,6 +254,23 @@ def _alone(named: _Named) -> tuple[Pair, str]:
     path = Path(named.compressed)
     digest = sha256(read_model_file(path)).hexdigest()
     return Pair(path.stem, None, path, path), digest
+
+
+def _write_pair(pair: Pair, folder: Path) -> int:
+    """Write the `pair.toml` of two models.
+
+    Raises:
+        UserError: there is one already.
+
+    """
+    file = folder / FILE
+    if file.exists():
+        raise UserError(f"{file} exists: correct it, or name another folder with --write-pair")
+    folder.mkdir(parents=True, exist_ok=True)
+    write_atomically(file, assumed_toml(pair, pair.notes).encode())
+    Console().print(f"{file}", markup=False, highlight=False, soft_wrap=True)
+    result(file)
+    return 0
 
 
 @dataclass(frozen=True, slots=True)

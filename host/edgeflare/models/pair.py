@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -71,6 +71,7 @@ class Pair:
         notes: assumptions that were made about the pair, a line each for the user.
         fold_shapes: run the compressed model with its shapes folded, on all arms that run it.
         folded: the file of that, while the pair is open; see `with_shapes_folded`.
+        gates: limits for a release, by the names of their gates; infinity for no limit.
 
     """
 
@@ -83,6 +84,7 @@ class Pair:
     notes: tuple[str, ...] = ()
     fold_shapes: bool = False
     folded: FoldedFile | None = None
+    gates: Mapping[str, float] = field(default_factory=dict)
 
     @property
     def executed(self) -> Path:
@@ -215,6 +217,7 @@ def load_pair(
         classes=tuple(said.classes or ()),
         notes=tuple(notes),
         fold_shapes=bool(said.fold_shapes),
+        gates=said.gates or {},
     )
 
 

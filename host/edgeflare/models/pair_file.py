@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
+from math import inf
 from pathlib import Path
 from typing import Any, get_args
 
@@ -56,6 +57,7 @@ class Settings:
         frames: steps of a clip, for models with a state.
         signature: name of the signature that is run.
         fold_shapes: whether what follows from fixed shapes is folded into constants.
+        gates: limits for a release, by the names of their gates; infinity for no limit.
         device: what `[device]` says: the keys of `preprocess`, `task` and `inputs` that are others
             there.
 
@@ -86,6 +88,7 @@ class Settings:
     frames: int | None = None
     signature: str | None = None
     fold_shapes: bool | None = None
+    gates: Mapping[str, float] | None = None
     device: Settings | None = None
 
     def __post_init__(self) -> None:
@@ -216,6 +219,14 @@ def _tables(value: object) -> Mapping[str, JsonValue] | None:
     return value if tables else None  # type: ignore[return-value]
 
 
+def _limits(value: object) -> Mapping[str, float] | None:
+    """Return limits by their names; `false` is no limit."""
+    if not isinstance(value, dict) or not value:
+        return None
+    limits = {key: inf if one is False else _number(one) for key, one in value.items()}
+    return None if None in limits.values() else limits  # type: ignore[return-value]
+
+
 def _links(value: object) -> Mapping[str, str] | None:
     links = isinstance(value, dict) and value and all(map(_text, value.values()))
     return value if links else None  # type: ignore[return-value]
@@ -260,6 +271,7 @@ _INTERFACE = {
     "frames": (_count, "a whole number of 1 or more"),
     "signature": _TEXT,
     "fold_shapes": (_flag, "true or false"),
+    "gates": (_limits, "a table [gates] of a number, or false, for each gate"),
     "device": (_table, "a table [device.task], [device.inputs.NAME] or [device.preprocess]"),
 }
 _DEVICE = {

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 from edgeflare.models.pair import Pair
-from edgeflare.models.pair_file import FILE, is_callable_module
+from edgeflare.models.pair_file import FILE
+from edgeflare.models.pair_toml import pair_toml
 from edgeflare.record.atomic_file import write_atomically
 from edgeflare.record.path_inside import path_inside
 from edgeflare.repair.repair_candidate import RepairCandidate
@@ -40,25 +42,5 @@ def write_pair(out: Path, pair: Pair, seeds: Path) -> None:
 
     It can be searched from any folder: a path that was relative becomes absolute.
     """
-    original = pair.original
-    if original is not None and not is_callable_module(original):
-        original = str(Path(original).expanduser().absolute())
-    interface = pair.interface.described()
-    outputs, preprocess = interface.outputs, interface.preprocess or {}
-    lines = [
-        f"name = {_toml(pair.name + '-repaired')}",
-        f"original = {_toml(original)}",
-        f"compressed = {_toml(MODEL)}",
-        f"seeds = {_toml(str(seeds.absolute()))}",
-        *([f"classes = {_toml(pair.classes)}"] if pair.classes else []),
-        *([f"outputs = {_toml(outputs)}"] if outputs else []),
-        "",
-        "[preprocess]",
-        *(f"{key} = {_toml(value)}" for key, value in preprocess.items()),
-    ]
-    write_atomically(out / FILE, ("\n".join(lines) + "\n").encode())
-
-
-def _toml(value: object) -> str:
-    """Return a text, a number, or a list of them as TOML, which is the same as JSON for these."""
-    return for_json(json.dumps(value, ensure_ascii=False))
+    text = pair_toml(replace(pair, seeds=seeds), f"{pair.name}-repaired", MODEL)
+    write_atomically(out / FILE, text.encode())
