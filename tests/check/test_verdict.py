@@ -21,7 +21,7 @@ from checked_figures import (
     layer_figures,
 )
 from edgeflare.check.causes import Rule
-from edgeflare.check.figures import CellFigures, CheckFigures, ClassLoss, OtherReading, StageFigures
+from edgeflare.check.figures import CheckFigures, ClassLoss, FieldCell, OtherReading, StageFigures
 from edgeflare.check.gates import judged_gates, read_limits
 from edgeflare.check.verdict import ShipVerdict, judge
 from edgeflare.core.query import Arm
@@ -248,7 +248,7 @@ def test_the_first_rule_that_applies_decides() -> None:
         cell("fog", 1, 6, p=1e-4),  # few
     ],
 )
-def test_a_condition_counts_where_it_costs_much_for_certain(one: CellFigures) -> None:
+def test_a_condition_counts_where_it_costs_much_for_certain(one: FieldCell) -> None:
     assert judged(figures(field=field_figures(one))).name == "ship"
 
 

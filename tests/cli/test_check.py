@@ -18,6 +18,7 @@ from edgeflare.check.answers import Answers, ask_arms
 from edgeflare.check.check_document import CheckDocument, check_bytes, load_check
 from edgeflare.diagnose.layers.layers_document import load_layers
 from edgeflare.errors import InfrastructureError, UserError
+from public_cases import copied_case
 
 EXAMPLE = EXAMPLES / "fashion_lenet4"
 MODELS = (EXAMPLE / "original.tflite", EXAMPLE / "compressed.tflite")
@@ -64,6 +65,23 @@ def test_a_check_is_reported_in_each_form(checked: Path) -> None:
     assert "May ship" in (checked / "summary.md").read_text()
     assert msgspec.json.decode(call_here("report", checked, "--json").out)["verdict"] == "ship"
     assert "May ship" in call_here("report", checked).out
+
+
+def test_changed_inputs_are_shown_unless_they_are_to_stay(tmp_path: Path) -> None:
+    case = copied_case("label_order", tmp_path)
+    shown, hidden = tmp_path / "shown", tmp_path / "hidden"
+    assert call_here("check", case, "--out", shown).code == 1
+    files = {one.file for one in document(shown).figures.devices[0].decisions.changed_inputs}
+    assert files == {f"inputs/{path.name}" for path in (shown / "inputs").iterdir()}
+    assert "<img src=\"data:image/" in (shown / "check.html").read_text()
+    assert call_here("report", shown, "--summary").code == 0
+    assert "data:image" not in (shown / "summary.md").read_text()
+    (shown / sorted(files)[0]).unlink()
+    assert call_here("report", shown, "--html").code == 0
+    assert "its file is gone or damaged" in (shown / "check.html").read_text()
+    assert call_here("check", case, "--no-inputs", "--out", hidden).code == 1
+    assert not (hidden / "inputs").exists()
+    assert "<img src=\"data:image" not in (hidden / "check.html").read_text()
 
 
 def test_models_are_checked_without_a_pair(tmp_path: Path) -> None:

@@ -8,13 +8,13 @@ from msgspec.structs import replace
 
 from conformed_runs import BOARD
 from edgeflare.check.figures import (
-    CellFigures,
     CheckFigures,
     DataFigures,
     DecisionChanges,
     DecisionFigures,
     DeviceFigures,
     FaultKind,
+    FieldCell,
     FieldFigures,
     FileFault,
     FileFigures,
@@ -111,13 +111,13 @@ def fault(kind: FaultKind, words: str = "something is wrong") -> FileFault:
     return FileFault(kind=kind, place="ADD (operator 1)", words=words, advice="mend it")
 
 
-def cell(condition: str, severity: int, lost: int, p: float = 1.0) -> CellFigures:
+def cell(condition: str, severity: int, lost: int, p: float = 1.0) -> FieldCell:
     """Return a cell of 150 inputs, of which the original gets 120 right."""
     known = changes(lost, harmed=lost, inputs=150)
-    return CellFigures(condition=condition, severity=severity, right=120, changes=known, p=p)
+    return FieldCell(condition=condition, severity=severity, right=120, changes=known, p=p)
 
 
-def field_figures(*worst: CellFigures, clean: int = 0) -> FieldFigures:
+def field_figures(*worst: FieldCell, clean: int = 0) -> FieldFigures:
     return FieldFigures(
         inputs=150, cells=57, working=50, unchanged=cell("unchanged", 0, clean), worst=worst
     )

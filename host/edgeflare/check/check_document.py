@@ -13,6 +13,7 @@ from edgeflare.check.figures import CheckFigures
 from edgeflare.check.gates import CheckGate
 from edgeflare.check.sections import CheckSection
 from edgeflare.check.verdict import Name
+from edgeflare.models.run_pair import InterfaceDescription
 from edgeflare.record.document_reader import DocumentReader
 from edgeflare.record.folder import FolderKind
 from edgeflare.record.json_file import json_bytes
@@ -24,7 +25,7 @@ StoppedBy = Literal["budget", "interrupt", "sigterm", "infrastructure"]
 """What ends a check before all is measured."""
 
 CHECKED: Final = FolderKind(
-    "check", files=(CHECK_DOCUMENT, "check.html", "pair.toml"), folders=("layers",)
+    "check", files=(CHECK_DOCUMENT, "check.html", "pair.toml"), folders=("layers", "inputs")
 )
 
 
@@ -43,6 +44,7 @@ class CheckRequest(msgspec.Struct, frozen=True, kw_only=True):
         gates: the limits, by the names of the gates.
         strict: whether each gate has to be decided for a model to ship.
         budget: seconds that it may take.
+        inputs: whether the inputs that are looked into are kept, to be shown.
 
     """
 
@@ -53,6 +55,7 @@ class CheckRequest(msgspec.Struct, frozen=True, kw_only=True):
     gates: Annotated[dict[str, Amount], Option("--gate", _written)]
     strict: bool
     budget: Annotated[Amount, Option("--budget", more="longer")]
+    inputs: Annotated[bool, Option("--no-inputs", lambda kept: None if kept else "")]
 
 
 class CheckDocument(
@@ -72,6 +75,7 @@ class CheckDocument(
         figures: all that was measured.
         edgeflare: version that wrote this.
         pair: name of the pair.
+        interface: what its models take and give; null where inputs are drawn.
         asked: what was asked.
         stopped_by: what ended it before all was measured: budget, interrupt (Ctrl-C), sigterm or
             infrastructure; null where nothing did.
@@ -90,6 +94,7 @@ class CheckDocument(
     figures: CheckFigures
     edgeflare: str
     pair: str
+    interface: InterfaceDescription | None
     asked: CheckRequest
     stopped_by: StoppedBy | None
     seconds: Amount

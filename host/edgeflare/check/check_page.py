@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Final
 
 from edgeflare.check.check_document import CheckDocument
@@ -17,6 +17,7 @@ from edgeflare.pages.page import (
     Card,
     Cards,
     Facts,
+    Illustration,
     Mark,
     Page,
     Section,
@@ -53,14 +54,20 @@ _SHOWN: Final = 3
 """Changed inputs that are shown where there is little room."""
 
 
-def check_page(document: CheckDocument) -> Page:
-    """Return what a check says."""
+def check_page(document: CheckDocument, inputs: Callable[[], str] = str) -> Page:
+    """Return what a check says.
+
+    Args:
+        document: of the check.
+        inputs: draws the inputs that are looked into, as HTML; nothing unless given.
+
+    """
     devices = document.figures.devices
     return Page(
         kind="EdgeFlare check",
         name=document.pair,
         on=", ".join(document.asked.devices),
-        question="May it ship?",
+        question=f"May {document.pair} ship?",
         mark="pass" if document.passes else _MARKS[document.verdict],
         lead=_lead(document),
         words=[*_evidence(document), f"Next: {document.next}."],
@@ -71,7 +78,7 @@ def check_page(document: CheckDocument) -> Page:
                 title="Look at these",
                 words="Inputs that the device decides otherwise: those first that it alone gets"
                 " wrong, of these the most confident.",
-                blocks=[_changed(devices)],
+                blocks=_looked_at(devices, inputs),
             ),
             Section(
                 id="gates",
@@ -181,6 +188,12 @@ def _figure(seen: ShareEstimate) -> str:
     return f"{seen.value:.2%} ({seen.low:.2%} to {seen.high:.2%})"
 
 
+def _looked_at(devices: tuple[DeviceFigures, ...], inputs: Callable[[], str]) -> list[Block]:
+    changed = _changed(devices)
+    kept = any(one.file for device in devices for one in device.decisions.changed_inputs)
+    return [Illustration(inputs, changed) if kept else changed]
+
+
 def _changed(devices: tuple[DeviceFigures, ...]) -> Cards:
     cards = [
         _card(one, device.decisions.device, several=len(devices) > 1)
@@ -192,14 +205,13 @@ def _changed(devices: tuple[DeviceFigures, ...]) -> Cards:
 
 def _card(one: ChangedInput, device: str, *, several: bool) -> Card:
     said = {str(arm): words for arm, words in one.said.items()}
-    reference = said.get("original", said["twin"])
     facts = (
         [(arm, words) for arm, words in said.items() if arm == "twin"] if "original" in said else []
     )
     return Card(
         id=f"{device}-{one.seed_id}" if several else f"input-{one.seed_id}",
         number=str(one.seed_id),
-        title=f"{reference} → {said['device']}{f' on {device}' if several else ''}"
+        title=f"{one.change}{f' on {device}' if several else ''}"
         + (f", right: {one.right}" if one.right else ""),
         facts=[*facts, *([("file", one.name)] if one.name != str(one.seed_id) else [])],
     )

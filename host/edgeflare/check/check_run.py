@@ -36,7 +36,9 @@ from edgeflare.check.numbers import output_figures
 from edgeflare.check.readings import reading_of_the_file, reading_of_the_reference
 from edgeflare.check.sections import sections_of
 from edgeflare.check.verdict import computes_as_the_host, judge
+from edgeflare.core.domain import Domain
 from edgeflare.core.goal import Find, Goal
+from edgeflare.core.input_space import Input
 from edgeflare.core.interrupt import Interrupt
 from edgeflare.devices.profile import Profile
 from edgeflare.diagnose.layers.layers_document import LayersDocument
@@ -91,6 +93,7 @@ class PairCheck:
             figures=figures,
             edgeflare=__version__,
             pair=self.pair.name,
+            interface=None if self.draws else self.pair.interface.described(),
             asked=known,
             stopped_by=stopped_by,
             seconds=round(time.monotonic() - self.began, 3),
@@ -113,6 +116,9 @@ class CheckStore(Protocol):
 
     def keep_layers(self, table: LayersDocument) -> None:
         """Keep the layer table."""
+
+    def keep_input(self, seed_id: int, one: Input, domain: Domain) -> str:
+        """Keep an input that is looked into, and return its path in the folder."""
 
 
 def run_check(
@@ -216,6 +222,7 @@ class _Run:
                     lambda done, of: self._observer.worked("answers", done, of),
                 ):
                     self._take(at, answers)
+                self._keep_inputs(at, opened)
             if self.figures.file is None:
                 self.figures = replace(self.figures, file=file_figures(opened.pair))
                 self.keep(None)
@@ -287,6 +294,20 @@ class _Run:
                 reading=reading_of_the_file(answers),
             )
         self.keep(None)
+
+    def _keep_inputs(self, at: int, opened: OpenedPair) -> None:
+        """Keep the inputs that a device decides otherwise, to be shown."""
+        if not self._check.request.inputs or not self.figures.devices[at:]:
+            return
+        keep, domain = self._store.keep_input, opened.pair.interface.domain
+        its = self.figures.devices[at]
+        kept = tuple(
+            replace(one, file=keep(one.seed_id, opened.seeds.input_of(one.seed_id), domain))
+            for one in its.decisions.changed_inputs
+        )
+        its = replace(its, decisions=replace(its.decisions, changed_inputs=kept))
+        devices = (*self.figures.devices[:at], its, *self.figures.devices[at + 1 :])
+        self.figures = replace(self.figures, devices=devices)
 
     def _try_conditions(self, opened: OpenedPair) -> None:
         stopped = self._stopped(_FIELD_UNTIL)

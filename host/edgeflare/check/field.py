@@ -15,7 +15,7 @@ from msgspec.structs import replace
 
 from edgeflare.campaign.opened_pair import OpenedPair
 from edgeflare.check.answers import changes_between
-from edgeflare.check.figures import CellFigures, FieldFigures
+from edgeflare.check.figures import FieldCell, FieldFigures
 from edgeflare.conditions.condition import changed_input
 from edgeflare.conditions.condition_choice import ChosenCondition, chosen_conditions
 from edgeflare.core.answer import Answer
@@ -106,10 +106,10 @@ def _asked(
         yield seed_id, one.outcome[Arm.ORIGINAL], one.outcome[Arm.DEVICE]
 
 
-def _cell(condition: str, severity: int, truths: Truths, given: Sequence[_Answered]) -> CellFigures:
+def _cell(condition: str, severity: int, truths: Truths, given: Sequence[_Answered]) -> FieldCell:
     right = [truths[seed_id] for seed_id, *_ in given]
     first, device = ([one[1] for one in given], [one[2] for one in given])
-    return CellFigures(
+    return FieldCell(
         condition=condition,
         severity=severity,
         right=sum(map(is_right, first, right)),
@@ -118,7 +118,7 @@ def _cell(condition: str, severity: int, truths: Truths, given: Sequence[_Answer
     )
 
 
-def _judged(found: Sequence[CellFigures], clean: CellFigures) -> FieldFigures:
+def _judged(found: Sequence[FieldCell], clean: FieldCell) -> FieldFigures:
     """Return the figures with each cell's p, of those in which the original still works."""
     least = _WORKS * clean.right / clean.changes.inputs
     working = [one for one in found if one.right >= least * one.changes.inputs]

@@ -124,6 +124,7 @@ class ChangedInput(msgspec.Struct, frozen=True, kw_only=True):
         said: what each arm answered, in words.
         right: what is right, in words; empty where that is not known.
         strength: how confidently the two differ; null where an arm failed.
+        file: its path in the folder of the check; empty where inputs are not kept.
 
     """
 
@@ -132,6 +133,12 @@ class ChangedInput(msgspec.Struct, frozen=True, kw_only=True):
     said: Mapping[Arm, str]
     right: str
     strength: float | None
+    file: str = ""
+
+    @property
+    def change(self) -> str:
+        """How the decision changed, from the reference to the device, in words."""
+        return f"{self.said.get(Arm.ORIGINAL, self.said[Arm.TWIN])} → {self.said[Arm.DEVICE]}"
 
 
 class DecisionFigures(msgspec.Struct, frozen=True, kw_only=True):
@@ -357,7 +364,7 @@ class DrawnFigures(msgspec.Struct, frozen=True, kw_only=True):
     warnings: tuple[str, ...]
 
 
-class CellFigures(msgspec.Struct, frozen=True, kw_only=True):
+class FieldCell(msgspec.Struct, frozen=True, kw_only=True):
     """What a condition at a severity does.
 
     Attributes:
@@ -396,10 +403,10 @@ class FieldFigures(msgspec.Struct, frozen=True, kw_only=True):
     inputs: CountFromOne
     cells: CountFromOne
     working: Count
-    unchanged: CellFigures
-    worst: tuple[CellFigures, ...]
+    unchanged: FieldCell
+    worst: tuple[FieldCell, ...]
 
-    def lost(self, limit: float) -> list[CellFigures]:
+    def lost(self, limit: float) -> list[FieldCell]:
         """Return the cells that lose significantly, and more than a limit beyond the unchanged."""
         return [
             one

@@ -16,10 +16,10 @@ import msgspec
 
 from edgeflare.check.estimate import ShareEstimate, inputs_to_decide, paired_difference, share
 from edgeflare.check.figures import (
-    CellFigures,
     CheckFigures,
     DeviceFigures,
     DrawnFigures,
+    FieldCell,
     FieldFigures,
     FileFault,
     SeenLayers,
@@ -307,7 +307,7 @@ def _field_gate(figures: CheckFigures, limit: float) -> CheckGate:
     )
 
 
-def _of_cell(one: CellFigures, known: FieldFigures) -> str:
+def _of_cell(one: FieldCell, known: FieldFigures) -> str:
     return (
         f"{one.condition} at severity {one.severity} costs {one.net:.1%} net, and"
         f" {known.unchanged.net:.1%} is lost without it"

@@ -6,6 +6,7 @@ import time
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from datetime import datetime
+from functools import partial
 from hashlib import sha256
 from pathlib import Path
 from shlex import quote
@@ -33,6 +34,8 @@ from edgeflare.cli.progress import observe
 from edgeflare.cli.quiet import Quiet, result
 from edgeflare.cli.reported import page_bytes
 from edgeflare.cli.run_options import with_option_groups
+from edgeflare.core.domain import Domain
+from edgeflare.core.input_space import Input
 from edgeflare.devices.profile_lookup import find_profiles
 from edgeflare.diagnose.layers.layers_document import LAYERS, LayersDocument, layers_bytes
 from edgeflare.errors import UserError
@@ -43,7 +46,7 @@ from edgeflare.pages.terminal import print_page
 from edgeflare.record.atomic_file import write_atomically
 from edgeflare.record.request import require_same_request
 from edgeflare.run.run_directory import CHECK_DOCUMENT
-from edgeflare.trust import decided_by_user
+from edgeflare.trust import Trust, decided_by_user
 
 _MOST_MODELS: Final = 2
 
@@ -96,6 +99,13 @@ Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace the check 
 Resume = Annotated[bool, typer.Option("--resume", help="Go on with the check in --out.")]
 
 
+NoInputs = Annotated[
+    bool,
+    typer.Option(
+        "--no-inputs",
+        help="Keep no inputs in DIR, and show none in check.html, so that it may be passed on.",
+    ),
+]
 WritePair = Annotated[
     Path | None,
     typer.Option(
@@ -123,6 +133,7 @@ def check(
     out: Out = None,
     overwrite: Overwrite = False,
     resume: Resume = False,
+    no_inputs: NoInputs = False,
     write_pair: WritePair = None,
     dry_run: run_options.DryRun = False,
     trust: run_options.Trust = False,
@@ -143,38 +154,26 @@ def check(
     corrected; 3 a device, a process or a disk failed; 130 Ctrl-C. After 3 and 130 the check says
     what is known, and the same command with --resume goes on.
     """
-    if undecided not in ("fail", "pass"):
-        raise UserError(f"--undecided {undecided!r}: say fail or pass")
-    if resume and (overwrite or out is None):
-        other = "--overwrite replaces it" if overwrite else "has to know the folder: add --out DIR"
-        raise UserError(f"--resume goes on with a check, and {other}")
+    _require_consistent(undecided, out, resume=resume, overwrite=overwrite)
     decided = decided_by_user(trust)
     named = _named(models or [], original, compressed)
+    draws = named.pair is None and named.original is None and inputs is None
     given = preprocessing.settings(
         named.original, None if inputs is None else str(inputs), named.compressed
     )
-    draws = named.pair is None and named.original is None and inputs is None
-    if draws:
-        pair, digest = _alone(named)
-    else:
-        assumed = Assumed(Settings(), ())
-        if named.pair is None and named.compressed is not None:
-            assumed = assumed_of(Path(named.compressed), given)
-            given = given.over(assumed.settings)
-        pair = load_pair(named.pair, given, decided, "--inputs")
-        pair = replace(pair, notes=(*pair.notes, *assumed.notes))
-        digest = pair.fingerprint()
-        if write_pair is not None:
-            return _write_pair(pair, write_pair)
+    pair = _alone(named) if draws else _loaded(named, given, decided)
+    if write_pair is not None:
+        return _write_pair(pair, write_pair)
     profiles = find_profiles(device, decided)
     request = CheckRequest(
         about="device" if pair.original is None else "pair",
-        fingerprint=digest,
+        fingerprint=_digest_of_the_model(pair) if draws else pair.fingerprint(),
         devices=tuple(one.name for one in profiles),
         limit=limit,
         gates=read_limits(gate or (), pair.gates),
         strict=strict,
         budget=read_time("--budget", budget),
+        inputs=not no_inputs,
     )
     path = out or Path("runs") / f"{pair.folder_name}-check-{datetime.now():%Y%m%d-%H%M%S}"
     job = PairCheck(
@@ -198,6 +197,20 @@ def check(
         return INTERRUPTED
     may_pass = document.verdict == "undecided" and undecided == "pass"
     return 0 if document.passes or may_pass else 1
+
+
+def _require_consistent(undecided: str, out: Path | None, *, resume: bool, overwrite: bool) -> None:
+    """Refuse options that have other values than they may, or contradict each other.
+
+    Raises:
+        UserError: they do.
+
+    """
+    if undecided not in ("fail", "pass"):
+        raise UserError(f"--undecided {undecided!r}: say fail or pass")
+    if resume and (overwrite or out is None):
+        other = "--overwrite replaces it" if overwrite else "has to know the folder: add --out DIR"
+        raise UserError(f"--resume goes on with a check, and {other}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -240,11 +253,25 @@ def _named(models: list[Path], original: str | None, compressed: str | None) -> 
     return _Named(None, first, str(models[-1]))
 
 
-def _alone(named: _Named) -> tuple[Pair, str]:
-    """Return the pair of a compressed model without an original and inputs, and its digest.
+def _loaded(named: _Named, given: Settings, decided: Trust) -> Pair:
+    """Return a pair with what is assumed of models without a `pair.toml`.
 
     Raises:
-        UserError: no model is named, or its file cannot be read.
+        UserError: it is not what it should be.
+
+    """
+    assumed = Assumed(Settings(), ())
+    if named.pair is None and named.compressed is not None:
+        assumed = assumed_of(Path(named.compressed), given)
+    pair = load_pair(named.pair, given.over(assumed.settings), decided, "--inputs")
+    return replace(pair, notes=(*pair.notes, *assumed.notes))
+
+
+def _alone(named: _Named) -> Pair:
+    """Return the pair of a compressed model without an original and inputs.
+
+    Raises:
+        UserError: no model is named.
 
     """
     if named.compressed is None:
@@ -252,8 +279,11 @@ def _alone(named: _Named) -> tuple[Pair, str]:
             "there is nothing to check: name a pair, two models with --inputs, or a .tflite alone"
         )
     path = Path(named.compressed)
-    digest = sha256(read_model_file(path)).hexdigest()
-    return Pair(path.stem, None, path, path), digest
+    return Pair(path.stem, None, path, path)
+
+
+def _digest_of_the_model(pair: Pair) -> str:
+    return sha256(read_model_file(pair.compressed)).hexdigest()
 
 
 def _write_pair(pair: Pair, folder: Path) -> int:
@@ -288,9 +318,21 @@ class _Folder:
         (self.path / "layers").mkdir(exist_ok=True)
         write_atomically(self.path / "layers" / LAYERS, layers_bytes(table))
 
+    def keep_input(self, seed_id: int, one: Input, domain: Domain) -> str:
+        """Keep an input that is looked into, and return its path in the folder."""
+        name = f"inputs/{seed_id:06d}{domain.suffix}"
+        (self.path / "inputs").mkdir(exist_ok=True)
+        write_atomically(self.path / name, domain.encode_file(one))
+        return name
+
     def keep_page(self, document: CheckDocument) -> None:
         """Write the page of the document."""
-        write_atomically(self.path / "check.html", page_bytes(check_page(document)))
+        from edgeflare.check.looked_at import (  # noqa: PLC0415 - takes time
+            looked_at_html,
+        )
+
+        page = check_page(document, partial(looked_at_html, document, self.path))
+        write_atomically(self.path / "check.html", page_bytes(page))
 
 
 def _begun(
