@@ -11,7 +11,7 @@ EXTRAS = .[audio,detection,dev,micro,onnx,plots,repair,report,survey]
 .PHONY: help env demo test test-all check lint protos schemas clean
 
 help:
-	@echo 'make demo      search the example pair on an emulated device, into runs/demo'
+	@echo 'make demo      check whether the example model may ship, on an emulated device, into runs/demo'
 	@echo 'make test      run the tests that need nothing else'
 	@echo 'make test-all  run those that need more, such as QEMU, adb, OpenSSH, Ray and Chromium'
 	@echo 'make check     the short run before a commit: make lint, and the fast tests of make test'
@@ -24,8 +24,8 @@ help:
 env: .venv/.complete .venv-old-board/.complete
 
 demo: .venv/.complete
-	.venv/bin/edgeflare search examples/fashion_lenet4 --device emulated-builtin \
-	    --limit 100 --fail-on none --out runs/demo --overwrite
+	.venv/bin/edgeflare check examples/fashion_lenet4 --device emulated-builtin \
+	    --out runs/demo --overwrite
 
 # What needs nothing beside .venv, on workers of which each takes one file after the other.
 test: .venv/.complete

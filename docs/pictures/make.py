@@ -1,4 +1,4 @@
-"""Make the picture of the README: a run, as `edgeflare report` shows it, as an SVG.
+"""Make the picture of the README: a check, as `edgeflare report` shows it, as an SVG.
 
 make demo
 .venv/bin/python docs/pictures/make.py
@@ -9,35 +9,31 @@ from __future__ import annotations
 import argparse
 import io
 import re
-from dataclasses import replace
 from pathlib import Path
 
 from rich.console import Console
 
+from edgeflare.check.check_document import load_check
+from edgeflare.check.check_page import check_page
 from edgeflare.pages.terminal import print_page
-from edgeflare.report.run_page import run_page
-from edgeflare.run.load_document import load_document
-from edgeflare.run.run_directory import RunDirectory
+from edgeflare.run.run_directory import CHECK_DOCUMENT
 
 COLUMNS = 100
 
 
 def main() -> None:
     """Read the command line, and write the picture."""
-    parser = argparse.ArgumentParser(description="Make a picture of a run.")
-    parser.add_argument("run", type=Path, nargs="?", default=Path("runs/demo"))
+    parser = argparse.ArgumentParser(description="Make a picture of a check.")
+    parser.add_argument("check", type=Path, nargs="?", default=Path("runs/demo"))
     parser.add_argument("--out", type=Path, default=Path(__file__).with_name("demo.svg"))
     options = parser.parse_args()
-    options.out.write_text(picture(options.run), encoding="utf-8")
+    options.out.write_text(picture(options.check), encoding="utf-8")
 
 
-def picture(run: Path) -> str:
-    """Return the SVG of a run; it is the same for the same run, and fetches nothing."""
+def picture(folder: Path) -> str:
+    """Return the SVG of a check; it is the same for the same one, and fetches nothing."""
     console = Console(record=True, width=COLUMNS, file=io.StringIO(), force_terminal=True)
-    page = run_page(load_document(RunDirectory(run)))
-    # What ran where is the machine of whoever makes the picture.
-    shown = [section for section in page.sections if section.id != "ran"]
-    print_page(console, replace(page, sections=shown), str(run))
+    print_page(console, check_page(load_check(folder / CHECK_DOCUMENT)), str(folder))
     svg = console.export_svg(title="make demo", unique_id="edgeflare")
     return re.sub(r"\s*@font-face \{.*?\}", "", svg, flags=re.DOTALL)  # they are on the web
 

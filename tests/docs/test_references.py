@@ -207,10 +207,9 @@ def test_every_condition_and_set_is_told() -> None:
 
 
 @pytest.mark.slow
-def test_the_picture_shows_a_run(tmp_path: Path) -> None:
+def test_the_picture_shows_a_check(tmp_path: Path) -> None:
     run, out = tmp_path / "run", tmp_path / "picture.svg"
-    short = ("--first", "1", "--max-queries", "20", "--shrink", "0", "--fail-on", "none")
-    completed("search", EXAMPLE, *short, "--out", run)
+    completed("check", EXAMPLE, "--limit", "20", "--out", run)
     draw = [sys.executable, *map(str, (DOCS / "pictures" / "make.py", run, "--out", out))]
     subprocess.run(draw, capture_output=True, timeout=300, check=True)
     for svg in (out, DOCS / "pictures" / "demo.svg"):
