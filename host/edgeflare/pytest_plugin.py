@@ -18,6 +18,12 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import pytest
 
+from edgeflare.pytest_check import (
+    CheckArguments,
+    CheckResult,
+    assert_may_ship,
+    check_in_test,
+)
 from edgeflare.pytest_survey import (
     SurveyArguments,
     SurveyResult,
@@ -31,7 +37,15 @@ if TYPE_CHECKING:
     from edgeflare.devices.device import Device
     from edgeflare.run.run_document import Finding, RunDocument
 
-__all__ = ["EdgeFlare", "Result", "SurveyResult", "assert_decides_alike", "assert_gates_hold"]
+__all__ = [
+    "CheckResult",
+    "EdgeFlare",
+    "Result",
+    "SurveyResult",
+    "assert_decides_alike",
+    "assert_gates_hold",
+    "assert_may_ship",
+]
 
 TOTAL_QUERIES = 10_000
 """Of a search as a test: about ten seconds for a model of a millisecond, and as long again for each
@@ -290,6 +304,57 @@ class EdgeFlare:
         )
         try:
             return survey_in_test(asked, self._next_folder())
+        except EdgeFlareError as error:
+            raise error.with_traceback(None) from None
+
+    def check(
+        self,
+        pair: str | Path,
+        *,
+        inputs: str | Path | None = None,
+        limit: int | None = None,
+        gates: Sequence[str] = (),
+        strict: bool = False,
+        budget: float = 300.0,
+        trust: bool = False,
+    ) -> CheckResult:
+        """Say whether the compressed model of a pair may ship; see `edgeflare check`.
+
+        Args:
+            pair: a pair folder.
+            inputs: an `.npz` or a folder, given as seeds are; the pair's seeds for None.
+            limit: take so many inputs only, of each label its share.
+            gates: other limits than those of the pair, such as "accuracy-drop<0.02".
+            strict: let nothing ship before each gate is decided by its interval.
+            budget: seconds that it may take.
+            trust: trust a Python function that the pair names as its original, and profiles in
+                `./device_profiles`.
+
+        Raises:
+            UserError: an argument, the pair or a device's name is not what it should be, or needs
+                the user's trust and does not have it.
+            InfrastructureError: a device fails.
+
+        """
+        __tracebackhide__ = True
+        from edgeflare.errors import EdgeFlareError  # noqa: PLC0415
+        from edgeflare.record.json_file import MOST  # noqa: PLC0415
+
+        _check("limit", limit, 1, MOST, whole=True)
+        _check("budget", budget, 1e-3)
+        asked = CheckArguments(
+            Path(pair),
+            self.devices,
+            inputs=None if inputs is None else Path(inputs),
+            limit=limit,
+            gates=gates,
+            strict=strict,
+            budget=budget,
+            trust=trust,
+            trust_profiles=self._trust,
+        )
+        try:
+            return check_in_test(asked, self._next_folder())
         except EdgeFlareError as error:
             raise error.with_traceback(None) from None
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
@@ -15,6 +16,7 @@ import pytest
 from called_commands import EXAMPLES, call_here, refused
 from edgeflare.check import check_run
 from edgeflare.check.answers import Answers, ask_arms
+from edgeflare.check.causes import Cause
 from edgeflare.check.check_document import CheckDocument, check_bytes, load_check
 from edgeflare.diagnose.layers.layers_document import load_layers
 from edgeflare.errors import InfrastructureError, UserError
@@ -47,6 +49,10 @@ def test_a_pair_is_judged_from_all_that_was_measured(checked: Path) -> None:
     assert (found.figures.data.inputs, found.figures.data.of) == (70, 70)
     assert found.figures.layers is not None
     assert found.figures.layers.inputs == 70
+    (output,) = found.figures.devices[0].outputs
+    assert output.compression is not None
+    assert output.kernels is not None
+    assert 30 < (output.compression.sqnr_db or 0) < (output.kernels.sqnr_db or 0)
     assert [one.name for one in found.sections] == [
         *("data", "decisions", "numbers", "file", "layers", "device", "field", "near", "cost"),
         "mend",
@@ -73,7 +79,7 @@ def test_changed_inputs_are_shown_unless_they_are_to_stay(tmp_path: Path) -> Non
     assert call_here("check", case, "--out", shown).code == 1
     files = {one.file for one in document(shown).figures.devices[0].decisions.changed_inputs}
     assert files == {f"inputs/{path.name}" for path in (shown / "inputs").iterdir()}
-    assert "<img src=\"data:image/" in (shown / "check.html").read_text()
+    assert '<img src="data:image/' in (shown / "check.html").read_text()
     assert call_here("report", shown, "--summary").code == 0
     assert "data:image" not in (shown / "summary.md").read_text()
     (shown / sorted(files)[0]).unlink()
@@ -81,7 +87,7 @@ def test_changed_inputs_are_shown_unless_they_are_to_stay(tmp_path: Path) -> Non
     assert "its file is gone or damaged" in (shown / "check.html").read_text()
     assert call_here("check", case, "--no-inputs", "--out", hidden).code == 1
     assert not (hidden / "inputs").exists()
-    assert "<img src=\"data:image" not in (hidden / "check.html").read_text()
+    assert '<img src="data:image' not in (hidden / "check.html").read_text()
 
 
 def test_models_are_checked_without_a_pair(tmp_path: Path) -> None:
@@ -233,6 +239,50 @@ def test_a_dry_run_writes_nothing(tmp_path: Path) -> None:
 )
 def test_what_cannot_be_checked_is_refused(given: tuple[Any, ...], said: str) -> None:
     assert said in refused("check", *given)
+
+
+class TestComparison:
+    """Two checks side by side."""
+
+    @pytest.fixture
+    def later(self, checked: Path, tmp_path: Path) -> Path:
+        """Return a check in which a class is lost and one gate is decided."""
+        out = tmp_path / "later"
+        found = document(checked)
+        ends = {"class-loss": "fail", "accuracy-drop": "pass"}
+        gates = tuple(
+            msgspec.structs.replace(one, state=ends.get(one.name, one.state)) for one in found.gates
+        )
+        cause = Cause(rule="class", words="Shirt is lost", evidence="", next="calibrate")
+        out.mkdir()
+        (out / "check.json").write_bytes(
+            check_bytes(
+                msgspec.structs.replace(
+                    found, verdict="do-not-ship", sentence="Shirt is lost", cause=cause, gates=gates
+                )
+            )
+        )
+        return out
+
+    def test_what_got_better_or_worse_is_said(
+        self, checked: Path, later: Path, tmp_path: Path
+    ) -> None:
+        said = " ".join(call_here("compare", checked, later).out.split())
+        assert "the verdict was ship in" in said
+        assert "worse: class-loss on emulated-builtin was pass" in said
+        assert "better: accuracy-drop on emulated-builtin was open" in said
+        both = json.loads(call_here("compare", checked, later, "--json").out)
+        assert [one["better"] for one in both["changes"]] == [False, True]
+        assert both["checks"][str(later)]["verdict"] == "do-not-ship"
+        shutil.copytree(checked, tmp_path / "same")
+        same = call_here("compare", checked, tmp_path / "same").out
+        assert "no gate ended otherwise" in " ".join(same.split())
+
+    def test_checks_are_compared_with_checks(self, checked: Path, tmp_path: Path) -> None:
+        assert "compare checks with checks" in refused("compare", checked, tmp_path)
+        assert "name another one" in refused("compare", checked, checked)
+        figure = ("--figure", tmp_path / "a.svg")
+        assert "leave it away" in refused("compare", checked, checked, *figure)
 
 
 def test_a_document_that_contradicts_itself_is_damaged(checked: Path, tmp_path: Path) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Annotated, Final, Literal
+from typing import Annotated, Literal
 
 import msgspec
 
@@ -15,18 +15,12 @@ from edgeflare.check.sections import CheckSection
 from edgeflare.check.verdict import Name
 from edgeflare.models.run_pair import InterfaceDescription
 from edgeflare.record.document_reader import DocumentReader
-from edgeflare.record.folder import FolderKind
 from edgeflare.record.json_file import json_bytes
 from edgeflare.record.json_types import Amount, CountFromOne, plain_json
 from edgeflare.record.request import DERIVED, Option
-from edgeflare.run.run_directory import CHECK_DOCUMENT
 
 StoppedBy = Literal["budget", "interrupt", "sigterm", "infrastructure"]
 """What ends a check before all is measured."""
-
-CHECKED: Final = FolderKind(
-    "check", files=(CHECK_DOCUMENT, "check.html", "pair.toml"), folders=("layers", "inputs")
-)
 
 
 def _written(gates: dict[str, float]) -> str:

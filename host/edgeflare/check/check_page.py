@@ -169,7 +169,7 @@ def _gates(document: CheckDocument) -> Table:
         (
             f"{one.name} on {one.device}" if several and one.device else one.name,
             _OF_GATES[one.state],
-            one.words if one.seen is None else _figure(one.seen),
+            one.words if one.seen is None else figure_in_words(one.seen),
             f"{one.limit:g}",
             "" if one.decided_by is None else f"{one.decided_by:,}",
         )
@@ -184,7 +184,8 @@ def _gates(document: CheckDocument) -> Table:
     )
 
 
-def _figure(seen: ShareEstimate) -> str:
+def figure_in_words(seen: ShareEstimate) -> str:
+    """Return a figure with its interval."""
     return f"{seen.value:.2%} ({seen.low:.2%} to {seen.high:.2%})"
 
 

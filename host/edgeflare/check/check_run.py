@@ -108,6 +108,13 @@ class CheckObserver(Protocol):
         """Take how far a phase is."""
 
 
+class UnobservedCheck:
+    """Nobody watches."""
+
+    def worked(self, name: str, done: int, total: int) -> None:
+        """Do nothing."""
+
+
 class CheckStore(Protocol):
     """What keeps a check."""
 

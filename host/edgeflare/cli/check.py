@@ -6,7 +6,6 @@ import time
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from datetime import datetime
-from functools import partial
 from hashlib import sha256
 from pathlib import Path
 from shlex import quote
@@ -15,16 +14,10 @@ from typing import Annotated, Final
 import typer
 
 from edgeflare.check.assumed_pair import Assumed, assumed_of, assumed_toml
-from edgeflare.check.check_document import (
-    CHECKED,
-    CheckDocument,
-    CheckRequest,
-    check_bytes,
-    load_check,
-)
+from edgeflare.check.check_document import CheckRequest
+from edgeflare.check.check_folder import CHECKED, CheckFolder
 from edgeflare.check.check_page import check_page
 from edgeflare.check.check_run import PairCheck, planned_check, run_check
-from edgeflare.check.figures import CheckFigures
 from edgeflare.check.gates import LIMITS, read_limits
 from edgeflare.cli import pair_options, run_options, search_options
 from edgeflare.cli.console import Console
@@ -32,20 +25,14 @@ from edgeflare.cli.interruptible import INTERRUPTED, interruptible
 from edgeflare.cli.option_values import read_time
 from edgeflare.cli.progress import observe
 from edgeflare.cli.quiet import Quiet, result
-from edgeflare.cli.reported import page_bytes
 from edgeflare.cli.run_options import with_option_groups
-from edgeflare.core.domain import Domain
-from edgeflare.core.input_space import Input
 from edgeflare.devices.profile_lookup import find_profiles
-from edgeflare.diagnose.layers.layers_document import LAYERS, LayersDocument, layers_bytes
 from edgeflare.errors import UserError
 from edgeflare.models.model_file import read_model_file
 from edgeflare.models.pair import Pair, load_pair
 from edgeflare.models.pair_file import FILE, Settings
 from edgeflare.pages.terminal import print_page
 from edgeflare.record.atomic_file import write_atomically
-from edgeflare.record.request import require_same_request
-from edgeflare.run.run_directory import CHECK_DOCUMENT
 from edgeflare.trust import Trust, decided_by_user
 
 _MOST_MODELS: Final = 2
@@ -183,12 +170,12 @@ def check(
         _tell(job, path, overwrite=overwrite)
         return 0
     with ExitStack() as stack:
-        store, figures, seconds = _begun(stack, path, request, overwrite, resume)
+        folder = CheckFolder.begin(path, request, stack, overwrite=overwrite, resume=resume)
         interrupt = stack.enter_context(interruptible("writing what is known"))
         observer = stack.enter_context(observe(Console(stderr=True)))
-        job = replace(job, began=time.monotonic() - seconds)
-        document = run_check(job, figures, store, observer, interrupt)
-        store.keep_page(document)
+        job = replace(job, began=time.monotonic() - folder.seconds)
+        document = run_check(job, folder.figures, folder, observer, interrupt)
+        folder.keep_page(document)
         if named.pair is None and not draws:
             write_atomically(path / FILE, assumed_toml(pair, pair.notes).encode())
     print_page(Console(), check_page(document), str(path))
@@ -301,62 +288,6 @@ def _write_pair(pair: Pair, folder: Path) -> int:
     Console().print(f"{file}", markup=False, highlight=False, soft_wrap=True)
     result(file)
     return 0
-
-
-@dataclass(frozen=True, slots=True)
-class _Folder:
-    """The folder of a check."""
-
-    path: Path
-
-    def keep(self, document: CheckDocument) -> None:
-        """Keep what there is to say so far."""
-        write_atomically(self.path / CHECK_DOCUMENT, check_bytes(document))
-
-    def keep_layers(self, table: LayersDocument) -> None:
-        """Keep the layer table."""
-        (self.path / "layers").mkdir(exist_ok=True)
-        write_atomically(self.path / "layers" / LAYERS, layers_bytes(table))
-
-    def keep_input(self, seed_id: int, one: Input, domain: Domain) -> str:
-        """Keep an input that is looked into, and return its path in the folder."""
-        name = f"inputs/{seed_id:06d}{domain.suffix}"
-        (self.path / "inputs").mkdir(exist_ok=True)
-        write_atomically(self.path / name, domain.encode_file(one))
-        return name
-
-    def keep_page(self, document: CheckDocument) -> None:
-        """Write the page of the document."""
-        from edgeflare.check.looked_at import (  # noqa: PLC0415 - takes time
-            looked_at_html,
-        )
-
-        page = check_page(document, partial(looked_at_html, document, self.path))
-        write_atomically(self.path / "check.html", page_bytes(page))
-
-
-def _begun(
-    stack: ExitStack, path: Path, request: CheckRequest, overwrite: bool, resume: bool
-) -> tuple[_Folder, CheckFigures, float]:
-    """Return a folder that is claimed, and what is known already, with the seconds that it took.
-
-    Raises:
-        UserError: the folder must not be written over, or was begun with other options.
-
-    """
-    if not resume:
-        claimed = stack.enter_context(CHECKED.claim(path, overwrite=overwrite))
-        claimed.empty()
-        return _Folder(path), CheckFigures(), 0.0
-
-    def same() -> None:
-        if not (path / CHECK_DOCUMENT).is_file():
-            raise UserError(f"{path} holds no check to go on with: leave --resume away")
-        require_same_request(load_check(path / CHECK_DOCUMENT).asked, request, path)
-
-    stack.enter_context(CHECKED.take(path, same))
-    before = load_check(path / CHECK_DOCUMENT)
-    return _Folder(path), before.figures, before.seconds
 
 
 def _tell(job: PairCheck, path: Path, *, overwrite: bool) -> None:

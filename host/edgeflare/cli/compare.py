@@ -5,16 +5,17 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Final
 
 import typer
 
 from edgeflare.cli.completion import complete_run
 from edgeflare.cli.console import Console
 from edgeflare.errors import UserError
-from edgeflare.pages.page import Table
+from edgeflare.pages.page import Bullets, Table
 from edgeflare.pages.terminal import print_blocks
 from edgeflare.record.folder import file_written
+from edgeflare.record.json_types import plain_json
 from edgeflare.replay.run_comparison import ComparedRun
 from edgeflare.replay.run_comparison import compare as set_side_by_side
 from edgeflare.report.entry_names import last_parts, with_article
@@ -22,7 +23,7 @@ from edgeflare.report.nearness_figure import draw_nearness
 from edgeflare.report.run_figures import harms_in_words
 from edgeflare.run.load_document import load_document
 from edgeflare.run.nearness import measure_name
-from edgeflare.run.run_directory import RunDirectory
+from edgeflare.run.run_directory import CHECK_DOCUMENT, RunDirectory
 from edgeflare.run.run_document import RunDocument
 from edgeflare.survey.record.survey_plan import STRATEGY
 
@@ -47,9 +48,16 @@ Figure = Annotated[
 def compare(runs: Runs, as_json: AsJson = False, figure: Figure = None) -> None:
     """Set runs side by side: devices, quantizations, runtimes, strategies; searches or replays.
 
+    Of checks it shows the verdicts and the gates, and what got better or worse from the first to
+    the last, such as from one release to the next.
+
     Shared are the stored inputs that deviate in every run, as replays of one run do; searches find
     inputs of their own, so for them the seeds say more.
     """
+    checks = [run for run in runs if (run / CHECK_DOCUMENT).is_file()]
+    if checks:
+        _compare_checks(checks, runs, as_json=as_json, figure=figure)
+        return
     documents = {str(run): load_document(RunDirectory(run)) for run in runs}
     _require_no_survey(documents)
     comparison = set_side_by_side(documents)
@@ -70,6 +78,47 @@ def compare(runs: Runs, as_json: AsJson = False, figure: Figure = None) -> None:
     console.print(f"{shared} stored input{'s' * (shared != 1)} deviate in every run")
     if comparison.shared_seeds:
         console.print(f"{len(comparison.shared_seeds)} seeds deviate, or lead to it, in every run")
+
+
+def _compare_checks(
+    checks: list[Path], runs: list[Path], *, as_json: bool, figure: Path | None
+) -> None:
+    """Print checks side by side, and what got better or worse from the first to the last.
+
+    Raises:
+        UserError: something else is among them, one is damaged, or there is but one.
+
+    """
+    other = next((run for run in runs if run not in checks), None)
+    if other is not None:
+        raise UserError(f"{checks[0]} is a check, and {other} is none: compare checks with checks")
+    if figure is not None:
+        raise UserError("--figure draws searches, and these are checks: leave it away")
+    if len(set(checks)) < _TWO:
+        raise UserError("one check has nothing to be compared with: name another one")
+    from edgeflare.check.check_comparison import (  # noqa: PLC0415 - loads all of a room
+        changes_in_words,
+        comparison_table,
+        gate_changes,
+    )
+    from edgeflare.check.check_document import load_check  # noqa: PLC0415
+
+    documents = {str(run): load_check(run / CHECK_DOCUMENT) for run in checks}
+    if as_json:
+        first, last = documents[str(checks[0])], documents[str(checks[-1])]
+        said = {
+            "checks": {
+                name: {"verdict": one.verdict, "sentence": one.sentence, "gates": one.gates}
+                for name, one in documents.items()
+            },
+            "changes": list(gate_changes(first, last)),
+        }
+        typer.echo(json.dumps(plain_json(said), indent=1))
+        return
+    print_blocks(Console(), comparison_table(documents), Bullets(changes_in_words(documents)))
+
+
+_TWO: Final = 2
 
 
 def _require_no_survey(documents: Mapping[str, RunDocument]) -> None:

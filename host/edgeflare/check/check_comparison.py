@@ -1,0 +1,115 @@
+"""Two or more checks side by side, such as those of two releases: what got better or worse."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Final
+
+import msgspec
+
+from edgeflare.check.check_document import CheckDocument
+from edgeflare.check.check_page import figure_in_words
+from edgeflare.check.gates import CheckGate, State
+from edgeflare.pages.page import Table
+
+_RANK: Final[Mapping[State, int]] = {"fail": 0, "open": 1, "pass": 2}
+"""How good the end of a gate is; "not checked" is neither."""
+
+
+class GateChange(msgspec.Struct, frozen=True, kw_only=True):
+    """A gate that ended otherwise in a later check.
+
+    Attributes:
+        gate: its name, with the device where that is one's.
+        before: how it ended in the first check.
+        after: how it ended in the last one.
+        better: whether that is better.
+
+    """
+
+    gate: str
+    before: State
+    after: State
+    better: bool
+
+
+def gate_changes(first: CheckDocument, last: CheckDocument) -> Iterator[GateChange]:
+    """Yield the gates of two checks that ended otherwise, the worse first.
+
+    Devices are told apart by their order, since a later one may have another name.
+    """
+    changes = []
+    before = {_place(one, first): one for one in first.gates}
+    for one in last.gates:
+        its = before.get(_place(one, last))
+        if its is None or its.state == one.state or "not checked" in (its.state, one.state):
+            continue
+        changes.append(
+            GateChange(
+                gate=f"{one.name} on {one.device}" if one.device else one.name,
+                before=its.state,
+                after=one.state,
+                better=_RANK[one.state] > _RANK[its.state],
+            )
+        )
+    yield from sorted(changes, key=lambda one: one.better)
+
+
+def _place(gate: CheckGate, document: CheckDocument) -> tuple[str, int]:
+    devices = document.asked.devices
+    return gate.name, devices.index(gate.device) if gate.device in devices else -1
+
+
+def comparison_table(documents: Mapping[str, CheckDocument]) -> Table:
+    """Return checks side by side, by the names of their folders."""
+    given = list(documents.values())
+    names = list(dict.fromkeys((one.name, at) for each in given for one, at in _placed(each)))
+    rows: list[tuple[str, ...]] = [
+        ("verdict", *(one.verdict for one in given)),
+        ("cause", *("–" if one.cause is None else one.cause.words for one in given)),
+        ("devices", *(", ".join(one.asked.devices) for one in given)),
+        ("inputs", *(_inputs(one) for one in given)),
+        *(
+            (_name(name, at, given), *(_state(one, name, at) for one in given))
+            for name, at in names
+        ),
+    ]
+    return Table.of_words(("", *documents), rows)
+
+
+def _placed(document: CheckDocument) -> Iterator[tuple[CheckGate, int]]:
+    for one in document.gates:
+        yield one, _place(one, document)[1]
+
+
+def _name(name: str, at: int, given: Sequence[CheckDocument]) -> str:
+    several = any(len(one.asked.devices) > 1 for one in given)
+    return f"{name} ({at + 1})" if several and at >= 0 else name
+
+
+def _inputs(document: CheckDocument) -> str:
+    data = document.figures.data
+    return "–" if data is None else f"{data.inputs:,}"
+
+
+def _state(document: CheckDocument, name: str, at: int) -> str:
+    for one, place in _placed(document):
+        if (one.name, place) == (name, at):
+            seen = "" if one.seen is None else f" {figure_in_words(one.seen)}"
+            return f"{one.state}{seen}"
+    return "–"
+
+
+def changes_in_words(documents: Mapping[str, CheckDocument]) -> list[str]:
+    """Return what got better or worse from the first check to the last, a sentence each."""
+    (before, first), *_, (after, last) = documents.items()
+    said = [
+        f"{'better' if one.better else 'worse'}: {one.gate} was {one.before} in {before}, and is"
+        f" {one.after} in {after}"
+        for one in gate_changes(first, last)
+    ]
+    if first.verdict != last.verdict:
+        said.insert(
+            0, f"the verdict was {first.verdict} in {before}, and is {last.verdict} in {after}"
+        )
+    return said or ["no gate ended otherwise"]
