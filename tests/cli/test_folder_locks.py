@@ -31,6 +31,7 @@ WRITING: Mapping[str, tuple[str, ...]] = {
     "explain": ("{run}",),
     "inspect": ("{run}",),
     "layers": ("{example} --out {out}",),
+    "check": ("{example} --out {out}",),
     "bench": ("{example} --out {out}",),
     "rank": ("{example} --compressed {biased} --out {out}",),
     "repair": ("{other} --out {out}",),

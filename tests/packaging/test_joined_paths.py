@@ -269,6 +269,7 @@ KNOWN_JOINS: Final[Mapping[str, str]] = {
     "CapturedArm.__init__: str(pair.original if arm is Arm.ORIGINAL else pair.executed)": MODEL,
     "campaign/dry_run.py unread_by_model: pair.original": MODEL,
     "campaign/non_finite_outputs.py begins: str(path)": MODEL,
+    "check/check_folder.py CheckFolder.keep_input: name": OF_OURS,
     "check/file_faults.py file_figures: pair.original": MODEL,
     "cli/addition_on_fleet.py AdditionOnFleet.is_put: made.name": OF_A_PATH,
     "cli/addition_on_fleet.py AdditionOnFleet.is_put: self.added[0]": OF_OURS,
@@ -291,7 +292,6 @@ KNOWN_JOINS: Final[Mapping[str, str]] = {
     "cli/replay.py replay: f'{name}-{datetime.now():%Y%m%d-%H%M%S}'": BY_THE_USER,
     "cli/replayed_conformance.py replay_conformance: name": BY_THE_USER,
     "cli/check.py check: f'{pair.folder_name}-check-{datetime.now():%Y%m%d-%H%M%S}'": BY_THE_USER,
-    "cli/check.py _Folder.keep_input: name": OF_OURS,
     "cli/layers.py layers: f'{loaded.folder_name}-layers-{datetime.now():%Y%m%d-%H%M%S}'": (
         BY_THE_USER
     ),
