@@ -108,6 +108,15 @@ def check_page(document: CheckDocument, inputs: Callable[[], str] = str) -> Page
                 brief=False,
             ),
             Section(
+                id="cost",
+                title="Cost",
+                words="Time of an inference as the agent measures it, of one input each, in turns."
+                " First: of a model that was just opened. Ratio: compressed over original, with its"
+                " interval of 95 %.",
+                blocks=[_costs(document)],
+                brief=False,
+            ),
+            Section(
                 id="drawn",
                 title="Drawn inputs",
                 words="The device's outputs beside the host's. Constant: the same for all inputs."
@@ -215,6 +224,32 @@ def _card(one: ChangedInput, device: str, *, several: bool) -> Card:
         title=f"{one.change}{f' on {device}' if several else ''}"
         + (f", right: {one.right}" if one.right else ""),
         facts=[*facts, *([("file", one.name)] if one.name != str(one.seed_id) else [])],
+    )
+
+
+def _costs(document: CheckDocument) -> Table:
+    rows = [
+        (
+            one.device,
+            which,
+            *(f"{1e3 * seconds:.3g}" for seconds in (time.median, time.high, time.first)),
+            "–" if one.ratio is None else f"{one.ratio[0]:.2f}",
+            "–" if one.ratio is None else f"{one.ratio[1]:.2f} to {one.ratio[2]:.2f}",
+            "–" if one.worker_bytes is None else f"{one.worker_bytes / 2**20:.0f}",
+            "–" if one.arena_bytes is None else f"{one.arena_bytes / 2**10:.0f}",
+        )
+        for one in document.figures.costs
+        for which, time in (("original", one.original), ("compressed", one.compressed))
+        if time is not None
+    ]
+    return Table(
+        title="",
+        header=(
+            *("device", "model", "median ms", "90 % ms", "first ms", "ratio", "interval"),
+            *("worker MiB", "arena KiB"),
+        ),
+        rows=rows,
+        numbers_from=2,
     )
 
 

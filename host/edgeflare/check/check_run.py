@@ -26,6 +26,7 @@ from edgeflare.check.answers import (
     places,
 )
 from edgeflare.check.check_document import CheckDocument, CheckRequest, StoppedBy
+from edgeflare.check.cost import cost_figures
 from edgeflare.check.drawn_inputs import DrawnCheck
 from edgeflare.check.field import field_figures
 from edgeflare.check.figures import CheckFigures, DeviceFigures
@@ -235,6 +236,8 @@ class _Run:
                 self.keep(None)
             if self.figures.field is None and "field" not in self.figures.missing:
                 self._try_conditions(opened)
+            if not self.figures.costs[at:]:
+                self._measure_cost(opened)
             if not self._looked_into(at, opened):
                 self._look_into_layers(at, opened)
 
@@ -315,6 +318,15 @@ class _Run:
         its = replace(its, decisions=replace(its.decisions, changed_inputs=kept))
         devices = (*self.figures.devices[:at], its, *self.figures.devices[at + 1 :])
         self.figures = replace(self.figures, devices=devices)
+
+    def _measure_cost(self, opened: OpenedPair) -> None:
+        stopped = self._stopped(_FIELD_UNTIL)
+        if stopped():
+            self.miss("cost", "there was no time left for it")
+            return
+        found = cost_figures(opened, stopped)
+        self.figures = replace(self.figures, costs=(*self.figures.costs, found))
+        self.keep(None)
 
     def _try_conditions(self, opened: OpenedPair) -> None:
         stopped = self._stopped(_FIELD_UNTIL)

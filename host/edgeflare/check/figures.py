@@ -364,6 +364,46 @@ class DrawnFigures(msgspec.Struct, frozen=True, kw_only=True):
     warnings: tuple[str, ...]
 
 
+class InferenceTime(msgspec.Struct, frozen=True, kw_only=True):
+    """How long an inference takes, in seconds, as the agent measures it.
+
+    Attributes:
+        inferences: how many were timed after the first.
+        first: the first one, on a model that was just opened.
+        median: of the others.
+        high: what nine tenths of them do not exceed.
+
+    """
+
+    inferences: CountFromOne
+    first: Amount
+    median: Amount
+    high: Amount
+
+
+class CostFigures(msgspec.Struct, frozen=True, kw_only=True):
+    """What an inference costs on a device.
+
+    Attributes:
+        device: its name.
+        compressed: time of the compressed model; null where it was not timed.
+        original: that of the original; null where it does not run there.
+        ratio: time of the compressed model over that of the original, in turns: the median, and
+            the ends of its interval of 95 %; null without an original.
+        worker_bytes: resident memory of the largest worker process of the agent; null where that is
+            not told.
+        arena_bytes: of the arena of the compressed model; null where the runtime has none.
+
+    """
+
+    device: str
+    compressed: InferenceTime | None
+    original: InferenceTime | None
+    ratio: tuple[Amount, Amount, Amount] | None
+    worker_bytes: Count | None
+    arena_bytes: Count | None
+
+
 class FieldCell(msgspec.Struct, frozen=True, kw_only=True):
     """What a condition at a severity does.
 
@@ -431,6 +471,7 @@ class CheckFigures(msgspec.Struct, frozen=True, kw_only=True):
         layers: what the layers show; null until they were looked into, or where they cannot be.
         field: what the conditions of the field do; null until they were tried, or where they cannot
             be.
+        costs: what an inference costs, on each device.
         drawn: what each device does on drawn inputs, where there are no others.
         missing: by the name of a part that could not be measured, why not.
 
@@ -442,6 +483,7 @@ class CheckFigures(msgspec.Struct, frozen=True, kw_only=True):
     file: FileFigures | None = None
     layers: SeenLayers | None = None
     field: FieldFigures | None = None
+    costs: tuple[CostFigures, ...] = ()
     drawn: tuple[DrawnFigures, ...] = ()
     missing: Mapping[str, str] = {}
 

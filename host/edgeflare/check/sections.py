@@ -10,7 +10,7 @@ import msgspec
 
 from edgeflare.check.causes import Cause, Rule
 from edgeflare.check.estimate import ShareEstimate, share
-from edgeflare.check.figures import CheckFigures, DeviceFigures
+from edgeflare.check.figures import CheckFigures, CostFigures, DeviceFigures, FileFigures
 from edgeflare.check.gates import CheckGate, counted_faults
 from edgeflare.diagnose.layers.layer_figures import LayerError
 from edgeflare.pages.facts import count_of
@@ -347,14 +347,38 @@ def _elsewhere(figures: CheckFigures, named: str) -> Iterator[CheckSection]:
 
 def _cost(figures: CheckFigures, named: str) -> CheckSection:
     command = f"edgeflare rank {named}"
-    file = figures.file
-    if file is None or file.original_bytes is None:
-        return _missing("cost", "the original is no file", command)
-    before, after = file.original_bytes, file.compressed_bytes
+    sizes = "" if figures.file is None else _sizes(figures.file)
+    times = [_time(one) for one in figures.costs if one.compressed is not None]
+    said = [*times[:1], *filter(None, (sizes,))]
+    if not said:
+        return _missing("cost", figures.missing.get("cost", "it was not measured"), command)
+    gains = [
+        *(["compression gains no time"] if any(map(_no_faster, figures.costs)) else ()),
+        *(["compression gains no space"] if figures.file and _no_smaller(figures.file) else ()),
+    ]
     return CheckSection(
         name="cost",
-        state="pass" if after < before else "attention",
-        words=f"{before:,} bytes before, {after:,} now"
-        + ("" if after < before else ": compression gains no space"),
+        state="attention" if gains else "pass",
+        words="; ".join((*gains, *said)),
         command=command,
     )
+
+
+def _no_smaller(file: FileFigures) -> bool:
+    return file.original_bytes is not None and file.compressed_bytes >= file.original_bytes
+
+
+def _no_faster(cost: CostFigures) -> bool:
+    """Whether the compressed model surely takes as long as its original, or longer."""
+    return cost.ratio is not None and cost.ratio[1] >= 1.0
+
+
+def _sizes(file: FileFigures) -> str:
+    after = f"{file.compressed_bytes:,} bytes"
+    return after if file.original_bytes is None else f"{after} instead of {file.original_bytes:,}"
+
+
+def _time(cost: CostFigures) -> str:
+    assert cost.compressed is not None  # noqa: S101 - those without are left out
+    before = "" if cost.original is None else f" instead of {1e3 * cost.original.median:.3g} ms"
+    return f"{1e3 * cost.compressed.median:.3g} ms{before}"
