@@ -28,7 +28,7 @@ DEFECTS = {
 HEALTHY = (
     *("android_raw_uint8", "composite_op", "dead_channels", "detection_postprocess"),
     *("gru_dynamic", "int16x8_rank3", "int4_weights", "layernorm_gpu", "lstm_state"),
-    *("nchw_tflite", "weights_zero_point"),
+    *("nchw_tflite", "sparse_densify", "weights_zero_point"),
 )
 
 

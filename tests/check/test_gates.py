@@ -155,5 +155,15 @@ class TestFaults:
         few = decisions(labelled=0, right={}, by_file=changes(3))
         assert not counted_faults(figures(layers=coarse, decisions=few))
 
+    def test_other_constants_count_where_decisions_change_for_certain(self) -> None:
+        """They may help as many inputs as they harm."""
+        other = layer_figures(fault("constants"))
+        both_ways = changes(12, harmed=5, helped=5)
+        assert counted_faults(figures(layers=other, decisions=decisions(by_file=both_ways)))
+        few = decisions(by_file=changes(4, harmed=2, helped=2))
+        assert not counted_faults(figures(layers=other, decisions=few))
+        coarse = layer_figures(fault("coarse"))
+        assert not counted_faults(figures(layers=coarse, decisions=decisions(by_file=both_ways)))
+
     def test_what_was_not_seen_is_not_checked(self) -> None:
         assert judged(figures(file=None, layers=None), "faults").state == "not checked"

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from msgspec import structs
 
 from checked_figures import (
     DEVICE,
@@ -52,6 +53,7 @@ READING = OtherReading(
     before=30,
     after=62,
 )
+AS_DEVICE = structs.replace(READING, against="device")
 SHIFT = ScoreShift(
     head="", score="value", lower=290, higher=10, median=-0.3, low=-0.4, high=-0.2, p=1e-9
 )
@@ -113,6 +115,7 @@ def test_a_value_beyond_its_limit_is_undecided_while_its_gate_is_open() -> None:
             "97% of 64 inputs instead of 47%",
         ),
         (figures(data=data(right=31)), "data", "not better than guessing"),
+        (figures(data=data(right=55)), "data", "not better than guessing"),
         (
             figures(decisions=decisions(failed={Arm.ORIGINAL: {"nan": 200}})),
             "data",
@@ -202,6 +205,21 @@ ALL = figures(
     file=file_figures(fault("unread input")),
     layers=layer_figures(fault("input range"), fault("coarse")),
 )
+
+
+def test_a_class_is_not_to_blame_where_others_lose_as_well() -> None:
+    lost = ClassLoss(name="Shirt", inputs=21, left=21, came=0, p=1e-5, harmed_elsewhere=30)
+    known = decisions(right=HARM.right, changes=HARM.changes, by_file=HARM.by_file, losses=(lost,))
+    found = judged(figures(decisions=known))
+    assert found.cause is not None
+    assert found.cause.rule == "accuracy"
+    assert "most in Shirt" in found.sentence
+
+
+def test_an_order_of_the_labels_has_to_be_that_of_the_models() -> None:
+    slight = structs.replace(ORDER, first="labels", before=0.0, after=0.5)
+    found = judged(figures(data=data(label_order=slight, right=31)))
+    assert "not better than guessing" in found.sentence
 
 
 def test_the_first_rule_that_applies_decides() -> None:

@@ -301,11 +301,28 @@ def _losses(answers: Answers, found: SystematicDifferences | None) -> Iterator[C
             left=flow.left,
             came=flow.came,
             p=flow.p,
+            **_elsewhere(answers, flow.name),
         )
         for flow in found.flows
         if flow.left > flow.came
     ]
     yield from sorted(losses, key=lambda one: one.share, reverse=True)
+
+
+def _elsewhere(answers: Answers, name: str) -> dict[str, int]:
+    """Return how many inputs are harmed and helped that the reference takes for another class."""
+    first, device = (answers.of(arm) for arm in answers.goal.compared)
+    truths, classes = answers.truths(), answers.opened.pair.classes
+    decoder = answers.opened.panel.reading.decoders[answers.reference]
+    elsewhere = {
+        at
+        for at, one in enumerate(first)
+        if one.counted and decoder.describe_answer(one, classes) != name
+    }
+    return {
+        "harmed_elsewhere": len(_harmed(first, device, truths) & elsewhere),
+        "helped_elsewhere": len(_harmed(device, first, truths) & elsewhere),
+    }
 
 
 def _changed_inputs(
@@ -359,6 +376,7 @@ def kernel_figures(answers: Answers) -> KernelFigures:
             one.repeated(before) != "same"
             for one, before in zip(answers.repeated, answers.evaluated, strict=False)
         ),
+        reading=None,
         stages=stages,
         warnings=tuple(undelegated([known])),
     )

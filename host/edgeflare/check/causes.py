@@ -25,6 +25,7 @@ from edgeflare.check.gates import (
 )
 from edgeflare.core.query import Arm
 from edgeflare.pages.facts import count_of
+from edgeflare.run.exact_statistics import sign_test
 
 Rule = Literal[
     "data",
@@ -135,7 +136,7 @@ def _data(known: _KnownToRules) -> Iterator[Cause]:
                 evidence=device.decisions.begins or "nothing can be held against it",
                 next="mend the original first, or check the inputs",
             )
-    if data.label_order is not None:
+    if data.label_order is not None and data.label_order.after >= _AGREES:
         yield Cause(
             rule="data",
             words=f"The labels have the classes in another order than the {data.reference} has"
@@ -153,7 +154,8 @@ def _data(known: _KnownToRules) -> Iterator[Cause]:
     if data.right is None or data.by_guessing is None or data.labelled < LEAST_INPUTS:
         return
     seen = share(data.right, data.labelled)
-    if seen.low <= data.by_guessing:
+    better = (seen.value - data.by_guessing) / max(1e-9, 1.0 - data.by_guessing)
+    if seen.low <= data.by_guessing or better < _BETTER:
         yield Cause(
             rule="data",
             words=f"The {data.reference} is not better than guessing",
@@ -162,6 +164,15 @@ def _data(known: _KnownToRules) -> Iterator[Cause]:
             f" {data.by_guessing:.1%}",
             next="look whether labels, preprocessing and model belong together",
         )
+
+
+_AGREES: Final = 0.7
+"""Agreement from which on an order of the labels is that of the models: one that is found for a few
+classes of a model at chance is none."""
+
+_BETTER: Final = 0.15
+"""Part of the way from guessing to being always right that an original has to have gone: Cohen's
+kappa."""
 
 
 def _of_reading(found: OtherReading) -> str:
@@ -221,7 +232,7 @@ def _failures(known: _KnownToRules) -> Iterator[Cause]:
 
 def _file(known: _KnownToRules) -> Iterator[Cause]:
     for one in known.of_kinds(
-        "unread input", "overflow", "flushed constant", "options", "state scale"
+        "unread input", "not finite", "overflow", "flushed constant", "options", "state scale"
     ):
         yield _of_fault("file", one, known)
 
@@ -288,13 +299,34 @@ def _kernels(known: _KnownToRules) -> Iterator[Cause]:
         alone = device.decisions.by_file is None
         if not (known.fails("kernel-changes", device) or (alone and wrong)):
             continue
+        evidence = (
+            f"{changes.strictly} of {changes.inputs} decisions are others than the host's, for the"
+            f" same file; {_outcome(device)}"
+        )
+        its, reading = device.kernels, device.kernels.reading
+        if its.unsteady:
+            yield Cause(
+                rule="kernels",
+                words=f"{name} does not give the same twice: {its.unsteady} of {its.repeated}"
+                " inputs have other outputs the second time",
+                evidence=evidence,
+                next="look for what is shared between two inferences there, such as a buffer",
+            )
+        elif reading is not None and not wrong:
+            yield Cause(
+                rule="stages",
+                words=f"{name} gives the model other inputs than the pair says: {reading.words}"
+                " the host decides as it does",
+                evidence=f"so on {reading.after / reading.inputs:.0%} of {reading.inputs} inputs"
+                f" instead of {reading.before / reading.inputs:.0%}; {evidence}",
+                next="correct what stands before the model on the device",
+            )
         which = f": {wrong[0]}" if wrong else ""
         more = f" and {len(wrong) - 1} more" if len(wrong) > 1 else ""
         yield Cause(
             rule="kernels",
             words=f"{name} does not compute the file as the host does{which}{more}",
-            evidence=f"{changes.strictly} of {changes.inputs} decisions are others than the"
-            f" host's, for the same file; {_outcome(device)}",
+            evidence=evidence,
             next="use other kernels or a later runtime there, or replace the operator",
         )
 
@@ -351,10 +383,18 @@ def _layer(known: _KnownToRules) -> Iterator[Cause]:
         yield _of_fault("layer", one, known)
 
 
+_SURELY: Final = 0.05
+"""Greatest p by which more inputs are harmed than helped."""
+
+
 def _class(known: _KnownToRules) -> Iterator[Cause]:
     for device in known.figures.devices:
-        if known.fails("class-loss", device):
-            worst = device.decisions.losses[0]
+        worst = next(iter(device.decisions.losses), None)
+        if worst is not None and known.fails("class-loss", device):
+            # Where others lose as well, it is no matter of that class.
+            elsewhere = sign_test(worst.helped_elsewhere, worst.harmed_elsewhere)
+            if elsewhere < _SURELY and worst.harmed_elsewhere > worst.helped_elsewhere:
+                continue
             came = f", and takes {worst.came} others for it" if worst.came else ""
             yield Cause(
                 rule="class",
@@ -408,6 +448,7 @@ def _accuracy(known: _KnownToRules) -> Iterator[Cause]:
         layers = known.figures.layers
         sensitive = "" if layers is None else layers.sensitive
         changes = device.decisions.changes
+        lost = [one.name for one in device.decisions.losses[:2]]
         yield Cause(
             rule="accuracy",
             words=f"The compressed model is less accurate, and no single layer is to blame:"
@@ -415,7 +456,11 @@ def _accuracy(known: _KnownToRules) -> Iterator[Cause]:
             evidence="; ".join(
                 filter(
                     None,
-                    (f"{changes.harmed} inputs harmed, {changes.helped} helped", sensitive),
+                    (
+                        f"{changes.harmed} inputs harmed, {changes.helped} helped",
+                        f"most in {' and '.join(lost)}" if lost else "",
+                        sensitive,
+                    ),
                 )
             ),
             next="keep the most sensitive layers in float, or train with quantization",

@@ -34,7 +34,11 @@ from edgeflare.check.file_faults import file_figures
 from edgeflare.check.gates import judged_gates
 from edgeflare.check.layer_faults import INPUTS, layer_figures
 from edgeflare.check.numbers import output_figures
-from edgeflare.check.readings import reading_of_the_file, reading_of_the_reference
+from edgeflare.check.readings import (
+    reading_of_the_device,
+    reading_of_the_file,
+    reading_of_the_reference,
+)
 from edgeflare.check.sections import sections_of
 from edgeflare.check.verdict import computes_as_the_host, judge
 from edgeflare.core.domain import Domain
@@ -289,9 +293,10 @@ class _Run:
         """Keep what the answers of a device come to."""
         if not answers.evaluated:
             return
+        kernels = replace(kernel_figures(answers), reading=reading_of_the_device(answers))
         its = DeviceFigures(
             decisions=decision_figures(answers),
-            kernels=kernel_figures(answers),
+            kernels=kernels,
             outputs=output_figures(answers),
         )
         devices = (*self.figures.devices[:at], its, *self.figures.devices[at + 1 :])

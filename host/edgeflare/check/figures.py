@@ -19,7 +19,7 @@ class OtherReading(msgspec.Struct, frozen=True, kw_only=True):
 
     Attributes:
         words: how they are read, such as "read with its channels in reverse order".
-        against: what the answers are held against.
+        against: what the answers are held against: labels, or what another arm answers.
         inputs: on how many inputs it was tried.
         before: on how many of them the answer is as it should be with the pair's preprocessing.
         after: on how many with this one.
@@ -27,7 +27,7 @@ class OtherReading(msgspec.Struct, frozen=True, kw_only=True):
     """
 
     words: str
-    against: Literal["labels", "original"]
+    against: Literal["labels", "original", "device"]
     inputs: CountFromOne
     before: Count
     after: Count
@@ -100,6 +100,8 @@ class ClassLoss(msgspec.Struct, frozen=True, kw_only=True):
         left: those in which it has fewer places on the device.
         came: those in which it has more.
         p: of the sign test, after Holm's correction for all classes.
+        harmed_elsewhere: inputs that the reference takes for another class, and alone gets right.
+        helped_elsewhere: likewise those that the device alone gets right.
 
     """
 
@@ -108,6 +110,8 @@ class ClassLoss(msgspec.Struct, frozen=True, kw_only=True):
     left: Count
     came: Count
     p: Share
+    harmed_elsewhere: Count = 0
+    helped_elsewhere: Count = 0
 
     @property
     def share(self) -> float:
@@ -213,6 +217,8 @@ class KernelFigures(msgspec.Struct, frozen=True, kw_only=True):
         changes: from the twin to the device, with the pair's own stages.
         repeated: how many inputs the device was given once more.
         unsteady: those of them on which its outputs were others then.
+        reading: a preprocessing with which the twin decides as the device clearly more often; null
+            where none was found, or none was tried.
         stages: what its own stages change; null where it has none of its own.
         warnings: a sentence each, without its full stop.
 
@@ -222,6 +228,7 @@ class KernelFigures(msgspec.Struct, frozen=True, kw_only=True):
     changes: DecisionChanges
     repeated: Count
     unsteady: Count
+    reading: OtherReading | None
     stages: StageFigures | None
     warnings: tuple[str, ...]
 

@@ -239,12 +239,19 @@ def counted_faults(figures: CheckFigures) -> list[FileFault]:
         *(figures.file.faults if figures.file else ()),
         *(figures.layers.faults if figures.layers else ()),
     ]
-    shows = any(file_does_harm(device) for device in figures.devices)
-    return [one for one in found if shows or one.kind in _ALWAYS]
+    harm = any(file_does_harm(device) for device in figures.devices)
+    changed = any(_changes_for_certain(device, _OTHER_CONSTANTS) for device in figures.devices)
+    return [
+        one for one in found if harm or one.kind in _ALWAYS or (one.kind == "constants" and changed)
+    ]
 
 
-_ALWAYS: Final = frozenset({"unread input", "overflow"})
+_ALWAYS: Final = frozenset({"unread input", "overflow", "not finite"})
 """Kinds of faults that count whether they show in the decisions on these inputs or not."""
+
+_OTHER_CONSTANTS: Final = 0.01
+"""Share of decisions that has to change for certain where a layer has other constants than rounding
+and pruning leave. They may help as many of these inputs as they harm."""
 
 _SURELY: Final = 0.05
 """Greatest p by which more inputs are harmed than helped."""
@@ -268,9 +275,15 @@ def file_does_harm(device: DeviceFigures) -> bool:
         return True
     if known.labelled:
         return changes.net > 0 and sign_test(changes.helped, changes.harmed) < _SURELY
-    if not changes.inputs:
+    return _changes_for_certain(device, _LEAST_CHANGED)
+
+
+def _changes_for_certain(device: DeviceFigures, least: float) -> bool:
+    """Whether compression changes more than a share of the decisions, by the interval."""
+    changes = device.decisions.by_file
+    if changes is None or not changes.inputs:
         return False
-    return share(changes.strictly, changes.inputs).low > _LEAST_CHANGED
+    return share(changes.strictly, changes.inputs).low > least
 
 
 def _faults_gate(figures: CheckFigures, limit: float) -> CheckGate:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Final
+from collections.abc import Mapping, Sequence
+from typing import Final, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,7 +12,7 @@ from edgeflare.check.answers import Answers
 from edgeflare.check.figures import OtherReading
 from edgeflare.core.answer import Answer
 from edgeflare.core.query import Arm
-from edgeflare.diagnose.seed_disagreement import MOST_SEEDS, readings
+from edgeflare.diagnose.seed_disagreement import readings
 from edgeflare.domains.image.image_domain import ImageDomain
 from edgeflare.run.exact_statistics import holm, sign_test
 
@@ -20,8 +20,14 @@ _CHANCE: Final = 0.001
 """Greatest p of a sign test, corrected for all that is tried, by which another reading is better.
 What is tried is many things on few inputs, and the best of them is named."""
 
-_LEAST_GAIN: Final = 0.1
-"""Share of the inputs by which it has to be better to be worth a word."""
+_LEAST_MENDED: Final = 0.5
+"""Share of the wrong answers that it has to mend to be an explanation of them."""
+
+_TRIED: Final = 64
+"""Inputs on which each reading is tried first."""
+
+_MOST: Final = 256
+"""Inputs on which those are tried that are any better on the first."""
 
 _LEAST_WRONG: Final = 0.05
 """Share of the inputs that have to be wrong before another reading is tried."""
@@ -33,9 +39,8 @@ def reading_of_the_reference(answers: Answers) -> OtherReading | None:
     None where there is none, or nothing is known to be right.
     """
     truths = answers.truths()
-    known = [at for at, truth in enumerate(truths) if truth is not None][:MOST_SEEDS]
-    wanted = [truth for at in known if (truth := truths[at]) is not None]
-    return _better(answers, answers.reference, known, wanted, "labels")
+    known = {at: truth for at, truth in enumerate(truths) if truth is not None}
+    return _better(answers, answers.reference, known, "labels")
 
 
 def reading_of_the_file(answers: Answers) -> OtherReading | None:
@@ -45,47 +50,72 @@ def reading_of_the_file(answers: Answers) -> OtherReading | None:
     """
     if answers.reference is not Arm.ORIGINAL:
         return None
-    known = list(range(min(MOST_SEEDS, len(answers.places))))
-    wanted = answers.of(Arm.ORIGINAL)[: len(known)]
-    return _better(answers, Arm.TWIN, known, wanted, "original")
+    return _better(answers, Arm.TWIN, dict(enumerate(answers.of(Arm.ORIGINAL))), "original")
+
+
+def reading_of_the_device(answers: Answers) -> OtherReading | None:
+    """Return a preprocessing with which the twin decides as the device clearly more often.
+
+    None where there is none, or the pair says itself what the device does otherwise.
+    """
+    if answers.opened.stages is not None:
+        return None
+    return _better(answers, Arm.TWIN, dict(enumerate(answers.of(Arm.DEVICE))), "device")
 
 
 def _better(
-    answers: Answers, arm: Arm, known: Sequence[int], wanted: Sequence[Answer], against: str
+    answers: Answers, arm: Arm, wanted: Mapping[int, Answer], against: Against
 ) -> OtherReading | None:
-    """Return the reading with which the most answers are as wanted, if it is clearly better."""
+    """Return the reading with which the most answers are as wanted, if it is clearly better.
+
+    Args:
+        answers: of the arms.
+        arm: the one that is given other inputs; it runs on the host.
+        wanted: what it should answer, by the position of the input.
+        against: where that is from.
+
+    """
     opened = answers.opened
     domain, model = opened.pair.interface.domain, opened.panel.host(arm)
     if not isinstance(domain, ImageDomain) or len(model.evaluator.signature.inputs) > 1:
         return None
-    before = _as_wanted([answers.of(arm)[at] for at in known], wanted)
-    if (~before).sum() < max(1.0, _LEAST_WRONG * len(known)):
+    places = list(wanted)[:_MOST]
+    theirs = [wanted[at] for at in places]
+    before = _as_wanted([answers.of(arm)[at] for at in places], theirs)
+    if (~before).sum() < max(1.0, _LEAST_WRONG * len(places)):
         return None
 
     def answer(encoded: NDArray[np.generic]) -> list[Answer]:
         return list(model.decoder.read(model.evaluator.submit(encoded).result()))
 
     tried = readings(model.evaluator, domain.preprocess, answer)
-    images = opened.seeds.inputs[[answers.places[at] for at in known]]
-    after = {words: _as_wanted(read(images), wanted) for words, read in tried.items()}
+    images = opened.seeds.inputs[[answers.places[at] for at in places]]
+    few = slice(0, _TRIED)
+    first = {words: _as_wanted(read(images[few]), theirs[few]) for words, read in tried.items()}
+    any_better = [words for words, its in first.items() if its.sum() > before[few].sum()]
+    after = {words: _as_wanted(tried[words](images), theirs) for words in any_better}
     tests = [
         sign_test(int((its & ~before).sum()), int((before & ~its).sum())) for its in after.values()
     ]
+    corrected = holm([*tests, *[1.0] * (len(tried) - len(tests))])
     clearly = [
         words
-        for (words, its), p in zip(after.items(), holm(tests), strict=True)
-        if p < _CHANCE and its.mean() - before.mean() >= _LEAST_GAIN
+        for (words, its), p in zip(after.items(), corrected, strict=False)
+        if p < _CHANCE and (its.sum() - before.sum()) >= _LEAST_MENDED * (~before).sum()
     ]
     best = max(clearly, key=lambda words: int(after[words].sum()), default=None)
     if best is None:
         return None
     return OtherReading(
         words=best,
-        against="labels" if against == "labels" else "original",
-        inputs=len(known),
+        against=against,
+        inputs=len(places),
         before=int(before.sum()),
         after=int(after[best].sum()),
     )
+
+
+Against = Literal["labels", "original", "device"]
 
 
 def _as_wanted(answers: Sequence[Answer], wanted: Sequence[Answer]) -> NDArray[np.bool_]:

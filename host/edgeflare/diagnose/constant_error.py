@@ -42,12 +42,15 @@ class ConstantError:
         explained: how large an error rounding explains, in the same steps.
         overflows: whether the type of whole numbers that it has cannot hold the original's value,
             as of a bias in int32 whose step is too small.
+        pruned: whether all that is off are values that are 0 now and were the smallest, as after
+            pruning by magnitude.
 
     """
 
     steps: float
     explained: float
     overflows: bool = False
+    pruned: bool = False
 
     @property
     def beyond(self) -> bool:
@@ -141,7 +144,16 @@ def _worst(
     at = int((steps - least).argmax())
     source = compressed.stored(first.index) or first
     overflows = _sums(source) and bool((np.abs(wanted / step).flat[at]) > source.limits[1])
-    return ConstantError(float(steps.flat[at]), float(least.flat[at]), overflows)
+    pruned = _pruned(wanted, wanted + off, steps > least)
+    return ConstantError(float(steps.flat[at]), float(least.flat[at]), overflows, pruned)
+
+
+def _pruned(wanted: Real, got: Real, beyond: NDArray[np.bool_]) -> bool:
+    """Whether what is off was among the smallest values, and became 0."""
+    if not beyond.any() or np.any(np.abs(got[beyond]) > _LAST_PLACE * np.abs(wanted[beyond])):
+        return False
+    kept = ~beyond & (np.abs(got) > 0)
+    return bool(kept.any() and np.abs(wanted[beyond]).max() <= np.abs(wanted[kept]).min())
 
 
 def _off(

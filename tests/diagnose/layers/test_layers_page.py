@@ -79,6 +79,13 @@ def test_constants_of_few_layers_are_wrong_and_of_most_are_others() -> None:
     assert "which its type cannot hold" in lead(most)
 
 
+def test_a_layer_that_was_pruned_is_not_faulty() -> None:
+    pruned = LayerConstants(200.0, 0.5, overflows=False, pruned=True)
+    rows = [layer(at, constants=RIGHT) for at in range(3)]
+    assert table([*rows, layer(3, constants=WRONG)]).faulty()
+    assert not table([*rows, layer(3, constants=pruned)]).faulty()
+
+
 def test_the_most_sensitive_layer_is_named_with_those_that_cannot_be_told_from_it() -> None:
     rows = [layer(0, 0.1), layer(1, 0.9), layer(2, 1.0, above=0.06), layer(3, 0.5)]
     assert [one.layer.operator for one in table(rows).most_sensitive()] == [2, 1]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Final
 
 from edgeflare.diagnose.layer_difference import difference, layer_name
 from edgeflare.diagnose.layered_models import LayeredModel
@@ -18,6 +19,10 @@ from edgeflare.errors import UserError
 from edgeflare.models.graph_parts import Part, isolate
 from edgeflare.models.model_probe import ProbeFailed, Values
 from edgeflare.models.tflite_graph import Graph, GraphOp
+
+_KEPT: Final = 2
+"""Parts that stay open on the device from one input to the next. An agent keeps eight models open,
+and the whole one is there in up to three forms, beside those of who asks."""
 
 
 class DeviceComparison:
@@ -89,7 +94,8 @@ class DeviceComparison:
             return ""
         try:
             wanted = twin_arm.run_part(part, twin, keep=True)
-            got = self._arm.run_part(part, twin, keep=True)
+            kept = list(self._parts).index(group) < _KEPT
+            got = self._arm.run_part(part, twin, keep=kept)
         except (ProbeFailed, UserError) as failed:
             return str(failed)
         self._count(self._single_sums, wanted, got)

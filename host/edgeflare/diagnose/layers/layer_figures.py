@@ -194,12 +194,15 @@ class LayerConstants:
         explained: how large an error rounding explains, in the same steps.
         overflows: whether the type of the constant cannot hold the original's value, so that it
             wrapped around or was cut off.
+        pruned: whether all that is off are values that are 0 now and were the smallest, as after
+            pruning by magnitude.
 
     """
 
     steps: Amount | None
     explained: Amount
     overflows: bool
+    pruned: bool = False
 
     @property
     def beyond(self) -> bool:

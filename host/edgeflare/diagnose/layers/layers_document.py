@@ -67,12 +67,12 @@ class LayersDocument(
         """Return the layers whose constants are wrong.
 
         Where most layers have other constants, the model was pruned or trained anew, and only those
-        are wrong that their type cannot hold.
+        are wrong that their type cannot hold. Elsewhere those that were pruned are not.
         """
         others = self.other_constants()
         compared = sum(one.constants is not None for one in self.layers)
         if 2 * len(others) <= compared:
-            return others
+            return [one for one in others if one.constants is not None and not one.constants.pruned]
         return [one for one in others if one.constants is not None and one.constants.overflows]
 
     def most_sensitive(self) -> list[LayerFigures]:

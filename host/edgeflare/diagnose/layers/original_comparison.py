@@ -258,7 +258,7 @@ def _constants(found: ConstantError | None) -> LayerConstants | None:
     if found is None:
         return None
     steps = found.steps if isfinite(found.steps) else None
-    return LayerConstants(steps, found.explained, found.overflows)
+    return LayerConstants(steps, found.explained, found.overflows, found.pruned)
 
 
 def margin_change(home: Answer, other: Answer) -> float:
