@@ -447,7 +447,7 @@ def _harder(sources: Sources) -> Iterator[Scenario]:
         no,
         lambda: fashion,
         ("kernels",),
-        ("does not compute",),
+        ("does not compute", "twice"),
         "double",
         Planted("stale output"),
     )
@@ -457,7 +457,7 @@ def _harder(sources: Sources) -> Iterator[Scenario]:
         no,
         lambda: fashion,
         ("kernels",),
-        ("second time", "unsteady", "other outputs"),
+        ("twice",),
         "double",
         Planted("flaky"),
     )
@@ -484,7 +484,7 @@ def _harder(sources: Sources) -> Iterator[Scenario]:
         lambda: fashion.made(
             compressed=weights_only(fashion.original, recipe.dynamic_wi2c_afp32())
         ),
-        ("failures", "layer"),
+        ("failures", "file", "layer"),
         ("conv_2d (operator 0)",),
     )
     yield Scenario(

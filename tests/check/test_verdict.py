@@ -173,7 +173,12 @@ def test_a_value_beyond_its_limit_is_undecided_while_its_gate_is_open() -> None:
             "Under fog at severity 1 the compressed model is right on 66.7% of 150 inputs instead"
             " of 80.0%",
         ),
-        (figures(decisions=HARM), "accuracy", "no single layer is to blame: right on 80.0%"),
+        (figures(decisions=HARM), "accuracy", "no single layer is to blame; right on 80.0%"),
+        (
+            figures(decisions=HARM, layers=layer_figures(other_constants=5)),
+            "accuracy",
+            "as one that was pruned or trained anew: 5 layers have other constants",
+        ),
         (
             figures(decisions=decisions(labelled=0, right={}, changes=changes(60))),
             "changes",

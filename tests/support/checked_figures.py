@@ -103,7 +103,14 @@ def file_figures(*faults: FileFault) -> FileFigures:
 
 def layer_figures(*faults: FileFault, **known: Any) -> SeenLayers:
     own = SeenLayers(
-        inputs=100, layers=9, matched=9, faults=faults, sensitive="", on_device={}, notes=()
+        inputs=100,
+        layers=9,
+        matched=9,
+        faults=faults,
+        other_constants=0,
+        sensitive="",
+        on_device={},
+        notes=(),
     )
     return replace(own, **known)
 

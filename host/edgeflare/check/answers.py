@@ -54,7 +54,7 @@ class Answers:
         opened: the pair, on one device.
         places: the positions of the inputs among the seeds, in the order in which they were asked.
         evaluated: the answers, in that order.
-        repeated: the device's answers to the first of them, given once more.
+        repeated: the device's answers to the first of them, given once more, backwards.
 
     """
 
@@ -124,9 +124,10 @@ def ask_arms(
         for one in opened.evaluate(list(inputs[order[part]]), ids[part], arms, stopped):
             evaluated.append(one)
             progress(len(evaluated), len(order))
-        if not repeated:
-            given = list(inputs[order[:again]])
-            repeated = list(opened.evaluate(given, ids[:again], (Arm.DEVICE,), stopped))
+        if not repeated:  # backwards, so that what hangs on the input before shows
+            given = list(inputs[order[:again]])[::-1]
+            asked = opened.evaluate(given, ids[:again][::-1], (Arm.DEVICE,), stopped)
+            repeated = list(asked)[::-1] if len(evaluated) >= again else []
         yield Answers(opened, order[: len(evaluated)], tuple(evaluated), tuple(repeated))
 
 

@@ -23,6 +23,7 @@ from edgeflare.check.gates import (
     file_does_harm,
     otherwise_here,
 )
+from edgeflare.core.answer import PROBABILITY
 from edgeflare.core.query import Arm
 from edgeflare.pages.facts import count_of
 from edgeflare.run.exact_statistics import sign_test
@@ -104,6 +105,10 @@ class _KnownToRules:
         return any(
             one.name == name and one.device == where and one.state == "fail" for one in self.gates
         )
+
+    def fails_anywhere(self, name: str) -> bool:
+        """Whether a gate fails on some device."""
+        return any(one.name == name and one.state == "fail" for one in self.gates)
 
     def of_kinds(self, *kinds: FaultKind) -> Iterator[FileFault]:
         """Yield the faults of some kinds."""
@@ -412,6 +417,8 @@ def _one_sided(known: _KnownToRules) -> Iterator[Cause]:
         if systematic is None or not systematic.shifts or not file_does_harm(device):
             continue
         one = systematic.shifts[0]
+        if one.score == PROBABILITY and known.fails("accuracy-drop", device):
+            continue  # a model that is worse is less sure, whatever made it so
         side = "lower" if one.lower > one.higher else "higher"
         yield Cause(
             rule="one-sided",
@@ -426,8 +433,8 @@ def _one_sided(known: _KnownToRules) -> Iterator[Cause]:
 def _field(known: _KnownToRules) -> Iterator[Cause]:
     field = known.figures.field
     limit = next((one.limit for one in known.gates if one.name == "field-loss"), None)
-    if field is None or limit is None:
-        return
+    if field is None or limit is None or known.fails_anywhere("accuracy-drop"):
+        return  # what is lost without a condition is no matter of one
     for one in field.lost(limit)[:1]:
         inputs = one.changes.inputs
         here = one.right - one.changes.net
@@ -447,12 +454,18 @@ def _accuracy(known: _KnownToRules) -> Iterator[Cause]:
             continue
         layers = known.figures.layers
         sensitive = "" if layers is None else layers.sensitive
+        others = 0 if layers is None else layers.other_constants
+        how = (
+            f", as one that was pruned or trained anew: {count_of(others, 'layer')} have other"
+            " constants than the original's"
+            if others
+            else ", and no single layer is to blame"
+        )
         changes = device.decisions.changes
         lost = [one.name for one in device.decisions.losses[:2]]
         yield Cause(
             rule="accuracy",
-            words=f"The compressed model is less accurate, and no single layer is to blame:"
-            f" {_outcome(device)}",
+            words=f"The compressed model is less accurate{how}; {_outcome(device)}",
             evidence="; ".join(
                 filter(
                     None,
@@ -463,7 +476,9 @@ def _accuracy(known: _KnownToRules) -> Iterator[Cause]:
                     ),
                 )
             ),
-            next="keep the most sensitive layers in float, or train with quantization",
+            next="prune less, or fine-tune it for longer"
+            if others
+            else "keep the most sensitive layers in float, or train with quantization",
         )
 
 

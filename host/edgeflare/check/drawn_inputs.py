@@ -229,6 +229,7 @@ class DrawnCheck:
             layers=len(table.layers),
             matched=0,
             faults=(),
+            other_constants=0,
             sensitive="",
             on_device={self.profile.name: tuple(wrong_in_words(table))},
             notes=table.notes,

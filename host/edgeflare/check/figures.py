@@ -305,6 +305,8 @@ class SeenLayers(msgspec.Struct, frozen=True, kw_only=True):
         layers: how many layers the compressed model has.
         matched: those of them that could be held against one of the original's.
         faults: what is wrong with layers of the file.
+        other_constants: how many layers have other constants than the original's, where most have,
+            as after pruning or training.
         sensitive: what the most sensitive layer does, a sentence; empty where none was measured.
         on_device: by the name of a device, the layers that it computes otherwise than the twin,
             each in words; devices that compute all alike have none.
@@ -317,6 +319,7 @@ class SeenLayers(msgspec.Struct, frozen=True, kw_only=True):
     layers: Count
     matched: Count
     faults: tuple[FileFault, ...]
+    other_constants: Count
     sensitive: str
     on_device: Mapping[str, tuple[str, ...]]
     notes: tuple[str, ...]

@@ -97,6 +97,7 @@ def layer_figures(
             layers=len(table.layers),
             matched=sum(one.matched_by is not None for one in table.layers),
             faults=(*_faults(table), *coarse),
+            other_constants=len(table.other_constants()) - len(set(table.faulty())),
             sensitive="; ".join(said_of_compression(table)),
             on_device={} if table.device is None else {table.device.name: wrong},
             notes=table.notes,

@@ -19,6 +19,9 @@ FAILURES: Final[frozenset[str]] = frozenset(get_args(Failure))
 LEAST_SUPPORT: Final = 0.02
 """Change of a probability that is worth a word: several times that of 8-bit quantization."""
 
+PROBABILITY: Final = "probability of the decision"
+"""What the score of a decision is where one of several is chosen."""
+
 Confusion = NDArray[np.int64]
 """Which classes two answers give in the same places: (pairs, 3), a class of the first, one of the
 second, and in how many places. -1 is no class, as where an object has vanished."""
@@ -144,7 +147,7 @@ class Answer:
 
     def support_words(self) -> tuple[str, float]:
         """Return what `support` is, in words, and the least change of it that is worth a word."""
-        return "probability of the decision", LEAST_SUPPORT
+        return PROBABILITY, LEAST_SUPPORT
 
     def lead(self) -> float:
         """Return by how much the largest probability exceeds the second: 0 for a tie."""
