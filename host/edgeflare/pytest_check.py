@@ -79,6 +79,7 @@ def check_in_test(asked: CheckArguments, path: Path) -> CheckResult:
         strict=asked.strict,
         budget=asked.budget,
         inputs=True,
+        near=False,
     )
     with ExitStack() as stack:
         folder = CheckFolder.begin(path, request, stack, overwrite=True, resume=False)

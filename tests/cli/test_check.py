@@ -24,7 +24,7 @@ from public_cases import copied_case
 
 EXAMPLE = EXAMPLES / "fashion_lenet4"
 MODELS = (EXAMPLE / "original.tflite", EXAMPLE / "compressed.tflite")
-FEW = ("--limit", "70")
+FEW = ("--limit", "70", "--no-near")
 
 
 @pytest.fixture(scope="module")
@@ -71,6 +71,24 @@ def test_a_check_is_reported_in_each_form(checked: Path) -> None:
     assert "May ship" in (checked / "summary.md").read_text()
     assert msgspec.json.decode(call_here("report", checked, "--json").out)["verdict"] == "ship"
     assert "May ship" in call_here("report", checked).out
+
+
+def test_inputs_near_are_searched_for_beside_a_reference(tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    given = ("--limit", "20", "--device", "emulated-xnnpack", "--out", out)
+    said = call_here("check", EXAMPLE, *given)
+    assert said.code == 0, said.err
+    near = document(out).figures.near
+    assert near is not None
+    assert (near.model.seeds, near.reference.seeds) == (8, 8)
+    assert near.model.found > 0
+    (section,) = (one for one in document(out).sections if one.name == "near")
+    assert "with good int8 of this network" in section.words
+    for name in (near.model.run, near.reference.run):
+        assert call_here("report", out / name).code == 0
+    assert call_here("check", EXAMPLE, *given, "--overwrite").code == 0
+    other = call_here("check", EXAMPLE, "--original", "somewhere.onnx", "--no-near", *given)
+    assert other.code == 2
 
 
 def test_changed_inputs_are_shown_unless_they_are_to_stay(tmp_path: Path) -> None:

@@ -39,6 +39,7 @@ class CheckRequest(msgspec.Struct, frozen=True, kw_only=True):
         strict: whether each gate has to be decided for a model to ship.
         budget: seconds that it may take.
         inputs: whether the inputs that are looked into are kept, to be shown.
+        near: whether inputs near to them are searched for.
 
     """
 
@@ -50,6 +51,7 @@ class CheckRequest(msgspec.Struct, frozen=True, kw_only=True):
     strict: bool
     budget: Annotated[Amount, Option("--budget", more="longer")]
     inputs: Annotated[bool, Option("--no-inputs", lambda kept: None if kept else "")]
+    near: Annotated[bool, Option("--no-near", lambda near: None if near else "")]
 
 
 class CheckDocument(

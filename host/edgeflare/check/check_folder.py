@@ -17,13 +17,14 @@ from edgeflare.errors import UserError
 from edgeflare.models.pair_file import FILE
 from edgeflare.record.atomic_file import write_atomically
 from edgeflare.record.folder import FolderKind
+from edgeflare.record.folder_contents import FOLDER, list_as
 from edgeflare.record.request import require_same_request
 from edgeflare.run.run_directory import CHECK_DOCUMENT
 
 PAGE: Final = "check.html"
 
 CHECKED: Final = FolderKind(
-    "check", files=(CHECK_DOCUMENT, PAGE, FILE), folders=("layers", "inputs")
+    "check", files=(CHECK_DOCUMENT, PAGE, FILE, "reference.tflite"), folders=("layers", "inputs")
 )
 
 
@@ -80,6 +81,10 @@ class CheckFolder:
         (self.path / "inputs").mkdir(exist_ok=True)
         write_atomically(self.path / name, domain.encode_file(one))
         return name
+
+    def keep_folder(self, name: str) -> None:
+        """Note a folder within this one that a search makes."""
+        list_as(self.path, name, FOLDER)
 
     def keep_page(self, document: CheckDocument) -> None:
         """Write the page of the document."""

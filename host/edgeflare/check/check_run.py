@@ -10,6 +10,7 @@ import time
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Final, Protocol
 
 from msgspec.structs import replace
@@ -33,6 +34,7 @@ from edgeflare.check.figures import CheckFigures, DeviceFigures
 from edgeflare.check.file_faults import file_figures
 from edgeflare.check.gates import judged_gates
 from edgeflare.check.layer_faults import INPUTS, layer_figures
+from edgeflare.check.near import near_figures
 from edgeflare.check.numbers import output_figures
 from edgeflare.check.readings import (
     reading_of_the_device,
@@ -121,7 +123,19 @@ class UnobservedCheck:
 
 
 class CheckStore(Protocol):
-    """What keeps a check."""
+    """What keeps a check.
+
+    Attributes:
+        path: the folder of the check.
+
+    """
+
+    @property
+    def path(self) -> Path:
+        """The folder of the check."""
+
+    def keep_folder(self, name: str) -> None:
+        """Note a folder within it that a search makes."""
 
     def keep(self, document: CheckDocument) -> None:
         """Keep what there is to say so far."""
@@ -164,6 +178,13 @@ def run_check(
         run.keep("infrastructure")
         raise
     return run.keep(interrupt.asked_by() or ("budget" if run.cut else None))
+
+
+_LEAST_SECONDS: Final = 5.0
+"""Without so much time, nothing is searched near to the inputs."""
+
+_MOST_SECONDS: Final = 60.0
+"""More are not spent on it, whatever the budget."""
 
 
 def planned_check(check: PairCheck) -> list[str]:
@@ -244,6 +265,8 @@ class _Run:
                 self._measure_cost(opened)
             if not self._looked_into(at, opened):
                 self._look_into_layers(at, opened)
+            if at == 0 and self.figures.near is None and self._check.request.near:
+                self._search_near(opened)
 
     def measure_drawn(self, at: int, profile: Profile) -> None:
         """Measure what a device does on drawn inputs."""
@@ -346,6 +369,28 @@ class _Run:
             self.miss("field", str(untried))
         else:
             self.figures = replace(self.figures, field=found)
+        self.keep(None)
+
+    def _search_near(self, opened: OpenedPair) -> None:
+        """Search from a few inputs, in what is left of the budget."""
+        seconds = self._check.began + self._check.request.budget - time.monotonic()
+        if self._stopped(_LAYERS_UNTIL)() or seconds < _LEAST_SECONDS:
+            self.miss("near", "there was no time left for it")
+            return
+        try:
+            found = near_figures(
+                opened,
+                places(opened),
+                self._store.path,
+                min(seconds, _MOST_SECONDS),
+                self._interrupt,
+                self._store.keep_folder,
+                lambda done, of: self._observer.worked("searches", done, of),
+            )
+        except UserError as unsearched:
+            self.miss("near", str(unsearched))
+        else:
+            self.figures = replace(self.figures, near=found)
         self.keep(None)
 
     def _looked_into(self, at: int, opened: OpenedPair) -> bool:

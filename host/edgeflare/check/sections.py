@@ -10,7 +10,13 @@ import msgspec
 
 from edgeflare.check.causes import Cause, Rule
 from edgeflare.check.estimate import ShareEstimate, share
-from edgeflare.check.figures import CheckFigures, CostFigures, DeviceFigures, FileFigures
+from edgeflare.check.figures import (
+    CheckFigures,
+    CostFigures,
+    DeviceFigures,
+    FileFigures,
+    SearchedModel,
+)
 from edgeflare.check.gates import CheckGate, counted_faults
 from edgeflare.diagnose.layers.layer_figures import LayerError
 from edgeflare.pages.facts import count_of
@@ -340,9 +346,33 @@ def _field(
 
 def _elsewhere(figures: CheckFigures, named: str) -> Iterator[CheckSection]:
     """Yield what a check does not look into, with the command that does."""
-    yield _missing("near", "inputs near to these are a search's", f"edgeflare search {named}")
+    yield _near(figures, named)
     yield _cost(figures, named)
     yield _missing("mend", "a repair begins with a search", f"edgeflare search {named}")
+
+
+def _near(figures: CheckFigures, named: str) -> CheckSection:
+    command = f"edgeflare search {named}"
+    known = figures.near
+    if known is None:
+        why = figures.missing.get("near", "no input near to these was searched for")
+        return _missing("near", why, command)
+    model, reference = known.model, known.reference
+    said = (
+        f"{model.found} of {model.seeds} inputs lead to one that is decided otherwise,"
+        f" {_nearness(model)}; {reference.found} with good int8 of this network,"
+        f" {_nearness(reference)}"
+    )
+    return CheckSection(
+        name="near",
+        state="pass" if known.as_near else "attention",
+        words=said if known.as_near else f"nearer than with good int8 of this network: {said}",
+        command=command,
+    )
+
+
+def _nearness(model: SearchedModel) -> str:
+    return "none" if model.nearness_db is None else f"at {model.nearness_db:.0f} dB"
 
 
 def _cost(figures: CheckFigures, named: str) -> CheckSection:

@@ -93,6 +93,14 @@ NoInputs = Annotated[
         help="Keep no inputs in DIR, and show none in check.html, so that it may be passed on.",
     ),
 ]
+NoNear = Annotated[
+    bool,
+    typer.Option(
+        "--no-near",
+        help="Do not search near to the inputs for some that are decided otherwise; so it is with"
+        " --no-inputs, too, since a search keeps what it finds.",
+    ),
+]
 WritePair = Annotated[
     Path | None,
     typer.Option(
@@ -120,6 +128,7 @@ def check(
     out: Out = None,
     overwrite: Overwrite = False,
     resume: Resume = False,
+    no_near: NoNear = False,
     no_inputs: NoInputs = False,
     write_pair: WritePair = None,
     dry_run: run_options.DryRun = False,
@@ -161,6 +170,7 @@ def check(
         strict=strict,
         budget=read_time("--budget", budget),
         inputs=not no_inputs,
+        near=not (no_near or no_inputs),
     )
     path = out or Path("runs") / f"{pair.folder_name}-check-{datetime.now():%Y%m%d-%H%M%S}"
     job = PairCheck(

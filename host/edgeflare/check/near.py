@@ -1,0 +1,146 @@
+"""How near to inputs as they come the nearest ones lie that are decided otherwise.
+
+A search finds them for nearly every compressed model, also good ones, so a number alone says
+little. The same search of a reference compression of the same original is its measure.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack, closing
+from dataclasses import replace
+from pathlib import Path
+from statistics import median
+from typing import Final
+
+from edgeflare.campaign.observer import Unobserved
+from edgeflare.campaign.opened_pair import OpenedPair, open_pair
+from edgeflare.campaign.recorded_campaign import describe_run, run_recorded_campaign
+from edgeflare.check.figures import NearFigures, SearchedModel
+from edgeflare.check.reference_compression import reference_int8
+from edgeflare.core.goal import Find, Goal
+from edgeflare.core.interrupt import Interrupt
+from edgeflare.core.query import Arm
+from edgeflare.diagnose.layered_models import tflite_original
+from edgeflare.models.model_file import read_model_file
+from edgeflare.models.pair import Pair
+from edgeflare.record.atomic_file import write_atomically
+from edgeflare.run.begin_or_resume import begin_run
+from edgeflare.run.harm import HARMFUL
+from edgeflare.run.nearness import measure_name, nearness_db
+from edgeflare.run.plan import Plan
+from edgeflare.run.run_document import RunDocument
+from edgeflare.run.seed_ids import SeedIds
+
+SEEDS: Final = 8
+"""Inputs that are searched from."""
+
+_QUERIES: Final = 300
+"""For each of them to find an input that deviates."""
+
+_SHRINK: Final = 300
+"""For each that was found to bring it nearer."""
+
+_CALIBRATION: Final = 100
+"""Inputs that the reference compression takes its ranges from."""
+
+
+def near_figures(
+    opened: OpenedPair,
+    places: Sequence[int],
+    folder: Path,
+    seconds: float,
+    interrupt: Interrupt,
+    kept: Callable[[str], None] = lambda _name: None,
+    progress: Callable[[int, int], None] = lambda _done, _all: None,
+) -> NearFigures:
+    """Search from a few inputs, and from the same ones with a reference compression.
+
+    Args:
+        opened: the pair, on one device.
+        places: the positions of inputs among its seeds, those first that are searched first.
+        folder: that the runs lie in, as `near` and `near_reference`.
+        seconds: that both searches may take together.
+        interrupt: the user's wish to stop.
+        kept: is told the name of each run's folder before it is made.
+        progress: is called with how many searches are done, and how many there are.
+
+    Raises:
+        UserError: the pair has no original that can be quantized, or the extra is not installed.
+        InfrastructureError: a device or a worker process is lost.
+
+    """
+    inputs = opened.seeds.inputs[list(places[:_CALIBRATION])]
+    ids = [opened.seeds.seed_ids[at] for at in places]
+    rows = opened.panel.rows(Arm.ORIGINAL, inputs, ids[:_CALIBRATION])
+    content = reference_int8(read_model_file(tflite_original(opened.pair)), rows)
+    kept("near")
+    mine = _search(opened, ids[:SEEDS], folder / "near", seconds / 2, interrupt)
+    progress(1, 2)
+    kept("near_reference")
+    file = folder / "reference.tflite"
+    write_atomically(file, content)
+    theirs = _search_reference(opened, file, ids[:SEEDS], folder, seconds / 2, interrupt)
+    progress(2, 2)
+    return NearFigures(
+        measure=measure_name(mine),
+        model=_figures(mine, "near"),
+        reference=_figures(theirs, "near_reference"),
+    )
+
+
+def _search_reference(
+    opened: OpenedPair,
+    file: Path,
+    ids: Sequence[int],
+    folder: Path,
+    seconds: float,
+    interrupt: Interrupt,
+) -> RunDocument:
+    """Search the reference compression on the same device, with stages as the pair has them."""
+    interface = replace(opened.pair.interface, device=None)
+    pair: Pair = replace(
+        opened.pair, compressed=file, interface=interface, fold_shapes=False, folded=None
+    )
+    profiles = [device.profile for device in opened.devices]
+    with ExitStack() as stack:
+        other = open_pair(pair, _plan(opened, ids, seconds), profiles, stack)
+        return _search(other, ids, folder / "near_reference", seconds, interrupt)
+
+
+def _search(
+    opened: OpenedPair, ids: Sequence[int], path: Path, seconds: float, interrupt: Interrupt
+) -> RunDocument:
+    header = describe_run(opened, _plan(opened, ids, seconds))
+    _, journal = begin_run(path, header, len(ids), overwrite=True)
+    with closing(journal):
+        return run_recorded_campaign(
+            opened, header.plan, journal, observer=Unobserved(), interrupt=interrupt
+        )
+
+
+def _plan(opened: OpenedPair, ids: Sequence[int], seconds: float) -> Plan:
+    return Plan(
+        strategy=opened.pair.interface.opened_task.strategy,
+        goal=Goal(Find.ANY),
+        devices=tuple(device.profile.name for device in opened.devices),
+        ensemble=opened.ensemble,
+        max_queries=_QUERIES,
+        shrink=_SHRINK,
+        total_time=max(1.0, seconds),
+        seed_ids=SeedIds.of(ids),
+    )
+
+
+def _figures(document: RunDocument, run: str) -> SearchedModel:
+    entries = document.deviations
+    distances = [near for one in entries if (near := nearness_db(one)) is not None]
+    finite = [one for one in distances if one < float("inf")]
+    return SearchedModel(
+        run=run,
+        seeds=document.totals.seeds,
+        found=len({one.seed_id for one in entries}),
+        nearness_db=median(finite) if finite else None,
+        area=document.nearness.area,
+        harmed=sum(one.harm in HARMFUL for one in entries),
+    )
