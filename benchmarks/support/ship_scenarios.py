@@ -223,24 +223,21 @@ def as_raw(source: Material) -> NDArray[np.int8]:
 
 def scenarios(sources: Sources) -> Iterator[Scenario]:
     """Yield the scenarios that can be made of what there is."""
-    yield from _with_defects(sources)
-    yield from _harder(sources)
+    shipped = (_stages, _orders, _calibration, _constants, _kernels, _data, _training)
+    for of_what in (*shipped, _healthy, _healthy_but_odd):
+        yield from of_what(sources)
     if sources.pairs is not None:
-        yield from _with_defects_of_pairs(sources)
-    yield from _healthy(sources)
-    yield from _healthy_but_odd(sources)
-    if sources.pairs is not None:
-        yield from _healthy_of_pairs(sources)
+        for of_what in (_of_pictures, _of_other_pairs, _healthy_of_pairs):
+            yield from of_what(sources)
 
 
 # With a defect.
 
 
-def _with_defects(sources: Sources) -> Iterator[Scenario]:
+def _stages(sources: Sources) -> Iterator[Scenario]:
+    """Yield defects before and behind the model."""
     no = "do-not-ship"
-    fashion, unsure = sources.fashion, "undecided"
-    layers = weighted(fashion.compressed)
-
+    fashion = sources.fashion
     yield Scenario(
         "signed_app",
         "the device scales otherwise, and says so",
@@ -268,6 +265,30 @@ def _with_defects(sources: Sources) -> Iterator[Scenario]:
         ("signed", "-1 to 1", "−1 to 1"),
     )
     yield Scenario(
+        "strict_detector",
+        "the device's threshold is another one",
+        no,
+        lambda: sources.faces.saying("[device.task]\nthreshold = 0.95\n"),
+        ("stages",),
+        ("[device.task]",),
+    )
+    yield Scenario(
+        "silent_signed_app",
+        "the device scales otherwise, and nobody says so",
+        no,
+        lambda: fashion,
+        ("kernels", "preprocessing", "stages"),
+        ("preprocessed", "other inputs"),
+        "double",
+        Planted("preprocessed for -1 to 1"),
+    )
+
+
+def _orders(sources: Sources) -> Iterator[Scenario]:
+    """Yield classes and outputs in another order."""
+    no = "do-not-ship"
+    fashion = sources.fashion
+    yield Scenario(
         "other_order",
         "label order",
         no,
@@ -287,6 +308,20 @@ def _with_defects(sources: Sources) -> Iterator[Scenario]:
         ("order",),
         ("sandal", "sneaker"),
     )
+    yield Scenario(
+        "heads_exchanged",
+        "two outputs exchanged",
+        no,
+        lambda: sources.case("output_swapped"),
+        ("order",),
+        ("outputs",),
+    )
+
+
+def _calibration(sources: Sources) -> Iterator[Scenario]:
+    """Yield defects of calibration."""
+    no = "do-not-ship"
+    fashion = sources.fashion
     yield Scenario(
         "dark_calibration",
         "calibrated on dark pictures",
@@ -314,6 +349,38 @@ def _with_defects(sources: Sources) -> Iterator[Scenario]:
         ("conv_2d (operator 0)",),
     )
     yield Scenario(
+        "narrow_layer",
+        "the range of a middle layer is too narrow",
+        no,
+        lambda: _narrow(fashion),
+        ("range",),
+        ("conv_2d (operator 2)", "max_pool_2d (operator 3)"),
+    )
+    yield Scenario(
+        "bright_faces",
+        "a detector calibrated on pictures of 0 to 1",
+        no,
+        lambda: sources.faces.made(
+            compressed=int8(sources.faces.original, _unit(sources.faces.images[:20]))
+        ),
+        ("range",),
+        ("input holds", "saturated"),
+    )
+    yield Scenario(
+        "clipped_value",
+        "clipped regression",
+        no,
+        lambda: _regression(sources.digits("regression_saturates"), 0, 60),
+        ("range",),
+        ("cut off", "saturated"),
+    )
+
+
+def _constants(sources: Sources) -> Iterator[Scenario]:
+    """Yield other constants."""
+    no = "do-not-ship"
+    fashion = sources.fashion
+    yield Scenario(
         "wrong_fold",
         "wrong fold of a batch norm",
         no,
@@ -330,13 +397,46 @@ def _with_defects(sources: Sources) -> Iterator[Scenario]:
         ("higher", "lower", "fully_connected (operator 4)"),
     )
     yield Scenario(
-        "clipped_value",
-        "clipped regression",
+        "floored",
+        "weights rounded down",
         no,
-        lambda: _regression(sources.digits("regression_saturates"), 0, 60),
-        ("range",),
-        ("cut off", "saturated"),
+        lambda: _floored(sources.digits("regression_saturates")),
+        ("one-sided", "layer"),
+        ("higher", "lower", "off by"),
     )
+    yield Scenario(
+        "other_head",
+        "the last layer was fitted without a class",
+        no,
+        lambda: _without_a_class(fashion, 6, 0.0),
+        ("class", "layer"),
+        ("shirt", "fully_connected"),
+    )
+    yield Scenario(
+        "half_overflow",
+        "NaN",
+        no,
+        lambda: _half_overflow(fashion),
+        ("failures",),
+        ("nan",),
+    )
+    yield Scenario(
+        "two_bits",
+        "NaN that later layers swallow",
+        no,
+        lambda: fashion.made(
+            compressed=weights_only(fashion.original, recipe.dynamic_wi2c_afp32())
+        ),
+        ("failures", "file", "layer"),
+        ("conv_2d (operator 0)",),
+    )
+
+
+def _kernels(sources: Sources) -> Iterator[Scenario]:
+    """Yield defects of the device."""
+    no = "do-not-ship"
+    fashion = sources.fashion
+    layers = weighted(fashion.compressed)
     yield Scenario(
         "device_filters",
         "kernel fault",
@@ -367,13 +467,31 @@ def _with_defects(sources: Sources) -> Iterator[Scenario]:
         "emulated-builtin",
     )
     yield Scenario(
-        "half_overflow",
-        "NaN",
+        "stale_device",
+        "the device answers to the input before",
         no,
-        lambda: _half_overflow(fashion),
-        ("failures",),
-        ("nan",),
+        lambda: fashion,
+        ("kernels",),
+        ("does not compute", "twice"),
+        "double",
+        Planted("stale output"),
     )
+    yield Scenario(
+        "flaky_device",
+        "the device answers otherwise each time",
+        no,
+        lambda: fashion,
+        ("kernels",),
+        ("twice",),
+        "double",
+        Planted("flaky"),
+    )
+
+
+def _data(sources: Sources) -> Iterator[Scenario]:
+    """Yield data or originals that allow no verdict."""
+    unsure = "undecided"
+    fashion = sources.fashion
     yield Scenario(
         "labels_exchanged",
         "two labels exchanged in the data",
@@ -400,6 +518,12 @@ def _with_defects(sources: Sources) -> Iterator[Scenario]:
         ("data",),
         ("guessing",),
     )
+
+
+def _training(sources: Sources) -> Iterator[Scenario]:
+    """Yield models that were pruned too far, or lost a class."""
+    no = "do-not-ship"
+    fashion = sources.fashion
     yield Scenario(
         "pruned_too_far",
         "pruned too far",
@@ -407,59 +531,6 @@ def _with_defects(sources: Sources) -> Iterator[Scenario]:
         lambda: fashion.made(compressed=pruned(fashion.original, 0.9)),
         ("accuracy",),
         (),
-    )
-    yield Scenario(
-        "no_shirts",
-        "a class collapses",
-        no,
-        lambda: _without_a_class(fashion, 6),
-        ("class",),
-        ("shirt",),
-    )
-    yield Scenario(
-        "bright_faces",
-        "a detector calibrated on pictures of 0 to 1",
-        no,
-        lambda: sources.faces.made(
-            compressed=int8(sources.faces.original, _unit(sources.faces.images[:20]))
-        ),
-        ("range",),
-        ("input holds", "saturated"),
-    )
-
-
-def _harder(sources: Sources) -> Iterator[Scenario]:
-    """Yield defects that several rules could take for theirs."""
-    no, fashion = "do-not-ship", sources.fashion
-    yield Scenario(
-        "silent_signed_app",
-        "the device scales otherwise, and nobody says so",
-        no,
-        lambda: fashion,
-        ("kernels", "preprocessing", "stages"),
-        ("preprocessed", "other inputs"),
-        "double",
-        Planted("preprocessed for -1 to 1"),
-    )
-    yield Scenario(
-        "stale_device",
-        "the device answers to the input before",
-        no,
-        lambda: fashion,
-        ("kernels",),
-        ("does not compute", "twice"),
-        "double",
-        Planted("stale output"),
-    )
-    yield Scenario(
-        "flaky_device",
-        "the device answers otherwise each time",
-        no,
-        lambda: fashion,
-        ("kernels",),
-        ("twice",),
-        "double",
-        Planted("flaky"),
     )
     yield Scenario(
         "pruned_half",
@@ -478,84 +549,19 @@ def _harder(sources: Sources) -> Iterator[Scenario]:
         (),
     )
     yield Scenario(
-        "two_bits",
-        "NaN that later layers swallow",
+        "no_shirts",
+        "a class collapses",
         no,
-        lambda: fashion.made(
-            compressed=weights_only(fashion.original, recipe.dynamic_wi2c_afp32())
-        ),
-        ("failures", "file", "layer"),
-        ("conv_2d (operator 0)",),
-    )
-    yield Scenario(
-        "floored",
-        "weights rounded down",
-        no,
-        lambda: _floored(sources.digits("regression_saturates")),
-        ("one-sided", "layer"),
-        ("higher", "lower", "off by"),
-    )
-    yield Scenario(
-        "other_head",
-        "the last layer was fitted without a class",
-        no,
-        lambda: _without_a_class(fashion, 6, 0.0),
-        ("class", "layer"),
-        ("shirt", "fully_connected"),
-    )
-    yield Scenario(
-        "narrow_layer",
-        "the range of a middle layer is too narrow",
-        no,
-        lambda: _narrow(fashion),
-        ("range",),
-        ("conv_2d (operator 2)", "max_pool_2d (operator 3)"),
-    )
-    yield Scenario(
-        "strict_detector",
-        "the device's threshold is another one",
-        no,
-        lambda: sources.faces.saying("[device.task]\nthreshold = 0.95\n"),
-        ("stages",),
-        ("[device.task]",),
-    )
-    yield Scenario(
-        "heads_exchanged",
-        "two outputs exchanged",
-        no,
-        lambda: sources.case("output_swapped"),
-        ("order",),
-        ("outputs",),
+        lambda: _without_a_class(fashion, 6),
+        ("class",),
+        ("shirt",),
     )
 
 
-def _healthy_but_odd(sources: Sources) -> Iterator[Scenario]:
-    yes, fashion = "ship", sources.fashion
-    yield Scenario(
-        "healthy_few",
-        "healthy",
-        yes,
-        lambda: fashion.with_arrays(
-            images=fashion.images[:40], labels=fashion.arrays["labels"][:40]
-        ),
-    )
-    yield Scenario(
-        "healthy_unlabelled",
-        "healthy",
-        yes,
-        lambda: fashion.made(arrays={"images": fashion.images}),
-    )
-    yield Scenario(
-        "healthy_noisy_labels",
-        "healthy",
-        yes,
-        lambda: fashion.with_arrays(labels=_noisy(fashion.arrays["labels"], sources)),
-    )
-
-
-def _with_defects_of_pairs(sources: Sources) -> Iterator[Scenario]:
+def _of_pictures(sources: Sources) -> Iterator[Scenario]:
+    """Yield defects of the residual network."""
     no = "do-not-ship"
-    resnet, tables = sources.pair("resnet20_cifar10_int8"), "tabular_cancer_2in_2out"
+    resnet = sources.pair("resnet20_cifar10_int8")
     yield Scenario(
         "blue_for_red",
         "BGR instead of RGB",
@@ -595,6 +601,12 @@ def _with_defects_of_pairs(sources: Sources) -> Iterator[Scenario]:
         ("layer",),
         ("conv_2d (operator 14)",),
     )
+
+
+def _of_other_pairs(sources: Sources) -> Iterator[Scenario]:
+    """Yield defects of other development pairs."""
+    no = "do-not-ship"
+    tables = "tabular_cancer_2in_2out"
     yield Scenario(
         "other_state",
         "a state of another scale",
@@ -618,6 +630,30 @@ def _with_defects_of_pairs(sources: Sources) -> Iterator[Scenario]:
         lambda: sources.pair(tables).made(compressed=unread(sources.pair(tables).compressed, 0)),
         ("file",),
         ("errors_and_worst",),
+    )
+
+
+def _healthy_but_odd(sources: Sources) -> Iterator[Scenario]:
+    yes, fashion = "ship", sources.fashion
+    yield Scenario(
+        "healthy_few",
+        "healthy",
+        yes,
+        lambda: fashion.with_arrays(
+            images=fashion.images[:40], labels=fashion.arrays["labels"][:40]
+        ),
+    )
+    yield Scenario(
+        "healthy_unlabelled",
+        "healthy",
+        yes,
+        lambda: fashion.made(arrays={"images": fashion.images}),
+    )
+    yield Scenario(
+        "healthy_noisy_labels",
+        "healthy",
+        yes,
+        lambda: fashion.with_arrays(labels=_noisy(fashion.arrays["labels"], sources)),
     )
 
 

@@ -291,6 +291,7 @@ KNOWN_JOINS: Final[Mapping[str, str]] = {
     "cli/quiet.py _silence: os.devnull": SYSTEM,
     "cli/replay.py replay: f'{name}-{datetime.now():%Y%m%d-%H%M%S}'": BY_THE_USER,
     "cli/replayed_conformance.py replay_conformance: name": BY_THE_USER,
+    "check/reference_compression.py _silence: os.devnull": OF_OURS,
     "cli/check.py check: f'{pair.folder_name}-check-{datetime.now():%Y%m%d-%H%M%S}'": BY_THE_USER,
     "cli/layers.py layers: f'{loaded.folder_name}-layers-{datetime.now():%Y%m%d-%H%M%S}'": (
         BY_THE_USER

@@ -109,6 +109,7 @@ _OF_THE_PACKAGE = frozenset(
 
 _OF_THE_COMMAND = frozenset(
     {
+        "check/reference_compression.py",
         "cli/quiet.py",
         "devices/bundle/wheels.py",
         "devices/transports/child_agent.py",
