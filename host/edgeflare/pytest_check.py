@@ -58,8 +58,10 @@ def check_in_test(asked: CheckArguments, path: Path) -> CheckResult:
 
     from edgeflare.check.check_document import CheckRequest  # noqa: PLC0415
     from edgeflare.check.check_folder import CheckFolder  # noqa: PLC0415
-    from edgeflare.check.check_run import PairCheck, UnobservedCheck, run_check  # noqa: PLC0415
+    from edgeflare.check.check_run import run_check  # noqa: PLC0415
+    from edgeflare.check.further_commands import command_about  # noqa: PLC0415
     from edgeflare.check.gates import read_limits  # noqa: PLC0415
+    from edgeflare.check.pair_check import PairCheck, UnobservedCheck  # noqa: PLC0415
     from edgeflare.core.interrupt import Interrupt  # noqa: PLC0415
     from edgeflare.devices.profile_lookup import find_profiles  # noqa: PLC0415
     from edgeflare.models.pair import load_pair  # noqa: PLC0415
@@ -83,9 +85,14 @@ def check_in_test(asked: CheckArguments, path: Path) -> CheckResult:
     )
     with ExitStack() as stack:
         folder = CheckFolder.begin(path, request, stack, overwrite=True, resume=False)
-        job = PairCheck(pair, profiles, request, str(asked.pair), time.monotonic())
-        document = run_check(job, folder.figures, folder, UnobservedCheck(), Interrupt())
+        named = command_about(
+            str(asked.pair), str(pair.compressed), asked.inputs, request.devices[0]
+        )
+        job = PairCheck(pair, profiles, request, named, time.monotonic())
+        document, lost = run_check(job, folder.figures, folder, UnobservedCheck(), Interrupt())
         folder.keep_page(document)
+    if lost is not None:
+        raise lost
     return CheckResult(plain_json(document), path)
 
 
@@ -98,11 +105,14 @@ def assert_may_ship(result: CheckResult, *, undecided: bool = False) -> None:
 
     """
     __tracebackhide__ = True
+    from msgspec import convert  # noqa: PLC0415
+
+    from edgeflare.check.check_document import CheckDocument  # noqa: PLC0415
     from edgeflare.untrusted_text import for_terminal  # noqa: PLC0415
 
     said = result.document
-    alone = said["asked"]["about"] == "device" and said["as_the_host"]
-    if said["verdict"] == "ship" or alone or (undecided and said["verdict"] == "undecided"):
+    passes = convert(said, CheckDocument).passes
+    if passes or (undecided and said["verdict"] == "undecided"):
         return
     failed = [one for one in said["gates"] if one["state"] == "fail"]
     lines = [

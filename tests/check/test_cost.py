@@ -31,7 +31,7 @@ def measured(pair: Path, find: Find = Find.ANY) -> CostFigures:
 
 
 def cost_of(known: CheckFigures) -> CheckSection:
-    sections = sections_of(known, judged_gates(known, read_limits([])), None, "PAIR")
+    sections = sections_of(known, judged_gates(known, read_limits([])), None, str)
     return next(one for one in sections if one.name == "cost")
 
 

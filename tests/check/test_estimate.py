@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from edgeflare.check.estimate import inputs_to_decide, paired_difference, share
+from edgeflare.check.estimate import ShareEstimate, inputs_to_decide, paired_difference, share
 
 
 @st.composite
@@ -43,10 +43,17 @@ def test_the_difference_of_the_paper() -> None:
 
 
 def test_more_inputs_like_these_would_decide() -> None:
-    seen = paired_difference(3, 2, 300)
-    needed = inputs_to_decide(seen, 0.01)
+    """None of n changed, of a limit of .5 %: 3.69 / n is the exact end of the interval."""
+
+    def changed(times: float) -> ShareEstimate:
+        return share(0, round(200 * times))
+
+    needed = inputs_to_decide(changed, 0.005)
     assert needed is not None
-    times = needed / 300
-    decided = paired_difference(round(3 * times), round(2 * times), needed)
-    assert decided.high == pytest.approx(0.01, rel=0.1)
-    assert inputs_to_decide(share(3, 300), 0.01) is None
+    assert 736 <= needed <= 745
+    assert share(0, needed).high <= 0.005
+
+    def at_the_limit(times: float) -> ShareEstimate:
+        return share(round(2 * times), round(200 * times))
+
+    assert inputs_to_decide(at_the_limit, 0.01) is None

@@ -59,7 +59,15 @@ SHIFT = ScoreShift(
 )
 CLIPPED = ClippedOutput(output="Identity", side="high", end=6.0, share=0.9, values=1, of=1)
 STAGES = StageFigures(
-    inputs=250, changed=221, labelled=250, right=29, right_as_pair=218, given=1.0, decided=0
+    inputs=250,
+    changed=221,
+    labelled=250,
+    right=29,
+    right_as_pair=218,
+    harmed=190,
+    helped=1,
+    given=1.0,
+    decided=0,
 )
 KERNELS = kernels(changes=changes(60))
 BROKEN = decisions(
@@ -69,7 +77,7 @@ BROKEN = decisions(
 
 
 def judged(known: CheckFigures, *gates: str, strict: bool = False) -> ShipVerdict:
-    return judge(known, judged_gates(known, read_limits(gates)), strict=strict)
+    return judge(known, judged_gates(known, read_limits(gates)), [DEVICE], strict=strict)
 
 
 def harm(**systematic: Any) -> Any:
@@ -91,8 +99,10 @@ def test_what_does_as_the_original_may_ship() -> None:
 
 def test_each_gate_has_to_be_decided_where_that_is_asked_for() -> None:
     assert judged(figures(), strict=True).name == "undecided"
-    wide = ("accuracy-drop<.1", "net-harm<.1", "kernel-changes<.1")
+    wide = ("accuracy-drop<.1", "net-harm<.1", "kernel-changes<.1", "field-loss<inf")
     assert judged(figures(), *wide, strict=True).name == "ship"
+    unchecked = judged(figures(), *wide[:3], strict=True)
+    assert "field-loss could not be checked" in unchecked.sentence
 
 
 def test_a_value_beyond_its_limit_is_undecided_while_its_gate_is_open() -> None:
@@ -130,7 +140,7 @@ def test_a_value_beyond_its_limit_is_undecided_while_its_gate_is_open() -> None:
         (figures(layers=layer_figures(fault("overflow"))), "file", "Something is wrong"),
         (figures(decisions=HARM, file=file_figures(fault("options"))), "file", "omething"),
         (
-            figures(kernels=kernels(stages=STAGES), decisions=HARM),
+            figures(kernels=kernels(stages=STAGES)),
             "stages",
             "[device.preprocess]); the compressed file is fine; right on 11.6% of 250 inputs, and"
             " on 87.2%",
@@ -150,7 +160,7 @@ def test_a_value_beyond_its_limit_is_undecided_while_its_gate_is_open() -> None:
         (figures(decisions=HARM, reading=READING), "preprocessing", "channels in reverse order"),
         (figures(decisions=HARM, layers=layer_figures(fault("input range"))), "range", "omething"),
         (
-            figures(decisions=HARM, layers=layer_figures(fault("coarse", "it (saturated)"))),
+            figures(decisions=HARM, layers=layer_figures(fault("cut off", "it (saturated)"))),
             "range",
             "It (saturated)",
         ),
@@ -210,6 +220,20 @@ ALL = figures(
     file=file_figures(fault("unread input")),
     layers=layer_figures(fault("input range"), fault("coarse")),
 )
+
+
+def test_stages_that_harm_nobody_are_no_cause() -> None:
+    harmless = structs.replace(STAGES, harmed=10, helped=10)
+    assert judged(figures(kernels=kernels(stages=harmless))).name == "ship"
+
+
+def test_few_inputs_are_enough_to_see_what_is_broken() -> None:
+    broken = structs.replace(BROKEN, inputs=5)
+    assert judged(figures(data=data(inputs=5), decisions=broken)).name == "do-not-ship"
+
+
+def test_one_class_alone_tells_nothing_of_guessing() -> None:
+    assert judged(figures(data=data(by_guessing=None))).name == "ship"
 
 
 def test_a_class_is_not_to_blame_where_others_lose_as_well() -> None:
@@ -283,7 +307,37 @@ def test_a_condition_costs_what_is_not_lost_without_it() -> None:
 def test_nothing_is_decided_before_anything_is_known() -> None:
     found = judged(CheckFigures())
     assert found.name == "undecided"
-    assert "stopped before the arms had answered" in found.sentence
+    assert "phone was not asked" in found.sentence
+
+
+class TestNotAllIsKnown:
+    """What a check does not know when it was cut off."""
+
+    def test_a_device_that_was_not_asked(self) -> None:
+        known = figures()
+        gates = judged_gates(known, read_limits([]))
+        found = judge(known, gates, [DEVICE, "other"], strict=False)
+        assert (found.name, found.sentence) == (
+            "undecided",
+            "Not all is known: other was not asked",
+        )
+        refused = structs.replace(known, missing={"answers of other": "no operator DENSIFY"})
+        found = judge(refused, gates, [DEVICE, "other"], strict=False)
+        assert "other refuses the model: no operator DENSIFY" in found.sentence
+
+    def test_a_fault_is_one_whatever_else_is_not_known(self) -> None:
+        known = figures(file=file_figures(fault("unread input")), cut=("the check", "layers"))
+        assert judged(known).name == "do-not-ship"
+
+    def test_the_layers_were_not_looked_into(self) -> None:
+        assert judged(figures(layers=None, cut=("layers",))).name == "undecided"
+        assert judged(figures(cut=("layers", "field"))).name == "ship"
+        assert judged(figures(layers=None)).name == "ship"  # they cannot be seen
+
+    def test_a_check_under_way_is_never_ship(self) -> None:
+        assert judged(figures(cut=("the check",))).name == "undecided"
+        lost = judged(figures(missing={"lost": "the cable was pulled"}, cut=("the check",)))
+        assert "the cable was pulled" in lost.sentence
 
 
 def test_without_labels_what_was_not_checked_is_said() -> None:

@@ -74,6 +74,7 @@ def kernels(**known: Any) -> KernelFigures:
         "changes": changes(),
         "repeated": 32,
         "unsteady": 0,
+        "undecided": 0,
         "reading": None,
         "stages": None,
         "warnings": (),

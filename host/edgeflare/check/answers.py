@@ -157,17 +157,31 @@ def data_figures(answers: Answers) -> DataFigures:
         reference=answers.reference,
         right=sum(is_right(*one) for one in known) if known else None,
         by_guessing=_by_guessing(known),
+        alike=_alike(its),
         label_order=next((one for one in orders if one.first == "labels"), None),
     )
 
 
 def _by_guessing(known: Sequence[tuple[Answer, Answer]]) -> float | None:
-    """Return the share that decisions would hit if they were independent of what is right."""
+    """Return the share that decisions would hit if they were independent of what is right.
+
+    None where decisions are not counted, or only one is right: then guesses hit always.
+    """
     if not known or not all(one.counted and truth.counted for one, truth in known):
         return None
     decided = Counter(one.decision for one, _ in known)
     right = Counter(truth.decision for _, truth in known)
+    if len(right) == 1:
+        return None
     return sum(decided[one] * right[one] for one in right) / len(known) ** 2
+
+
+def _alike(answers: Sequence[Answer]) -> float | None:
+    """Return the share of the commonest decision; None where decisions are not counted."""
+    if not answers or not all(one.counted and one.chooses for one in answers):
+        return None
+    ((_, most),) = Counter(one.decision for one in answers).most_common(1)
+    return most / len(answers)
 
 
 def decision_figures(answers: Answers) -> DecisionFigures:
@@ -233,13 +247,6 @@ def _harmed(
         at
         for at, (one, other, truth) in enumerate(zip(first, second, truths, strict=True))
         if is_right(one, truth) and not is_right(other, truth)
-    }
-
-
-def _by_seed(answers: Answers, found: Mapping[Arm, Mapping[int, str]]) -> dict[Arm, dict[int, str]]:
-    """Return the same by position among the seeds, in place of the order of asking."""
-    return {
-        arm: {answers.places[at]: kind for at, kind in rows.items()} for arm, rows in found.items()
     }
 
 
@@ -377,6 +384,10 @@ def kernel_figures(answers: Answers) -> KernelFigures:
             one.repeated(before) != "same"
             for one, before in zip(answers.repeated, answers.evaluated, strict=False)
         ),
+        undecided=sum(
+            one.repeated(before) == "changed"
+            for one, before in zip(answers.repeated, answers.evaluated, strict=False)
+        ),
         reading=None,
         stages=stages,
         warnings=tuple(undelegated([known])),
@@ -394,6 +405,8 @@ def _stage_figures(answers: Answers, as_pair: Sequence[Answer]) -> StageFigures:
         labelled=len(known),
         right=sum(is_right(own[at], truths[at]) for at in known),
         right_as_pair=sum(is_right(as_pair[at], truths[at]) for at in known),
+        harmed=len(_harmed(as_pair, own, truths)),
+        helped=len(_harmed(own, as_pair, truths)),
         given=found.inputs,
         decided=found.decided,
     )

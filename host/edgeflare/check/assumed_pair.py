@@ -34,11 +34,13 @@ class Assumed:
     Attributes:
         settings: for what the user did not say.
         notes: the same, a sentence each without its full stop.
+        guessed: that of them that may well be wrong; empty where nothing is.
 
     """
 
     settings: Settings
     notes: tuple[str, ...]
+    guessed: str = ""
 
 
 def assumed_of(compressed: Path, given: Settings) -> Assumed:
@@ -56,15 +58,16 @@ def assumed_of(compressed: Path, given: Settings) -> Assumed:
     tensor = graph.tensors[graph.inputs[0]]
     if len(graph.inputs) > 1 or not _is_picture(tensor):
         return Assumed(Settings(), ())
-    notes = []
+    notes, guessed = [], ""
     resize = preset = None
     if given.resize is None:
         resize = "stretch"
         notes.append("pictures of another size are stretched to the model's (--resize)")
     if (given.preset, given.scale, given.mean, given.std) == (None,) * 4:
-        preset, why = _preset(graph, tensor)
+        preset, why, known = _preset(graph, tensor)
         notes.append(f'pixels are prepared as by the preset "{preset}" (--preset): {why}')
-    return Assumed(Settings(resize=resize, preset=preset), tuple(notes))
+        guessed = "" if known else notes[-1]
+    return Assumed(Settings(resize=resize, preset=preset), tuple(notes), guessed)
 
 
 def _is_picture(tensor: GraphTensor) -> bool:
@@ -75,13 +78,13 @@ def _is_picture(tensor: GraphTensor) -> bool:
     return prod(tensor.shape) > 1
 
 
-def _preset(graph: Graph, tensor: GraphTensor) -> tuple[str, str]:
-    """Return the preset whose values fill the range of the input best, and why."""
+def _preset(graph: Graph, tensor: GraphTensor) -> tuple[str, str, bool]:
+    """Return the preset whose values fill the range of the input best, why, and whether any do."""
     readers = [one for one in graph.layers if tensor.index in one.inputs]
     quantized = [one.outputs[0] for one in readers if one.name == "QUANTIZE"]
     known = range_of(tensor) or (range_of(graph.tensors[quantized[0]]) if quantized else None)
     if known is None:
-        return "unit", "the compressed model takes floats, so nothing tells"
+        return "unit", "the compressed model takes floats, so nothing tells", False
     held = f"its input holds {known.low:.3g} to {known.high:.3g}"
     wide = known.high - known.low
     off = {
@@ -91,8 +94,8 @@ def _preset(graph: Graph, tensor: GraphTensor) -> tuple[str, str]:
     }
     best = min(off, key=lambda name: off[name])
     if off[best] > _NEAR:
-        return "unit", f"{held}, which is that of no preset"
-    return best, held
+        return "unit", f"{held}, which is that of no preset", False
+    return best, held, True
 
 
 def _ends(name: str, channels: int) -> tuple[float, float]:
@@ -122,7 +125,10 @@ _COMMENTS: Final = (
     "# model input = (pixel / scale - mean) / std",
     "",
     "# [task]",
-    '# name = "threshold"  # classification unless said; see docs/tasks.md',
+    '# name = "classification"  # or regression, threshold, detection, segmentation, transcript',
+    "# Their keys are in docs/tasks.md. Arrays in place of pictures: remove [preprocess], and say",
+    "# [inputs.input]",
+    '# domain = "array"  # and tensor = "its name in the model"; see docs/pairs.md',
     "",
     "# [gates]",
     "# accuracy-drop = 0.01",

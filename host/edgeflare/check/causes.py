@@ -15,8 +15,17 @@ from typing import Final, Literal
 import msgspec
 
 from edgeflare.check.estimate import share
-from edgeflare.check.figures import CheckFigures, DeviceFigures, FaultKind, FileFault, OtherReading
+from edgeflare.check.figures import (
+    CheckFigures,
+    DataFigures,
+    DeviceFigures,
+    FaultKind,
+    FileFault,
+    OtherReading,
+    StageFigures,
+)
 from edgeflare.check.gates import (
+    SURELY,
     CheckGate,
     counted_faults,
     failure_here,
@@ -124,13 +133,6 @@ def _data(known: _KnownToRules) -> Iterator[Cause]:
     data = known.figures.data
     if data is None:
         return
-    if data.inputs < LEAST_INPUTS:
-        yield Cause(
-            rule="data",
-            words=f"{count_of(data.inputs, 'input')} cannot decide anything",
-            evidence=f"{LEAST_INPUTS} are the least, some hundreds decide most",
-            next="give more inputs with --inputs, with labels where there are some",
-        )
     for device in known.figures.devices[:1]:
         failed = device.decisions.failures(data.reference)
         if failed > _MANY * data.inputs:
@@ -139,7 +141,7 @@ def _data(known: _KnownToRules) -> Iterator[Cause]:
                 words=f"The {data.reference} itself has no finite answer to {failed} of"
                 f" {count_of(data.inputs, 'input')}",
                 evidence=device.decisions.begins or "nothing can be held against it",
-                next="mend the original first, or check the inputs",
+                next=f"mend the {_MODELS[data.reference]} first, or check the inputs",
             )
     if data.label_order is not None and data.label_order.after >= _AGREES:
         yield Cause(
@@ -156,11 +158,12 @@ def _data(known: _KnownToRules) -> Iterator[Cause]:
             evidence=_of_reading(data.other_reading),
             next="say in [preprocess] what it was trained on, and check again",
         )
+    if data.right is None and data.inputs >= LEAST_INPUTS:
+        yield from _unlabelled(data)
     if data.right is None or data.by_guessing is None or data.labelled < LEAST_INPUTS:
         return
     seen = share(data.right, data.labelled)
-    better = (seen.value - data.by_guessing) / max(1e-9, 1.0 - data.by_guessing)
-    if seen.low <= data.by_guessing or better < _BETTER:
+    if seen.value - data.by_guessing < _BETTER * (1.0 - data.by_guessing):
         yield Cause(
             rule="data",
             words=f"The {data.reference} is not better than guessing",
@@ -170,6 +173,46 @@ def _data(known: _KnownToRules) -> Iterator[Cause]:
             next="look whether labels, preprocessing and model belong together",
         )
 
+
+_MODELS: Final = {Arm.ORIGINAL: "original", Arm.TWIN: "compressed model"}
+
+
+def _unlabelled(data: DataFigures) -> Iterator[Cause]:
+    """Yield why inputs without labels tell nothing."""
+    if data.guessed:
+        yield Cause(
+            rule="data",
+            words="How the inputs are prepared is a guess, and without labels nobody sees whether"
+            " it is right",
+            evidence=data.guessed,
+            next="say --preset, or --mean and --std, or give labels",
+        )
+    if data.alike is not None and data.alike >= _ALIKE:
+        yield Cause(
+            rule="data",
+            words=f"The {data.reference} gives the same answer to {data.alike:.0%} of the inputs",
+            evidence="such inputs, or inputs prepared so, cannot show what compression changes",
+            next="give inputs that vary, with labels, or correct [preprocess]",
+        )
+
+
+_ALIKE: Final = 0.95
+"""Share of the inputs with one decision from which on unlabelled ones tell nothing."""
+
+
+def _few(known: _KnownToRules) -> Iterator[Cause]:
+    data = known.figures.data
+    if data is not None and data.inputs < LEAST_INPUTS:
+        yield Cause(
+            rule="data",
+            words=f"{count_of(data.inputs, 'input')} cannot decide anything",
+            evidence=f"{LEAST_INPUTS} are the least, some hundreds decide most",
+            next="give more inputs with --inputs, with labels where there are some",
+        )
+
+
+_MOST: Final = 0.3
+"""Likewise a share that no compression may change, whatever is right."""
 
 _AGREES: Final = 0.7
 """Agreement from which on an order of the labels is that of the models: one that is found for a few
@@ -191,6 +234,14 @@ def _of_reading(found: OtherReading) -> str:
 
 def _drawn(known: _KnownToRules) -> Iterator[Cause]:
     for one in known.figures.drawn:
+        if 2 * one.answered < one.inputs:
+            yield Cause(
+                rule="data",
+                words=f"The host itself has a finite answer to {one.answered} of {one.inputs} drawn"
+                " inputs alone",
+                evidence="so few say nothing of the device",
+                next="give inputs as the model is made for, with --inputs",
+            )
         name, failure = one.device.name, failure_here(one)
         other = otherwise_here(one, known.figures.layers)
         if not (failure or other):
@@ -216,13 +267,11 @@ def _failures(known: _KnownToRules) -> Iterator[Cause]:
         whose = {
             (Arm.DEVICE,): f"{its.device} alone",
             (Arm.TWIN, Arm.DEVICE): "The compressed file",
-            (Arm.ORIGINAL, Arm.TWIN, Arm.DEVICE): "The original, and the file made from it,",
-        }.get(tuple(arms), " and ".join(arms))
+            (Arm.ORIGINAL, Arm.TWIN, Arm.DEVICE): "The original like the file made from it",
+        }.get(tuple(arms), "One of " + " and ".join(arms))
         what = "puts out NaN or infinity" if kinds == ["nan"] else f"fails ({', '.join(kinds)})"
-        spared = {
-            (Arm.DEVICE,): "the host's kernels give the same file a finite answer",
-            (Arm.TWIN, Arm.DEVICE): "the original does not",
-        }.get(tuple(arms), "no arm is spared")
+        spared = [str(arm) for arm in its.right if arm not in arms]
+        others = f"the {' and the '.join(spared)} never" if spared else ""
         layers = known.of_kinds("not finite")
         where = its.begins or "; ".join(one.words for one in layers)
         advice = next((one.advice for one in known.of_kinds("not finite")), "")
@@ -230,7 +279,7 @@ def _failures(known: _KnownToRules) -> Iterator[Cause]:
             rule="failures",
             words=f"{whose} {what} on {its.failures(Arm.DEVICE, Arm.TWIN)} of"
             f" {count_of(its.inputs, 'input')}",
-            evidence="; ".join(filter(None, (spared, where))),
+            evidence="; ".join(filter(None, (others, where))),
             next=advice or "ask `edgeflare explain` for the operator in which it begins",
         )
 
@@ -249,6 +298,11 @@ def _of_fault(rule: Rule, fault: FileFault, known: _KnownToRules) -> Cause:
         evidence=_outcome(known.figures.devices[0]) if known.figures.devices else "",
         next=fault.advice,
     )
+
+
+def _reference(known: _KnownToRules) -> str:
+    data = known.figures.data
+    return "original" if data is None else str(data.reference)
 
 
 def _outcome(device: DeviceFigures) -> str:
@@ -270,7 +324,7 @@ def _outcome(device: DeviceFigures) -> str:
 def _stages(known: _KnownToRules) -> Iterator[Cause]:
     for device in known.figures.devices:
         its = device.kernels.stages
-        if its is None or share(its.changed, its.inputs).low <= _FEW:
+        if its is None or not _stages_do_harm(its):
             continue
         where = [
             *(["[device.preprocess]"] if its.given else ()),
@@ -286,14 +340,22 @@ def _stages(known: _KnownToRules) -> Iterator[Cause]:
         yield Cause(
             rule="stages",
             words=f"{device.decisions.device} {what} otherwise than the pair says"
-            f" ({' and '.join(where) or '[device]'}); the compressed file is fine",
+            f" ({' and '.join(where) or '[device]'})"
+            + ("" if file_does_harm(device) else "; the compressed file is fine"),
             evidence=evidence,
             next="let the device do what the pair says, or fold it into the model",
         )
 
 
-_FEW: Final = 0.005
-"""Share of decisions that may change without a word."""
+def _stages_do_harm(its: StageFigures) -> bool:
+    """Whether stages of the device's own harm, or change many decisions where nobody knows."""
+    if its.labelled:
+        return its.harmed > its.helped and sign_test(its.helped, its.harmed) < SURELY
+    return share(its.changed, its.inputs).low > _FEW
+
+
+_FEW: Final = 0.02
+"""Share of decisions that may change by stages of a device where nobody knows what is right."""
 
 
 def _kernels(known: _KnownToRules) -> Iterator[Cause]:
@@ -302,14 +364,15 @@ def _kernels(known: _KnownToRules) -> Iterator[Cause]:
         layers = known.figures.layers
         wrong = () if layers is None else layers.on_device.get(name, ())
         alone = device.decisions.by_file is None
-        if not (known.fails("kernel-changes", device) or (alone and wrong)):
+        unsteady = device.kernels.undecided > 0
+        if not (known.fails("kernel-changes", device) or (alone and wrong) or unsteady):
             continue
         evidence = (
             f"{changes.strictly} of {changes.inputs} decisions are others than the host's, for the"
             f" same file; {_outcome(device)}"
         )
         its, reading = device.kernels, device.kernels.reading
-        if its.unsteady:
+        if its.undecided or its.unsteady:
             yield Cause(
                 rule="kernels",
                 words=f"{name} does not give the same twice: {its.unsteady} of {its.repeated}"
@@ -365,9 +428,8 @@ def _preprocessing(known: _KnownToRules) -> Iterator[Cause]:
 
 
 def _range(known: _KnownToRules) -> Iterator[Cause]:
-    for one in known.of_kinds("input range", "coarse"):
-        if one.kind == "input range" or "(saturated)" in one.words:
-            yield _of_fault("range", one, known)
+    for one in known.of_kinds("input range", "cut off"):
+        yield _of_fault("range", one, known)
     for device in known.figures.devices:
         systematic = device.decisions.systematic
         if systematic is None or not file_does_harm(device):
@@ -388,24 +450,21 @@ def _layer(known: _KnownToRules) -> Iterator[Cause]:
         yield _of_fault("layer", one, known)
 
 
-_SURELY: Final = 0.05
-"""Greatest p by which more inputs are harmed than helped."""
-
-
 def _class(known: _KnownToRules) -> Iterator[Cause]:
     for device in known.figures.devices:
         worst = next(iter(device.decisions.losses), None)
         if worst is not None and known.fails("class-loss", device):
             # Where others lose as well, it is no matter of that class.
             elsewhere = sign_test(worst.helped_elsewhere, worst.harmed_elsewhere)
-            if elsewhere < _SURELY and worst.harmed_elsewhere > worst.helped_elsewhere:
+            if elsewhere < SURELY and worst.harmed_elsewhere > worst.helped_elsewhere:
                 continue
             came = f", and takes {worst.came} others for it" if worst.came else ""
             yield Cause(
                 rule="class",
                 words=f"{worst.name} is lost: {device.decisions.device} decides otherwise on"
-                f" {worst.left} of the {worst.inputs} inputs that the original takes for it{came}",
-                evidence=f"p = {worst.p:.2g} by a sign test; over all classes {_outcome(device)}",
+                f" {worst.left} of the {worst.inputs} inputs that the {_reference(known)} takes for"
+                f" it{came}",
+                evidence=f"by a sign test p = {worst.p:.2g}; over all classes {_outcome(device)}",
                 next=f"fine-tune or calibrate with more of {worst.name}, and hold each class to a"
                 " limit",
             )
@@ -425,7 +484,7 @@ def _one_sided(known: _KnownToRules) -> Iterator[Cause]:
             words=f"The {one.score} is {side} on {device.decisions.device} on"
             f" {max(one.lower, one.higher)} of {one.lower + one.higher} inputs, by"
             f" {abs(one.median):.3g} in the middle",
-            evidence=f"p = {one.p:.2g} by a sign test; {_outcome(device)}",
+            evidence=f"by a sign test p = {one.p:.2g}; {_outcome(device)}",
             next="move the threshold by as much, or calibrate again",
         )
 
@@ -442,7 +501,7 @@ def _field(known: _KnownToRules) -> Iterator[Cause]:
             rule="field",
             words=f"Under {one.condition} at severity {one.severity} the compressed model is right"
             f" on {here / inputs:.1%} of {inputs} inputs instead of {one.right / inputs:.1%}",
-            evidence=f"p = {one.p:.2g} by a sign test over {field.working} cells; without the"
+            evidence=f"by a sign test over {field.working} cells p = {one.p:.2g}; without the"
             f" condition {field.unchanged.net:.1%} is lost",
             next=f"calibrate or fine-tune with {one.condition} among the inputs",
         )
@@ -498,7 +557,15 @@ def _changes(known: _KnownToRules) -> Iterator[Cause]:
         its = device.decisions
         if its.by_file is None or Arm.ORIGINAL in its.right or not its.inputs:
             continue
-        if share(its.changes.strictly, its.inputs).low > _MANY:
+        seen = share(its.changes.strictly, its.inputs)
+        if seen.low > _MOST:
+            yield Cause(
+                rule="accuracy",
+                words=f"{its.changes.strictly} of {its.inputs} decisions changed",
+                evidence="no fault of the file and no kernel explains them",
+                next="give inputs with labels, and look whether both models belong together",
+            )
+        if seen.low > _MANY:
             yield Cause(
                 rule="changes",
                 words=f"{its.changes.strictly} of {its.inputs} decisions changed, and without"
@@ -513,6 +580,7 @@ _RULES: Final[tuple[Callable[[_KnownToRules], Iterator[Cause]], ...]] = (
     _drawn,
     _failures,
     _file,
+    _few,
     _stages,
     _kernels,
     _order,

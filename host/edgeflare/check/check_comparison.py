@@ -12,8 +12,8 @@ from edgeflare.check.check_page import figure_in_words
 from edgeflare.check.gates import CheckGate, State
 from edgeflare.pages.page import Table
 
-_RANK: Final[Mapping[State, int]] = {"fail": 0, "open": 1, "pass": 2}
-"""How good the end of a gate is; "not checked" is neither."""
+_RANK: Final[Mapping[State, int]] = {"fail": 0, "not checked": 1, "open": 1, "pass": 2}
+"""How good the end of a gate is."""
 
 
 class GateChange(msgspec.Struct, frozen=True, kw_only=True):
@@ -42,7 +42,7 @@ def gate_changes(first: CheckDocument, last: CheckDocument) -> Iterator[GateChan
     before = {_place(one, first): one for one in first.gates}
     for one in last.gates:
         its = before.get(_place(one, last))
-        if its is None or its.state == one.state or "not checked" in (its.state, one.state):
+        if its is None or its.state == one.state or its.limit != one.limit:
             continue
         changes.append(
             GateChange(
@@ -112,4 +112,21 @@ def changes_in_words(documents: Mapping[str, CheckDocument]) -> list[str]:
         said.insert(
             0, f"the verdict was {first.verdict} in {before}, and is {last.verdict} in {after}"
         )
+    said += _not_alike(first, last)
     return said or ["no gate ended otherwise"]
+
+
+def _not_alike(first: CheckDocument, last: CheckDocument) -> Iterator[str]:
+    """Yield why two checks are not to be compared in all."""
+    if first.pair != last.pair:
+        yield f"they are of different pairs: {first.pair} and {last.pair}"
+    if _inputs(first) != _inputs(last):
+        yield f"they have {_inputs(first)} and {_inputs(last)} inputs"
+    for name in dict.fromkeys((*first.asked.gates, *last.asked.gates)):
+        one, other = first.asked.gates.get(name), last.asked.gates.get(name)
+        if one != other:
+            yield f"the limit of {name} was {_limit(one)}, and is {_limit(other)}"
+
+
+def _limit(limit: float | None) -> str:
+    return "none" if limit is None else f"{limit:g}"

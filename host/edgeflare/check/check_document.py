@@ -19,7 +19,7 @@ from edgeflare.record.json_file import json_bytes
 from edgeflare.record.json_types import Amount, CountFromOne, plain_json
 from edgeflare.record.request import DERIVED, Option
 
-StoppedBy = Literal["budget", "interrupt", "sigterm", "infrastructure"]
+StoppedBy = Literal["budget", "interrupt", "sigterm", "infrastructure", "killed"]
 """What ends a check before all is measured."""
 
 
@@ -73,8 +73,8 @@ class CheckDocument(
         pair: name of the pair.
         interface: what its models take and give; null where inputs are drawn.
         asked: what was asked.
-        stopped_by: what ended it before all was measured: budget, interrupt (Ctrl-C), sigterm or
-            infrastructure; null where nothing did.
+        stopped_by: what ended it before all was measured: budget, interrupt (Ctrl-C), sigterm,
+            infrastructure, or killed, which it is while it is under way; null where nothing did.
         seconds: that it took.
         notes: what was assumed, a sentence each.
 
@@ -99,7 +99,8 @@ class CheckDocument(
     @property
     def passes(self) -> bool:
         """Whether nothing speaks against the model, or the device where that alone is judged."""
-        return self.verdict == "ship" or (self.asked.about == "device" and self.as_the_host)
+        alone = self.asked.about == "device" and self.as_the_host
+        return self.verdict == "ship" or (self.verdict == "undecided" and alone)
 
 
 def check_bytes(document: CheckDocument) -> bytes:

@@ -60,7 +60,13 @@ class CheckFolder:
         def same() -> None:
             if not (path / CHECK_DOCUMENT).is_file():
                 raise UserError(f"{path} holds no check to go on with: leave --resume away")
-            require_same_request(load_check(path / CHECK_DOCUMENT).asked, request, path)
+            begun = load_check(path / CHECK_DOCUMENT).asked
+            if begun.fingerprint != request.fingerprint:
+                raise UserError(
+                    f"{path} was begun with another pair, or other inputs or models in it: check"
+                    " it anew with --overwrite, or name another folder with --out"
+                )
+            require_same_request(begun, request, path)
 
         stack.enter_context(CHECKED.take(path, same))
         before = load_check(path / CHECK_DOCUMENT)

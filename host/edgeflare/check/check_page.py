@@ -152,19 +152,26 @@ def _evidence(document: CheckDocument) -> list[str]:
 
 
 def _stopped(document: CheckDocument) -> list[str]:
-    if document.stopped_by is None:
-        return []
     by = {
-        "budget": "its budget was up: give it more with --budget and --resume",
-        "interrupt": "Ctrl-C: go on with --resume",
-        "sigterm": "SIGTERM: go on with --resume",
+        None: "",
+        "budget": "its budget was up: give it more with --budget, and --resume",
+        "interrupt": "Ctrl-C stopped it: go on with --resume",
+        "sigterm": "SIGTERM stopped it: go on with --resume",
         "infrastructure": "a device or a process was lost: go on with --resume",
+        "killed": "it is under way, or was killed: then go on with --resume",
     }[document.stopped_by]
-    return [f"This is not all: it was stopped by {by}"]
+    missed = ", ".join(document.figures.cut)
+    return [f"This is not all, {by}{missed and f' (cut off: {missed})'}"] if by else []
 
 
 def _sections(document: CheckDocument) -> Table:
-    rows = [(one.name, _OF_SECTIONS[one.state], one.words) for one in document.sections]
+    rows = [
+        # Of what passes the first words say enough here; the sections below have the rest.
+        (one.name, _OF_SECTIONS[one.state], one.words.partition(";")[0] if passes else one.words)
+        for one in document.sections
+        for passes in [one.state == "pass"]
+        if one.name != "mend" or one.state != "not checked"
+    ]
     return Table(title="", header=("section", "state", "what was seen"), rows=rows, numbers_from=3)
 
 

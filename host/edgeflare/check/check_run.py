@@ -1,21 +1,19 @@
 """A check: what it measures, in which order, and until when.
 
-Its phases are the answers of the arms, on one device after the other, the files, and the layers.
-What one has measured is kept at once, and a check that was cut off goes on behind it.
+Its phases are the answers of the arms, on one device after the other; the files, what an inference
+costs, the conditions of the field, the layers, and a search near to the inputs. What one has
+measured is kept at once. A phase that was cut off is noted, and done anew where the check goes on.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from contextlib import ExitStack
-from dataclasses import dataclass
-from pathlib import Path
-from typing import Final, Protocol
+from typing import Final
 
 from msgspec.structs import replace
 
-from edgeflare import __version__
 from edgeflare.campaign.opened_pair import OpenedPair, open_pair
 from edgeflare.campaign.plan_defaults import TWIN_KERNELS
 from edgeflare.check.answers import (
@@ -26,31 +24,27 @@ from edgeflare.check.answers import (
     kernel_figures,
     places,
 )
-from edgeflare.check.check_document import CheckDocument, CheckRequest, StoppedBy
+from edgeflare.check.causes import find_cause
+from edgeflare.check.check_document import CheckDocument, StoppedBy
 from edgeflare.check.cost import cost_figures
 from edgeflare.check.drawn_inputs import DrawnCheck
 from edgeflare.check.field import field_figures
-from edgeflare.check.figures import CheckFigures, DeviceFigures
+from edgeflare.check.figures import CheckFigures, DeviceFigures, OutputFigures
 from edgeflare.check.file_faults import file_figures
-from edgeflare.check.gates import judged_gates
 from edgeflare.check.layer_faults import INPUTS, layer_figures
 from edgeflare.check.near import near_figures
 from edgeflare.check.numbers import output_figures
+from edgeflare.check.pair_check import CheckObserver, CheckStore, PairCheck
 from edgeflare.check.readings import (
     reading_of_the_device,
     reading_of_the_file,
     reading_of_the_reference,
 )
-from edgeflare.check.sections import sections_of
-from edgeflare.check.verdict import computes_as_the_host, judge
-from edgeflare.core.domain import Domain
+from edgeflare.check.verdict import THE_CHECK
 from edgeflare.core.goal import Find, Goal
-from edgeflare.core.input_space import Input
 from edgeflare.core.interrupt import Interrupt
 from edgeflare.devices.profile import Profile
-from edgeflare.diagnose.layers.layers_document import LayersDocument
 from edgeflare.errors import InfrastructureError, UserError
-from edgeflare.models.pair import Pair
 from edgeflare.run.plan import Plan
 
 _ANSWERS_UNTIL: Final = 0.5
@@ -63,97 +57,13 @@ _LAYERS_UNTIL: Final = 0.9
 """Likewise none is looked into."""
 
 
-@dataclass(frozen=True, slots=True)
-class PairCheck:
-    """What is checked.
-
-    Attributes:
-        pair: a pair.
-        profiles: its devices.
-        request: what is asked.
-        named: the pair, as a command line names it.
-        began: when it began, by the monotonic clock; earlier by what it has taken before.
-        draws: whether inputs are drawn, since there is neither an original nor data.
-
-    """
-
-    pair: Pair
-    profiles: Sequence[Profile]
-    request: CheckRequest
-    named: str
-    began: float
-    draws: bool = False
-
-    def document(self, figures: CheckFigures, stopped_by: StoppedBy | None) -> CheckDocument:
-        """Return what some figures come to."""
-        known = self.request
-        gates = judged_gates(figures, known.gates)
-        verdict = judge(figures, gates, strict=known.strict)
-        return CheckDocument(
-            verdict=verdict.name,
-            sentence=verdict.sentence,
-            next=verdict.next,
-            cause=verdict.cause,
-            as_the_host=computes_as_the_host(figures, gates, verdict.cause),
-            gates=gates,
-            sections=sections_of(figures, gates, verdict.cause, self.named),
-            figures=figures,
-            edgeflare=__version__,
-            pair=self.pair.name,
-            interface=None if self.draws else self.pair.interface.described(),
-            asked=known,
-            stopped_by=stopped_by,
-            seconds=round(time.monotonic() - self.began, 3),
-            notes=self.pair.notes,
-        )
-
-
-class CheckObserver(Protocol):
-    """Who watches a check."""
-
-    def worked(self, name: str, done: int, total: int) -> None:
-        """Take how far a phase is."""
-
-
-class UnobservedCheck:
-    """Nobody watches."""
-
-    def worked(self, name: str, done: int, total: int) -> None:
-        """Do nothing."""
-
-
-class CheckStore(Protocol):
-    """What keeps a check.
-
-    Attributes:
-        path: the folder of the check.
-
-    """
-
-    @property
-    def path(self) -> Path:
-        """The folder of the check."""
-
-    def keep_folder(self, name: str) -> None:
-        """Note a folder within it that a search makes."""
-
-    def keep(self, document: CheckDocument) -> None:
-        """Keep what there is to say so far."""
-
-    def keep_layers(self, table: LayersDocument) -> None:
-        """Keep the layer table."""
-
-    def keep_input(self, seed_id: int, one: Input, domain: Domain) -> str:
-        """Keep an input that is looked into, and return its path in the folder."""
-
-
 def run_check(
     check: PairCheck,
     figures: CheckFigures,
     store: CheckStore,
     observer: CheckObserver,
     interrupt: Interrupt,
-) -> CheckDocument:
+) -> tuple[CheckDocument, InfrastructureError | None]:
     """Measure what is not measured yet, and return what it comes to.
 
     Args:
@@ -161,37 +71,31 @@ def run_check(
         figures: what an earlier part of the check has measured.
         store: keeps what there is after each phase.
         observer: watches it.
-        interrupt: whether the user wants to stop.
+        interrupt: the user's wish to stop.
+
+    Returns:
+        The document, and what was lost on the way; None where nothing was.
 
     Raises:
-        UserError: a model, the inputs or a profile is not what it should be.
-        InfrastructureError: a device or a worker process is lost; what there is was kept.
+        UserError: a model, the inputs or the first device is not what it should be.
 
     """
     run = _Run(check, figures, store, observer, interrupt)
-    measure = run.measure_drawn if check.draws else run.measure
     try:
-        for at, profile in enumerate(check.profiles):
-            measure(at, profile)
+        run.measure_drawn() if check.draws else run.measure()
     except InfrastructureError as lost:
-        run.miss("device that was lost", str(lost))
-        run.keep("infrastructure")
-        raise
-    return run.keep(interrupt.asked_by() or ("budget" if run.cut else None))
-
-
-_LEAST_SECONDS: Final = 5.0
-"""Without so much time, nothing is searched near to the inputs."""
-
-_MOST_SECONDS: Final = 60.0
-"""More are not spent on it, whatever the budget."""
+        run.lose(str(lost))
+        return run.keep("infrastructure"), lost
+    by_user = interrupt.asked_by() if run.figures.cut else None
+    return run.keep(by_user or ("budget" if run.figures.cut else None)), None
 
 
 def planned_check(check: PairCheck) -> list[str]:
     """Return what a check would do, a line each; the models and the first device are opened.
 
     Raises:
-        UserError, InfrastructureError: as `run_check`.
+        UserError: a model, the inputs or the device is not what it should be.
+        InfrastructureError: the device or a worker process is lost.
 
     """
     if check.draws:
@@ -206,12 +110,13 @@ def planned_check(check: PairCheck) -> list[str]:
         tuple(opened.evaluate([inputs[at] for at in given], [ids[at] for at in given], arms))
         each = (time.monotonic() - begun) / len(given)
     seconds = each * known * len(check.profiles)
+    budget = check.request.budget
     gates = ", ".join(f"{name} < {limit:g}" for name, limit in check.request.gates.items())
     return [
         f"answers of {', '.join(arms)} to {known} inputs on {', '.join(check.request.devices)}:"
-        f" about {seconds:.0f} s, at most {_ANSWERS_UNTIL * check.request.budget:.0f} s",
-        f"the files; the layers on at most {min(INPUTS, known)} inputs, until"
-        f" {_LAYERS_UNTIL * check.request.budget:.0f} s",
+        f" about {seconds:.0f} s, at most {_ANSWERS_UNTIL * budget:.0f} s",
+        f"the files, the cost and the conditions, until {_FIELD_UNTIL * budget:.0f} s; the layers"
+        f" on at most {min(INPUTS, known)} inputs, until {_LAYERS_UNTIL * budget:.0f} s",
         f"gates: {gates}",
     ]
 
@@ -219,13 +124,22 @@ def planned_check(check: PairCheck) -> list[str]:
 _TIMED: Final = 8
 """Inputs that tell how long one takes."""
 
+_LEAST_SECONDS: Final = 5.0
+"""Without so much time, nothing is searched near to the inputs."""
+
+_MOST_SECONDS: Final = 60.0
+"""More are not spent on it, whatever the budget."""
+
+
+_LOST: Final = "lost"
+"""The name under which it is noted that a device or a process was lost."""
+
 
 class _Run:
     """A check under way.
 
     Attributes:
         figures: what was measured so far.
-        cut: whether the budget has cut something off.
 
     """
 
@@ -237,59 +151,59 @@ class _Run:
         observer: CheckObserver,
         interrupt: Interrupt,
     ) -> None:
-        self.figures, self.cut = replace(figures, missing={}), False
+        missing = {name: why for name, why in figures.missing.items() if name != _LOST}
+        cut = tuple(one for one in figures.cut if one != THE_CHECK)
+        self.figures = replace(figures, missing=missing, cut=cut)
+        self._cut_before = figures.cut
         self._check, self._store = check, store
         self._observer, self._interrupt = observer, interrupt
 
-    def measure(self, at: int, profile: Profile) -> None:
-        """Measure what a device does; on the first one what is about the file, too."""
-        if self._stopped(_ANSWERS_UNTIL)():
-            self.miss(f"device {profile.name}", f"{profile.name} was not asked")
-            return
+    def measure(self) -> None:
+        """Measure what the devices do, then on the first of them what is about the file, too."""
         with ExitStack() as stack:
-            opened = _opened(self._check, profile, stack)
-            if not self._answered(at, opened):
-                for answers in ask_arms(
-                    opened,
-                    self._stopped(_ANSWERS_UNTIL),
-                    lambda done, of: self._observer.worked("answers", done, of),
-                ):
-                    self._take(at, answers)
-                self._keep_inputs(at, opened)
+            opened = [
+                one
+                for at, profile in enumerate(self._check.profiles)
+                if (one := self._answers_of(at, profile, stack)) is not None
+            ]
+            first, *others = opened
             if self.figures.file is None:
-                self.figures = replace(self.figures, file=file_figures(opened.pair))
-                self.keep(None)
-            if self.figures.field is None and "field" not in self.figures.missing:
-                self._try_conditions(opened)
-            if not self.figures.costs[at:]:
-                self._measure_cost(opened)
-            if not self._looked_into(at, opened):
-                self._look_into_layers(at, opened)
-            if at == 0 and self.figures.near is None and self._check.request.near:
-                self._search_near(opened)
+                self.figures = replace(self.figures, file=file_figures(first.pair))
+                self.keep("killed")
+            so_far = self.keep("killed")
+            self._observer.said(so_far)
+            if _data_say_nothing(so_far):
+                return
+            for one in opened:
+                self._measure_cost(one)
+            self._try_conditions(first)
+            self._look_into_layers(first, about_the_file=True)
+            for one in others:
+                self._look_into_layers(one, about_the_file=False)
+            self._search_near(first)
 
-    def measure_drawn(self, at: int, profile: Profile) -> None:
-        """Measure what a device does on drawn inputs."""
-        if self.figures.drawn[at:]:
-            return
-        stopped = self._stopped(_LAYERS_UNTIL)
-        if stopped():
-            self.miss(f"device {profile.name}", f"{profile.name} was not asked")
-            return
-        drawn = DrawnCheck(self._check.pair, profile, stopped, self._observer.worked)
-        figures, layers = drawn.run()
-        self.figures = replace(self.figures, drawn=(*self.figures.drawn, figures))
-        if isinstance(layers, str):
-            self.miss("layers", layers)
-        else:
-            known = self.figures.layers
-            on_device = {**(known.on_device if known else {}), **layers.on_device}
-            self.figures = replace(self.figures, layers=replace(layers, on_device=on_device))
-        self.keep(None)
+    def measure_drawn(self) -> None:
+        """Measure what the devices do on drawn inputs."""
+        known = {one.device.name for one in self.figures.drawn}
+        for profile in self._check.profiles:
+            stopped = self._phase(f"device {profile.name}", _LAYERS_UNTIL)
+            if profile.name in known or stopped():
+                continue
+            drawn = DrawnCheck(self._check.pair, profile, stopped, self._observer.worked)
+            figures, layers = drawn.run()
+            self.figures = replace(self.figures, drawn=(*self.figures.drawn, figures))
+            if isinstance(layers, str):
+                self._miss(f"layers on {profile.name}", layers)
+            else:
+                before = self.figures.layers
+                on_device = {**(before.on_device if before else {}), **layers.on_device}
+                self.figures = replace(self.figures, layers=replace(layers, on_device=on_device))
+            self.keep("killed")
 
-    def miss(self, name: str, why: str) -> None:
-        """Note what could not be measured."""
-        self.figures = replace(self.figures, missing={**self.figures.missing, name: why})
+    def lose(self, why: str) -> None:
+        """Note that a device or a process was lost in the phase that is under way."""
+        self._miss(_LOST, why)
+        self._cut(THE_CHECK)
 
     def keep(self, stopped_by: StoppedBy | None) -> CheckDocument:
         """Keep what there is to say so far, and return it."""
@@ -297,67 +211,122 @@ class _Run:
         self._store.keep(document)
         return document
 
-    def _stopped(self, part: float) -> Callable[[], bool]:
-        """Return what says whether a phase has to end, after a part of the budget."""
-        ends = self._check.began + part * self._check.request.budget
+    # Phases.
 
-        def stopped() -> bool:
-            over = time.monotonic() > ends
-            self.cut |= over
-            return over or self._interrupt.asked()
+    def _phase(self, name: str, part: float) -> Callable[[], bool]:
+        """Begin a phase, and return what says whether it has to end."""
+        cut = tuple(one for one in self.figures.cut if one != name)
+        missing = {key: why for key, why in self.figures.missing.items() if key != name}
+        self.figures = replace(self.figures, cut=cut, missing=missing)
+        return self._check.stopped(part, self._interrupt, lambda: self._cut(name))
 
-        return stopped
+    def _again(self, name: str) -> bool:
+        """Whether a phase was cut off before, so that it is done anew."""
+        return name in self._cut_before
 
-    def _answered(self, at: int, opened: OpenedPair) -> bool:
-        known = self.figures.devices[at : at + 1]
-        return bool(known) and known[0].decisions.inputs == len(opened.seeds)
+    def _cut(self, name: str) -> None:
+        if name not in self.figures.cut:
+            self.figures = replace(self.figures, cut=(*self.figures.cut, name))
 
-    def _take(self, at: int, answers: Answers) -> None:
-        """Keep what the answers of a device come to."""
+    def _miss(self, name: str, why: str) -> None:
+        self.figures = replace(self.figures, missing={**self.figures.missing, name: why})
+
+    def _answers_of(self, at: int, profile: Profile, stack: ExitStack) -> OpenedPair | None:
+        """Open a device, and ask it and the host; None where it refuses the model.
+
+        Raises:
+            UserError: the first device refuses it, or the pair is not what it should be.
+
+        """
+        name = f"answers of {profile.name}"
+        try:
+            opened = _opened(self._check, profile, stack)
+        except UserError as refused:
+            if at == 0:
+                raise
+            self._miss(name, str(refused))
+            return None
+        known = self._device(profile.name)
+        if known is not None and known.decisions.inputs == len(opened.seeds):
+            return opened
+        devices = len(self._check.profiles)
+        stopped = self._phase(name, _ANSWERS_UNTIL * (at + 1) / devices)
+        taken = None
+        for taken in ask_arms(
+            opened, stopped, lambda done, of: self._observer.worked("answers", done, of)
+        ):
+            if known is None and len(taken.evaluated) < len(opened.seeds):
+                self._take(taken, stopped, first=at == 0, all_of_it=False)
+        if taken is not None and (known is None or self._tells_more(taken, known)):
+            self._take(taken, stopped, first=at == 0, all_of_it=True)
+            self._keep_inputs(opened)
+        return opened
+
+    def _tells_more(self, taken: Answers, known: DeviceFigures) -> bool:
+        return len(taken.evaluated) > known.decisions.inputs
+
+    def _device(self, name: str) -> DeviceFigures | None:
+        return next((one for one in self.figures.devices if one.decisions.device == name), None)
+
+    def _with_device(self, its: DeviceFigures) -> None:
+        """Keep the figures of a device, in the order in which devices were named."""
+        known = {one.decisions.device: one for one in (*self.figures.devices, its)}
+        order = [known[name] for name in self._check.request.devices if name in known]
+        self.figures = replace(self.figures, devices=tuple(order))
+
+    def _take(
+        self, answers: Answers, stopped: Callable[[], bool], *, first: bool, all_of_it: bool
+    ) -> None:
+        """Keep what the answers of a device come to, at first what is known at once."""
         if not answers.evaluated:
             return
-        kernels = replace(kernel_figures(answers), reading=reading_of_the_device(answers))
-        its = DeviceFigures(
-            decisions=decision_figures(answers),
-            kernels=kernels,
-            outputs=output_figures(answers),
+        kernels = kernel_figures(answers)
+        outputs: tuple[OutputFigures, ...] = ()
+        data = self.figures.data
+        if first:
+            data = replace(data_figures(answers), guessed=self._check.guessed)
+        reading = self.figures.reading
+        if all_of_it:
+            kernels = replace(kernels, reading=reading_of_the_device(answers, stopped))
+            outputs = () if stopped() else output_figures(answers)
+            if first and data is not None:
+                data = replace(data, other_reading=reading_of_the_reference(answers, stopped))
+                reading = reading_of_the_file(answers, stopped)
+        self._with_device(
+            DeviceFigures(decisions=decision_figures(answers), kernels=kernels, outputs=outputs)
         )
-        devices = (*self.figures.devices[:at], its, *self.figures.devices[at + 1 :])
-        self.figures = replace(self.figures, devices=devices)
-        if at == 0:
-            data = data_figures(answers)
-            self.figures = replace(
-                self.figures,
-                data=replace(data, other_reading=reading_of_the_reference(answers)),
-                reading=reading_of_the_file(answers),
-            )
-        self.keep(None)
+        self.figures = replace(self.figures, data=data, reading=reading)
+        self.keep("killed")
 
-    def _keep_inputs(self, at: int, opened: OpenedPair) -> None:
+    def _keep_inputs(self, opened: OpenedPair) -> None:
         """Keep the inputs that a device decides otherwise, to be shown."""
-        if not self._check.request.inputs or not self.figures.devices[at:]:
+        its = self._device(opened.devices[0].profile.name)
+        if not self._check.request.inputs or its is None:
             return
         keep, domain = self._store.keep_input, opened.pair.interface.domain
-        its = self.figures.devices[at]
         kept = tuple(
             replace(one, file=keep(one.seed_id, opened.seeds.input_of(one.seed_id), domain))
             for one in its.decisions.changed_inputs
         )
-        its = replace(its, decisions=replace(its.decisions, changed_inputs=kept))
-        devices = (*self.figures.devices[:at], its, *self.figures.devices[at + 1 :])
-        self.figures = replace(self.figures, devices=devices)
+        decisions = replace(its.decisions, changed_inputs=kept)
+        self._with_device(replace(its, decisions=decisions))
 
     def _measure_cost(self, opened: OpenedPair) -> None:
-        stopped = self._stopped(_FIELD_UNTIL)
-        if stopped():
-            self.miss("cost", "there was no time left for it")
+        device = opened.devices[0].profile.name
+        name = f"cost on {device}"
+        known = {one.device: one for one in self.figures.costs}
+        if device in known and not self._again(name):
             return
-        found = cost_figures(opened, stopped)
-        self.figures = replace(self.figures, costs=(*self.figures.costs, found))
-        self.keep(None)
+        stopped = self._phase(name, _FIELD_UNTIL)
+        if not stopped():
+            known[device] = cost_figures(opened, stopped)
+            self.figures = replace(self.figures, costs=tuple(known.values()))
+        self.keep("killed")
 
     def _try_conditions(self, opened: OpenedPair) -> None:
-        stopped = self._stopped(_FIELD_UNTIL)
+        if self.figures.field is not None and not self._again("field"):
+            return
+        stopped = self._phase("field", _FIELD_UNTIL)
         try:
             found = field_figures(
                 opened,
@@ -366,16 +335,54 @@ class _Run:
                 lambda done, of: self._observer.worked("conditions", done, of),
             )
         except UserError as untried:
-            self.miss("field", str(untried))
+            self._miss("field", str(untried))
         else:
             self.figures = replace(self.figures, field=found)
-        self.keep(None)
+        self.keep("killed")
+
+    def _look_into_layers(self, opened: OpenedPair, *, about_the_file: bool) -> None:
+        """Look into the layers; on further devices only where these decide otherwise."""
+        device = opened.devices[0].profile.name
+        name = "layers" if about_the_file else f"layers on {device}"
+        known, its = self.figures.layers, self._device(device)
+        seen = known is not None and device in known.on_device and not self._again(name)
+        if seen or its is None or not (about_the_file or its.kernels.changes.strictly):
+            return
+        stopped = self._phase(name, _LAYERS_UNTIL)
+        if stopped():
+            return
+        changed = [one.seed_id for one in its.decisions.changed_inputs]
+        try:
+            layers, table = layer_figures(
+                opened,
+                places(opened),
+                changed,
+                stopped,
+                lambda done, of: self._observer.worked("layers", done, of),
+            )
+        except UserError as unseen:
+            self._miss(name, str(unseen))
+            self.keep("killed")
+            return
+        if about_the_file:
+            others = {} if known is None else known.on_device
+            layers = replace(layers, on_device={**others, **layers.on_device})
+            self._store.keep_layers(table)
+        elif known is not None:
+            layers = replace(known, on_device={**known.on_device, **layers.on_device})
+        self.figures = replace(self.figures, layers=layers)
+        self.keep("killed")
 
     def _search_near(self, opened: OpenedPair) -> None:
         """Search from a few inputs, in what is left of the budget."""
+        if not self._check.request.near:
+            return
+        if self.figures.near is not None and not self._again("near"):
+            return
+        stopped = self._phase("near", 1.0)
         seconds = self._check.began + self._check.request.budget - time.monotonic()
-        if self._stopped(_LAYERS_UNTIL)() or seconds < _LEAST_SECONDS:
-            self.miss("near", "there was no time left for it")
+        if stopped() or seconds < _LEAST_SECONDS:
+            self._cut("near")
             return
         try:
             found = near_figures(
@@ -388,52 +395,17 @@ class _Run:
                 lambda done, of: self._observer.worked("searches", done, of),
             )
         except UserError as unsearched:
-            self.miss("near", str(unsearched))
+            self._miss("near", str(unsearched))
         else:
+            stopped()
             self.figures = replace(self.figures, near=found)
-        self.keep(None)
 
-    def _looked_into(self, at: int, opened: OpenedPair) -> bool:
-        """Whether nothing is left to be seen in the layers.
 
-        On further devices they are looked into where these decide otherwise than the host.
-        """
-        layers = self.figures.layers
-        if "layers" in self.figures.missing and at:
-            return True
-        if layers is None:
-            return False
-        if at:
-            its = self.figures.devices[at]
-            return its.decisions.device in layers.on_device or not its.kernels.changes.strictly
-        return layers.inputs >= min(INPUTS, len(opened.seeds))
-
-    def _look_into_layers(self, at: int, opened: OpenedPair) -> None:
-        stopped = self._stopped(_LAYERS_UNTIL)
-        if stopped() or not self.figures.devices[at:]:
-            self.miss("layers", "there was no time left for them")
-            return
-        changed = [one.seed_id for one in self.figures.devices[at].decisions.changed_inputs]
-        try:
-            layers, table = layer_figures(
-                opened,
-                places(opened),
-                changed,
-                stopped,
-                lambda done, of: self._observer.worked("layers", done, of),
-            )
-        except UserError as unseen:
-            self.miss("layers", str(unseen))
-            self.keep(None)
-            return
-        known = self.figures.layers
-        if at and known is not None:
-            layers = replace(known, on_device={**known.on_device, **layers.on_device})
-        else:
-            self._store.keep_layers(table)
-        missing = {name: why for name, why in self.figures.missing.items() if name != "layers"}
-        self.figures = replace(self.figures, layers=layers, missing=missing)
-        self.keep(None)
+def _data_say_nothing(document: CheckDocument) -> bool:
+    """Whether the data are to blame, so that nothing else is worth its time."""
+    figures, gates = document.figures, document.gates
+    cause = find_cause(figures, gates) if figures.devices else None
+    return cause is not None and cause.rule == "data"
 
 
 def _opened(check: PairCheck, profile: Profile, stack: ExitStack) -> OpenedPair:

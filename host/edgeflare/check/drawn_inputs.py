@@ -22,7 +22,14 @@ from numpy.typing import NDArray
 
 from edgeflare.campaign.plan_defaults import TWIN_KERNELS
 from edgeflare.check.figures import DrawnFigures, DrawnOutput, SeenLayers
-from edgeflare.core.tensor import RawBatch, Tensor, dequantize, pack_rows, unpack_rows
+from edgeflare.core.tensor import (
+    RawBatch,
+    Tensor,
+    dequantize,
+    pack_rows,
+    tensor_bytes,
+    unpack_rows,
+)
 from edgeflare.devices.device import Device, connect
 from edgeflare.devices.profile import Profile
 from edgeflare.diagnose.layered_models import LayeredModel, reason_not_seen
@@ -56,8 +63,12 @@ _LAYER_INPUTS: Final = 8
 _REPEATED: Final = 16
 """Of these, how many the device is given once more."""
 
-_TOKENS: Final = 100
-"""Whole numbers without a scale, such as words, are drawn below this."""
+_MOST_BYTES: Final = 2**26
+"""Of all that is drawn; of larger inputs there are fewer, but eight at least."""
+
+_TOKENS: Final = (100, 10, 2)
+"""Whole numbers without a scale, such as words, are drawn below the first of these, and below the
+next ones where the host refuses half of them: a vocabulary may be small."""
 
 _COARSEST: Final = 4
 """Values along each side of the noise that a smooth picture is made of."""
@@ -67,60 +78,58 @@ _CHANNELS: Final = (1, 3, 4)
 
 
 def drawn_inputs(
-    graph: Graph | None, tensors: Sequence[Tensor], count: int
+    graph: Graph | None, tensors: Sequence[Tensor], count: int, tokens: int = _TOKENS[0]
 ) -> list[NDArray[np.generic]]:
     """Return inputs that are drawn within the range of each input tensor.
 
-    Whole numbers with a scale are drawn over all of their type, those without below 100; floats
-    within the range that the graph quantizes them to, else from -1 to 1. Of what may be a picture
-    every second one is smooth, since sums of noise cancel each other.
+    Whole numbers with a scale are drawn over all of their type; floats within the range that the
+    graph quantizes them to, else from -1 to 1. Of what may be a picture every second one is smooth,
+    since sums of noise cancel each other.
 
     Args:
         graph: of the model; None where it cannot be read.
         tensors: its inputs.
         count: how many inputs.
+        tokens: whole numbers without a scale, such as words, are drawn below this.
 
     Returns:
         For each tensor (count, *shape), in its dtype.
 
     """
-    return [_drawn(graph, tensor, count) for tensor in tensors]
+    return [np.stack(list(_drawn(graph, tensor, count, tokens))) for tensor in tensors]
 
 
-def _drawn(graph: Graph | None, tensor: Tensor, count: int) -> NDArray[np.generic]:
+def _drawn(
+    graph: Graph | None, tensor: Tensor, count: int, tokens: int
+) -> Iterator[NDArray[np.generic]]:
+    """Yield inputs one by one, so that no more than one is there in a wider type."""
     rng = np.random.default_rng([0, zlib.crc32(tensor.name.encode())])
-    shape = (count, *tensor.shape)
     kind = np.dtype(tensor.dtype).kind
-    if kind == "b":
-        return rng.integers(0, 2, shape).astype(tensor.dtype)
-    unit = rng.random(shape)
-    if _may_be_picture(tensor):
-        unit[::2] = _smooth(rng, unit[::2].shape)
-    low, high = _range(graph, tensor)
-    values = low + (high - low) * unit
-    return (np.rint(values) if kind in "iu" else values).astype(tensor.dtype)
+    low, high = (0.0, 1.0) if kind == "b" else _range(graph, tensor, tokens)
+    for at in range(count):
+        smooth = at % 2 == 0 and _may_be_picture(tensor)
+        unit = _smooth(rng, tensor.shape) if smooth else rng.random(tensor.shape, np.float32)
+        values = low + (high - low) * unit
+        yield (np.rint(values) if kind in "iub" else values).astype(tensor.dtype)
 
 
 def _may_be_picture(tensor: Tensor) -> bool:
     return len(tensor.shape) == 4 and tensor.shape[-1] in _CHANNELS and min(tensor.shape[1:3]) > 1
 
 
-def _smooth(rng: np.random.Generator, shape: tuple[int, ...]) -> NDArray[np.float64]:
-    """Return noise that changes slowly, from 0 to 1: (count, 1, height, width, channels)."""
-    height, width, channels = shape[2:]
-    pictures = []
-    for _ in range(shape[0]):
-        coarse = rng.random((_COARSEST, _COARSEST, channels))
-        one = cv2.resize(coarse, (width, height), interpolation=cv2.INTER_CUBIC)
-        pictures.append(np.clip(one, 0.0, 1.0).reshape(1, height, width, channels))
-    return np.stack(pictures)
+def _smooth(rng: np.random.Generator, shape: tuple[int, ...]) -> NDArray[np.float32]:
+    """Return noise that changes slowly, from 0 to 1: (1, height, width, channels)."""
+    _, height, width, channels = shape
+    coarse = rng.random((_COARSEST, _COARSEST, channels), np.float32)
+    one = cv2.resize(coarse, (width, height), interpolation=cv2.INTER_CUBIC)
+    return np.asarray(np.clip(one, 0.0, 1.0), np.float32).reshape(shape)
 
 
-def _range(graph: Graph | None, tensor: Tensor) -> tuple[float, float]:
+def _range(graph: Graph | None, tensor: Tensor, tokens: int) -> tuple[float, float]:
     """Return between which raw values an input is drawn."""
     if np.dtype(tensor.dtype).kind in "iu":
         info = np.iinfo(tensor.dtype)
-        return (info.min, info.max) if tensor.scale else (0, min(_TOKENS, info.max))
+        return (info.min, info.max) if tensor.scale else (0, min(tokens - 1, info.max))
     for at in () if graph is None else graph.inputs:
         if graph is not None and graph.tensors[at].name == tensor.name:
             readers = [one for one in graph.layers if at in one.inputs and one.name == "QUANTIZE"]
@@ -162,34 +171,48 @@ class DrawnCheck:
             device = stack.enter_context(connect(self.profile))
             session = device.open(path, ONCE)
             graph = _graph(path)
+            drawn_for = None if graph is None else graph.graph
             tensors = twin.signature.inputs
-            arrays = drawn_inputs(None if graph is None else graph.graph, tensors, INPUTS)
-            figures = self._figures(device, twin, session, pack_rows(tensors, arrays))
+            size = sum(map(tensor_bytes, tensors))
+            count = max(_LAYER_INPUTS, min(INPUTS, _MOST_BYTES // max(1, size)))
+            for tokens in _TOKENS:
+                arrays = drawn_inputs(drawn_for, tensors, count, tokens)
+                rows = pack_rows(tensors, arrays)
+                wanted = twin.submit(rows).result()
+                if 2 * len(wanted.failures) <= count:
+                    break
+            figures = self._figures(device, twin, session, rows, wanted)
             return figures, self._layers(device, graph, tensors, arrays, stack)
 
     def _figures(
-        self, device: Device, twin: TFLiteModel, session: Evaluator, rows: NDArray[np.generic]
+        self,
+        device: Device,
+        twin: TFLiteModel,
+        session: Evaluator,
+        rows: NDArray[np.generic],
+        wanted: RawBatch,
     ) -> DrawnFigures:
-        wanted, got = twin.submit(rows).result(), session.submit(rows).result()
-        again = session.submit(rows[:_REPEATED]).result()
+        got = session.submit(rows).result()
+        again = session.submit(rows[:_REPEATED][::-1].copy()).result()
         self.progress("answers", len(rows), len(rows))
         known = RunDevice(name=self.profile.name, provenance=device.provenance)
-        outputs = session.signature.outputs
+        tensors = session.signature.outputs
+        failed = {*wanted.failures, *got.failures}
+        both = [at for at in range(len(rows)) if at not in failed]
+        theirs, mine = _real(twin, wanted, both), _real(session, got, both)
+        finite = [all(np.isfinite(one[at]).all() for one in theirs) for at in range(len(both))]
+        repeated = again.outputs[::-1]
         return DrawnFigures(
             device=known,
             inputs=len(rows),
             failed_here=dict(Counter(got.failures.values())),
-            failed_on_host=dict(Counter(wanted.failures.values())),
-            outputs=tuple(
-                _output(tensor, first, second)
-                for tensor, first, second in zip(
-                    outputs, _real(twin, wanted), _real(session, got), strict=True
-                )
-            ),
-            repeated=len(again.outputs),
+            failed_alone=len(got.failures.keys() - wanted.failures.keys()),
+            answered=sum(finite),
+            outputs=tuple(map(_output, tensors, theirs, mine)),
+            repeated=len(repeated),
             unsteady=sum(
                 one.tobytes() != other.tobytes()
-                for one, other in zip(got.outputs, again.outputs, strict=False)
+                for one, other in zip(got.outputs, repeated, strict=False)
             ),
             warnings=tuple(undelegated([known])),
         )
@@ -244,29 +267,34 @@ def _graph(path: Path) -> LayeredModel | None:
         return None
 
 
-def _real(model: Evaluator, batch: RawBatch) -> Iterator[NDArray[np.float64]]:
-    """Yield the real values of each output, (answered, values), of inputs that were answered."""
+def _real(model: Evaluator, batch: RawBatch, places: Sequence[int]) -> list[NDArray[np.float64]]:
+    """Return the real values of each output, (places, values), of some inputs."""
     tensors = model.signature.outputs
-    answered = [at for at in range(len(batch.outputs)) if at not in batch.failures]
-    for tensor, values in zip(tensors, unpack_rows(tensors, batch.outputs), strict=True):
-        yield dequantize(values, tensor).reshape(len(batch.outputs), -1)[answered]
+    return [
+        dequantize(values[list(places)], tensor).reshape(len(places), -1)
+        for tensor, values in zip(tensors, unpack_rows(tensors, batch.outputs), strict=True)
+    ]
 
 
 def _output(tensor: Tensor, wanted: NDArray[np.float64], got: NDArray[np.float64]) -> DrawnOutput:
-    """Return how an output of the device is."""
+    """Return how an output of the device is, of inputs that both sides answered."""
     sums = ErrorSums(tensor.scale or None)
-    for one, other in zip(wanted, got, strict=False):
+    for one, other in zip(wanted, got, strict=True):
         sums.add(one, other)
-    finite = np.isfinite(got)
+    odd, odd_there = ((~np.isfinite(values)).any(axis=1) for values in (got, wanted))
     return DrawnOutput(
         output=tensor.name,
         error=sums.figures(),
-        not_finite=int((~finite.all(axis=1)).sum()),
-        not_finite_on_host=int((~np.isfinite(wanted).all(axis=1)).sum()),
-        constant=len(got) > 1 and bool((got == got[:1]).all()),
-        constant_on_host=len(wanted) > 1 and bool((wanted == wanted[:1]).all()),
+        not_finite=int(odd.sum()),
+        not_finite_alone=int((odd & ~odd_there).sum()),
+        constant=_constant(got),
+        constant_on_host=_constant(wanted),
         railed=_railed(tensor, got),
     )
+
+
+def _constant(values: NDArray[np.float64]) -> bool:
+    return len(values) > 1 and bool((values == values[:1]).all())
 
 
 def _railed(tensor: Tensor, values: NDArray[np.float64]) -> float:

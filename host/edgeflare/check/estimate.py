@@ -8,7 +8,8 @@
 
 from __future__ import annotations
 
-from math import ceil, sqrt
+from collections.abc import Callable
+from math import sqrt
 from typing import Final
 
 import msgspec
@@ -64,12 +65,32 @@ def paired_difference(lost: int, won: int, inputs: int) -> ShareEstimate:
     )
 
 
-def inputs_to_decide(seen: ShareEstimate, limit: float) -> int | None:
+def inputs_to_decide(at: Callable[[float], ShareEstimate], limit: float) -> int | None:
     """Return how many inputs would tell a figure like this from a limit; None where none would.
 
-    An interval is as wide as the root of the number of inputs is small.
+    Args:
+        at: returns the figure of so many times as many inputs of the same kind.
+        limit: that it is to be told from.
+
     """
-    if seen.value == limit:
-        return None
-    side = seen.high - seen.value if seen.value < limit else seen.value - seen.low
-    return max(seen.inputs, ceil(seen.inputs * (side / (limit - seen.value)) ** 2))
+    times = 1.0
+    while not _decides(at(times), limit):
+        times *= 2.0
+        if times > _MOST_TIMES:
+            return None
+    low, high = times / 2.0, times
+    while high - low > _NEAR * high:
+        middle = (low + high) / 2.0
+        low, high = (low, middle) if _decides(at(middle), limit) else (middle, high)
+    return at(high).inputs
+
+
+_MOST_TIMES: Final = 2.0**10
+"""Times as many inputs, above which nobody brings so many."""
+
+_NEAR: Final = 0.01
+"""Share by which the number of inputs may be too large."""
+
+
+def _decides(seen: ShareEstimate, limit: float) -> bool:
+    return seen.low > limit or seen.high <= limit

@@ -45,6 +45,10 @@ class DataFigures(msgspec.Struct, frozen=True, kw_only=True):
         right: of the labelled ones, how many that arm gets right; null where none is labelled.
         by_guessing: the share that it would get right if its decisions had nothing to do with the
             inputs, but were as frequent; null where decisions are not counted.
+        alike: the share of the inputs that get the commonest decision of that arm; null where
+            decisions are not counted.
+        guessed: what was assumed of how inputs are prepared and may well be wrong, a sentence;
+            empty where nothing was.
         label_order: the order in which the labels have the classes; null where it is the models'.
         other_reading: a preprocessing with which that arm is right clearly more often; null where
             none was found, or none was tried.
@@ -58,6 +62,8 @@ class DataFigures(msgspec.Struct, frozen=True, kw_only=True):
     reference: Arm
     right: Count | None = None
     by_guessing: Share | None = None
+    alike: Share | None = None
+    guessed: str = ""
     label_order: OtherOrder | None = None
     other_reading: OtherReading | None = None
 
@@ -194,6 +200,8 @@ class StageFigures(msgspec.Struct, frozen=True, kw_only=True):
         labelled: those of which is known what is right.
         right: those that it gets right as it is.
         right_as_pair: those that it would get right with the pair's own.
+        harmed: those that it would get right with the pair's own alone.
+        helped: those that it gets right as it is alone.
         given: the largest difference of what the model is given, in real values.
         decided: of the first of them, those on which reading the same outputs as the pair does
             decides otherwise.
@@ -205,6 +213,8 @@ class StageFigures(msgspec.Struct, frozen=True, kw_only=True):
     labelled: Count
     right: Count
     right_as_pair: Count
+    harmed: Count
+    helped: Count
     given: Amount
     decided: Count
 
@@ -217,6 +227,7 @@ class KernelFigures(msgspec.Struct, frozen=True, kw_only=True):
         changes: from the twin to the device, with the pair's own stages.
         repeated: how many inputs the device was given once more.
         unsteady: those of them on which its outputs were others then.
+        undecided: those of them that it decided otherwise then.
         reading: a preprocessing with which the twin decides as the device clearly more often; null
             where none was found, or none was tried.
         stages: what its own stages change; null where it has none of its own.
@@ -228,6 +239,7 @@ class KernelFigures(msgspec.Struct, frozen=True, kw_only=True):
     changes: DecisionChanges
     repeated: Count
     unsteady: Count
+    undecided: Count
     reading: OtherReading | None
     stages: StageFigures | None
     warnings: tuple[str, ...]
@@ -258,6 +270,7 @@ FaultKind = Literal[
     "overflow",
     "constants",
     "input range",
+    "cut off",
     "coarse",
 ]
 """What may be wrong with a compressed file."""
@@ -311,7 +324,6 @@ class SeenLayers(msgspec.Struct, frozen=True, kw_only=True):
         on_device: by the name of a device, the layers that it computes otherwise than the twin,
             each in words; devices that compute all alike have none.
         notes: what could not be seen, a sentence each.
-        table: the folder of the layer table within that of the check; empty where none is kept.
 
     """
 
@@ -323,7 +335,6 @@ class SeenLayers(msgspec.Struct, frozen=True, kw_only=True):
     sensitive: str
     on_device: Mapping[str, tuple[str, ...]]
     notes: tuple[str, ...]
-    table: str = ""
 
 
 class DrawnOutput(msgspec.Struct, frozen=True, kw_only=True):
@@ -333,7 +344,7 @@ class DrawnOutput(msgspec.Struct, frozen=True, kw_only=True):
         output: its name.
         error: how far it is from the host's; null where no input was answered.
         not_finite: inputs on which it has NaN or infinity.
-        not_finite_on_host: likewise on the host.
+        not_finite_alone: those of them on which the host has none.
         constant: whether it is the same for all inputs.
         constant_on_host: likewise on the host.
         railed: the share of its values at an end of its range.
@@ -343,7 +354,7 @@ class DrawnOutput(msgspec.Struct, frozen=True, kw_only=True):
     output: str
     error: LayerError | None
     not_finite: Count
-    not_finite_on_host: Count
+    not_finite_alone: Count
     constant: bool
     constant_on_host: bool
     railed: Share
@@ -356,7 +367,8 @@ class DrawnFigures(msgspec.Struct, frozen=True, kw_only=True):
         device: it, and what is known of it.
         inputs: how many were drawn.
         failed_here: by kind, on how many of them it has no answer.
-        failed_on_host: likewise the host.
+        failed_alone: on how many of them it has none where the host has one.
+        answered: how many the host gives a finite answer to.
         outputs: how its outputs are.
         repeated: how many inputs it was given once more.
         unsteady: those of them on which its outputs were others then.
@@ -367,7 +379,8 @@ class DrawnFigures(msgspec.Struct, frozen=True, kw_only=True):
     device: RunDevice
     inputs: CountFromOne
     failed_here: Mapping[str, Count]
-    failed_on_host: Mapping[str, Count]
+    failed_alone: Count
+    answered: Count
     outputs: tuple[DrawnOutput, ...]
     repeated: Count
     unsteady: Count
@@ -532,6 +545,7 @@ class CheckFigures(msgspec.Struct, frozen=True, kw_only=True):
         costs: what an inference costs, on each device.
         drawn: what each device does on drawn inputs, where there are no others.
         missing: by the name of a part that could not be measured, why not.
+        cut: the names of the parts that were cut off, or not begun, by the budget or the user.
 
     """
 
@@ -545,6 +559,7 @@ class CheckFigures(msgspec.Struct, frozen=True, kw_only=True):
     costs: tuple[CostFigures, ...] = ()
     drawn: tuple[DrawnFigures, ...] = ()
     missing: Mapping[str, str] = {}
+    cut: tuple[str, ...] = ()
 
 
 class DeviceFigures(msgspec.Struct, frozen=True, kw_only=True):

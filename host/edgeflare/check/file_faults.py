@@ -31,9 +31,12 @@ def file_figures(pair: Pair) -> FileFigures:
     file = None if pair.original is None or is_callable(pair.original) else Path(pair.original)
     unread = unread_by_model(pair)
     shared = set(unread.get("original", ())) & set(unread.get("compressed model", ()))
+    # Without an original nobody knows whether it should be read.
+    mine = unread.get("compressed model", ())
+    alone = [name for name in mine if name not in shared and pair.original is not None]
     graphs = _graphs(pair)
     faults = [
-        *(_unread(name) for name in unread.get("compressed model", ()) if name not in shared),
+        *(_unread(name) for name in alone),
         *(_of_states(pair, graphs.compressed) if graphs else ()),
         *(_of_layers(graphs.compressed, graphs.original) if graphs and graphs.original else ()),
     ]
@@ -42,10 +45,30 @@ def file_figures(pair: Pair) -> FileFigures:
         compressed_bytes=pair.compressed.stat().st_size,
         faults=tuple(faults),
         remarks=tuple(
-            f"no operator of the original reads its input {name}"
-            for name in unread.get("original", ())
-        ),
+            f"no operator of the {model} reads its input {name}"
+            for model, names in (
+                ("original", unread.get("original", ())),
+                ("compressed model", mine if pair.original is None else ()),
+            )
+            for name in names
+        )
+        + _same_or_swapped(file, pair, graphs),
     )
+
+
+def _same_or_swapped(file: Path | None, pair: Pair, graphs: _Graphs | None) -> tuple[str, ...]:
+    """Return what makes the two files doubtful: they are equal, or seem to be swapped."""
+    if file is not None and file.read_bytes() == pair.compressed.read_bytes():
+        return ("both files are equal: there is no compression to be judged",)
+    if graphs is not None and graphs.original is not None:
+        mine, its = (_quantized(one) for one in (graphs.compressed, graphs.original))
+        if its and not mine:
+            return ("the original is quantized and the compressed model is not: are they swapped?",)
+    return ()
+
+
+def _quantized(graph: Graph) -> bool:
+    return any(one.constant and one.scales for one in graph.tensors)
 
 
 @dataclass(frozen=True, slots=True)

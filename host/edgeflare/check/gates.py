@@ -17,6 +17,7 @@ import msgspec
 from edgeflare.check.estimate import ShareEstimate, inputs_to_decide, paired_difference, share
 from edgeflare.check.figures import (
     CheckFigures,
+    DecisionChanges,
     DeviceFigures,
     DrawnFigures,
     FieldCell,
@@ -33,6 +34,7 @@ State = Literal["pass", "fail", "open", "not checked"]
 
 
 _ROUNDING: Final = 1e-9
+"""What a number of inputs may be above a whole one by rounding."""
 
 
 class CheckGate(msgspec.Struct, frozen=True, kw_only=True):
@@ -99,7 +101,7 @@ LIMITS: Final[Mapping[str, GateKind]] = {
 }
 """The gates by name."""
 
-_GIVEN: Final = re.compile(r"([a-z-]+)\s*<=?\s*([0-9.eE+-]+)")
+_GIVEN: Final = re.compile(r"([a-z-]+)\s*<=?\s*(inf|[0-9.eE+-]+%?)")
 
 
 def read_limits(
@@ -120,7 +122,7 @@ def read_limits(
     for name, limit in (of_team or {}).items():
         limits[_known(name, source)] = _from_0(name, limit, source)
     for text in given:
-        found = _GIVEN.fullmatch(text.strip().replace("<inf", "<1e999"))
+        found = _GIVEN.fullmatch(text.strip())
         if found is None:
             raise UserError(f"--gate {text!r}: expected NAME<NUMBER, such as 'accuracy-drop<0.02'")
         name, number = found.groups()
@@ -130,7 +132,7 @@ def read_limits(
 
 def _number(name: str, number: str) -> float:
     try:
-        limit = float(number)
+        limit = float(number.removesuffix("%")) / (100.0 if number.endswith("%") else 1.0)
     except ValueError:
         limit = -1.0
     return _from_0(_known(name, "--gate"), limit, "--gate", number)
@@ -148,7 +150,15 @@ def _known(name: str, source: str) -> str:
 def _from_0(name: str, limit: float, source: str, written: str = "") -> float:
     if not limit >= 0:
         raise UserError(f"{source} {name}: {written or limit!r} is no number from 0 up")
+    if isfinite(limit) and limit > 1 and name not in _COUNTS:
+        raise UserError(
+            f"{source} {name}: {written or limit!r} is more than all: give a share, such as 0.05"
+        )
     return limit
+
+
+_COUNTS: Final = frozenset({"failures", "faults"})
+"""Gates whose limit is a number of things, and no share."""
 
 
 def judged_gates(figures: CheckFigures, limits: Mapping[str, float]) -> tuple[CheckGate, ...]:
@@ -189,19 +199,18 @@ def _drawn_gates(name: str, limit: float, figures: CheckFigures) -> Iterator[Che
 def _as_on_host(name: str, one: DrawnFigures) -> str:
     if name == "failures":
         return f"an answer to each of {one.inputs} inputs that the host answers"
-    return f"the outputs are the host's on {one.inputs} inputs"
+    return f"nothing is computed otherwise than by rounding, on {one.inputs} inputs"
 
 
 def failure_here(one: DrawnFigures) -> str:
     """Return what a device fails at and the host does not, in words; empty where at nothing."""
-    failed = sum(one.failed_here.values())
-    if failed > sum(one.failed_on_host.values()):
+    if one.failed_alone:
         kinds = ", ".join(sorted(one.failed_here))
-        return f"it fails ({kinds}) on {failed} of {one.inputs} inputs"
+        return f"it fails ({kinds}) on {one.failed_alone} of {one.inputs} inputs"
     for output in one.outputs:
-        if output.not_finite > output.not_finite_on_host:
+        if output.not_finite_alone:
             return (
-                f"it puts out NaN or infinity as {output.output} on {output.not_finite} of"
+                f"it puts out NaN or infinity as {output.output} on {output.not_finite_alone} of"
                 f" {one.inputs} inputs"
             )
     return ""
@@ -212,11 +221,14 @@ def otherwise_here(one: DrawnFigures, layers: SeenLayers | None) -> str:
     wrong = () if layers is None else layers.on_device.get(one.device.name, ())
     if wrong:
         more = f" and {len(wrong) - 1} more" if len(wrong) > 1 else ""
-        return f"it computes {wrong[0]}{more} otherwise than the host, by themselves"
+        return f"it computes {wrong[0]}{more} otherwise than the host, given the same"
+    if one.unsteady:
+        return f"it gives {one.unsteady} of {one.repeated} other outputs the second time"
     for output in one.outputs:
         if output.constant and not output.constant_on_host:
             return f"it puts out the same as {output.output} for all inputs"
-        error = output.error if layers is None else None
+        seen = layers is not None and one.device.name in layers.on_device
+        error = None if seen else output.error
         if error is not None and error.sqnr_db is not None and error.sqnr_db < _LEAST_DB:
             return (
                 f"its output {output.output} is {error.sqnr_db:.0f} dB from the host's, by up to"
@@ -253,7 +265,7 @@ _OTHER_CONSTANTS: Final = 0.01
 """Share of decisions that has to change for certain where a layer has other constants than rounding
 and pruning leave. They may help as many of these inputs as they harm."""
 
-_SURELY: Final = 0.05
+SURELY: Final = 0.05
 """Greatest p by which more inputs are harmed than helped."""
 
 _LEAST_CHANGED: Final = 0.02
@@ -274,7 +286,7 @@ def file_does_harm(device: DeviceFigures) -> bool:
     if any(one.left <= changes.changed for one in known.losses):  # and kernels are not to blame
         return True
     if known.labelled:
-        return changes.net > 0 and sign_test(changes.helped, changes.harmed) < _SURELY
+        return changes.net > 0 and sign_test(changes.helped, changes.harmed) < SURELY
     return _changes_for_certain(device, _LEAST_CHANGED)
 
 
@@ -322,8 +334,8 @@ def _field_gate(figures: CheckFigures, limit: float) -> CheckGate:
 
 def _of_cell(one: FieldCell, known: FieldFigures) -> str:
     return (
-        f"{one.condition} at severity {one.severity} costs {one.net:.1%} net, and"
-        f" {known.unchanged.net:.1%} is lost without it"
+        f"{one.condition} at severity {one.severity} costs {one.net:.1%} net, beside"
+        f" {max(0.0, known.unchanged.net):.1%} without it"
     )
 
 
@@ -351,11 +363,9 @@ def _accuracy_drop(name: str, limit: float, device: DeviceFigures) -> CheckGate:
     if why := _no_truth(device):
         return _not_checked(name, known.device, limit, why)
     changes = known.changes
-    seen = paired_difference(changes.harmed, changes.helped, known.labelled)
     first, its = (known.right[arm] / known.labelled for arm in (Arm.ORIGINAL, Arm.DEVICE))
-    return _by_interval(
-        name, known.device, limit, seen, f"right on {first:.1%} as the original, on {its:.1%} here"
-    )
+    words = f"right on {first:.1%} as the original, on {its:.1%} here"
+    return _by_interval(name, known.device, limit, _net(changes, known.labelled), words)
 
 
 def _net_harm(name: str, limit: float, device: DeviceFigures) -> CheckGate:
@@ -363,9 +373,20 @@ def _net_harm(name: str, limit: float, device: DeviceFigures) -> CheckGate:
     if why := _no_truth(device):
         return _not_checked(name, known.device, limit, why)
     changes = known.changes
-    seen = paired_difference(changes.harmed, changes.helped, known.inputs)
-    words = f"{changes.harmed} of {known.inputs} inputs harmed, {changes.helped} helped"
-    return _by_interval(name, known.device, limit, seen, words)
+    words = f"{changes.harmed} of {known.labelled} inputs harmed, {changes.helped} helped"
+    return _by_interval(name, known.device, limit, _net(changes, known.labelled), words)
+
+
+def _net(changes: DecisionChanges, labelled: int) -> Callable[[float], ShareEstimate]:
+    """Return what tells the share of net harm of so many times as many inputs."""
+    return lambda times: paired_difference(
+        round(times * changes.harmed), round(times * changes.helped), round(times * labelled)
+    )
+
+
+def _strictly(changes: DecisionChanges) -> Callable[[float], ShareEstimate]:
+    """Return what tells the share of strict changes of so many times as many inputs."""
+    return lambda times: share(round(times * changes.strictly), round(times * changes.inputs))
 
 
 def _no_truth(device: DeviceFigures) -> str:
@@ -378,9 +399,7 @@ def _no_truth(device: DeviceFigures) -> str:
 def _kernel_changes(name: str, limit: float, device: DeviceFigures) -> CheckGate:
     changes = device.kernels.changes
     words = f"{changes.strictly} of {changes.inputs} decisions are others than the host's"
-    return _by_interval(
-        name, device.decisions.device, limit, share(changes.strictly, changes.inputs), words
-    )
+    return _by_interval(name, device.decisions.device, limit, _strictly(changes), words)
 
 
 def _changed(name: str, limit: float, device: DeviceFigures) -> CheckGate:
@@ -388,9 +407,7 @@ def _changed(name: str, limit: float, device: DeviceFigures) -> CheckGate:
     if device.decisions.by_file is None:
         return _not_checked(name, device.decisions.device, limit, "there is no original")
     words = f"{changes.strictly} of {changes.inputs} decisions changed"
-    return _by_interval(
-        name, device.decisions.device, limit, share(changes.strictly, changes.inputs), words
-    )
+    return _by_interval(name, device.decisions.device, limit, _strictly(changes), words)
 
 
 def _class_loss(name: str, limit: float, device: DeviceFigures) -> CheckGate:
@@ -417,8 +434,19 @@ def _class_loss(name: str, limit: float, device: DeviceFigures) -> CheckGate:
 
 
 def _by_interval(
-    name: str, device: str, limit: float, seen: ShareEstimate, words: str
+    name: str, device: str, limit: float, at: Callable[[float], ShareEstimate], words: str
 ) -> CheckGate:
+    """Return how a gate ended.
+
+    Args:
+        name: of the gate.
+        device: that it is about.
+        limit: the largest value that passes.
+        at: returns the figure of so many times as many inputs of the same kind.
+        words: what was seen.
+
+    """
+    seen = at(1.0)
     state: State = "open"
     if seen.low > limit:
         state = "fail"
@@ -431,7 +459,7 @@ def _by_interval(
         state=state,
         seen=seen,
         words=words,
-        decided_by=inputs_to_decide(seen, limit) if state == "open" else None,
+        decided_by=inputs_to_decide(at, limit) if state == "open" else None,
     )
 
 

@@ -231,7 +231,7 @@ class _LayeredPair:
             for one in localizer.find(state, self._given(Arm.ORIGINAL, place)).coarse:
                 found[str(one)].append(
                     FileFault(
-                        kind="coarse",
+                        kind="cut off" if one.kind == "saturated" else "coarse",
                         place=str(one),
                         words=f"{one} is quantized coarsely ({one.kind}): {one.why}",
                         advice=one.advice,

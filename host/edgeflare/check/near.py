@@ -22,8 +22,8 @@ from edgeflare.core.goal import Find, Goal
 from edgeflare.core.interrupt import Interrupt
 from edgeflare.core.query import Arm
 from edgeflare.diagnose.layered_models import tflite_original
+from edgeflare.errors import UserError
 from edgeflare.models.model_file import read_model_file
-from edgeflare.models.pair import Pair
 from edgeflare.record.atomic_file import write_atomically
 from edgeflare.run.begin_or_resume import begin_run
 from edgeflare.run.harm import HARMFUL
@@ -70,18 +70,28 @@ def near_figures(
         InfrastructureError: a device or a worker process is lost.
 
     """
+    original = tflite_original(opened.pair)
     inputs = opened.seeds.inputs[list(places[:_CALIBRATION])]
     ids = [opened.seeds.seed_ids[at] for at in places]
     rows = opened.panel.rows(Arm.ORIGINAL, inputs, ids[:_CALIBRATION])
-    content = reference_int8(read_model_file(tflite_original(opened.pair)), rows)
-    kept("near")
-    mine = _search(opened, ids[:SEEDS], folder / "near", seconds / 2, interrupt)
-    progress(1, 2)
-    kept("near_reference")
+    content = reference_int8(read_model_file(original), rows)
     file = folder / "reference.tflite"
     write_atomically(file, content)
-    theirs = _search_reference(opened, file, ids[:SEEDS], folder, seconds / 2, interrupt)
-    progress(2, 2)
+    with ExitStack() as stack:
+        try:
+            reference = _reference(opened, file, ids[:SEEDS], seconds / 2, stack)
+        except UserError as refused:
+            raise UserError(
+                "the int8 that litert-quantizer makes of this original, to compare with, does not"
+                f" run ({refused})"
+            ) from None
+        kept("near")
+        mine = _search(opened, ids[:SEEDS], folder / "near", seconds / 2, interrupt)
+        progress(1, 2)
+        kept("near_reference")
+        path = folder / "near_reference"
+        theirs = _search(reference, ids[:SEEDS], path, seconds / 2, interrupt)
+        progress(2, 2)
     return NearFigures(
         measure=measure_name(mine),
         model=_figures(mine, "near"),
@@ -89,23 +99,16 @@ def near_figures(
     )
 
 
-def _search_reference(
-    opened: OpenedPair,
-    file: Path,
-    ids: Sequence[int],
-    folder: Path,
-    seconds: float,
-    interrupt: Interrupt,
-) -> RunDocument:
-    """Search the reference compression on the same device, with stages as the pair has them."""
+def _reference(
+    opened: OpenedPair, file: Path, ids: Sequence[int], seconds: float, stack: ExitStack
+) -> OpenedPair:
+    """Open the reference compression on the same device, with stages as the pair has them."""
     interface = replace(opened.pair.interface, device=None)
-    pair: Pair = replace(
+    pair = replace(
         opened.pair, compressed=file, interface=interface, fold_shapes=False, folded=None
     )
     profiles = [device.profile for device in opened.devices]
-    with ExitStack() as stack:
-        other = open_pair(pair, _plan(opened, ids, seconds), profiles, stack)
-        return _search(other, ids, folder / "near_reference", seconds, interrupt)
+    return open_pair(pair, _plan(opened, ids, seconds), profiles, stack)
 
 
 def _search(

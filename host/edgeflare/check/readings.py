@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Final, Literal
 
 import numpy as np
@@ -33,38 +33,44 @@ _LEAST_WRONG: Final = 0.05
 """Share of the inputs that have to be wrong before another reading is tried."""
 
 
-def reading_of_the_reference(answers: Answers) -> OtherReading | None:
+def reading_of_the_reference(answers: Answers, stopped: Callable[[], bool]) -> OtherReading | None:
     """Return a preprocessing with which the reference is right clearly more often, by the labels.
 
     None where there is none, or nothing is known to be right.
     """
     truths = answers.truths()
     known = {at: truth for at, truth in enumerate(truths) if truth is not None}
-    return _better(answers, answers.reference, known, "labels")
+    return _better(answers, answers.reference, known, "labels", stopped)
 
 
-def reading_of_the_file(answers: Answers) -> OtherReading | None:
+def reading_of_the_file(answers: Answers, stopped: Callable[[], bool]) -> OtherReading | None:
     """Return a preprocessing with which the twin agrees with the original clearly more often.
 
     None where there is none, or no original.
     """
     if answers.reference is not Arm.ORIGINAL:
         return None
-    return _better(answers, Arm.TWIN, dict(enumerate(answers.of(Arm.ORIGINAL))), "original")
+    return _better(
+        answers, Arm.TWIN, dict(enumerate(answers.of(Arm.ORIGINAL))), "original", stopped
+    )
 
 
-def reading_of_the_device(answers: Answers) -> OtherReading | None:
+def reading_of_the_device(answers: Answers, stopped: Callable[[], bool]) -> OtherReading | None:
     """Return a preprocessing with which the twin decides as the device clearly more often.
 
     None where there is none, or the pair says itself what the device does otherwise.
     """
     if answers.opened.stages is not None:
         return None
-    return _better(answers, Arm.TWIN, dict(enumerate(answers.of(Arm.DEVICE))), "device")
+    return _better(answers, Arm.TWIN, dict(enumerate(answers.of(Arm.DEVICE))), "device", stopped)
 
 
 def _better(
-    answers: Answers, arm: Arm, wanted: Mapping[int, Answer], against: Against
+    answers: Answers,
+    arm: Arm,
+    wanted: Mapping[int, Answer],
+    against: Against,
+    stopped: Callable[[], bool],
 ) -> OtherReading | None:
     """Return the reading with which the most answers are as wanted, if it is clearly better.
 
@@ -73,6 +79,7 @@ def _better(
         arm: the one that is given other inputs; it runs on the host.
         wanted: what it should answer, by the position of the input.
         against: where that is from.
+        stopped: whether to come to an end; no further reading is tried then.
 
     """
     opened = answers.opened
@@ -91,9 +98,15 @@ def _better(
     tried = readings(model.evaluator, domain.preprocess, answer)
     images = opened.seeds.inputs[[answers.places[at] for at in places]]
     few = slice(0, _TRIED)
-    first = {words: _as_wanted(read(images[few]), theirs[few]) for words, read in tried.items()}
+    first = {
+        words: _as_wanted(read(images[few]), theirs[few])
+        for words, read in tried.items()
+        if not stopped()
+    }
     any_better = [words for words, its in first.items() if its.sum() > before[few].sum()]
-    after = {words: _as_wanted(tried[words](images), theirs) for words in any_better}
+    after = {
+        words: _as_wanted(tried[words](images), theirs) for words in any_better if not stopped()
+    }
     tests = [
         sign_test(int((its & ~before).sum()), int((before & ~its).sum())) for its in after.values()
     ]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from itertools import chain
 from typing import Final, Literal
 
@@ -20,6 +20,9 @@ from edgeflare.check.figures import (
 from edgeflare.check.gates import CheckGate, counted_faults
 from edgeflare.diagnose.layers.layer_figures import LayerError
 from edgeflare.pages.facts import count_of
+
+Named = Callable[[str], str]
+"""Returns a command about what is checked, by the command's name; empty where there is none."""
 
 SectionName = Literal[
     "data",
@@ -57,7 +60,7 @@ class CheckSection(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def sections_of(
-    figures: CheckFigures, gates: Sequence[CheckGate], cause: Cause | None, named: str
+    figures: CheckFigures, gates: Sequence[CheckGate], cause: Cause | None, named: Named
 ) -> tuple[CheckSection, ...]:
     """Return the sections.
 
@@ -65,7 +68,8 @@ def sections_of(
         figures: what was measured.
         gates: how they ended.
         cause: what is wrong; None where nothing was found.
-        named: the pair and the first device, as a command line names them.
+        named: returns a command about the pair on the first device, by the command's name; empty
+            where that takes no such thing.
 
     """
     if figures.drawn:
@@ -107,8 +111,8 @@ def _drawn_numbers(figures: CheckFigures) -> CheckSection:
     )
 
 
-def _drawn_device(figures: CheckFigures, cause: Cause | None, named: str) -> CheckSection:
-    command = f"edgeflare conform --from {named}"
+def _drawn_device(figures: CheckFigures, cause: Cause | None, named: Named) -> CheckSection:
+    command = named("conform")
     if cause is not None:
         return CheckSection(name="device", state="fail", words=cause.words, command=command)
     unsteady = [
@@ -118,12 +122,13 @@ def _drawn_device(figures: CheckFigures, cause: Cause | None, named: str) -> Che
     ]
     warnings = [warning for one in figures.drawn for warning in one.warnings]
     layers = figures.layers
-    seen = f"{layers.layers} layers by themselves, " if layers else ""
+    seen = f"{layers.layers} layers by themselves and the" if layers else "the"
     inputs = sum(one.inputs for one in figures.drawn)
+    computed = f"{seen} whole model are as on the host, on {inputs} inputs"
     return CheckSection(
         name="device",
         state="attention" if unsteady or warnings else "pass",
-        words="; ".join([f"{seen}and the whole on {inputs} inputs", *unsteady, *warnings[:1]]),
+        words="; ".join([computed, *unsteady, *warnings[:1]]),
         command=command,
     )
 
@@ -264,8 +269,8 @@ def _file(figures: CheckFigures, cause: Cause | None) -> CheckSection:
     )
 
 
-def _layers(figures: CheckFigures, cause: Cause | None, named: str) -> CheckSection:
-    command = f"edgeflare layers {named}"
+def _layers(figures: CheckFigures, cause: Cause | None, named: Named) -> CheckSection:
+    command = named("layers")
     layers = figures.layers
     if layers is None:
         return _missing("layers", figures.missing.get("layers", "they were not looked into"))
@@ -278,14 +283,14 @@ def _layers(figures: CheckFigures, cause: Cause | None, named: str) -> CheckSect
         return CheckSection(
             name="layers", state=state, words=f"{one.words}{without}", command=command
         )
-    said = layers.sensitive or "; ".join(layers.notes) or "no layer stands out"
+    said = layers.sensitive.partition(":")[0] or "; ".join(layers.notes) or "no layer stands out"
     return CheckSection(name="layers", state="pass", words=said, command=command)
 
 
 def _device(
-    figures: CheckFigures, gates: Sequence[CheckGate], cause: Cause | None, named: str
+    figures: CheckFigures, gates: Sequence[CheckGate], cause: Cause | None, named: Named
 ) -> CheckSection:
-    command = f"edgeflare conform --from {named}"
+    command = named("conform")
     if not figures.devices:
         return _missing("device", figures.missing.get("answers", "it was not asked"), command)
     worst = max(figures.devices, key=_by_kernels)
@@ -327,9 +332,9 @@ def _odd(figures: CheckFigures) -> Iterator[str]:
 
 
 def _field(
-    figures: CheckFigures, gates: Sequence[CheckGate], cause: Cause | None, named: str
+    figures: CheckFigures, gates: Sequence[CheckGate], cause: Cause | None, named: Named
 ) -> CheckSection:
-    command = f"edgeflare survey {named}"
+    command = named("survey")
     known = figures.field
     if known is None:
         why = figures.missing.get("field", "no condition was tried")
@@ -344,15 +349,15 @@ def _field(
     )
 
 
-def _elsewhere(figures: CheckFigures, named: str) -> Iterator[CheckSection]:
+def _elsewhere(figures: CheckFigures, named: Named) -> Iterator[CheckSection]:
     """Yield what a check does not look into, with the command that does."""
     yield _near(figures, named)
-    yield _cost(figures, named)
-    yield _missing("mend", "a repair begins with a search", f"edgeflare search {named}")
+    yield _cost(figures)
+    yield _missing("mend", "a repair begins with a search", named("search"))
 
 
-def _near(figures: CheckFigures, named: str) -> CheckSection:
-    command = f"edgeflare search {named}"
+def _near(figures: CheckFigures, named: Named) -> CheckSection:
+    command = named("search")
     known = figures.near
     if known is None:
         why = figures.missing.get("near", "no input near to these was searched for")
@@ -375,13 +380,12 @@ def _nearness(model: SearchedModel) -> str:
     return "none" if model.nearness_db is None else f"at {model.nearness_db:.0f} dB"
 
 
-def _cost(figures: CheckFigures, named: str) -> CheckSection:
-    command = f"edgeflare rank {named}"
+def _cost(figures: CheckFigures) -> CheckSection:
     sizes = "" if figures.file is None else _sizes(figures.file)
     times = [_time(one) for one in figures.costs if one.compressed is not None]
     said = [*times[:1], *filter(None, (sizes,))]
     if not said:
-        return _missing("cost", figures.missing.get("cost", "it was not measured"), command)
+        return _missing("cost", figures.missing.get("cost", "it was not measured"))
     gains = [
         *(["compression gains no time"] if any(map(_no_faster, figures.costs)) else ()),
         *(["compression gains no space"] if figures.file and _no_smaller(figures.file) else ()),
@@ -390,7 +394,6 @@ def _cost(figures: CheckFigures, named: str) -> CheckSection:
         name="cost",
         state="attention" if gains else "pass",
         words="; ".join((*gains, *said)),
-        command=command,
     )
 
 

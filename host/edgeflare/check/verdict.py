@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Literal
+from typing import Final, Literal
 
 import msgspec
 
@@ -33,37 +33,60 @@ class ShipVerdict(msgspec.Struct, frozen=True, kw_only=True):
     cause: Cause | None
 
 
-def judge(figures: CheckFigures, gates: Sequence[CheckGate], *, strict: bool) -> ShipVerdict:
+THE_CHECK: Final = "the check"
+"""What was cut off where a check has not come to its end."""
+
+
+def judge(
+    figures: CheckFigures, gates: Sequence[CheckGate], devices: Sequence[str], *, strict: bool
+) -> ShipVerdict:
     """Return the verdict.
 
     Args:
         figures: what was measured.
         gates: how the gates ended.
+        devices: the names of those that were to be asked.
         strict: whether each gate has to be decided for a model to ship.
 
     """
-    if lost := [why for name, why in figures.missing.items() if name.startswith("device ")]:
-        known = find_cause(figures, tuple(gates)) if figures.devices else None
-        if known is None or known.rule in UNDECIDED:
-            return ShipVerdict(
-                name="undecided",
-                sentence=f"Not all is known: {lost[0]}",
-                next="go on with --resume",
-                cause=None,
-            )
     if figures.drawn:
-        return _of_drawn_inputs(figures, gates)
-    if not figures.devices or figures.data is None:
-        why = "; ".join(figures.missing.values()) or "it was stopped before the arms had answered"
-        return ShipVerdict(
-            name="undecided",
-            sentence=f"Nothing is known yet: {why}",
-            next="go on with --resume",
-            cause=None,
-        )
-    if (cause := find_cause(figures, tuple(gates))) is not None:
-        return _by_cause(cause)
-    return _without_a_cause(figures, gates, strict=strict)
+        verdict = _of_drawn_inputs(figures, gates)
+    elif not figures.devices or figures.data is None:
+        verdict = None
+    elif (cause := find_cause(figures, tuple(gates))) is not None:
+        verdict = _by_cause(cause)
+    else:
+        verdict = _without_a_cause(figures, gates, strict=strict)
+    if verdict is not None and verdict.name == "do-not-ship":
+        return verdict
+    unknown = _not_known(figures, devices)
+    if unknown is None and verdict is not None:
+        return verdict
+    why, what = unknown or ("it was stopped before the arms had answered", "go on with --resume")
+    return ShipVerdict(name="undecided", sentence=f"Not all is known: {why}", next=what, cause=None)
+
+
+def _not_known(figures: CheckFigures, devices: Sequence[str]) -> tuple[str, str] | None:
+    """Return what has to be known for a verdict and is not, and what to do; None where all is."""
+    again = "go on with --resume"
+    if why := figures.missing.get("lost"):
+        return why, again
+    known = {one.decisions.device for one in figures.devices}
+    known |= {one.device.name for one in figures.drawn}
+    for name in devices:
+        if name not in known:
+            refused = figures.missing.get(f"answers of {name}")
+            if refused is not None:
+                return f"{name} refuses the model: {refused}", "leave that device away, or mend it"
+            return f"{name} was not asked", f"{again}, and a larger --budget"
+    if THE_CHECK in figures.cut:
+        return "it was stopped before its end", again
+    needed = [one for one in figures.cut if one == "layers"]
+    if figures.file is None and not figures.drawn:
+        needed.append("the files")
+    if needed and figures.layers is None:
+        return f"there was no time for {needed[0]}", f"{again}, and a larger --budget"
+    return None
 
 
 def _without_a_cause(
@@ -73,12 +96,12 @@ def _without_a_cause(
     assert data is not None  # noqa: S101 - it was looked at before
     open_gates = [one for one in gates if one.state == "open"]
     beyond = [one for one in gates if not one.within]
-    if beyond or (strict and open_gates):
-        worst = (beyond or open_gates)[0]
+    undecided = [one for one in gates if one.state in ("open", "not checked")]
+    if beyond or (strict and undecided):
+        worst = (beyond or undecided)[0]
         return ShipVerdict(
             name="undecided",
-            sentence=f"So few inputs do not decide {worst.name}: {worst.words}"
-            f"{_interval(worst)}, and the limit is {worst.limit:.2%}",
+            sentence=_undecided_gate(worst),
             next=_more(worst),
             cause=None,
         )
@@ -94,6 +117,24 @@ def _without_a_cause(
         if open_gates
         else "keep this folder as what the next one is compared with",
         cause=None,
+    )
+
+
+def _next(unread: Sequence[CheckGate], open_gates: Sequence[CheckGate]) -> str:
+    """Return what to do where a model may ship."""
+    if any(one.name == "accuracy-drop" for one in unread):
+        return "give labels with the inputs, so that the accuracy is known"
+    if open_gates:
+        return _more(open_gates[0])
+    return "keep this folder as what the next one is compared with"
+
+
+def _undecided_gate(gate: CheckGate) -> str:
+    if gate.state == "not checked":
+        return f"{gate.name} could not be checked: {gate.words}"
+    return (
+        f"So few inputs do not decide {gate.name}: {gate.words}{_interval(gate)}, and the limit is"
+        f" {gate.limit:.2%}"
     )
 
 
@@ -137,7 +178,10 @@ def _by_cause(cause: Cause) -> ShipVerdict:
 
 
 def computes_as_the_host(
-    figures: CheckFigures, gates: Sequence[CheckGate], cause: Cause | None
+    figures: CheckFigures,
+    gates: Sequence[CheckGate],
+    cause: Cause | None,
+    devices: Sequence[str],
 ) -> bool:
     """Whether nothing speaks against the devices, as far as the inputs tell.
 
@@ -145,14 +189,16 @@ def computes_as_the_host(
         figures: what was measured.
         gates: how the gates ended.
         cause: what is wrong; None where nothing was found.
+        devices: the names of those that were to be asked.
 
     """
     if not (figures.devices or figures.drawn) or (
         cause is not None and cause.rule in ("data", "failures", "kernels")
     ):
         return False
-    missing = any(name.startswith("device ") for name in figures.missing)
-    return not missing and all(one.within for one in gates if one.name == "kernel-changes")
+    return _not_known(figures, devices) is None and all(
+        one.within for one in gates if one.name == "kernel-changes"
+    )
 
 
 def _interval(gate: CheckGate) -> str:

@@ -3,31 +3,34 @@
 from __future__ import annotations
 
 import time
-from contextlib import ExitStack
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from datetime import datetime
 from hashlib import sha256
 from pathlib import Path
-from shlex import quote
 from typing import Annotated, Final
 
 import typer
 
 from edgeflare.check.assumed_pair import Assumed, assumed_of, assumed_toml
-from edgeflare.check.check_document import CheckRequest
+from edgeflare.check.causes import find_cause
+from edgeflare.check.check_document import CheckDocument, CheckRequest
 from edgeflare.check.check_folder import CHECKED, CheckFolder
 from edgeflare.check.check_page import check_page
-from edgeflare.check.check_run import PairCheck, planned_check, run_check
+from edgeflare.check.check_run import planned_check, run_check
+from edgeflare.check.further_commands import command_about
 from edgeflare.check.gates import LIMITS, read_limits
+from edgeflare.check.pair_check import PairCheck
 from edgeflare.cli import pair_options, run_options, search_options
 from edgeflare.cli.console import Console
 from edgeflare.cli.interruptible import INTERRUPTED, interruptible
 from edgeflare.cli.option_values import read_time
-from edgeflare.cli.progress import observe
+from edgeflare.cli.progress import ProgressDisplay, observe
 from edgeflare.cli.quiet import Quiet, result
 from edgeflare.cli.run_options import with_option_groups
 from edgeflare.devices.profile_lookup import find_profiles
-from edgeflare.errors import UserError
+from edgeflare.errors import InfrastructureError, UserError
 from edgeflare.models.model_file import read_model_file
 from edgeflare.models.pair import Pair, load_pair
 from edgeflare.models.pair_file import FILE, Settings
@@ -157,8 +160,12 @@ def check(
     given = preprocessing.settings(
         named.original, None if inputs is None else str(inputs), named.compressed
     )
-    pair = _alone(named) if draws else _loaded(named, given, decided)
+    pair, guessed = (_alone(named), "") if draws else _loaded(named, given, decided)
     if write_pair is not None:
+        if draws or named.pair is not None:
+            raise UserError(
+                "--write-pair is for two models and inputs that have no pair.toml: name these alone"
+            )
         return _write_pair(pair, write_pair)
     profiles = find_profiles(device, decided)
     request = CheckRequest(
@@ -173,8 +180,16 @@ def check(
         near=not (no_near or no_inputs),
     )
     path = out or Path("runs") / f"{pair.folder_name}-check-{datetime.now():%Y%m%d-%H%M%S}"
+    # Models without a pair.toml have one in the folder of the check then.
+    folder_of_pair = str(named.pair or path)
+    further = command_about(
+        None if draws else folder_of_pair,
+        str(pair.compressed),
+        None if named.pair is None else inputs,
+        request.devices[0],
+    )
     job = PairCheck(
-        pair, profiles, request, named.words(inputs, request.devices[0]), time.monotonic(), draws
+        pair, profiles, request, further, time.monotonic(), draws=draws, guessed=guessed
     )
     if dry_run:
         _tell(job, path, overwrite=overwrite)
@@ -182,14 +197,17 @@ def check(
     with ExitStack() as stack:
         folder = CheckFolder.begin(path, request, stack, overwrite=overwrite, resume=resume)
         interrupt = stack.enter_context(interruptible("writing what is known"))
-        observer = stack.enter_context(observe(Console(stderr=True)))
-        job = replace(job, began=time.monotonic() - folder.seconds)
-        document = run_check(job, folder.figures, folder, observer, interrupt)
+        watch = _Watch(stack.enter_context(observe(Console(stderr=True))))
+        job = replace(job, began=time.monotonic(), before=folder.seconds)
+        with _naming_write_pair(named, draws=draws):
+            document, lost = run_check(job, folder.figures, folder, watch, interrupt)
         folder.keep_page(document)
         if named.pair is None and not draws:
             write_atomically(path / FILE, assumed_toml(pair, pair.notes).encode())
     print_page(Console(), check_page(document), str(path))
     result(path)
+    if lost is not None:
+        raise InfrastructureError(f"{lost}; the same command with --resume goes on")
     if document.stopped_by in ("interrupt", "sigterm"):
         return INTERRUPTED
     may_pass = document.verdict == "undecided" and undecided == "pass"
@@ -218,18 +236,6 @@ class _Named:
     original: str | None
     compressed: str | None
 
-    def words(self, inputs: Path | None, device: str) -> str:
-        """Return this as words of another command."""
-        said = [*([str(self.pair)] if self.pair else ())]
-        for option, value in (
-            ("--original", self.original),
-            ("--compressed", self.compressed),
-            ("--seeds", inputs),
-            ("--device", device),
-        ):
-            said += [option, str(value)] if value is not None else []
-        return " ".join(map(quote, said))
-
 
 def _named(models: list[Path], original: str | None, compressed: str | None) -> _Named:
     """Return what the arguments name.
@@ -250,8 +256,12 @@ def _named(models: list[Path], original: str | None, compressed: str | None) -> 
     return _Named(None, first, str(models[-1]))
 
 
-def _loaded(named: _Named, given: Settings, decided: Trust) -> Pair:
-    """Return a pair with what is assumed of models without a `pair.toml`.
+_NO_NAMES: Final = frozenset({"compressed", "model", "quantized"})
+"""Names of files that say nothing of the model: that of their folder stands for it."""
+
+
+def _loaded(named: _Named, given: Settings, decided: Trust) -> tuple[Pair, str]:
+    """Return a pair with what is assumed of models without a `pair.toml`, and what is guessed.
 
     Raises:
         UserError: it is not what it should be.
@@ -261,7 +271,9 @@ def _loaded(named: _Named, given: Settings, decided: Trust) -> Pair:
     if named.pair is None and named.compressed is not None:
         assumed = assumed_of(Path(named.compressed), given)
     pair = load_pair(named.pair, given.over(assumed.settings), decided, "--inputs")
-    return replace(pair, notes=(*pair.notes, *assumed.notes))
+    if named.pair is None and pair.name in _NO_NAMES:
+        pair = replace(pair, name=pair.compressed.resolve().parent.name or pair.name)
+    return replace(pair, notes=(*pair.notes, *assumed.notes)), assumed.guessed
 
 
 def _alone(named: _Named) -> Pair:
@@ -281,6 +293,42 @@ def _alone(named: _Named) -> Pair:
 
 def _digest_of_the_model(pair: Pair) -> str:
     return sha256(read_model_file(pair.compressed)).hexdigest()
+
+
+@dataclass(frozen=True, slots=True)
+class _Watch:
+    """What shows how far a check is, and what it comes to so far."""
+
+    display: ProgressDisplay
+
+    def worked(self, name: str, done: int, total: int) -> None:
+        """Show how far a phase is."""
+        self.display.worked(name, done, total)
+
+    def said(self, document: CheckDocument) -> None:
+        """Say what the answers come to, before anything else is looked into."""
+        cause = find_cause(document.figures, document.gates)
+        found = "nothing speaks against it so far" if cause is None else cause.words
+        self.display.warned(f"by the answers alone: {found}")
+
+
+@contextmanager
+def _naming_write_pair(named: _Named, *, draws: bool) -> Iterator[None]:
+    """Name the option that writes a `pair.toml`, where models without one are refused.
+
+    Raises:
+        UserError: they are.
+
+    """
+    try:
+        yield
+    except UserError as refused:
+        if named.pair is not None or draws:
+            raise
+        raise UserError(
+            f"{refused}; what is assumed of these models may be wrong: write it with --write-pair"
+            " DIR, and correct DIR/pair.toml (docs/pairs.md)"
+        ) from None
 
 
 def _write_pair(pair: Pair, folder: Path) -> int:

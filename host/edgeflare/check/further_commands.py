@@ -1,0 +1,35 @@
+"""The commands that look further into what a check has seen."""
+
+from __future__ import annotations
+
+from functools import partial
+from pathlib import Path
+from shlex import join
+from typing import Final
+
+from edgeflare.check.sections import Named
+
+_INPUTS: Final = {"layers": "--inputs", "survey": "--inputs", "search": "--seeds"}
+"""The option by which a command takes other inputs than the pair's."""
+
+
+def command_about(pair: str | None, compressed: str, inputs: Path | None, device: str) -> Named:
+    """Return what makes commands about what is checked.
+
+    Args:
+        pair: the folder of its `pair.toml`; None where there is a compressed model alone.
+        compressed: the path of that.
+        inputs: other inputs than the pair's; None without.
+        device: the name of the first device.
+
+    """
+    return partial(_command, pair, compressed, inputs, device)
+
+
+def _command(pair: str | None, compressed: str, inputs: Path | None, device: str, name: str) -> str:
+    if name == "conform":
+        return join(["edgeflare", name, "--from", pair or compressed, "--device", device])
+    if pair is None:
+        return ""
+    given = [] if inputs is None else [_INPUTS[name], str(inputs)]
+    return join(["edgeflare", name, pair, *given, "--device", device])

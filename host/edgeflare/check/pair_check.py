@@ -1,0 +1,142 @@
+"""What is checked, who watches it, and what keeps it."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol
+
+from msgspec.structs import replace
+
+from edgeflare import __version__
+from edgeflare.check.check_document import CheckDocument, CheckRequest, StoppedBy
+from edgeflare.check.figures import CheckFigures
+from edgeflare.check.gates import judged_gates
+from edgeflare.check.sections import Named, sections_of
+from edgeflare.check.verdict import THE_CHECK, computes_as_the_host, judge
+from edgeflare.core.domain import Domain
+from edgeflare.core.input_space import Input
+from edgeflare.core.interrupt import Interrupt
+from edgeflare.devices.profile import Profile
+from edgeflare.diagnose.layers.layers_document import LayersDocument
+from edgeflare.models.pair import Pair
+
+
+@dataclass(frozen=True, slots=True)
+class PairCheck:
+    """What is checked.
+
+    Attributes:
+        pair: a pair.
+        profiles: its devices.
+        request: what is asked.
+        named: returns a command about it; see `Named`.
+        began: when it began, or was gone on with, by the monotonic clock.
+        before: seconds that it took before that.
+        draws: whether inputs are drawn, since there is neither an original nor data.
+        guessed: what was assumed of how inputs are prepared and may well be wrong.
+
+    """
+
+    pair: Pair
+    profiles: Sequence[Profile]
+    request: CheckRequest
+    named: Named
+    began: float
+    before: float = 0.0
+    draws: bool = False
+    guessed: str = ""
+
+    def document(self, figures: CheckFigures, stopped_by: StoppedBy | None) -> CheckDocument:
+        """Return what some figures come to.
+
+        Args:
+            figures: what was measured.
+            stopped_by: what ended it before all was; None where all was.
+
+        """
+        known = self.request
+        if stopped_by == "killed":  # it is what there is to say until it goes on
+            figures = replace(figures, cut=(*figures.cut, THE_CHECK))
+        gates = judged_gates(figures, known.gates)
+        verdict = judge(figures, gates, known.devices, strict=known.strict)
+        return CheckDocument(
+            verdict=verdict.name,
+            sentence=verdict.sentence,
+            next=verdict.next,
+            cause=verdict.cause,
+            as_the_host=computes_as_the_host(figures, gates, verdict.cause, known.devices),
+            gates=gates,
+            sections=sections_of(figures, gates, verdict.cause, self.named),
+            figures=figures,
+            edgeflare=__version__,
+            pair=self.pair.name,
+            interface=None if self.draws else self.pair.interface.described(),
+            asked=known,
+            stopped_by=stopped_by,
+            seconds=round(self.before + time.monotonic() - self.began, 3),
+            notes=self.pair.notes,
+        )
+
+    def stopped(
+        self, part: float, interrupt: Interrupt, cut: Callable[[], None]
+    ) -> Callable[[], bool]:
+        """Return what says whether a phase has to end.
+
+        Args:
+            part: of the budget, after which it has to.
+            interrupt: the user's wish to stop, after which it has to, too.
+            cut: is called where it has to.
+
+        """
+        ends = self.began + part * self.request.budget
+
+        def stopped() -> bool:
+            over = time.monotonic() > ends or interrupt.asked()
+            if over:
+                cut()
+            return over
+
+        return stopped
+
+
+class CheckObserver(Protocol):
+    """Who watches a check."""
+
+    def worked(self, name: str, done: int, total: int) -> None:
+        """Take how far a phase is."""
+
+    def said(self, document: CheckDocument) -> None:
+        """Take what there is to say once the arms have answered."""
+
+
+class UnobservedCheck:
+    """Nobody watches."""
+
+    def worked(self, name: str, done: int, total: int) -> None:
+        """Do nothing."""
+
+    def said(self, document: CheckDocument) -> None:
+        """Do nothing."""
+
+
+class CheckStore(Protocol):
+    """What keeps a check."""
+
+    @property
+    def path(self) -> Path:
+        """The folder of the check."""
+
+    def keep_folder(self, name: str) -> None:
+        """Note a folder within it that a search makes."""
+
+    def keep(self, document: CheckDocument) -> None:
+        """Keep what there is to say so far."""
+
+    def keep_layers(self, table: LayersDocument) -> None:
+        """Keep the layer table."""
+
+    def keep_input(self, seed_id: int, one: Input, domain: Domain) -> str:
+        """Keep an input that is looked into, and return its path in the folder."""
