@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
@@ -310,3 +311,133 @@ def test_a_document_that_contradicts_itself_is_damaged(checked: Path, tmp_path: 
     path.write_bytes(check_bytes(wrong))
     with pytest.raises(UserError, match="do-not-ship without a cause"):
         load_check(path)
+
+
+class TestGoingOn:
+    """What a check that goes on takes, and what it does anew."""
+
+    def test_another_model_or_other_inputs_are_refused(self, tmp_path: Path) -> None:
+        pair, out = tmp_path / "pair", tmp_path / "out"
+        shutil.copytree(EXAMPLE, pair)
+        assert call_here("check", pair, *FEW, "--out", out).code == 0
+        shutil.copy(pair / "original.tflite", pair / "compressed.tflite")
+        assert "another pair, or other inputs" in refused(
+            "check", pair, *FEW, "--resume", "--out", out
+        )
+
+    def test_a_budget_is_that_of_each_time(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        out = tmp_path / "out"
+        with monkeypatch.context() as patch:
+            now = iter(range(0, 100_000, 30))
+            patch.setattr("edgeflare.check.pair_check.time.monotonic", lambda: float(next(now)))
+            assert call_here("check", EXAMPLE, *FEW, "--budget", "200s", "--out", out).code == 1
+        found = document(out)
+        assert (found.verdict, found.stopped_by) == ("undecided", "budget")
+        assert "answers of emulated-builtin" in found.figures.cut
+        again = ("--budget", "201s", "--resume", "--out", out)
+        said = call_here("check", EXAMPLE, *FEW, *again)
+        assert said.code == 0, said.out
+        found = document(out)
+        assert (found.verdict, found.stopped_by, found.figures.cut) == ("ship", None, ())
+        assert found.figures.field is not None
+        assert found.figures.field.inputs == 66
+
+    def test_a_check_that_is_killed_has_not_said_ship(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        out, seen = tmp_path / "out", []
+
+        def killed(*_: object, **__: object) -> None:
+            seen.append(document(out))
+            raise InfrastructureError("the power failed")
+
+        monkeypatch.setattr(check_run, "layer_figures", killed)
+        assert call_here("check", EXAMPLE, *FEW, "--out", out).code == 3
+        assert (seen[0].verdict, seen[0].stopped_by) == ("undecided", "killed")
+        assert "May ship" not in call_here("report", out).out
+
+
+def test_a_further_device_that_refuses_the_model_is_named(tmp_path: Path) -> None:
+    case, out = copied_case("sparse_densify", tmp_path), tmp_path / "out"
+    devices = ("--device", "emulated-xnnpack", "--device", "emulated-micro")
+    said = call_here("check", case, *devices, "--no-near", "--out", out)
+    assert said.code == 1, said.err
+    found = document(out)
+    assert found.verdict == "undecided"
+    assert found.sentence.startswith("Not all is known: emulated-micro refuses the model")
+
+
+def test_several_devices_are_each_judged(tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    devices = ("--device", "emulated-xnnpack", "--device", "emulated-builtin")
+    said = call_here("check", EXAMPLE, *FEW, *devices, "--out", out)
+    assert said.code == 0, said.err
+    names = [one.decisions.device for one in document(out).figures.devices]
+    assert names == ["emulated-xnnpack", "emulated-builtin"]
+    gates = [one.device for one in document(out).gates if one.name == "accuracy-drop"]
+    assert gates == names
+
+
+@pytest.mark.parametrize(
+    ("case", "said"),
+    [
+        ("odd_inputs/bool_mask", "computes the file as the host does"),
+        ("odd_inputs/int64_tokens", "computes the file as the host does"),
+        ("gru_dynamic", "computes the file as the host does"),
+    ],
+)
+def test_drawn_tokens_are_words_that_the_model_knows(case: str, said: str, tmp_path: Path) -> None:
+    model = copied_case(case, tmp_path) / "compressed.tflite"
+    out = tmp_path / "out"
+    call_here("check", model, "--device", "emulated-xnnpack", "--out", out)
+    (drawn,) = document(out).figures.drawn
+    assert drawn.answered > 32
+    assert said in document(out).sentence
+
+
+def test_unlabelled_inputs_tell_nothing_where_all_get_one_answer(tmp_path: Path) -> None:
+    black = np.zeros((40, 28, 28, 1), np.uint8)
+    np.savez(tmp_path / "black.npz", images=black)
+    out = tmp_path / "out"
+    said = call_here("check", EXAMPLE, "--inputs", tmp_path / "black.npz", "--out", out)
+    assert said.code == 1
+    assert "gives the same answer to 100% of the inputs" in document(out).sentence
+    assert document(out).figures.layers is None  # which would take time for nothing
+
+
+def test_the_same_file_twice_and_swapped_ones_are_said(tmp_path: Path) -> None:
+    inputs = ("--inputs", EXAMPLE / "seeds.npz", *FEW)
+
+    def file_section(*models: Path) -> str:
+        out = tmp_path / models[0].stem / models[1].stem
+        call_here("check", *models, *inputs, "--out", out)
+        return next(one.words for one in document(out).sections if one.name == "file")
+
+    assert "both files are equal" in file_section(MODELS[0], MODELS[0])
+    assert "are they swapped?" in file_section(MODELS[1], MODELS[0])
+
+
+def test_the_commands_that_look_further_run(tmp_path: Path) -> None:
+    inputs = ("--inputs", EXAMPLE / "seeds.npz", *FEW)
+    for given in ((EXAMPLE,), (EXAMPLE, *inputs[:2]), (*MODELS, *inputs[:2]), (MODELS[1],)):
+        out = tmp_path / str(len(given)) / given[0].name
+        assert call_here("check", *given, *FEW, "--out", out).code == 0
+        commands = [one.command for one in document(out).sections if one.command]
+        assert commands
+        for command in commands:
+            program, *words = shlex.split(command)
+            assert program == "edgeflare"
+            said = call_here(*words, "--dry-run")
+            assert said.code == 0, (command, said.err)
+
+
+def test_write_pair_is_for_models_without_one(tmp_path: Path) -> None:
+    where = ("--write-pair", tmp_path / "pair")
+    assert "have no pair.toml" in refused("check", EXAMPLE, *where)
+    assert "have no pair.toml" in refused("check", MODELS[1], *where)
+    case = copied_case("resize_half_pixel", tmp_path)
+    models = (case / "original.tflite", case / "compressed.tflite")
+    said = refused("check", *models, "--inputs", case / "seeds.npz", "--out", tmp_path / "out")
+    assert "write it with --write-pair DIR" in said
