@@ -342,7 +342,7 @@ class TestGoingOn:
         found = document(out)
         assert (found.verdict, found.stopped_by, found.figures.cut) == ("ship", None, ())
         assert found.figures.field is not None
-        assert found.figures.field.inputs == 66
+        assert found.figures.field.inputs == 70
 
     def test_a_check_that_is_killed_has_not_said_ship(
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

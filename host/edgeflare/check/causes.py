@@ -349,13 +349,15 @@ def _stages(known: _KnownToRules) -> Iterator[Cause]:
 
 def _stages_do_harm(its: StageFigures) -> bool:
     """Whether stages of the device's own harm, or change many decisions where nobody knows."""
-    if its.labelled:
-        return its.harmed > its.helped and sign_test(its.helped, its.harmed) < SURELY
-    return share(its.changed, its.inputs).low > _FEW
+    many = share(its.changed, its.inputs).low > _FEW
+    if not its.labelled:
+        return many
+    surely = many or sign_test(its.helped, its.harmed) < SURELY
+    return its.harmed > its.helped and surely
 
 
 _FEW: Final = 0.02
-"""Share of decisions that may change by stages of a device where nobody knows what is right."""
+"""Share of decisions that may change by stages of a device without a word."""
 
 
 def _kernels(known: _KnownToRules) -> Iterator[Cause]:

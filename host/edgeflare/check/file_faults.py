@@ -16,6 +16,7 @@ from edgeflare.diagnose.layer_matching import match_layers
 from edgeflare.diagnose.layered_models import layered_compressed, layered_original
 from edgeflare.diagnose.option_differences import option_differences
 from edgeflare.errors import UserError
+from edgeflare.models.model_file import read_model_file
 from edgeflare.models.pair import Pair
 from edgeflare.models.tflite_graph import Graph, GraphTensor
 from edgeflare.python_callable import is_callable
@@ -58,7 +59,7 @@ def file_figures(pair: Pair) -> FileFigures:
 
 def _same_or_swapped(file: Path | None, pair: Pair, graphs: _Graphs | None) -> tuple[str, ...]:
     """Return what makes the two files doubtful: they are equal, or seem to be swapped."""
-    if file is not None and file.read_bytes() == pair.compressed.read_bytes():
+    if file is not None and read_model_file(file) == read_model_file(pair.compressed):
         return ("both files are equal: there is no compression to be judged",)
     if graphs is not None and graphs.original is not None:
         mine, its = (_quantized(one) for one in (graphs.compressed, graphs.original))

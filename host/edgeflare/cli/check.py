@@ -22,6 +22,7 @@ from edgeflare.check.check_run import planned_check, run_check
 from edgeflare.check.further_commands import command_about
 from edgeflare.check.gates import LIMITS, read_limits
 from edgeflare.check.pair_check import PairCheck
+from edgeflare.check.sections import Named
 from edgeflare.cli import pair_options, run_options, search_options
 from edgeflare.cli.console import Console
 from edgeflare.cli.interruptible import INTERRUPTED, interruptible
@@ -162,11 +163,7 @@ def check(
     )
     pair, guessed = (_alone(named), "") if draws else _loaded(named, given, decided)
     if write_pair is not None:
-        if draws or named.pair is not None:
-            raise UserError(
-                "--write-pair is for two models and inputs that have no pair.toml: name these alone"
-            )
-        return _write_pair(pair, write_pair)
+        return _write_pair(pair, write_pair, assumed=named.pair is None and not draws)
     profiles = find_profiles(device, decided)
     request = CheckRequest(
         about="device" if pair.original is None else "pair",
@@ -180,14 +177,7 @@ def check(
         near=not (no_near or no_inputs),
     )
     path = out or Path("runs") / f"{pair.folder_name}-check-{datetime.now():%Y%m%d-%H%M%S}"
-    # Models without a pair.toml have one in the folder of the check then.
-    folder_of_pair = str(named.pair or path)
-    further = command_about(
-        None if draws else folder_of_pair,
-        str(pair.compressed),
-        None if named.pair is None else inputs,
-        request.devices[0],
-    )
+    further = _further(named, pair, path, inputs, request.devices[0], draws=draws)
     job = PairCheck(
         pair, profiles, request, further, time.monotonic(), draws=draws, guessed=guessed
     )
@@ -208,6 +198,10 @@ def check(
     result(path)
     if lost is not None:
         raise InfrastructureError(f"{lost}; the same command with --resume goes on")
+    return _exit_code(document, undecided)
+
+
+def _exit_code(document: CheckDocument, undecided: str) -> int:
     if document.stopped_by in ("interrupt", "sigterm"):
         return INTERRUPTED
     may_pass = document.verdict == "undecided" and undecided == "pass"
@@ -235,6 +229,18 @@ class _Named:
     pair: Path | None
     original: str | None
     compressed: str | None
+
+
+def _further(
+    named: _Named, pair: Pair, out: Path, inputs: Path | None, device: str, *, draws: bool
+) -> Named:
+    """Return what makes commands that look further.
+
+    Models without a `pair.toml` have one in the folder of the check then.
+    """
+    folder = None if draws else str(named.pair or out)
+    own = inputs if named.pair is not None else None
+    return command_about(folder, str(pair.compressed), own, device)
 
 
 def _named(models: list[Path], original: str | None, compressed: str | None) -> _Named:
@@ -331,13 +337,17 @@ def _naming_write_pair(named: _Named, *, draws: bool) -> Iterator[None]:
         ) from None
 
 
-def _write_pair(pair: Pair, folder: Path) -> int:
+def _write_pair(pair: Pair, folder: Path, *, assumed: bool) -> int:
     """Write the `pair.toml` of two models.
 
     Raises:
-        UserError: there is one already.
+        UserError: there is one already, or nothing was assumed that could be written.
 
     """
+    if not assumed:
+        raise UserError(
+            "--write-pair is for two models and inputs that have no pair.toml: name these alone"
+        )
     file = folder / FILE
     if file.exists():
         raise UserError(f"{file} exists: correct it, or name another folder with --write-pair")
