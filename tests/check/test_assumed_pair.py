@@ -31,3 +31,8 @@ def test_the_range_of_the_input_tells_the_preprocessing(
 def test_what_the_user_says_is_not_assumed() -> None:
     path = Path(CASES / "label_order/compressed.tflite")
     assert assumed_of(path, Settings(scale=255.0, resize="none")).notes == ()
+
+
+def test_of_what_is_no_model_nothing_is_assumed(tmp_path: Path) -> None:
+    (tmp_path / "text.tflite").write_text("a model, or not")
+    assert assumed_of(tmp_path / "text.tflite", Settings()).notes == ()

@@ -20,6 +20,7 @@ from edgeflare.models.pair import Pair
 from edgeflare.models.pair_file import Settings
 from edgeflare.models.pair_toml import pair_toml
 from edgeflare.models.quantized_range import range_of
+from edgeflare.models.tflite_file import is_flatbuffer
 from edgeflare.models.tflite_graph import Graph, GraphTensor
 
 _NEAR: Final = 0.12
@@ -54,7 +55,10 @@ def assumed_of(compressed: Path, given: Settings) -> Assumed:
         UserError: the file cannot be read.
 
     """
-    graph = Graph(read_model_file(compressed), str(compressed))
+    content = read_model_file(compressed)
+    if not is_flatbuffer(content):
+        return Assumed(Settings(), ())  # whoever opens it says what is wrong
+    graph = Graph(content, str(compressed))
     tensor = graph.tensors[graph.inputs[0]]
     if len(graph.inputs) > 1 or not _is_picture(tensor):
         return Assumed(Settings(), ())

@@ -23,7 +23,8 @@ from edgeflare.check.further_commands import command_about
 from edgeflare.check.gates import LIMITS, read_limits
 from edgeflare.check.pair_check import PairCheck
 from edgeflare.check.sections import Named
-from edgeflare.cli import pair_options, run_options, search_options
+from edgeflare.cli import pair_options, run_options
+from edgeflare.cli.completion import complete_device
 from edgeflare.cli.console import Console
 from edgeflare.cli.interruptible import INTERRUPTED, interruptible
 from edgeflare.cli.option_values import read_time
@@ -55,6 +56,18 @@ Inputs = Annotated[
     typer.Option(
         metavar="PATH",
         help="The inputs: an .npz or a folder, as seeds are given. By default the pair's seeds.",
+    ),
+]
+Devices = Annotated[
+    list[str],
+    typer.Option(
+        "--device",
+        metavar="NAME",
+        autocompletion=complete_device,
+        help="A profile (`edgeflare devices list`), adb://[SERIAL], ssh://[USER@]HOST, or"
+        " grpc://HOST:PORT of a running agent; NAME/gpu is NAME on another kernel set. Give it"
+        " again for a further device: each is judged, and one that fails is enough.",
+        show_default="emulated-builtin",
     ),
 ]
 Budget = Annotated[str, typer.Option(metavar="TIME", help="How long at most: 90s, 5m, 1h.")]
@@ -124,7 +137,7 @@ def check(
     preprocessing: pair_options.Preprocessing,
     inputs: Inputs = None,
     limit: pair_options.Limit = None,
-    device: search_options.Devices = ["emulated-builtin"],  # noqa: B006 - never changed
+    device: Devices = ["emulated-builtin"],  # noqa: B006 - never changed
     budget: Budget = "5m",
     gate: Gates = None,
     strict: Strict = False,
@@ -141,14 +154,14 @@ def check(
 ) -> int:
     """Say whether a compressed model may ship: ship, do not ship or undecided, and why.
 
+    The inputs are evaluated on all arms, the files are read, and the layers are looked into. DIR
+    holds check.json, check.html to look at, and a layer table; `edgeflare report DIR` shows it
+    again, and writes JUnit and Markdown.
+
         edgeflare check PAIR
         edgeflare check PAIR --device pixel --inputs test.npz --out runs/check
         edgeflare check original.tflite compressed.tflite --inputs images/
         edgeflare check compressed.tflite --device pixel
-
-    The inputs are evaluated on all arms, the files are read, and the layers are looked into. DIR
-    holds check.json, check.html to look at, and a layer table; `edgeflare report DIR` shows it
-    again, and writes JUnit and Markdown.
 
     Exit codes: 0 it may ship; 1 it may not, or that is undecided; 2 the command has to be
     corrected; 3 a device, a process or a disk failed; 130 Ctrl-C. After 3 and 130 the check says
