@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
@@ -331,6 +332,10 @@ class _Watch:
         self.display.warned(f"by the answers alone: {found}")
 
 
+_OF_ASSUMPTIONS: Final = re.compile(r"\[task\]|array named|expected uint8|resize")
+"""What a refusal names that a `pair.toml` would say."""
+
+
 @contextmanager
 def _naming_write_pair(named: _Named, *, draws: bool) -> Iterator[None]:
     """Name the option that writes a `pair.toml`, where models without one are refused.
@@ -342,7 +347,7 @@ def _naming_write_pair(named: _Named, *, draws: bool) -> Iterator[None]:
     try:
         yield
     except UserError as refused:
-        if named.pair is not None or draws:
+        if named.pair is not None or draws or not _OF_ASSUMPTIONS.search(str(refused)):
             raise
         raise UserError(
             f"{refused}; what is assumed of these models may be wrong: write it with --write-pair"
