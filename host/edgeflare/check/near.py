@@ -11,6 +11,7 @@ from contextlib import ExitStack, closing
 from dataclasses import replace
 from pathlib import Path
 from statistics import median
+from time import monotonic
 from typing import Final
 
 from edgeflare.campaign.observer import Unobserved
@@ -36,10 +37,14 @@ SEEDS: Final = 8
 """Inputs that are searched from."""
 
 _QUERIES: Final = 300
-"""For each of them to find an input that deviates."""
+"""For each of them to find an input that deviates, and for each that was found to bring it nearer;
+fewer where the models are slow."""
 
-_SHRINK: Final = 300
-"""For each that was found to bring it nearer."""
+_LEAST_QUERIES: Final = 30
+"""With fewer nothing is found that would say anything."""
+
+_TIMED: Final = 8
+"""Inputs that tell how long a query takes."""
 
 _CALIBRATION: Final = 100
 """Inputs that the reference compression takes its ranges from."""
@@ -75,22 +80,23 @@ def near_figures(
     ids = [opened.seeds.seed_ids[at] for at in places]
     rows = opened.panel.rows(Arm.ORIGINAL, inputs, ids[:_CALIBRATION])
     content = reference_int8(read_model_file(original), rows)
+    queries = _queries(opened, places, seconds / 2)
     file = folder / "reference.tflite"
     write_atomically(file, content)
     with ExitStack() as stack:
         try:
-            reference = _reference(opened, file, ids[:SEEDS], seconds / 2, stack)
+            reference = _reference(opened, file, ids[:SEEDS], queries, stack)
         except UserError as refused:
             raise UserError(
                 "the int8 that litert-quantizer makes of this original, to compare with, does not"
                 f" run ({refused})"
             ) from None
         kept("near")
-        mine = _search(opened, ids[:SEEDS], folder / "near", seconds / 2, interrupt)
+        mine = _search(opened, ids[:SEEDS], folder / "near", queries, interrupt)
         progress(1, 2)
         kept("near_reference")
         path = folder / "near_reference"
-        theirs = _search(reference, ids[:SEEDS], path, seconds / 2, interrupt)
+        theirs = _search(reference, ids[:SEEDS], path, queries, interrupt)
         progress(2, 2)
     return NearFigures(
         measure=measure_name(mine),
@@ -99,8 +105,26 @@ def near_figures(
     )
 
 
+def _queries(opened: OpenedPair, places: Sequence[int], seconds: float) -> int:
+    """Return how many queries of each kind go with some time, for each input.
+
+    Raises:
+        UserError: they are too few.
+
+    """
+    given = [opened.seeds.inputs[at] for at in places[:_TIMED]]
+    ids = [opened.seeds.seed_ids[at] for at in places[:_TIMED]]
+    begun = monotonic()
+    tuple(opened.evaluate(given, ids, opened.panel.arms))
+    each = (monotonic() - begun) / len(given)
+    queries = min(_QUERIES, int(seconds / each / SEEDS / 2))
+    if queries < _LEAST_QUERIES:
+        raise UserError("there was no time left for a search: give a larger --budget")
+    return queries
+
+
 def _reference(
-    opened: OpenedPair, file: Path, ids: Sequence[int], seconds: float, stack: ExitStack
+    opened: OpenedPair, file: Path, ids: Sequence[int], queries: int, stack: ExitStack
 ) -> OpenedPair:
     """Open the reference compression on the same device, with stages as the pair has them."""
     interface = replace(opened.pair.interface, device=None)
@@ -108,13 +132,13 @@ def _reference(
         opened.pair, compressed=file, interface=interface, fold_shapes=False, folded=None
     )
     profiles = [device.profile for device in opened.devices]
-    return open_pair(pair, _plan(opened, ids, seconds), profiles, stack)
+    return open_pair(pair, _plan(opened, ids, queries), profiles, stack)
 
 
 def _search(
-    opened: OpenedPair, ids: Sequence[int], path: Path, seconds: float, interrupt: Interrupt
+    opened: OpenedPair, ids: Sequence[int], path: Path, queries: int, interrupt: Interrupt
 ) -> RunDocument:
-    header = describe_run(opened, _plan(opened, ids, seconds))
+    header = describe_run(opened, _plan(opened, ids, queries))
     _, journal = begin_run(path, header, len(ids), overwrite=True)
     with closing(journal):
         return run_recorded_campaign(
@@ -122,15 +146,14 @@ def _search(
         )
 
 
-def _plan(opened: OpenedPair, ids: Sequence[int], seconds: float) -> Plan:
+def _plan(opened: OpenedPair, ids: Sequence[int], queries: int) -> Plan:
     return Plan(
         strategy=opened.pair.interface.opened_task.strategy,
         goal=Goal(Find.ANY),
         devices=tuple(device.profile.name for device in opened.devices),
         ensemble=opened.ensemble,
-        max_queries=_QUERIES,
-        shrink=_SHRINK,
-        total_time=max(1.0, seconds),
+        max_queries=queries,
+        shrink=queries,
         seed_ids=SeedIds.of(ids),
     )
 
