@@ -216,9 +216,11 @@ def labels_of(outcomes: Sequence[Outcome]) -> tuple[Mapping[str, int | None], ..
         counted = answer.counted and (len(answer.scores) or not isinstance(answer, JointAnswer))
         if answer.decision is None or not answer.chooses or counted:
             return answer.decision
-        if all(answer.differs(other) for other in numbered):
-            numbered.append(answer)
-        return next(at for at, other in enumerate(numbered) if not answer.differs(other))
+        for at, other in enumerate(numbered):
+            if not answer.differs(other):
+                return at
+        numbered.append(answer)
+        return len(numbered) - 1
 
     return tuple({arm.value: label(one) for arm, one in o.answers.items()} for o in outcomes)
 

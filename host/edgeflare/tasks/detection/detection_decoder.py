@@ -220,7 +220,7 @@ class DetectionDecoder(Decoder):
         threshold = self.rule.threshold
         logits, least = scores, log(threshold / (1.0 - threshold))
         if not self.logits:
-            certain = max(_CERTAIN, least_probability(self.tensor))
+            certain = min(max(_CERTAIN, least_probability(self.tensor)), 0.5)
             shares = np.clip(scores, certain, 1.0 - certain)
             logits = np.log(shares / (1.0 - shares))
         reached = least if self.logits else threshold
