@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from statistics import fmean
 from typing import Final
 
@@ -92,6 +93,18 @@ class Answers:
         known = self.opened.truths
         return [known[seed_id] for seed_id in self.seed_ids]
 
+    @cached_property
+    def systematic(self) -> SystematicDifferences | None:
+        """What differs in the same way on many inputs; None where no such thing is looked for."""
+        labels = self.opened.seeds.labels_of(self.seed_ids)
+        return systematic_differences(
+            self.opened.panel.reading,
+            self.goal.compared,
+            self.evaluated,
+            self.opened.pair.classes,
+            None if labels is None or labels.ndim > 1 else labels.tolist(),
+        )
+
 
 def ask_arms(
     opened: OpenedPair,
@@ -147,8 +160,7 @@ def data_figures(answers: Answers) -> DataFigures:
     opened = answers.opened
     truths, its = answers.truths(), answers.of(answers.reference)
     known = [(one, truth) for one, truth in zip(its, truths, strict=True) if truth is not None]
-    systematic = _systematic(answers)
-    orders = () if systematic is None else systematic.orders
+    orders = () if answers.systematic is None else answers.systematic.orders
     return DataFigures(
         source=opened.pair.seeds.name,
         inputs=len(answers.evaluated),
@@ -195,7 +207,6 @@ def decision_figures(answers: Answers) -> DecisionFigures:
     by_file = None
     if answers.reference is Arm.ORIGINAL:
         by_file = changes_between(first, answers.of(Arm.TWIN), truths)
-    systematic = _systematic(answers)
     measure = opened.truths.measure()
     found = non_finite_rows(opened.panel.reading, answers.evaluated)
     return DecisionFigures(
@@ -209,8 +220,8 @@ def decision_figures(answers: Answers) -> DecisionFigures:
         by_file=by_file,
         measure=measure,
         distance=_distances(answers, truths) if measure else {},
-        losses=tuple(_losses(answers, systematic)),
-        systematic=systematic,
+        losses=tuple(_losses(answers, answers.systematic)),
+        systematic=answers.systematic,
         changed_inputs=tuple(_changed_inputs(answers, changed, harmed)),
     )
 
@@ -273,17 +284,6 @@ def _distances(answers: Answers, truths: Sequence[Answer | None]) -> dict[Arm, f
     each = {arm: map(truth_distance, answers.of(arm), truths) for arm in answers.opened.panel.arms}
     known = {arm: [one for one in some if one is not None] for arm, some in each.items()}
     return {arm: fmean(some) for arm, some in known.items() if some}
-
-
-def _systematic(answers: Answers) -> SystematicDifferences | None:
-    labels = answers.opened.seeds.labels_of(answers.seed_ids)
-    return systematic_differences(
-        answers.opened.panel.reading,
-        answers.goal.compared,
-        answers.evaluated,
-        answers.opened.pair.classes,
-        None if labels is None or labels.ndim > 1 else labels.tolist(),
-    )
 
 
 def _losses(answers: Answers, found: SystematicDifferences | None) -> Iterator[ClassLoss]:
@@ -376,18 +376,16 @@ def kernel_figures(answers: Answers) -> KernelFigures:
         stages = _stage_figures(answers, as_pair)
         twin, its = twin[:count], as_pair
     known = RunDevice(name=device.profile.name, provenance=device.provenance)
+    again = [
+        one.repeated(before)
+        for one, before in zip(answers.repeated, answers.evaluated, strict=False)
+    ]
     return KernelFigures(
         device=known,
         changes=changes_between(twin, its, answers.truths()[: len(twin)]),
         repeated=len(answers.repeated),
-        unsteady=sum(
-            one.repeated(before) != "same"
-            for one, before in zip(answers.repeated, answers.evaluated, strict=False)
-        ),
-        undecided=sum(
-            one.repeated(before) == "changed"
-            for one, before in zip(answers.repeated, answers.evaluated, strict=False)
-        ),
+        unsteady=len(again) - again.count("same"),
+        undecided=again.count("changed"),
         reading=None,
         stages=stages,
         warnings=tuple(undelegated([known])),
