@@ -8,7 +8,6 @@ from typing import Final
 import msgspec
 
 from edgeflare.check.check_document import CheckDocument
-from edgeflare.check.check_page import figure_in_words
 from edgeflare.check.gates import CheckGate, State
 from edgeflare.pages.page import Table
 
@@ -46,7 +45,7 @@ def gate_changes(first: CheckDocument, last: CheckDocument) -> Iterator[GateChan
             continue
         changes.append(
             GateChange(
-                gate=f"{one.name} on {one.device}" if one.device else one.name,
+                gate=one.title,
                 before=its.state,
                 after=one.state,
                 better=_RANK[one.state] > _RANK[its.state],
@@ -95,7 +94,7 @@ def _inputs(document: CheckDocument) -> str:
 def _state(document: CheckDocument, name: str, at: int) -> str:
     for one, place in _placed(document):
         if (one.name, place) == (name, at):
-            seen = "" if one.seen is None else f" {figure_in_words(one.seen)}"
+            seen = "" if one.seen is None else f" {one.seen.in_words()}"
             return f"{one.state}{seen}"
     return "–"
 

@@ -6,7 +6,6 @@ from collections.abc import Callable, Mapping
 from typing import Final
 
 from edgeflare.check.check_document import CheckDocument
-from edgeflare.check.estimate import ShareEstimate
 from edgeflare.check.figures import ChangedInput, DeviceFigures, OutputFigures
 from edgeflare.check.gates import State
 from edgeflare.check.sections import SectionState
@@ -183,9 +182,9 @@ def _gates(document: CheckDocument) -> Table:
     several = len(document.asked.devices) > 1
     rows = [
         (
-            f"{one.name} on {one.device}" if several and one.device else one.name,
+            one.title if several else one.name,
             _OF_GATES[one.state],
-            one.words if one.seen is None else figure_in_words(one.seen),
+            one.words if one.seen is None else one.seen.in_words(),
             f"{one.limit:g}",
             "" if one.decided_by is None else f"{one.decided_by:,}",
         )
@@ -198,11 +197,6 @@ def _gates(document: CheckDocument) -> Table:
         numbers_from=3,
         missed_least=("decided by",),
     )
-
-
-def figure_in_words(seen: ShareEstimate) -> str:
-    """Return a figure with its interval."""
-    return f"{seen.value:.2%} ({seen.low:.2%} to {seen.high:.2%})"
 
 
 def _looked_at(devices: tuple[DeviceFigures, ...], inputs: Callable[[], str]) -> list[Block]:
@@ -358,10 +352,5 @@ def _figures(found: LayerError) -> tuple[str, ...]:
 
 
 def _faults(document: CheckDocument) -> Block:
-    figures = document.figures
-    found = [
-        *(figures.file.faults if figures.file else ()),
-        *(figures.layers.faults if figures.layers else ()),
-    ]
-    rows = [(one.place, one.kind, one.words, one.advice) for one in found]
+    rows = [(one.place, one.kind, one.words, one.advice) for one in document.figures.faults]
     return Table.of_words(("place", "kind", "what is wrong", "what helps"), rows)

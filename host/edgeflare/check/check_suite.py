@@ -36,18 +36,17 @@ def check_suite(document: CheckDocument) -> Suite:
 
 
 def _case(gate: CheckGate) -> JUnitCase:
-    name = f"gate {gate.name}{gate.device and f' on {gate.device}'}"
+    name = f"gate {gate.title}"
     if gate.state == "fail":
-        return JUnitCase(name=name, failure=JUnitFailure(gate.words, gate.name, said_of(gate)))
+        return JUnitCase(name=name, failure=JUnitFailure(gate.words, gate.name, _seen_of(gate)))
     if gate.state == "not checked":
         return JUnitCase(name=name, skipped=gate.words)
     return JUnitCase(name=name)
 
 
-def said_of(gate: CheckGate) -> str:
+def _seen_of(gate: CheckGate) -> str:
     """Return what was seen of a gate, with its interval and its limit."""
     limit = f"limit {gate.limit:g}"
     if gate.seen is None:
         return f"{gate.words}; {limit}"
-    seen = gate.seen
-    return f"{gate.words}: {seen.value:.2%} ({seen.low:.2%} to {seen.high:.2%}); {limit}"
+    return f"{gate.words}: {gate.seen.in_words()}; {limit}"

@@ -36,6 +36,10 @@ class ShareEstimate(msgspec.Struct, frozen=True, kw_only=True):
     high: float
     inputs: int
 
+    def in_words(self) -> str:
+        """Return the figure with its interval."""
+        return f"{self.value:.2%} ({self.low:.2%} to {self.high:.2%})"
+
 
 def share(hits: int, inputs: int) -> ShareEstimate:
     """Return a share of inputs; at least one."""

@@ -561,6 +561,14 @@ class CheckFigures(msgspec.Struct, frozen=True, kw_only=True):
     missing: Mapping[str, str] = {}
     cut: tuple[str, ...] = ()
 
+    @property
+    def faults(self) -> tuple[FileFault, ...]:
+        """The faults of the files and of their layers, whether they show or not."""
+        return (
+            *(self.file.faults if self.file else ()),
+            *(self.layers.faults if self.layers else ()),
+        )
+
 
 class DeviceFigures(msgspec.Struct, frozen=True, kw_only=True):
     """What one device did.

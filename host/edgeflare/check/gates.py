@@ -61,6 +61,11 @@ class CheckGate(msgspec.Struct, frozen=True, kw_only=True):
     decided_by: Count | None = None
 
     @property
+    def title(self) -> str:
+        """Its name, with the device where it is about one."""
+        return f"{self.name} on {self.device}" if self.device else self.name
+
+    @property
     def within(self) -> bool:
         """Whether what was seen lies within the limit, to the next input, decided or not.
 
@@ -247,14 +252,12 @@ def counted_faults(figures: CheckFigures) -> list[FileFault]:
 
     A layer may be quantized coarsely, or have other constants, where no decision suffers.
     """
-    found = [
-        *(figures.file.faults if figures.file else ()),
-        *(figures.layers.faults if figures.layers else ()),
-    ]
     harm = any(file_does_harm(device) for device in figures.devices)
     changed = any(_changes_for_certain(device, _OTHER_CONSTANTS) for device in figures.devices)
     return [
-        one for one in found if harm or one.kind in _ALWAYS or (one.kind == "constants" and changed)
+        one
+        for one in figures.faults
+        if harm or one.kind in _ALWAYS or (one.kind == "constants" and changed)
     ]
 
 
