@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from statistics import fmean
+from time import monotonic
 from typing import Final
 
 import numpy as np
@@ -36,6 +37,9 @@ from edgeflare.run.systematic.figures import SystematicDifferences
 
 FIRST: Final = 64
 """Inputs that are asked first: enough to see most that is wrong by, in seconds."""
+
+_TIMED: Final = 8
+"""Inputs that tell how long one takes."""
 
 _REPEATED: Final = 32
 """Inputs that the device is given once more."""
@@ -153,6 +157,20 @@ def places(opened: OpenedPair) -> list[int]:
     first = SeedChoice(limit=FIRST).places(len(seeds), seeds.labels).tolist()
     known = set(first)
     return [*first, *(at for at in range(len(seeds)) if at not in known)]
+
+
+def seconds_per_input(opened: OpenedPair) -> float:
+    """Ask all arms about a few seeds, and return the seconds that each took.
+
+    Raises:
+        InfrastructureError: a device or a worker process is lost for good.
+
+    """
+    order = places(opened)[:_TIMED]
+    ids = [opened.seeds.seed_ids[at] for at in order]
+    begun = monotonic()
+    tuple(opened.evaluate(list(opened.seeds.inputs[order]), ids, opened.panel.arms))
+    return (monotonic() - begun) / len(order)
 
 
 def data_figures(answers: Answers) -> DataFigures:

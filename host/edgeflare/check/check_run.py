@@ -23,6 +23,7 @@ from edgeflare.check.answers import (
     decision_figures,
     kernel_figures,
     places,
+    seconds_per_input,
 )
 from edgeflare.check.causes import find_cause
 from edgeflare.check.check_document import CheckDocument, StoppedBy
@@ -40,7 +41,7 @@ from edgeflare.check.readings import (
     reading_of_the_file,
     reading_of_the_reference,
 )
-from edgeflare.check.verdict import THE_CHECK
+from edgeflare.check.verdict import LOST, THE_CHECK
 from edgeflare.core.goal import Find, Goal
 from edgeflare.core.interrupt import Interrupt
 from edgeflare.devices.profile import Profile
@@ -103,13 +104,8 @@ def planned_check(check: PairCheck) -> list[str]:
         return [f"drawn inputs to the host and {names}; the layers on some of them"]
     with ExitStack() as stack:
         opened = _opened(check, check.profiles[0], stack)
-        given = places(opened)[:_TIMED]
-        inputs, ids = opened.seeds.inputs, opened.seeds.seed_ids
         arms, known = opened.panel.arms, len(opened.seeds)
-        begun = time.monotonic()
-        tuple(opened.evaluate([inputs[at] for at in given], [ids[at] for at in given], arms))
-        each = (time.monotonic() - begun) / len(given)
-    seconds = each * known * len(check.profiles)
+        seconds = seconds_per_input(opened) * known * len(check.profiles)
     budget = check.request.budget
     gates = ", ".join(f"{name} < {limit:g}" for name, limit in check.request.gates.items())
     return [
@@ -121,18 +117,11 @@ def planned_check(check: PairCheck) -> list[str]:
     ]
 
 
-_TIMED: Final = 8
-"""Inputs that tell how long one takes."""
-
 _LEAST_SECONDS: Final = 5.0
 """Without so much time, nothing is searched near to the inputs."""
 
 _MOST_SECONDS: Final = 60.0
 """More are not spent on it, whatever the budget."""
-
-
-_LOST: Final = "lost"
-"""The name under which it is noted that a device or a process was lost."""
 
 
 class _Run:
@@ -151,7 +140,7 @@ class _Run:
         observer: CheckObserver,
         interrupt: Interrupt,
     ) -> None:
-        missing = {name: why for name, why in figures.missing.items() if name != _LOST}
+        missing = {name: why for name, why in figures.missing.items() if name != LOST}
         cut = tuple(one for one in figures.cut if one != THE_CHECK)
         self.figures = replace(figures, missing=missing, cut=cut)
         self._cut_before = figures.cut
@@ -202,7 +191,7 @@ class _Run:
 
     def lose(self, why: str) -> None:
         """Note that a device or a process was lost in the phase that is under way."""
-        self._miss(_LOST, why)
+        self._miss(LOST, why)
         self._cut(THE_CHECK)
 
     def keep(self, stopped_by: StoppedBy | None) -> CheckDocument:

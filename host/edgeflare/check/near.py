@@ -11,12 +11,12 @@ from contextlib import ExitStack, closing
 from dataclasses import replace
 from pathlib import Path
 from statistics import median
-from time import monotonic
 from typing import Final
 
 from edgeflare.campaign.observer import Unobserved
 from edgeflare.campaign.opened_pair import OpenedPair, open_pair
 from edgeflare.campaign.recorded_campaign import describe_run, run_recorded_campaign
+from edgeflare.check.answers import seconds_per_input
 from edgeflare.check.figures import NearFigures, SearchedModel
 from edgeflare.check.reference_compression import reference_int8
 from edgeflare.core.goal import Find, Goal
@@ -42,9 +42,6 @@ fewer where the models are slow."""
 
 _LEAST_QUERIES: Final = 30
 """With fewer nothing is found that would say anything."""
-
-_TIMED: Final = 8
-"""Inputs that tell how long a query takes."""
 
 _CALIBRATION: Final = 100
 """Inputs that the reference compression takes its ranges from."""
@@ -80,7 +77,7 @@ def near_figures(
     ids = [opened.seeds.seed_ids[at] for at in places]
     rows = opened.panel.rows(Arm.ORIGINAL, inputs, ids[:_CALIBRATION])
     content = reference_int8(read_model_file(original), rows)
-    queries = _queries(opened, places, seconds / 2)
+    queries = _queries(opened, seconds / 2)
     file = folder / "reference.tflite"
     write_atomically(file, content)
     with ExitStack() as stack:
@@ -105,19 +102,14 @@ def near_figures(
     )
 
 
-def _queries(opened: OpenedPair, places: Sequence[int], seconds: float) -> int:
+def _queries(opened: OpenedPair, seconds: float) -> int:
     """Return how many queries of each kind go with some time, for each input.
 
     Raises:
         UserError: they are too few.
 
     """
-    given = [opened.seeds.inputs[at] for at in places[:_TIMED]]
-    ids = [opened.seeds.seed_ids[at] for at in places[:_TIMED]]
-    begun = monotonic()
-    tuple(opened.evaluate(given, ids, opened.panel.arms))
-    each = (monotonic() - begun) / len(given)
-    queries = min(_QUERIES, int(seconds / each / SEEDS / 2))
+    queries = min(_QUERIES, int(seconds / seconds_per_input(opened) / SEEDS / 2))
     if queries < _LEAST_QUERIES:
         raise UserError("there was no time left for a search: give a larger --budget")
     return queries

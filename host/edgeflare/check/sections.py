@@ -86,7 +86,9 @@ def sections_of(
         _layers(figures, cause, named),
         _device(figures, gates, cause, named),
         _field(figures, gates, cause, named),
-        *_elsewhere(figures, named),
+        _near(figures, named),
+        _cost(figures),
+        _missing("mend", "a repair begins with a search", named("search")),
     )
 
 
@@ -153,8 +155,9 @@ _OF: Final[dict[Rule, SectionName]] = {
 """The section that a rule is about."""
 
 
-def _is_about(cause: Cause | None, name: SectionName) -> bool:
-    return cause is not None and _OF[cause.rule] == name
+def _about(cause: Cause | None, name: SectionName) -> Cause | None:
+    """Return a cause where it is about a section."""
+    return cause if cause is not None and _OF[cause.rule] == name else None
 
 
 def _missing(name: SectionName, why: str, command: str = "") -> CheckSection:
@@ -164,9 +167,9 @@ def _missing(name: SectionName, why: str, command: str = "") -> CheckSection:
 def _data(figures: CheckFigures, cause: Cause | None) -> CheckSection:
     data = figures.data
     if data is None:
-        return _missing("data", figures.missing.get("answers", "the arms were not asked"))
-    if _is_about(cause, "data") and cause is not None:
-        return CheckSection(name="data", state="fail", words=cause.words)
+        return _missing("data", "the arms were not asked")
+    if its := _about(cause, "data"):
+        return CheckSection(name="data", state="fail", words=its.words)
     asked = f"{data.inputs} of {count_of(data.of, 'input')}"
     if data.right is None:
         return CheckSection(name="data", state="attention", words=f"{asked}, none of them labelled")
@@ -180,7 +183,7 @@ def _decisions(
     figures: CheckFigures, gates: Sequence[CheckGate], cause: Cause | None
 ) -> CheckSection:
     if not figures.devices:
-        return _missing("decisions", figures.missing.get("answers", "the arms were not asked"))
+        return _missing("decisions", "the arms were not asked")
     judged = [one for one in gates if one.name in _OF_DECISIONS]
     worst = max(figures.devices, key=lambda one: one.decisions.changes.net).decisions
     said, changes = _most_telling(judged), worst.changes
@@ -215,22 +218,22 @@ def _most_telling(judged: Sequence[CheckGate]) -> CheckGate | None:
 def _state_of_decisions(judged: Sequence[CheckGate], cause: Cause | None) -> SectionState:
     if cause is not None and cause.rule == "changes":
         return "attention"
-    if _is_about(cause, "decisions") or any(one.state == "fail" for one in judged):
+    if _about(cause, "decisions") or any(one.state == "fail" for one in judged):
         return "fail"
     return "pass" if all(one.within for one in judged) else "attention"
 
 
 def _numbers(figures: CheckFigures) -> CheckSection:
     if not figures.devices:
-        return _missing("numbers", figures.missing.get("answers", "the arms were not asked"))
-    worst = figures.devices[0]
+        return _missing("numbers", "the arms were not asked")
+    outputs = figures.devices[0].outputs
     said = [
         f"{one.output}: {_apart(one.compression)} by compression, {_apart(one.kernels)} by kernels"
         if one.compression is not None
         else f"{one.output}: {_apart(one.kernels)} by kernels"
-        for one in worst.outputs[:2]
+        for one in outputs[:2]
     ]
-    more = len(worst.outputs) - len(said)
+    more = len(outputs) - len(said)
     rest = f"; and {count_of(more, 'more output')}" if more > 0 else ""
     clipped = [
         one
@@ -258,9 +261,9 @@ def _apart(found: LayerError | None) -> str:
 def _file(figures: CheckFigures, cause: Cause | None) -> CheckSection:
     file = figures.file
     if file is None:
-        return _missing("file", figures.missing.get("file", "the files were not read"))
-    if _is_about(cause, "file") and cause is not None:
-        return CheckSection(name="file", state="fail", words=cause.words)
+        return _missing("file", "the files were not read")
+    if its := _about(cause, "file"):
+        return CheckSection(name="file", state="fail", words=its.words)
     found = [one.words for one in file.faults] or [*file.remarks]
     if found:
         return CheckSection(name="file", state="attention", words=found[0])
@@ -274,8 +277,8 @@ def _layers(figures: CheckFigures, cause: Cause | None, named: Named) -> CheckSe
     layers = figures.layers
     if layers is None:
         return _missing("layers", figures.missing.get("layers", "they were not looked into"))
-    if _is_about(cause, "layers") and cause is not None:
-        return CheckSection(name="layers", state="fail", words=cause.words, command=command)
+    if its := _about(cause, "layers"):
+        return CheckSection(name="layers", state="fail", words=its.words, command=command)
     counted = {one.words for one in counted_faults(figures)}
     for one in layers.faults:
         state: SectionState = "fail" if one.words in counted else "attention"
@@ -292,13 +295,13 @@ def _device(
 ) -> CheckSection:
     command = named("conform")
     if not figures.devices:
-        return _missing("device", figures.missing.get("answers", "it was not asked"), command)
+        return _missing("device", "it was not asked", command)
     worst = max(figures.devices, key=_by_kernels)
     changes = worst.kernels.changes
     seen = share(changes.strictly, changes.inputs) if changes.inputs else None
-    if _is_about(cause, "device") and cause is not None:
+    if its := _about(cause, "device"):
         return CheckSection(
-            name="device", state="fail", words=cause.words, seen=seen, command=command
+            name="device", state="fail", words=its.words, seen=seen, command=command
         )
     odd = list(_odd(figures))
     failed = any(one.name == "kernel-changes" and one.state == "fail" for one in gates)
@@ -339,21 +342,14 @@ def _field(
     if known is None:
         why = figures.missing.get("field", "no condition was tried")
         return _missing("field", why, command)
-    if cause is not None and _is_about(cause, "field"):
-        return CheckSection(name="field", state="fail", words=cause.words, command=command)
+    if its := _about(cause, "field"):
+        return CheckSection(name="field", state="fail", words=its.words, command=command)
     tried = f"{known.working} of {count_of(known.cells, 'cell')} in which the original works"
     failed = any(one.name == "field-loss" and one.state == "fail" for one in gates)
     said = next((one.words for one in gates if one.name == "field-loss"), tried)
     return CheckSection(
         name="field", state="fail" if failed else "pass", words=f"{said}; {tried}", command=command
     )
-
-
-def _elsewhere(figures: CheckFigures, named: Named) -> Iterator[CheckSection]:
-    """Yield what a check does not look into, with the command that does."""
-    yield _near(figures, named)
-    yield _cost(figures)
-    yield _missing("mend", "a repair begins with a search", named("search"))
 
 
 def _near(figures: CheckFigures, named: Named) -> CheckSection:
@@ -385,7 +381,7 @@ def _cost(figures: CheckFigures) -> CheckSection:
     times = [_time(one) for one in figures.costs if one.compressed is not None]
     said = [*times[:1], *filter(None, (sizes,))]
     if not said:
-        return _missing("cost", figures.missing.get("cost", "it was not measured"))
+        return _missing("cost", "it was not measured")
     gains = [
         *(["compression gains no time"] if any(map(_no_faster, figures.costs)) else ()),
         *(["compression gains no space"] if figures.file and _no_smaller(figures.file) else ()),

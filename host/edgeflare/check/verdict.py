@@ -36,6 +36,9 @@ class ShipVerdict(msgspec.Struct, frozen=True, kw_only=True):
 THE_CHECK: Final = "the check"
 """What was cut off where a check has not come to its end."""
 
+LOST: Final = "lost"
+"""The name under which it is noted why a device or a process was lost."""
+
 
 def judge(
     figures: CheckFigures, gates: Sequence[CheckGate], devices: Sequence[str], *, strict: bool
@@ -69,7 +72,7 @@ def judge(
 def _not_known(figures: CheckFigures, devices: Sequence[str]) -> tuple[str, str] | None:
     """Return what has to be known for a verdict and is not, and what to do; None where all is."""
     again = "go on with --resume"
-    if why := figures.missing.get("lost"):
+    if why := figures.missing.get(LOST):
         return why, again
     known = {one.decisions.device for one in figures.devices}
     known |= {one.device.name for one in figures.drawn}
@@ -118,15 +121,6 @@ def _without_a_cause(
         else "keep this folder as what the next one is compared with",
         cause=None,
     )
-
-
-def _next(unread: Sequence[CheckGate], open_gates: Sequence[CheckGate]) -> str:
-    """Return what to do where a model may ship."""
-    if any(one.name == "accuracy-drop" for one in unread):
-        return "give labels with the inputs, so that the accuracy is known"
-    if open_gates:
-        return _more(open_gates[0])
-    return "keep this folder as what the next one is compared with"
 
 
 def _undecided_gate(gate: CheckGate) -> str:
