@@ -373,3 +373,16 @@ def test_grids_are_bounded() -> None:
     assert grid_anchors([(2, 1)]).tolist() == centres
     with pytest.raises(UserError, match="more than a million anchors"):
         grid_anchors([(1_000_000, 1)])
+
+
+def test_scores_farther_apart_than_one_keep_finite_logits() -> None:
+    """Of such a grid only 0 is a probability; its clip must not pass over both ends."""
+    known = objects_decoder()
+    tensor = Tensor("objects", known.tensor.shape, "int8", scale=4.0)
+    decoder = replace(known, outputs=(tensor,))
+    rows = np.zeros((1, *tensor.shape), np.int8)
+    rows[..., 2:4] = 1
+    with np.errstate(all="raise"):
+        one, other = (next(decoder.read(batch((tensor,), rows))) for _ in range(2))
+    assert one.failure is None
+    assert not one.differs(other)
