@@ -33,7 +33,6 @@ from edgeflare.core.tensor import (
 from edgeflare.devices.device import Device, connect
 from edgeflare.devices.profile import Profile
 from edgeflare.diagnose.layered_models import LayeredModel, reason_not_seen
-from edgeflare.diagnose.layers.device_comparison import DeviceSide
 from edgeflare.diagnose.layers.layer_comparison import (
     ComparedInput,
     LayerComparison,
@@ -41,11 +40,10 @@ from edgeflare.diagnose.layers.layer_comparison import (
 )
 from edgeflare.diagnose.layers.layer_figures import ErrorSums
 from edgeflare.diagnose.layers.layers_page import wrong_in_words
-from edgeflare.diagnose.layers.opened_layers import OpenedLayers
+from edgeflare.diagnose.layers.opened_layers import OpenedLayers, device_side, probe_on_host
 from edgeflare.errors import UserError
 from edgeflare.models.evaluator import ONCE, Evaluator
 from edgeflare.models.model_file import read_model_file
-from edgeflare.models.model_probe import HostProbe
 from edgeflare.models.pair import Pair
 from edgeflare.models.quantized_range import range_of
 from edgeflare.models.shape_folding import with_fixed_shapes
@@ -229,15 +227,7 @@ class DrawnCheck:
             return "the graph cannot be read"
         if why := reason_not_seen(ONCE, len(tensors)):
             return why
-        side = DeviceSide(
-            lambda model, capture: device.probe(model, capture=capture), device.payload_limit_bytes
-        )
-        comparison = LayerComparison(
-            graph,
-            lambda model, capture: HostProbe(model, TWIN_KERNELS, capture=capture),
-            None,
-            side,
-        )
+        comparison = LayerComparison(graph, probe_on_host, None, device_side(device))
         stack.enter_context(closing(comparison))
         inputs = tuple(ComparedInput(one, None) for one in arrays[0][:_LAYER_INPUTS])
         compare_layers(

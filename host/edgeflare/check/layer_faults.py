@@ -19,7 +19,6 @@ from edgeflare.diagnose.layered_models import (
     layered_original,
     reason_not_seen,
 )
-from edgeflare.diagnose.layers.device_comparison import DeviceSide
 from edgeflare.diagnose.layers.layer_comparison import (
     ComparedInput,
     LayerComparison,
@@ -31,12 +30,12 @@ from edgeflare.diagnose.layers.layers_page import (
     said_of_compression,
     wrong_in_words,
 )
-from edgeflare.diagnose.layers.opened_layers import OpenedLayers
+from edgeflare.diagnose.layers.opened_layers import OpenedLayers, device_side, probe_on_host
 from edgeflare.diagnose.layers.original_comparison import OriginalSide
 from edgeflare.diagnose.output_stage import ModelReader, OutputStage
 from edgeflare.diagnose.probed_arm import ProbedArm, State
 from edgeflare.errors import UserError
-from edgeflare.models.model_probe import HostProbe, ProbeFailed, Values
+from edgeflare.models.model_probe import ProbeFailed, Values
 from edgeflare.models.original import open_original
 from edgeflare.run.run_document import RunDevice
 
@@ -175,12 +174,9 @@ class _LayeredPair:
         device = self.pair.devices[0]
         comparison = LayerComparison(
             self.compressed,
-            _on_host,
+            probe_on_host,
             self.original,
-            DeviceSide(
-                lambda model, capture: device.probe(model, capture=capture),
-                device.payload_limit_bytes,
-            ),
+            device_side(device),
         )
         stack.enter_context(closing(comparison))
         if self.note:
@@ -207,7 +203,7 @@ class _LayeredPair:
         explained = [seeds.place(one) for one in changed[:_EXPLAINED]]
         if self.original is None or not explained:
             return ()
-        arm = ProbedArm(self.compressed.graph, self.compressed.content, _on_host)
+        arm = ProbedArm(self.compressed.graph, self.compressed.content, probe_on_host)
         stack.enter_context(closing(arm))
         on_seeds = places[:_SEEDS_OF_RANGES]
         its = self.original.model
@@ -215,7 +211,7 @@ class _LayeredPair:
             self.compressed.graph,
             its.graph,
             its.content,
-            _on_host,
+            probe_on_host,
             self.original.reader,
             lambda: [
                 (state, self._given(Arm.ORIGINAL, place))
@@ -256,7 +252,3 @@ class _LayeredPair:
             arm, opened.seeds.inputs[place : place + 1], [opened.seeds.seed_ids[place]]
         )
         return row.reshape(opened.panel.host(arm).evaluator.signature.input.shape)
-
-
-def _on_host(model: bytes, capture: bool) -> HostProbe:
-    return HostProbe(model, TWIN_KERNELS, capture=capture)

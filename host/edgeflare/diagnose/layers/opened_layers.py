@@ -9,7 +9,7 @@ from edgeflare import __version__
 from edgeflare.campaign.opened_pair import host_arm
 from edgeflare.campaign.plan_defaults import TWIN_KERNELS
 from edgeflare.core.seeds import SeedChoice, Seeds
-from edgeflare.devices.device import connect
+from edgeflare.devices.device import Device, connect
 from edgeflare.devices.profile import Profile
 from edgeflare.diagnose.layered_models import (
     layered_compressed,
@@ -110,14 +110,11 @@ def open_layers(
     side, device = None, None
     if profile is not None:
         connected = stack.enter_context(connect(profile))
-        side = DeviceSide(
-            lambda model, capture: connected.probe(model, capture=capture),
-            connected.payload_limit_bytes,
-        )
+        side = device_side(connected)
         device = RunDevice(name=profile.name, provenance=connected.provenance)
     comparison = LayerComparison(
         layered_compressed(pair),
-        lambda model, capture: HostProbe(model, TWIN_KERNELS, capture=capture),
+        probe_on_host,
         original,
         side,
     )
@@ -128,6 +125,18 @@ def open_layers(
     order = sorted(range(len(rows)), key=lambda at: at not in measured)
     compared = tuple(ComparedInput(rows[at], theirs[at], at in measured) for at in order)
     return OpenedLayers(comparison, compared, TWIN_KERNELS, device)
+
+
+def device_side(device: Device) -> DeviceSide:
+    """Return a connected device as the side that runs the compressed model."""
+    return DeviceSide(
+        lambda model, capture: device.probe(model, capture=capture), device.payload_limit_bytes
+    )
+
+
+def probe_on_host(model: bytes, capture: bool) -> HostProbe:
+    """Open a model on the host with the twin's kernels, to capture tensors or not."""
+    return HostProbe(model, TWIN_KERNELS, capture=capture)
 
 
 def _spread(seeds: Seeds, count: int) -> list[int]:
