@@ -340,6 +340,15 @@ class TestNotAllIsKnown:
         assert "the cable was pulled" in lost.sentence
 
 
+def test_without_labels_what_is_missing_for_the_accuracy_comes_next() -> None:
+    known = data(labelled=0, right=None)
+    found = judged(figures(data=known, decisions=decisions(labelled=0, right={})))
+    assert (found.name, found.next) == (
+        "ship",
+        "give labels with the inputs, so that the accuracy is known",
+    )
+
+
 def test_without_labels_what_was_not_checked_is_said() -> None:
     found = judged(figures(decisions=decisions(labelled=0, right={})))
     assert found.name == "ship"

@@ -116,11 +116,17 @@ def _without_a_cause(
     return ShipVerdict(
         name="ship",
         sentence=f"{far}{_seen(figures)}{without}",
-        next=_more(open_gates[0])
-        if open_gates
-        else "keep this folder as what the next one is compared with",
+        next=_after_shipping(open_gates, labelled=bool(data.labelled)),
         cause=None,
     )
+
+
+def _after_shipping(open_gates: Sequence[CheckGate], *, labelled: bool) -> str:
+    if not labelled:
+        return "give labels with the inputs, so that the accuracy is known"
+    if open_gates:
+        return _more(open_gates[0])
+    return "keep this folder as what the next one is compared with"
 
 
 def _undecided_gate(gate: CheckGate) -> str:

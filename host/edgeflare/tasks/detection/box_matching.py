@@ -12,6 +12,9 @@ from edgeflare.errors import UserError
 
 Boxes = NDArray[np.float64]
 
+_TINY = np.finfo(np.float64).tiny
+"""The least area that can be divided by."""
+
 
 def pairwise_iou(first: Boxes, second: Boxes) -> NDArray[np.float64]:
     """Return the intersection over union of each box with each.
@@ -21,7 +24,7 @@ def pairwise_iou(first: Boxes, second: Boxes) -> NDArray[np.float64]:
         second: (m, 4).
 
     Returns:
-        (n, m), from 0 to 1; 0 for boxes without an area.
+        (n, m), from 0 to 1. Of boxes without an area it is 1 where they are equal, and else 0.
 
     """
     left, top, right, bottom = first.T[:, :, None]
@@ -30,8 +33,11 @@ def pairwise_iou(first: Boxes, second: Boxes) -> NDArray[np.float64]:
     height = np.minimum(bottom, other_bottom) - np.maximum(top, other_top)
     shared = np.maximum(width, 0.0) * np.maximum(height, 0.0)
     union = _areas(first)[:, None] + _areas(second)[None, :] - shared
+    empty = union < _TINY
     # Where the union is 0, so is what is shared.
-    shares: NDArray[np.float64] = shared / np.maximum(union, np.finfo(np.float64).tiny)
+    shares: NDArray[np.float64] = shared / np.maximum(union, _TINY)
+    if empty.any():
+        shares[empty] = (first[:, None] == second[None]).all(axis=2)[empty]
     return shares
 
 
