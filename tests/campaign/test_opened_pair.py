@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, closing
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ from numpy.typing import NDArray
 
 from edgeflare.campaign.folding_proof import with_folding_proven
 from edgeflare.campaign.opened_pair import OpenedPair, RefusedByDevice, host_arm, open_pair
+from edgeflare.campaign.pipeline import DEPTH, EvaluatedBatch
 from edgeflare.campaign.unreset_twin import answers_without_reset
 from edgeflare.core.goal import Goal
 from edgeflare.core.query import Arm, EvaluatedQuery
@@ -98,6 +100,24 @@ def test_a_clip_is_handed_to_all_arms_frame_by_frame(tmp_path: Path) -> None:
         np.testing.assert_allclose(shares[Arm.ORIGINAL], 1 / (1 + np.exp(-expected)), rtol=1e-5)
         for arm in (Arm.TWIN, Arm.DEVICE):
             np.testing.assert_allclose(shares[arm], shares[Arm.ORIGINAL], atol=0.1)
+
+
+def _many(answered: Sequence[EvaluatedQuery]) -> bool:
+    return len(answered) >= 6
+
+
+def test_of_slow_models_few_inputs_are_under_way_when_it_is_stopped(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    models = [logistic(tmp_path / "logistic.tflite", (1, 3))]
+    pair = pair_of(models, inputs(90, 3), reconstruction())
+    monkeypatch.setattr(EvaluatedBatch, "mean_seconds", property(lambda _batch: 1.0))
+    with ExitStack() as stack:
+        one, answered = opened(stack, pair), list[EvaluatedQuery]()
+        seeds = list(one.seeds.inputs)
+        arms, enough = one.panel.arms, partial(_many, answered)
+        answered.extend(one.evaluate(seeds, range(len(seeds)), arms, enough))
+    assert 6 <= len(answered) <= 6 + DEPTH
 
 
 def test_a_reconstruction_is_compared_with_what_the_model_was_given(tmp_path: Path) -> None:

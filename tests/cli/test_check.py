@@ -79,6 +79,10 @@ def test_inputs_near_are_searched_for_beside_a_reference(tmp_path: Path) -> None
     given = ("--limit", "20", "--device", "emulated-xnnpack", "--out", out)
     said = call_here("check", EXAMPLE, *given)
     assert said.code == 0, said.err
+    begun = [line.partition(":")[0] for line in said.err.splitlines() if ": about " in line]
+    assert begun == [f"{name} emulated-xnnpack" for name in ("answers of", "cost on")] + [
+        *("field", "layers", "near")
+    ]
     near = document(out).figures.near
     assert near is not None
     assert (near.model.seeds, near.reference.seeds) == (8, 8)

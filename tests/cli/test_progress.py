@@ -52,6 +52,20 @@ def test_lines_say_the_time_that_is_left() -> None:
     ]
 
 
+def test_lines_say_what_a_phase_costs_before_it_begins() -> None:
+    said = io.StringIO()
+    with observe(Console(file=said)) as observer:
+        observer.begun("field", 0.0, 90.0)
+        observer.begun("layers", 3.2, 200.0)
+        observer.begun("near", 70.0, 12.1)
+        observer.begun("device board", None, 45.0)
+    assert said.getvalue().splitlines() == [
+        "layers: about 4 s, at most 4 min",
+        "near: about 13 s, at most 13 s",
+        "device board: at most 45 s",
+    ]
+
+
 def device(asked: int, half: float | None, *, ended: bool) -> DeviceProgress:
     rate = None if half is None else 0.01
     return DeviceProgress(asked, 9_000, ended, rate, half, aim=0.005)

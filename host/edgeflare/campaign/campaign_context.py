@@ -11,7 +11,7 @@ from edgeflare.campaign.device_health import DeviceHealth
 from edgeflare.campaign.given_screening import GivenScreening
 from edgeflare.campaign.observer import Observer
 from edgeflare.campaign.panel import Panel
-from edgeflare.campaign.pipeline import DEPTH, Pipeline
+from edgeflare.campaign.pipeline import DEPTH, Pipeline, batch_size
 from edgeflare.core.domain import Domain
 from edgeflare.core.goal import Trigger
 from edgeflare.core.query import Arm, EvaluatedQuery, Query, WhiteboxQuery
@@ -32,10 +32,6 @@ CHAINS = 512
 """Chains that are open at once unless told otherwise: four batches of 128 under way. A batch of 64
 hardly shows its fixed costs; twice that keeps a quick device busy behind 20 ms of link
 (`benchmarks/throughput.py`). A chain costs the memory of a few inputs."""
-
-BATCH_SECONDS = 0.25
-"""The longest that a batch should take on one device, so that progress is seen and Ctrl-C is heeded
-on one that needs a tenth of a second for one input."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,9 +99,7 @@ class CampaignContext:
     def batch_size(self, seconds_for_each: float) -> int:
         """Return how many queries make a batch for one device, given the time that one takes."""
         most = max(1, self.chains // self.panel.devices // DEPTH)
-        if seconds_for_each <= 0.0:
-            return most
-        return max(1, min(most, int(BATCH_SECONDS / seconds_for_each)))
+        return batch_size(seconds_for_each, most)
 
 
 class Stopwatch:

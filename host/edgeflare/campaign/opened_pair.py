@@ -6,13 +6,12 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing
 from dataclasses import dataclass, replace
-from itertools import takewhile
 from typing import Any, TypeAlias
 
 from edgeflare.campaign.folding_proof import with_folding_proven
 from edgeflare.campaign.given_screening import GivenScreening
 from edgeflare.campaign.panel import ArmModel, Panel
-from edgeflare.campaign.pipeline import Pipeline
+from edgeflare.campaign.pipeline import Pipeline, batch_size
 from edgeflare.campaign.plan_defaults import default_ensemble
 from edgeflare.campaign.white_box import WhiteBox
 from edgeflare.core.goal import Find
@@ -43,7 +42,7 @@ from edgeflare.run.plan import Plan
 from edgeflare_protos.kernel_sets import Kernels
 
 _INPUTS_IN_BATCH = 64
-"""Inputs in one message, where nothing but their answers is wanted."""
+"""Inputs in one message at most, where nothing but their answers is wanted."""
 
 
 class RefusedByDevice(UserError):  # noqa: N818 - what happened, to be told apart
@@ -109,6 +108,8 @@ class OpenedPair:
     ) -> Iterator[EvaluatedQuery]:
         """Evaluate inputs on some arms, batch after batch; none of it is recorded.
 
+        Of slow models a batch has fewer inputs, so that it comes to an end soon after it should.
+
         Args:
             inputs: of the pair's domain.
             seed_ids: the seed that each of them comes from, which decides the device.
@@ -124,13 +125,17 @@ class OpenedPair:
             InfrastructureError: a device or a worker process is lost for good.
 
         """
-        pipeline = self.pipeline(stopped, wait_until_ready)
-        parts = takewhile(lambda _: not stopped(), range(0, len(inputs), _INPUTS_IN_BATCH))
-        batches = (
-            (None, [Query(one, arms) for one in inputs[part]], seed_ids[part])
-            for part in (slice(at, at + _INPUTS_IN_BATCH) for at in parts)
-        )
-        for batch in pipeline.stream(batches):
+        size = 1  # until it is known how long an input takes
+
+        def batches() -> Iterator[tuple[None, list[Query], Sequence[int]]]:
+            begin = 0
+            while begin < len(inputs) and not stopped():
+                part = slice(begin, begin + size)
+                yield None, [Query(one, arms) for one in inputs[part]], seed_ids[part]
+                begin = part.stop
+
+        for batch in self.pipeline(stopped, wait_until_ready).stream(batches()):
+            size = batch_size(batch.mean_seconds, _INPUTS_IN_BATCH)
             yield from batch.evaluated
 
 

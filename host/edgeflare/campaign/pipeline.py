@@ -24,9 +24,26 @@ DEPTH = 4
 """Batches under way: one computing on each arm, one on its way there, one on its way back, and one
 whose answers the host is reading."""
 
+_BATCH_SECONDS = 0.25
+"""The longest that a batch should take on one device, so that progress is seen and Ctrl-C is heeded
+on one that needs a tenth of a second for one input."""
+
 MOST_RECOVERIES = 10
 """Times in a row that a device may be lost by the same batch. A bad link loses one in three; a
 batch that always does would never end."""
+
+
+def batch_size(seconds: float, most: int) -> int:
+    """Return how many queries make a batch.
+
+    Args:
+        seconds: that one takes; 0 where that is not known.
+        most: the most that a batch may have, and has where they are quick.
+
+    """
+    if seconds <= 0.0:
+        return most
+    return max(1, min(most, int(_BATCH_SECONDS / seconds)))
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,6 +10,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from contextlib import ExitStack
+from math import ceil
 from typing import Final
 
 from msgspec.structs import replace
@@ -27,13 +28,13 @@ from edgeflare.check.answers import (
 )
 from edgeflare.check.causes import find_cause
 from edgeflare.check.check_document import CheckDocument, StoppedBy
-from edgeflare.check.cost import cost_figures
+from edgeflare.check.cost import cost_figures, cost_seconds
 from edgeflare.check.drawn_inputs import DrawnCheck
-from edgeflare.check.field import field_figures
+from edgeflare.check.field import field_figures, field_seconds
 from edgeflare.check.figures import CheckFigures, DeviceFigures, OutputFigures
 from edgeflare.check.file_faults import file_figures
-from edgeflare.check.layer_faults import INPUTS, layer_figures
-from edgeflare.check.near import near_figures
+from edgeflare.check.layer_faults import INPUTS, layer_figures, layer_seconds
+from edgeflare.check.near import MOST_SECONDS, near_figures, near_seconds
 from edgeflare.check.numbers import output_figures
 from edgeflare.check.pair_check import CheckObserver, CheckStore, PairCheck
 from edgeflare.check.readings import (
@@ -105,23 +106,26 @@ def planned_check(check: PairCheck) -> list[str]:
     with ExitStack() as stack:
         opened = _opened(check, check.profiles[0], stack)
         arms, known = opened.panel.arms, len(opened.seeds)
-        seconds = seconds_per_input(opened) * known * len(check.profiles)
-    budget = check.request.budget
-    gates = ", ".join(f"{name} < {limit:g}" for name, limit in check.request.gates.items())
+        each = seconds_per_input(opened)
+        others = cost_seconds(each) * len(check.profiles)
+        others += field_seconds(opened, places(opened), each)
+    budget, devices = check.request.budget, len(check.profiles)
+    gates = ", ".join(f"{name} {limit:g}" for name, limit in check.request.gates.items())
+    near = [f"searches near to inputs: about {ceil(near_seconds(each))} s, until {budget:.0f} s"]
     return [
         f"answers of {', '.join(arms)} to {known} inputs on {', '.join(check.request.devices)}:"
-        f" about {seconds:.0f} s, at most {_ANSWERS_UNTIL * budget:.0f} s",
-        f"the files, the cost and the conditions, until {_FIELD_UNTIL * budget:.0f} s; the layers"
-        f" on at most {min(INPUTS, known)} inputs, until {_LAYERS_UNTIL * budget:.0f} s",
-        f"gates: {gates}",
+        f" about {ceil(each * known * devices)} s, until {_ANSWERS_UNTIL * budget:.0f} s",
+        f"the files, the cost and the conditions: about {ceil(others)} s,"
+        f" until {_FIELD_UNTIL * budget:.0f} s",
+        f"the layers on at most {min(INPUTS, known)} inputs: about"
+        f" {ceil(layer_seconds(known, each))} s, until {_LAYERS_UNTIL * budget:.0f} s",
+        *(near if check.request.near else []),
+        f"gates, at most: {gates}",
     ]
 
 
 _LEAST_SECONDS: Final = 5.0
 """Without so much time, nothing is searched near to the inputs."""
-
-_MOST_SECONDS: Final = 60.0
-"""More are not spent on it, whatever the budget."""
 
 
 class _Run:
@@ -146,6 +150,7 @@ class _Run:
         self._cut_before = figures.cut
         self._check, self._store = check, store
         self._observer, self._interrupt = observer, interrupt
+        self._seconds: dict[str, float] = {}  # that all arms take for an input, by device
 
     def measure(self) -> None:
         """Measure what the devices do, then on the first of them what is about the file, too."""
@@ -202,12 +207,27 @@ class _Run:
 
     # Phases.
 
-    def _phase(self, name: str, part: float) -> Callable[[], bool]:
-        """Begin a phase, and return what says whether it has to end."""
+    def _phase(self, name: str, part: float, about: float | None = None) -> Callable[[], bool]:
+        """Begin a phase, and return what says whether it has to end.
+
+        Args:
+            name: of the phase.
+            part: of the budget, after which it has to.
+            about: seconds that it takes; None where nobody knows.
+
+        """
+        check = self._check
+        left = check.began + part * check.request.budget - time.monotonic()
+        self._observer.begun(name, about, max(0.0, left))
         cut = tuple(one for one in self.figures.cut if one != name)
         missing = {key: why for key, why in self.figures.missing.items() if key != name}
         self.figures = replace(self.figures, cut=cut, missing=missing)
-        return self._check.stopped(part, self._interrupt, lambda: self._cut(name))
+        return check.stopped(part, self._interrupt, lambda: self._cut(name))
+
+    def _about(self, device: str, of: Callable[[float], float]) -> float | None:
+        """Return what a phase takes, by what an input takes on a device; None without that."""
+        each = self._seconds.get(device)
+        return None if each is None else of(each)
 
     def _again(self, name: str) -> bool:
         """Whether a phase was cut off before, so that it is done anew."""
@@ -239,7 +259,9 @@ class _Run:
         if known is not None and known.decisions.inputs == len(opened.seeds):
             return opened
         devices = len(self._check.profiles)
-        stopped = self._phase(name, _ANSWERS_UNTIL * (at + 1) / devices)
+        each = self._seconds[profile.name] = seconds_per_input(opened)
+        about = each * len(opened.seeds)
+        stopped = self._phase(name, _ANSWERS_UNTIL * (at + 1) / devices, about)
         taken = None
         for taken in ask_arms(
             opened, stopped, lambda done, of: self._observer.worked("answers", done, of)
@@ -306,7 +328,7 @@ class _Run:
         known = {one.device: one for one in self.figures.costs}
         if device in known and not self._again(name):
             return
-        stopped = self._phase(name, _FIELD_UNTIL)
+        stopped = self._phase(name, _FIELD_UNTIL, self._about(device, cost_seconds))
         if not stopped():
             known[device] = cost_figures(opened, stopped)
             self.figures = replace(self.figures, costs=tuple(known.values()))
@@ -315,7 +337,10 @@ class _Run:
     def _try_conditions(self, opened: OpenedPair) -> None:
         if self.figures.field is not None and not self._again("field"):
             return
-        stopped = self._phase("field", _FIELD_UNTIL)
+        about = self._about(
+            opened.devices[0].profile.name, lambda each: field_seconds(opened, places(opened), each)
+        )
+        stopped = self._phase("field", _FIELD_UNTIL, about)
         try:
             found = field_figures(
                 opened,
@@ -337,7 +362,8 @@ class _Run:
         seen = known is not None and device in known.on_device and not self._again(name)
         if seen or its is None or not (about_the_file or its.kernels.changes.strictly):
             return
-        stopped = self._phase(name, _LAYERS_UNTIL)
+        about = self._about(device, lambda each: layer_seconds(len(opened.seeds), each))
+        stopped = self._phase(name, _LAYERS_UNTIL, about)
         if stopped():
             return
         changed = [one.seed_id for one in its.decisions.changed_inputs]
@@ -368,7 +394,8 @@ class _Run:
             return
         if self.figures.near is not None and not self._again("near"):
             return
-        stopped = self._phase("near", 1.0)
+        about = self._about(opened.devices[0].profile.name, near_seconds)
+        stopped = self._phase("near", 1.0, about)
         seconds = self._check.began + self._check.request.budget - time.monotonic()
         if stopped() or seconds < _LEAST_SECONDS:
             self._cut("near")
@@ -378,7 +405,7 @@ class _Run:
                 opened,
                 places(opened),
                 self._store.path,
-                min(seconds, _MOST_SECONDS),
+                min(seconds, MOST_SECONDS),
                 self._interrupt,
                 self._store.keep_folder,
                 lambda done, of: self._observer.worked("searches", done, of),

@@ -81,6 +81,11 @@ def cost_figures(opened: OpenedPair, stopped: Callable[[], bool]) -> CostFigures
     )
 
 
+def cost_seconds(each: float) -> float:
+    """Return about how many seconds it takes, where all arms take so many for an input."""
+    return max(_LEAST_TURNS * each, min(_SECONDS, _MOST_TURNS * each))
+
+
 def _original(opened: OpenedPair, stack: ExitStack) -> Evaluator | None:
     """Return the original on the device; None where it is no `.tflite`, or is refused there."""
     device, pair = opened.devices[0], opened.pair

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from itertools import product
+from time import monotonic
 from typing import Final
 
 from msgspec.structs import replace
@@ -31,11 +32,17 @@ INPUTS: Final = 150
 """Inputs in each cell, at most."""
 
 _TOGETHER: Final = 25
-"""Inputs that all cells are asked about before the next ones are, so that what is cut off is as far
-in all of them."""
+"""Inputs that all cells are asked about before the next ones are, at most, so that what is cut off
+is as far in all of them."""
+
+_CELL_SECONDS: Final = 5.0
+"""Seconds that a cell is asked for, at most, before the next one is."""
 
 _WORKS: Final = 0.75
 """Share of what the original gets right without a condition that it has to get right under it."""
+
+_TWO_OF_THREE: Final = 2 / 3
+"""Of what all arms take for an input, what it takes here: the twin is not asked."""
 
 _SHOWN: Final = 10
 """Cells that are kept, the worst first."""
@@ -63,15 +70,13 @@ def field_figures(
         InfrastructureError: a device or a worker process is lost for good.
 
     """
-    conditions = chosen_conditions(opened.pair.interface.domain_name, None, SEVERITIES)
-    truths = opened.truths
-    known = [at for at in places if truths[opened.seeds.seed_ids[at]] is not None][:INPUTS]
-    if Arm.ORIGINAL not in opened.panel.arms or not known:
+    cells, known, truths = _cells(opened), _known(opened, places), opened.truths
+    if not known:
         raise UserError("conditions are judged by labels, against the original")
-    cells = list(product(conditions, SEVERITIES))
     answers: list[list[_Answered]] = [[] for _ in cells]
-    for begin in range(0, len(known), _TOGETHER):
-        some = known[begin : begin + _TOGETHER]
+    together = _together(opened, known)
+    for begin in range(0, len(known), together):
+        some = known[begin : begin + together]
         for at, (condition, severity) in enumerate(cells):
             if stopped():
                 break
@@ -86,6 +91,47 @@ def field_figures(
         raise UserError("there was no time left for conditions")
     clean = _asked(opened, None, 0, known[: max(one.changes.inputs for one in found)])
     return _judged(found, _cell("unchanged", 0, truths, list(clean)))
+
+
+def _together(opened: OpenedPair, known: Sequence[int]) -> int:
+    """Return how many inputs a cell is asked about before the next one is: fewer slow ones."""
+    begun = monotonic()
+    tuple(_asked(opened, None, 0, known[:1]))
+    return max(1, min(_TOGETHER, int(_CELL_SECONDS / (monotonic() - begun))))
+
+
+def field_seconds(opened: OpenedPair, places: Sequence[int], each: float) -> float:
+    """Return about how many seconds it takes, where all arms take so many for an input; at most.
+
+    Args:
+        opened: the pair, on one device.
+        places: the positions of inputs among its seeds.
+        each: seconds that all arms take for one.
+
+    """
+    try:
+        return len(_cells(opened)) * len(_known(opened, places)) * _TWO_OF_THREE * each
+    except UserError:
+        return 0.0
+
+
+def _cells(opened: OpenedPair) -> list[tuple[ChosenCondition, int]]:
+    """Return the conditions of the domain, at each severity.
+
+    Raises:
+        UserError: it has none.
+
+    """
+    conditions = chosen_conditions(opened.pair.interface.domain_name, None, SEVERITIES)
+    return list(product(conditions, SEVERITIES))
+
+
+def _known(opened: OpenedPair, places: Sequence[int]) -> list[int]:
+    """Return the positions of the inputs that conditions are judged by, against an original."""
+    if Arm.ORIGINAL not in opened.panel.arms:
+        return []
+    truths, ids = opened.truths, opened.seeds.seed_ids
+    return [at for at in places if truths[ids[at]] is not None][:INPUTS]
 
 
 _Answered = tuple[int, Answer, Answer]

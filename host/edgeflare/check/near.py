@@ -40,6 +40,9 @@ _QUERIES: Final = 300
 """For each of them to find an input that deviates, and for each that was found to bring it nearer;
 fewer where the models are slow."""
 
+MOST_SECONDS: Final = 60.0
+"""More are not spent on it, whatever the budget."""
+
 _LEAST_QUERIES: Final = 30
 """With fewer nothing is found that would say anything."""
 
@@ -100,6 +103,14 @@ def near_figures(
         model=_figures(mine, "near"),
         reference=_figures(theirs, "near_reference"),
     )
+
+
+def near_seconds(each: float) -> float:
+    """Return about how many seconds it takes, where all arms take so many for an input.
+
+    Half of the queries are needed, as on four pairs.
+    """
+    return min(MOST_SECONDS, 2 * SEEDS * _QUERIES * each)
 
 
 def _queries(opened: OpenedPair, seconds: float) -> int:

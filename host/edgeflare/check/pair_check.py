@@ -105,6 +105,9 @@ class PairCheck:
 class CheckObserver(Protocol):
     """Who watches a check."""
 
+    def begun(self, name: str, about: float | None, most: float) -> None:
+        """Take that a phase begins, and its seconds: about how many, if known, and at most."""
+
     def worked(self, name: str, done: int, total: int) -> None:
         """Take how far a phase is."""
 
@@ -114,6 +117,9 @@ class CheckObserver(Protocol):
 
 class UnobservedCheck:
     """Nobody watches."""
+
+    def begun(self, name: str, about: float | None, most: float) -> None:
+        """Do nothing."""
 
     def worked(self, name: str, done: int, total: int) -> None:
         """Do nothing."""

@@ -321,6 +321,10 @@ class _Watch:
 
     display: ProgressDisplay
 
+    def begun(self, name: str, about: float | None, most: float) -> None:
+        """Show what a phase costs."""
+        self.display.begun(name, about, most)
+
     def worked(self, name: str, done: int, total: int) -> None:
         """Show how far a phase is."""
         self.display.worked(name, done, total)

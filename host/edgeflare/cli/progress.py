@@ -8,6 +8,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from math import ceil
 from typing import Final
 
 from rich.console import Console
@@ -17,7 +18,7 @@ from rich.progress import Progress as Bars
 from edgeflare.bench.bench_runs import Watch
 from edgeflare.bench.grid import BenchRun
 from edgeflare.campaign.observer import Observer, Progress, RefinementProgress
-from edgeflare.cli.time_left import TimeLeft
+from edgeflare.cli.time_left import TimeLeft, in_words
 from edgeflare.survey.phases.survey_observer import DeviceProgress
 from edgeflare.untrusted_text import printable
 
@@ -70,6 +71,21 @@ class ProgressDisplay(ABC):
         self._console = console
         self._left: defaultdict[str, TimeLeft] = defaultdict(TimeLeft)
         self._rate = ""
+
+    def begun(self, name: str, about: float | None, most: float) -> None:
+        """Show that a phase begins, and what it costs.
+
+        Args:
+            name: of the phase.
+            about: seconds that it takes; None where nobody knows.
+            most: seconds after which it is cut off.
+
+        """
+        if about == 0.0:  # there is nothing for it to do
+            return
+        costs = "" if about is None else f"about {_costs(min(about, most))}, "
+        line = f"{name}: {costs}at most {_costs(most)}"
+        self._console.print(line, style="dim", markup=False, highlight=False, soft_wrap=True)
 
     def warned(self, line: str) -> None:
         """Show a warning."""
@@ -154,6 +170,14 @@ class ProgressDisplay(ABC):
     @abstractmethod
     def _show(self, shown: _Shown) -> None:
         """Show how far a phase is, and what there is to say beside it."""
+
+
+def _costs(seconds: float) -> str:
+    """Return a time that is asked for; of few seconds the next whole one."""
+    return f"{ceil(seconds)} s" if seconds < _FEW_SECONDS else in_words(seconds)
+
+
+_FEW_SECONDS: Final = 60.0
 
 
 class ProgressBars(ProgressDisplay):
