@@ -23,16 +23,18 @@ from public_cases import CASES
 def test_the_range_of_the_input_tells_the_preprocessing(
     model: str, preset: str | None, why: str
 ) -> None:
-    found = assumed_of(CASES / model, Settings())
+    seeds = str((CASES / model).parent / "seeds.npz")
+    found = assumed_of(CASES / model, Settings(seeds=seeds))
     assert found.settings.preset == preset
     assert why in " ".join(found.notes)
 
 
 def test_what_the_user_says_is_not_assumed() -> None:
-    path = Path(CASES / "label_order/compressed.tflite")
-    assert assumed_of(path, Settings(scale=255.0, resize="none")).notes == ()
+    path, seeds = (CASES / "label_order" / one for one in ("compressed.tflite", "seeds.npz"))
+    said = Settings(seeds=str(seeds), scale=255.0, resize="none", outputs="probabilities")
+    assert assumed_of(path, said).notes == ()
 
 
 def test_of_what_is_no_model_nothing_is_assumed(tmp_path: Path) -> None:
     (tmp_path / "text.tflite").write_text("a model, or not")
-    assert assumed_of(tmp_path / "text.tflite", Settings()).notes == ()
+    assert assumed_of(tmp_path / "text.tflite", Settings(seeds="seeds.npz")).notes == ()

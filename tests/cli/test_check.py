@@ -21,7 +21,7 @@ from edgeflare.check.causes import Cause
 from edgeflare.check.check_document import CheckDocument, check_bytes, load_check
 from edgeflare.diagnose.layers.layers_document import load_layers
 from edgeflare.errors import InfrastructureError, UserError
-from public_cases import copied_case
+from public_cases import CASES, copied_case
 
 EXAMPLE = EXAMPLES / "fashion_lenet4"
 MODELS = (EXAMPLE / "original.tflite", EXAMPLE / "compressed.tflite")
@@ -441,7 +441,30 @@ def test_write_pair_is_for_models_without_one(tmp_path: Path) -> None:
     where = ("--write-pair", tmp_path / "pair")
     assert "have no pair.toml" in refused("check", EXAMPLE, *where)
     assert "have no pair.toml" in refused("check", MODELS[1], *where)
-    case = copied_case("resize_half_pixel", tmp_path)
+
+
+def test_what_nothing_tells_is_asked_for(tmp_path: Path) -> None:
+    case = EXAMPLES / "spoken_words"
     models = (case / "original.tflite", case / "compressed.tflite")
-    said = refused("check", *models, "--inputs", case / "seeds.npz", "--out", tmp_path / "out")
-    assert "write it with --write-pair DIR" in said
+    inputs = ("--inputs", case / "seeds.npz")
+    said = refused("check", *models, *inputs, "--out", tmp_path / "out")
+    assert "takes features of a sound" in said
+    assert f"--inputs {inputs[1]} --write-pair pair, correct pair/pair.toml" in said
+    pair = tmp_path / "pair"
+    assert call_here("check", *models, *inputs, "--write-pair", pair).code == 0
+    assert call_here("check", pair, "--limit", "20", "--dry-run").code == 0
+
+
+@pytest.mark.parametrize("name", ["regression_saturates", "detection_postprocess"])
+def test_a_verdict_needs_no_meaning_of_outputs(name: str, tmp_path: Path) -> None:
+    case = CASES / name
+    models = (case / "original.tflite", case / "compressed.tflite")
+    given = ("--inputs", case / "seeds.npz", "--limit", "30", "--no-near")
+    out = tmp_path / "out"
+    said = call_here("check", *models, *given, "--out", out)
+    assert said.code in (0, 1), said.err
+    again = call_here("check", out, "--limit", "30", "--no-near", "--out", tmp_path / "again")
+    assert again.code == said.code, again.err
+    assert document(tmp_path / "again").figures.devices[0].decisions == (
+        document(out).figures.devices[0].decisions
+    )

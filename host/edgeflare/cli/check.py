@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
@@ -10,11 +9,13 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from hashlib import sha256
 from pathlib import Path
+from shlex import quote
 from typing import Annotated, Final
 
 import typer
 
-from edgeflare.check.assumed_pair import Assumed, assumed_of, assumed_toml
+from edgeflare.check.assumed_pair import assumed_of, assumed_toml, loaded_pair
+from edgeflare.check.assumptions.assumption import Assumption
 from edgeflare.check.causes import find_cause
 from edgeflare.check.check_document import CheckDocument, CheckRequest
 from edgeflare.check.check_folder import CHECKED, CheckFolder
@@ -175,9 +176,11 @@ def check(
     given = preprocessing.settings(
         named.original, None if inputs is None else str(inputs), named.compressed
     )
-    pair, guessed = (_alone(named), "") if draws else _loaded(named, given, decided)
+    pair, assumed = (_alone(named), None) if draws else _loaded(named, given, decided)
     if write_pair is not None:
-        return _write_pair(pair, write_pair, assumed=named.pair is None and not draws)
+        return _write_pair(pair, write_pair, assumed)
+    if assumed is not None and assumed.refused:
+        raise UserError(f"{assumed.refused}; {_then(named, inputs)}")
     profiles = find_profiles(device, decided)
     request = CheckRequest(
         about="device" if pair.original is None else "pair",
@@ -193,21 +196,28 @@ def check(
     path = out or Path("runs") / f"{pair.folder_name}-check-{datetime.now():%Y%m%d-%H%M%S}"
     further = _further(named, pair, path, inputs, request.devices[0], draws=draws)
     job = PairCheck(
-        pair, profiles, request, further, time.monotonic(), draws=draws, guessed=guessed
+        pair,
+        profiles,
+        request,
+        further,
+        time.monotonic(),
+        draws=draws,
+        guessed="" if assumed is None else assumed.guessed,
     )
     if dry_run:
-        _tell(job, path, overwrite=overwrite)
+        with _naming_next(named, inputs, assumed):
+            _tell(job, path, overwrite=overwrite)
         return 0
     with ExitStack() as stack:
         folder = CheckFolder.begin(path, request, stack, overwrite=overwrite, resume=resume)
         interrupt = stack.enter_context(interruptible("writing what is known"))
         watch = _Watch(stack.enter_context(observe(Console(stderr=True))))
         job = replace(job, began=time.monotonic(), before=folder.seconds)
-        with _naming_write_pair(named, draws=draws):
+        with _naming_next(named, inputs, assumed):
             document, lost = run_check(job, folder.figures, folder, watch, interrupt)
         folder.keep_page(document)
-        if named.pair is None and not draws:
-            write_atomically(path / FILE, assumed_toml(pair, pair.notes).encode())
+        if assumed is not None:
+            write_atomically(path / FILE, assumed_toml(pair).encode())
     print_page(Console(), check_page(document), str(path))
     result(path)
     if lost is not None:
@@ -280,20 +290,20 @@ _NO_NAMES: Final = frozenset({"compressed", "model", "quantized"})
 """Names of files that say nothing of the model: that of their folder stands for it."""
 
 
-def _loaded(named: _Named, given: Settings, decided: Trust) -> tuple[Pair, str]:
-    """Return a pair with what is assumed of models without a `pair.toml`, and what is guessed.
+def _loaded(named: _Named, given: Settings, decided: Trust) -> tuple[Pair, Assumption | None]:
+    """Return a pair, and what is assumed of models that have no `pair.toml`; None of others.
 
     Raises:
         UserError: it is not what it should be.
 
     """
-    assumed = Assumed(Settings(), ())
-    if named.pair is None and named.compressed is not None:
-        assumed = assumed_of(Path(named.compressed), given)
-    pair = load_pair(named.pair, given.over(assumed.settings), decided, "--inputs")
-    if named.pair is None and pair.name in _NO_NAMES:
+    if named.pair is not None or named.compressed is None:
+        return load_pair(named.pair, given, decided, "--inputs"), None
+    assumed = assumed_of(Path(named.compressed), given)
+    pair = loaded_pair(assumed, given, decided)
+    if pair.name in _NO_NAMES:
         pair = replace(pair, name=pair.compressed.resolve().parent.name or pair.name)
-    return replace(pair, notes=(*pair.notes, *assumed.notes)), assumed.guessed
+    return pair, assumed
 
 
 def _alone(named: _Named) -> Pair:
@@ -336,13 +346,19 @@ class _Watch:
         self.display.warned(f"by the answers alone: {found}")
 
 
-_OF_ASSUMPTIONS: Final = re.compile(r"\[task\]|array named|expected uint8|resize")
-"""What a refusal names that a `pair.toml` would say."""
+def _then(named: _Named, inputs: Path | None) -> str:
+    """Return what to type where nothing but a `pair.toml` tells what models take and give."""
+    models = " ".join(quote(one) for one in (named.original, named.compressed) if one)
+    data = "" if inputs is None else f" --inputs {quote(str(inputs))}"
+    return (
+        f"next: edgeflare check {models}{data} --write-pair pair, correct pair/pair.toml"
+        " (docs/pairs.md), then: edgeflare check pair"
+    )
 
 
 @contextmanager
-def _naming_write_pair(named: _Named, *, draws: bool) -> Iterator[None]:
-    """Name the option that writes a `pair.toml`, where models without one are refused.
+def _naming_next(named: _Named, inputs: Path | None, assumed: Assumption | None) -> Iterator[None]:
+    """Say what to type, where something was assumed of models that are refused.
 
     Raises:
         UserError: they are.
@@ -351,22 +367,21 @@ def _naming_write_pair(named: _Named, *, draws: bool) -> Iterator[None]:
     try:
         yield
     except UserError as refused:
-        if named.pair is not None or draws or not _OF_ASSUMPTIONS.search(str(refused)):
+        if assumed is None:
             raise
         raise UserError(
-            f"{refused}; what is assumed of these models may be wrong: write it with --write-pair"
-            " DIR, and correct DIR/pair.toml (docs/pairs.md)"
+            f"{refused}; where what is assumed of these models is wrong, {_then(named, inputs)}"
         ) from None
 
 
-def _write_pair(pair: Pair, folder: Path, *, assumed: bool) -> int:
+def _write_pair(pair: Pair, folder: Path, assumed: Assumption | None) -> int:
     """Write the `pair.toml` of two models.
 
     Raises:
         UserError: there is one already, or nothing was assumed that could be written.
 
     """
-    if not assumed:
+    if assumed is None:
         raise UserError(
             "--write-pair is for two models and inputs that have no pair.toml: name these alone"
         )
@@ -374,7 +389,7 @@ def _write_pair(pair: Pair, folder: Path, *, assumed: bool) -> int:
     if file.exists():
         raise UserError(f"{file} exists: correct it, or name another folder with --write-pair")
     folder.mkdir(parents=True, exist_ok=True)
-    write_atomically(file, assumed_toml(pair, pair.notes).encode())
+    write_atomically(file, assumed_toml(pair, assumed.lines).encode())
     Console().print(f"{file}", markup=False, highlight=False, soft_wrap=True)
     result(file)
     return 0

@@ -16,7 +16,7 @@ from msgspec import to_builtins
 from edgeflare.errors import UserError, path_suggestion
 from edgeflare.models.pair_file import FILE, Settings, read_settings
 from edgeflare.models.pair_interface import PairInterface, read_interface
-from edgeflare.models.run_pair import FoldedShapes, ModelHashes
+from edgeflare.models.run_pair import DEFAULT_DOMAIN, FoldedShapes, ModelHashes
 from edgeflare.python_callable import callable_file, callable_files, is_callable
 from edgeflare.regular_file import open_regular
 from edgeflare.trust import Request, Trust, granted, keep_agreed
@@ -193,7 +193,9 @@ def load_pair(
         raise UserError(_missing(file, "seeds", "seeds.npz", seeds_option))
     name = said.name or (file.resolve().parent.name if file else Path(said.compressed).stem)
     notes = []
-    if file is None and (said.preset, said.scale, said.mean, said.std) == (None,) * 4:
+    as_usual = said.inputs is None and said.domain in (None, DEFAULT_DOMAIN)
+    unsaid = (said.preset, said.scale, said.mean, said.std) == (None,) * 4
+    if file is None and as_usual and unsaid:
         notes.append(
             "no preprocessing was given, so model input = pixel / 255; say --scale, --mean and "
             "--std, or --preset, where the models were trained on something else"

@@ -3,41 +3,91 @@
 from __future__ import annotations
 
 import json
+import re
+from collections.abc import Iterator, Mapping
+from math import isinf
 from pathlib import Path
+from typing import Final
 
 from edgeflare.models.pair import Pair
 from edgeflare.models.pair_file import is_callable_module
+from edgeflare.models.pair_interface import PairInput
+from edgeflare.models.run_pair import DEFAULT_DOMAIN
 from edgeflare.untrusted_text import for_json
 
+_BARE: Final = re.compile(r"[A-Za-z0-9_-]+")
+"""A key that needs no quotes."""
 
-def pair_toml(pair: Pair, name: str, compressed: str) -> str:
-    """Return a `pair.toml` of a pair of images, which can be searched from any folder.
+
+def pair_toml(pair: Pair, name: str, compressed: str, *, inputs: bool = True) -> str:
+    """Return a `pair.toml` of a pair, which can be searched from any folder.
+
+    What the device has of its own before and behind the model is left out.
 
     Args:
         pair: whose paths become absolute where they were relative.
         name: of the pair in the file.
         compressed: the path of its compressed model.
+        inputs: whether it says what the inputs are.
 
     """
     original = pair.original
     if original is not None and not is_callable_module(original):
         original = str(Path(original).expanduser().absolute())
     interface = pair.interface.described()
-    outputs, preprocess = interface.outputs, interface.preprocess or {}
-    lines = [
-        f"name = {_toml(name)}",
-        *([f"original = {_toml(original)}"] if original is not None else []),
-        f"compressed = {_toml(compressed)}",
-        f"seeds = {_toml(str(pair.seeds.absolute()))}",
-        *([f"classes = {_toml(pair.classes)}"] if pair.classes else []),
-        *([f"outputs = {_toml(outputs)}"] if outputs else []),
-        "",
-        "[preprocess]",
-        *(f"{key} = {_toml(value)}" for key, value in preprocess.items()),
-    ]
+    called = pair.interface.invocation
+    top = {
+        "name": name,
+        "original": original,
+        "compressed": compressed,
+        "seeds": str(pair.seeds.absolute()),
+        "classes": pair.classes,
+        "outputs": interface.outputs,
+        "signature": called.signature,
+        "frames": called.frames,
+        "fold_shapes": pair.fold_shapes,
+    }
+    lines = [f"{key} = {_toml(value)}" for key, value in top.items() if value]
+    task = {"name": interface.task_name, **(interface.task_settings or {})}
+    if interface.task is not None:
+        lines += _table("task", task)
+    if called.state:
+        lines += _table("state", called.state)
+    if called.shapes:
+        lines += _table("shapes", called.shapes)
+    if inputs and interface.inputs is None and interface.preprocess is not None:
+        lines += _table("preprocess", interface.preprocess)
+    elif inputs:
+        for one in pair.interface.inputs:
+            lines += _table(f"inputs.{_key(one.name or 'input')}", _input(one))
     return "\n".join(lines) + "\n"
+
+
+def _input(one: PairInput) -> dict[str, object]:
+    """Return the table of an input."""
+    said = {"domain": one.domain if one.domain != DEFAULT_DOMAIN else None}
+    said |= {"tensor": one.tensor or None, "array": one.array or None}
+    search = {} if one.search else {"search": False}
+    return {**{key: value for key, value in said.items() if value}, **search, **one.settings}
+
+
+def _table(name: str, table: Mapping[str, object]) -> Iterator[str]:
+    """Yield the lines of a table, those of the tables in it last."""
+    yield from ("", f"[{name}]")
+    for key, value in table.items():
+        if not isinstance(value, Mapping):
+            yield f"{_key(key)} = {_toml(value)}"
+    for key, value in table.items():
+        if isinstance(value, Mapping):
+            yield from _table(f"{name}.{_key(key)}", value)
+
+
+def _key(key: str) -> str:
+    return key if _BARE.fullmatch(key) else _toml(key)
 
 
 def _toml(value: object) -> str:
     """Return a text, a number, or a list of them as TOML, which is the same as JSON for these."""
+    if isinstance(value, float) and isinf(value):
+        return "inf" if value > 0 else "-inf"
     return for_json(json.dumps(value, ensure_ascii=False))

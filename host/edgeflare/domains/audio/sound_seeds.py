@@ -110,6 +110,22 @@ def read_sound(file: Path, sample_rate: int) -> Wave:
     return decoded.wave
 
 
+def sound_format(file: Path) -> tuple[int, int]:
+    """Return the sample rate of a WAV file in Hz, and how many samples it has.
+
+    Raises:
+        UserError: it is no WAV file, or cannot be read.
+
+    """
+    try:
+        decoded = decode_wav(read_regular(file, _MOST_BYTES))
+    except OSError as error:
+        raise UserError(f"seeds: {file} cannot be read: {error.strerror or error}") from error
+    if decoded is None:
+        raise UserError(f"seeds: {file} is not a WAV file of mono PCM in 16 bits")
+    return decoded.sample_rate, len(decoded.wave)
+
+
 def _decode_flac(file: Path, data: bytes, sample_rate: int) -> Wave:
     try:
         import soundfile  # noqa: PLC0415  # of the extra

@@ -37,7 +37,7 @@ from edgeflare_operators.wrapping_noise import (
     wrapping_multiplicative_noise,
 )
 
-_SUFFIXES = (".png", ".jpg", ".jpeg", ".bmp", ".webp", ".tif", ".tiff", ".ppm", ".pgm")
+IMAGE_SUFFIXES = (".png", ".jpg", ".jpeg", ".bmp", ".webp", ".tif", ".tiff", ".ppm", ".pgm")
 """Suffixes of files that are read as images; other files are ignored."""
 
 _MOST_BYTES = 2**29
@@ -135,7 +135,7 @@ class ImageDomain(Domain):
     @staticmethod
     def seed_files(path: Path) -> list[Path]:
         """Return an `.npz` itself, or the image files of a folder."""
-        return seed_files(path, _SUFFIXES)
+        return seed_files(path, IMAGE_SUFFIXES)
 
     def load_seeds(
         self, path: Path, shape: tuple[int, ...], array: str = "", choice: SeedChoice = ALL_SEEDS
@@ -275,9 +275,11 @@ def _cast(images: NDArray[np.generic]) -> str:
 def _from_folder(
     path: Path, shape: tuple[int, int, int], resize: Resize, choice: SeedChoice
 ) -> Seeds:
-    files, ids = chosen_files(path, _SUFFIXES, choice)
+    files, ids = chosen_files(path, IMAGE_SUFFIXES, choice)
     if not files:
-        raise UserError(f"seeds {path}: the folder has no image files ({', '.join(_SUFFIXES)})")
+        raise UserError(
+            f"seeds {path}: the folder has no image files ({', '.join(IMAGE_SUFFIXES)})"
+        )
     images = []
     for file in files:
         image = _decode(file, shape[2])

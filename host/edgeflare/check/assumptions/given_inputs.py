@@ -1,0 +1,103 @@
+"""What lies where the inputs are: pictures, sounds, or arrays of some names and shapes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from edgeflare import array_file
+from edgeflare.array_file import NotArrays
+from edgeflare.core.tensor import without_ones
+from edgeflare.domains.array_domain import ARRAY_SUFFIXES
+from edgeflare.domains.audio.sound_seeds import SOUND_SUFFIXES
+from edgeflare.domains.image.image_domain import IMAGE_SUFFIXES
+from edgeflare.domains.seed_files import seed_files
+from edgeflare.errors import UserError
+from edgeflare.models.tflite_graph import GraphTensor
+
+Kind: TypeAlias = Literal["pictures", "sounds", "arrays", "npz", ""]
+
+NOT_INPUTS = ("labels", "targets", "names", "sample_rate")
+"""Arrays of an `.npz` that say something about the inputs."""
+
+
+@dataclass(frozen=True, slots=True)
+class GivenInputs:
+    """What lies where the inputs are.
+
+    Attributes:
+        path: of a file or a folder.
+        kind: what it holds; empty where that is not known, which whoever loads it says.
+        files: of a folder.
+        arrays: of an `.npz`, by their names; of a folder of `.npy` files one without a name.
+
+    """
+
+    path: Path
+    kind: Kind = ""
+    files: tuple[Path, ...] = ()
+    arrays: Mapping[str, NDArray[Any]] = field(default_factory=dict)
+
+    @classmethod
+    def at(cls, path: Path) -> GivenInputs:
+        """Return what lies at a path."""
+        if path.suffix.lower() == ".npz" and not path.is_dir():
+            try:
+                return cls(path, "npz", arrays=array_file.read_npz(path).arrays)
+            except (NotArrays, UserError):
+                return cls(path)
+        if not path.is_dir():
+            return cls(path)
+        found: dict[Kind, list[Path]] = {
+            "pictures": seed_files(path, IMAGE_SUFFIXES),
+            "sounds": seed_files(path, SOUND_SUFFIXES),
+            "arrays": seed_files(path, ARRAY_SUFFIXES),
+        }
+        kind = max(found, key=lambda one: len(found[one]))
+        if not found[kind]:
+            return cls(path)
+        arrays = {"": _stacked(found[kind])} if kind == "arrays" else {}
+        return cls(path, kind, tuple(found[kind]), {k: v for k, v in arrays.items() if v.size})
+
+    def fitting(self, tensor: GraphTensor, frames: int = 0) -> list[str]:
+        """Return the names of the arrays that hold inputs of a tensor's shape, one for each label.
+
+        Args:
+            tensor: of the model.
+            frames: whether they have another axis before, that of the frames of a clip.
+
+        """
+        wanted = without_ones(tensor.shape)
+        said = [self.arrays[name] for name in ("labels", "targets") if name in self.arrays]
+        return [
+            name
+            for name, one in self.arrays.items()
+            if name not in NOT_INPUTS
+            and one.dtype.kind in "biuf"
+            and all(its.ndim and len(its) == len(one) for its in said if one.ndim)
+            and one.ndim > 1 + frames
+            and without_ones(one.shape[1 + frames :]) == wanted
+        ]
+
+    @property
+    def listed(self) -> str:
+        """The arrays, as messages list them."""
+        known = [
+            f"{name} {one.dtype} {one.shape}"
+            for name, one in self.arrays.items()
+            if name not in NOT_INPUTS
+        ]
+        return ", ".join(known) or "none"
+
+
+def _stacked(files: list[Path]) -> NDArray[Any]:
+    """Return the arrays of files as one; nothing where they are unlike or no arrays."""
+    try:
+        return np.stack([array_file.read_npy(file) for file in files])
+    except (NotArrays, UserError, ValueError):
+        return np.empty(0)
