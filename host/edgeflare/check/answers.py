@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from hashlib import sha256
 from statistics import fmean
 from time import monotonic
 from typing import Final
@@ -190,6 +191,7 @@ def data_figures(answers: Answers) -> DataFigures:
     truths, its = answers.truths(), answers.of(answers.reference)
     known = [(one, truth) for one, truth in zip(its, truths, strict=True) if truth is not None]
     orders = () if answers.systematic is None else answers.systematic.orders
+    classes, of_classes = _classes(known)
     return DataFigures(
         source=opened.pair.seeds.name,
         inputs=len(answers.evaluated),
@@ -197,10 +199,31 @@ def data_figures(answers: Answers) -> DataFigures:
         labelled=len(known),
         reference=answers.reference,
         right=sum(is_right(*one) for one in known) if known else None,
+        different=len({_content(answers, seed_id) for seed_id in answers.seed_ids}),
+        classes=classes,
+        of_classes=of_classes,
         by_guessing=_by_guessing(known),
         alike=_alike(its),
         label_order=next((one for one in orders if one.first == "labels"), None),
     )
+
+
+def _content(answers: Answers, seed_id: int) -> bytes:
+    """Return the digest of all that the models are given of a seed."""
+    seeds = answers.opened.seeds
+    place = seeds.place(seed_id)
+    digest = sha256(seeds.inputs[place].tobytes())
+    for values in seeds.fixed.values():
+        digest.update(values[place].tobytes())
+    return digest.digest()
+
+
+def _classes(known: Sequence[tuple[Answer, Answer]]) -> tuple[int, int] | tuple[None, None]:
+    """Return how many classes occur among the labels, and how many there are; None without any."""
+    if not known or not all(len(one.scores) > 1 and truth.counted for one, truth in known):
+        return None, None
+    seen = {truth.decision for _, truth in known}
+    return len(seen), max(len(one.scores) for one, _ in known)
 
 
 def _by_guessing(known: Sequence[tuple[Answer, Answer]]) -> float | None:
@@ -233,9 +256,11 @@ def decision_figures(answers: Answers) -> DecisionFigures:
     labelled, right = right_by_arm(outcomes, truths)
     changed = [at for at in range(len(outcomes)) if first[at].differs(device[at])]
     harmed = _harmed(first, device, truths)
+    twin = answers.of(Arm.TWIN)
+    by_kernels = [at for at in range(len(outcomes)) if twin[at].differs(device[at])]
     by_file = None
     if answers.reference is Arm.ORIGINAL:
-        by_file = changes_between(first, answers.of(Arm.TWIN), truths)
+        by_file = changes_between(first, twin, truths)
     measure = opened.truths.measure()
     found = non_finite_rows(opened.panel.reading, answers.evaluated)
     return DecisionFigures(
@@ -251,7 +276,9 @@ def decision_figures(answers: Answers) -> DecisionFigures:
         distance=_distances(answers, truths) if measure else {},
         losses=tuple(_losses(answers, answers.systematic)),
         systematic=answers.systematic,
-        changed_inputs=tuple(_changed_inputs(answers, changed, harmed)),
+        changed_inputs=tuple(
+            _changed_inputs(answers, dict.fromkeys((*changed, *by_kernels)), harmed)
+        ),
     )
 
 
@@ -363,9 +390,9 @@ def _elsewhere(answers: Answers, name: str) -> dict[str, int]:
 
 
 def _changed_inputs(
-    answers: Answers, changed: Sequence[int], harmed: set[int]
+    answers: Answers, changed: Collection[int], harmed: set[int]
 ) -> Iterator[ChangedInput]:
-    """Yield changed inputs: the harmed first, of these the strongest."""
+    """Yield changed inputs: the harmed first, of these the strongest; by kernels alone last."""
     opened, goal = answers.opened, answers.goal
     decoders, classes = opened.panel.reading.decoders, opened.pair.classes
     truths, outcomes = answers.truths(), [one.outcome for one in answers.evaluated]

@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Final
 
 import msgspec
 
 from edgeflare.check.check_document import CheckDocument
+from edgeflare.check.figures import DeviceFigures
 from edgeflare.check.gates import CheckGate, State
+from edgeflare.core.query import Arm
 from edgeflare.pages.page import Table
 
 _RANK: Final[Mapping[State, int]] = {"fail": 0, "not checked": 1, "open": 1, "pass": 2}
 """How good the end of a gate is."""
+
+_UNKNOWN: Final = "–"
+"""What stands for a figure that a check has not."""
 
 
 class GateChange(msgspec.Struct, frozen=True, kw_only=True):
@@ -65,15 +70,73 @@ def comparison_table(documents: Mapping[str, CheckDocument]) -> Table:
     names = list(dict.fromkeys((one.name, at) for each in given for one, at in _placed(each)))
     rows: list[tuple[str, ...]] = [
         ("verdict", *(one.verdict for one in given)),
-        ("cause", *("–" if one.cause is None else one.cause.words for one in given)),
+        ("cause", *(_UNKNOWN if one.cause is None else one.cause.words for one in given)),
         ("devices", *(", ".join(one.asked.devices) for one in given)),
         ("inputs", *(_inputs(one) for one in given)),
         *(
             (_name(name, at, given), *(_state(one, name, at) for one in given))
             for name, at in names
         ),
+        *_figures(given),
     ]
     return Table.of_words(("", *documents), rows)
+
+
+def _figures(given: Sequence[CheckDocument]) -> Iterator[tuple[str, ...]]:
+    """Yield rows of figures that no gate is about; those that no check has are left out."""
+    rows = {
+        "right": [_of_device(one, _right) for one in given],
+        "changed": [_of_device(one, _changed) for one in given],
+        "by kernels": [_of_device(one, _by_kernels) for one in given],
+        "SQNR by compression": [_of_device(one, _sqnr) for one in given],
+        "bytes": [_bytes(one) for one in given],
+        "median ms": [_milliseconds(one) for one in given],
+        "near": [_near(one) for one in given],
+    }
+    yield from ((name, *cells) for name, cells in rows.items() if {*cells} != {_UNKNOWN})
+
+
+def _of_device(document: CheckDocument, of: Callable[[DeviceFigures], str]) -> str:
+    """Return a figure of each device of a check, in their order."""
+    return ", ".join(map(of, document.figures.devices)) or _UNKNOWN
+
+
+def _right(device: DeviceFigures) -> str:
+    its = device.decisions
+    right = its.right.get(Arm.DEVICE)
+    return _UNKNOWN if right is None else f"{right / its.labelled:.1%}"
+
+
+def _changed(device: DeviceFigures) -> str:
+    changes = device.decisions.changes
+    return f"{changes.changed} ({changes.harmed} harmed, {changes.helped} helped)"
+
+
+def _by_kernels(device: DeviceFigures) -> str:
+    return f"{device.kernels.changes.strictly}"
+
+
+def _sqnr(device: DeviceFigures) -> str:
+    found = [one.compression for one in device.outputs if one.compression is not None]
+    known = [one.sqnr_db for one in found if one.sqnr_db is not None]
+    return f"{min(known):.1f} dB" if known else _UNKNOWN
+
+
+def _bytes(document: CheckDocument) -> str:
+    file = document.figures.file
+    return _UNKNOWN if file is None else f"{file.compressed_bytes:,}"
+
+
+def _milliseconds(document: CheckDocument) -> str:
+    known = [one.compressed for one in document.figures.costs if one.compressed is not None]
+    return ", ".join(f"{1e3 * one.median:.3g}" for one in known) or _UNKNOWN
+
+
+def _near(document: CheckDocument) -> str:
+    near = document.figures.near
+    if near is None or near.model.nearness_db is None:
+        return _UNKNOWN
+    return f"{near.model.nearness_db:.0f} dB ({near.model.found} of {near.model.seeds})"
 
 
 def _placed(document: CheckDocument) -> Iterator[tuple[CheckGate, int]]:
@@ -88,7 +151,7 @@ def _name(name: str, at: int, given: Sequence[CheckDocument]) -> str:
 
 def _inputs(document: CheckDocument) -> str:
     data = document.figures.data
-    return "–" if data is None else f"{data.inputs:,}"
+    return _UNKNOWN if data is None else f"{data.inputs:,}"
 
 
 def _state(document: CheckDocument, name: str, at: int) -> str:
@@ -96,7 +159,7 @@ def _state(document: CheckDocument, name: str, at: int) -> str:
         if (one.name, place) == (name, at):
             seen = "" if one.seen is None else f" {one.seen.in_words()}"
             return f"{one.state}{seen}"
-    return "–"
+    return _UNKNOWN
 
 
 def changes_in_words(documents: Mapping[str, CheckDocument]) -> list[str]:

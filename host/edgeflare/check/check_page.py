@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Final
 
 from edgeflare.check.check_document import CheckDocument
 from edgeflare.check.figures import ChangedInput, DeviceFigures, OutputFigures
-from edgeflare.check.gates import State
-from edgeflare.check.sections import SectionState
+from edgeflare.check.gates import CheckGate, State
+from edgeflare.check.sections import SECTION_OF, SectionState
 from edgeflare.check.verdict import Name
+from edgeflare.core.query import Arm
 from edgeflare.diagnose.layers.layer_figures import LayerError
+from edgeflare.pages.facts import shortened
 from edgeflare.pages.page import (
     Block,
     Card,
@@ -19,8 +22,10 @@ from edgeflare.pages.page import (
     Illustration,
     Mark,
     Page,
+    Row,
     Section,
     Table,
+    TableCell,
 )
 
 _MARKS: Final[Mapping[Name, Mark]] = {
@@ -69,14 +74,15 @@ def check_page(document: CheckDocument, inputs: Callable[[], str] = str) -> Page
         question=f"May {document.pair} ship?",
         mark="pass" if document.passes else _MARKS[document.verdict],
         lead=_lead(document),
-        words=[*_evidence(document), f"Next: {document.next}."],
+        words=[*_evidence(document), f"Next: {document.next}.", *_command(document)],
         warnings=[*_stopped(document), *document.notes],
         sections=[
             Section(
                 id="changed",
                 title="Look at these",
                 words="Inputs that the device decides otherwise: those first that it alone gets"
-                " wrong, of these the most confident.",
+                " wrong, of these the most confident; those last that only the host decides"
+                " otherwise.",
                 blocks=_looked_at(devices, inputs),
             ),
             Section(
@@ -103,7 +109,16 @@ def check_page(document: CheckDocument, inputs: Callable[[], str] = str) -> Page
                 title="Numbers",
                 words="SQNR: of the twin's output from the original's, and of the device's from"
                 " the twin's.",
-                blocks=[_numbers(devices)],
+                blocks=[_numbers(devices), _scores(devices)],
+                brief=False,
+            ),
+            Section(
+                id="layers",
+                title="Layers",
+                words="Each layer by itself computed as the compressed model does, all others as"
+                " the original does; and what is to blame for the changed inputs that were looked"
+                " into. The layer table has all layers.",
+                blocks=[_sensitive(document), _explained(document)],
                 brief=False,
             ),
             Section(
@@ -150,6 +165,14 @@ def _evidence(document: CheckDocument) -> list[str]:
     return [f"{cause.evidence[:1].upper()}{cause.evidence[1:]}."]
 
 
+def _command(document: CheckDocument) -> Iterator[str]:
+    """Yield the command that looks further into what is wrong."""
+    cause = document.cause
+    for one in document.sections:
+        if cause is not None and one.command and one.name == SECTION_OF[cause.rule]:
+            yield f"Look further: {one.command}"
+
+
 def _stopped(document: CheckDocument) -> list[str]:
     by = {
         None: "",
@@ -171,7 +194,17 @@ def _sections(document: CheckDocument) -> Table:
         for passes in [one.state == "pass"]
         if one.name != "mend" or one.state != "not checked"
     ]
-    return Table(title="", header=("section", "state", "what was seen"), rows=rows, numbers_from=3)
+    return Table(
+        title="",
+        header=("section", "state", "what was seen"),
+        rows=rows,
+        numbers_from=3,
+        brief=_BRIEF_SECTION,
+    )
+
+
+_BRIEF_SECTION: Final = 53
+"""Characters with which a row of the sections is one line of a terminal of 80."""
 
 
 def _further(document: CheckDocument) -> Facts:
@@ -180,23 +213,57 @@ def _further(document: CheckDocument) -> Facts:
 
 def _gates(document: CheckDocument) -> Table:
     several = len(document.asked.devices) > 1
-    rows = [
+    rows: list[Row] = [
         (
-            one.title if several else one.name,
+            one.name,
+            *([TableCell(shortened(one.device, _DEVICE), one.device)] if several else []),
             _OF_GATES[one.state],
             one.words if one.seen is None else one.seen.in_words(),
             f"{one.limit:g}",
-            "" if one.decided_by is None else f"{one.decided_by:,}",
+            *([] if several else ["" if one.decided_by is None else f"{one.decided_by:,}"]),
         )
-        for one in document.gates
+        for one in _worst_first(document.gates)
     ]
     return Table(
         title="",
-        header=("gate", "state", "seen", "limit", "decided by"),
+        header=(
+            *("gate", *(["device"] if several else []), "state", "seen", "limit"),
+            *([] if several else ["decided by"]),
+        ),
         rows=rows,
-        numbers_from=3,
+        numbers_from=4 if several else 3,
         missed_least=("decided by",),
+        most=_GATES,
+        order="worst",
+        brief=_BRIEF_OF_SEVERAL if several else _BRIEF_GATE,
     )
+
+
+_DEVICE: Final = 16
+"""Characters of a device's name beside a gate, where there are several."""
+
+
+def _worst_first(gates: Sequence[CheckGate]) -> list[CheckGate]:
+    """Return gates by how they ended, and of these each kind's first before a second one of any."""
+    seen: Counter[tuple[str, str]] = Counter()
+    order: dict[CheckGate, tuple[int, int]] = {}
+    for one in gates:
+        order[one] = (_ORDER.index(one.state), seen[one.name, one.state])
+        seen[one.name, one.state] += 1
+    return sorted(gates, key=order.__getitem__)
+
+
+_ORDER: Final[Sequence[State]] = ("fail", "open", "not checked", "pass")
+"""How gates are listed."""
+
+_GATES: Final = 4
+"""Gates that are listed where there is little room."""
+
+_BRIEF_GATE: Final = 30
+"""Characters with which a row of the gates is one line of a terminal of 80."""
+
+_BRIEF_OF_SEVERAL: Final = 26
+"""Likewise of the gates of several devices."""
 
 
 def _looked_at(devices: tuple[DeviceFigures, ...], inputs: Callable[[], str]) -> list[Block]:
@@ -211,21 +278,25 @@ def _changed(devices: tuple[DeviceFigures, ...]) -> Cards:
         for device in devices
         for one in device.decisions.changed_inputs
     ]
-    return Cards(cards, most=_SHOWN, noun="input")
+    return Cards(cards, most=_SHOWN, noun="input", brief=_BRIEF_CARD)
 
 
 def _card(one: ChangedInput, device: str, *, several: bool) -> Card:
-    said = {str(arm): words for arm, words in one.said.items()}
-    facts = (
-        [(arm, words) for arm, words in said.items() if arm == "twin"] if "original" in said else []
-    )
+    on = f" on {device}" if several else ""
+    right = f"; right: {one.right}" if one.right else ""
+    twin = f"; twin: {one.said[Arm.TWIN]}" if Arm.ORIGINAL in one.said else ""
     return Card(
         id=f"{device}-{one.seed_id}" if several else f"input-{one.seed_id}",
-        number=str(one.seed_id),
-        title=f"{one.change}{f' on {device}' if several else ''}"
-        + (f", right: {one.right}" if one.right else ""),
-        facts=[*facts, *([("file", one.name)] if one.name != str(one.seed_id) else [])],
+        number=shortened(one.name, _NAME),
+        title=f"{one.change}{on}{right}{twin}",
     )
+
+
+_NAME: Final = 16
+"""Characters of a file's name."""
+
+_BRIEF_CARD: Final = 62
+"""Characters with which an input is one line of a terminal of 80."""
 
 
 def _costs(document: CheckDocument) -> Table:
@@ -349,6 +420,48 @@ def _figures(found: LayerError) -> tuple[str, ...]:
         f"{found.rmse:.4g}",
         f"{found.largest:.4g}",
     )
+
+
+def _scores(devices: tuple[DeviceFigures, ...]) -> Table:
+    rows = [
+        (
+            one.decisions.device,
+            its.score,
+            str(its.inputs),
+            f"{its.median:+.4g}",
+            f"{its.low:+.4g} to {its.high:+.4g}",
+            "–" if its.effect is None else f"{its.effect:+.2f}",
+        )
+        for one in devices
+        if (its := one.score) is not None
+    ]
+    return Table(
+        title="How much higher the device scores what is decided",
+        header=("device", "score", "inputs", "median", "interval", "effect size"),
+        rows=rows,
+        note="The median of the differences with its interval of 95 %, and over their standard"
+        " deviation.",
+        numbers_from=2,
+    )
+
+
+def _sensitive(document: CheckDocument) -> Table:
+    layers = document.figures.layers
+    rows = [
+        (one.layer, f"{one.inputs}", f"{one.changed}", f"{one.margin:.3g}")
+        for one in (() if layers is None else layers.worst)
+    ]
+    return Table(
+        title="The most sensitive",
+        header=("layer", "inputs", "decisions changed", "margin moved by"),
+        rows=rows,
+    )
+
+
+def _explained(document: CheckDocument) -> Table:
+    layers = document.figures.layers
+    rows = [(one.words, f"{one.inputs}") for one in (() if layers is None else layers.explained)]
+    return Table(title="To blame for changed inputs", header=("what", "inputs"), rows=rows)
 
 
 def _faults(document: CheckDocument) -> Block:

@@ -35,7 +35,7 @@ from edgeflare.check.figures import CheckFigures, DeviceFigures, OutputFigures
 from edgeflare.check.file_faults import file_figures
 from edgeflare.check.layer_faults import INPUTS, layer_figures, layer_seconds
 from edgeflare.check.near import MOST_SECONDS, near_figures, near_seconds
-from edgeflare.check.numbers import output_figures
+from edgeflare.check.numbers import output_figures, score_error
 from edgeflare.check.pair_check import CheckObserver, CheckStore, PairCheck
 from edgeflare.check.readings import (
     reading_of_the_device,
@@ -304,7 +304,12 @@ class _Run:
                 data = replace(data, other_reading=reading_of_the_reference(answers, stopped))
                 reading = reading_of_the_file(answers, stopped)
         self._with_device(
-            DeviceFigures(decisions=decision_figures(answers), kernels=kernels, outputs=outputs)
+            DeviceFigures(
+                decisions=decision_figures(answers),
+                kernels=kernels,
+                outputs=outputs,
+                score=score_error(answers),
+            )
         )
         self.figures = replace(self.figures, data=data, reading=reading)
         self.keep("killed")
@@ -366,7 +371,7 @@ class _Run:
         stopped = self._phase(name, _LAYERS_UNTIL, about)
         if stopped():
             return
-        changed = [one.seed_id for one in its.decisions.changed_inputs]
+        changed = [one.seed_id for one in its.decisions.changed_inputs if not one.by_kernels]
         try:
             layers, table = layer_figures(
                 opened,

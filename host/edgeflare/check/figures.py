@@ -43,6 +43,9 @@ class DataFigures(msgspec.Struct, frozen=True, kw_only=True):
         labelled: those of which is known what is right.
         reference: the arm that the device is held against.
         right: of the labelled ones, how many that arm gets right; null where none is labelled.
+        different: how many of the inputs are different ones; a repeated one says nothing new.
+        classes: how many classes occur among the labels; null where there are none.
+        of_classes: how many there are; null likewise.
         by_guessing: the share that it would get right if its decisions had nothing to do with the
             inputs, but were as frequent; null where decisions are not counted.
         alike: the share of the inputs that get the commonest decision of that arm; null where
@@ -61,6 +64,9 @@ class DataFigures(msgspec.Struct, frozen=True, kw_only=True):
     labelled: Count
     reference: Arm
     right: Count | None = None
+    different: Count | None = None
+    classes: Count | None = None
+    of_classes: Count | None = None
     by_guessing: Share | None = None
     alike: Share | None = None
     guessed: str = ""
@@ -149,6 +155,11 @@ class ChangedInput(msgspec.Struct, frozen=True, kw_only=True):
     def change(self) -> str:
         """How the decision changed, from the reference to the device, in words."""
         return f"{self.said.get(Arm.ORIGINAL, self.said[Arm.TWIN])} → {self.said[Arm.DEVICE]}"
+
+    @property
+    def by_kernels(self) -> bool:
+        """Whether the host decides on the compressed model as the original does."""
+        return self.said.get(Arm.ORIGINAL) == self.said[Arm.TWIN]
 
 
 class DecisionFigures(msgspec.Struct, frozen=True, kw_only=True):
@@ -261,6 +272,28 @@ class OutputFigures(msgspec.Struct, frozen=True, kw_only=True):
     kernels: LayerError | None
 
 
+class ScoreError(msgspec.Struct, frozen=True, kw_only=True):
+    """How much higher a device scores what is decided than the reference does.
+
+    Attributes:
+        score: what it is, such as the probability of the decision.
+        inputs: on how many both are known.
+        median: of the differences, the device's less the reference's.
+        low: lower end of the median's interval of 95 %.
+        high: its upper end.
+        effect: the median over the standard deviation of the differences, as a normal distribution
+            with their quartiles has it: .2 is small, .8 is large; null where they do not vary.
+
+    """
+
+    score: str
+    inputs: CountFromOne
+    median: float
+    low: float
+    high: float
+    effect: float | None
+
+
 FaultKind = Literal[
     "unread input",
     "state scale",
@@ -310,6 +343,36 @@ class FileFigures(msgspec.Struct, frozen=True, kw_only=True):
     remarks: tuple[str, ...]
 
 
+class SensitiveLayer(msgspec.Struct, frozen=True, kw_only=True):
+    """What a layer does to decisions where it alone is quantized.
+
+    Attributes:
+        layer: its name.
+        inputs: on how many inputs that was measured.
+        changed: how many of their decisions change.
+        margin: by how much the margin of a decision changes, on average.
+
+    """
+
+    layer: str
+    inputs: CountFromOne
+    changed: Count
+    margin: Amount
+
+
+class ExplainedChanges(msgspec.Struct, frozen=True, kw_only=True):
+    """Changed inputs that the same thing is to blame for.
+
+    Attributes:
+        words: what that is, such as a layer that is quantized coarsely.
+        inputs: how many.
+
+    """
+
+    words: str
+    inputs: CountFromOne
+
+
 class SeenLayers(msgspec.Struct, frozen=True, kw_only=True):
     """What the layers show.
 
@@ -321,6 +384,10 @@ class SeenLayers(msgspec.Struct, frozen=True, kw_only=True):
         other_constants: how many layers have other constants than the original's, where most have,
             as after pruning or training.
         sensitive: what the most sensitive layer does, a sentence; empty where none was measured.
+        worst: the three that decisions hang on most by themselves; none where that was not
+            measured.
+        explained: of changed inputs, to which layers compression's part is due, the most frequent
+            first.
         on_device: by the name of a device, the layers that it computes otherwise than the twin,
             each in words; devices that compute all alike have none.
         notes: what could not be seen, a sentence each.
@@ -333,6 +400,8 @@ class SeenLayers(msgspec.Struct, frozen=True, kw_only=True):
     faults: tuple[FileFault, ...]
     other_constants: Count
     sensitive: str
+    worst: tuple[SensitiveLayer, ...] = ()
+    explained: tuple[ExplainedChanges, ...] = ()
     on_device: Mapping[str, tuple[str, ...]]
     notes: tuple[str, ...]
 
@@ -577,9 +646,11 @@ class DeviceFigures(msgspec.Struct, frozen=True, kw_only=True):
         decisions: how it decides beside the other arms.
         kernels: whether it computes the file as the host does.
         outputs: how far its outputs are apart, as numbers.
+        score: how much higher it scores what is decided; null where the task has no such score.
 
     """
 
     decisions: DecisionFigures
     kernels: KernelFigures
     outputs: tuple[OutputFigures, ...]
+    score: ScoreError | None = None

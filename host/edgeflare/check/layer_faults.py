@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, closing
 from dataclasses import dataclass
 from itertools import takewhile
@@ -11,8 +11,9 @@ from typing import Final
 
 from edgeflare.campaign.opened_pair import OpenedPair
 from edgeflare.campaign.plan_defaults import TWIN_KERNELS
-from edgeflare.check.figures import FileFault, SeenLayers
+from edgeflare.check.figures import ExplainedChanges, FileFault, SeenLayers, SensitiveLayer
 from edgeflare.core.query import Arm
+from edgeflare.diagnose.compression_error import CompressionError
 from edgeflare.diagnose.compression_localization import CompressionLocalizer
 from edgeflare.diagnose.layered_models import (
     LayeredModel,
@@ -20,6 +21,7 @@ from edgeflare.diagnose.layered_models import (
     layered_original,
     reason_not_seen,
 )
+from edgeflare.diagnose.layers.comparison_notes import listed
 from edgeflare.diagnose.layers.layer_comparison import (
     ComparedInput,
     LayerComparison,
@@ -54,6 +56,9 @@ _SEEDS_OF_RANGES: Final = 16
 
 _TIMES: Final = 25
 """Times as long as all arms take to answer an input its layers take: 14 to 34 on four pairs."""
+
+_WORST: Final = 3
+"""Layers that are named."""
 
 _MOST_OF: Final = 0.5
 """Share of the changed inputs on which the same layer has to be coarse."""
@@ -91,16 +96,18 @@ def layer_figures(
             said = "; ".join(layers.comparison.notes.lines())
             raise UserError(f"no layer could be seen{said and f': {said}'}")
         table = layers.document(opened.pair)
-        coarse = () if stopped() else tuple(models.coarse_layers(places, changed, stack, stopped))
+        causes = [] if stopped() else list(models.explained(places, changed, stack, stopped))
     wrong = () if table.device is None else tuple(wrong_in_words(table))
     return (
         SeenLayers(
             inputs=table.inputs,
             layers=len(table.layers),
             matched=sum(one.matched_by is not None for one in table.layers),
-            faults=(*_faults(table), *coarse),
+            faults=(*_faults(table), *_coarse_layers(causes)),
             other_constants=len(table.other_constants()) - len(set(table.faulty())),
             sensitive="; ".join(said_of_compression(table)),
+            worst=tuple(_worst(table)),
+            explained=_grouped(causes),
             on_device={} if table.device is None else {table.device.name: wrong},
             notes=table.notes,
         ),
@@ -147,6 +154,53 @@ def _faults(table: LayersDocument) -> Iterator[FileFault]:
             f" {known.below + known.above:.0%} of the values that the original is given lie beyond",
             advice="calibrate again with inputs that are preprocessed as the pair says",
         )
+
+
+def _worst(table: LayersDocument) -> Iterator[SensitiveLayer]:
+    """Yield the layers that decisions hang on most, the first of them first."""
+    known = [
+        (one, its)
+        for one in table.by_sensitivity()
+        if (its := one.sensitivity) is not None and its.margin
+    ]
+    for one, its in known[:_WORST]:
+        yield SensitiveLayer(
+            layer=str(one.layer), inputs=its.inputs, changed=its.changed, margin=its.margin
+        )
+
+
+def _coarse_layers(causes: Sequence[CompressionError]) -> list[FileFault]:
+    """Return the layers that are quantized coarsely on most of some inputs."""
+    found: dict[str, list[FileFault]] = defaultdict(list)
+    for cause in causes:
+        for one in cause.coarse:
+            found[str(one)].append(
+                FileFault(
+                    kind="cut off" if one.kind == "saturated" else "coarse",
+                    place=str(one),
+                    words=f"{one} is quantized coarsely ({one.kind}): {one.why}",
+                    advice=one.advice,
+                )
+            )
+    often = sorted(found.values(), key=len, reverse=True)
+    return [some[0] for some in often if len(some) > _MOST_OF * len(causes)]
+
+
+def _grouped(causes: Sequence[CompressionError]) -> tuple[ExplainedChanges, ...]:
+    """Return what is to blame for some inputs, and for how many of them, the most first."""
+    counts = Counter(map(_to_blame, causes)).most_common()
+    return tuple(ExplainedChanges(words=words, inputs=inputs) for words, inputs in counts)
+
+
+def _to_blame(cause: CompressionError) -> str:
+    """Return what of compression is to blame for an input, without its figures."""
+    if cause.grade == "faulty":
+        return f"{cause.most} has an error that its quantization does not explain"
+    if cause.grade == "coarse":
+        return f"{listed(map(str, cause.coarse))}, quantized coarsely"
+    if cause.grade == "spread":
+        return "ordinary rounding in many layers"
+    return "not known"
 
 
 @dataclass(frozen=True, slots=True)
@@ -209,18 +263,18 @@ class _LayeredPair:
             RunDevice(name=device.profile.name, provenance=device.provenance),
         )
 
-    def coarse_layers(
+    def explained(
         self,
         places: Sequence[int],
         changed: Sequence[int],
         stack: ExitStack,
         stopped: Callable[[], bool],
-    ) -> Iterable[FileFault]:
-        """Return the layers that are quantized coarsely on most of some changed inputs."""
+    ) -> Iterator[CompressionError]:
+        """Yield what compression did to the layers on some changed inputs."""
         seeds = self.pair.seeds
-        explained = [seeds.place(one) for one in changed[:_EXPLAINED]]
-        if self.original is None or not explained:
-            return ()
+        some = [seeds.place(one) for one in changed[:_EXPLAINED]]
+        if self.original is None or not some:
+            return
         arm = ProbedArm(self.compressed.graph, self.compressed.content, probe_on_host)
         stack.enter_context(closing(arm))
         on_seeds = places[:_SEEDS_OF_RANGES]
@@ -238,21 +292,9 @@ class _LayeredPair:
             ],
         )
         stack.enter_context(closing(localizer))
-        found: dict[str, list[FileFault]] = defaultdict(list)
-        for place in takewhile(lambda _: not stopped(), explained):
-            if not (state := self._observed(arm, place)):
-                continue
-            for one in localizer.find(state, self._given(Arm.ORIGINAL, place)).coarse:
-                found[str(one)].append(
-                    FileFault(
-                        kind="cut off" if one.kind == "saturated" else "coarse",
-                        place=str(one),
-                        words=f"{one} is quantized coarsely ({one.kind}): {one.why}",
-                        advice=one.advice,
-                    )
-                )
-        often = sorted(found.values(), key=len, reverse=True)
-        return [some[0] for some in often if len(some) > _MOST_OF * len(explained)]
+        for place in takewhile(lambda _: not stopped(), some):
+            if state := self._observed(arm, place):
+                yield localizer.find(state, self._given(Arm.ORIGINAL, place))
 
     def _observed(self, arm: ProbedArm, place: int) -> State:
         """Return the twin's tensors on an input; none where they cannot be seen."""

@@ -8,10 +8,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from edgeflare.check.answers import Answers
-from edgeflare.check.figures import OutputFigures
+from edgeflare.check.figures import OutputFigures, ScoreError
 from edgeflare.core.query import Arm
 from edgeflare.core.tensor import dequantize, unpack_rows
 from edgeflare.diagnose.layers.layer_figures import ErrorSums, LayerError
+from edgeflare.run.systematic.one_sided import score_change
 
 _MOST: Final = 64
 """Inputs whose outputs are held against each other."""
@@ -35,6 +36,16 @@ def output_figures(answers: Answers) -> tuple[OutputFigures, ...]:
         )
         for at, place in enumerate(twin.read_at)
     )
+
+
+def score_error(answers: Answers) -> ScoreError | None:
+    """Return how much higher the device scores what is decided; None without such a score."""
+    first, device = (answers.of(arm) for arm in answers.goal.compared)
+    change = score_change(first, device)
+    if change is None:
+        return None
+    words, _ = first[0].support_words()
+    return ScoreError(score=words, **change._asdict())
 
 
 _Rows = list[list[NDArray[np.float64]] | None]

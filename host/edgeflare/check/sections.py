@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import chain
 from typing import Final, Literal
 
@@ -13,9 +13,11 @@ from edgeflare.check.estimate import ShareEstimate, share
 from edgeflare.check.figures import (
     CheckFigures,
     CostFigures,
+    DataFigures,
     DeviceFigures,
     FileFigures,
     SearchedModel,
+    SeenLayers,
 )
 from edgeflare.check.gates import CheckGate, counted_faults
 from edgeflare.diagnose.layers.layer_figures import LayerError
@@ -79,7 +81,7 @@ def sections_of(
             _drawn_device(figures, cause, named),
         )
     return (
-        _data(figures, cause),
+        _data(figures, gates, cause),
         _decisions(figures, gates, cause),
         _numbers(figures),
         _file(figures, cause),
@@ -135,7 +137,7 @@ def _drawn_device(figures: CheckFigures, cause: Cause | None, named: Named) -> C
     )
 
 
-_OF: Final[dict[Rule, SectionName]] = {
+SECTION_OF: Final[Mapping[Rule, SectionName]] = {
     "data": "data",
     "failures": "decisions",
     "file": "file",
@@ -157,26 +159,57 @@ _OF: Final[dict[Rule, SectionName]] = {
 
 def _about(cause: Cause | None, name: SectionName) -> Cause | None:
     """Return a cause where it is about a section."""
-    return cause if cause is not None and _OF[cause.rule] == name else None
+    return cause if cause is not None and SECTION_OF[cause.rule] == name else None
 
 
 def _missing(name: SectionName, why: str, command: str = "") -> CheckSection:
     return CheckSection(name=name, state="not checked", words=why, command=command)
 
 
-def _data(figures: CheckFigures, cause: Cause | None) -> CheckSection:
+def _data(figures: CheckFigures, gates: Sequence[CheckGate], cause: Cause | None) -> CheckSection:
     data = figures.data
     if data is None:
         return _missing("data", "the arms were not asked")
     if its := _about(cause, "data"):
         return CheckSection(name="data", state="fail", words=its.words)
     asked = f"{data.inputs} of {count_of(data.of, 'input')}"
+    alike = [*_not_varied(data)]
     if data.right is None:
-        return CheckSection(name="data", state="attention", words=f"{asked}, none of them labelled")
+        words = "; ".join((f"{asked}, none of them labelled", *alike))
+        return CheckSection(name="data", state="attention", words=words)
     guessing = "" if data.by_guessing is None else f", guesses on {data.by_guessing:.0%}"
     seen = share(data.right, data.labelled)
-    words = f"{asked}; the {data.reference} is right on {seen.value:.1%}"
-    return CheckSection(name="data", state="pass", words=f"{words}{guessing}", seen=seen)
+    words = f"{asked}; the {data.reference} is right on {seen.value:.1%}{guessing}"
+    more = "; ".join((words, *_enough(gates)))
+    if alike:
+        more = "; ".join((*alike, more))
+    return CheckSection(name="data", state="attention" if alike else "pass", words=more, seen=seen)
+
+
+def _not_varied(data: DataFigures) -> Iterator[str]:
+    """Yield in which way the inputs say less than their number, a sentence each."""
+    repeated = 0 if data.different is None else data.inputs - data.different
+    if repeated > _FEW_REPEATED * data.inputs:
+        yield f"{repeated} of {count_of(data.inputs, 'input')} are repeated ones"
+    if data.classes is not None and data.of_classes is not None:
+        missing = data.of_classes - data.classes
+        if missing > 0 and data.labelled >= _EACH_CLASS * data.of_classes:
+            yield f"{missing} of {data.of_classes} classes are no input's label"
+
+
+_FEW_REPEATED: Final = 0.05
+"""Share of inputs that are repeated ones from which on that is said."""
+
+_EACH_CLASS: Final = 5
+"""Times as many labelled inputs as classes from which on a class without one is said."""
+
+
+def _enough(gates: Sequence[CheckGate]) -> Iterator[str]:
+    """Yield how many inputs would decide what is open, a sentence."""
+    needed = [one for one in gates if one.decided_by is not None]
+    if needed:
+        most = max(needed, key=lambda one: one.decided_by or 0)
+        yield f"{most.decided_by:,} like these would decide all gates"
 
 
 def _decisions(
@@ -244,8 +277,18 @@ def _numbers(figures: CheckFigures) -> CheckSection:
     return CheckSection(
         name="numbers",
         state="attention" if clipped else "pass",
-        words=f"{'; '.join(said)}{rest}{cut}",
+        words=f"{'; '.join(said)}{rest}{cut}{_score(figures)}",
     )
+
+
+def _score(figures: CheckFigures) -> str:
+    """Return how much higher a device scores what is decided, of the device with the most."""
+    found = [one.score for one in figures.devices if one.score is not None]
+    if not found:
+        return ""
+    most = max(found, key=lambda one: abs(one.median))
+    effect = "" if most.effect is None else f", effect size {most.effect:+.2f}"
+    return f"; {most.score} {most.median:+.2g} ({most.low:+.2g} to {most.high:+.2g}){effect}"
 
 
 def _apart(found: LayerError | None) -> str:
@@ -286,8 +329,32 @@ def _layers(figures: CheckFigures, cause: Cause | None, named: Named) -> CheckSe
         return CheckSection(
             name="layers", state=state, words=f"{one.words}{without}", command=command
         )
-    said = layers.sensitive.partition(":")[0] or "; ".join(layers.notes) or "no layer stands out"
-    return CheckSection(name="layers", state="pass", words=said, command=command)
+    said = [*_most_sensitive(layers), *_explained(figures, layers)] or [*layers.notes]
+    return CheckSection(
+        name="layers",
+        state="pass",
+        words="; ".join(said) or "no layer stands out",
+        command=command,
+    )
+
+
+def _most_sensitive(layers: SeenLayers) -> Iterator[str]:
+    if not layers.worst:
+        yield from filter(None, (layers.sensitive,))
+        return
+    named = ", ".join(f"{one.layer} ({one.changed})" for one in layers.worst)
+    inputs = count_of(layers.worst[0].inputs, "decision")
+    yield f"the most sensitive, each with how many of {inputs} it changes by itself: {named}"
+
+
+def _explained(figures: CheckFigures, layers: SeenLayers) -> Iterator[str]:
+    """Yield what is to blame for the changed inputs that were looked into, grouped."""
+    changed = [one for device in figures.devices for one in device.decisions.changed_inputs]
+    kernels = sum(one.by_kernels for one in changed)
+    found = [f"{one.inputs} by {one.words}" for one in layers.explained]
+    if found or kernels:
+        alone = [f"{kernels} by kernels alone"] if kernels else []
+        yield f"of the changed inputs that were looked into, {', '.join((*found, *alone))}"
 
 
 def _device(

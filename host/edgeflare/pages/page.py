@@ -184,6 +184,7 @@ class Table:
         missed_least: names of columns in the order in which they are left out on a terminal that
             is too narrow.
         whole: whether long cells are shown in full everywhere, such as commands to type.
+        brief: characters of a cell where there is little room; None for what the medium has.
 
     """
 
@@ -199,6 +200,7 @@ class Table:
     kept: Collection[str] = ()
     missed_least: Sequence[str] = ()
     whole: bool = False
+    brief: int | None = None
 
     def __bool__(self) -> bool:
         return bool(self.rows)
@@ -232,7 +234,7 @@ class Table:
 
     def brief_cell(self, cell: str | TableCell, most: int) -> str:
         """Return a cell where there is room for so many characters."""
-        return str(cell) if self.whole else shortened(str(cell), most)
+        return str(cell) if self.whole else shortened(str(cell), min(most, self.brief or most))
 
     def brief_title(self) -> str:
         """Return the title where there is little room, with which of the rows are listed."""
@@ -271,6 +273,7 @@ class Cards:
         cards: the cards, in their order.
         most: cards that are lines there.
         noun: what one of them is.
+        brief: characters of a title where there is little room; None for all.
 
     """
 
@@ -278,9 +281,14 @@ class Cards:
     cards: Sequence[Card]
     most: int = 12
     noun: str = ""
+    brief: int | None = None
 
     def __bool__(self) -> bool:
         return bool(self.cards)
+
+    def brief_title(self, card: Card) -> str:
+        """Return the title of a card where there is little room."""
+        return shortened(card.title, self.brief or len(card.title))
 
 
 @dataclass(frozen=True)

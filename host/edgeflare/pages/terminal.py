@@ -122,7 +122,7 @@ def _cards(block: Cards, _width: int) -> Iterator[RenderableType]:
     grid.add_column(justify="right", style="bold")
     grid.add_column(overflow="fold")
     for card in block.cards[: block.most]:
-        grid.add_row(card.number, _text(card.title))
+        grid.add_row(card.number, _text(block.brief_title(card)))
         if under := "; ".join(f"{name}: {value}" for name, value in card.facts):
             grid.add_row("", _text(under, "dim"))
     yield grid

@@ -16,7 +16,13 @@ from edgeflare.core.tensor import RawBatch, Tensor, pack_rows
 from edgeflare.run.exact_statistics import sign_test
 from edgeflare.run.systematic.differences import systematic_differences
 from edgeflare.run.systematic.figures import SystematicDifferences
-from edgeflare.run.systematic.one_sided import Saturation, class_flows, saturations, score_shifts
+from edgeflare.run.systematic.one_sided import (
+    Saturation,
+    class_flows,
+    saturations,
+    score_change,
+    score_shifts,
+)
 from edgeflare.tasks.classification import ClassDecoder, HeadsDecoder, softmax
 from edgeflare.tasks.clip_frames import NO_CLIP, ClipFrames
 from edgeflare.tasks.detection.detected import Candidates, DetectionRule, detected
@@ -70,6 +76,19 @@ def test_a_score_that_is_lower_throughout_is_told_with_its_interval() -> None:
     assert (shift.lower, shift.higher) == (40, 0)
     assert shift.low < shift.median < shift.high < 0.0
     assert shift.median == pytest.approx(-0.1, abs=0.01)
+
+
+def test_how_the_score_of_decisions_changes_is_told_whether_it_is_worth_a_word_or_not() -> None:
+    rng = np.random.default_rng(0)
+    shares = rng.uniform(0.6, 0.9, 400)
+    change = score_change(of_classes(shares), of_classes(shares + rng.normal(0.01, 0.05, 400)))
+    assert change is not None
+    assert change.inputs == 400
+    assert change.low < 0.01 < change.high
+    assert change.effect == pytest.approx(0.2, abs=0.1)
+    assert not score_shifts(of_classes(shares), of_classes(shares + 0.0))
+    failed = [Answer(None, False, np.empty(0), np.empty(0), "crash")]
+    assert score_change(failed, failed) is None
 
 
 def test_the_interval_of_the_median_contains_it_in_95_of_100_cases() -> None:

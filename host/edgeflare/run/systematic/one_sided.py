@@ -137,6 +137,55 @@ def score_shifts(first: Sequence[Answer], second: Sequence[Answer], scores: int 
     ]
 
 
+class ScoreChange(NamedTuple):
+    """How much higher the second arm scores what is decided, significantly or not.
+
+    Attributes:
+        inputs: on how many it is known.
+        median: of the differences, the second's less the first's.
+        low: lower end of the median's interval of 95 %.
+        high: upper end.
+        effect: the median over the standard deviation of the differences, by their quartiles; None
+            where they do not vary.
+
+    """
+
+    inputs: int
+    median: float
+    low: float
+    high: float
+    effect: float | None
+
+
+def score_change(first: Sequence[Answer], second: Sequence[Answer]) -> ScoreChange | None:
+    """Return how the score of decisions changes; of several that which changes most.
+
+    Args:
+        first: answers of the first arm.
+        second: those of the second to the same inputs.
+
+    Returns:
+        The change; None where the task has no score of a decision, or nothing was answered.
+
+    """
+    pairs = [
+        (one, other)
+        for one, other in zip(first, second, strict=True)
+        if one.failure is None and other.failure is None
+    ]
+    if not pairs:
+        return None
+    change = np.stack([_change(one, other) for one, other in pairs])
+    found = [
+        ScoreChange(len(known), float(np.median(known)), *median_interval(known.tolist()), effect)
+        for column in change.T
+        if len(known := column[np.isfinite(column)])
+        for spread in [_spread(known)]
+        for effect in [float(np.median(known)) / spread if spread else None]
+    ]
+    return max(found, key=lambda one: abs(one.median), default=None)
+
+
 def _lead(answers: Sequence[Answer]) -> float:
     """Return the median lead of decisions whose support is a probability; 0 where it is not."""
     leads = [

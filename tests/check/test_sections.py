@@ -1,0 +1,155 @@
+"""The sections of a check, and the check as a terminal shows it."""
+
+from __future__ import annotations
+
+import io
+
+from msgspec import structs
+from rich.console import Console
+
+from checked_figures import DEVICE, HARM, data, decisions, fault, figures, kernels, layer_figures
+from edgeflare.check.check_document import CheckDocument, CheckRequest
+from edgeflare.check.check_page import check_page
+from edgeflare.check.figures import (
+    ChangedInput,
+    CheckFigures,
+    ExplainedChanges,
+    ScoreError,
+    SensitiveLayer,
+)
+from edgeflare.check.gates import judged_gates, read_limits
+from edgeflare.check.sections import CheckSection, SectionName, sections_of
+from edgeflare.check.verdict import judge
+from edgeflare.core.query import Arm
+from edgeflare.pages.terminal import print_page
+
+
+def named(command: str) -> str:
+    return f"edgeflare {command} models/my_pair --device pixel-of-the-bench"
+
+
+def document(found: CheckFigures) -> CheckDocument:
+    devices = tuple(one.decisions.device for one in found.devices)
+    limits = read_limits(())
+    gates = judged_gates(found, limits)
+    verdict = judge(found, gates, devices, strict=False)
+    return CheckDocument(
+        verdict=verdict.name,
+        sentence=verdict.sentence,
+        next=verdict.next,
+        cause=verdict.cause,
+        as_the_host=True,
+        gates=gates,
+        sections=sections_of(found, gates, verdict.cause, named),
+        figures=found,
+        edgeflare="0",
+        pair="my_pair",
+        interface=None,
+        asked=CheckRequest(
+            about="pair",
+            fingerprint="",
+            devices=devices,
+            limit=None,
+            gates=limits,
+            strict=False,
+            budget=300.0,
+            inputs=True,
+            near=True,
+        ),
+        stopped_by=None,
+        seconds=1.0,
+        notes=(),
+    )
+
+
+def section(name: SectionName, found: CheckFigures) -> CheckSection:
+    return next(one for one in document(found).sections if one.name == name)
+
+
+def test_data_that_say_less_than_their_number_are_told() -> None:
+    varied = section("data", figures(data=data(different=300, classes=10, of_classes=10)))
+    assert (varied.state, varied.words) == (
+        "pass",
+        "300 of 300 inputs; the original is right on 90.0%, guesses on 10%;"
+        " 736 like these would decide all gates",
+    )
+    repeated = section("data", figures(data=data(different=100, classes=7, of_classes=10)))
+    assert repeated.state == "attention"
+    assert repeated.words.startswith(
+        "200 of 300 inputs are repeated ones; 3 of 10 classes are no input's label; 300 of 300"
+    )
+    many = section("data", figures(data=data(different=299, classes=90, of_classes=100)))
+    assert many.state == "pass"
+
+
+def test_the_score_of_decisions_is_told_with_its_sign() -> None:
+    found = figures()
+    (device,) = found.devices
+    score = ScoreError(
+        score="probability of the decision",
+        inputs=300,
+        median=-0.0123,
+        low=-0.02,
+        high=-0.01,
+        effect=-0.44,
+    )
+    lower = structs.replace(found, devices=(device, structs.replace(device, score=score)))
+    assert section("numbers", lower).words.endswith(
+        "; probability of the decision -0.012 (-0.02 to -0.01), effect size -0.44"
+    )
+
+
+def test_three_layers_are_named_and_changed_inputs_are_grouped_by_what_is_to_blame() -> None:
+    layers = layer_figures(
+        worst=tuple(
+            SensitiveLayer(layer=f"ADD (operator {at})", inputs=50, changed=9 - at, margin=0.1)
+            for at in range(3)
+        ),
+        explained=(ExplainedChanges(words="ordinary rounding in many layers", inputs=2),),
+    )
+    by_kernels = changed(1, original="cat", twin="cat", device="dog")
+    found = figures(layers=layers, decisions=decisions(changed_inputs=(by_kernels,)))
+    assert section("layers", found).words == (
+        "the most sensitive, each with how many of 50 decisions it changes by itself:"
+        " ADD (operator 0) (9), ADD (operator 1) (8), ADD (operator 2) (7);"
+        " of the changed inputs that were looked into,"
+        " 2 by ordinary rounding in many layers, 1 by kernels alone"
+    )
+
+
+def changed(seed_id: int, **said: str) -> ChangedInput:
+    return ChangedInput(
+        seed_id=seed_id,
+        name=f"a picture with a long name {seed_id}.png",
+        said={Arm(arm): words for arm, words in said.items()},
+        right="a class with a long name",
+        strength=0.3,
+    )
+
+
+def test_three_devices_and_a_long_sentence_are_forty_lines() -> None:
+    words = "CONV_2D (operator 17) is quantized coarsely " + "for a reason with many words " * 4
+    some = tuple(changed(at, original="cat", twin="dog", device="dog") for at in range(12))
+    bad = structs.replace(HARM, changed_inputs=some)
+    found = figures(decisions=bad, layers=layer_figures(fault("coarse", words.strip())))
+    (device,) = found.devices
+    names = [f"{DEVICE}-{at}-with-a-name" for at in range(3)]
+    devices = tuple(
+        structs.replace(
+            device,
+            decisions=structs.replace(bad, device=name),
+            kernels=kernels(warnings=("something is not delegated, as it should be",)),
+        )
+        for name in names
+    )
+    said = io.StringIO()
+    page = check_page(document(structs.replace(found, devices=devices)))
+    print_page(Console(file=said, width=80), page, "runs/a-check-of-my-pair")
+    lines = said.getvalue().splitlines()
+    assert "Do not ship. CONV_2D (operator 17)" in said.getvalue()
+    assert "edgeflare layers" in said.getvalue()
+    shown = [line for line in lines if "✖ fail" in line or "? open" in line]
+    assert [one.split()[0] for one in shown[:4]] == [
+        *("accuracy-drop", "net-harm", "faults", "accuracy-drop")
+    ]
+    assert len(lines) <= 40
