@@ -144,7 +144,7 @@ class CoverageInputs:
         findings = {one.seed_id: one.image for one in found.findings}
         pool, plan = context.seeds, context.plan
         if findings and not plan.choice.takes_all and not pool.fixed:
-            pool = opened.inputs.load(opened.pair.seeds)
+            pool = opened.inputs.load(opened.pair.seeds, classes=opened.pair.classes)
         left = [seed_id for seed_id in pool.seed_ids if seed_id not in findings]
         rng = np.random.default_rng([plan.rng_seed, 0, _STREAM])
         others = rng.permutation(left)[: len(findings)].tolist()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -34,13 +35,16 @@ class HeldOut:
     inputs: Seeds
 
     @classmethod
-    def load(cls, path: Path, models: ModelInputs, decoder: Decoder) -> HeldOut:
+    def load(
+        cls, path: Path, models: ModelInputs, decoder: Decoder, classes: Sequence[str] = ()
+    ) -> HeldOut:
         """Load inputs as seeds are given.
 
         Args:
             path: of an `.npz` file, or a folder.
             models: what the pair's models take.
             decoder: of the pair, which reads targets.
+            classes: the pair's names of the decisions, by which sub-folders are labels.
 
         Raises:
             UserError: there are none, or they do not fit; or the models take something beside them
@@ -48,7 +52,7 @@ class HeldOut:
 
         """
         try:
-            inputs = models.load(path)
+            inputs = models.load(path, classes=classes)
             if inputs.fixed:
                 raise UserError(
                     f"{', '.join(inputs.fixed)} is left by the search as each seed has it, which"

@@ -180,7 +180,10 @@ def open_pair(
     original = None
     if pair.original is not None:
         original = stack.enter_context(closing(open_original(pair, inputs)))
-    seeds = inputs.load(pair.seeds, plan.choice) if seeds_for is None else seeds_for(inputs)
+    if seeds_for is None:
+        seeds = inputs.load(pair.seeds, plan.choice, pair.classes)
+    else:
+        seeds = seeds_for(inputs)
     hosts: dict[Arm, ArmModel] = {}
     if original is not None:
         theirs = ModelInputs(interface, original.signature.inputs, str(pair.original), like=inputs)

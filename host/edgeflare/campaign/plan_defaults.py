@@ -104,4 +104,4 @@ def taken_seeds(pair: Pair, plan: Plan) -> SeedIds:
     kernels = (plan.ensemble or default_ensemble(pair, plan.goal.find))[0]
     with with_shapes_folded(pair) as folded, closing(open_compressed(folded, kernels)) as twin:
         inputs = ModelInputs(pair.interface, twin.signature.inputs, str(pair.compressed))
-        return SeedIds.of(inputs.load(pair.seeds, plan.choice).seed_ids)
+        return SeedIds.of(inputs.load(pair.seeds, plan.choice, pair.classes).seed_ids)

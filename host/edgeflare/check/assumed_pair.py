@@ -8,6 +8,7 @@ from typing import Final
 
 from edgeflare.check.assumptions.arrays import assumed_state
 from edgeflare.check.assumptions.assumption import Assumption
+from edgeflare.check.assumptions.class_names import assumed_classes
 from edgeflare.check.assumptions.given_inputs import GivenInputs
 from edgeflare.check.assumptions.inputs import assumed_inputs
 from edgeflare.check.assumptions.outputs import assumed_outputs
@@ -48,7 +49,11 @@ def assumed_of(compressed: Path, given: Settings) -> Assumption:
         return inputs
     state = assumed_state(graph, found)
     picture = picture_size(graph.tensors[graph.inputs[0]])
-    return assumed_outputs(graph, state, picture, found.arrays).beside(inputs)
+    outputs = assumed_outputs(graph, state, picture, found.arrays)
+    names = Assumption()
+    if outputs.classes and given.classes is None:
+        names = assumed_classes(content, found, outputs.classes)
+    return outputs.beside(names).beside(inputs)
 
 
 def loaded_pair(assumed: Assumption, given: Settings, decided: Trust) -> Pair:

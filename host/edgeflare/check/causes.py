@@ -149,7 +149,8 @@ def _data(known: _KnownToRules) -> Iterator[Cause]:
             words=f"The labels have the classes in another order than the {data.reference} has"
             " them",
             evidence=str(data.label_order),
-            next="correct the labels, and check again",
+            next="correct the labels, and check again; those of sub-folders by a labels.txt beside"
+            " them, a line for each score",
         )
     if data.other_reading is not None:
         yield Cause(

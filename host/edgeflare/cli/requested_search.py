@@ -164,7 +164,9 @@ def _opened(
     header = describe_run(pair, asked.plan)
     require_truth(asked.fail_on, header.truths)
     held_out = (
-        None if asked.test is None else HeldOut.load(asked.test, pair.inputs, header.arms[Arm.TWIN])
+        None
+        if asked.test is None
+        else HeldOut.load(asked.test, pair.inputs, header.arms[Arm.TWIN], pair.pair.classes)
     )
     if asked.screening is not None:
         with naming_other_host():

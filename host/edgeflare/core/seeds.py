@@ -26,6 +26,8 @@ class Seeds:
         notes: what was assumed of them, a line each for the user.
         targets: (N, *shape) what is right in the shape of the task's answers, or None; see
             `Decoder.target`.
+        folders: the name of the sub-folder in which each one's file lies; empty where they lie in
+            none.
 
     """
 
@@ -36,6 +38,7 @@ class Seeds:
     ids: tuple[int, ...] = ()
     notes: tuple[str, ...] = ()
     targets: NDArray[np.generic] | None = None
+    folders: tuple[str, ...] = ()
 
     _places: Mapping[int, int] = field(init=False, repr=False, compare=False)
 

@@ -245,12 +245,13 @@ def load_array_seeds(
     """
     require_seeds(path, ".npy files")
     labels = None
+    folders: tuple[str, ...] = ()
     if path.is_dir():
-        files, ids = chosen_files(path, ARRAY_SUFFIXES, choice)
-        if not files:
+        found = chosen_files(path, ARRAY_SUFFIXES, choice)
+        if not found.files:
             raise UserError(f"seeds {path}: the folder has no .npy files")
-        names = tuple(file.name for file in files)
-        arrays = [_shaped(str(file), _read(file)[np.newaxis], shape)[0] for file in files]
+        names, ids, folders = found.names, found.ids, found.folders
+        arrays = [_shaped(str(file), _read(file)[np.newaxis], shape)[0] for file in found.files]
         inputs: NDArray[Any] = np.stack(arrays)
     else:
         read = read_npz(path, (array, "labels"))
@@ -259,7 +260,7 @@ def load_array_seeds(
         labels, ids = None if labels is None else take(labels, places), ids_of(places)
         inputs = _shaped(f"{path}: {array}", take(read[array], places), shape)
         names = tuple(map(str, places.tolist()))
-    return Seeds(_held(path, inputs, space, names), labels, names, ids=ids)
+    return Seeds(_held(path, inputs, space, names), labels, names, ids=ids, folders=folders)
 
 
 def _read(file: Path) -> NDArray[Any]:

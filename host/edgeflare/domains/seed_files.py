@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -15,23 +16,60 @@ from edgeflare.errors import UserError, path_suggestion
 
 
 def seed_files(path: Path, suffixes: Collection[str]) -> list[Path]:
-    """Return a file itself, or the files of a folder that have one of some suffixes, by name."""
+    """Return a file itself, or the files of a folder that have one of some suffixes, by name.
+
+    Of a folder without any, they are those of its sub-folders, one after the other.
+    """
     if not path.is_dir():
         return [path]
-    return sorted(
+    inside = [one for one in sorted(path.iterdir()) if not one.name.startswith(".")]
+    files = [one for one in inside if one.suffix.lower() in suffixes and one.is_file()]
+    if files:
+        return files
+    return [
         file
-        for file in path.iterdir()
+        for one in inside
+        if one.is_dir()
+        for file in sorted(one.iterdir())
         if file.suffix.lower() in suffixes and not file.name.startswith(".") and file.is_file()
-    )
+    ]
 
 
-def chosen_files(
-    path: Path, suffixes: Collection[str], choice: SeedChoice
-) -> tuple[list[Path], tuple[int, ...]]:
-    """Return the files of a folder that are taken, by name, and the ids of their seeds."""
-    files = seed_files(path, suffixes)
-    places = choice.places(len(files))
-    return [files[place] for place in places.tolist()], ids_of(places)
+@dataclass(frozen=True, slots=True)
+class ChosenFiles:
+    """Files of a folder that are taken as seeds.
+
+    Attributes:
+        files: their paths, by name.
+        names: what each is called, with its sub-folder where it lies in one.
+        ids: of the seeds, as `Seeds` has them.
+        folders: the name of the sub-folder of each; empty where they lie in none.
+
+    """
+
+    files: tuple[Path, ...]
+    names: tuple[str, ...]
+    ids: tuple[int, ...]
+    folders: tuple[str, ...] = ()
+
+
+def chosen_files(path: Path, suffixes: Collection[str], choice: SeedChoice) -> ChosenFiles:
+    """Return the files of a folder that are taken; of some of them each sub-folder has its share.
+
+    Args:
+        path: of the folder.
+        suffixes: that they may have.
+        choice: which of them are taken.
+
+    """
+    every = seed_files(path, suffixes)
+    inside = [file.parent.name for file in every if file.parent != path]
+    groups = np.unique(inside, return_inverse=True)[1].astype(np.int64) if inside else None
+    places = choice.places(len(every), groups)
+    files = tuple(every[place] for place in places.tolist())
+    folders = tuple(file.parent.name for file in files) if inside else ()
+    names = tuple(file.relative_to(path).as_posix() for file in files)
+    return ChosenFiles(files, names, ids_of(places), folders)
 
 
 def require_seeds(path: Path, what: str) -> None:

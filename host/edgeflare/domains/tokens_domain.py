@@ -234,12 +234,13 @@ def load_token_seeds(
     """
     require_seeds(path, "JSON files")
     labels = None
+    folders: tuple[str, ...] = ()
     if path.is_dir():
-        files, ids = chosen_files(path, _TOKEN_SUFFIXES, choice)
-        if not files:
+        found = chosen_files(path, _TOKEN_SUFFIXES, choice)
+        if not found.files:
             raise UserError(f"seeds {path}: the folder has no JSON files")
-        lists = np.array([_read(file, length) for file in files], np.int64)
-        names = tuple(file.name for file in files)
+        lists = np.array([_read(file, length) for file in found.files], np.int64)
+        names, ids, folders = found.names, found.ids, found.folders
     else:
         arrays = read_npz(path, (array, "labels"))
         raw = arrays[array]
@@ -254,7 +255,7 @@ def load_token_seeds(
         lists = take(raw, places).astype(np.int64)
         names = tuple(map(str, places.tolist()))
     _require_known(path, lists, names, vocabulary)
-    return Seeds(lists.astype(np.int32), labels, names, ids=ids)
+    return Seeds(lists.astype(np.int32), labels, names, ids=ids, folders=folders)
 
 
 def _read(file: Path, length: int) -> list[int]:

@@ -28,6 +28,7 @@ from edgeflare.domains.image.image_domain import ImageDomain
 from edgeflare.domains.image.image_tensor import image_tensor
 from edgeflare.domains.seed_files import targets_of
 from edgeflare.errors import UserError
+from edgeflare.models.folder_labels import with_folder_labels
 from edgeflare.models.pair_interface import PairInput, PairInterface
 
 
@@ -147,12 +148,15 @@ class ModelInputs:
         """The pair's names of the inputs that the search leaves as a seed has them."""
         return tuple(one.name for one in self._fixed)
 
-    def load(self, path: Path, choice: SeedChoice = ALL_SEEDS) -> Seeds:
+    def load(
+        self, path: Path, choice: SeedChoice = ALL_SEEDS, classes: Sequence[str] = ()
+    ) -> Seeds:
         """Load seeds as those of the pair are given.
 
         Args:
             path: of an `.npz` file, or a folder.
             choice: which of them are taken.
+            classes: the pair's names of the decisions, by which sub-folders are labels.
 
         Raises:
             UserError: there are none, or they do not fit.
@@ -182,6 +186,8 @@ class ModelInputs:
                 f" seeds, {', '.join(map(str, sorted(counts)))}: give each input of each seed"
             )
         first = self._with_class_labels(parts[0], path)
+        if self._task.class_labels:
+            first = with_folder_labels(first, classes)
         if len(parts) == 1 and not fixed:
             return self._with_targets(first, path, choice)
         whole = [part.inputs.reshape(len(part), -1) for part in parts]

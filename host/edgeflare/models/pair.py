@@ -120,6 +120,8 @@ class Pair:
         digest.update(described.encode())
         digest.update("".join(self.function_hashes()).encode())
         seed_files = self.interface.domain.seed_files(self.seeds)
+        folders = [one.parent.name for one in seed_files if one.parent.parent == self.seeds]
+        digest.update("".join(folders).encode())  # which are labels
         for part in (self._original_files(), [self.compressed], seed_files):
             for file in part:
                 digest.update(_sha256(file))

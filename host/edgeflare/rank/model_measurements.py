@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass
 from functools import partial
@@ -163,7 +163,7 @@ def open_models(
         UserError: the set has no labels, or something else is not what it should be.
 
     """
-    seeds_for = None if labelled is None else partial(_load, labelled)
+    seeds_for = None if labelled is None else partial(_load, labelled, pair.classes)
     return open_pair(pair, plan, [find_profile(plan.devices[0], trust)], stack, seeds_for)
 
 
@@ -177,7 +177,7 @@ def check_labelled(pair: Pair, labelled: Path) -> int:
     _sha256(labelled)
     with closing(open_tflite(pair.compressed, invocation=pair.interface.invocation)) as model:
         inputs = ModelInputs(pair.interface, model.signature.inputs, str(pair.compressed))
-        seeds = _load(labelled, inputs)
+        seeds = _load(labelled, pair.classes, inputs)
         decoder = host_arm(pair, str(pair.compressed), model, inputs, seeds).decoder
     with _speaking_of_the_set():
         require_targets(decoder, seeds, labelled)
@@ -185,9 +185,9 @@ def check_labelled(pair: Pair, labelled: Path) -> int:
     return len(seeds)
 
 
-def _load(labelled: Path, inputs: ModelInputs) -> Seeds:
+def _load(labelled: Path, classes: Sequence[str], inputs: ModelInputs) -> Seeds:
     with _speaking_of_the_set():
-        return inputs.load(labelled)
+        return inputs.load(labelled, classes=classes)
 
 
 @contextmanager

@@ -40,7 +40,7 @@ def planned_repair(
         opened = open_pair(pair, repair_plan(past, profiles), profiles, stack)
         require_seeds(opened)
         if request.test is not None:
-            opened.inputs.load(Path(request.test))
+            opened.inputs.load(Path(request.test), classes=opened.pair.classes)
         split = split_seeds(known_labels(opened), np.random.default_rng(request.rng_seed))
         names = []
         if original is not None:

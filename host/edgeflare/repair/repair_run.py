@@ -126,7 +126,11 @@ def repair_pair(
     with ExitStack() as stack:
         opened = open_pair(pair, repair_plan(past, profiles), profiles, stack)
         require_seeds(opened)
-        fresh = None if request.test is None else opened.inputs.load(Path(request.test))
+        fresh = (
+            None
+            if request.test is None
+            else opened.inputs.load(Path(request.test), classes=opened.pair.classes)
+        )
         about = repair_identity(opened, past, request, shifts)
         stored = StoredCandidates(folder, about, resume=resume)
         try:

@@ -115,7 +115,7 @@ def open_survey(
 
     def load(inputs: ModelInputs) -> Seeds:
         with speaking_of_inputs(own_inputs=request.own_inputs):
-            seeds = inputs.load(pair.seeds, plan.choice)
+            seeds = inputs.load(pair.seeds, plan.choice, pair.classes)
         require_enough(pair.seeds, seeds)
         # What an item is depends on the place of its input among those that are surveyed.
         return replace(seeds, ids=(), notes=(*seeds.notes, *_notes(request)))

@@ -16,6 +16,7 @@ class Assumption:
         notes: the same, a sentence each without its full stop.
         guessed: that of them that may well be wrong; empty where nothing is.
         refused: why nothing can be assumed, and what would say it; empty where all can.
+        classes: how many the outputs tell apart; 0 where they tell none.
         lines: of a `pair.toml`, which the user has to complete where it is refused.
 
     """
@@ -24,6 +25,7 @@ class Assumption:
     notes: tuple[str, ...] = ()
     guessed: str = ""
     refused: str = ""
+    classes: int = 0
     lines: tuple[str, ...] = ()
 
     def beside(self, other: Assumption) -> Assumption:
@@ -33,5 +35,6 @@ class Assumption:
             (*self.notes, *other.notes),
             self.guessed or other.guessed,
             self.refused or other.refused,
+            self.classes or other.classes,
             (*self.lines, *other.lines),
         )

@@ -85,6 +85,12 @@ class GivenInputs:
         ]
 
     @property
+    def folders(self) -> tuple[str, ...]:
+        """The names of the sub-folders in which the files lie, in alphabetical order."""
+        inside = {one.parent.name for one in self.files if one.parent != self.path}
+        return tuple(sorted(inside))
+
+    @property
     def listed(self) -> str:
         """The arrays, as messages list them."""
         known = [

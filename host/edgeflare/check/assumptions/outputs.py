@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from math import prod
 from typing import Any, Final, Literal, TypeAlias
 
@@ -121,7 +122,8 @@ def _classes(tensor: GraphTensor, tensors: Sequence[GraphTensor]) -> Assumption:
     task: dict[str, JsonValue] = {"name": "classification", **_output(tensor, tensors)}
     note = f"{_called(tensor)} is a score for each of {count} classes{_task('classification')}"
     # Of a single output nothing need be said: pairs are of classes unless they say otherwise.
-    return _assumed(None if len(tensors) == 1 else task, note, tensors, 1)
+    found = _assumed(None if len(tensors) == 1 else task, note, tensors, 1)
+    return replace(found, classes=count)
 
 
 def _heads(tensors: Sequence[GraphTensor]) -> Assumption:

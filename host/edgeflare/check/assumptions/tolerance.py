@@ -68,7 +68,7 @@ def _values(pair: Pair) -> list[ValueAnswer]:
         opened = stack.enter_context(with_shapes_folded(pair))
         twin = stack.enter_context(closing(open_compressed(opened, TWIN_KERNELS)))
         inputs = ModelInputs(pair.interface, twin.signature.inputs, str(pair.compressed))
-        seeds = inputs.load(pair.seeds, SeedChoice(limit=INPUTS))
+        seeds = inputs.load(pair.seeds, SeedChoice(limit=INPUTS), pair.classes)
         name, taken = str(pair.compressed), inputs
         model: HostModel = twin
         if pair.original is not None:

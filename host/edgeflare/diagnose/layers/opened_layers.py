@@ -91,7 +91,7 @@ def open_layers(
     if why := reason_not_seen(pair.interface.invocation, len(twin.signature.inputs)):
         raise UserError(f"{pair.name}: its layers are not seen: {why}")
     inputs = ModelInputs(pair.interface, twin.signature.inputs, str(pair.compressed))
-    seeds = inputs.load(pair.seeds, SeedChoice(limit=limit))
+    seeds = inputs.load(pair.seeds, SeedChoice(limit=limit), pair.classes)
     encoded = inputs.encoder().encode(seeds.inputs)
     rows = [row.reshape(twin.signature.input.shape) for row in encoded]
     original, note = None, ""

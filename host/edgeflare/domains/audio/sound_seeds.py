@@ -169,15 +169,16 @@ def _refuse_misfit(file: Path, rate: int, channels: int, bits: int, sample_rate:
 
 
 def _from_folder(path: Path, sample_rate: int, samples: int, fit: Fit, choice: SeedChoice) -> Seeds:
-    files, ids = chosen_files(path, SOUND_SUFFIXES, choice)
-    if not files:
+    found = chosen_files(path, SOUND_SUFFIXES, choice)
+    if not found.files:
         raise UserError(
             f"seeds {path}: the folder has no sound files ({', '.join(SOUND_SUFFIXES)})"
         )
     waves = [
-        fitted(read_sound(file, sample_rate), samples, fit, f"seeds: {file}") for file in files
+        fitted(read_sound(file, sample_rate), samples, fit, f"seeds: {file}")
+        for file in found.files
     ]
-    return Seeds(np.stack(waves), None, tuple(file.name for file in files), ids=ids)
+    return Seeds(np.stack(waves), None, found.names, ids=found.ids, folders=found.folders)
 
 
 def _from_npz(

@@ -275,19 +275,19 @@ def _cast(images: NDArray[np.generic]) -> str:
 def _from_folder(
     path: Path, shape: tuple[int, int, int], resize: Resize, choice: SeedChoice
 ) -> Seeds:
-    files, ids = chosen_files(path, IMAGE_SUFFIXES, choice)
-    if not files:
+    found = chosen_files(path, IMAGE_SUFFIXES, choice)
+    if not found.files:
         raise UserError(
             f"seeds {path}: the folder has no image files ({', '.join(IMAGE_SUFFIXES)})"
         )
     images = []
-    for file in files:
+    for file in found.files:
         image = _decode(file, shape[2])
         if image.shape != shape:
             _refuse_misfit(str(file), image.shape, shape, resize)
             image = resized(image, *shape[:2], resize)
         images.append(image)
-    return Seeds(np.stack(images), None, tuple(file.name for file in files), ids=ids)
+    return Seeds(np.stack(images), None, found.names, ids=found.ids, folders=found.folders)
 
 
 def _decode(file: Path, channels: int) -> NDArray[np.uint8]:

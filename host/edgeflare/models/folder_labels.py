@@ -1,0 +1,46 @@
+"""Sub-folders of inputs as their labels, one for each class."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from edgeflare.core.seeds import Seeds
+
+
+def with_folder_labels(seeds: Seeds, classes: Sequence[str]) -> Seeds:
+    """Return seeds with the labels that their sub-folders say.
+
+    A sub-folder is the class of its name, whatever its case and the marks between its words. Where
+    none has the name of a class and all are numbers, these are the labels. Inputs of any other one
+    are unlabelled.
+
+    Args:
+        seeds: with labels, or without.
+        classes: the names of the classes, in the order of their scores; empty where none are given.
+
+    """
+    if not seeds.folders or seeds.labels is not None:
+        return seeds
+    labels = folder_labels(sorted(set(seeds.folders)), classes)
+    if not labels:
+        names = ", ".join(sorted(set(seeds.folders))[:3])
+        note = f"sub-folders such as {names} are no labels: say classes, a name for each score"
+        return replace(seeds, notes=(*seeds.notes, note))
+    return replace(seeds, labels=np.array([labels.get(one, -1) for one in seeds.folders], np.int64))
+
+
+def folder_labels(folders: Sequence[str], classes: Sequence[str]) -> dict[str, int]:
+    """Return the label of each sub-folder that has one; see `with_folder_labels`."""
+    places = {_plain(name): at for at, name in enumerate(classes)}
+    named = {one: places[_plain(one)] for one in folders if _plain(one) in places}
+    if named or not all(one.isdecimal() for one in folders):
+        return named
+    return {one: int(one) for one in folders}
+
+
+def _plain(name: str) -> str:
+    return re.sub(r"[\W_]+", " ", name).strip().casefold()
