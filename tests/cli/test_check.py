@@ -61,6 +61,17 @@ def test_a_pair_is_judged_from_all_that_was_measured(checked: Path) -> None:
     assert load_layers(checked / "layers" / "layers.json").inputs == 70
 
 
+def test_the_operators_of_the_model_are_tried_by_an_ordinary_run(checked: Path) -> None:
+    (found,) = document(checked).figures.operators
+    assert (found.device, found.run) == ("emulated-builtin", "conform")
+    assert (found.tried, found.operators, found.faults) == (11, 11, ())
+    assert found.models > 11
+    assert call_here("report", checked / found.run, "--json").code == 0
+    variants = document(checked).figures.devices[0].kernels.variants
+    assert variants is not None
+    assert [(one.kind, one.others) for one in variants] == [("threads", 0), ("batch", 0)]
+
+
 def test_a_check_is_reported_in_each_form(checked: Path) -> None:
     assert call_here("report", checked, "--html", "--junit", "--summary").code == 0
     assert "May ship. As far as" in (checked / "check.html").read_text()
@@ -80,8 +91,10 @@ def test_inputs_near_are_searched_for_beside_a_reference(tmp_path: Path) -> None
     said = call_here("check", EXAMPLE, *given)
     assert said.code == 0, said.err
     begun = [line.partition(":")[0] for line in said.err.splitlines() if ": about " in line]
-    assert begun == [f"{name} emulated-xnnpack" for name in ("answers of", "cost on")] + [
-        *("field", "layers", "near")
+    device = "emulated-xnnpack"
+    assert begun == [
+        *(f"{name} {device}" for name in ("answers of", "threads and batches on", "cost on")),
+        *("field", "layers", f"operators on {device}", "near"),
     ]
     near = document(out).figures.near
     assert near is not None
@@ -167,6 +180,8 @@ def test_without_inputs_they_are_drawn(tmp_path: Path) -> None:
     assert said.code == 0, said.err
     (drawn,) = document(out).figures.drawn
     assert (drawn.inputs, drawn.failed_here, drawn.unsteady) == (64, {}, 0)
+    assert [one.kind for one in drawn.variants] == ["threads", "batch"]
+    assert [one.tried for one in document(out).figures.operators] == [11]
     assert document(out).figures.layers is not None
     assert "on 64 drawn inputs its outputs are equal" in " ".join(said.out.split())
     assert call_here("report", out, "--html", "--junit").code == 0

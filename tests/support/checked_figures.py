@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Literal
 
 from msgspec.structs import replace
 
@@ -18,8 +18,11 @@ from edgeflare.check.figures import (
     FieldFigures,
     FileFault,
     FileFigures,
+    InvocationVariant,
     KernelFigures,
+    OperatorFault,
     SeenLayers,
+    SeenOperators,
 )
 from edgeflare.core.query import Arm
 from edgeflare.run.run_document import RunDevice
@@ -111,9 +114,40 @@ def layer_figures(*faults: FileFault, **known: Any) -> SeenLayers:
         other_constants=0,
         sensitive="",
         on_device={},
+        together={},
         notes=(),
     )
     return replace(own, **known)
+
+
+def operators(*faults: OperatorFault) -> SeenOperators:
+    return SeenOperators(
+        device=DEVICE, run="conform", operators=9, tried=9, models=25, faults=faults
+    )
+
+
+def operator_fault(*places: int, operator: str = "MUL") -> OperatorFault:
+    return OperatorFault(
+        number=1,
+        operator=operator,
+        type="float32",
+        symptom="wrong values",
+        condition=("size > 4",),
+        places=places,
+    )
+
+
+def variant(kind: Literal["threads", "batch"] = "threads", **known: Any) -> InvocationVariant:
+    own: dict[str, Any] = {
+        "kind": kind,
+        "size": 4,
+        "inputs": 16,
+        "failed": 0,
+        "others": 0,
+        "changed": 0,
+        "sqnr_db": None,
+    }
+    return InvocationVariant(**{**own, **known})
 
 
 def fault(kind: FaultKind, words: str = "something is wrong") -> FileFault:

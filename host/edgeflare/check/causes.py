@@ -7,7 +7,7 @@ inputs otherwise no layer is to blame.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from typing import Final, Literal
@@ -21,6 +21,7 @@ from edgeflare.check.figures import (
     DeviceFigures,
     FaultKind,
     FileFault,
+    OperatorFault,
     OtherReading,
     StageFigures,
 )
@@ -392,14 +393,71 @@ def _kernels(known: _KnownToRules) -> Iterator[Cause]:
                 f" instead of {reading.before / reading.inputs:.0%}; {evidence}",
                 next="correct what stands before the model on the device",
             )
-        which = f": {wrong[0]}" if wrong else ""
-        more = f" and {len(wrong) - 1} more" if len(wrong) > 1 else ""
+        found = "; ".join(filter(None, (evidence, _conformance(known.figures, name, wrong))))
         yield Cause(
             rule="kernels",
-            words=f"{name} does not compute the file as the host does{which}{more}",
-            evidence=evidence,
+            words=f"{name} does not compute the file as the host does{_where(known.figures, name)}",
+            evidence=found,
             next="use other kernels or a later runtime there, or replace the operator",
         )
+
+
+def _where(figures: CheckFigures, device: str) -> str:
+    """Return which operators a device computes otherwise, in words; empty where that is not known.
+
+    What is wrong on the pair's own inputs says most, then what is on values that were drawn.
+    """
+    layers = figures.layers
+    wrong = () if layers is None else layers.on_device.get(device, ())
+    if wrong:
+        return f": {wrong[0]}{f' and {len(wrong) - 1} more' if len(wrong) > 1 else ''}"
+    joined = () if layers is None else layers.together.get(device, ())
+    if joined:
+        return f": {' and '.join(joined)} are right by themselves, and wrong together"
+    for one in _faults_as_they_stand(figures, device):
+        return f": {one} by itself, on values that were drawn for it"
+    if layers is not None and device in layers.on_device:
+        return f": each of its {layers.layers} layers is right by itself, and not all together"
+    return ""
+
+
+def _conformance(figures: CheckFigures, device: str, wrong: Sequence[str]) -> str:
+    """Return what `edgeflare conform` says of the layers that a device computes otherwise."""
+    for one in _faults_as_they_stand(figures, device):
+        if any(said.startswith(place) for said in wrong for place in one.layers):
+            return f"conform finds {one.operator} {one.type} with {one.symptom}{one.when}"
+    return ""
+
+
+def _faults_as_they_stand(figures: CheckFigures, device: str) -> Iterator[OperatorFault]:
+    """Yield what is wrong with the model's own operators by themselves on a device."""
+    return (
+        fault
+        for one in figures.operators
+        if one.device == device
+        for fault in one.faults
+        if fault.places
+    )
+
+
+def _threads(known: _KnownToRules) -> Iterator[Cause]:
+    """Yield numbers of threads by which devices decide more otherwise than kernels may.
+
+    Items of a batch that depend on each other may be the model's own doing, and are no cause.
+    """
+    limit = next((one.limit for one in known.gates if one.name == "kernel-changes"), None)
+    for device in known.figures.devices:
+        for one in device.kernels.variants or ():
+            if limit is None or one.kind != "threads" or not one.inputs:
+                continue
+            if share(one.wrong, one.inputs).low > limit:
+                yield Cause(
+                    rule="kernels",
+                    words=f"{device.decisions.device} decides {one.wrong} of {one.inputs} inputs"
+                    f" otherwise {one.way} than on as many as its profile says",
+                    evidence=_outcome(device),
+                    next="run it with the threads of the profile, and report the kernels",
+                )
 
 
 def _order(known: _KnownToRules) -> Iterator[Cause]:
@@ -586,6 +644,7 @@ _RULES: Final[tuple[Callable[[_KnownToRules], Iterator[Cause]], ...]] = (
     _few,
     _stages,
     _kernels,
+    _threads,
     _order,
     _preprocessing,
     _range,

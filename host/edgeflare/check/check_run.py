@@ -11,6 +11,7 @@ import time
 from collections.abc import Callable
 from contextlib import ExitStack
 from math import ceil
+from pathlib import Path
 from typing import Final
 
 from msgspec.structs import replace
@@ -31,11 +32,13 @@ from edgeflare.check.check_document import CheckDocument, StoppedBy
 from edgeflare.check.cost import cost_figures, cost_seconds
 from edgeflare.check.drawn_inputs import DrawnCheck
 from edgeflare.check.field import field_figures, field_seconds
-from edgeflare.check.figures import CheckFigures, DeviceFigures, OutputFigures
+from edgeflare.check.figures import CheckFigures, DeviceFigures, OutputFigures, SeenLayers
 from edgeflare.check.file_faults import file_figures
+from edgeflare.check.invocation_variants import pair_variants, variant_seconds
 from edgeflare.check.layer_faults import INPUTS, layer_figures, layer_seconds
 from edgeflare.check.near import MOST_SECONDS, near_figures, near_seconds
 from edgeflare.check.numbers import output_figures, score_error
+from edgeflare.check.operator_conformance import operator_figures
 from edgeflare.check.pair_check import CheckObserver, CheckStore, PairCheck
 from edgeflare.check.readings import (
     reading_of_the_device,
@@ -45,6 +48,7 @@ from edgeflare.check.readings import (
 from edgeflare.check.verdict import LOST, THE_CHECK
 from edgeflare.core.goal import Find, Goal
 from edgeflare.core.interrupt import Interrupt
+from edgeflare.devices.device import Device, connect
 from edgeflare.devices.profile import Profile
 from edgeflare.errors import InfrastructureError, UserError
 from edgeflare.run.plan import Plan
@@ -124,6 +128,15 @@ def planned_check(check: PairCheck) -> list[str]:
     ]
 
 
+_OPERATORS_SHARE: Final = 0.1
+"""The part of the budget for the operators of the model by themselves, on each device."""
+
+_OPERATORS_SECONDS: Final = 15.0
+"""More are not spent on them, whatever the budget."""
+
+_OPERATORS_LEAST: Final = 2.0
+"""Without so much time, none is tried: to open the host's kernel sets takes a part of it."""
+
 _LEAST_SECONDS: Final = 5.0
 """Without so much time, nothing is searched near to the inputs."""
 
@@ -169,30 +182,22 @@ class _Run:
             if _data_say_nothing(so_far):
                 return
             for one in opened:
+                self._vary_invocations(one)
                 self._measure_cost(one)
             self._try_conditions(first)
             self._look_into_layers(first, about_the_file=True)
             for one in others:
                 self._look_into_layers(one, about_the_file=False)
+            for one in opened:
+                self._try_operators(one.devices[0], one.pair.executed)
             self._search_near(first)
 
     def measure_drawn(self) -> None:
         """Measure what the devices do on drawn inputs."""
-        known = {one.device.name for one in self.figures.drawn}
         for profile in self._check.profiles:
-            stopped = self._phase(f"device {profile.name}", _LAYERS_UNTIL)
-            if profile.name in known or stopped():
-                continue
-            drawn = DrawnCheck(self._check.pair, profile, stopped, self._observer.worked)
-            figures, layers = drawn.run()
-            self.figures = replace(self.figures, drawn=(*self.figures.drawn, figures))
-            if isinstance(layers, str):
-                self._miss(f"layers on {profile.name}", layers)
-            else:
-                before = self.figures.layers
-                on_device = {**(before.on_device if before else {}), **layers.on_device}
-                self.figures = replace(self.figures, layers=replace(layers, on_device=on_device))
-            self.keep("killed")
+            with connect(profile) as device:
+                self._draw_for(device)
+                self._try_operators(device, self._check.pair.compressed)
 
     def lose(self, why: str) -> None:
         """Note that a device or a process was lost in the phase that is under way."""
@@ -314,6 +319,33 @@ class _Run:
         self.figures = replace(self.figures, data=data, reading=reading)
         self.keep("killed")
 
+    def _draw_for(self, device: Device) -> None:
+        """Give drawn inputs to a device, and look into its layers."""
+        name = device.profile.name
+        stopped = self._phase(f"device {name}", _LAYERS_UNTIL)
+        if name in {one.device.name for one in self.figures.drawn} or stopped():
+            return
+        drawn = DrawnCheck(self._check.pair, device, stopped, self._observer.worked)
+        figures, layers = drawn.run()
+        self.figures = replace(self.figures, drawn=(*self.figures.drawn, figures))
+        if isinstance(layers, str):
+            self._miss(f"layers on {name}", layers)
+        else:
+            self._with_layers(layers)
+        self.keep("killed")
+
+    def _with_layers(self, layers: SeenLayers) -> None:
+        """Keep what layers show, beside what they show on other devices."""
+        before = self.figures.layers
+        on_device = {} if before is None else before.on_device
+        together = {} if before is None else before.together
+        layers = replace(
+            layers,
+            on_device={**on_device, **layers.on_device},
+            together={**together, **layers.together},
+        )
+        self.figures = replace(self.figures, layers=layers)
+
     def _keep_inputs(self, opened: OpenedPair) -> None:
         """Keep the inputs that a device decides otherwise, to be shown."""
         its = self._device(opened.devices[0].profile.name)
@@ -326,6 +358,18 @@ class _Run:
         )
         decisions = replace(its.decisions, changed_inputs=kept)
         self._with_device(replace(its, decisions=decisions))
+
+    def _vary_invocations(self, opened: OpenedPair) -> None:
+        """Give a few inputs to a device in other ways."""
+        device = opened.devices[0].profile.name
+        name, its = f"threads and batches on {device}", self._device(device)
+        if its is None or (its.kernels.variants is not None and not self._again(name)):
+            return
+        stopped = self._phase(name, _FIELD_UNTIL, self._about(device, variant_seconds))
+        if not stopped():
+            variants = pair_variants(opened, places(opened), stopped)
+            self._with_device(replace(its, kernels=replace(its.kernels, variants=variants)))
+        self.keep("killed")
 
     def _measure_cost(self, opened: OpenedPair) -> None:
         device = opened.devices[0].profile.name
@@ -385,12 +429,44 @@ class _Run:
             self.keep("killed")
             return
         if about_the_file:
-            others = {} if known is None else known.on_device
-            layers = replace(layers, on_device={**others, **layers.on_device})
             self._store.keep_layers(table)
         elif known is not None:
-            layers = replace(known, on_device={**known.on_device, **layers.on_device})
-        self.figures = replace(self.figures, layers=layers)
+            layers = replace(known, on_device=layers.on_device, together=layers.together)
+        self._with_layers(layers)
+        self.keep("killed")
+
+    def _try_operators(self, device: Device, model: Path) -> None:
+        """Try the operators of the compressed model on a device, each by itself."""
+        known = {one.device: one for one in self.figures.operators}
+        where = device.profile.name
+        name = f"operators on {where}"
+        if where in known and not self._again(name):
+            return
+        budget = self._check.request.budget
+        left = self._check.began + budget - time.monotonic()
+        seconds = min(left, _OPERATORS_SHARE * budget, _OPERATORS_SECONDS)
+        stopped = self._phase(name, 1.0, seconds)
+        if stopped() or seconds < _OPERATORS_LEAST:
+            self._cut(name)
+            return
+        first = where == self._check.request.devices[0]
+        folder = "conform" if first else f"conform-{where.replace('/', '-')}"
+        self._store.keep_folder(folder)
+        try:
+            found = operator_figures(
+                device,
+                model,
+                self._store.path / folder,
+                seconds,
+                self._interrupt,
+                lambda done, of: self._observer.worked("operators", done, of),
+            )
+        except UserError as untried:
+            self._miss(name, str(untried))
+        else:
+            stopped()
+            known[where] = found
+            self.figures = replace(self.figures, operators=tuple(known.values()))
         self.keep("killed")
 
     def _search_near(self, opened: OpenedPair) -> None:

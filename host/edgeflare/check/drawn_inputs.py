@@ -21,7 +21,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from edgeflare.campaign.plan_defaults import TWIN_KERNELS
-from edgeflare.check.figures import DrawnFigures, DrawnOutput, SeenLayers
+from edgeflare.check.figures import DrawnFigures, DrawnOutput, InvocationVariant, SeenLayers
+from edgeflare.check.invocation_variants import INPUTS as VARIED
+from edgeflare.check.invocation_variants import ReadOutputs, device_variants
+from edgeflare.check.layer_faults import together_on_device
 from edgeflare.core.tensor import (
     RawBatch,
     Tensor,
@@ -30,8 +33,7 @@ from edgeflare.core.tensor import (
     tensor_bytes,
     unpack_rows,
 )
-from edgeflare.devices.device import Device, connect
-from edgeflare.devices.profile import Profile
+from edgeflare.devices.device import Device
 from edgeflare.diagnose.layered_models import LayeredModel, reason_not_seen
 from edgeflare.diagnose.layers.layer_comparison import (
     ComparedInput,
@@ -143,7 +145,7 @@ class DrawnCheck:
 
     Attributes:
         pair: that of the model alone, without inputs.
-        profile: the device.
+        device: connected; its owner closes it.
         stopped: whether to come to an end.
         progress: is called with the name of a phase, the number of inputs that are done, and that
             of all.
@@ -151,7 +153,7 @@ class DrawnCheck:
     """
 
     pair: Pair
-    profile: Profile
+    device: Device
     stopped: Callable[[], bool]
     progress: Callable[[str, int, int], None]
 
@@ -166,8 +168,7 @@ class DrawnCheck:
         with ExitStack() as stack:
             path = self.pair.compressed
             twin = stack.enter_context(closing(open_tflite(path, TWIN_KERNELS, ONCE)))
-            device = stack.enter_context(connect(self.profile))
-            session = device.open(path, ONCE)
+            session = self.device.open(path, ONCE)
             graph = _graph(path)
             drawn_for = None if graph is None else graph.graph
             tensors = twin.signature.inputs
@@ -179,12 +180,11 @@ class DrawnCheck:
                 wanted = twin.submit(rows).result()
                 if 2 * len(wanted.failures) <= count:
                     break
-            figures = self._figures(device, twin, session, rows, wanted)
-            return figures, self._layers(device, graph, tensors, arrays, stack)
+            figures = self._figures(twin, session, rows, wanted)
+            return figures, self._layers(graph, tensors, arrays, stack)
 
     def _figures(
         self,
-        device: Device,
         twin: TFLiteModel,
         session: Evaluator,
         rows: NDArray[np.generic],
@@ -193,7 +193,7 @@ class DrawnCheck:
         got = session.submit(rows).result()
         again = session.submit(rows[:_REPEATED][::-1].copy()).result()
         self.progress("answers", len(rows), len(rows))
-        known = RunDevice(name=self.profile.name, provenance=device.provenance)
+        known = self._known
         tensors = session.signature.outputs
         failed = {*wanted.failures, *got.failures}
         both = [at for at in range(len(rows)) if at not in failed]
@@ -212,12 +212,24 @@ class DrawnCheck:
                 one.tobytes() != other.tobytes()
                 for one, other in zip(got.outputs, repeated, strict=False)
             ),
+            variants=self._variants(rows),
             warnings=tuple(undelegated([known])),
         )
 
+    @property
+    def _known(self) -> RunDevice:
+        return RunDevice(name=self.device.profile.name, provenance=self.device.provenance)
+
+    def _variants(self, rows: NDArray[np.generic]) -> tuple[InvocationVariant, ...]:
+        few = rows[:VARIED]
+
+        def ask(model: Evaluator) -> ReadOutputs:
+            return ReadOutputs(model.signature.outputs, model.submit(few).result())
+
+        return device_variants(self.device, self.pair.compressed, ONCE, ask, self.stopped)
+
     def _layers(
         self,
-        device: Device,
         graph: LayeredModel | None,
         tensors: Sequence[Tensor],
         arrays: Sequence[NDArray[np.generic]],
@@ -227,7 +239,7 @@ class DrawnCheck:
             return "the graph cannot be read"
         if why := reason_not_seen(ONCE, len(tensors)):
             return why
-        comparison = LayerComparison(graph, probe_on_host, None, device_side(device))
+        comparison = LayerComparison(graph, probe_on_host, None, device_side(self.device))
         stack.enter_context(closing(comparison))
         inputs = tuple(ComparedInput(one, None) for one in arrays[0][:_LAYER_INPUTS])
         compare_layers(
@@ -235,8 +247,7 @@ class DrawnCheck:
         )
         if not comparison.inputs:
             return "; ".join(comparison.notes.lines()) or "there was no time left for them"
-        known = RunDevice(name=self.profile.name, provenance=device.provenance)
-        table = OpenedLayers(comparison, inputs, TWIN_KERNELS, known).document(self.pair)
+        table = OpenedLayers(comparison, inputs, TWIN_KERNELS, self._known).document(self.pair)
         return SeenLayers(
             inputs=table.inputs,
             layers=len(table.layers),
@@ -244,7 +255,8 @@ class DrawnCheck:
             faults=(),
             other_constants=0,
             sensitive="",
-            on_device={self.profile.name: tuple(wrong_in_words(table))},
+            on_device={self.device.profile.name: tuple(wrong_in_words(table))},
+            together=together_on_device(table),
             notes=table.notes,
         )
 

@@ -9,6 +9,7 @@ import msgspec
 
 from edgeflare.core.query import Arm
 from edgeflare.diagnose.layers.layer_figures import LayerError
+from edgeflare.pages.facts import count_of
 from edgeflare.record.json_types import Amount, Count, CountFromOne, Share
 from edgeflare.run.run_document import RunDevice
 from edgeflare.run.systematic.figures import OtherOrder, SystematicDifferences
@@ -230,6 +231,44 @@ class StageFigures(msgspec.Struct, frozen=True, kw_only=True):
     decided: Count
 
 
+class InvocationVariant(msgspec.Struct, frozen=True, kw_only=True):
+    """What a device answers to the same inputs in another way than one by one, as its profile says.
+
+    Attributes:
+        kind: on another number of threads, or as items of one batch.
+        size: the number of threads, or of items.
+        inputs: how many it was given that it answers in its own way.
+        failed: those of them without an answer in this way.
+        others: those of them with other outputs.
+        changed: those of these that are decided otherwise, but for ties; null where nobody knows.
+        sqnr_db: how far the outputs are apart, of the one that is farthest; null where all are
+            equal, or not finite.
+
+    """
+
+    kind: Literal["threads", "batch"]
+    size: CountFromOne
+    inputs: Count
+    failed: Count
+    others: Count
+    changed: Count | None
+    sqnr_db: float | None
+
+    @property
+    def way(self) -> str:
+        """The way, such as "on 2 threads"."""
+        return (
+            f"on {count_of(self.size, 'thread')}"
+            if self.kind == "threads"
+            else (f"in batches of {self.size}")
+        )
+
+    @property
+    def wrong(self) -> int:
+        """How many inputs are decided otherwise in this way, or not at all."""
+        return self.failed + (self.changed or 0)
+
+
 class KernelFigures(msgspec.Struct, frozen=True, kw_only=True):
     """Whether a device computes the file as the host does.
 
@@ -243,6 +282,7 @@ class KernelFigures(msgspec.Struct, frozen=True, kw_only=True):
             where none was found, or none was tried.
         stages: what its own stages change; null where it has none of its own.
         warnings: a sentence each, without its full stop.
+        variants: what it answers in other ways; null until it was asked.
 
     """
 
@@ -254,6 +294,7 @@ class KernelFigures(msgspec.Struct, frozen=True, kw_only=True):
     reading: OtherReading | None
     stages: StageFigures | None
     warnings: tuple[str, ...]
+    variants: tuple[InvocationVariant, ...] | None = None
 
 
 class OutputFigures(msgspec.Struct, frozen=True, kw_only=True):
@@ -390,6 +431,8 @@ class SeenLayers(msgspec.Struct, frozen=True, kw_only=True):
             first.
         on_device: by the name of a device, the layers that it computes otherwise than the twin,
             each in words; devices that compute all alike have none.
+        together: by the name of a device, the operators that it computes rightly by themselves and
+            wrongly one after the other; none where that is not known, or not so.
         notes: what could not be seen, a sentence each.
 
     """
@@ -403,6 +446,7 @@ class SeenLayers(msgspec.Struct, frozen=True, kw_only=True):
     worst: tuple[SensitiveLayer, ...] = ()
     explained: tuple[ExplainedChanges, ...] = ()
     on_device: Mapping[str, tuple[str, ...]]
+    together: Mapping[str, tuple[str, ...]]
     notes: tuple[str, ...]
 
 
@@ -441,6 +485,7 @@ class DrawnFigures(msgspec.Struct, frozen=True, kw_only=True):
         outputs: how its outputs are.
         repeated: how many inputs it was given once more.
         unsteady: those of them on which its outputs were others then.
+        variants: what it answers to some of them in other ways.
         warnings: a sentence each, without its full stop.
 
     """
@@ -453,7 +498,65 @@ class DrawnFigures(msgspec.Struct, frozen=True, kw_only=True):
     outputs: tuple[DrawnOutput, ...]
     repeated: Count
     unsteady: Count
+    variants: tuple[InvocationVariant, ...]
     warnings: tuple[str, ...]
+
+
+class OperatorFault(msgspec.Struct, frozen=True, kw_only=True):
+    """A way in which an operator is wrong by itself on a device, as `edgeflare conform` found it.
+
+    Attributes:
+        number: of the finding.
+        operator: its name.
+        type: of its values.
+        symptom: in which way it is wrong.
+        condition: under which it is.
+        places: of the operators of the model that are wrong so as they stand, on values that were
+            drawn for them; empty where only others near to them are.
+
+    """
+
+    number: CountFromOne
+    operator: str
+    type: str
+    symptom: str
+    condition: tuple[str, ...]
+    places: tuple[Count, ...]
+
+    @property
+    def layers(self) -> tuple[str, ...]:
+        """The operators of the model, as layers are named."""
+        return tuple(f"{self.operator} (operator {place})" for place in self.places)
+
+    @property
+    def when(self) -> str:
+        """The condition in words; empty where it is wrong always."""
+        return f" where {' and '.join(self.condition)}" if self.condition else ""
+
+    def __str__(self) -> str:
+        what = self.layers[0] if self.layers else f"{self.operator} {self.type}"
+        return f"{what}: {self.symptom}{'' if self.layers else self.when}"
+
+
+class SeenOperators(msgspec.Struct, frozen=True, kw_only=True):
+    """What `edgeflare conform` says of the operators of the compressed model on a device.
+
+    Attributes:
+        device: its name.
+        run: the run directory within the folder of the check.
+        operators: how many the model has.
+        tried: those of them that were run as they stand, or are equal to one that was.
+        models: how many models of them and of others near to them were run.
+        faults: of the device, those that count.
+
+    """
+
+    device: str
+    run: str
+    operators: Count
+    tried: Count
+    models: Count
+    faults: tuple[OperatorFault, ...]
 
 
 class InferenceTime(msgspec.Struct, frozen=True, kw_only=True):
@@ -612,6 +715,7 @@ class CheckFigures(msgspec.Struct, frozen=True, kw_only=True):
         near: how near inputs lie that are decided otherwise; null until that was searched for, or
             where it cannot be.
         costs: what an inference costs, on each device.
+        operators: what the operators do by themselves, on each device where they were tried.
         drawn: what each device does on drawn inputs, where there are no others.
         missing: by the name of a part that could not be measured, why not.
         cut: the names of the parts that were cut off, or not begun, by the budget or the user.
@@ -626,6 +730,7 @@ class CheckFigures(msgspec.Struct, frozen=True, kw_only=True):
     field: FieldFigures | None = None
     near: NearFigures | None = None
     costs: tuple[CostFigures, ...] = ()
+    operators: tuple[SeenOperators, ...] = ()
     drawn: tuple[DrawnFigures, ...] = ()
     missing: Mapping[str, str] = {}
     cut: tuple[str, ...] = ()

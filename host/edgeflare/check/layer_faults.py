@@ -109,6 +109,7 @@ def layer_figures(
             worst=tuple(_worst(table)),
             explained=_grouped(causes),
             on_device={} if table.device is None else {table.device.name: wrong},
+            together=together_on_device(table),
             notes=table.notes,
         ),
         table,
@@ -124,6 +125,13 @@ def layer_seconds(inputs: int, each: float) -> float:
 
     """
     return min(INPUTS, inputs) * _TIMES * each
+
+
+def together_on_device(table: LayersDocument) -> dict[str, tuple[str, ...]]:
+    """Return the operators that are wrong together on the device of a layer table, by its name."""
+    if table.device is None or not table.together:
+        return {}
+    return {table.device.name: tuple(map(str, table.together))}
 
 
 def _faults(table: LayersDocument) -> Iterator[FileFault]:

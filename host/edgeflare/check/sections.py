@@ -9,6 +9,7 @@ from typing import Final, Literal
 import msgspec
 
 from edgeflare.check.causes import Cause, Rule
+from edgeflare.check.device_words import odd_of_devices, sure_of_devices
 from edgeflare.check.estimate import ShareEstimate, share
 from edgeflare.check.figures import (
     CheckFigures,
@@ -119,22 +120,21 @@ def _drawn_device(figures: CheckFigures, cause: Cause | None, named: Named) -> C
     command = named("conform")
     if cause is not None:
         return CheckSection(name="device", state="fail", words=cause.words, command=command)
-    unsteady = [
-        f"{one.device.name} gave {one.unsteady} of {one.repeated} other outputs the second time"
-        for one in figures.drawn
-        if one.unsteady
-    ]
-    warnings = [warning for one in figures.drawn for warning in one.warnings]
+    odd = list(odd_of_devices(figures))
     layers = figures.layers
     seen = f"{layers.layers} layers by themselves and the" if layers else "the"
     inputs = sum(one.inputs for one in figures.drawn)
     computed = f"{seen} whole model are as on the host, on {inputs} inputs"
     return CheckSection(
         name="device",
-        state="attention" if unsteady or warnings else "pass",
-        words="; ".join([computed, *unsteady, *warnings[:1]]),
+        state="attention" if odd else "pass",
+        words="; ".join((computed, *odd[:_MOST_ODD], *sure_of_devices(figures))),
         command=command,
     )
+
+
+_MOST_ODD: Final = 3
+"""Odd things of devices that are said in a section; the page has them all."""
 
 
 SECTION_OF: Final[Mapping[Rule, SectionName]] = {
@@ -370,14 +370,14 @@ def _device(
         return CheckSection(
             name="device", state="fail", words=its.words, seen=seen, command=command
         )
-    odd = list(_odd(figures))
+    odd = list(odd_of_devices(figures))
     failed = any(one.name == "kernel-changes" and one.state == "fail" for one in gates)
     state: SectionState = "fail" if failed else "attention" if odd else "pass"
     computed = f"{changes.strictly} of {changes.inputs} decisions are others than the host's"
     return CheckSection(
         name="device",
         state=state,
-        words="; ".join((computed, *odd[:2])),
+        words="; ".join((computed, *odd[:_MOST_ODD], *sure_of_devices(figures))),
         seen=seen,
         command=command,
     )
@@ -386,19 +386,6 @@ def _device(
 def _by_kernels(device: DeviceFigures) -> float:
     changes = device.kernels.changes
     return changes.strictly / max(1, changes.inputs)
-
-
-def _odd(figures: CheckFigures) -> Iterator[str]:
-    """Yield what is odd about devices, a sentence each."""
-    for device in figures.devices:
-        name, its = device.decisions.device, device.kernels
-        layers = figures.layers
-        wrong = () if layers is None else layers.on_device.get(name, ())
-        if wrong:
-            yield f"it computes {wrong[0]} otherwise"
-        if its.unsteady:
-            yield f"{name} gave {its.unsteady} of {its.repeated} other outputs the second time"
-        yield from its.warnings
 
 
 def _field(

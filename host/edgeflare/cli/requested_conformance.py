@@ -15,7 +15,6 @@ import msgspec
 import typer
 from rich.markup import escape
 
-from edgeflare import __version__
 from edgeflare.cli.console import Console
 from edgeflare.cli.interruptible import INTERRUPTED, interrupt_error, interruptible
 from edgeflare.cli.kernel_set_matrix import run_kernel_sets, stopping_said, try_kernel_sets
@@ -32,11 +31,7 @@ from edgeflare.conform.record.conform_document import (
     ModelCoverage,
     read_conformance,
 )
-from edgeflare.conform.record.conform_header import (
-    ConformHeader,
-    ConformRequest,
-    specification_digest,
-)
+from edgeflare.conform.record.conform_header import ConformHeader, ConformRequest
 from edgeflare.conform.record.conform_journal import begin_journal, require_same_run, resume_journal
 from edgeflare.conform.shown.conform_terminal import look_lines
 from edgeflare.core.interrupt import Interrupt
@@ -48,7 +43,6 @@ from edgeflare.matrix.conform_matrix_table import conform_matrix_section
 from edgeflare.matrix.kernel_set_runs import RunStopped
 from edgeflare.matrix.matrix_document import write_matrix
 from edgeflare.matrix.matrix_folder import claimed_matrix
-from edgeflare.models.run_host import describe_host
 from edgeflare.pages.terminal import print_section
 from edgeflare.run.run_directory import CONFORM_DOCUMENT, RunDirectory
 from edgeflare.trust import Trust
@@ -94,7 +88,7 @@ def run_requested_conformance(
     console = Console(stderr=True)
     with ExitStack() as stack, interruptible("awaiting the round under way") as interrupt:
         opened = _opened(profile, stack, console, interrupt)
-        header = _header(asked.request, opened)
+        header = opened.header(asked.request)
         if asked.folder.resume:
             journal = resume_journal(path, header)
         else:
@@ -122,7 +116,7 @@ def requested_header(asked: RequestedConformance, profile: Profile) -> ConformHe
 
     """
     with ExitStack() as stack, interruptible() as interrupt:
-        return _header(asked.request, _opened(profile, stack, Console(stderr=True), interrupt))
+        return _opened(profile, stack, Console(stderr=True), interrupt).header(asked.request)
 
 
 def try_conformance(asked: RequestedConformance, profile: Profile, path: Path) -> None:
@@ -134,7 +128,7 @@ def try_conformance(asked: RequestedConformance, profile: Profile, path: Path) -
     """
     with ExitStack() as stack, interruptible() as interrupt:
         opened = _opened(profile, stack, Console(stderr=True), interrupt)
-        header = _header(asked.request, opened)
+        header = opened.header(asked.request)
         for line in look_lines(header, asked.model, path):
             Console().print(line, markup=False, highlight=False, soft_wrap=True)
 
@@ -195,11 +189,6 @@ def _opened(
 ) -> OpenedConformance:
     with console.status(f"opening {escape(printable(profile.name))}"):
         return open_conformance(profile, stack, interrupt.asked)
-
-
-def _header(request: ConformRequest, opened: OpenedConformance) -> ConformHeader:
-    device, host = opened.provenance, describe_host(None)
-    return ConformHeader(__version__, request, device, host, specification_digest())
 
 
 def _ended(asked: RequestedConformance, profile: Profile, path: Path) -> ConformDocument | None:

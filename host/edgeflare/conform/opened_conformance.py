@@ -9,6 +9,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Final
 
+from edgeflare import __version__
 from edgeflare.campaign.opened_pair import RefusedByDevice
 from edgeflare.conform.execution.kernel_arm import KernelArm
 from edgeflare.conform.execution.model_opener import (
@@ -21,10 +22,16 @@ from edgeflare.conform.execution.model_opener import (
 from edgeflare.conform.execution.packing_arm import PackingArm
 from edgeflare.conform.graph_file import graph_file
 from edgeflare.conform.operator_graph import GraphValue, OperatorGraph
+from edgeflare.conform.record.conform_header import (
+    ConformHeader,
+    ConformRequest,
+    specification_digest,
+)
 from edgeflare.devices.device import Device, connect
 from edgeflare.devices.profile import Profile
 from edgeflare.devices.provenance import Provenance
 from edgeflare.errors import InfrastructureError, UserError
+from edgeflare.models.run_host import describe_host
 
 _VALUES: Final = GraphValue("float32", (1, 2, 2, 4))
 
@@ -54,6 +61,11 @@ class OpenedConformance:
     provenance: Provenance
     arms: tuple[KernelArm, ...]
 
+    def header(self, request: ConformRequest) -> ConformHeader:
+        """Return what run it is that is asked so."""
+        host = describe_host(None)
+        return ConformHeader(__version__, request, self.provenance, host, specification_digest())
+
 
 def open_conformance(
     profile: Profile, stack: ExitStack, stopped: Callable[[], bool]
@@ -77,6 +89,24 @@ def open_conformance(
         if _NO_RUNTIME in str(error):
             raise UserError(f"no operator can be tried: {error}") from error
         raise
+    return conformance_on(device, stack, stopped)
+
+
+def conformance_on(
+    device: Device, stack: ExitStack, stopped: Callable[[], bool]
+) -> OpenedConformance:
+    """Make ready a connected device, whose owner closes it, and the host's kernel sets.
+
+    Args:
+        device: connected.
+        stack: closes what is opened.
+        stopped: whether the user does not want to wait for a lost device any longer.
+
+    Raises:
+        RefusedByDevice: the device opens no model.
+        InfrastructureError: it is lost.
+
+    """
     host = [HostOpener(kernels, input_seconds=_INPUT_SECONDS) for kernels in HOST_KERNELS]
     on_device = DeviceOpener(device, stopped, _INPUT_SECONDS)
     provenance = _tried_device(on_device)

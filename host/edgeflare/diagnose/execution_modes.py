@@ -301,8 +301,15 @@ def _other_modes(device: Device) -> Iterator[ExecutionMode]:
     for kernels in device.kernels:
         if kernels in TFLITE_KERNEL_SETS and kernels != profile.kernels:
             yield ExecutionMode(Arm.DEVICE, kernels, profile.threads)
-    if not own.accelerated:
-        yield replace(own, threads=1 if profile.threads > 1 else MANY_THREADS)
+    if (threads := other_threads(profile)) is not None:
+        yield replace(own, threads=threads)
+
+
+def other_threads(profile: Profile) -> int | None:
+    """Return another number of threads than a profile's; None where its kernels have no threads."""
+    if accelerated(profile.kernels) or profile.kernels == "micro":
+        return None
+    return 1 if profile.threads > 1 else MANY_THREADS
 
 
 def _opened(

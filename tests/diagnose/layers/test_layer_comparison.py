@@ -161,6 +161,39 @@ class _Faulty:
         return opens(model, capture)
 
 
+def test_operators_that_are_wrong_together_alone_are_named() -> None:
+    """The device computes an operator otherwise where the one that feeds it is in the file, too."""
+    graph = Graph(CONTENT)
+    last = [one for one in graph.layers if one.name == "FULLY_CONNECTED"][-1]
+    (fed,) = graph.fed(last)
+    before = graph.operators[graph.made_by[fed]]
+    name = constant_of(CONTENT, last.index, 1)
+    wrong = _Faulty(CONTENT, with_constant(CONTENT, name, lambda values: -values))
+    names = {graph.tensors[one.outputs[0]].name for one in (before, last)}
+
+    def fused(model: bytes, capture: bool) -> InterpreterProbe:
+        made = Graph(model)
+        held = {made.tensors[one.outputs[0]].name for one in made.layers if one.outputs}
+        joined = names <= held and any(
+            made.made_by.get(tensor) is not None
+            for one in made.layers
+            if made.tensors[one.outputs[0]].name == graph.tensors[last.outputs[0]].name
+            for tensor in made.fed(one)
+        )
+        return wrong.opens(model, False) if joined else opens(model, False)
+
+    def blind(model: bytes, capture: bool) -> InterpreterProbe:
+        probe = fused(model, capture)
+        probe.captures = False
+        return probe
+
+    found, layers = figures_of(CONTENT, device=DeviceSide(blind, 2**20), original=None)
+    assert not any(differs_on_device(one) for one in found)
+    assert [one.operator for one in layers.together] == [before.index, last.index]
+    _, right = figures_of(CONTENT, device=DeviceSide(opens, 2**20), original=None)
+    assert right.together == ()
+
+
 def test_a_device_that_captures_nothing_is_compared_one_by_one() -> None:
     class Blind(InterpreterProbe):
         captures = False

@@ -63,7 +63,7 @@ def layer(
 def table(layers: Sequence[LayerFigures], **fields: object) -> LayersDocument:
     known = {"edgeflare": "0", "pair": "p", "fingerprint": "f", "kernels": "xnnpack", "inputs": 5}
     known |= {"device": None, "asked": 5, "input_range": None, "notes": (), "source": "s.npz"}
-    known |= {"outputs_differ": None}
+    known |= {"outputs_differ": None, "together": ()}
     return LayersDocument(**{**known, "layers": tuple(layers), **fields})  # type: ignore[arg-type]
 
 

@@ -203,6 +203,8 @@ class FoundFault(msgspec.Struct, frozen=True, kw_only=True):
         counted: whether it is a fault of the device.
         known: the reason that the user gave for it; null for what is new.
         failing: number of models that fail in this way.
+        places: of the operators in the model of `--from` that do as they stand, of equal ones the
+            first.
         worst: the greatest error; null where it is not finite.
         unit: of the error; empty where it is a share of the values.
         wrong: the arms that are wrong.
@@ -220,6 +222,7 @@ class FoundFault(msgspec.Struct, frozen=True, kw_only=True):
     counted: bool
     known: str | None
     failing: CountFromOne
+    places: tuple[Count, ...]
     worst: Number | None
     unit: Unit
     wrong: tuple[str, ...]

@@ -58,6 +58,7 @@ class ConformFinding:
         judgement: the worst that was said of them; verdict and symptom are those of all.
         smallest: its smallest model, as far as there was time to look for it.
         known: the reason that the user gave for it; None for what is new.
+        places: of the operators of the user's model that fail so as they stand.
 
     """
 
@@ -69,6 +70,7 @@ class ConformFinding:
     judgement: KernelJudgement
     smallest: SmallestModel
     known: str | None = None
+    places: tuple[int, ...] = ()
 
     @property
     def counts(self) -> bool:
@@ -88,6 +90,7 @@ class ConformFinding:
             counted=self.judgement.counted,
             known=self.known,
             failing=self.failing,
+            places=self.places,
             worst=kept_error(self.judgement.worst),
             unit=self.judgement.unit,
             wrong=tuple(self.judgement.wrong),

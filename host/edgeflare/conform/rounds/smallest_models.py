@@ -255,7 +255,9 @@ def _finding(
     name = store_finding(directory, number, model, said[1], exact)
     smallest = SmallestModel(best.draft, said[0], best.elements, best.rows, one.runs, repeats, name)
     settings = [observation.settings for observation in observations]
+    given = {rounds.state.nodes[cell][at].given for at in one.group.failing}
+    places = tuple(sorted(place for place in given if place is not None))
     reason = known_reason(key, settings, known)
     return ConformFinding(
-        number, *cell, one.group.condition, len(judgements), worst, smallest, reason
+        number, *cell, one.group.condition, len(judgements), worst, smallest, reason, places
     )

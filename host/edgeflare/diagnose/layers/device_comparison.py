@@ -14,6 +14,8 @@ from edgeflare.diagnose.layers.layer_figures import (
     LayerFigures,
     output_step,
 )
+from edgeflare.diagnose.layers.layers_document import differs_on_device
+from edgeflare.diagnose.layers.wrong_together import WHOLE_DB, far_apart, wrong_together
 from edgeflare.diagnose.probed_arm import OpenProbe, ProbedArm, State
 from edgeflare.errors import UserError
 from edgeflare.models.graph_parts import Part, isolate
@@ -35,6 +37,8 @@ class DeviceComparison:
 
     Attributes:
         outputs_differ: how many inputs the whole model gives another output on than the twin.
+        together: two operators that are right by themselves and wrong together; empty where the
+            whole model is not far off, or an operator by itself is to blame, or none are known.
 
     """
 
@@ -54,6 +58,8 @@ class DeviceComparison:
         self._single_sums = {op: ErrorSums(step) for op, step in steps.items()}
         self._captures = True
         self.outputs_differ = 0
+        self.together: tuple[int, ...] = ()
+        self._looked_together = False
 
     def close(self) -> None:
         """Close all that was opened."""
@@ -71,7 +77,7 @@ class DeviceComparison:
             InfrastructureError: the device or a worker process is lost.
 
         """
-        self._add_whole(encoded, twin)
+        far = self._add_whole(encoded, twin)
         waiting, tried = self._groups, list[tuple[int, ...]]()
         while waiting:
             group, *waiting = waiting
@@ -84,6 +90,16 @@ class DeviceComparison:
             else:
                 tried.append(group)
         self._groups = tried
+        if far and not self._looked_together and not self._wrong_alone():
+            self._looked_together = True
+            self.together = wrong_together(self._graph, twin_arm, self._arm, twin)
+
+    def _wrong_alone(self) -> bool:
+        """Whether an operator by itself is computed otherwise, as far as is known."""
+        return any(
+            differs_on_device(self.completed(LayerFigures(layer=layer_name(self._graph, one)), one))
+            for one in self._graph.layers
+        )
 
     def _add_single(self, group: tuple[int, ...], twin_arm: ProbedArm, twin: State) -> str:
         """Compare operators by themselves; return why they do not run so, empty where they do."""
@@ -109,8 +125,14 @@ class DeviceComparison:
             device_single=self._single_sums[one.index].figures(),
         )
 
-    def _add_whole(self, encoded: Values, twin: State) -> None:
-        """Compare what the whole model gives, and its tensors where they are captured."""
+    def _add_whole(self, encoded: Values, twin: State) -> bool:
+        """Compare what the whole model gives, and its tensors where they are captured.
+
+        Returns:
+            Whether an output is farther off than roundings explain.
+
+        """
+        far = False
         try:
             outputs = self._arm.outputs([encoded])
             self.outputs_differ += any(
@@ -118,12 +140,13 @@ class DeviceComparison:
                 for tensor, values in outputs.items()
                 if tensor in twin
             )
+            far = far_apart(self._graph, twin, outputs, WHOLE_DB)
             if not self._captures:
-                return
+                return far
             seen = self._arm.observe([encoded], outputs)
         except (ProbeFailed, UserError) as failed:
             self._notes.add("device", f"the device gives no answer: {failed}")
-            return
+            return far
         if seen.method == "capture":
             self._count(self._entire_sums, twin, seen.state)
         elif seen.perturbation is None:
@@ -131,6 +154,7 @@ class DeviceComparison:
             self._notes.add(
                 "capture", "the device captures no tensors: its layers are compared one by one"
             )
+        return far
 
     def _count(self, sums: Mapping[int, ErrorSums], wanted: State, got: State) -> None:
         for tensor in wanted.keys() & got.keys():

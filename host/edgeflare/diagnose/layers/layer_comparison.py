@@ -16,7 +16,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
-from edgeflare.diagnose.layer_difference import layer_name
+from edgeflare.diagnose.layer_difference import LayerName, layer_name
 from edgeflare.diagnose.layered_models import LayeredModel
 from edgeflare.diagnose.layers.comparison_notes import ComparisonNotes
 from edgeflare.diagnose.layers.device_comparison import DeviceComparison, DeviceSide
@@ -106,6 +106,12 @@ class LayerComparison:
     def outputs_differ(self) -> int | None:
         """How many inputs device and twin give other outputs on; None without a device."""
         return None if self._device is None else self._device.outputs_differ
+
+    @property
+    def together(self) -> tuple[LayerName, ...]:
+        """Operators that the device computes rightly by themselves and wrongly together."""
+        found = () if self._device is None else self._device.together
+        return tuple(layer_name(self._graph, self._graph.operators[op]) for op in found)
 
     def figures(self) -> Iterator[LayerFigures]:
         """Yield what is known of each layer, in execution order."""

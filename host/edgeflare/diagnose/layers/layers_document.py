@@ -9,6 +9,7 @@ from typing import Annotated, Final
 
 import msgspec
 
+from edgeflare.diagnose.layer_difference import LayerName
 from edgeflare.diagnose.layers.layer_figures import LayerFigures, RangeUse
 from edgeflare.record.document_reader import DocumentReader
 from edgeflare.record.folder import FolderKind
@@ -37,6 +38,8 @@ class LayersDocument(
             one.
         outputs_differ: on how many inputs device and twin give other outputs; null without a
             device.
+        together: two layers, one fed by the other, that the device computes rightly by themselves
+            and wrongly together; empty where none are known.
         inputs: how many inputs were looked into.
         asked: how many inputs were to be looked into; more than `inputs` where it was stopped.
         input_range: how the range of the compressed model's input goes with what the original is
@@ -53,6 +56,7 @@ class LayersDocument(
     kernels: str
     device: RunDevice | None
     outputs_differ: Count | None
+    together: tuple[LayerName, ...]
     inputs: Count
     asked: CountFromOne
     input_range: RangeUse | None

@@ -96,10 +96,11 @@ def _said_of_device(document: LayersDocument) -> Iterator[str]:
     count = count_of(document.inputs, "input")
     if not wrong:
         whole = document.outputs_differ
+        joined = " and ".join(map(str, document.together))
         though = f", though the model's output differs on {whole} of {count}" if whole else ""
         yield (
             f"{name} computes {count_of(len(seen), 'layer')} as the twin does, within one step"
-            f"{though}"
+            f"{though}{joined and f': {joined} are wrong together'}"
         )
         return
     named = listed(wrong_in_words(document))

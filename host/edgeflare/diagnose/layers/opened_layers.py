@@ -60,6 +60,7 @@ class OpenedLayers:
             kernels=self.kernels,
             device=self.device,
             outputs_differ=seen.outputs_differ,
+            together=seen.together,
             inputs=seen.inputs,
             asked=len(self.inputs),
             input_range=seen.input_range,

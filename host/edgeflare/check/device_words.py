@@ -1,0 +1,133 @@
+"""What is said of devices: what is odd about them, and what is as it should be."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Final
+
+from edgeflare.check.figures import CheckFigures, InvocationVariant, SeenOperators
+from edgeflare.devices.provenance import Provenance
+from edgeflare.run.run_document import RunDevice
+
+
+@dataclass(frozen=True, slots=True)
+class _SeenDevice:
+    """What was seen of a device, whatever inputs it was given.
+
+    Attributes:
+        known: it, and what is known of it.
+        repeated: how many inputs it was given once more.
+        unsteady: those of them on which its outputs were others then.
+        variants: what it answers in other ways.
+        warnings: a sentence each.
+        wrong: the layers that it computes otherwise, in words.
+        operators: what came of its operators by themselves; None where these were not tried.
+
+    """
+
+    known: RunDevice
+    repeated: int
+    unsteady: int
+    variants: tuple[InvocationVariant, ...]
+    warnings: tuple[str, ...]
+    wrong: tuple[str, ...]
+    operators: SeenOperators | None
+
+
+def odd_of_devices(figures: CheckFigures) -> Iterator[str]:
+    """Yield what is odd about devices, a sentence each without its full stop."""
+    for one in _seen(figures):
+        name = one.known.name
+        if one.wrong:
+            yield f"it computes {one.wrong[0]} otherwise"
+        if one.unsteady:
+            yield f"{name} gave {one.unsteady} of {one.repeated} other outputs the second time"
+        for variant in one.variants:
+            if variant.failed or variant.changed or _far(variant):
+                yield f"{name} {_otherwise(variant)}"
+        if one.operators is not None:
+            yield from _faults(one.operators)
+        yield from one.warnings
+
+
+def sure_of_devices(figures: CheckFigures) -> Iterator[str]:
+    """Yield what was looked into and is as it should be, a sentence each without its full stop."""
+    for one in _seen(figures):
+        if one.repeated and not one.unsteady:
+            yield "the same twice"
+        for variant in one.variants:
+            if not variant.others and not variant.failed:
+                yield f"the same {variant.way}"
+            elif not variant.failed and not variant.changed and not _far(variant):
+                yield f"the same {variant.way} but for rounding"
+        if one.operators is not None:
+            yield _tried(one.operators)
+        yield from _delegated(one.known.provenance)
+
+
+_FAR_DB: Final = 30.0
+"""Outputs that are nearer than this differ by more than the order of sums."""
+
+
+def _far(variant: InvocationVariant) -> bool:
+    """Whether outputs differ by more than rounding, where nobody knows what they decide."""
+    return variant.changed is None and variant.sqnr_db is not None and variant.sqnr_db < _FAR_DB
+
+
+def _otherwise(variant: InvocationVariant) -> str:
+    """Return how a device answers otherwise in another way, in words."""
+    if variant.failed:
+        return f"has no answer to {variant.failed} of {variant.inputs} inputs {variant.way}"
+    if variant.changed is None:
+        return f"has outputs {variant.way} that are {variant.sqnr_db:.0f} dB from those one by one"
+    return f"decides {variant.changed} of {variant.inputs} inputs otherwise {variant.way}"
+
+
+def _faults(operators: SeenOperators) -> Iterator[str]:
+    if operators.faults:
+        first, more = operators.faults[0], len(operators.faults) - 1
+        rest = f", and {more} more" if more else ""
+        where = "as it stands" if first.places else "near to how it stands"
+        yield f"conform finds {first} on values of its own, {where}{rest}"
+
+
+def _tried(operators: SeenOperators) -> str:
+    return (
+        f"{operators.tried} of {operators.operators} operators tried by themselves,"
+        f" in {operators.models} models"
+    )
+
+
+def _delegated(what: Provenance) -> Iterator[str]:
+    """Yield how many nodes a delegate or an accelerator took, where one was asked for."""
+    if what.delegated_nodes and what.total_nodes:
+        taker = what.delegate or what.kernels
+        yield f"{taker} took {what.delegated_nodes} of {what.total_nodes} nodes"
+
+
+def _seen(figures: CheckFigures) -> Iterator[_SeenDevice]:
+    layers = {} if figures.layers is None else figures.layers.on_device
+    operators = {one.device: one for one in figures.operators}
+    for drawn in figures.drawn:
+        name = drawn.device.name
+        yield _SeenDevice(
+            drawn.device,
+            drawn.repeated,
+            drawn.unsteady,
+            drawn.variants,
+            drawn.warnings,
+            layers.get(name, ()),
+            operators.get(name),
+        )
+    for device in figures.devices:
+        its, name = device.kernels, device.decisions.device
+        yield _SeenDevice(
+            its.device,
+            its.repeated,
+            its.unsteady,
+            its.variants or (),
+            its.warnings,
+            layers.get(name, ()),
+            operators.get(name),
+        )
