@@ -39,6 +39,7 @@ class CheckArguments:
     inputs: Path | None = None
     limit: int | None = None
     gates: Sequence[str] = ()
+    gates_file: Path | None = None
     strict: bool = False
     budget: float = 300.0
     trust: bool = False
@@ -77,7 +78,7 @@ def check_in_test(asked: CheckArguments, path: Path) -> CheckResult:
         fingerprint=pair.fingerprint(),
         devices=tuple(one.name for one in profiles),
         limit=asked.limit,
-        gates=read_limits(asked.gates, pair.gates),
+        gates=read_limits(asked.gates, pair.gates, asked.gates_file),
         strict=asked.strict,
         budget=asked.budget,
         inputs=True,

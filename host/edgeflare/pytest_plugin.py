@@ -314,6 +314,7 @@ class EdgeFlare:
         inputs: str | Path | None = None,
         limit: int | None = None,
         gates: Sequence[str] = (),
+        gates_file: str | Path | None = None,
         strict: bool = False,
         budget: float = 300.0,
         trust: bool = False,
@@ -325,6 +326,7 @@ class EdgeFlare:
             inputs: an `.npz` or a folder, given as seeds are; the pair's seeds for None.
             limit: take so many inputs only, of each label its share.
             gates: other limits than those of the pair, such as "accuracy-drop<0.02".
+            gates_file: a .toml file with a table [gates], such as one of your team.
             strict: let nothing ship before each gate is decided by its interval.
             budget: seconds that it may take.
             trust: trust a Python function that the pair names as its original, and profiles in
@@ -348,6 +350,7 @@ class EdgeFlare:
             inputs=None if inputs is None else Path(inputs),
             limit=limit,
             gates=gates,
+            gates_file=None if gates_file is None else Path(gates_file),
             strict=strict,
             budget=budget,
             trust=trust,

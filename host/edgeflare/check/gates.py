@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from math import ceil, isfinite
+from pathlib import Path
 from typing import Final, Literal
 
 import msgspec
@@ -28,6 +29,7 @@ from edgeflare.check.figures import (
 )
 from edgeflare.core.query import Arm
 from edgeflare.errors import UserError, suggestion
+from edgeflare.models.pair_file import gates_of_file
 from edgeflare.record.json_types import Amount, Count
 from edgeflare.run.exact_statistics import sign_test
 
@@ -111,27 +113,31 @@ _GIVEN: Final = re.compile(r"([a-z-]+)\s*<=?\s*(inf|[0-9.eE+-]+%?)")
 
 
 def read_limits(
-    given: Sequence[str], of_team: Mapping[str, float] | None = None, source: str = "[gates]"
+    given: Sequence[str], of_pair: Mapping[str, float] | None = None, team: Path | None = None
 ) -> dict[str, float]:
     """Return the limits by the names of their gates, the user's in place of the others.
 
     Args:
-        given: such as "accuracy-drop<0.02"; "NAME<inf" leaves a gate out.
-        of_team: limits of a file, by name, which those given replace; infinity leaves a gate out.
-        source: that file, for messages.
+        given: such as "accuracy-drop<0.02", in place of all others; "NAME<inf" leaves a gate out.
+        of_pair: limits of a `pair.toml`, by name; infinity leaves a gate out.
+        team: a file with a table `[gates]`, in place of those of the pair; None without.
 
     Raises:
-        UserError: one is no gate; says which there are.
+        UserError: one is no gate, or the file is not what it should be; says which there are.
 
     """
     limits = {name: kind.limit for name, kind in LIMITS.items()}
-    for name, limit in (of_team or {}).items():
-        limits[_known(name, source)] = _from_0(name, limit, source)
+    files = [("[gates]", of_pair or {})]
+    if team is not None:
+        files.append((str(team), gates_of_file(team)))
+    for source, found in files:
+        for name, limit in found.items():
+            limits[_known(name, source)] = _from_0(name, limit, source)
     for text in given:
-        found = _GIVEN.fullmatch(text.strip())
-        if found is None:
+        match = _GIVEN.fullmatch(text.strip())
+        if match is None:
             raise UserError(f"--gate {text!r}: expected NAME<NUMBER, such as 'accuracy-drop<0.02'")
-        name, number = found.groups()
+        name, number = match.groups()
         limits[name] = _number(name, number)
     return {name: limit for name, limit in limits.items() if limit is not None and isfinite(limit)}
 

@@ -37,14 +37,15 @@ SEEDS: Final = 8
 """Inputs that are searched from."""
 
 _QUERIES: Final = 300
-"""For each of them to find an input that deviates, and for each that was found to bring it nearer;
-fewer where the models are slow."""
+"""For each of them to find an input that deviates, and for each that was found to bring it nearer,
+where there is time."""
 
 MOST_SECONDS: Final = 60.0
 """More are not spent on it, whatever the budget."""
 
-_LEAST_QUERIES: Final = 30
-"""With fewer nothing is found that would say anything."""
+_FEWER_QUERIES: Final = (150, 75, 30)
+"""Likewise where models are slow; in few steps, so that most machines ask as many. With fewer
+nothing is found that would say anything."""
 
 _CALIBRATION: Final = 100
 """Inputs that the reference compression takes its ranges from."""
@@ -120,10 +121,11 @@ def _queries(opened: OpenedPair, seconds: float) -> int:
         UserError: they are too few.
 
     """
-    queries = min(_QUERIES, int(seconds / seconds_per_input(opened) / SEEDS / 2))
-    if queries < _LEAST_QUERIES:
-        raise UserError("there was no time left for a search: give a larger --budget")
-    return queries
+    most = seconds / seconds_per_input(opened) / SEEDS / 2
+    for queries in (_QUERIES, *_FEWER_QUERIES):
+        if queries <= most:
+            return queries
+    raise UserError("there was no time left for a search: give a larger --budget")
 
 
 def _reference(

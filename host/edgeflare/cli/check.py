@@ -86,6 +86,15 @@ Gates = Annotated[
         + ".",
     ),
 ]
+GatesFile = Annotated[
+    Path | None,
+    typer.Option(
+        "--gates",
+        metavar="FILE",
+        help="A .toml file with a table [gates], such as one of your team for all its models; its"
+        " limits replace those of pair.toml, and --gate replaces them.",
+    ),
+]
 Strict = Annotated[
     bool,
     typer.Option("--strict", help="Let nothing ship before each gate is decided by its interval."),
@@ -142,6 +151,7 @@ def check(
     device: Devices = ["emulated-builtin"],  # noqa: B006 - never changed
     budget: Budget = "5m",
     gate: Gates = None,
+    gates: GatesFile = None,
     strict: Strict = False,
     undecided: Undecided = "fail",
     out: Out = None,
@@ -187,7 +197,7 @@ def check(
         fingerprint=_digest_of_the_model(pair) if draws else pair.fingerprint(),
         devices=tuple(one.name for one in profiles),
         limit=limit,
-        gates=read_limits(gate or (), pair.gates),
+        gates=read_limits(gate or (), pair.gates, gates),
         strict=strict,
         budget=read_time("--budget", budget),
         inputs=not no_inputs,

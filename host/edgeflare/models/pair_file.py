@@ -125,10 +125,7 @@ def read_settings(path: Path) -> Settings:
         UserError: the file cannot be read, or a key or a value is not what it may be.
 
     """
-    try:
-        table = read_toml(path)
-    except OSError as error:
-        raise UserError(f"{path} cannot be read: {error.strerror}") from error
+    table = _toml(path)
     preprocess = table.pop("preprocess", {})
     if not isinstance(preprocess, dict):
         raise UserError(f"{path}: preprocess has to be a table: write [preprocess] above its keys")
@@ -142,6 +139,28 @@ def read_settings(path: Path) -> Settings:
     if "device" in said:
         said["device"] = _device(path, said["device"])
     return _settings(path, said)
+
+
+def gates_of_file(path: Path) -> Mapping[str, float]:
+    """Return the limits of a file that has a table `[gates]`, as a `pair.toml` has, and no other.
+
+    Raises:
+        UserError: it cannot be read, or has something else, or no limits.
+
+    """
+    limits: Mapping[str, float] | None = _checked(
+        path, "", _toml(path), {"gates": _TOP["gates"]}
+    ).get("gates")
+    if limits is None:
+        raise UserError(f"{path}: has no limits: write [gates] above them")
+    return limits
+
+
+def _toml(path: Path) -> dict[str, Any]:
+    try:
+        return read_toml(path)
+    except OSError as error:
+        raise UserError(f"{path} cannot be read: {error.strerror}") from error
 
 
 def _device(path: Path, table: Mapping[str, JsonValue]) -> Settings:
