@@ -274,6 +274,8 @@ def test_a_dry_run_writes_nothing(tmp_path: Path) -> None:
         ((EXAMPLE, "--resume"), "has to know the folder: add --out DIR"),
         ((EXAMPLE, "--budget", "soon"), "expected a time above 0"),
         ((*MODELS,), "--inputs"),
+        ((*MODELS, "--inputs", "nowhere"), "there are no inputs at nowhere"),
+        ((*MODELS, "--inputs", MODELS[0]), "give an .npz of arrays, or a folder of pictures"),
         ((), "name a pair, two models with --inputs, or a .tflite alone"),
     ],
 )

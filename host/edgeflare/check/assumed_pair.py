@@ -14,6 +14,7 @@ from edgeflare.check.assumptions.inputs import assumed_inputs
 from edgeflare.check.assumptions.outputs import assumed_outputs
 from edgeflare.check.assumptions.pictures import picture_size
 from edgeflare.check.assumptions.tolerance import measured_tolerance
+from edgeflare.errors import path_suggestion
 from edgeflare.models.model_file import read_model_file
 from edgeflare.models.pair import Pair, load_pair
 from edgeflare.models.pair_file import Settings
@@ -40,10 +41,14 @@ def assumed_of(compressed: Path, given: Settings) -> Assumption:
 
     """
     content = read_model_file(compressed)
-    if not is_flatbuffer(content) or given.seeds is None:
+    original = given.original or ""
+    broken = original.endswith(".tflite") and not is_flatbuffer(read_model_file(Path(original)))
+    if broken or not is_flatbuffer(content) or given.seeds is None:
         return Assumption()  # whoever opens it says what is wrong
     graph = Graph(content, str(compressed))
     found = GivenInputs.at(Path(given.seeds))
+    if not found.kind:
+        return Assumption(refused=_nothing_known(found.path))
     inputs = assumed_inputs(graph, found, given)
     if given.outputs is not None:  # which only classes have
         return inputs
@@ -54,6 +59,15 @@ def assumed_of(compressed: Path, given: Settings) -> Assumption:
     if outputs.classes and given.classes is None:
         names = assumed_classes(content, found, outputs.classes)
     return outputs.beside(names).beside(inputs)
+
+
+def _nothing_known(path: Path) -> str:
+    """Return that nothing at a path can be inputs, and what can."""
+    known = "an .npz of arrays, or a folder of pictures, WAV or FLAC files or .npy files"
+    if not path.exists():
+        like = path_suggestion(path, lambda one: one.is_dir() or one.suffix == ".npz")
+        return f"there are no inputs at {path}{like}: give {known} with --inputs"
+    return f"{path} holds no inputs that can be read: give {known} with --inputs"
 
 
 def loaded_pair(assumed: Assumption, given: Settings, decided: Trust) -> Pair:

@@ -80,7 +80,8 @@ def _not_known(figures: CheckFigures, devices: Sequence[str]) -> tuple[str, str]
         if name not in known:
             refused = figures.missing.get(f"answers of {name}")
             if refused is not None:
-                return f"{name} refuses the model: {refused}", "leave that device away, or mend it"
+                what = f"leave it away, or see what it takes: edgeflare conform --device {name}"
+                return f"{name} refuses the model: {refused}", what
             return f"{name} was not asked", f"{again}, and a larger --budget"
     if THE_CHECK in figures.cut:
         return "it was stopped before its end", again

@@ -190,7 +190,8 @@ def check(
     if write_pair is not None:
         return _write_pair(pair, write_pair, assumed)
     if assumed is not None and assumed.refused:
-        raise UserError(f"{assumed.refused}; {_then(named, inputs)}")
+        then = f"; {_then(named, inputs)}" if assumed.lines else ""
+        raise UserError(f"{assumed.refused}{then}")
     profiles = find_profiles(device, decided)
     request = CheckRequest(
         about="device" if pair.original is None else "pair",
@@ -377,7 +378,7 @@ def _naming_next(named: _Named, inputs: Path | None, assumed: Assumption | None)
     try:
         yield
     except UserError as refused:
-        if assumed is None:
+        if assumed is None or not assumed.notes:
             raise
         raise UserError(
             f"{refused}; where what is assumed of these models is wrong, {_then(named, inputs)}"
