@@ -489,3 +489,18 @@ def test_a_verdict_needs_no_meaning_of_outputs(name: str, tmp_path: Path) -> Non
     assert document(tmp_path / "again").figures.devices[0].decisions == (
         document(out).figures.devices[0].decisions
     )
+
+
+def test_objects_have_a_mean_average_precision_for_each_arm(tmp_path: Path) -> None:
+    case = copied_case("detection_postprocess", tmp_path)
+    with np.load(case / "seeds.npz") as seeds:
+        images = seeds["images"][:20]
+    right = np.tile(np.array([0.2, 0.2, 0.8, 0.8, 0.0]), (20, 1, 1))
+    np.savez(case / "seeds.npz", images=images, targets=right)
+    out = tmp_path / "out"
+    assert call_here("check", case, "--no-near", "--out", out).code in (0, 1)
+    found = document(out).figures.devices[0].decisions
+    assert found.pooled.keys() == found.distance.keys() == {"original", "twin", "device"}
+    assert "mean average precision" in found.pooled_measure
+    (section,) = (one for one in document(out).sections if one.name == "decisions")
+    assert f"{found.pooled_measure}: original" in section.words

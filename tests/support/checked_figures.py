@@ -64,6 +64,8 @@ def decisions(**known: Any) -> DecisionFigures:
         "by_file": changes(),
         "measure": "",
         "distance": {},
+        "pooled_measure": "",
+        "pooled": {},
         "losses": (),
         "systematic": None,
         "changed_inputs": (),

@@ -262,6 +262,7 @@ def decision_figures(answers: Answers) -> DecisionFigures:
     if answers.reference is Arm.ORIGINAL:
         by_file = changes_between(first, twin, truths)
     measure = opened.truths.measure()
+    pooled = _pooled(answers, truths)
     found = non_finite_rows(opened.panel.reading, answers.evaluated)
     return DecisionFigures(
         device=opened.devices[0].profile.name,
@@ -274,6 +275,8 @@ def decision_figures(answers: Answers) -> DecisionFigures:
         by_file=by_file,
         measure=measure,
         distance=_distances(answers, truths) if measure else {},
+        pooled_measure=first[0].pooled_measure if pooled else "",
+        pooled=pooled,
         losses=tuple(_losses(answers, answers.systematic)),
         systematic=answers.systematic,
         changed_inputs=tuple(
@@ -340,6 +343,19 @@ def _distances(answers: Answers, truths: Sequence[Answer | None]) -> dict[Arm, f
     each = {arm: map(truth_distance, answers.of(arm), truths) for arm in answers.opened.panel.arms}
     known = {arm: [one for one in some if one is not None] for arm, some in each.items()}
     return {arm: fmean(some) for arm, some in known.items() if some}
+
+
+def _pooled(answers: Answers, truths: Sequence[Answer | None]) -> dict[Arm, float]:
+    """Return by arm the measure of all its answers together; empty where the task has none."""
+    known = [(at, truth) for at, truth in enumerate(truths) if truth is not None]
+    right = [truth for _, truth in known]
+    values = {}
+    for arm in answers.opened.panel.arms if known else ():
+        its = answers.of(arm)
+        value = right[0].pooled([its[at] for at, _ in known], right)
+        if value is not None:
+            values[arm] = value
+    return values
 
 
 def _losses(answers: Answers, found: SystematicDifferences | None) -> Iterator[ClassLoss]:

@@ -178,6 +178,8 @@ class DecisionFigures(msgspec.Struct, frozen=True, kw_only=True):
         by_file: from the original to the twin; null without an original.
         measure: what `distance` is, in words; empty where being right says it all.
         distance: by arm, its distance from what is right, on average.
+        pooled_measure: what `pooled` is, in words; empty where the task has no such measure.
+        pooled: by arm, a measure of all its answers together, such as mean average precision.
         losses: the classes that the device gives less often.
         systematic: what differs in the same way on many of them; null where nothing does.
         changed_inputs: those that are looked into, the strongest of the harmed first.
@@ -194,6 +196,8 @@ class DecisionFigures(msgspec.Struct, frozen=True, kw_only=True):
     by_file: DecisionChanges | None
     measure: str
     distance: Mapping[Arm, float]
+    pooled_measure: str
+    pooled: Mapping[Arm, float]
     losses: tuple[ClassLoss, ...]
     systematic: SystematicDifferences | None
     changed_inputs: tuple[ChangedInput, ...]

@@ -21,6 +21,7 @@ from edgeflare.check.figures import (
     SeenLayers,
 )
 from edgeflare.check.gates import CheckGate, counted_faults
+from edgeflare.core.query import Arm
 from edgeflare.diagnose.layers.layer_figures import LayerError
 from edgeflare.pages.facts import count_of
 
@@ -226,14 +227,19 @@ def _decisions(
         unchecked = said.state == "not checked"
         words = f"{words}; {said.words}" if unchecked else said.words
         seen = seen if unchecked else said.seen
-    measured = ", ".join(f"{arm} {value:.4g}" for arm, value in worst.distance.items())
-    of_task = f"; {worst.measure}: {measured}" if measured else ""
+    of_task = _by_arm(worst.measure, worst.distance) + _by_arm(worst.pooled_measure, worst.pooled)
     return CheckSection(
         name="decisions",
         state=_state_of_decisions(judged, cause),
         words=f"{words}{of_task}",
         seen=seen,
     )
+
+
+def _by_arm(measure: str, values: Mapping[Arm, float]) -> str:
+    """Return a measure of the task for each arm, to be said behind something."""
+    measured = ", ".join(f"{arm} {value:.4g}" for arm, value in values.items())
+    return f"; {measure}: {measured}" if measured else ""
 
 
 _OF_DECISIONS: Final = ("failures", "accuracy-drop", "net-harm", "class-loss", "changed")

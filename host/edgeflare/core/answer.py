@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar, Final, Literal, get_args
 
@@ -54,6 +55,7 @@ class Answer:
             decisions; the same for all answers of a task.
         measured_as: what `measured` returns, in words; the same for all answers of a task.
         truth_measure: what `against_truth` returns, in words; empty where being right says it all.
+        pooled_measure: what `pooled` returns, in words; empty where the field has no such measure.
 
     """
 
@@ -61,6 +63,7 @@ class Answer:
     counted: ClassVar[bool] = True
     measured_as: ClassVar[str] = "distance"
     truth_measure: ClassVar[str] = ""
+    pooled_measure: ClassVar[str] = ""
 
     decision: int | None
     tied: bool
@@ -173,6 +176,23 @@ class Answer:
     def against_truth(self, truth: Answer) -> float:
         """Return how far from what is right an answer is, or how near to it: `truth_measure`."""
         return self.measured(truth)
+
+    @staticmethod
+    def pooled(
+        answers: Sequence[Answer],  # noqa: ARG004 - most tasks have no such measure
+        truths: Sequence[Answer],  # noqa: ARG004
+    ) -> float | None:
+        """Return a measure of all answers of an arm together: `pooled_measure`.
+
+        Args:
+            answers: to some inputs, those that failed among them.
+            truths: what is right for each.
+
+        Returns:
+            None where there is no such measure, or it is not defined for these.
+
+        """
+        return None
 
     def state(self) -> NDArray[np.float64]:
         """Return what tells this answer from others as a state (paper §3.3.2): (values,)."""

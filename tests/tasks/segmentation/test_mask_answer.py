@@ -222,6 +222,19 @@ def test_pixels_of_a_target_that_have_no_class_do_not_count() -> None:
         decoder.target(np.zeros((8, 6), int))
 
 
+@given(masks, masks, masks, masks)
+def test_pictures_count_together_by_their_pixels(
+    first: Mask, second: Mask, right: Mask, other: Mask
+) -> None:
+    known = np.arange(COLUMNS) < COLUMNS - 1
+    truths = [answer(right), replace(answer(other), known=np.broadcast_to(known, SHAPE))]
+    pooled = MaskAnswer.pooled([answer(first), answer(second)], truths)
+    both = np.hstack([first, second[:, :-1]]), np.hstack([right, other[:, :-1]])
+    assert pooled == mean_iou(*both)
+    assert MaskAnswer.pooled([answer(first), FAILED], truths) == mean_iou(first, right)
+    assert MaskAnswer.pooled([FAILED], truths[:1]) is None
+
+
 overlapping = arrays(np.uint8, (5, 6), elements=st.integers(0, 3))
 overlap_margins = arrays(np.float32, (5, 6), elements=st.floats(0.125, 8, width=32))
 

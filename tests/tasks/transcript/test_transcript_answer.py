@@ -166,6 +166,9 @@ def test_the_text_of_a_target_is_right_word_for_word() -> None:
     truth = decoder.target(np.array("ab ba b"))
     assert read.differs(truth)
     assert read.against_truth(truth) == pytest.approx(1 / 3)
+    both = [truth, decoder.target(np.array("ab"))]
+    assert TranscriptAnswer.pooled([read, read], both) == pytest.approx(2 / 4)
+    assert TranscriptAnswer.pooled([read], [decoder.target(np.array(""))]) is None
     with pytest.raises(UserError, match="expected a text for each seed"):
         decoder.target(np.array([1, 2]))
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from math import inf
@@ -11,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from edgeflare.core.answer import DEVIATION, LEAST_SUPPORT, NO_CONFUSION, Answer, Confusion
+from edgeflare.tasks.detection.average_precision import mean_average_precision
 from edgeflare.tasks.detection.box_matching import matched_pairs, pairwise_iou
 from edgeflare.tasks.detection.detected import Candidates, Detected
 
@@ -36,6 +38,7 @@ class DetectionAnswer(Answer):
 
     counted: ClassVar[bool] = False
     truth_measure: ClassVar[str] = "F1 of the objects"
+    pooled_measure: ClassVar[str] = "mean average precision at the task's IoU"
 
     detected: Detected = field(kw_only=True)
 
@@ -207,6 +210,16 @@ class DetectionAnswer(Answer):
         overlaps = pairwise_iou(mine.boxes, its.boxes)
         paired = matched_pairs(overlaps, mine.partners(its, self.detected.rule.overlap))
         return 2.0 * len(paired) / (len(mine) + len(its))
+
+    @staticmethod
+    def pooled(answers: Sequence[Answer], truths: Sequence[Answer]) -> float | None:
+        """Return the mean average precision; None where nothing is to be detected."""
+        return mean_average_precision(
+            [
+                (None if one.decision is None else _detected(one), _detected(truth))
+                for one, truth in zip(answers, truths, strict=True)
+            ]
+        )
 
     def state(self) -> NDArray[np.float64]:
         """Return score and centre of the best candidates: (24,), zeros where there are fewer."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from math import inf
 from typing import ClassVar, Final, NamedTuple
@@ -88,6 +89,7 @@ class MaskAnswer(Answer):
     counted: ClassVar[bool] = False
     measured_as: ClassVar[str] = "mean IoU"
     truth_measure: ClassVar[str] = "mean IoU"
+    pooled_measure: ClassVar[str] = "mean IoU of all pixels"
 
     mask: Mask = field(kw_only=True)
     margins: NDArray[np.float16] = field(kw_only=True)
@@ -188,6 +190,19 @@ class MaskAnswer(Answer):
         """Return the mean IoU with a right mask, of the pixels whose class is known."""
         its = _mask(truth)
         return mean_iou(*_counted(self.mask, its.mask, its.known))
+
+    @staticmethod
+    def pooled(answers: Sequence[Answer], truths: Sequence[Answer]) -> float | None:
+        """Return the mean IoU of the pixels of all pictures that have an answer."""
+        both, either = np.zeros((2, np.iinfo(np.uint8).max + 1), np.int64)
+        for one, right in zip(answers, truths, strict=True):
+            if one.decision is not None:
+                its = _mask(right)
+                shared = _shared(*_counted(_mask(one).mask, its.mask, its.known))
+                both[: len(shared[0])] += shared[0]
+                either[: len(shared[1])] += shared[1]
+        known = either > 0
+        return float((both[known] / either[known]).mean()) if known.any() else None
 
     def region_size(self, other: MaskAnswer) -> int:
         """Return the pixels of the largest connected region in which two masks differ."""

@@ -54,6 +54,7 @@ class TranscriptAnswer(Answer):
 
     counted: ClassVar[bool] = False
     truth_measure: ClassVar[str] = "word error rate"
+    pooled_measure: ClassVar[str] = "word error rate of all words"
 
     outputs: NDArray[np.float32] = field(kw_only=True)
     spelling: Spelling = field(kw_only=True)
@@ -120,8 +121,17 @@ class TranscriptAnswer(Answer):
 
     def against_truth(self, truth: Answer) -> float:
         """Return the edits that make the right text of this one, over its words."""
-        wrong = sum(one.kind != "same" for one in self._edits(truth))
-        return wrong / max(1, len(_text(truth).words))
+        return self._wrong(truth) / max(1, len(_text(truth).words))
+
+    @staticmethod
+    def pooled(answers: Sequence[Answer], truths: Sequence[Answer]) -> float | None:
+        """Return the edits of all texts over all their words; an arm that failed read none."""
+        wrong = sum(_text(one)._wrong(right) for one, right in zip(answers, truths, strict=True))
+        words = sum(len(_text(one).words) for one in truths)
+        return wrong / words if words else None
+
+    def _wrong(self, truth: Answer) -> int:
+        return sum(one.kind != "same" for one in self._edits(truth))
 
     def state(self) -> NDArray[np.float64]:
         """Return the largest probabilities of the steps, averaged in at most 512 groups."""
