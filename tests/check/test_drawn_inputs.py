@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import cv2
 import numpy as np
 import pytest
 
-from edgeflare.check.drawn_inputs import drawn_inputs
+from called_commands import EXAMPLES
+from edgeflare.check.drawn_inputs import drawn_inputs, own_samples
+from edgeflare.check.samples import PICTURES, sample_picture
 from edgeflare.core.tensor import Tensor
 from edgeflare.models.tflite_graph import Graph
 from public_cases import CASES
@@ -27,6 +30,35 @@ def test_every_second_picture_is_smooth() -> None:
     (drawn,) = drawn_inputs(None, [PICTURE], 20)
     rough = np.abs(np.diff(drawn.astype(float), axis=2)).mean(axis=(1, 2, 3, 4))
     assert rough[::2].max() < 0.5 * rough[1::2].min()
+
+
+def test_pictures_begin_with_samples_and_then_are_smooth() -> None:
+    (drawn,) = drawn_inputs(None, [PICTURE], 2 * PICTURES + 4)
+    real = (drawn[:, 0].astype(float) + 128) / 255
+    for at in range(PICTURES):
+        assert real[2 * at] == pytest.approx(sample_picture(at, 16, 16, 3), abs=0.5 / 255)
+    seeds = np.load(EXAMPLES / "face_detection" / "seeds.npz")
+    place = list(seeds["names"]).index("chelsea")
+    small = cv2.resize(seeds["images"][place], (16, 16), interpolation=cv2.INTER_AREA) / 255
+    assert np.abs(sample_picture(0, 16, 16, 3) - small).mean() < 0.1
+    assert own_samples([PICTURE], 64) == PICTURES
+
+
+@pytest.mark.parametrize("channels", [1, 4])
+def test_samples_have_as_many_channels_as_are_asked_for(channels: int) -> None:
+    one = sample_picture(1, 20, 30, channels)
+    assert one.shape == (20, 30, channels)
+    assert 0.0 <= one.min() < one.max() <= 1.0
+
+
+def test_every_second_sound_is_a_sample() -> None:
+    wave = Tensor("wave", (1, 16000), "float32")
+    (drawn,) = drawn_inputs(None, [wave], 8)
+    rough = np.abs(np.diff(drawn[:, 0], axis=1)).mean(axis=1) / drawn[:, 0].std(axis=1)
+    assert rough[::2].max() < 0.7 * rough[1::2].min()
+    assert drawn.min() >= -1.0
+    assert own_samples([wave], 8) == 4
+    assert own_samples([Tensor("table", (1, 40), "float32")], 8) == 0
 
 
 @pytest.mark.parametrize(

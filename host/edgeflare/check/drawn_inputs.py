@@ -13,6 +13,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, closing
 from dataclasses import dataclass
+from math import prod
 from pathlib import Path
 from typing import Final
 
@@ -25,6 +26,7 @@ from edgeflare.check.figures import DrawnFigures, DrawnOutput, InvocationVariant
 from edgeflare.check.invocation_variants import INPUTS as VARIED
 from edgeflare.check.invocation_variants import ReadOutputs, device_variants
 from edgeflare.check.layer_faults import together_on_device
+from edgeflare.check.samples import PICTURES, SOUNDS, sample_picture, sample_sound
 from edgeflare.core.tensor import (
     RawBatch,
     Tensor,
@@ -76,6 +78,12 @@ _COARSEST: Final = 4
 _CHANNELS: Final = (1, 3, 4)
 """Channels of what may be a picture."""
 
+_LEAST_SOUND: Final = 4000
+"""Values in one row of what may be a sound: half a second at 8 kHz."""
+
+_QUIETEST: Final = 0.1
+"""The least peak of a sound, of the loudest value that there is."""
+
 
 def drawn_inputs(
     graph: Graph | None, tensors: Sequence[Tensor], count: int, tokens: int = _TOKENS[0]
@@ -83,8 +91,9 @@ def drawn_inputs(
     """Return inputs that are drawn within the range of each input tensor.
 
     Whole numbers with a scale are drawn over all of their type; floats within the range that the
-    graph quantizes them to, else from -1 to 1. Of what may be a picture every second one is smooth,
-    since sums of noise cancel each other.
+    graph quantizes them to, else from -1 to 1. Of what may be pictures or sounds every second one
+    is a sample of the package, and a smooth picture once these are used up: sums of noise cancel
+    each other.
 
     Args:
         graph: of the model; None where it cannot be read.
@@ -107,14 +116,48 @@ def _drawn(
     kind = np.dtype(tensor.dtype).kind
     low, high = (0.0, 1.0) if kind == "b" else _range(graph, tensor, tokens)
     for at in range(count):
-        smooth = at % 2 == 0 and _may_be_picture(tensor)
-        unit = _smooth(rng, tensor.shape) if smooth else rng.random(tensor.shape, np.float32)
+        unit = _likely(rng, tensor.shape, at // 2) if at % 2 == 0 else None
+        if unit is None:
+            unit = rng.random(tensor.shape, np.float32)
         values = low + (high - low) * unit
         yield (np.rint(values) if kind in "iub" else values).astype(tensor.dtype)
 
 
-def _may_be_picture(tensor: Tensor) -> bool:
-    return len(tensor.shape) == 4 and tensor.shape[-1] in _CHANNELS and min(tensor.shape[1:3]) > 1
+def _likely(
+    rng: np.random.Generator, shape: tuple[int, ...], at: int
+) -> NDArray[np.float32] | None:
+    """Return what a model may be made for, from 0 to 1; None where its shape tells nothing.
+
+    Args:
+        rng: of what is drawn.
+        shape: of the input.
+        at: the how many-th it is, from 0.
+
+    """
+    if _is_sound(shape):
+        wave = np.roll(sample_sound(at % SOUNDS, prod(shape)), int(rng.integers(prod(shape))))
+        loudness = rng.uniform(_QUIETEST, 1.0)
+        return np.asarray((loudness * wave + 1) / 2, np.float32).reshape(shape)
+    if not _is_picture(shape):
+        return None
+    return sample_picture(at, *shape[1:]).reshape(shape) if at < PICTURES else _smooth(rng, shape)
+
+
+def own_samples(tensors: Sequence[Tensor], count: int) -> int:
+    """Return how many of drawn inputs have a picture or a sound of the package."""
+    every_second = (count + 1) // 2
+    if any(_is_sound(tensor.shape) for tensor in tensors):
+        return every_second
+    pictures = any(_is_picture(tensor.shape) for tensor in tensors)
+    return min(PICTURES, every_second) if pictures else 0
+
+
+def _is_picture(shape: tuple[int, ...]) -> bool:
+    return len(shape) == 4 and shape[-1] in _CHANNELS and min(shape[1:3]) > 1
+
+
+def _is_sound(shape: tuple[int, ...]) -> bool:
+    return prod(shape) == max(shape, default=0) >= _LEAST_SOUND
 
 
 def _smooth(rng: np.random.Generator, shape: tuple[int, ...]) -> NDArray[np.float32]:
@@ -203,6 +246,7 @@ class DrawnCheck:
         return DrawnFigures(
             device=known,
             inputs=len(rows),
+            samples=own_samples(twin.signature.inputs, len(rows)),
             failed_here=dict(Counter(got.failures.values())),
             failed_alone=len(got.failures.keys() - wanted.failures.keys()),
             answered=sum(finite),

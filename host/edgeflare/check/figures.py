@@ -483,6 +483,7 @@ class DrawnFigures(msgspec.Struct, frozen=True, kw_only=True):
     Attributes:
         device: it, and what is known of it.
         inputs: how many were drawn.
+        samples: those of them that have a picture or a sound of the package.
         failed_here: by kind, on how many of them it has no answer.
         failed_alone: on how many of them it has none where the host has one.
         answered: how many the host gives a finite answer to.
@@ -496,6 +497,7 @@ class DrawnFigures(msgspec.Struct, frozen=True, kw_only=True):
 
     device: RunDevice
     inputs: CountFromOne
+    samples: Count
     failed_here: Mapping[str, Count]
     failed_alone: Count
     answered: Count

@@ -125,7 +125,9 @@ def _drawn_device(figures: CheckFigures, cause: Cause | None, named: Named) -> C
     layers = figures.layers
     seen = f"{layers.layers} layers by themselves and the" if layers else "the"
     inputs = sum(one.inputs for one in figures.drawn)
-    computed = f"{seen} whole model are as on the host, on {inputs} inputs"
+    own = sum(one.samples for one in figures.drawn)
+    of_them = f", {own} of them pictures or sounds of the package" if own else ""
+    computed = f"{seen} whole model are as on the host, on {inputs} inputs{of_them}"
     return CheckSection(
         name="device",
         state="attention" if odd else "pass",

@@ -45,6 +45,9 @@ _SHRINKING_SHARE: Final = 0.25
 _SHRINKING_SECONDS: Final = 300.0
 """Of a long one: there are as many findings to shrink, however long they were looked for."""
 
+_SHORT_ROUND: Final = 16
+"""Models of a round where few are drawn in a short time: a round that has begun is ended."""
+
 _LAST_ROUNDS: Final = 10
 """Refining rounds after the last model was drawn, at most."""
 
@@ -181,9 +184,7 @@ def _draw(
         return not rounds.kept and ending.has_come(_drawing_seconds(request))
 
     drawn = empty = 0
-    each = ROUND_MODELS
-    if request.models is not None:  # a turn for each, however few they are
-        each = min(each, -(-request.models // len(sources)))
+    each = _round_models(request, len(sources))
     for source in cycle(sources):
         left = each if request.models is None else request.models - drawn
         if not left or empty == len(sources) or over():
@@ -202,6 +203,14 @@ def _draw(
     if request.models is not None and drawn == request.models:
         return "models"
     return "nothing left" if empty == len(sources) else "time"
+
+
+def _round_models(request: ConformRequest, sources: int) -> int:
+    """Return how many models a round has, with a turn for each source, however few they are."""
+    if request.models is None:
+        return ROUND_MODELS
+    most = ROUND_MODELS if request.seconds is None else _SHORT_ROUND
+    return min(most, -(-request.models // sources))
 
 
 def _drawing_seconds(request: ConformRequest) -> float | None:
