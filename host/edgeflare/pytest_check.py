@@ -83,6 +83,7 @@ def check_in_test(asked: CheckArguments, path: Path) -> CheckResult:
         budget=asked.budget,
         inputs=True,
         near=False,
+        mend=False,
     )
     with ExitStack() as stack:
         folder = CheckFolder.begin(path, request, stack, overwrite=True, resume=False)

@@ -4,10 +4,21 @@ from __future__ import annotations
 
 import io
 
+import pytest
 from msgspec import structs
 from rich.console import Console
 
-from checked_figures import DEVICE, HARM, data, decisions, fault, figures, kernels, layer_figures
+from checked_figures import (
+    DEVICE,
+    HARM,
+    changes,
+    data,
+    decisions,
+    fault,
+    figures,
+    kernels,
+    layer_figures,
+)
 from edgeflare.check.check_document import CheckDocument, CheckRequest
 from edgeflare.check.check_page import check_page
 from edgeflare.check.figures import (
@@ -55,6 +66,7 @@ def document(found: CheckFigures) -> CheckDocument:
             budget=300.0,
             inputs=True,
             near=True,
+            mend=False,
         ),
         stopped_by=None,
         seconds=1.0,
@@ -115,6 +127,29 @@ def test_three_layers_are_named_and_changed_inputs_are_grouped_by_what_is_to_bla
         " of the changed inputs that were looked into,"
         " 2 by ordinary rounding in many layers, 1 by kernels alone"
     )
+
+
+@pytest.mark.parametrize(
+    ("found", "state", "said"),
+    [
+        (figures(), "pass", "there is nothing to mend"),
+        (figures(kernels=kernels(changes=changes(60))), "not checked", "no number in the file"),
+        (figures(decisions=HARM, mendable=True), "not checked", "is tried with --mend"),
+        (figures(decisions=HARM, missing={"mend": "too few"}), "not checked", "too few"),
+        (
+            figures(decisions=HARM, mendable=True, cut=("mend",)),
+            "not checked",
+            "give a larger --budget",
+        ),
+    ],
+)
+def test_a_repair_is_spoken_of_where_the_file_is_to_blame(
+    found: CheckFigures, state: str, said: str
+) -> None:
+    seen = section("mend", found)
+    assert seen.state == state
+    assert said in seen.words
+    assert bool(seen.command) is found.mendable
 
 
 def changed(seed_id: int, **said: str) -> ChangedInput:

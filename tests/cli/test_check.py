@@ -14,13 +14,17 @@ import msgspec
 import numpy as np
 import pytest
 
+from brief_repairs import brief_repairs
 from called_commands import EXAMPLES, call_here, refused
 from edgeflare.check import check_run
 from edgeflare.check.answers import Answers, ask_arms
 from edgeflare.check.causes import Cause
 from edgeflare.check.check_document import CheckDocument, check_bytes, load_check
+from edgeflare.check.sections import CheckSection
 from edgeflare.diagnose.layers.layers_document import load_layers
 from edgeflare.errors import InfrastructureError, UserError
+from edgeflare.models.tflite_graph import Graph
+from fault_injection import Planted, broken
 from public_cases import CASES, copied_case
 
 EXAMPLE = EXAMPLES / "fashion_lenet4"
@@ -41,6 +45,10 @@ def checked(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def document(out: Path) -> CheckDocument:
     return load_check(out / "check.json")
+
+
+def section(name: str, out: Path) -> CheckSection:
+    return next(one for one in document(out).sections if one.name == name)
 
 
 def test_a_pair_is_judged_from_all_that_was_measured(checked: Path) -> None:
@@ -259,8 +267,12 @@ def test_unlabelled_inputs_are_judged_as_far_as_they_tell(tmp_path: Path) -> Non
 
 
 def test_a_dry_run_writes_nothing(tmp_path: Path) -> None:
-    said = call_here("check", EXAMPLE, *FEW, "--dry-run", "--out", tmp_path / "out")
+    given = (*FEW, "--mend", "--dry-run", "--out", tmp_path / "out")
+    said = call_here("check", EXAMPLE, *given)
     assert said.code == 0, said.err
+    assert "answers of original, twin, device to 70 inputs on emulated-builtin: about" in said.out
+    assert "until 90 s" in said.out  # of three fifths of the budget
+    assert "where the file is to blame, a repair at equal cost, until 300 s" in said.out
     assert "answers of original, twin, device to 70 inputs on emulated-builtin" in said.out
     assert not (tmp_path / "out").exists()
 
@@ -276,6 +288,7 @@ def test_a_dry_run_writes_nothing(tmp_path: Path) -> None:
         ((*MODELS,), "--inputs"),
         ((*MODELS, "--inputs", "nowhere"), "there are no inputs at nowhere"),
         ((*MODELS, "--inputs", MODELS[0]), "give an .npz of arrays, or a folder of pictures"),
+        ((MODELS[1], "--mend"), "--mend repairs a file towards its original"),
         ((), "name a pair, two models with --inputs, or a .tflite alone"),
     ],
 )
@@ -504,3 +517,71 @@ def test_objects_have_a_mean_average_precision_for_each_arm(tmp_path: Path) -> N
     assert "mean average precision" in found.pooled_measure
     (section,) = (one for one in document(out).sections if one.name == "decisions")
     assert f"{found.pooled_measure}: original" in section.words
+
+
+class TestMending:
+    """What is said of a repair, and the repair itself where that is asked for."""
+
+    @pytest.fixture
+    def faulty(self, tmp_path: Path) -> Path:
+        """Return the example with a fault in the constants of its first layer."""
+        pair = tmp_path / "pair"
+        shutil.copytree(EXAMPLE, pair)
+        content = MODELS[1].read_bytes()
+        graph = Graph(content)
+        layer = graph.tensors[graph.operators[0].outputs[0]].name
+        planted = Planted("bias shifted", layer, amount=4)
+        (pair / "compressed.tflite").write_bytes(broken(content, planted))
+        return pair
+
+    def test_a_check_goes_on_with_a_repair(self, faulty: Path, tmp_path: Path) -> None:
+        pytest.importorskip("litert_quantizer")
+        out = tmp_path / "out"
+        few = ("--limit", "100", "--no-inputs")
+        given = ("check", faulty, "--device", "emulated-xnnpack", *few, "--out", out)
+        assert call_here(*given).code == 1
+        before, measured = section("mend", out), document(out).figures
+        assert (before.state, measured.mendable) == ("not checked", True)
+        assert before.command.endswith("--mend")
+        assert document(out).next.endswith("; or see with --mend what a repair gives")
+
+        with brief_repairs():
+            said = call_here(*given, "--resume", "--mend")
+            assert said.code == 1, said.err
+        found, mended = document(out), section("mend", out)
+        assert found.figures.field == measured.field
+        assert mended.state == "pass"
+        figures = found.figures.mend
+        assert figures is not None
+        assert figures.near is not None
+        assert figures.near.mended > 2 * figures.near.broken
+        assert f"mends {figures.near.mended:,} of {figures.near.before:,}" in mended.words
+        assert mended.seen == figures.gain
+        assert found.next.endswith("; or check what `repair` made, in the folder mend")
+        assert not (out / "mend" / "inputs").exists()
+        assert call_here("report", out / "mend", "--json").code == 0
+        assert call_here("check", out / "mend", *FEW, "--dry-run").code == 0
+        _, *words = shlex.split(mended.command)
+        assert call_here(*words, "--dry-run").code == 0
+        refusal = call_here(*given, "--resume")
+        assert "was begun with --mend" in refusal.err
+
+    def test_too_few_inputs_are_refused_as_the_repair_does(
+        self, faulty: Path, tmp_path: Path
+    ) -> None:
+        out = tmp_path / "out"
+        assert call_here("check", faulty, "--limit", "40", "--mend", "--out", out).code == 1
+        found = section("mend", out)
+        assert (found.state, found.command) == ("not checked", "")
+        assert "has 40 seeds, and a repair needs at least 50" in found.words
+        assert "--mend" not in document(out).next
+
+    def test_of_a_model_that_may_ship_there_is_nothing_to_mend(
+        self, checked: Path, tmp_path: Path
+    ) -> None:
+        out = tmp_path / "out"
+        shutil.copytree(checked, out)
+        said = call_here("check", EXAMPLE, *FEW, "--resume", "--mend", "--out", out)
+        assert said.code == 0, said.err
+        assert "there is nothing to mend" in said.out
+        assert not (out / "mend").exists()

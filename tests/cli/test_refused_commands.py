@@ -256,6 +256,7 @@ OF_RUNS: dict[str, str] = {
     "replay {r} --fleet local --device a --device b --out out --resume": "leave out --resume",
     "replay {r} --fleet local --device a --device b --baseline nowhere": "nowhere",
     "repair {r} --out {m}": "{m} is not empty: go on with the repair in it with --resume, or name",
+    "repair {r} --limit 60 --out out": "--seeds and --limit are for a pair",
     "repair {r} --method shifts --out out": "seeds, and a repair needs at least 50",
     "repair {r} --method ranges --rounds 2 --out out": "these options allow none: leave them away",
     "repair {r} --in-place --mixture 1,1,1 --out out": "these options allow none: leave them away",

@@ -86,6 +86,13 @@ def test_a_repair_in_place_mends_more_than_it_breaks(repaired: tuple[Path, Said]
 
 
 @pytest.mark.slow
+def test_a_pair_is_repaired_by_other_seeds_or_fewer(fresh: Path, tmp_path: Path) -> None:
+    given = ("repair", EXAMPLE, *RANGES, "--dry-run", "--out", tmp_path / "out")
+    assert "30 seeds to fit with" in completed(*given, "--seeds", fresh).out
+    assert "36 seeds to fit with" in completed(*given, "--limit", "60").out
+
+
+@pytest.mark.slow
 def test_some_inputs_that_it_mends_and_breaks_are_stored(repaired: tuple[Path, Said]) -> None:
     out, _ = repaired
     found = document_of(out, "repair.json")

@@ -25,6 +25,7 @@ from edgeflare.repair.judging.judged_inputs import JudgedSet, SetName
 from edgeflare.repair.precision_details import PrecisionDetails
 from edgeflare.repair.repair_candidate import (
     CandidateMaker,
+    EnoughTried,
     NoCandidate,
     RepairCandidate,
     StepProgress,
@@ -412,6 +413,25 @@ def test_what_was_tried_is_not_tried_again(choice: Choose) -> None:
     after = choice(resume=True).best(makers).tried
     assert after[:1] == before
     assert [one.name for one in after] == ["same", "other"]
+
+
+@pytest.mark.slow
+def test_of_those_tried_the_best_is_chosen_once_there_are_enough(choice: Choose) -> None:
+    original = judged("example").network.original
+    plans = [made([(name, original)], "precision") for name in ("one", "two")]
+
+    def enough_of(name: str, at: int) -> CandidateChoice:
+        def told(step: str, done: int, _total: int) -> None:
+            if (step, done) == (name, at):
+                raise EnoughTried
+
+        return replace(choice(max_size="none", max_latency="none"), progress=told)
+
+    found = enough_of("candidates", 1).best(plans)
+    assert [one.name for one in found.tried] == ["one"]
+    assert found.chosen is not None
+    with pytest.raises(EnoughTried):
+        enough_of("judged", 0).best(plans[1:])
 
 
 def timed(*ratios: tuple[float, float]) -> Callable[..., Latency]:

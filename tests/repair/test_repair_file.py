@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+import sys
 from collections.abc import Callable
 from copy import deepcopy
 from dataclasses import replace
@@ -36,6 +37,7 @@ from edgeflare.repair.repair_requirements import (
     LEAST_SEEDS,
     can_be_repaired,
     require_image_classifier,
+    why_not_repaired,
 )
 from edgeflare.repair.repair_run import verdict
 from edgeflare.repair.repaired_pair import MODEL, RECIPE, write_document, write_pair, write_repaired
@@ -67,6 +69,16 @@ def test_a_repair_is_offered_only_of_what_it_takes() -> None:
     swapped = replace(lenet, original=str(lenet.compressed), compressed=Path(str(lenet.original)))
     assert not is_taken(swapped)
     assert not is_taken(load_pair(EXAMPLES / "face_detection"))
+
+
+def test_why_a_pair_is_not_repaired_is_said_in_a_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    lenet = load_pair(EXAMPLES / "fashion_lenet4")
+    faces = why_not_repaired(load_pair(EXAMPLES / "face_detection"), LEAST_SEEDS)
+    assert "for classifiers of images with one input" in str(faces)
+    assert "needs at least 50" in str(why_not_repaired(lenet, LEAST_SEEDS - 1))
+    monkeypatch.setitem(sys.modules, "litert_quantizer", None)
+    without = why_not_repaired(lenet, LEAST_SEEDS)
+    assert str(without).endswith("pip install 'edgeflare[repair]'")
 
 
 STEREO = PairInterface(inputs=(PairInput("image"), PairInput("offset", search=False)))

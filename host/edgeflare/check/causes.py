@@ -78,6 +78,11 @@ class Cause(msgspec.Struct, frozen=True, kw_only=True):
 UNDECIDED: Final[frozenset[Rule]] = frozenset({"data", "changes"})
 """Rules by which nothing can be said of the model, for good or for ill."""
 
+OF_THE_FILE: Final[frozenset[Rule]] = frozenset(
+    {"file", "range", "layer", "class", "one-sided", "field", "accuracy", "gate"}
+)
+"""Rules by which the numbers in the compressed file are to blame, so that others may mend it."""
+
 LEAST_INPUTS: Final = 20
 """Inputs below which nothing is decided."""
 

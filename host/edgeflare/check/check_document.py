@@ -40,6 +40,7 @@ class CheckRequest(msgspec.Struct, frozen=True, kw_only=True):
         budget: seconds that it may take.
         inputs: whether the inputs that are looked into are kept, to be shown.
         near: whether inputs near to them are searched for.
+        mend: whether a repair is tried where the file is to blame.
 
     """
 
@@ -52,6 +53,7 @@ class CheckRequest(msgspec.Struct, frozen=True, kw_only=True):
     budget: Annotated[Amount, Option("--budget", more="longer")]
     inputs: Annotated[bool, Option("--no-inputs", lambda kept: None if kept else "")]
     near: Annotated[bool, Option("--no-near", lambda near: None if near else "")]
+    mend: bool
 
 
 class CheckDocument(

@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from msgspec.structs import replace
+
 from edgeflare.check.check_document import CheckDocument, CheckRequest, check_bytes, load_check
 from edgeflare.check.check_page import check_page
 from edgeflare.check.figures import CheckFigures
@@ -66,6 +68,8 @@ class CheckFolder:
                     f"{path} was begun with another pair, or other inputs or models in it: check"
                     " it anew with --overwrite, or name another folder with --out"
                 )
+            if request.mend:  # a check that was begun without may be gone on with for that
+                begun = replace(begun, mend=True)
             require_same_request(begun, request, path)
 
         stack.enter_context(CHECKED.take(path, same))

@@ -192,7 +192,7 @@ def _sections(document: CheckDocument) -> Table:
         (one.name, _OF_SECTIONS[one.state], one.words.partition(";")[0] if passes else one.words)
         for one in document.sections
         for passes in [one.state == "pass"]
-        if one.name != "mend" or one.state != "not checked"
+        if one.name != "mend" or document.asked.mend or one.command
     ]
     return Table(
         title="",

@@ -1,8 +1,9 @@
 """A check: what it measures, in which order, and until when.
 
 Its phases are the answers of the arms, on one device after the other; the files, what an inference
-costs, the conditions of the field, the layers, and a search near to the inputs. What one has
-measured is kept at once. A phase that was cut off is noted, and done anew where the check goes on.
+costs, the conditions of the field, the layers, a search near to the inputs, and a repair. What one
+has measured is kept at once. A phase that was cut off is noted, and done anew where the check goes
+on; a repair goes on itself.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ from edgeflare.check.answers import (
     places,
     seconds_per_input,
 )
-from edgeflare.check.causes import find_cause
+from edgeflare.check.causes import OF_THE_FILE, find_cause
 from edgeflare.check.check_document import CheckDocument, StoppedBy
 from edgeflare.check.cost import cost_figures, cost_seconds
 from edgeflare.check.drawn_inputs import DrawnCheck
@@ -54,7 +55,7 @@ from edgeflare.errors import InfrastructureError, UserError
 from edgeflare.run.plan import Plan
 
 _ANSWERS_UNTIL: Final = 0.5
-"""The part of the budget after which no further input is asked."""
+"""The part of the time to measure in after which no further input is asked."""
 
 _FIELD_UNTIL: Final = 0.7
 """Likewise none is tried under a condition."""
@@ -113,7 +114,7 @@ def planned_check(check: PairCheck) -> list[str]:
         each = seconds_per_input(opened)
         others = cost_seconds(each) * len(check.profiles)
         others += field_seconds(opened, places(opened), each)
-    budget, devices = check.request.budget, len(check.profiles)
+    budget, devices = check.seconds_to_measure, len(check.profiles)
     gates = ", ".join(f"{name} {limit:g}" for name, limit in check.request.gates.items())
     near = [f"searches near to inputs: about {ceil(near_seconds(each))} s, until {budget:.0f} s"]
     return [
@@ -124,8 +125,14 @@ def planned_check(check: PairCheck) -> list[str]:
         f"the layers on at most {min(INPUTS, known)} inputs: about"
         f" {ceil(layer_seconds(known, each))} s, until {_LAYERS_UNTIL * budget:.0f} s",
         *(near if check.request.near else []),
+        *([_mending(check)] if check.request.mend else []),
         f"gates, at most: {gates}",
     ]
+
+
+def _mending(check: PairCheck) -> str:
+    seconds = check.request.budget
+    return f"where the file is to blame, a repair at equal cost, until {seconds:.0f} s"
 
 
 _OPERATORS_SHARE: Final = 0.1
@@ -191,6 +198,7 @@ class _Run:
             for one in opened:
                 self._try_operators(one.devices[0], one.pair.executed)
             self._search_near(first)
+            self._mend(first)
 
     def measure_drawn(self) -> None:
         """Measure what the devices do on drawn inputs."""
@@ -217,17 +225,20 @@ class _Run:
 
         Args:
             name: of the phase.
-            part: of the budget, after which it has to.
+            part: of the time to measure in, after which it has to.
             about: seconds that it takes; None where nobody knows.
 
         """
-        check = self._check
-        left = check.began + part * check.request.budget - time.monotonic()
+        return self._begin(name, part * self._check.seconds_to_measure, about)
+
+    def _begin(self, name: str, until: float, about: float | None = None) -> Callable[[], bool]:
+        """Begin a phase likewise that has to end so many seconds after the check began."""
+        left = self._check.began + until - time.monotonic()
         self._observer.begun(name, about, max(0.0, left))
         cut = tuple(one for one in self.figures.cut if one != name)
         missing = {key: why for key, why in self.figures.missing.items() if key != name}
         self.figures = replace(self.figures, cut=cut, missing=missing)
-        return check.stopped(part, self._interrupt, lambda: self._cut(name))
+        return self._check.stopped(until, self._interrupt, lambda: self._cut(name))
 
     def _about(self, device: str, of: Callable[[float], float]) -> float | None:
         """Return what a phase takes, by what an input takes on a device; None without that."""
@@ -442,7 +453,7 @@ class _Run:
         name = f"operators on {where}"
         if where in known and not self._again(name):
             return
-        budget = self._check.request.budget
+        budget = self._check.seconds_to_measure
         left = self._check.began + budget - time.monotonic()
         seconds = min(left, _OPERATORS_SHARE * budget, _OPERATORS_SECONDS)
         stopped = self._phase(name, 1.0, seconds)
@@ -477,7 +488,7 @@ class _Run:
             return
         about = self._about(opened.devices[0].profile.name, near_seconds)
         stopped = self._phase("near", 1.0, about)
-        seconds = self._check.began + self._check.request.budget - time.monotonic()
+        seconds = self._check.began + self._check.seconds_to_measure - time.monotonic()
         if stopped() or seconds < _LEAST_SECONDS:
             self._cut("near")
             return
@@ -496,6 +507,53 @@ class _Run:
         else:
             stopped()
             self.figures = replace(self.figures, near=found)
+
+    def _mend(self, opened: OpenedPair) -> None:
+        """See whether a repair takes the pair where the file is to blame; if asked for, try it."""
+        cause = self.keep("killed").cause
+        if cause is None or cause.rule not in OF_THE_FILE:
+            return
+        from edgeflare.repair.repair_requirements import why_not_repaired  # noqa: PLC0415 - a room
+
+        why = why_not_repaired(self._check.pair, len(opened.seeds))
+        self.figures = replace(self.figures, mendable=why is None)
+        if why is not None:
+            self._miss("mend", why)
+        elif self._check.request.mend and (self.figures.mend is None or self._again("mend")):
+            self._repair(opened)
+        self.keep("killed")
+
+    def _repair(self, opened: OpenedPair) -> None:
+        """Try candidates of a repair in what is left of the budget."""
+        from edgeflare.check.mend import (  # noqa: PLC0415 - likewise
+            FOLDER,
+            JUDGING,
+            PREPARING,
+            mend_figures,
+        )
+
+        request, profile = self._check.request, opened.devices[0].profile
+        each = self._seconds.get(profile.name) or seconds_per_input(opened)
+        until = request.budget - each * JUDGING
+        stopped = self._begin("mend", until)
+        if stopped() or self._check.began + until - time.monotonic() < each * PREPARING:
+            self._cut("mend")
+            return
+        self._store.keep_folder(FOLDER)
+        try:
+            found = mend_figures(
+                self._check.pair,
+                profile,
+                self._store.path,
+                request.limit,
+                stopped,
+                self._observer.worked,
+                inputs=request.inputs,
+            )
+        except UserError as unmended:
+            self._miss("mend", str(unmended))
+        else:
+            self.figures = replace(self.figures, mend=found or self.figures.mend)
 
 
 def _data_say_nothing(document: CheckDocument) -> bool:

@@ -7,6 +7,7 @@ from typing import Final, Literal
 
 import msgspec
 
+from edgeflare.check.mend_figures import MendFigures
 from edgeflare.core.query import Arm
 from edgeflare.diagnose.layers.layer_figures import LayerError
 from edgeflare.pages.facts import count_of
@@ -723,6 +724,9 @@ class CheckFigures(msgspec.Struct, frozen=True, kw_only=True):
         costs: what an inference costs, on each device.
         operators: what the operators do by themselves, on each device where they were tried.
         drawn: what each device does on drawn inputs, where there are no others.
+        mendable: whether the numbers in the file are to blame, and a repair takes the pair, as far
+            as that shows without trying.
+        mend: what a repair gives; null where none was tried, or it could not be.
         missing: by the name of a part that could not be measured, why not.
         cut: the names of the parts that were cut off, or not begun, by the budget or the user.
 
@@ -738,6 +742,8 @@ class CheckFigures(msgspec.Struct, frozen=True, kw_only=True):
     costs: tuple[CostFigures, ...] = ()
     operators: tuple[SeenOperators, ...] = ()
     drawn: tuple[DrawnFigures, ...] = ()
+    mendable: bool = False
+    mend: MendFigures | None = None
     missing: Mapping[str, str] = {}
     cut: tuple[str, ...] = ()
 

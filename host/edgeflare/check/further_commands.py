@@ -9,7 +9,13 @@ from typing import Final
 
 from edgeflare.check.sections import Named
 
-_INPUTS: Final = {"layers": "--inputs", "survey": "--inputs", "search": "--seeds"}
+_INPUTS: Final = {
+    "check --mend": "--inputs",
+    "layers": "--inputs",
+    "repair": "--seeds",
+    "search": "--seeds",
+    "survey": "--inputs",
+}
 """The option by which a command takes other inputs than the pair's."""
 
 
@@ -32,4 +38,6 @@ def _command(pair: str | None, compressed: str, inputs: Path | None, device: str
     if pair is None:
         return ""
     given = [] if inputs is None else [_INPUTS[name], str(inputs)]
-    return join(["edgeflare", name, pair, *given, "--device", device])
+    out = ["--out", f"runs/{Path(pair).resolve().name}-repaired"] if name == "repair" else []
+    words, options = name.split()[:1], name.split()[1:]
+    return join(["edgeflare", *words, pair, *given, "--device", device, *options, *out])

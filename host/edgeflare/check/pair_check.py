@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol
+from typing import Final, Protocol
 
 from msgspec.structs import replace
 
@@ -22,6 +22,9 @@ from edgeflare.core.interrupt import Interrupt
 from edgeflare.devices.profile import Profile
 from edgeflare.diagnose.layers.layers_document import LayersDocument
 from edgeflare.models.pair import Pair
+
+_MEASURED: Final = 0.6
+"""The part of the budget that what is measured may take, where a repair may be tried."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,18 +83,23 @@ class PairCheck:
             notes=self.pair.notes,
         )
 
+    @property
+    def seconds_to_measure(self) -> float:
+        """The part of the budget in which all is measured; a repair has what is left of it."""
+        return (_MEASURED if self.request.mend else 1.0) * self.request.budget
+
     def stopped(
-        self, part: float, interrupt: Interrupt, cut: Callable[[], None]
+        self, seconds: float, interrupt: Interrupt, cut: Callable[[], None]
     ) -> Callable[[], bool]:
         """Return what says whether a phase has to end.
 
         Args:
-            part: of the budget, after which it has to.
+            seconds: since the check began, after which it has to.
             interrupt: the user's wish to stop, after which it has to, too.
             cut: is called where it has to.
 
         """
-        ends = self.began + part * self.request.budget
+        ends = self.began + seconds
 
         def stopped() -> bool:
             over = time.monotonic() > ends or interrupt.asked()

@@ -8,7 +8,7 @@ from typing import Final, Literal
 
 import msgspec
 
-from edgeflare.check.causes import Cause, Rule
+from edgeflare.check.causes import OF_THE_FILE, Cause, Rule
 from edgeflare.check.device_words import odd_of_devices, sure_of_devices
 from edgeflare.check.estimate import ShareEstimate, share
 from edgeflare.check.figures import (
@@ -92,7 +92,7 @@ def sections_of(
         _field(figures, gates, cause, named),
         _near(figures, named),
         _cost(figures),
-        _missing("mend", "a repair begins with a search", named("search")),
+        _mend(figures, gates, cause, named),
     )
 
 
@@ -473,3 +473,30 @@ def _time(cost: CostFigures) -> str:
     assert cost.compressed is not None  # noqa: S101 - those without are left out
     before = "" if cost.original is None else f" instead of {1e3 * cost.original.median:.3g} ms"
     return f"{1e3 * cost.compressed.median:.3g} ms{before}"
+
+
+def _mend(
+    figures: CheckFigures, gates: Sequence[CheckGate], cause: Cause | None, named: Named
+) -> CheckSection:
+    known = figures.mend
+    if cause is None and not figures.cut and all(one.within for one in gates):
+        return CheckSection(name="mend", state="pass", words="there is nothing to mend")
+    if cause is None or cause.rule not in OF_THE_FILE:
+        return _missing("mend", "no number in the file is known to be to blame")
+    if known is None:
+        command = named("check --mend") if figures.mendable else ""
+        return _missing("mend", _why_not_mended(figures), command)
+    cut = "; there was no time to try all candidates" if "mend" in figures.cut else ""
+    return CheckSection(
+        name="mend",
+        state="pass" if known.written else "attention",
+        words=f"{known.in_words()}{cut}",
+        seen=known.gain,
+        command=named("repair"),
+    )
+
+
+def _why_not_mended(figures: CheckFigures) -> str:
+    if "mend" in figures.cut:
+        return "there was no time for a repair: give a larger --budget"
+    return figures.missing.get("mend", "what a repair at equal cost gives is tried with --mend")

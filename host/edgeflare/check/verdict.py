@@ -57,7 +57,7 @@ def judge(
     elif not figures.devices or figures.data is None:
         verdict = None
     elif (cause := find_cause(figures, tuple(gates))) is not None:
-        verdict = _by_cause(cause)
+        verdict = _by_cause(cause, _mending(figures))
     else:
         verdict = _without_a_cause(figures, gates, strict=strict)
     if verdict is not None and verdict.name == "do-not-ship":
@@ -172,10 +172,20 @@ def _of_drawn_inputs(figures: CheckFigures, gates: Sequence[CheckGate]) -> ShipV
     )
 
 
-def _by_cause(cause: Cause) -> ShipVerdict:
+def _mending(figures: CheckFigures) -> str:
+    """Return what to do about a file that may be mended; empty for one that may not."""
+    known = figures.mend
+    if known is not None:
+        return f"check what `repair` made, in the folder {known.folder}" if known.written else ""
+    tried = "mend" in figures.missing or "mend" in figures.cut
+    return "see with --mend what a repair gives" if figures.mendable and not tried else ""
+
+
+def _by_cause(cause: Cause, otherwise: str = "") -> ShipVerdict:
     name: Name = "undecided" if cause.rule in UNDECIDED else "do-not-ship"
     sentence = f"{cause.words}; {cause.evidence}" if cause.evidence else cause.words
-    return ShipVerdict(name=name, sentence=sentence, next=cause.next, cause=cause)
+    what = f"{cause.next}; or {otherwise}" if otherwise else cause.next
+    return ShipVerdict(name=name, sentence=sentence, next=what, cause=cause)
 
 
 def computes_as_the_host(

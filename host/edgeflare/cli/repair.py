@@ -11,7 +11,7 @@ import typer
 from msgspec import structs
 
 from edgeflare.bench.bench_runs import check_folder, claimed_folder
-from edgeflare.cli import repair_options, run_options
+from edgeflare.cli import pair_options, repair_options, run_options
 from edgeflare.cli.console import Console
 from edgeflare.cli.interruptible import (
     INTERRUPTED,
@@ -33,7 +33,6 @@ from edgeflare.models.pair_file import FILE, Settings
 from edgeflare.models.pair_interface import PairInterface
 from edgeflare.pages.terminal import print_section
 from edgeflare.record import folder_contents
-from edgeflare.repair.judging.shown_inputs import write_shown
 from edgeflare.repair.page.repair_page import searched_again
 from edgeflare.repair.planned_repair import planned_repair
 from edgeflare.repair.repair_candidate import ReportProgress
@@ -42,7 +41,7 @@ from edgeflare.repair.repair_document import RepairDocument
 from edgeflare.repair.repair_request import RepairRequest
 from edgeflare.repair.repair_requirements import require_image_classifier, shifts_alone
 from edgeflare.repair.repair_run import RepairOutcome, repair_pair
-from edgeflare.repair.repaired_pair import MODEL, write_document, write_pair, write_repaired
+from edgeflare.repair.repaired_pair import MODEL, write_document
 from edgeflare.repair.repaired_search import (
     FOLDER,
     require_same_ensemble,
@@ -54,7 +53,7 @@ from edgeflare.repair.shift_details import Mixture
 from edgeflare.repair.shifts.shift_candidate import ShiftRequest
 from edgeflare.replay.past_run import PastRun
 from edgeflare.run.run_directory import RunDirectory
-from edgeflare.trust import decided_by_user
+from edgeflare.trust import Trust, decided_by_user
 
 
 def repair(
@@ -67,6 +66,8 @@ def repair(
     max_size: repair_options.MaxSize = DEFAULT_LIMIT,
     max_latency: repair_options.MaxLatency = DEFAULT_LIMIT,
     device: repair_options.Devices = None,
+    seeds: repair_options.Seeds = None,
+    limit: pair_options.Limit = None,
     test: repair_options.Test = None,
     rng_seed: repair_options.RngSeed = 0,
     rounds: repair_options.Rounds = None,
@@ -94,7 +95,7 @@ def repair(
     """
     check_folder(out, resume=resume, holds="repair")
     fresh = None if test is None else str(test)
-    request = RepairRequest(method, target, in_place, max_size, max_latency, fresh, rng_seed)
+    request = RepairRequest(method, target, in_place, max_size, max_latency, fresh, rng_seed, limit)
     shifts = _shift_request(rounds, mixture)
     request.require_limits()
     pair_alone = _is_pair(source)
@@ -111,11 +112,11 @@ def repair(
     past = None if pair_alone else PastRun.open(source)
     if past is None:
         _require_pair_options(source, request, again=again)
-        file = None if compressed is None else str(compressed)
-        pair = load_pair(source, Settings(original=original, compressed=file), decided)
-        require_image_classifier(pair.interface, pair.name)
+        pair = _pair_of(source, original, compressed, seeds, decided)
         profiles = find_profiles(device or ["emulated-builtin"], decided)
     else:
+        if seeds is not None or limit is not None:
+            raise UserError("--seeds and --limit are for a pair, and a run has its own seeds")
         interface = PairInterface.of(past.header.pair)
         require_image_classifier(interface, str(past.directory.path))
         pair = require_same_seeds(past, past.pair(original, compressed))
@@ -135,6 +136,22 @@ def repair(
         return 0
     after = replace(pair, compressed=out / MODEL)
     return _search_again(Console(stderr=True), past, after, profiles, out, repaired)
+
+
+def _pair_of(
+    source: Path, original: str | None, compressed: Path | None, seeds: Path | None, decided: Trust
+) -> Pair:
+    """Return the pair in a folder, with other files where they are named.
+
+    Raises:
+        UserError: it is not what it should be, or of another kind than is repaired.
+
+    """
+    file, given = (None if one is None else str(one) for one in (compressed, seeds))
+    settings = Settings(original=original, compressed=file, seeds=given)
+    pair = load_pair(source, settings, decided)
+    require_image_classifier(pair.interface, pair.name)
+    return pair
 
 
 def _require_pair_options(source: Path, request: RepairRequest, *, again: bool) -> None:
@@ -173,11 +190,7 @@ def _repair(
     )
     if found is None:
         return None
-    if found.repaired is not None:
-        write_repaired(out, found.repaired)
-        write_pair(out, pair, pair.seeds)
-    write_shown(out, pair, found.shown)
-    write_document(out, found.document)
+    found.write(out, pair)
     print_repair(Console(), found.document, RunDirectory(out))
     result(out)
     return found.document

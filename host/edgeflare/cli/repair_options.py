@@ -71,6 +71,10 @@ Devices = Annotated[
         "emulated-builtin.",
     ),
 ]
+Seeds = Annotated[
+    Path | None,
+    typer.Option(metavar="PATH", help="Of a PAIR: other seeds than its own."),
+]
 Test = Annotated[
     Path | None,
     typer.Option(

@@ -23,6 +23,7 @@ from edgeflare.repair.judging.judged_inputs import SEEDS, JudgedSet, SetName
 from edgeflare.repair.judging.judgement import Judgement, SetAside, judged
 from edgeflare.repair.repair_candidate import (
     CandidateMaker,
+    EnoughTried,
     NoCandidate,
     RepairCandidate,
     ReportProgress,
@@ -90,29 +91,17 @@ class CandidateChoice:
         Raises:
             UserError: none can be made of these models and inputs.
             InfrastructureError: a device or a worker process is lost for good.
+            EnoughTried: no candidate was tried yet.
 
         """
-        attempts: list[Attempt] = []
-        gaining: list[tuple[float, RepairCandidate, TriedCandidate]] = []
-        judged_methods: set[str] = set()
-        for number, maker in enumerate(makers):
-            self.progress("candidates", number, len(makers))
-            if maker.instead_of in judged_methods:
-                continue
-            stored = self.stored.read(maker.name)
-            if stored is None:
-                stored = list(self._tried(maker))
-                self.stored.write(maker.name, stored)
-            for attempt in stored:
-                attempts.append(attempt)
-                candidate, result = attempt.candidate, attempt.tried
-                if candidate is None or result.sets is None:
-                    continue
-                if not result.needs:
-                    judged_methods.add(maker.method)
-                if surely_gains(result.sets):
-                    gaining.append((result.sets.score, candidate, result))
-        self.progress("candidates", len(makers), len(makers))
+        attempts = self._attempts(makers)
+        gaining = [
+            (one.tried.sets.score, one.candidate, one.tried)
+            for one in attempts
+            if one.candidate is not None
+            and one.tried.sets is not None
+            and surely_gains(one.tried.sets)
+        ]
         if all(one.unmade for one in attempts):  # for the first reason
             raise UserError(str(attempts[0].tried.set_aside))
         within = [one for one in gaining if not one[2].needs]
@@ -133,6 +122,28 @@ class CandidateChoice:
             for one in self.opened.devices
         )
 
+    def _attempts(self, makers: Sequence[CandidateMaker]) -> list[Attempt]:
+        """Try candidates, or read what came of them, until there are no more or enough."""
+        found: list[Attempt] = []
+        judged_methods: set[str] = set()
+        try:
+            for number, maker in enumerate(makers):
+                self.progress("candidates", number, len(makers))
+                if maker.instead_of in judged_methods:
+                    continue
+                stored = self.stored.read(maker.name)
+                if stored is None:
+                    stored = list(self._tried(maker))
+                    self.stored.write(maker.name, stored)
+                found += stored
+                if any(one.candidate and one.tried.sets and not one.tried.needs for one in stored):
+                    judged_methods.add(maker.method)
+            self.progress("candidates", len(makers), len(makers))
+        except EnoughTried:
+            if not found:
+                raise
+        return found
+
     def _tried(self, maker: CandidateMaker) -> Iterator[Attempt]:
         """Make and judge candidates; one that fails is set aside, and others are tried."""
         begun = time.monotonic()
@@ -148,7 +159,8 @@ class CandidateChoice:
             yield Attempt(None, made, unmade=isinstance(error, UserError))
             return
         seconds = round((time.monotonic() - begun) / max(1, len(candidates)), 3)
-        for one in candidates:
+        for number, one in enumerate(candidates):
+            self.progress("judged", number, len(candidates))
             yield self._judged(
                 one,
                 TriedCandidate(

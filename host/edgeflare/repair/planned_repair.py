@@ -37,8 +37,8 @@ def planned_repair(
     plans = candidate_plans(request)
     original = original_file(pair, past, request)
     with ExitStack() as stack:
-        opened = open_pair(pair, repair_plan(past, profiles), profiles, stack)
-        require_seeds(opened)
+        opened = open_pair(pair, repair_plan(past, profiles, request.limit), profiles, stack)
+        require_seeds(pair.name, len(opened.seeds))
         if request.test is not None:
             opened.inputs.load(Path(request.test), classes=opened.pair.classes)
         split = split_seeds(known_labels(opened), np.random.default_rng(request.rng_seed))

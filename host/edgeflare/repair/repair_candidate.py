@@ -10,7 +10,8 @@ from edgeflare.repair.fitting.float_model import Recipe
 from edgeflare.repair.repair_methods import NO_DETAILS, CandidateDetails, Method
 
 ReportProgress = Callable[[str, int, int], None]
-"""Is called with the name of a step, how much of it is done, and how much there is."""
+"""Is called with the name of a step, how much of it is done, and how much there is; may raise
+`EnoughTried`."""
 
 StepProgress = Callable[[int, int], None]
 """The same within one step: how much of it is done, and how much there is."""
@@ -47,6 +48,10 @@ class NoCandidate(EdgeFlareError):  # noqa: N818 - an outcome, no error of the u
     def __init__(self, why: str, details: CandidateDetails) -> None:
         super().__init__(why)
         self.details = details
+
+
+class EnoughTried(Exception):  # noqa: N818 - a wish, no error
+    """No further candidate is to be tried: the best of those that were is chosen."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 import msgspec
 
-from edgeflare.repair.repair_cost import CostLimit, latency_limit, size_limit
+from edgeflare.record.json_types import CountFromOne
+from edgeflare.repair.repair_cost import DEFAULT_LIMIT, CostLimit, latency_limit, size_limit
 from edgeflare.repair.repair_methods import METHODS, Method, Target
 
 
@@ -21,6 +24,7 @@ class RepairRequest(msgspec.Struct, frozen=True):
         test: path of the fresh inputs, a file or a folder; null for none.
         rng_seed: seed of the generator of all that is drawn: the parts of the seeds, and the inputs
             that are made of them.
+        limit: how many seeds of a pair are taken, at most; null for all, and for a run.
 
     """
 
@@ -31,6 +35,7 @@ class RepairRequest(msgspec.Struct, frozen=True):
     max_latency: str
     test: str | None
     rng_seed: int = 0
+    limit: CountFromOne | None = None
 
     @property
     def size_limit(self) -> CostLimit | None:
@@ -69,3 +74,9 @@ class RepairRequest(msgspec.Struct, frozen=True):
             and (kind.in_place or not self.in_place)
             and (kind.integers or self.target == "float")
         )
+
+
+DEFAULT_REQUEST: Final = RepairRequest(
+    "auto", "float", in_place=False, max_size=DEFAULT_LIMIT, max_latency=DEFAULT_LIMIT, test=None
+)
+"""What is asked where no option is given: all methods, at equal cost."""

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from importlib.util import find_spec
 from pathlib import Path
 
-from edgeflare.campaign.opened_pair import OpenedPair
 from edgeflare.errors import UserError
 from edgeflare.models.model_file import read_model_file
 from edgeflare.models.pair import Pair
@@ -12,9 +12,8 @@ from edgeflare.models.pair_interface import PairInterface
 from edgeflare.models.run_pair import DEFAULT_DOMAIN, DEFAULT_TASK
 from edgeflare.models.tflite_graph import Graph
 from edgeflare.repair.fitting.quantized_network import matched_layers
-from edgeflare.repair.repair_cost import DEFAULT_LIMIT
 from edgeflare.repair.repair_methods import METHODS
-from edgeflare.repair.repair_request import RepairRequest
+from edgeflare.repair.repair_request import DEFAULT_REQUEST, RepairRequest
 from edgeflare.replay.past_run import PastRun
 
 LEAST_SEEDS = 50
@@ -70,18 +69,41 @@ def _require_matching(compressed: bytes, original: bytes, name: str) -> None:
     matched_layers(Graph(compressed, "the compressed model"), graph)
 
 
-def require_seeds(opened: OpenedPair) -> None:
+def require_seeds(name: str, seeds: int) -> None:
     """Refuse a pair with too few seeds.
+
+    Args:
+        name: what the user calls the pair.
+        seeds: how many it has.
 
     Raises:
         UserError: there are fewer than 50.
 
     """
-    if len(opened.seeds) < LEAST_SEEDS:
+    if seeds < LEAST_SEEDS:
         raise UserError(
-            f"{opened.pair.name} has {len(opened.seeds)} seeds, and a repair needs at least"
-            f" {LEAST_SEEDS}, of which it fits with three fifths: give more seeds"
+            f"{name} has {seeds} seeds, and a repair needs at least {LEAST_SEEDS}, of which it fits"
+            " with three fifths: give more seeds"
         )
+
+
+def why_not_repaired(pair: Pair, seeds: int) -> str | None:
+    """Return why a pair is not repaired by default; None where it is tried.
+
+    As far as that shows before models are opened.
+
+    Args:
+        pair: a pair.
+        seeds: how many it has.
+
+    """
+    try:
+        _require_repairable(pair, None, pair.interface, seeds)
+    except UserError as refused:
+        return str(refused)
+    if find_spec("litert_quantizer") is None:
+        return "a repair needs litert-quantizer: pip install 'edgeflare[repair]'"
+    return None
 
 
 def can_be_repaired(pair: Pair, past: PastRun, seeds: int) -> bool:
@@ -93,15 +115,21 @@ def can_be_repaired(pair: Pair, past: PastRun, seeds: int) -> bool:
         seeds: how many it has.
 
     """
-    if past.document.replay is not None or seeds < LEAST_SEEDS:
+    if past.document.replay is not None:
         return False
-    request = RepairRequest("auto", "float", False, DEFAULT_LIMIT, DEFAULT_LIMIT, None)
     try:
-        require_image_classifier(PairInterface.of(past.header.pair), pair.name)
-        original_file(pair, past, request)
+        _require_repairable(pair, past, PairInterface.of(past.header.pair), seeds)
     except UserError:
         return False
     return True
+
+
+def _require_repairable(
+    pair: Pair, past: PastRun | None, interface: PairInterface, seeds: int
+) -> None:
+    require_image_classifier(interface, pair.name)
+    require_seeds(pair.name, seeds)
+    original_file(pair, past, DEFAULT_REQUEST)
 
 
 def shifts_alone(pair: Pair, past: PastRun | None, request: RepairRequest) -> bool:

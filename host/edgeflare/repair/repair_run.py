@@ -45,7 +45,7 @@ from edgeflare.repair.judging.judged_inputs import (
     split_seeds,
 )
 from edgeflare.repair.judging.judgement import Judgement, SetAside, candidate_answers, compared
-from edgeflare.repair.judging.shown_inputs import InputToShow, shown_inputs
+from edgeflare.repair.judging.shown_inputs import InputToShow, shown_inputs, write_shown
 from edgeflare.repair.precision.localization import residual
 from edgeflare.repair.repair_candidate import CandidateMaker, RepairCandidate, ReportProgress
 from edgeflare.repair.repair_cost import NO_LIMIT
@@ -59,7 +59,13 @@ from edgeflare.repair.repair_document import (
 )
 from edgeflare.repair.repair_request import RepairRequest
 from edgeflare.repair.repair_requirements import original_file, require_seeds, tries_shifts
-from edgeflare.repair.repaired_pair import MODEL, RECIPE
+from edgeflare.repair.repaired_pair import (
+    MODEL,
+    RECIPE,
+    write_document,
+    write_pair,
+    write_repaired,
+)
 from edgeflare.repair.shifts.shift_candidate import ShiftRequest, shift_maker
 from edgeflare.repair.stored_candidates import AskedShifts, RepairIdentity, StoredCandidates
 from edgeflare.replay.past_run import PastRun
@@ -85,6 +91,23 @@ class RepairOutcome:
     document: RepairDocument
     repaired: RepairCandidate | None = None
     shown: Sequence[InputToShow] = ()
+
+    def write(self, folder: Path, pair: Pair) -> None:
+        """Write all of it into the folder of the repair of a pair.
+
+        Raises:
+            UserError: a path in the folder leads out of it.
+
+        """
+        if self.repaired is not None:
+            write_repaired(folder, self.repaired)
+            write_pair(folder, pair, pair.seeds)
+        write_shown(folder, pair, self.shown)
+        write_document(folder, self.document)
+
+    def without_inputs(self) -> RepairOutcome:
+        """Return the same without any input to show."""
+        return replace(self, document=structs.replace(self.document, shown=()), shown=())
 
 
 def repair_pair(
@@ -119,13 +142,14 @@ def repair_pair(
         UserError: the request allows nothing, the pair has no fitting original or too few seeds,
             no candidate can be made of its models, or the folder holds another repair.
         InfrastructureError: a device or a worker process is lost for good.
+        EnoughTried: `progress` raised it before any candidate was tried.
 
     """
     candidate_plans(request)  # refuses what allows none
     original = original_file(pair, past, request)
     with ExitStack() as stack:
-        opened = open_pair(pair, repair_plan(past, profiles), profiles, stack)
-        require_seeds(opened)
+        opened = open_pair(pair, repair_plan(past, profiles, request.limit), profiles, stack)
+        require_seeds(pair.name, len(opened.seeds))
         fresh = (
             None
             if request.test is None
@@ -141,9 +165,18 @@ def repair_pair(
             raise
 
 
-def repair_plan(past: PastRun | None, profiles: Sequence[Profile]) -> Plan:
-    """Return the plan of the run, or of none, with the kernels of the devices alone."""
-    plan = Plan("boundary", Goal(), ()) if past is None else past.header.plan
+def repair_plan(
+    past: PastRun | None, profiles: Sequence[Profile], limit: int | None = None
+) -> Plan:
+    """Return the plan of the run, or of none, with the kernels of the devices alone.
+
+    Args:
+        past: the run; None without.
+        profiles: the devices.
+        limit: how many seeds are taken without a run, at most; None for all.
+
+    """
+    plan = Plan("boundary", Goal(), (), limit=limit) if past is None else past.header.plan
     return replace(
         plan,
         goal=Goal(Find.ANY),
