@@ -45,9 +45,7 @@ def test_what_was_looked_into_is_said() -> None:
     found = section(figures(kernels=its, operators=(operators(),)))
     assert found.state == "pass"
     for said in (
-        "the same twice",
-        "the same on 4 threads",
-        "the same in batches of 4 but for rounding",
+        "the same twice, on 4 threads, in batches of 4 but for rounding",
         "9 of 9 operators tried by themselves, in 25 models",
         "xnnpack took 7 of 9 nodes",
     ):

@@ -131,6 +131,15 @@ def check_page(document: CheckDocument, inputs: Callable[[], str] = str) -> Page
                 brief=False,
             ),
             Section(
+                id="operators",
+                title="Operators by themselves",
+                words="What `edgeflare conform` finds wrong on the device, of the model's own"
+                " operators and of others near to them, on values that are drawn; the run is in"
+                " the folder of the check.",
+                blocks=[_operators(document)],
+                brief=False,
+            ),
+            Section(
                 id="drawn",
                 title="Drawn inputs",
                 words="The device's outputs beside the host's. Constant: the same for all inputs."
@@ -322,6 +331,27 @@ def _costs(document: CheckDocument) -> Table:
         ),
         rows=rows,
         numbers_from=2,
+    )
+
+
+def _operators(document: CheckDocument) -> Table:
+    rows = [
+        (
+            one.device,
+            f"{fault.operator} {fault.type}",
+            fault.symptom,
+            ", ".join(fault.condition) or "always",
+            ", ".join(fault.layers) or "near to the model's own",
+            f"{one.run} {fault.number}",
+        )
+        for one in document.figures.operators
+        for fault in one.faults
+    ]
+    return Table(
+        title="",
+        header=("device", "operator", "what is wrong", "when", "where", "finding"),
+        rows=rows,
+        numbers_from=6,
     )
 
 

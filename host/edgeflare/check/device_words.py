@@ -53,17 +53,24 @@ def odd_of_devices(figures: CheckFigures) -> Iterator[str]:
 
 def sure_of_devices(figures: CheckFigures) -> Iterator[str]:
     """Yield what was looked into and is as it should be, a sentence each without its full stop."""
-    for one in _seen(figures):
-        if one.repeated and not one.unsteady:
-            yield "the same twice"
-        for variant in one.variants:
-            if not variant.others and not variant.failed:
-                yield f"the same {variant.way}"
-            elif not variant.failed and not variant.changed and not _far(variant):
-                yield f"the same {variant.way} but for rounding"
+    seen = list(_seen(figures))
+    for one in seen:
+        said = [*_same(one), *_delegated(one.known.provenance)]
         if one.operators is not None:
-            yield _tried(one.operators)
-        yield from _delegated(one.known.provenance)
+            said.append(_tried(one.operators))
+        if said:
+            yield f"{f'{one.known.name}: ' if len(seen) > 1 else ''}{'; '.join(said)}"
+
+
+def _same(one: _SeenDevice) -> Iterator[str]:
+    """Yield in which ways a device gives the same outputs."""
+    ways = ["twice"] if one.repeated and not one.unsteady else []
+    for variant in one.variants:
+        if variant.failed or variant.changed or _far(variant):
+            continue
+        ways.append(f"{variant.way}{' but for rounding' if variant.others else ''}")
+    if ways:
+        yield f"the same {', '.join(ways)}"
 
 
 _FAR_DB: Final = 30.0

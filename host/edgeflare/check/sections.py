@@ -120,7 +120,8 @@ def _drawn_numbers(figures: CheckFigures) -> CheckSection:
 def _drawn_device(figures: CheckFigures, cause: Cause | None, named: Named) -> CheckSection:
     command = named("conform")
     if cause is not None:
-        return CheckSection(name="device", state="fail", words=cause.words, command=command)
+        words = "; ".join((cause.words, *sure_of_devices(figures)))
+        return CheckSection(name="device", state="fail", words=words, command=command)
     odd = list(odd_of_devices(figures))
     layers = figures.layers
     seen = f"{layers.layers} layers by themselves and the" if layers else "the"
@@ -375,9 +376,8 @@ def _device(
     changes = worst.kernels.changes
     seen = share(changes.strictly, changes.inputs) if changes.inputs else None
     if its := _about(cause, "device"):
-        return CheckSection(
-            name="device", state="fail", words=its.words, seen=seen, command=command
-        )
+        words = "; ".join((its.words, *sure_of_devices(figures)))
+        return CheckSection(name="device", state="fail", words=words, seen=seen, command=command)
     odd = list(odd_of_devices(figures))
     failed = any(one.name == "kernel-changes" and one.state == "fail" for one in gates)
     state: SectionState = "fail" if failed else "attention" if odd else "pass"
