@@ -289,9 +289,12 @@ KNOWN_JOINS: Final[Mapping[str, str]] = {
     "cli/only_run.py make_only_run: cell.run": STRATEGY,
     "cli/overlay_files.py OverlayFiles._folder: _FOLDER.format(seed_id)": "a whole number",
     "cli/quiet.py _silence: os.devnull": SYSTEM,
+    "diverted_stderr.py diverted_stderr: os.devnull": SYSTEM,
+    "pages/html_page.py packaged: name": OF_OURS,
+    "schemas.py schemas: f'{name}.schema.json'": OF_OURS,
     "cli/replay.py replay: f'{name}-{datetime.now():%Y%m%d-%H%M%S}'": BY_THE_USER,
     "cli/replayed_conformance.py replay_conformance: name": BY_THE_USER,
-    "check/reference_compression.py _silence: os.devnull": OF_OURS,
+    "check/check_run.py _Run._try_operators: folder": BY_THE_USER,
     "cli/check.py check: f'{pair.folder_name}-check-{datetime.now():%Y%m%d-%H%M%S}'": BY_THE_USER,
     "cli/layers.py layers: f'{loaded.folder_name}-layers-{datetime.now():%Y%m%d-%H%M%S}'": (
         BY_THE_USER

@@ -6,8 +6,6 @@ the extra `repair`.
 
 from __future__ import annotations
 
-import os
-import sys
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager, redirect_stderr
@@ -18,6 +16,7 @@ import numpy as np
 from ai_edge_litert import schema_py_generated as schema
 from numpy.typing import NDArray
 
+from edgeflare.diverted_stderr import diverted_stderr
 from edgeflare.errors import UserError
 from edgeflare.models.tflite_file import read_model
 from edgeflare.models.tflite_graph import Graph
@@ -71,18 +70,9 @@ def reference_int8(content: bytes, rows: NDArray[np.generic]) -> bytes:
 @contextmanager
 def _silence() -> Iterator[None]:
     """Keep what the library and the runtime behind it say of their progress off the terminal."""
-    sys.stderr.flush()
-    kept = os.dup(2)
-    try:
-        with open(os.devnull, "wb") as nothing:
-            os.dup2(nothing.fileno(), 2)
-        with redirect_stderr(StringIO()), warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            yield
-    finally:
-        sys.stderr.flush()
-        os.dup2(kept, 2)
-        os.close(kept)
+    with diverted_stderr(), redirect_stderr(StringIO()), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        yield
 
 
 def _with_signature(content: bytes) -> tuple[bytes, str, str]:

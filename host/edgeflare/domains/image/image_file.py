@@ -18,6 +18,7 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
+from edgeflare.diverted_stderr import STDERR, diverted_stderr
 from edgeflare.errors import UserError
 from edgeflare.untrusted_text import for_terminal
 
@@ -42,8 +43,6 @@ MOST_PIXELS: Final = 2**26
 
 _MOST_LINES = 8
 """That are passed on of what a decoder says of an image."""
-
-_STDERR: Final = 2
 
 
 def decode_image(encoded: NDArray[np.uint8], mode: int) -> NDArray[np.uint8] | None:
@@ -75,7 +74,7 @@ def decode_image(encoded: NDArray[np.uint8], mode: int) -> NDArray[np.uint8] | N
             return None
     if pixels is not None and (said := told()):
         lines = said.decode(errors="replace").splitlines()[:_MOST_LINES]
-        os.write(_STDERR, "".join(f"{for_terminal(line)}\n" for line in lines).encode())
+        os.write(STDERR, "".join(f"{for_terminal(line)}\n" for line in lines).encode())
     return pixels
 
 
@@ -85,15 +84,12 @@ def _held_back() -> Iterator[Callable[[], bytes]]:
     logging = cv2.utils.logging
     level = logging.getLogLevel()
     with os.fdopen(os.memfd_create("stderr"), "r+b") as file:
-        stderr = os.dup(_STDERR)
         logging.setLogLevel(logging.LOG_LEVEL_SILENT)
-        os.dup2(file.fileno(), _STDERR)
         said = b""
         try:
-            yield lambda: said
+            with diverted_stderr(file.fileno()):
+                yield lambda: said
         finally:
-            os.dup2(stderr, _STDERR)
-            os.close(stderr)
             logging.setLogLevel(level)
             file.seek(0)
             said = file.read()

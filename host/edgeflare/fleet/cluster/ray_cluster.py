@@ -7,13 +7,13 @@ import logging
 import os
 import secrets
 import socket
-import sys
 import threading
 from collections.abc import Iterator, MutableMapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, Final
 
+from edgeflare.diverted_stderr import diverted_stderr
 from edgeflare.errors import InfrastructureError, UserError
 from edgeflare.fleet.fleet_file import Fleet
 
@@ -66,7 +66,7 @@ def cluster(address: str, fleet: Fleet) -> Iterator[None]:
         "namespace": NAMESPACE,
     }
     try:
-        with _unheard():
+        with diverted_stderr():  # errors come as exceptions
             _join(ray, address, fleet, options)
     except RuntimeError as error:
         said = " ".join(str(error).split())
@@ -78,7 +78,7 @@ def cluster(address: str, fleet: Fleet) -> Iterator[None]:
     try:
         yield
     finally:
-        with _unheard():
+        with diverted_stderr():
             _leave(ray)
 
 
@@ -94,21 +94,6 @@ def _leave(ray: Any) -> None:
     leaving.join(_LEAVE_SECONDS)
     if leaving.is_alive():
         atexit.unregister(ray.shutdown)  # which would wait for it again
-
-
-@contextmanager
-def _unheard() -> Iterator[None]:
-    """Keep what Ray's libraries write to stderr from the terminal; errors come as exceptions."""
-    sys.stderr.flush()
-    before = os.dup(2)
-    nowhere = os.open(os.devnull, os.O_WRONLY)
-    try:
-        os.dup2(nowhere, 2)
-        yield
-    finally:
-        os.dup2(before, 2)
-        os.close(nowhere)
-        os.close(before)
 
 
 def _join(ray: Any, address: str, fleet: Fleet, options: dict[str, Any]) -> None:
