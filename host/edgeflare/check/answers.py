@@ -362,10 +362,8 @@ def _losses(answers: Answers, found: SystematicDifferences | None) -> Iterator[C
     """Yield the classes that the device gives less often, the largest loss first."""
     if found is None:
         return
-    confusions = [
-        one.confusion(other)
-        for one, other in zip(*(answers.of(arm) for arm in answers.goal.compared), strict=True)
-    ]
+    first, device = (answers.of(arm) for arm in answers.goal.compared)
+    confusions = [one.confusion(other) for one, other in zip(first, device, strict=True)]
     decoder = answers.opened.panel.reading.decoders[answers.reference]
     classes = answers.opened.pair.classes
     given: Counter[str] = Counter()
@@ -374,6 +372,8 @@ def _losses(answers: Answers, found: SystematicDifferences | None) -> Iterator[C
         given.update(
             classes[label] if label < len(classes) else decoder.describe(label) for label in labels
         )
+    truths = answers.truths()
+    harmed, helped = _harmed(first, device, truths), _harmed(device, first, truths)
     losses = [
         ClassLoss(
             name=f"{flow.head}: {flow.name}" if flow.head else flow.name,
@@ -381,7 +381,7 @@ def _losses(answers: Answers, found: SystematicDifferences | None) -> Iterator[C
             left=flow.left,
             came=flow.came,
             p=flow.p,
-            **_elsewhere(answers, flow.name),
+            **_elsewhere(answers, flow.name, harmed, helped),
         )
         for flow in found.flows
         if flow.left > flow.came
@@ -389,20 +389,18 @@ def _losses(answers: Answers, found: SystematicDifferences | None) -> Iterator[C
     yield from sorted(losses, key=lambda one: one.share, reverse=True)
 
 
-def _elsewhere(answers: Answers, name: str) -> dict[str, int]:
+def _elsewhere(answers: Answers, name: str, harmed: set[int], helped: set[int]) -> dict[str, int]:
     """Return how many inputs are harmed and helped that the reference takes for another class."""
-    first, device = (answers.of(arm) for arm in answers.goal.compared)
-    truths, classes = answers.truths(), answers.opened.pair.classes
     decoder = answers.opened.panel.reading.decoders[answers.reference]
-    elsewhere = {
-        at
-        for at, one in enumerate(first)
-        if one.counted and decoder.describe_answer(one, classes) != name
-    }
-    return {
-        "harmed_elsewhere": len(_harmed(first, device, truths) & elsewhere),
-        "helped_elsewhere": len(_harmed(device, first, truths) & elsewhere),
-    }
+    first, classes = answers.of(answers.goal.compared[0]), answers.opened.pair.classes
+
+    def elsewhere(positions: set[int]) -> int:
+        return sum(
+            first[at].counted and decoder.describe_answer(first[at], classes) != name
+            for at in positions
+        )
+
+    return {"harmed_elsewhere": elsewhere(harmed), "helped_elsewhere": elsewhere(helped)}
 
 
 def _changed_inputs(
