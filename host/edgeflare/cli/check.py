@@ -199,11 +199,7 @@ def check(
     pair, assumed = (_alone(named), None) if draws else _loaded(named, given, decided)
     if write_pair is not None:
         return _write_pair(pair, write_pair, assumed)
-    if assumed is not None and assumed.refused:
-        then = f"; {_then(named, inputs)}" if assumed.lines else ""
-        raise UserError(f"{assumed.refused}{then}")
-    if mend and pair.original is None:
-        raise UserError("--mend repairs a file towards its original: name that, too")
+    _require_models(pair, named, inputs, assumed, mend=mend)
     profiles = find_profiles(device, decided)
     request = CheckRequest(
         about="device" if pair.original is None else "pair",
@@ -247,6 +243,22 @@ def check(
     if lost is not None:
         raise InfrastructureError(f"{lost}; the same command with --resume goes on")
     return _exit_code(document, undecided)
+
+
+def _require_models(
+    pair: Pair, named: _Named, inputs: Path | None, assumed: Assumption | None, *, mend: bool
+) -> None:
+    """Refuse models of which too little is known, or of which one is needed and missing.
+
+    Raises:
+        UserError: it is so.
+
+    """
+    if assumed is not None and assumed.refused:
+        then = f"; {_then(named, inputs)}" if assumed.lines else ""
+        raise UserError(f"{assumed.refused}{then}")
+    if mend and pair.original is None:
+        raise UserError("--mend repairs a file towards its original: name that, too")
 
 
 def _exit_code(document: CheckDocument, undecided: str) -> int:
