@@ -555,7 +555,7 @@ class TestMending:
         assert figures is not None
         assert figures.near is not None
         assert figures.near.mended > 2 * figures.near.broken
-        assert f"mends {figures.near.mended:,} of {figures.near.before:,}" in mended.words
+        assert f"of {figures.near.before:,} that deviate near the boundary" in mended.words
         assert mended.seen == figures.gain
         assert found.next.endswith("; or check what `repair` made, in the folder mend")
         assert not (out / "mend" / "inputs").exists()

@@ -67,27 +67,27 @@ class MendFigures(msgspec.Struct, frozen=True, kw_only=True):
         return None if best is None or not self.written else best.gain
 
     def in_words(self) -> str:
-        """Return what it gives, a sentence without its full stop."""
+        """Return what it gives, a sentence without its full stop; what counts most comes first."""
         words = f"`repair` does not mend it at equal cost: {self.why}"
         if self.written and self.near is not None:
             near = self.near
             broken = f" and breaks {near.broken:,}" if near.broken else ""
             words = (
-                f"`repair` mends {near.mended:,} of {near.before:,} deviating held-out inputs near"
-                f" the boundary at equal cost{broken}{self._as_they_come()}"
+                f"`repair` at equal cost: {self._as_they_come()}of {near.before:,} that deviate"
+                f" near the boundary it mends {near.mended:,}{broken}"
             )
         if self.near_beyond is None:
             return words
         return f"{words}; {self.near_beyond:,} deviate beyond that cost, {' '.join(self.beyond)}"
 
     def _as_they_come(self) -> str:
-        """Return what it gives on inputs as they come, from its comma on."""
+        """Return what it gives on inputs as they come, up to a semicolon."""
         known, gain = self.wrong or self.deviating, self.gain
         if known is None or gain is None:
             return ""
         before, after = (1 - wrong / known.inputs for wrong in (known.before, known.after))
         what = "agreement" if self.wrong is None else "accuracy"
         return (
-            f", {what} {after:.1%} instead of {before:.1%} on {known.inputs} as they come"
-            f" (a gain of {gain.low:.1%} to {gain.high:.1%})"
+            f"{what} {after:.1%} instead of {before:.1%} on {known.inputs} held-out inputs (a gain"
+            f" of {gain.low:.1%} to {gain.high:.1%}); "
         )
