@@ -1,0 +1,291 @@
+"""All that a check has measured, as tables of its page."""
+
+from __future__ import annotations
+
+from edgeflare.check.check_document import CheckDocument
+from edgeflare.check.figures import DeviceFigures, OutputFigures
+from edgeflare.diagnose.layers.layer_figures import LayerError
+from edgeflare.pages.page import Block, Section, Table
+
+
+def measured_sections(document: CheckDocument) -> list[Section]:
+    """Return the sections of the page with all that a check has measured."""
+    devices = document.figures.devices
+    return [
+        Section(
+            id="arms",
+            title="Decisions",
+            words="Harmed: inputs that the reference alone gets right. Helped: those that the"
+            " device alone gets right.",
+            blocks=[_decisions(devices), _losses(devices)],
+            brief=False,
+        ),
+        Section(
+            id="numbers",
+            title="Numbers",
+            words="SQNR: of the twin's output from the original's, and of the device's from"
+            " the twin's.",
+            blocks=[_numbers(devices), _scores(devices)],
+            brief=False,
+        ),
+        Section(
+            id="layers",
+            title="Layers",
+            words="Each layer by itself computed as the compressed model does, all others as"
+            " the original does; and what is to blame for the changed inputs that were looked"
+            " into. The layer table has all layers.",
+            blocks=[_sensitive(document), _explained(document)],
+            brief=False,
+        ),
+        Section(
+            id="cost",
+            title="Cost",
+            words="Time of an inference as the agent measures it, of one input each, in turns."
+            " First: of a model that was just opened. Ratio: compressed over original, with its"
+            " interval of 95 %.",
+            blocks=[_costs(document)],
+            brief=False,
+        ),
+        Section(
+            id="operators",
+            title="Operators by themselves",
+            words="What `edgeflare conform` finds wrong on the device, of the model's own"
+            " operators and of others near to them, on values that are drawn; the run is in"
+            " the folder of the check.",
+            blocks=[_operators(document)],
+            brief=False,
+        ),
+        Section(
+            id="mend",
+            title="Mend",
+            words="What a repair at equal cost gives on inputs that it held out, on the host's"
+            " kernels; the repair is in the folder of the check.",
+            blocks=[_mended(document)],
+            brief=False,
+        ),
+        Section(
+            id="drawn",
+            title="Drawn inputs",
+            words="The device's outputs beside the host's. Constant: the same for all inputs."
+            " At its ends: values at an end of the range of the output.",
+            blocks=[_drawn(document)],
+            brief=False,
+        ),
+        Section(
+            id="faults",
+            title="Faults of the file",
+            blocks=[_faults(document)],
+            brief=False,
+        ),
+    ]
+
+
+def _costs(document: CheckDocument) -> Table:
+    rows = [
+        (
+            one.device,
+            which,
+            *(f"{1e3 * seconds:.3g}" for seconds in (time.median, time.high, time.first)),
+            "–" if one.ratio is None else f"{one.ratio[0]:.2f}",
+            "–" if one.ratio is None else f"{one.ratio[1]:.2f} to {one.ratio[2]:.2f}",
+            "–" if one.worker_bytes is None else f"{one.worker_bytes / 2**20:.0f}",
+            "–" if one.arena_bytes is None else f"{one.arena_bytes / 2**10:.0f}",
+        )
+        for one in document.figures.costs
+        for which, time in (("original", one.original), ("compressed", one.compressed))
+        if time is not None
+    ]
+    return Table(
+        title="",
+        header=(
+            *("device", "model", "median ms", "90 % ms", "first ms", "ratio", "interval"),
+            *("worker MiB", "arena KiB"),
+        ),
+        rows=rows,
+        numbers_from=2,
+    )
+
+
+def _operators(document: CheckDocument) -> Table:
+    rows = [
+        (
+            one.device,
+            f"{fault.operator} {fault.type}",
+            fault.symptom,
+            ", ".join(fault.condition) or "always",
+            ", ".join(fault.layers) or "near to the model's own",
+            f"{one.run} {fault.number}",
+        )
+        for one in document.figures.operators
+        for fault in one.faults
+    ]
+    return Table(
+        title="",
+        header=("device", "operator", "what is wrong", "when", "where", "finding"),
+        rows=rows,
+        numbers_from=6,
+    )
+
+
+def _mended(document: CheckDocument) -> Table:
+    known = document.figures.mend
+    sets = (
+        []
+        if known is None
+        else [
+            ("as they come, deviating", known.deviating),
+            ("as they come, decided wrongly", known.wrong),
+            ("near the boundary, deviating", known.near),
+        ]
+    )
+    rows = [
+        (name, *(f"{n:,}" for n in (one.inputs, one.before, one.after, one.mended, one.broken)))
+        for name, one in sets
+        if one is not None
+    ]
+    header = ("inputs", "of", "before", "after", "mended", "broken")
+    return Table(title="", header=header, rows=rows)
+
+
+def _drawn(document: CheckDocument) -> Table:
+    rows = [
+        (
+            one.device.name,
+            output.output,
+            *(("–",) * 5 if output.error is None else _figures(output.error)),
+            f"{output.not_finite}",
+            "yes" if output.constant else "no",
+            f"{output.railed:.1%}",
+        )
+        for one in document.figures.drawn
+        for output in one.outputs
+    ]
+    return Table(
+        title="",
+        header=(
+            *("device", "output", "inputs", "SQNR dB", "cosine", "RMSE", "largest error"),
+            *("not finite", "constant", "at its ends"),
+        ),
+        rows=rows,
+        numbers_from=2,
+    )
+
+
+def _decisions(devices: tuple[DeviceFigures, ...]) -> Table:
+    rows = [
+        (
+            one.decisions.device,
+            f"{one.decisions.inputs:,}",
+            *(_right(one, arm) for arm in ("original", "twin", "device")),
+            f"{one.decisions.changes.changed:,}",
+            f"{one.decisions.changes.by_tie:,}",
+            f"{one.decisions.changes.harmed:,}",
+            f"{one.decisions.changes.helped:,}",
+            f"{one.kernels.changes.strictly:,}",
+        )
+        for one in devices
+    ]
+    return Table(
+        title="",
+        header=(
+            *("device", "inputs", "original right", "twin right", "device right", "changed"),
+            *("by ties", "harmed", "helped", "by kernels"),
+        ),
+        rows=rows,
+    )
+
+
+def _right(device: DeviceFigures, arm: str) -> str:
+    known = {str(one): count for one, count in device.decisions.right.items()}
+    return f"{known[arm] / device.decisions.labelled:.1%}" if arm in known else "–"
+
+
+def _losses(devices: tuple[DeviceFigures, ...]) -> Table:
+    rows = [
+        (one.name, device.decisions.device, str(one.inputs), str(one.left), str(one.came))
+        for device in devices
+        for one in device.decisions.losses
+    ]
+    return Table(
+        title="Classes that are lost significantly",
+        header=("class", "device", "inputs", "left", "came"),
+        rows=rows,
+        numbers_from=2,
+    )
+
+
+def _numbers(devices: tuple[DeviceFigures, ...]) -> Table:
+    rows = [
+        row
+        for device in devices
+        for one in device.outputs
+        for row in _output_rows(one, device.decisions.device)
+    ]
+    return Table(
+        title="",
+        header=("output", "of", "inputs", "SQNR dB", "cosine", "RMSE", "largest error"),
+        rows=rows,
+        numbers_from=2,
+    )
+
+
+def _output_rows(one: OutputFigures, device: str) -> list[tuple[str, ...]]:
+    sides = (("twin from original", one.compression), (f"{device} from twin", one.kernels))
+    return [(one.output, what, *_figures(found)) for what, found in sides if found is not None]
+
+
+def _figures(found: LayerError) -> tuple[str, ...]:
+    return (
+        str(found.inputs),
+        "equal" if found.sqnr_db is None else f"{found.sqnr_db:.1f}",
+        "–" if found.cosine is None else f"{found.cosine:.5f}",
+        f"{found.rmse:.4g}",
+        f"{found.largest:.4g}",
+    )
+
+
+def _scores(devices: tuple[DeviceFigures, ...]) -> Table:
+    rows = [
+        (
+            one.decisions.device,
+            its.score,
+            str(its.inputs),
+            f"{its.median:+.4g}",
+            f"{its.low:+.4g} to {its.high:+.4g}",
+            "–" if its.effect is None else f"{its.effect:+.2f}",
+        )
+        for one in devices
+        if (its := one.score) is not None
+    ]
+    return Table(
+        title="How much higher the device scores what is decided",
+        header=("device", "score", "inputs", "median", "interval", "effect size"),
+        rows=rows,
+        note="The median of the differences with its interval of 95 %, and over their standard"
+        " deviation.",
+        numbers_from=2,
+    )
+
+
+def _sensitive(document: CheckDocument) -> Table:
+    layers = document.figures.layers
+    rows = [
+        (one.layer, f"{one.inputs}", f"{one.changed}", f"{one.margin:.3g}")
+        for one in (() if layers is None else layers.worst)
+    ]
+    return Table(
+        title="The most sensitive",
+        header=("layer", "inputs", "decisions changed", "margin moved by"),
+        rows=rows,
+    )
+
+
+def _explained(document: CheckDocument) -> Table:
+    layers = document.figures.layers
+    rows = [(one.words, f"{one.inputs}") for one in (() if layers is None else layers.explained)]
+    return Table(title="To blame for changed inputs", header=("what", "inputs"), rows=rows)
+
+
+def _faults(document: CheckDocument) -> Block:
+    rows = [(one.place, one.kind, one.words, one.advice) for one in document.figures.faults]
+    return Table.of_words(("place", "kind", "what is wrong", "what helps"), rows)
