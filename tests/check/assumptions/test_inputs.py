@@ -41,7 +41,7 @@ def test_the_only_array_of_a_shape_is_the_input(tmp_path: Path) -> None:
     found = of_arrays(tmp_path, graph_of(ONE), a=floats(5, 6), **more)
     table = {"domain": "array", "array": "a", "lowest": -1.24, "highest": 2.0}
     assert found.settings.inputs == {"x": table}
-    assert 'is given the array "a" as it is' in found.notes[0]
+    assert 'is given the array "a"' in found.notes[0]
 
 
 def test_of_several_arrays_of_a_shape_the_name_tells(tmp_path: Path) -> None:
@@ -61,6 +61,16 @@ def test_several_inputs_are_told_apart_by_shape(tmp_path: Path) -> None:
     assert tables is not None
     assert tables["input_0"]["tensor"] == "serving:0"
     assert tables["ids"] == {"domain": "array", "array": "b", "dtype": "int32", "search": False}
+
+
+def test_pictures_beside_other_inputs_are_pictures(tmp_path: Path) -> None:
+    graph = graph_of({"x": (1, 6), "seen": (1, 8, 8, 3)})
+    found = of_arrays(tmp_path, graph, x=floats(5, 6), seen=np.zeros((5, 8, 8, 3), np.uint8))
+    assert found.settings.inputs == {
+        "x": {"domain": "array", "search": False},
+        "seen": {"domain": "image", "preset": "unit"},
+    }
+    assert "nothing tells" in found.guessed
 
 
 def test_what_an_output_has_the_shape_of_is_a_state(tmp_path: Path) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from math import ceil, floor, log10
 from typing import Any, Final
 
@@ -12,6 +13,7 @@ from numpy.typing import NDArray
 
 from edgeflare.check.assumptions.assumption import Assumption
 from edgeflare.check.assumptions.given_inputs import GivenInputs
+from edgeflare.check.assumptions.pictures import assumed_pictures, picture_size
 from edgeflare.domains.array_domain import DTYPES
 from edgeflare.models.pair_file import Settings
 from edgeflare.models.tflite_graph import Graph, GraphTensor
@@ -74,15 +76,13 @@ def assumed_arrays(graph: Graph, given: GivenInputs) -> Assumption:
     notes = [
         f'the input "{one.name}" {one.shape} is given the array '
         + (f'"{found[one.name]}"' if found[one.name] else "of each file")
-        + (" as it is" if not clips else f" as clips of {frames} frames")
+        + (f", as clips of {frames} frames" if clips else "")
         for one in tensors
     ]
-    tables, bounds = _tables(tensors, names, found, given)
-    if bounds:
-        notes.append(bounds)
-    notes += state_notes(state)
-    settings = Settings(inputs=tables, state=state or None, frames=frames if state else None)
-    return Assumption(settings, tuple(notes))
+    tables = _tables(graph, tensors, names, found, given)
+    fed = Settings(state=state or None, frames=frames if state else None)
+    whole = replace(tables, settings=tables.settings.over(fed))
+    return replace(whole, notes=(*notes, *tables.notes, *state_notes(state)))
 
 
 def state_notes(state: Mapping[str, str]) -> list[str]:
@@ -138,39 +138,49 @@ def _ambiguous(
 
 
 def _tables(
+    graph: Graph,
     tensors: Sequence[GraphTensor],
     names: Mapping[str, str],
     found: Mapping[str, str],
     given: GivenInputs,
-) -> tuple[dict[str, dict[str, JsonValue]], str]:
-    """Return the tables of inputs, and what is said of their bounds.
+) -> Assumption:
+    """Return the tables of inputs, and what is said of pixels and bounds.
 
-    Those of the largest one's type are searched together, and so have its bounds in common.
+    The first input of pictures is searched, or else those of the largest one's type together, which
+    so have its bounds in common.
     """
     arrays = {one.name: given.arrays[found[one.name]] for one in tensors}
     types = {name: _dtype(one) for name, one in arrays.items()}
-    searched = types[max(arrays, key=lambda name: arrays[name][0].size)]
-    bounds = _bounds([one for name, one in arrays.items() if types[name] == searched])
+    pictures = {one.name: one for one in tensors if _is_picture(one, arrays[one.name])}
+    largest = max(arrays, key=lambda name: arrays[name][0].size)
+    together = [name for name in arrays if types[name] == types[largest]]
+    searched = [*pictures][:1] or together
+    bounds = {} if pictures else _bounds([arrays[name] for name in together])
     tables: dict[str, dict[str, JsonValue]] = {}
+    about = Assumption()
     for name in arrays:
-        table: dict[str, JsonValue] = {"domain": "array"}
+        table: dict[str, JsonValue] = {"domain": "image" if name in pictures else "array"}
         if names[name] != name:
             table["tensor"] = name
         if found[name] and found[name] != names[name]:
             table["array"] = found[name]
-        if types[name] != "float32":
+        if name in pictures:
+            pixels = assumed_pictures(graph, pictures[name], Settings(resize="none"))
+            table["preset"] = pixels.settings.preset
+            about = about.beside(replace(pixels, settings=Settings()))
+        elif types[name] != "float32":
             table["dtype"] = types[name]
-        if types[name] == searched:
-            table |= bounds
-        else:
-            table["search"] = False
+        table |= bounds if name in searched else {"search": False}
         tables[names[name]] = table
-    said = ""
+    notes = about.notes
     if bounds:
-        said = "values lie between {lowest:g} and {highest:g}, as the given ones do".format(
-            **bounds
-        )
-    return tables, said
+        said = "values lie between {lowest:g} and {highest:g}, as the given ones do"
+        notes = (*notes, said.format(**bounds))
+    return replace(about, settings=Settings(inputs=tables), notes=notes)
+
+
+def _is_picture(tensor: GraphTensor, values: NDArray[Any]) -> bool:
+    return values.dtype == np.uint8 and picture_size(tensor) is not None
 
 
 def _dtype(values: NDArray[Any]) -> str:
