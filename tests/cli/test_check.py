@@ -205,14 +205,30 @@ def test_what_is_known_is_not_measured_again(
     def never(*_: object) -> Any:
         raise AssertionError("it is known")
 
-    monkeypatch.setattr(check_run, "ask_arms", never)
-    monkeypatch.setattr(check_run, "layer_figures", never)
+    for name in ("ask_arms", "layer_figures", "pair_variants", "operator_figures"):
+        monkeypatch.setattr(check_run, name, never)
     said = call_here("check", EXAMPLE, *FEW, "--resume", "--out", out)
     assert said.code == 0, said.err
     assert document(out).figures == document(checked).figures
     said = call_here("check", EXAMPLE, "--limit", "60", "--resume", "--out", out)
     assert said.code == 2
     assert "was begun with --limit 70, not 60" in said.err
+
+
+def test_operators_that_there_was_no_time_for_are_tried_when_it_goes_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    given = ("check", MODELS[1], "--out", tmp_path / "out")
+    with monkeypatch.context() as patch:
+        patch.setattr(check_run, "_OPERATORS_LEAST", 1e9)
+        assert call_here(*given).code == 0
+    cut = document(tmp_path / "out")
+    assert (cut.stopped_by, cut.figures.cut) == ("budget", ("operators on emulated-builtin",))
+    assert call_here(*given, "--resume").code == 0
+    found = document(tmp_path / "out")
+    assert (found.stopped_by, found.figures.cut) == (None, ())
+    assert [one.tried for one in found.figures.operators] == [11]
+    assert found.figures.drawn == cut.figures.drawn
 
 
 def test_a_device_that_is_lost_leaves_what_is_known(
