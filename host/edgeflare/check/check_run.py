@@ -533,7 +533,7 @@ class _Run:
         )
 
         request, profile = self._check.request, opened.devices[0].profile
-        each = self._seconds.get(profile.name) or seconds_per_input(opened)
+        each = seconds_per_input(opened)  # now: other load may have come or gone
         until = request.budget - each * JUDGING
         stopped = self._begin("mend", until)
         if stopped() or self._check.began + until - time.monotonic() < each * PREPARING:
