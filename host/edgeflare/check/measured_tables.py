@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Final
+
 from edgeflare.check.check_document import CheckDocument
 from edgeflare.check.figures import DeviceFigures, OutputFigures
 from edgeflare.diagnose.layers.layer_figures import LayerError
@@ -10,74 +14,34 @@ from edgeflare.pages.page import Block, Section, Table
 
 def measured_sections(document: CheckDocument) -> list[Section]:
     """Return the sections of the page with all that a check has measured."""
-    devices = document.figures.devices
     return [
         Section(
-            id="arms",
-            title="Decisions",
-            words="Harmed: inputs that the reference alone gets right. Helped: those that the"
-            " device alone gets right.",
-            blocks=[_decisions(devices), _losses(devices)],
+            id=one.id,
+            title=one.title,
+            words=one.words,
+            blocks=[table(document) for table in one.tables],
             brief=False,
-        ),
-        Section(
-            id="numbers",
-            title="Numbers",
-            words="SQNR: of the twin's output from the original's, and of the device's from"
-            " the twin's.",
-            blocks=[_numbers(devices), _scores(devices)],
-            brief=False,
-        ),
-        Section(
-            id="layers",
-            title="Layers",
-            words="Each layer by itself computed as the compressed model does, all others as"
-            " the original does; and what is to blame for the changed inputs that were looked"
-            " into. The layer table has all layers.",
-            blocks=[_sensitive(document), _explained(document)],
-            brief=False,
-        ),
-        Section(
-            id="cost",
-            title="Cost",
-            words="Time of an inference as the agent measures it, of one input each, in turns."
-            " First: of a model that was just opened. Ratio: compressed over original, with its"
-            " interval of 95 %.",
-            blocks=[_costs(document)],
-            brief=False,
-        ),
-        Section(
-            id="operators",
-            title="Operators by themselves",
-            words="What `edgeflare conform` finds wrong on the device, of the model's own"
-            " operators and of others near to them, on values that are drawn; the run is in"
-            " the folder of the check.",
-            blocks=[_operators(document)],
-            brief=False,
-        ),
-        Section(
-            id="mend",
-            title="Mend",
-            words="What a repair at equal cost gives on inputs that it held out, on the host's"
-            " kernels; the repair is in the folder of the check.",
-            blocks=[_mended(document)],
-            brief=False,
-        ),
-        Section(
-            id="drawn",
-            title="Drawn inputs",
-            words="The device's outputs beside the host's. Constant: the same for all inputs."
-            " At its ends: values at an end of the range of the output.",
-            blocks=[_drawn(document)],
-            brief=False,
-        ),
-        Section(
-            id="faults",
-            title="Faults of the file",
-            blocks=[_faults(document)],
-            brief=False,
-        ),
+        )
+        for one in _SECTIONS
     ]
+
+
+@dataclass(frozen=True, slots=True)
+class _Measured:
+    """A section of tables.
+
+    Attributes:
+        id: the place of the section in the address of the page.
+        title: the heading.
+        words: what the tables show.
+        tables: each returns a table of a document.
+
+    """
+
+    id: str
+    title: str
+    words: str
+    tables: Sequence[Callable[[CheckDocument], Block]]
 
 
 def _costs(document: CheckDocument) -> Table:
@@ -171,7 +135,7 @@ def _drawn(document: CheckDocument) -> Table:
     )
 
 
-def _decisions(devices: tuple[DeviceFigures, ...]) -> Table:
+def _decisions(document: CheckDocument) -> Table:
     rows = [
         (
             one.decisions.device,
@@ -183,7 +147,7 @@ def _decisions(devices: tuple[DeviceFigures, ...]) -> Table:
             f"{one.decisions.changes.helped:,}",
             f"{one.kernels.changes.strictly:,}",
         )
-        for one in devices
+        for one in document.figures.devices
     ]
     return Table(
         title="",
@@ -200,10 +164,10 @@ def _right(device: DeviceFigures, arm: str) -> str:
     return f"{known[arm] / device.decisions.labelled:.1%}" if arm in known else "–"
 
 
-def _losses(devices: tuple[DeviceFigures, ...]) -> Table:
+def _losses(document: CheckDocument) -> Table:
     rows = [
         (one.name, device.decisions.device, str(one.inputs), str(one.left), str(one.came))
-        for device in devices
+        for device in document.figures.devices
         for one in device.decisions.losses
     ]
     return Table(
@@ -214,10 +178,10 @@ def _losses(devices: tuple[DeviceFigures, ...]) -> Table:
     )
 
 
-def _numbers(devices: tuple[DeviceFigures, ...]) -> Table:
+def _numbers(document: CheckDocument) -> Table:
     rows = [
         row
-        for device in devices
+        for device in document.figures.devices
         for one in device.outputs
         for row in _output_rows(one, device.decisions.device)
     ]
@@ -244,7 +208,7 @@ def _figures(found: LayerError) -> tuple[str, ...]:
     )
 
 
-def _scores(devices: tuple[DeviceFigures, ...]) -> Table:
+def _scores(document: CheckDocument) -> Table:
     rows = [
         (
             one.decisions.device,
@@ -254,7 +218,7 @@ def _scores(devices: tuple[DeviceFigures, ...]) -> Table:
             f"{its.low:+.4g} to {its.high:+.4g}",
             "–" if its.effect is None else f"{its.effect:+.2f}",
         )
-        for one in devices
+        for one in document.figures.devices
         if (its := one.score) is not None
     ]
     return Table(
@@ -289,3 +253,65 @@ def _explained(document: CheckDocument) -> Table:
 def _faults(document: CheckDocument) -> Block:
     rows = [(one.place, one.kind, one.words, one.advice) for one in document.figures.faults]
     return Table.of_words(("place", "kind", "what is wrong", "what helps"), rows)
+
+
+_SECTIONS: Final = (
+    _Measured(
+        "arms",
+        "Decisions",
+        "Harmed: inputs that the reference alone gets right. Helped: those that the"
+        " device alone gets right.",
+        (_decisions, _losses),
+    ),
+    _Measured(
+        "numbers",
+        "Numbers",
+        "SQNR: of the twin's output from the original's, and of the device's from the twin's.",
+        (_numbers, _scores),
+    ),
+    _Measured(
+        "layers",
+        "Layers",
+        "Each layer by itself computed as the compressed model does, all others as the"
+        " original does; and what is to blame for the changed inputs that were looked"
+        " into. The layer table has all layers.",
+        (_sensitive, _explained),
+    ),
+    _Measured(
+        "cost",
+        "Cost",
+        "Time of an inference as the agent measures it, of one input each, in turns."
+        " First: of a model that was just opened. Ratio: compressed over original, with"
+        " its interval of 95 %.",
+        (_costs,),
+    ),
+    _Measured(
+        "operators",
+        "Operators by themselves",
+        "What `edgeflare conform` finds wrong on the device, of the model's own"
+        " operators and of others near to them, on values that are drawn; the run is in"
+        " the folder of the check.",
+        (_operators,),
+    ),
+    _Measured(
+        "mend",
+        "Mend",
+        "What a repair at equal cost gives on inputs that it held out, on the host's"
+        " kernels; the repair is in the folder of the check.",
+        (_mended,),
+    ),
+    _Measured(
+        "drawn",
+        "Drawn inputs",
+        "The device's outputs beside the host's. Constant: the same for all inputs. At"
+        " its ends: values at an end of the range of the output.",
+        (_drawn,),
+    ),
+    _Measured(
+        "faults",
+        "Faults of the file",
+        "",
+        (_faults,),
+    ),
+)
+"""The sections in their order."""

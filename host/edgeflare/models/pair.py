@@ -194,14 +194,6 @@ def load_pair(
     if said.seeds is None:
         raise UserError(_missing(file, "seeds", "seeds.npz", seeds_option))
     name = said.name or (file.resolve().parent.name if file else Path(said.compressed).stem)
-    notes = []
-    as_usual = said.inputs is None and said.domain in (None, DEFAULT_DOMAIN)
-    unsaid = (said.preset, said.scale, said.mean, said.std) == (None,) * 4
-    if file is None and as_usual and unsaid:
-        notes.append(
-            "no preprocessing was given, so model input = pixel / 255; say --scale, --mean and "
-            "--std, or --preset, where the models were trained on something else"
-        )
     try:
         interface = read_interface(said, from_file=file is not None)
     except UserError as error:
@@ -219,10 +211,21 @@ def load_pair(
         seeds=Path(said.seeds),
         interface=interface,
         classes=tuple(said.classes or ()),
-        notes=tuple(notes),
+        notes=tuple(_assumed(said)) if file is None else (),
         fold_shapes=bool(said.fold_shapes),
         gates=said.gates or {},
     )
+
+
+def _assumed(said: Settings) -> Iterator[str]:
+    """Yield what is assumed of a pair by flags alone, a line each."""
+    as_usual = said.inputs is None and said.domain in (None, DEFAULT_DOMAIN)
+    unsaid = (said.preset, said.scale, said.mean, said.std) == (None,) * 4
+    if as_usual and unsaid:
+        yield (
+            "no preprocessing was given, so model input = pixel / 255; say --scale, --mean and "
+            "--std, or --preset, where the models were trained on something else"
+        )
 
 
 def model_or_compressed(path: Path) -> Path:
