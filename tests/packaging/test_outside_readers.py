@@ -32,13 +32,14 @@ _OF_MODELS = frozenset({"host/edgeflare/models/in_place_edit.py"})  # of a file 
 
 _OF_OURS = frozenset(
     {
+        "host/edgeflare/check/samples.py",  # of the package
         "host/edgeflare/conditions/image/digital_corruptions.py",  # decodes what it encoded
         "host/edgeflare/replay/reproduction_scripts/reproduce.py",  # of exports, with numpy alone
         "host/edgeflare/replay/reproduction_scripts/reproduce_operator.py",
         "host/edgeflare/replay/reproduction_scripts/reproduce_tensors.py",
     }
 )
-"""Files that open what they wrote themselves."""
+"""Files that open what they wrote themselves, or what was installed with them."""
 
 
 def used(module: ast.Module) -> Iterator[str]:
@@ -109,11 +110,11 @@ _OF_THE_PACKAGE = frozenset(
 
 _OF_THE_COMMAND = frozenset(
     {
-        "check/reference_compression.py",
         "cli/quiet.py",
         "devices/bundle/wheels.py",
         "devices/transports/child_agent.py",
         "devices/transports/ssh.py",
+        "diverted_stderr.py",
         "fleet/work/unit_attempt.py",
         "pytest_plugin.py",
         "pytest_survey.py",
@@ -137,6 +138,7 @@ _OF_THE_HOST = frozenset(
 _OF_OPENED_FILES = frozenset(
     {
         "array_file.py",  # archives that the reader opened, and bytes
+        "check/assumptions/class_names.py",  # an archive in memory, with a bound
         "cli/standard_streams.py",
         "devices/lease.py",  # after a look at its kind
         "domains/image/image_file.py",  # a file in memory

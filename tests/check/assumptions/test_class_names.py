@@ -36,6 +36,17 @@ def test_a_model_names_its_own_classes(tmp_path: Path) -> None:
     assert "those in hat have none" in said(found)
 
 
+def test_a_damaged_archive_behind_a_model_names_nothing_and_breaks_nothing(tmp_path: Path) -> None:
+    packed = io.BytesIO(b"a model")
+    with zipfile.ZipFile(packed, "a", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("labels.txt", "shirt\ncoat\nbag\n" * 9)
+    content = packed.getvalue()
+    for at in range(len(content)):
+        damaged = bytearray(content)
+        damaged[at] ^= 0x15
+        assert assumed_classes(bytes(damaged), inputs(tmp_path), 3).settings.classes is None
+
+
 @pytest.mark.parametrize("beside", [False, True])
 def test_names_may_lie_with_the_inputs(beside: bool, tmp_path: Path) -> None:
     folder = tmp_path / "inputs"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import zipfile
+import zlib
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Final
@@ -19,6 +20,12 @@ _FILE: Final = "labels.txt"
 
 _MOST_BYTES: Final = 2**20
 """Of a file of names."""
+
+_NO_NAMES: Final = (
+    *(zipfile.BadZipFile, zlib.error, NotImplementedError, RuntimeError),
+    *(OSError, EOFError, ValueError),
+)
+"""Errors of an archive behind a model that is none, is damaged, or is written in another way."""
 
 _SHOWN: Final = 3
 """Names that a note has."""
@@ -85,8 +92,8 @@ def _named(content: bytes, path: Path) -> Iterator[tuple[tuple[str, ...], str]]:
             for one in packed.infolist():
                 if one.filename.endswith(".txt") and one.file_size <= _MOST_BYTES:
                     yield _lines(packed.read(one)), f"{one.filename} in the model"
-    except (zipfile.BadZipFile, NotImplementedError, RuntimeError, OSError):
-        pass  # it has no metadata
+    except _NO_NAMES:
+        pass
     for folder in (path, path.parent):
         try:
             yield _lines(read_regular(folder / _FILE, _MOST_BYTES)), str(folder / _FILE)
