@@ -9,4 +9,7 @@ A conformance run has a journal of its own, `conform.db`, since it has no pair, 
 of models; what it keeps are rounds. On resume the models of a round are drawn again and have to
 have the digest that was kept; its verdicts are taken, and coverage and refinement follow from them.
 Shrinking is not kept: it is done anew, in minutes.
+
+Whatever runs models raises `InfrastructureError` where an arm is lost; only other errors are named
+at functions.
 """

@@ -40,10 +40,10 @@ from edgeflare.record.json_file import json_bytes
 from edgeflare.run.run_directory import CONFORM_DOCUMENT, RunDirectory
 
 _SHRINKING_SHARE: Final = 0.25
-"""Of a short time: what is left for shrinking what was found."""
+"""Share of the time limit that is kept for shrinking what was found, where the limit is short."""
 
 _SHRINKING_SECONDS: Final = 300.0
-"""Of a long one: there are as many findings to shrink, however long they were looked for."""
+"""Most seconds kept for shrinking: a longer search does not find more that needs shrinking."""
 
 _SHORT_ROUND: Final = 16
 """Models of a round where few are drawn in a short time: a round that has begun is ended."""
@@ -63,9 +63,9 @@ class ConformanceRun:
     Attributes:
         header: what run it is.
         directory: where it lies.
-        journal: of it, locked.
+        journal: the run's journal, locked.
         model: what is known of the model that the user named before the run; None for none.
-        reading: its operators; None for none.
+        reading: operators of that model; None for none.
         known: findings that do not count.
 
     """
@@ -134,10 +134,10 @@ class _Ending:
     """When a run ends. It is asked only where something is left to do.
 
     Attributes:
-        rounds: of the run.
+        rounds: the run's rounds.
         interrupted: returns what asked to stop, as documents say it, or None.
-        cut_short: by what something was left undone, or None; a Ctrl-C after all was done changes
-            nothing.
+        cut_short: what stopped the run with something left undone, or None; a Ctrl-C after all was
+            done changes nothing.
 
     """
 
@@ -159,7 +159,7 @@ class _NotedShrinking:
 
     Attributes:
         observer: is shown the progress.
-        clock: of the run.
+        clock: the run's clock.
 
     """
 

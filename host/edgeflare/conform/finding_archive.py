@@ -31,7 +31,7 @@ from edgeflare_protos.kernel_sets import KERNEL_SETS, is_kernel_set, is_tflite_k
 SCHEMA: Final = "edgeflare.operator-reproduction/v1"
 
 _SCRIPT_OF_OPERATORS: Final = "reproduce_operator.py"
-"""Beside the scripts of other findings; in the archive it has the name of all of them."""
+"""The script's name beside those of other findings; archives call any of them `SCRIPT`."""
 
 
 def export_finding(

@@ -15,7 +15,7 @@ Option = bool | int | float | str | tuple[int, ...]
 """The value of an operator's option; an enumeration by its name in the schema."""
 
 ABSENT = -1
-"""In place of a tensor: an optional input that is left out."""
+"""Stands in place of a tensor for an optional input that is left out."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,7 +24,7 @@ class Quantization:
 
     Attributes:
         scales: one, or one for each index along `axis`; float32 values.
-        zero_point: of all; 0 where there is more than one scale.
+        zero_point: the raw value of 0 for all scales; 0 where there is more than one scale.
         axis: the dimension that the scales are along.
 
     """
@@ -53,7 +53,7 @@ class GraphValue:
         dtype: numpy's name, such as "float32" or "int8".
         shape: dimensions, any of which may be 0.
         quantization: None where raw values are what they are.
-        values: of a constant, (*shape); None for what is given or computed.
+        values: a constant's values, (*shape); None for what is given or computed.
 
     """
 
@@ -81,11 +81,11 @@ class GraphNode:
     """An operator of a graph.
 
     Attributes:
-        operator: its name in the schema, such as "CONV_2D".
+        operator: name in the schema, such as "CONV_2D".
         inputs: indexes of tensors, `ABSENT` for an optional one that is left out.
         outputs: likewise.
-        options: by their names in the schema, such as `strideH`.
-        version: of the operator, the lowest that does it.
+        options: options by their names in the schema, such as `strideH`.
+        version: the operator's lowest version that does it.
 
     """
 
@@ -101,8 +101,8 @@ class OperatorGraph:
     """Operators in the order of their execution.
 
     Attributes:
-        values: its tensors.
-        nodes: its operators.
+        values: all tensors.
+        nodes: the operators.
         inputs: indexes of the tensors that are given.
         outputs: indexes of the tensors that are answered.
 

@@ -46,7 +46,7 @@ RetryOutcome = Literal["still", "otherwise", "refused", "mended"]
 model; it does not fail."""
 
 _COPIES: Final = 8
-"""Of a model that fails beside others, run in one file with it: there may be no other finding."""
+"""Copies run in one file of a model that fails beside others: it may be the only finding."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,9 +54,9 @@ class RetriedFinding:
     """A finding that was tried again.
 
     Attributes:
-        stored: its model.
+        stored: the finding's model.
         judged: what was said of it now.
-        answers: of each arm, to the whole model.
+        answers: each arm's answer to the whole model, by the arm's name.
 
     """
 
@@ -103,9 +103,6 @@ def retried_findings(
     Args:
         several: their models.
         arms: the device first, then the host's kernel sets.
-
-    Raises:
-        InfrastructureError: an arm is lost.
 
     """
     alone = [one for one in several if len(one.draft.nodes) == 1]

@@ -18,7 +18,7 @@ _MOST_DRAWS = 40
 """How often settings are drawn until they are valid. More than half of all draws are."""
 
 LARGEST_SEED = 2**32
-"""Of the values of constants; exclusive."""
+"""Exclusive upper bound of seeds for the values of constants."""
 
 
 def chosen_cells(operators: Sequence[str] = (), types: Sequence[str] = ()) -> tuple[Cell, ...]:

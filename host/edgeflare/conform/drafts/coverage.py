@@ -252,9 +252,9 @@ class CoverageFigure:
     """How many items of one criterion were covered.
 
     Attributes:
-        covered: in models that the device took.
-        refused: that the device only ever refused.
-        known: all of them, what was refused included.
+        covered: items in models that the device took.
+        refused: items that the device only ever refused.
+        known: all items, what was refused included.
 
     """
 

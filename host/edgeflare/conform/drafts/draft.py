@@ -24,7 +24,7 @@ from edgeflare.conform.operators.known_operators import known_operators
 from edgeflare.conform.specification.parameter import Configuration
 
 FRESH = -1
-"""In place of a node: a tensor that the model is given."""
+"""Stands in place of a node for a tensor that the model is given."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,12 +32,12 @@ class DraftNode:
     """One operator of a draft.
 
     Attributes:
-        operator: its name in the schema.
-        type: of the operator.
+        operator: the operator's name in the schema.
+        type: the operator's type.
         configuration: valid for the type.
         constants: seed of the values of its constants.
-        sources: for each tensor that the operator alone would be given, in order, the node whose
-            first result it is, or `FRESH`.
+        sources: the node whose first result feeds each tensor that the operator alone would be
+            given, in order; `FRESH` for none.
         given: the operator's place in the model that the user named, whose constants it has as
             they stand; None for constants that are drawn.
 
@@ -218,9 +218,9 @@ class DraftOutcome:
     """What became of a draft, as far as drawing needs it.
 
     Attributes:
-        nodes: for each node, whether the device took it alone; one that crashes it or answers
-            wrongly was taken. None where nobody knows, since what feeds it gave no answer, or the
-            draft was not run.
+        nodes: whether the device took each node alone; one that crashes it or answers wrongly was
+            taken. None where nobody knows, since what feeds it gave no answer, or the draft was not
+            run.
         whole: whether the device took the model of all nodes.
 
     """

@@ -29,7 +29,7 @@ _CHOICES = 4
 """Valid configurations of which the one is taken that covers most."""
 
 _BUCKETS = 20
-"""Of a cell, for which it is drawn once in each round of all cells: what half of them have at most.
+"""Buckets of a cell for each draw of it in a round of all cells: half of the cells have no more.
 CONV_2D has five times as many in int8, and as many more ways to be wrong."""
 
 _MOST_TRIES = 8

@@ -72,13 +72,13 @@ class FileOperator:
     """An operator in a file.
 
     Attributes:
-        place: in the file's order of execution.
-        name: in the schema, or a custom operator's own.
-        graph: of it alone, with its constants; None where it cannot be one.
+        place: position in the file's order of execution.
+        name: name in the schema, or a custom operator's own.
+        graph: the operator alone, with its constants; None where it cannot stand alone.
         reason: why it cannot; empty if it can.
         reads: the tensors of the file that the graph is given, in order.
         writes: the tensors of the file that it answers, in order.
-        arithmetic: its multiply-accumulates; see `operator_arithmetic`.
+        arithmetic: multiply-accumulates; see `operator_arithmetic`.
 
     """
 

@@ -89,7 +89,7 @@ MUTATIONS: Mapping[str, DraftMutation] = {
 """The mutations of Table 2, by their names there."""
 
 _P = 0.05
-"""Of the geometric distribution of Equation 4."""
+"""Parameter p of the geometric distribution of Equation 4."""
 
 _MOST_FAILURES = 200
 """Mutations in a row that may give nothing before no more is drawn."""
@@ -122,7 +122,7 @@ class _Adoption:
     Attributes:
         mutant: the new model.
         model: the place.
-        mutation: that made it.
+        mutation: the mutation that made it.
 
     """
 

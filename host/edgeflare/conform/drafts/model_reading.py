@@ -22,9 +22,9 @@ class ReadOperator:
     """An operator of a model that is known.
 
     Attributes:
-        place: in the model's order.
-        operator: its name in the schema.
-        graph: of it alone, with its constants.
+        place: the operator's place in the model's order.
+        operator: name in the schema.
+        graph: the operator alone, with its constants.
         reading: what it is.
 
     """
@@ -45,8 +45,8 @@ class UnreadOperator:
     """An operator of a model that is not known.
 
     Attributes:
-        place: in the model's order.
-        operator: its name.
+        place: the operator's place in the model's order.
+        operator: name in the schema.
         reason: why.
 
     """

@@ -24,8 +24,8 @@ _MOST_TRIES = 6
 """Changes of one configuration that are tried before more of its settings give way."""
 
 _MOST_VALUES = 4096
-"""Of a tensor of what is near: an operator on a large image takes a device as long as hundreds of
-small ones, and its kernels are the same."""
+"""Most values of a tensor in models near the user's: an operator on a large image takes a device as
+long as hundreds of small ones, and its kernels are the same."""
 
 _LEAST_HALVED = 8
 """Sizes below it stay: kernels treat the ends of a row otherwise than its middle."""

@@ -19,8 +19,8 @@ from edgeflare.conform.execution.pack_runner import Outcome, PackRunner
 from edgeflare.conform.operator_graph import GraphNode, OperatorGraph
 
 _MULTIPLICATIONS_PER_SECOND = 10e6
-"""Of plain kernels on an emulated core. Models that are drawn have some 100,000; operators of a
-user's model, as they stand, may have a thousand times as many."""
+"""Speed of plain kernels on an emulated core. Models that are drawn have some 100,000
+multiplications; operators of a user's model, as they stand, may have a thousand times as many."""
 
 _BYTES_PER_SECOND = 256 * 1024
 """A hundred times what tensors of small models take under QEMU."""
@@ -261,8 +261,8 @@ class Blame:
     """The model that is to blame.
 
     Attributes:
-        place: its place.
-        others: those that die with it, as few as can be.
+        place: the model's place.
+        others: places of those that die with it, as few as can be.
         corrupts: whether it makes models die that run after it, rather than dying itself among
             others.
         certain: whether it does so with other models too.

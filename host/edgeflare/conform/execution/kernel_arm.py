@@ -19,7 +19,7 @@ class PosedModel:
     """A model, and what it is given.
 
     Attributes:
-        graph: of any number of operators.
+        graph: the model, of any number of operators.
         operands: one array for each of its inputs, (rows, *shape) in its dtype.
         constant_rows: how often a model is asked that is given nothing; without meaning otherwise.
 

@@ -65,7 +65,7 @@ class ModelPack:
     """Models side by side in one file. All have the same number of rows.
 
     Attributes:
-        models: in the order in which they run.
+        models: the models in the order in which they run.
 
     """
 
@@ -269,11 +269,12 @@ class PackLimits:
     """How large a file may be.
 
     Attributes:
-        models: in it. A process takes far longer to start than hundreds of them to run.
-        tensors: of all models, each of which costs some microseconds for each row.
-        bytes: of all tensors, constants included: so that a row ends long before it counts as
+        models: most models in a file. A process takes far longer to start than hundreds of them to
+            run.
+        tensors: most tensors of all models, each of which costs some microseconds for each row.
+        bytes: most bytes of all tensors, constants included: a row ends long before it counts as
             hanging.
-        row_bytes: of all inputs, and of all outputs: what one message carries.
+        row_bytes: most bytes of all inputs, and of all outputs: what one message carries.
 
     """
 

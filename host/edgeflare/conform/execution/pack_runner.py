@@ -35,7 +35,8 @@ _WORKER_DIED = re.compile("workers in a row|does not load any more")
 one may whose shapes are computed from memory that nothing wrote."""
 
 _REPLACEMENTS = 3
-"""Of what loading took: the time in which a process is replaced, also by a busy machine."""
+"""Time to replace a process that died, also on a busy machine, as a multiple of the loading
+time."""
 
 Outcome = tuple[ModelAnswer, ...] | RunFailure
 """An answer for each model of a pack, or why the pack as a whole gave none."""

@@ -139,12 +139,7 @@ def _are_equal(one: ModelAnswer, other: ModelAnswer) -> bool:
 def run_padded(
     arms: Sequence[KernelArm], models: Sequence[PosedModel]
 ) -> list[Mapping[str, ModelAnswer]]:
-    """Run models beside each other on several arms; for each model the answers by the arms' names.
-
-    Raises:
-        InfrastructureError: an arm is lost.
-
-    """
+    """Run models beside each other on several arms; return each model's answers by arm name."""
     if not models:
         return []
     rows = [model.rows for model in models]

@@ -21,7 +21,7 @@ from edgeflare.conform.findings.fault_condition import FaultCondition, Truths
 from edgeflare.conform.findings.vocabulary import Vocabulary
 
 MOST_PREDICATES = 4
-"""Of a condition."""
+"""Most predicates of a condition."""
 
 _BEAM = 60
 """Conditions that are extended by one more predicate."""
@@ -52,7 +52,7 @@ class ModelEvidence:
 
     Attributes:
         vocabulary: what conditions may be made of.
-        failing: which predicate holds of which failing model: (predicates, failing models).
+        failing: whether each predicate holds of each failing model: (predicates, failing models).
         passing: likewise (predicates, passing models).
 
     """

@@ -30,7 +30,7 @@ class FaultCondition:
     """Predicates all of which hold.
 
     Attributes:
-        predicates: in the order of their texts; () for a fault that shows always.
+        predicates: the predicates in the order of their texts; () for a fault that shows always.
 
     """
 

@@ -93,12 +93,12 @@ class FindingKey:
     """What all models of a finding share besides the condition.
 
     Attributes:
-        operator: its name in the schema.
-        type: of the operator.
+        operator: the operator's name in the schema.
+        type: the operator's type.
         verdict: on all of them.
-        symptom: of all of them.
+        symptom: how all of them fail.
         counted: whether they count: of crashes some may be the twin's, too, and others not.
-        wrong: for the verdict "host" the kernel sets that are wrong; otherwise ().
+        wrong: the kernel sets that are wrong, for the verdict "host"; otherwise ().
 
     """
 
@@ -140,9 +140,9 @@ class Observation:
     """A model of one operator and what was said of it.
 
     Attributes:
-        operator: its name in the schema.
-        type: of the operator.
-        settings: its configuration and the facts that follow from it, by name.
+        operator: the operator's name in the schema.
+        type: the operator's type.
+        settings: the model's configuration and the facts that follow from it, by name.
         judgement: what was said.
 
     """

@@ -27,7 +27,7 @@ from edgeflare.conform.findings.finding_evidence import (
 from edgeflare.conform.specification.operator_specification import OperatorSpecification
 
 MOST_CONDITIONS = 3
-"""Of one symptom of one operator and type."""
+"""Most conditions, and so findings, of one symptom of an operator and type."""
 
 SPLIT_COST = 6.0
 """Nats that two conditions have to explain better than one, besides what their predicates cost."""

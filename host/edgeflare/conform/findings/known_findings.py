@@ -39,10 +39,10 @@ class KnownFinding:
     """What a table says.
 
     Attributes:
-        operator: its name in the schema; of operators that fail joined, "RELU then NEG".
-        type: of the operator, or of the first.
-        verdict: of the finding.
-        symptom: of the finding.
+        operator: name in the schema; "RELU then NEG" for operators that fail joined.
+        type: type of the operator, or of the first.
+        verdict: the finding's verdict.
+        symptom: the finding's symptom.
         reason: why it does not count, as reports show it.
         condition: predicates, as `Predicate` has them; () where the fault may show always.
 

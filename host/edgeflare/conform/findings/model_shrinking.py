@@ -79,9 +79,9 @@ class _ShrinkState:
     """The smallest model so far.
 
     Attributes:
-        now: it.
-        limit: of all runs so far, for the moves that have their turn.
-        runs: so far.
+        now: the smallest model.
+        limit: runs after which the moves that have their turn end, all earlier runs included.
+        runs: runs so far.
         left: drafts that were the smallest before. Parameters that follow each other could lead
             back to one.
 

@@ -25,8 +25,8 @@ EXPLORED = 0.2
 """Share of proposals that are not chosen: the condition may be none of those thought of."""
 
 TEMPERATURE = 2.0
-"""By which differences of scores are divided where models are chosen: less likely conditions have
-to be told apart too."""
+"""Divisor of differences of scores where models are chosen: less likely conditions have to be told
+apart too."""
 
 CERTAIN = 0.01
 """Bits that a model may tell at most for a condition to count as certain."""
@@ -162,8 +162,8 @@ class _ConfigurationSource:
     """Where configurations of one operator come from.
 
     Attributes:
-        specification: of the operator.
-        type: of the operator.
+        specification: the operator's declaration.
+        type: the operator's type.
         failing: configurations that fail.
         rng: draws.
 

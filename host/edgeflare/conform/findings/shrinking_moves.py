@@ -28,7 +28,7 @@ from edgeflare.conform.specification.operator_specification import OperandStyle
 from edgeflare.conform.specification.parameter import Configuration, OperatorParameter, Setting
 
 _FRESH_STYLES: tuple[OperandStyle, ...] = ("uniform", "extreme")
-"""Of values that are drawn anew; special ones would let faults be seen as undefined."""
+"""Styles of values that are drawn anew; special ones would let faults be seen as undefined."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -36,9 +36,9 @@ class ShrinkCandidate:
     """A model, and what it is given.
 
     Attributes:
-        draft: of one operator or several.
+        draft: the model, of one operator or several.
         operands: one array for each input of the draft's whole graph, (rows, *shape) in its dtype.
-        rows: of all operands; how often a model is run that is given nothing.
+        rows: rows of all operands; how often a model is run that is given nothing.
 
     """
 

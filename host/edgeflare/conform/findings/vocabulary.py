@@ -44,7 +44,7 @@ class Vocabulary:
 
     Attributes:
         predicates: no two alike.
-        costs: of each, in nats: the negative logarithm of how likely it is beforehand.
+        costs: the negative logarithm of how likely each is beforehand, in nats, (predicates,).
 
     """
 

@@ -62,7 +62,8 @@ from edgeflare.conform.specification.parameter import (
 
 _AXES = "hw"
 _KERNEL_AXES = (3, 4)
-"""Of values in windows: (batch, rows, columns, kernel rows, kernel columns, channels)."""
+"""The kernel's axes in values of windows: (batch, rows, columns, kernel rows, kernel columns,
+channels)."""
 
 _DTYPES = {FLOAT: "float32", INT8: "int8", UINT8: "uint8", INT16: "int16"}
 _TYPES = {dtype: type_ for type_, dtype in _DTYPES.items()}

@@ -32,7 +32,7 @@ SIZES = {"d": "depth", "h": "height", "w": "width"}
 PADDING = Choice("padding", ("VALID", "SAME"))
 
 _LARGEST = 4096
-"""Of a dimension in a model that a user brings."""
+"""Largest dimension in a model that a user brings."""
 
 _WIDEST = 17
 """What windows that have to lie within a dimension reach when they are drawn."""
@@ -167,10 +167,10 @@ class Window:
     """Windows along one dimension.
 
     Attributes:
-        size: of the dimension.
+        size: size of the dimension.
         kernel: values in a window.
-        stride: from one window to the next.
-        dilation: from one value of a window to the next.
+        stride: distance from one window to the next.
+        dilation: distance from one value of a window to the next.
         padding: "SAME", so that there are ⌈size / stride⌉ windows, or "VALID", so that all lie
             within the dimension.
 

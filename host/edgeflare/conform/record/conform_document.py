@@ -52,7 +52,7 @@ class ConformDocument(
         host: the kernel sets that it is compared with.
         model: what was tried of the model of `--from`; null without.
         stopped_by: why the run ended.
-        seconds: that it took.
+        seconds: duration of the run.
         models: how many were run.
         coverage: what they cover.
         cells: verdicts by operator and type.
@@ -86,7 +86,7 @@ class HostKernels(msgspec.Struct, frozen=True, kw_only=True):
     """The host's kernel sets.
 
     Attributes:
-        runtime: with its version, such as "ai-edge-litert 2.3.0".
+        runtime: the runtime with its version, such as "ai-edge-litert 2.3.0".
         kernels: names of the sets; the first is the twin.
 
     """
@@ -99,14 +99,14 @@ class ModelCoverage(msgspec.Struct, frozen=True, kw_only=True):
     """How much of the model of `--from` was tried.
 
     Attributes:
-        file: its name.
-        sha256: of the file.
+        file: name of the file.
+        sha256: SHA-256 of the file.
         operators: how many it has.
         operators_tried: those that were run as they stand, or are equal to one that was.
         arithmetic: multiply-accumulates of all operators.
-        arithmetic_tried: of these, those of the operators that were tried.
+        arithmetic_tried: multiply-accumulates of the operators that were tried.
         distinct: operators that are known and asked for, of equal ones the first.
-        tried: of these, those that were run as they stand.
+        tried: distinct operators that were run as they stand.
         untried: what was not tried, and why.
 
     """
@@ -127,7 +127,7 @@ class UntriedOperator(msgspec.Struct, frozen=True, kw_only=True):
 
     Attributes:
         operator: name of the operator.
-        places: in the model, from 0.
+        places: positions in the model, from 0.
         why: the reason.
         arithmetic: multiply-accumulates of all of them.
 
@@ -176,10 +176,10 @@ class CellVerdicts(msgspec.Struct, frozen=True, kw_only=True):
 
     Attributes:
         operator: name of the operator.
-        type: of its values.
+        type: the operator's type.
         verdicts: number of models by verdict.
         rounding: the greatest error that is rounding; null where there is none.
-        rounding_unit: its unit.
+        rounding_unit: unit of `rounding`.
 
     """
 
@@ -194,19 +194,19 @@ class FoundFault(msgspec.Struct, frozen=True, kw_only=True):
     """A way in which an operator fails.
 
     Attributes:
-        number: from 1, those that count first.
+        number: position in the list, from 1; those that count come first.
         operator: name of the operator; of operators that fail joined alone, their names.
-        type: of its values.
+        type: the operator's type.
         verdict: who is wrong.
-        symptom: in which way.
+        symptom: how it fails.
         condition: predicates that all failing models share and others lack.
         counted: whether it is a fault of the device.
         known: the reason that the user gave for it; null for what is new.
         failing: number of models that fail in this way.
-        places: of the operators in the model of `--from` that do as they stand, of equal ones the
-            first.
+        places: positions of the operators in the model of `--from` that fail so as they stand, of
+            equal ones the first.
         worst: the greatest error; null where it is not finite.
-        unit: of the error; empty where it is a share of the values.
+        unit: unit of the error; empty where it is a share of the values.
         wrong: the arms that are wrong.
         detail: more of it in words.
         smallest: the smallest model that was found to fail so.
@@ -239,14 +239,14 @@ class SmallestStored(msgspec.Struct, frozen=True, kw_only=True):
     """The smallest model that was found to fail in the same way.
 
     Attributes:
-        operators: of the model, in their order.
+        operators: the model's operators, in their order.
         elements: values of all tensors that it is given.
-        rows: of its operands, those that it is run on.
+        rows: rows of its operands that it is run on.
         device_runs: models that the device ran to find it.
         repeats: whether it failed so again when it was run once more at the end.
-        worst: its greatest error; null where it is not finite.
+        worst: the greatest error; null where it is not finite.
         detail: more of it in words.
-        file: of the model in the run directory.
+        file: path of the model in the run directory.
 
     """
 
@@ -265,11 +265,11 @@ class StoredOperator(msgspec.Struct, frozen=True, kw_only=True):
 
     Attributes:
         operator: name of the operator.
-        type: of its values.
+        type: the operator's type.
         settings: values of its parameters, by name.
-        constants: which of its operands are constants.
-        sources: for each operand the operator that feeds it; -1 for none.
-        given: its place in the model of `--from`; null where it was drawn.
+        constants: seed of the values of its constants.
+        sources: the operator that feeds each operand; -1 for none.
+        given: position in the model of `--from`; null where it was drawn.
 
     """
 
@@ -286,7 +286,7 @@ class RefusedModels(msgspec.Struct, frozen=True, kw_only=True):
 
     Attributes:
         operator: name of the operator.
-        type: of its values.
+        type: the operator's type.
         models: how many.
         always: whether it refuses all of them.
         message: what its runtime says.

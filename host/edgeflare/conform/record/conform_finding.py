@@ -25,14 +25,15 @@ class SmallestModel:
     """The smallest model that was found to fail in the same way.
 
     Attributes:
-        draft: it.
+        draft: the model as it is drawn.
         judgement: what was said of it.
         elements: values of all tensors that it is given.
-        rows: of its operands, those that it is run on.
+        rows: rows of its operands that it is run on.
         device_runs: models that the device ran to find it.
         repeats: whether it failed so again when it was run once more at the end. What a kernel
             answers that reads memory which nothing wrote differs from process to process.
-        file: of the model in the run directory; its operands and answers lie beside it as `.npz`.
+        file: path of the model in the run directory; its operands and answers lie beside it as
+            `.npz`.
 
     """
 
@@ -50,15 +51,15 @@ class ConformFinding:
     """A way in which an operator fails.
 
     Attributes:
-        number: from 1, those that count first.
-        operator: its name in the schema; of operators that fail joined alone, their names.
-        type: of the operator.
+        number: position among the findings, from 1; those that count come first.
+        operator: name in the schema; of operators that fail joined alone, their names.
+        type: the operator's type.
         condition: the fewest predicates that all failing models share and passing ones lack.
         failing: models that fail in this way.
         judgement: the worst that was said of them; verdict and symptom are those of all.
-        smallest: its smallest model, as far as there was time to look for it.
+        smallest: the smallest model that fails so, as far as there was time to look for it.
         known: the reason that the user gave for it; None for what is new.
-        places: of the operators of the user's model that fail so as they stand.
+        places: positions of the operators of the user's model that fail so as they stand.
 
     """
 

@@ -36,7 +36,7 @@ class ConformHeader:
     """What conformance run it is.
 
     Attributes:
-        version: of edgeflare, which began it.
+        version: version of edgeflare that began it.
         request: what was asked.
         device: provenance of the device.
         host: what is known of the host, which has the other kernel sets.
@@ -125,7 +125,7 @@ class ConformRequest:
         pairs: whether ordered pairs of operators are tried too.
         models: how many to draw; None where the time alone ends it.
         seconds: how long it may take, shrinking included; None where the count alone ends it.
-        rng_seed: of all that is drawn.
+        rng_seed: run seed, from which all that is drawn follows.
         model: sha256 of the model whose operators come first; None for none.
 
     """

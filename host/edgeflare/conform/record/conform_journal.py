@@ -22,7 +22,7 @@ from edgeflare.run.run_directory import (
 )
 
 _MOST_BYTES: Final = 2**27
-"""Of the outcomes of a round, unpacked; those of 1,000 models have about 1 MB."""
+"""Most bytes of the outcomes of a round, unpacked; those of 1,000 models have about 1 MB."""
 
 _DEVICES: Final = "devices"
 """The key of `about` that names the devices, where several have worked on the run."""

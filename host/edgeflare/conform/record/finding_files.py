@@ -27,8 +27,8 @@ class FindingFiles:
 
     Attributes:
         model: the `.tflite` file.
-        arrays: by name: "input 0" and on, (rows, *shape); the answers of each arm, such as
-            "device 0"; and "exact 0", real values, of a model of one operator.
+        arrays: operands and answers by name: "input 0" and on, (rows, *shape); the answers of each
+            arm, such as "device 0"; and "exact 0", real values, of a model of one operator.
 
     """
 
@@ -112,8 +112,8 @@ class StoredModel:
     Attributes:
         finding: what the document says of it.
         files: as they are stored.
-        draft: its operators as the file has them, whatever this version would build.
-        model: its graphs.
+        draft: the operators as the file has them, whatever this version would build.
+        model: the draft's graphs.
 
     """
 

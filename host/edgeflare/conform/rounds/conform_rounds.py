@@ -57,7 +57,7 @@ class ConformRounds:
 
     Attributes:
         arms: the device first, then the host's kernel sets.
-        coverage: that sources count by.
+        coverage: the coverage that sources count by.
         journal: keeps each round.
         given: the operators of the model that the user named, by their place in it.
         rng_seed: the run seed.
@@ -108,7 +108,6 @@ class ConformRounds:
         Others are drawn in the place of those that are known to crash or hang, and are not run.
 
         Raises:
-            InfrastructureError: an arm is lost.
             UserError: the journal's round is of other models.
 
         """
@@ -122,7 +121,6 @@ class ConformRounds:
         """Run a round of models that tell the conditions of findings apart, if there is need.
 
         Raises:
-            InfrastructureError: an arm is lost.
             UserError: the journal's round is of other models.
 
         """
@@ -254,7 +252,7 @@ class ConformClock:
     """Counts the seconds of a run, from where its journal says that earlier processes were.
 
     Attributes:
-        journal: of the run.
+        journal: the run's journal.
 
     """
 

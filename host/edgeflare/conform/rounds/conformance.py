@@ -46,7 +46,7 @@ class Conformance:
     Attributes:
         models: drafts that were run.
         cells: figures of each cell that was run.
-        observations: of each cell, in the order in which they were made.
+        observations: observations of each cell, in the order in which they were made.
         nodes: the models of the observations, as they were drawn.
         joined: drafts whose whole graph is not what its operators are one after the other.
 

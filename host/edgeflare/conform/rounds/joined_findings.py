@@ -90,9 +90,6 @@ class JoinedFindings:
             show: shows the progress.
             over: whether there is no time left.
 
-        Raises:
-            InfrastructureError: an arm is lost.
-
         """
         pending = [one for one in self._pending if one.said.counted == counted]
         self._pending = [one for one in self._pending if one.said.counted != counted]
@@ -127,9 +124,6 @@ class JoinedFindings:
             numbers: of the findings.
             directory: of the run.
             known: findings that do not count.
-
-        Raises:
-            InfrastructureError: an arm is lost.
 
         """
         several = [self._trials.posed(group.smallest.candidate) for group in self._groups]
@@ -195,8 +189,8 @@ class _JoinedGroup:
     Attributes:
         key: the operators' name, and how they fail.
         cells: the operators and their types.
-        smallest: of the graphs.
-        judgements: of all of them, as they were drawn.
+        smallest: the smallest of the graphs.
+        judgements: what was said of each graph as it was drawn.
 
     """
 
@@ -216,7 +210,7 @@ class _FailingGraph:
     """A graph of several operators that answers otherwise than they do one after the other.
 
     Attributes:
-        said: of all of it, as it was drawn.
+        said: what was said of all of it, as it was drawn.
         candidate: the smallest that fails alike so far.
         context: what makes smaller ones.
         runs: models that the device ran to find it.
@@ -255,9 +249,6 @@ class _JoinedTrials:
             show: shows the progress.
             over: whether there is no time left.
 
-        Raises:
-            InfrastructureError: an arm is lost.
-
         """
         tried = [_TriedGraph(*both) for both in several]
         for one in tried:
@@ -271,12 +262,7 @@ class _JoinedTrials:
         return [one.graph for one in tried]
 
     def fail_alike(self, trials: Sequence[tuple[KernelJudgement, ShrinkCandidate]]) -> list[bool]:
-        """Return which models fail as was said of others; one operator alone is never joined.
-
-        Raises:
-            InfrastructureError: an arm is lost.
-
-        """
+        """Return which models fail as was said of others; one operator alone is never joined."""
         joined = [at for at, (_, made) in enumerate(trials) if len(made.draft.nodes) > 1]
         judged = judge_joined([self.posed(trials[at][1]) for at in joined], self.arms)
         fails = [False] * len(trials)
@@ -298,7 +284,7 @@ class _TriedGraph:
     Attributes:
         graph: the smallest so far.
         asking: what shrinks it; None once it is done.
-        trials: that it asks for.
+        trials: models to run that `asking` waits for.
 
     """
 

@@ -33,10 +33,10 @@ class JudgedDraft:
     """A draft, and what was said of it.
 
     Attributes:
-        draft: it.
-        nodes: of each operator; None where what feeds it gave no answer.
-        whole: of a draft of several operators, whether all of it answers as its operators do one
-            after the other; None of a draft of one.
+        draft: the draft as it was drawn.
+        nodes: what was said of each operator; None where what feeds it gave no answer.
+        whole: whether all of a draft of several operators answers as they do one after the other;
+            None for a draft of one.
 
     """
 
@@ -61,9 +61,6 @@ def judge_drafts(
         drafts: to run.
         arms: the device first, then the host's kernel sets.
         given: the operators of the model that the user named, by their place in it.
-
-    Raises:
-        InfrastructureError: an arm is lost.
 
     """
     several = [posed(draft, given) for draft in drafts]
@@ -109,10 +106,6 @@ def judge_operators(
 
     Of what deviates on the device the first of each operator and type are run again alone, and the
     others where one of these depends on its neighbours.
-
-    Raises:
-        InfrastructureError: an arm is lost.
-
     """
     packed = judge_packed(nodes, models, arms)
     deviating = [at for at, (one, _) in enumerate(packed) if one.verdict == "device"]
@@ -160,12 +153,7 @@ JudgedOperator = tuple[KernelJudgement, Mapping[str, ModelAnswer]]
 def judge_packed(
     nodes: Sequence[DraftNode], models: Sequence[PosedModel], arms: Sequence[KernelArm]
 ) -> list[JudgedOperator]:
-    """Run models of one operator each beside each other; what is said, and each arm's answer.
-
-    Raises:
-        InfrastructureError: an arm is lost.
-
-    """
+    """Run models of one operator each beside each other; what is said, and each arm's answer."""
     answers = run_padded(arms, models)
     return [
         (_judged(node, model, one), one)
@@ -191,9 +179,6 @@ def judge_alone(
         packed: what was said of them beside each other.
         arms: the device first, then the host's kernel sets.
         places: of the models to run alone on the device.
-
-    Raises:
-        InfrastructureError: an arm is lost.
 
     """
     found = _run_alone(nodes, models, packed, arms[0], places)
@@ -236,9 +221,6 @@ def judge_again(
         nodes: the operators.
         models: of them.
         arms: the device first, then the host's kernel sets, the twin's first.
-
-    Raises:
-        InfrastructureError: an arm is lost.
 
     """
     packed = judge_packed(nodes, models, arms)
@@ -287,9 +269,6 @@ def judge_wholes(
         expected: what their operators answer on the device one after the other.
         arms: the device first, then the twin.
 
-    Raises:
-        InfrastructureError: an arm is lost.
-
     """
     device, twin, *_ = arms
     found: list[JudgedWhole] = [
@@ -323,9 +302,6 @@ def judge_joined(
 
     Returns:
         None for a draft of which an operator gave no answer.
-
-    Raises:
-        InfrastructureError: an arm is lost.
 
     """
     answered: list[list[ModelAnswer | None]] = [[] for _ in several]

@@ -17,7 +17,7 @@ ROWS = len(OPERAND_STYLES)
 """Each model is run on one input of each style."""
 
 _OPERANDS = 1
-"""Beside the seed of a node's constants, what makes the seed of its operands another."""
+"""Second part of the seed of a node's operands, which tells it from that of its constants."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,10 +25,10 @@ class PosedDraft:
     """The models of a draft with fresh values for all that they are given.
 
     Attributes:
-        draft: it.
-        model: its graphs.
-        operands: for each node, one array for each input of the node alone, (rows, *shape); those
-            that another node feeds are to be replaced by its answer.
+        draft: the draft as it was drawn.
+        model: the draft's graphs.
+        operands: one array for each input of each node alone, (rows, *shape); those that another
+            node feeds are to be replaced by its answer.
 
     """
 

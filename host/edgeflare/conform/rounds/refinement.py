@@ -31,7 +31,7 @@ _ROUND: Final = 192
 """Models of a refining round, of all findings together."""
 
 _EACH: Final = 48
-"""Of these at most for one finding."""
+"""Most models of a refining round for one finding."""
 
 _ENOUGH: Final = 300
 """Models after which a key's findings are refined no more."""

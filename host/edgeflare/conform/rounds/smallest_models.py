@@ -58,10 +58,10 @@ class _Shrunk:
     """A finding that is being shrunk.
 
     Attributes:
-        group: it.
+        group: the finding's models.
         best: the smallest model so far.
         asking: what shrinks it; None once it is done.
-        trials: that it asks for.
+        trials: models to run that `asking` waits for.
         runs: models that the device ran for it.
 
     """
@@ -105,9 +105,6 @@ def found_findings(
 
     Returns:
         The findings, those that count first.
-
-    Raises:
-        InfrastructureError: an arm is lost.
 
     """
     rounds.regroup()

@@ -86,9 +86,9 @@ class FindingSection:
     """Findings that are shown together.
 
     Attributes:
-        id: of the section in a page.
-        title: of it.
-        findings: at least one.
+        id: the section's anchor in a page.
+        title: the section's title.
+        findings: the findings, at least one.
 
     """
 

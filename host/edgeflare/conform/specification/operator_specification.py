@@ -51,8 +51,8 @@ class OperatorReading:
     """What an operator of some model is, in the words of its specification.
 
     Attributes:
-        type: of the operator; with the operator's name it makes its *cell*.
-        configuration: its settings.
+        type: the operator's type; with the operator's name it makes its *cell*.
+        configuration: the operator's settings.
 
     """
 
@@ -69,7 +69,7 @@ class OperatorSpecification(ABC):
     grouped is configurations. Models are what a converter could have written.
 
     Attributes:
-        operator: its name in the schema, such as "CONV_2D".
+        operator: name in the schema, such as "CONV_2D".
         types: the types that it has; with one of them it is a *cell*.
 
     """
@@ -249,10 +249,10 @@ floats also denormals, NaN and infinities."""
 OPERAND_STYLES: tuple[OperandStyle, ...] = get_args(OperandStyle)
 
 _LARGEST_REAL = 8.0
-"""Of floats that are drawn uniformly: beyond the ranges of all bounded activations."""
+"""Largest float that is drawn uniformly: beyond the ranges of all bounded activations."""
 
 _LARGEST_WHOLE = 1000
-"""Of 32-bit and 64-bit integers that are drawn uniformly."""
+"""Largest of 32-bit and 64-bit integers that are drawn uniformly."""
 
 _SPECIAL = (0.0, -0.0, 1e-40, -1e-40, 1e38, -1e38, np.inf, -np.inf, np.nan)
 

@@ -26,7 +26,7 @@ class OperatorParameter(ABC):
     """One parameter of an operator.
 
     Attributes:
-        name: in configurations, conditions and reports.
+        name: name in configurations, conditions and reports.
         kind: what it changes.
         unit: parameters of one unit are compared with each other in conditions, such as
             "stride_w > kernel_w"; empty where that would mean nothing.

@@ -18,7 +18,8 @@ DEVICE, TWIN = "device", "xnnpack"
 """Names of arms: what is judged, and the host's default kernels."""
 
 _NEARLY_WRONG = 0.8
-"""Of what is allowed; sound kernels of 8 bits mostly stay within .75 of a step."""
+"""Share of the allowed error above which a value is nearly wrong; sound kernels of 8 bits mostly
+stay within .75 of a step."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +29,7 @@ class ArmComparison:
     Attributes:
         ruler: what they are measured by.
         outputs: the answers, by the arms' names.
-        device: its errors.
+        device: errors of the device.
         hosts: errors of the kernel sets, by their names.
         lost: kernel sets that crashed, hung or answered in another shape, and which.
         same: where the twin answers as the device does, to the bit, (values); nowhere if it
@@ -88,7 +89,7 @@ class ArmErrors:
     """The errors of one arm. Values of all results lie one behind the other, (values).
 
     Attributes:
-        errors: of each value, in the unit of its result.
+        errors: error of each value, in the unit of its result.
         offences: likewise, by what is allowed: above 1 a value is wrong.
         mean: the largest mean error of a result in steps that is a bias, else 0.
 
@@ -111,7 +112,7 @@ class Ruler:
     Attributes:
         results: what is right for each result.
         judged: the values that count, (values); the others are judged apart.
-        limits: of the mean error of each result; None where it says nothing.
+        limits: limits of the mean error of each result; None where it says nothing.
 
     """
 

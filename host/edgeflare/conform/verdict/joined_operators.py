@@ -37,7 +37,7 @@ _DIFFERENT = 4.0
 """The error of a value that had to be equal, and is not."""
 
 Errors = NDArray[np.float64]
-"""Of some rows, in steps of what is allowed."""
+"""Largest error of each of some rows, in steps of what is allowed, (rows,)."""
 
 Places = NDArray[np.bool_]
 """Values of a result that are looked at."""

@@ -24,7 +24,8 @@ _SYMPTOMS: Mapping[RunFailureKind, Symptom] = {
 }
 
 _FAR_WORSE = 2.0
-"""By how much a device that is wrong has to be farther off than kernel sets that all are."""
+"""Factor by which a wrong device has to be farther off than the host's kernel sets, where all of
+these are wrong too, to be blamed alone."""
 
 
 def judged(

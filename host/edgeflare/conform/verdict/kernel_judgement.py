@@ -44,8 +44,8 @@ infinity where there should be none, or none where there should be; another shap
 model says; no answer; another answer beside other models; other models die after it."""
 
 Unit = Literal["", "steps", "ulp"]
-"""Of an error: steps of the result's quantization, units in the last place of float32, or, where
-answers have to be equal, the share of values that are not."""
+"""Unit of an error: steps of the result's quantization, units in the last place of float32, or,
+where answers have to be equal, the share of values that are not."""
 
 LOST: Final[tuple[Verdict, ...]] = ("crash", "hang")
 """What leaves no process that could answer."""
@@ -63,13 +63,13 @@ class KernelJudgement:
         symptom: see `Symptom`; "" of what is right.
         counted: whether it counts for the exit code: the device does what the twin does not.
         worst: the largest error of the arm that is wrong; of "rounding" the largest difference.
-        unit: of `worst`: "steps" of the result's quantization, "ulp" of float32, or "" for
+        unit: unit of `worst`: "steps" of the result's quantization, "ulp" of float32, or "" for
             answers that have to be equal, where `worst` is the share of values that are not.
         wrong: the arms that are wrong, "device" and names of the host's kernel sets.
         detail: one line for the report.
-        telling: of a model that is right, how many different values could have shown a fault: of a
-            quantized result those that are not saturated, and none where a value is nearly a
-            step off. A model that tells little passes whatever the kernel does.
+        telling: how many different values of a model that is right could have shown a fault: of a
+            quantized result those that are not saturated, and none where a value is nearly a step
+            off. A model that tells little passes whatever the kernel does.
 
     """
 

@@ -28,7 +28,7 @@ class MeanSide:
     """One way in which values may be off to one side.
 
     Attributes:
-        signs: for each chosen value the direction that is counted as positive, -1, 0 or 1.
+        signs: direction that is counted as positive for each chosen value: -1, 0 or 1.
         down: the least mean error, in steps, that is no bias.
         up: the greatest one.
 

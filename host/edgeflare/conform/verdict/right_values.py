@@ -48,7 +48,8 @@ _ALIKE: dict[AnswerKind, float] = {"bits": 0.0, "steps": 1.0, "reals": 1000.0}
 """How far answers to operands that are no usual numbers may lie from each other."""
 
 _FAR_SMALLER = 2.0**-10
-"""Of the largest exact value: what is less is measured in units in this one's last place."""
+"""Share of the largest exact value below which a value is measured in units in the last place of
+that share."""
 
 
 @dataclass(frozen=True)
@@ -59,8 +60,8 @@ class RightValues:
 
     Attributes:
         value: the result's tensor.
-        exact: its exact answers, (rows, *shape).
-        allowance: of the operator.
+        exact: the exact answers, (rows, *shape).
+        allowance: the operator's allowance.
 
     """
 
@@ -213,8 +214,8 @@ class Allowance:
 
     Attributes:
         reason: why these figures are not the usual ones.
-        steps: of quantization, for one value.
-        ulp: of float32, for one value, besides the exact answer's slack.
+        steps: steps of quantization, for one value.
+        ulp: ulp of float32, for one value, besides the exact answer's slack.
         mean: steps of quantization, for the mean of a model's values.
 
     """

@@ -125,7 +125,7 @@ def reaching_scale(
 
 
 _LEAST, _MOST = 2.0**-20, 2.0**30
-"""Between these lie the scales that are drawn, further apart than those of operands."""
+"""Least and greatest scale of results that is drawn; operands' lie closer together."""
 
 _SATURATING, _COARSE = 0.15, 0.15
 """Shares of results whose ends are cut off, and of those that have only a few steps."""

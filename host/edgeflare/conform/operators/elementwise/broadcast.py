@@ -138,18 +138,18 @@ class BroadcastingFunction:
     """What one operator computes, and in which models.
 
     Attributes:
-        operator: its name in the schema.
-        versions: of each type, the lowest version that has it.
+        operator: name in the schema.
+        versions: the lowest version that has a type, by type.
         of: the function of float64 values, or of int64 ones of whole numbers.
         loss: what float32 arithmetic may lose.
         kind: "choice" of one of the operands' values as it stands, "order" of their values, or
             "arithmetic".
-        roles: of the operands, in their order; "condition" is bool.
+        roles: names of the operands, in their order; "condition" is bool.
         scales: "each" operand and the result have their own, "operands" have their own and the
             result none, or "one" is that of all.
         result: the type of the result, if it is not that of the operands.
         activations: fused ones; () for an operator without that option.
-        most_rank: of results of which operands are broadcast.
+        most_rank: most dimensions of a result of which operands are broadcast.
         stretched: operands that may be broadcast.
         constants: operands that may be constants.
         fixed_options: options of the schema that are always the same, by type.

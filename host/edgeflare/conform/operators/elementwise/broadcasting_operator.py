@@ -56,11 +56,12 @@ _REACHING, _NEAR = 3 / 4, 2 / 3
 """Shares of draws with a first scale at which functions bend, and with a second one near it."""
 
 _COMPARABLE, _EQUAL = (-7.0, 0.0), 3 / 4
-"""Of values that are compared, the scales in powers of 2, and the share of draws with equal ones:
-kernels take none of 1 or more, and what has other scales is hardly ever equal."""
+"""Range of the scales of compared values in powers of 2, and share of draws in which both are
+quantized alike: kernels take no scales of 1 or more, and values of unlike scales are hardly ever
+equal."""
 
 _SOME_LEVELS = 17
-"""Of each operand, from all pairs of which a result's range is estimated."""
+"""Levels of each operand whose combinations give an estimate of a result's range."""
 
 
 class BroadcastingOperator(OperatorSpecification):

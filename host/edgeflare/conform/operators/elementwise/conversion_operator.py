@@ -72,9 +72,9 @@ class Conversion:
     """What one operator converts.
 
     Attributes:
-        operator: its name in the schema.
+        operator: name in the schema.
         to: the types that a type can be given.
-        versions: of types that demand more than version 1, whether read or written.
+        versions: the lowest version of types that demand more than 1, whether read or written.
         quantized: int8, uint8 and int16 tensors are quantized; else they stand for themselves.
 
     """

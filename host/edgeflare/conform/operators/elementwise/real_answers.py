@@ -38,9 +38,9 @@ class Loss:
     """What float32 arithmetic may lose of a function.
 
     Attributes:
-        result: in ulp of the result.
-        argument: of float arguments, in ulp of each; 0 where these are taken as they stand.
-        cancelled: in ulp of the argument, where terms of its size cancel each other.
+        result: loss in ulp of the result.
+        argument: loss in float arguments, in ulp of each; 0 where these are taken as they stand.
+        cancelled: loss in ulp of the argument, where terms of its size cancel each other.
 
     """
 

@@ -69,15 +69,15 @@ class _UnaryFunction:
     """What one unary operator computes, and in which models.
 
     Attributes:
-        operator: its name in the schema.
-        versions: of each type, the lowest version that has it.
+        operator: name in the schema.
+        versions: the lowest version that has a type, by type.
         of: the function of float64 values, or of int64 ones of whole numbers, given the options.
         loss: what float32 arithmetic may lose.
         result: how the result is quantized; or what it has to be, by type.
         options: parameters that are options of the schema, by their names there.
         domain: "positive" if negative values have no result, and zero none that is finite.
         least_output: the scale of the result is greater than that of the operand times this.
-        reaches: to 2 to such a power most operands reach.
+        reaches: least and greatest power of 2 that most operands reach to.
 
     """
 
@@ -302,14 +302,14 @@ _HALVES = {
     UINT8: Quantization((1 / 256,), 0),
     INT16: Quantization((1 / 32768,), 0),
 }
-"""Of results between 0 and 1; int16 has half of its range for them."""
+"""Quantization of results between 0 and 1; int16 has half of its range for them."""
 
 _WHOLES = {
     INT8: Quantization((1 / 128,), 0),
     UINT8: Quantization((1 / 128,), 128),
     INT16: Quantization((1 / 32768,), 0),
 }
-"""Of results between -1 and 1."""
+"""Quantization of results between -1 and 1."""
 
 _ALL_QUANTIZED = {FLOAT: 1, INT8: 2, UINT8: 1, INT16: 3}
 

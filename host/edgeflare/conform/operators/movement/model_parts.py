@@ -20,8 +20,8 @@ class ModelParts:
 
     Attributes:
         data: dtype and quantization of what is moved.
-        options: of the operator.
-        tensors: that it reads, by their place; those that are left out are not there.
+        options: options of the operator, by name.
+        tensors: tensors that it reads, by their place; those that are left out are not there.
 
     """
 
@@ -41,7 +41,7 @@ class Place(ABC):
     """Where a parameter stands in a model.
 
     Attributes:
-        parameter: which it is.
+        parameter: the parameter that stands here.
 
     """
 

@@ -49,7 +49,7 @@ _SCALE, _ZERO_POINT = "input_scale", "input_zero_point"
 _INDEX_TYPE = "index_type"
 _QUANTIZED = {INT8: "int8", UINT8: "uint8", INT16: "int16"}
 _MOST_VALUES = 1000
-"""Of all results of a model that is drawn."""
+"""Most values of all results of a model that is drawn."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,19 +60,20 @@ class MovementSpecification(OperatorSpecification):
     it follow what is drawn, what is a fault, and what follows a setting that has changed.
 
     Attributes:
-        operator: its name in the schema.
-        types: that it has.
-        places: its parameters, but for the quantization, and where in a model each stands.
+        operator: name in the schema.
+        types: the operator's types.
+        places: where each parameter but the quantization stands in a model.
         moved: returns the results' values from the settings and the values of all operands.
         fit: returns settings that fit, given the one that may not be changed, "" for none.
         varied: changes settings that are drawn, where those that fit would be too much alike.
-        versions: by the dtype of what is moved, where it is not 1.
-        least_version: of settings, whatever the dtype.
+        versions: the operator's version by the dtype of what is moved, where it is not 1.
+        least_version: returns the lowest version for settings, whatever the dtype.
         fixed: options that no parameter stands in.
         data: the place of the operand that says what is moved.
         complete: adds operands that follow from the settings or are drawn.
         refused: why settings that fit are none that kernels take, None if they do.
-        limits: for operands that hold indices, the least and the greatest value by the settings.
+        limits: returns the least and the greatest value, by the settings, of each operand that
+            holds indices.
         takes_any: other values than these are legal too.
 
     """

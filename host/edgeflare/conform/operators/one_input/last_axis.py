@@ -91,8 +91,8 @@ _FUNCTION_ULPS = 4
 
 
 _TABLE_ROUNDING = 2.0**-14
-"""Of an exponential, for int16: all kernels have them from a table of 16 bits, whose last value
-stands for all below exp(-10)."""
+"""Rounding of an exponential for int16: all kernels have it from a table of 16 bits, whose last
+value stands for all below exp(-10)."""
 
 
 class LastAxisOperator(OneInputOperator):

@@ -54,8 +54,8 @@ class OneInputOperator(OperatorSpecification):
         quantized_result: how its first result is quantized.
         ranks: the least and the greatest number of dimensions of its operand.
         constant_operands: how many operands follow it.
-        own: its parameters besides shape and quantization.
-        versions: by type; 1 of those that are not in it.
+        own: parameters besides shape and quantization.
+        versions: the version by type, 1 for types that are not in it.
         fixed: the quantization that it demands of its result, by type.
 
     """

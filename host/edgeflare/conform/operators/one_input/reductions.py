@@ -47,7 +47,7 @@ _SPATIAL = (1, 2)
 """The axes of images that models reduce most, for which kernels have code of their own."""
 
 _MOST_VALUES = 1000
-"""Of the tensors that are drawn."""
+"""Most values of a tensor that is drawn."""
 
 
 class _Reduction(OneInputOperator):
@@ -128,10 +128,11 @@ class _Reduction(OneInputOperator):
 
 
 _USUAL_FACTORS = 6
-"""Of most products that are drawn: more leave the range of a type."""
+"""Most factors of nearly all products that are drawn: more leave the range of a type."""
 
 _MULTIPLIER_ROUNDING = 2.0**-15
-"""Of each factor: 64-bit products are rescaled by multipliers of 15 bits and a sign, relative."""
+"""Relative rounding for each factor of a 64-bit product, which is rescaled by a multiplier of 15
+bits and a sign."""
 
 
 class _ProductReduction(_Reduction):

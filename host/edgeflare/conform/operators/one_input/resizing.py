@@ -45,11 +45,11 @@ _RESIZED = (1, 2)
 _USUAL_SIZE = 24
 _LARGEST_SIZE = 2**20
 _MOST_VALUES = 1000
-"""Of the tensors that are drawn."""
+"""Most values of a tensor that is drawn."""
 
 _TEN_PLACES = 2.0**-10
 _ROUNDINGS = 6
-"""Of a mean of four values in float32."""
+"""Roundings in a mean of four values in float32."""
 
 
 class Resizing(OneInputOperator):
@@ -201,10 +201,10 @@ class _Among:
     """Where the values of a result lie among those of an operand, along one axis.
 
     Attributes:
-        size: of the operand.
+        size: size of the operand along the axis.
         axis: 1 or 2.
         first: index of the value before each place, (results).
-        weights: of the value behind it, from 0 to 1, (results).
+        weights: weight of the value behind it, from 0 to 1, (results).
 
     """
 

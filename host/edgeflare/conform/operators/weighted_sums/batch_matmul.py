@@ -54,7 +54,7 @@ _DTYPES = {
     INT16: ("int16", "int16"),
     DYNAMIC: ("float32", "int8"),
 }
-"""Of the left and the right operand; the result has that of the left one."""
+"""Dtypes of the left and the right operand by type; the result has that of the left one."""
 
 _SHAPES: tuple[OperatorParameter, ...] = (
     Dimensions("batch", (0, 3), most_values=24),

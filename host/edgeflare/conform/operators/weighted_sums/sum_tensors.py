@@ -36,9 +36,9 @@ class SumType:
     """The dtypes of a type.
 
     Attributes:
-        data: of the input and the result.
-        weights: of the weights.
-        bias: of the bias.
+        data: dtype of the input and the result.
+        weights: dtype of the weights.
+        bias: dtype of the bias.
         per_channel: whether weights may have a scale for each channel of the result.
 
     """
@@ -86,7 +86,7 @@ def data_parameters(dtype: str, name: str) -> tuple[OperatorParameter, ...]:
 
 
 _LEAST_RATIO = 2.0**-5
-"""Of the scales of a weight's channels, the least to the greatest."""
+"""Least ratio of the smallest to the largest scale of a weight's channels."""
 
 
 def data_value(
