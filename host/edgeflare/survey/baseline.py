@@ -28,10 +28,10 @@ class BaselineSurvey:
     """A survey that another one is compared with.
 
     Attributes:
-        name: of its run directory, for readers.
-        document: as `read_survey` returns it.
-        facts: those of its items, as its journal has them.
-        checksums: of the inputs of its items, by the item; none where they are not known.
+        name: name of its run directory, for readers.
+        document: the survey's document, as `read_survey` returns it.
+        facts: facts of its items, from its journal.
+        checksums: checksum of each item's input, by item; empty where they are not known.
 
     """
 
@@ -46,9 +46,9 @@ class AskedItems:
     """What of a survey's plan decides whether another one can be compared with it.
 
     Attributes:
-        sha256: of the inputs.
-        rng_seed: of the run.
-        confidence: of intervals.
+        sha256: digest of the inputs.
+        rng_seed: seed of the run.
+        confidence: confidence of the intervals.
 
     """
 

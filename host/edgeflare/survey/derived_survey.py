@@ -53,7 +53,7 @@ _STREAM = 0x9001
 """Tells the generator of the permutations from others of the run seed."""
 
 _DIGITS = 9
-"""Of a figure; more say nothing, and differ between machines."""
+"""Significant digits of a figure; more say nothing, and differ between machines."""
 
 RUNNING = "the survey is still running: this is what is known so far"
 

@@ -36,11 +36,11 @@ class GateOutcome:
     Attributes:
         gate: the gate.
         state: whether it is held.
-        estimate, low, high: of what it measures, with the interval of the survey's confidence.
+        estimate, low, high: what it measures, with the interval of the survey's confidence.
         field_high: upper limit where the inputs were drawn at random from the field; None for an
             accuracy drop.
-        items: that it is about.
-        asked: of them, how many the device was asked about.
+        items: number of items that the gate is about.
+        asked: items among them that the device was asked about.
 
     """
 
@@ -110,8 +110,8 @@ class JudgedGates:
     """The gates of a survey.
 
     Attributes:
-        gates: in the user's order.
-        confidence: with which each is judged.
+        gates: the gates, in the user's order.
+        confidence: confidence with which each is judged.
         sets: names of the surveyed conditions of each set, by its name.
         left_out: names of the conditions of a set that a gate names and that are not surveyed, by
             the set's name; sets that are surveyed whole are not in it.
@@ -153,16 +153,16 @@ class DescribedGate(msgspec.Struct, frozen=True, kw_only=True):
     Attributes:
         gate: as the user wrote it.
         measure: what has to stay below the limit, such as rate or accuracy-drop.
-        limit: that it has to stay below.
+        limit: bound that the measure has to stay below.
         condition: the condition or the set that it names; null where it is about all.
-        conditions: the surveyed conditions that it is about, of a set all of them; null where it
-            names none.
-        left_out: of a set that it names, the conditions that are not surveyed.
+        conditions: the surveyed conditions that it is about: all of a set that it names; null where
+            it names none.
+        left_out: conditions of the set that it names that are not surveyed.
         severity: the only one that counts; null for all.
         group: the only one that counts; null for all.
         state: whether it is held.
         words: what it came to, in a sentence.
-        estimate, low, high: of what it measures, with the interval of the survey's confidence.
+        estimate, low, high: what it measures, with the interval of the survey's confidence.
 
     """
 

@@ -53,7 +53,7 @@ class Gate:
         text: as the user wrote it.
         measure: one of `RATES`, or the accuracy drop. Without an original, rates are those of
             kernels.
-        limit: that it has to stay below.
+        limit: bound that the measure has to stay below.
         condition: a condition's or a set's name; None for all.
         severity: the only one that counts; None for all.
         group: the only one that counts; None for all.

@@ -32,9 +32,9 @@ class SurveyLook:
     """What a survey would take.
 
     Attributes:
-        items: that the host answers.
-        host_seconds: that this takes, about.
-        device_seconds: of one device query, about.
+        items: items that the host answers.
+        host_seconds: time of the host's answers, about.
+        device_seconds: time of one device query, about.
         most_queries: device queries at most.
         plain_queries: device queries that plain sampling takes to the precision at a rate of 5 %;
             None where precision does not end the survey.

@@ -80,10 +80,10 @@ class Survey:
 
     Attributes:
         opened: the pair with the surveyed inputs as its seeds, and the devices.
-        header: of the run.
+        header: the run's header.
         plan: what is asked.
         items: what is surveyed.
-        gates: which end it once all are decided.
+        gates: gates that end the survey once all are decided.
         baseline: an earlier survey that it is compared with, or None.
 
     """
@@ -242,7 +242,7 @@ class SurveyPhases:
     Attributes:
         items: what is surveyed.
         observer: sees progress.
-        gates: which end it once all are decided.
+        gates: gates that end the survey once all are decided.
         rare: estimates the rate of a rare event after all else; None where that is not asked for.
 
     """

@@ -19,7 +19,7 @@ from edgeflare.survey.estimate.rate_interval import rate
 from edgeflare.survey.estimate.weighted_count import gamma_limits
 
 PERMUTATIONS = 499
-"""Of the surprises, for a p-value of at least 1 in 500."""
+"""Permutations of the surprises: enough for a p-value of 1 in 500."""
 
 
 def pooled_rate(

@@ -45,10 +45,10 @@ class Rate:
 
     Attributes:
         estimate, low, high: from 0 to 1.
-        items: that it is about.
-        asked: of them, how many the device was asked about.
-        seen: of those asked, how many the device said yes to.
-        alone: of a rate that is pooled, what the answers to its own items say; null elsewhere.
+        items: number of items that the rate is about.
+        asked: items among them that the device was asked about.
+        seen: items asked that the device said yes to.
+        alone: what the answers to a pooled rate's own items say; null for other rates.
 
     """
 

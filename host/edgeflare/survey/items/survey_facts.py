@@ -47,21 +47,21 @@ class SurveyFacts:
         classes: the class of the item's input: its label, else what the original, or the twin where
             there is none, decides about it unchanged; -1 where decisions are not counted.
         groups: the group of the item's input, an index into `group_names`; -1 without groups.
-        group_names: of the groups.
+        group_names: names of the groups.
         devices: names of the devices; see `device`.
         compression: f and h decide differently.
-        compression_tied: that hangs on a tie.
+        compression_tied: `compression` hangs on a tie.
         original_right, twin_right: f, h decide as that says; False where it is unknown.
         margin: how far h is from deciding otherwise, in scores; 0 is a tie.
         doubtful: a member of the twin's ensemble decides differently from it, or has a tie.
         asked: the device was asked.
         deviates: f and g decide differently, or g failed.
-        deviates_tied: that hangs on a tie.
+        deviates_tied: `deviates` hangs on a tie.
         kernel: h and g decide differently, or g failed and h did not fail likewise.
-        kernel_tied: that hangs on a tie.
+        kernel_tied: `kernel` hangs on a tie.
         device_right: g decides as the label or the target says.
         failed: g crashed, hung, or gave invalid outputs.
-        strength: of the deviation of f and g (h and g without an original); NaN elsewhere.
+        strength: strength of the deviation of f and g (h and g without an original); NaN elsewhere.
         twin_distance, device_distance: how far h, g are from f (g from h without an original), as
             the task measures it; None for tasks whose answers are classes.
         distance_noun: what that distance is called.
@@ -189,7 +189,7 @@ RATES: Mapping[str, Callable[[SurveyFacts], Fact]] = MappingProxyType(
         "failure-rate": failure,
     }
 )
-"""By the name that a gate has for it."""
+"""Measures of the kind "rate", by the name that a gate has for each."""
 
 ACCURACY_DROP = "accuracy-drop"
 """The accuracy of the original less that of the device, on labelled items."""

@@ -27,7 +27,7 @@ LEAST_INPUTS = 30
 """Inputs at least: 0 of 29 leave 12 % possible, which says little of a device."""
 
 MOST_GROUPS = 100
-"""Of a column with more different values it is likely that it tells inputs apart, and no groups."""
+"""Most different values of a grouping column; one with more is likely to tell inputs apart."""
 
 _STARTS = (
     ("there are no seeds at ", "--inputs: there are no inputs at "),
@@ -44,7 +44,7 @@ _PHRASES = (
 are loaded as seeds are, by code that speaks of seeds: who surveys has given none."""
 
 _MOST_DIGITS = 20
-"""Of a group's name that is a number; Python refuses to read those of thousands of digits."""
+"""Most digits of a group's name that is a number; Python refuses to read thousands."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,9 +52,9 @@ class AskedInputs:
     """The inputs of a survey.
 
     Attributes:
-        path: absolute, of the pair's seeds too; may be null.
+        path: absolute path, for the pair's own seeds too; may be null.
         count: how many there are.
-        sha256: of the inputs as they are.
+        sha256: digest of the inputs, unchanged.
 
     """
 
@@ -71,8 +71,8 @@ class AskedGroups:
     """The groups of a survey's inputs.
 
     Attributes:
-        column: that says them.
-        names: of the groups, in their order.
+        column: name of the column that holds them.
+        names: the groups' names, in their order.
         of_inputs: the place of each input's group in `names`.
 
     """
@@ -215,10 +215,10 @@ def _complaint_of_inputs(complaint: str) -> str:
 
 
 GROUPS_FILE = "groups.csv"
-"""In a folder of inputs: a column `name` with the files' names, and one for each grouping."""
+"""Table of groups in a folder of inputs: a column `name` of file names, and one per grouping."""
 
 _MOST_BYTES = 2**28
-"""Of a table of groups, which may be a stranger's."""
+"""Largest table of groups that is read, in bytes; it may be a stranger's."""
 
 
 def groups_of_files(folder: Path, names: Sequence[str], column: str) -> list[str]:

@@ -41,7 +41,7 @@ SamplingEnd = Literal["precision", "gates", "device-queries", "time-limit", "all
 """Why the device is asked about no further item."""
 
 _ASKED_AGAIN = 8
-"""Of the answers of a round that was cut short, how many of the last are asked for again."""
+"""Last answers of a round cut short that are asked for again."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +50,7 @@ class StopRule:
 
     Attributes:
         plan: what is asked.
-        gates: which end it once all are decided.
+        gates: gates that end the survey once all are decided.
 
     """
 

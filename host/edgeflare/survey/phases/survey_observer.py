@@ -12,7 +12,7 @@ class DeviceProgress:
 
     Attributes:
         asked: items that the device was asked about.
-        most: that it may be asked about; it may be enough before.
+        most: items that it may be asked about at most; fewer may be enough.
         ended: whether it is asked no further.
         estimate: the rate of deviations over all; None while answers are not estimated yet.
         half_width: half the width of its interval; None with it.

@@ -41,9 +41,9 @@ class RarePhase:
 
     Attributes:
         opened: the pair with the surveyed inputs as its seeds, and the devices.
-        conditions: that are surveyed; each is as likely.
-        queries: device queries, about.
-        confidence: of the interval.
+        conditions: surveyed conditions; each is as likely.
+        queries: device queries to spend, about.
+        confidence: confidence of the interval.
         observer: sees progress.
 
     """

@@ -62,10 +62,10 @@ class RarePlan:
 
     Attributes:
         splitting: how the points of the pilot and of each repetition are split.
-        repetitions: at least 2.
-        device_queries: of the pilot and all repetitions, about; more where the shells are so many
-            that the least for each exceeds them.
-        confidence: of the interval.
+        repetitions: number of repetitions; 2 or more.
+        device_queries: device queries of the pilot and all repetitions, about; more where the
+            shells are so many that the least for each exceeds them.
+        confidence: confidence of the interval.
 
     """
 
@@ -88,8 +88,8 @@ class RareShell:
         below: their levels are below this.
         weight: their probability, the mean over the repetitions.
         asked: points that the device was asked about.
-        happened: of those, how many the event happens at.
-        surprises: of those asked, how many the host had foretold otherwise.
+        happened: points asked at which the event happens.
+        surprises: points asked where the host had foretold otherwise.
 
     """
 
@@ -110,7 +110,7 @@ class RareRate:
             nothing was seen.
         ceiling: an upper limit without that: as if the event were as frequent in the shells without
             a surprise as it could be without having been seen.
-        unseen_share: of the ceiling, what comes from those shells; from 0 to 1.
+        unseen_share: share of the ceiling that comes from those shells, from 0 to 1.
         repetitions: the estimate of each that was finished.
         shells: the outermost first.
         device_queries: points that the device was asked about.

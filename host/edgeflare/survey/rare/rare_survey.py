@@ -204,8 +204,8 @@ class RareEvent:
     Attributes:
         reference: the arm that the device deviates from: the original, or the twin, where only
             kernels are judged.
-        strength: that of the deviation has to be above this, from 0 to 1, and then it must not hang
-            on a tie; None counts every deviation. See `Answer.strength_against`.
+        strength: limit that the deviation's strength has to exceed, from 0 to 1, without hanging on
+            a tie; None counts every deviation. See `Answer.strength_against`.
 
     """
 
@@ -268,10 +268,10 @@ class RarePoint:
     """A point of the field.
 
     Attributes:
-        input: which of the inputs.
-        condition: which of the conditions.
-        severity: from 1 to 5.
-        draw: seeds the generator of the condition's own draws; 63 bits.
+        input: index of the input.
+        condition: index of the condition.
+        severity: real number from 1 to 5.
+        draw: seed of the generator of the condition's own draws; 63 bits.
 
     """
 
@@ -290,10 +290,11 @@ class RarePoints:
 
     Attributes:
         inputs: (inputs, *shape).
-        conditions: of the inputs' domain; at least one.
-        space: of the domain, whose limits are held.
+        conditions: conditions of the inputs' domain; one or more.
+        space: input space of the domain, whose limits are held.
         order: (inputs,) the inputs in the order of their levels, unchanged.
-        level_of: from inputs, and which of `inputs` each comes from, to their levels.
+        level_of: function of inputs, and of the index in `inputs` that each comes from, to their
+            levels.
 
     """
 

@@ -89,9 +89,9 @@ class GroupDifferences:
     """How groups differ, each from each.
 
     Attributes:
-        confidence: of each interval of a rate, so that those of all pairs hold together.
+        confidence: confidence of each interval of a rate, so that those of all pairs hold together.
         left_out: groups beyond the ten largest, which are not compared.
-        pairs: in the order of the groups.
+        pairs: differences of the pairs, in the order of the groups.
 
     """
 

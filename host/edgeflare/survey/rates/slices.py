@@ -32,9 +32,9 @@ class ExactShare:
     """A share that needs no interval, since the host answered all items.
 
     Attributes:
-        share: from 0 to 1.
-        count: of the items, how many it is.
-        items: that it is about.
+        share: the share, from 0 to 1.
+        count: items that it counts.
+        items: all items that it is about.
 
     """
 
@@ -88,9 +88,9 @@ class ArmDistance:
     """How far answers are apart on average, of tasks that measure a distance.
 
     Attributes:
-        twin: from original to twin; null without an original.
-        device: from original to device, without an original from twin to device; null where too few
-            items were asked.
+        twin: distance from original to twin; null without an original.
+        device: distance from original to device, without an original from twin to device; null
+            where too few items were asked.
 
     """
 
@@ -103,14 +103,15 @@ class SurveySlice:
     """The rates of some of the items; they count what hangs on a tie, but for those `_strict`.
 
     Attributes:
-        name: of the slice, for readers.
-        condition: that it is the slice of; null for what varies in it, as the next four.
+        name: the slice's name, for readers.
+        condition: condition that the slice is restricted to; null where it varies, likewise the
+            next four.
         severity: 0 for the inputs unchanged.
         label: the class of the input.
-        group: of the input.
-        device: that was given the input.
-        items: that it has.
-        asked: of them, how many the device was asked about.
+        group: the input's group.
+        device: the device that was given the input.
+        items: number of its items.
+        asked: items among them that the device was asked about.
         deviation: original and device decide differently, or the device failed; null without an
             original.
         deviation_strict, kernel_strict, compression_strict: the same without what hangs on a tie.
@@ -157,7 +158,8 @@ class SliceTable:
     """Slices that are compared with one another.
 
     Attributes:
-        confidence: of each interval, so that all of the table hold together, for each rate.
+        confidence: confidence of each interval, so that all of the table hold together, for each
+            rate.
         slices: what is compared.
 
     """
@@ -174,7 +176,7 @@ class SurveyRates:
         overall: over all cells but the unchanged one, unless that is the only one.
         unchanged: over the inputs as they are.
         by_condition, by_severity, by_class, by_group, by_device: what `overall` is made of.
-        by_cell: of all cells, the unchanged one first.
+        by_cell: rates of all cells, the unchanged one first.
 
     """
 

@@ -35,7 +35,7 @@ class AboutSurvey(msgspec.Struct, frozen=True, kw_only=True):
     """What a survey's document says beside what is computed from its items.
 
     Attributes:
-        edgeflare: version that wrote it.
+        edgeflare: version that wrote the document.
         pair: as in run.json.
         devices: as in run.json.
         host: as in run.json.
@@ -44,9 +44,10 @@ class AboutSurvey(msgspec.Struct, frozen=True, kw_only=True):
         stopped_by: what ended it: precision, device-queries, time-limit, gates, all-items; or
             before that interrupt (Ctrl-C), sigterm, infrastructure, error, killed; null where
             nothing is known of that.
-        seconds: that it took.
-        device_queries: for rates.
-        overhead_device_queries: for the rest: findings verified, canaries and the like.
+        seconds: duration of the survey.
+        device_queries: device queries for rates.
+        overhead_device_queries: device queries for the rest: findings verified, canaries and the
+            like.
         gates: what became of each gate.
         findings: deviating inputs that are stored, the strongest of the worst cells first.
         rare: how often the event of the headline happens where severities are drawn continuously;
@@ -77,7 +78,7 @@ class SurveyDocument(
     """How often a compressed model deviates.
 
     Attributes:
-        confidence: with which an interval holds, and those of a table together.
+        confidence: confidence with which an interval holds, and those of a table together.
         has_original: whether there is one; without it only kernels are judged.
         inputs: how many there are.
         items: inputs times cells.
@@ -90,15 +91,15 @@ class SurveyDocument(
         unchanged: the inputs as they are.
         by_condition, by_severity, by_class, by_group: what `overall` is made of.
         by_cell: the unchanged inputs first.
-        by_device: of several devices the rates of each, on the inputs that were given to it; of one
-            device empty.
+        by_device: rates of each of several devices, on the inputs that were given to it; empty for
+            a single device.
         pooling: whether the device surprises as often under every condition and severity and in
             every class, which pooled rates assume.
         field: limits of the rate over all where the inputs were themselves drawn at random from the
             field.
         groups: how groups differ, each from each; null where there are not two.
         baseline: what changed since an earlier survey; null where none was named.
-        sentence: for release notes.
+        sentence: one sentence for release notes.
 
     """
 
@@ -142,19 +143,19 @@ class AskedPlan(msgspec.Struct, frozen=True, kw_only=True):
 
     Attributes:
         conditions: their names.
-        severities: of them all.
-        inputs: that are surveyed.
+        severities: severities of each condition.
+        inputs: the surveyed inputs.
         groups: the column that says the group of each input; null without.
         precision: half the width of the interval over all that is to be reached; null where it is
             no reason to end.
         device_queries: the most that are allowed; null for no bound.
-        time_limit: in seconds; null for no bound.
-        earlier: of a survey that went on with more, what had been to end it, each time.
-        confidence: with which an interval is to hold.
+        time_limit: seconds that asking the device may take; null for no bound.
+        earlier: bounds of the survey before each time that it went on with more.
+        confidence: confidence of an interval.
         gates: as the user wrote them.
         findings: deviating inputs that are stored at most.
         rare_queries: device queries for rare events, about; null where these were not asked for.
-        rng_seed: from which all is drawn.
+        rng_seed: seed of all random draws.
         limit: inputs at most, of each label its share; null for all.
         first: inputs at most, from the beginning; null for all.
         ensemble: the host's kernel sets; the first is the twin.
@@ -183,10 +184,10 @@ class SurveyFinding(msgspec.Struct, frozen=True, kw_only=True):
     """A deviating input that is stored.
 
     Attributes:
-        seed_id: of the finding in run.json.
-        condition: that changed the input; "unchanged" for none.
-        severity: of the condition; 0 for the inputs unchanged.
-        strength: as in run.json.
+        seed_id: the finding's seed in run.json.
+        condition: condition that changed the input; "unchanged" for none.
+        severity: severity of that condition; 0 for inputs unchanged.
+        strength: the finding's strength in run.json.
 
     """
 
@@ -201,16 +202,16 @@ class RareEstimate(msgspec.Struct, frozen=True, kw_only=True):
 
     Attributes:
         estimate: the mean of the repetitions.
-        low, high: of the interval from their spread.
+        low, high: the interval from their spread.
         ceiling: an upper limit that does not take for granted that nothing happens where nothing
             was seen.
-        unseen_share: of the ceiling, what comes from where nothing was seen.
+        unseen_share: share of the ceiling that comes from where nothing was seen.
         repetitions: the estimate of each. One may lie outside of 0 to 1.
         thresholds: levels between the shells, falling.
         device_queries: points that the device was asked about, and checks whether it still answers
             alike.
         host_queries: inputs that the host's arms answered for their levels.
-        seconds: that it took.
+        seconds: duration of the estimate.
 
     """
 
@@ -258,13 +259,14 @@ class PairedItems(msgspec.Struct, frozen=True, kw_only=True):
     """The same items in two surveys.
 
     Attributes:
-        condition: of the items; null over all.
+        condition: condition of the items; null over all.
         both: items that both devices were asked about.
-        only_now: of these, how many deviate now alone.
-        only_before: of these, how many deviated before alone.
-        test: which test p is of: McNemar's where both devices were asked about all items.
-        p: of McNemar's exact test, or of no difference between the estimated rates; two-sided.
-        p_corrected: after Holm over the conditions; over all it is `p`.
+        only_now: items of `both` that deviate now alone.
+        only_before: items of `both` that deviated before alone.
+        test: McNemar's exact test where both devices were asked about all items, else that of no
+            difference between the estimated rates.
+        p: two-sided p-value of that test.
+        p_corrected: `p` after Holm over the conditions; over all it is `p`.
         difference: the rate of deviations now less that before.
 
     """

@@ -83,7 +83,7 @@ class SurveyBounds(msgspec.Struct, frozen=True, kw_only=True):
             is no reason to end.
         device_queries: items that the device is asked about at most; None for no bound.
         time_limit: seconds that asking the device may take; None for no bound.
-        confidence: of all intervals and gates.
+        confidence: confidence of all intervals and gates.
         gates: what has to hold, as the user wrote it.
         findings: deviating inputs that are stored at most.
         rare_queries: device queries for rare events, about; None where these are not asked for.
@@ -129,12 +129,12 @@ class SurveyPlan(SurveyBounds, frozen=True, kw_only=True, forbid_unknown_fields=
 
     Attributes:
         cells: what is surveyed; the first is the inputs unchanged.
-        inputs: those that are surveyed.
+        inputs: the surveyed inputs.
         conditions: what each condition of the cells stands for, by its name in the survey.
-        groups: of the inputs; None without.
+        groups: groups of the inputs; None without.
         baseline: path of the run directory that it is compared with; None without.
-        left_out: of sets that gates name, the conditions that are not surveyed, by the set's name.
-        earlier: what had been to end it each time that it went on with more.
+        left_out: conditions of each set named by a gate that are not surveyed, by the set's name.
+        earlier: bounds of the survey before each time that it went on with more.
 
     Raises:
         ValueError: its first cell is not the inputs unchanged.
@@ -247,7 +247,7 @@ class NotedCondition:
 
     Attributes:
         condition: the condition's own name; a file may give it another one.
-        sets: that it belongs to.
+        sets: names of the sets that it belongs to.
         package: name and version of the package of others that brings it; empty for ours, whose
             version the journal has anyway.
 

@@ -25,7 +25,7 @@ class _Line:
     """A line of a chart.
 
     Attributes:
-        name: in the legend.
+        name: the line's name in the legend.
         colour: a key of `COLOURS`.
         marker, dashes: what tells it apart where colours don't.
         values: an estimate for each severity, or a figure that is exact; None where there is none.

@@ -102,7 +102,7 @@ class _SheetRow:
     """An input under a condition.
 
     Attributes:
-        name: of the condition, as the survey calls it.
+        name: the condition's name in the survey.
         summary: what it is.
         cells: what is drawn of the input unchanged, and at each severity of the page; nothing at
             one at which the condition is not surveyed.

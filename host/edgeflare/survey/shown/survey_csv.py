@@ -25,10 +25,10 @@ RIGHT = ("device_accuracy", "harmed", "helped")
 INTERVAL = ("", "_low", "_high")
 
 RARE = ("ceiling", "unseen_share")
-"""Of rare events alone."""
+"""Columns that only rare events have."""
 
 ALONE = ("_alone", "_alone_low", "_alone_high")
-"""Of a rate that is pooled: what the answers to its own items say."""
+"""Suffixes of the columns of a pooled rate for what the answers to its own items say."""
 
 SLICE = ("name", "condition", "severity", "label", "group", "device", "items", "asked")
 """What a slice says of itself."""

@@ -53,8 +53,8 @@ class _WorstCondition:
     """A condition with its strongest deviations.
 
     Attributes:
-        name: of the condition.
-        rate: of its deviations, with the interval.
+        name: the condition's name.
+        rate: rate of its deviations, with the interval.
         examples: the strongest first; none of a condition that a gate names where none was stored.
 
     """
