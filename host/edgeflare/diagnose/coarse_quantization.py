@@ -37,10 +37,10 @@ from edgeflare.models.quantized_range import QuantizedRange, range_of
 from edgeflare.models.tflite_graph import Graph
 
 _HALF = 0.5
-"""Of the error of the margin: as much as the coarse layers together have to take away."""
+"""Share of the margin's error that the coarse layers together have to take away."""
 
 _TENTH = 0.1
-"""Of the error of the margin: as much as each of them has to take away."""
+"""Share of the margin's error that each of them has to take away."""
 
 _FAR = {"weights": 1.5, "output": 2.0}
 """Times as large as with the better quantization the error of the margin is that a coarse layer
@@ -62,8 +62,8 @@ class _Effect:
 
     Attributes:
         size: the error.
-        caused: by place, the part that its quantization causes.
-        taken: by place, the part that its better quantization takes away.
+        caused: the part that the quantization of each place causes, by place.
+        taken: the part that its better quantization takes away, by place.
 
     """
 
@@ -77,7 +77,7 @@ class _Judged:
     """What some inputs show.
 
     Attributes:
-        values: by place of an activation, the quantiles of the exact values there.
+        values: quantiles of the exact values at each activation, by place.
         better: the places with a better quantization that may matter.
         effects: what these do, for each of the inputs where the error of the margin is known.
 
@@ -235,7 +235,7 @@ class _CoarseKinds:
     Attributes:
         compressed: the graph of the compressed model.
         original: the graph of the original.
-        values: of activations, by place: the exact values that occur there, or their quantiles.
+        values: exact values that occur at each activation, or their quantiles, by place.
 
     """
 

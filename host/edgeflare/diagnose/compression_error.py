@@ -38,9 +38,10 @@ class LayerCompressionError:
     """What compression did to one layer.
 
     Attributes:
-        layer: of the compressed model.
+        layer: name of the layer in the compressed model.
         matched_by: how the original's layer was found.
-        total: between the two models' tensors behind the layer, real values; None if not seen.
+        total: difference of the two models' tensors behind the layer, real values; None if not
+            seen.
         residual: largest difference that is new in this layer, in units of its output (of its
             largest value, where that is not quantized).
         explained: how large a difference quantization explains there, in the same units; infinite
@@ -81,7 +82,7 @@ class LayerCompressionError:
 Kind = Literal[
     "saturated", "range too wide", "one scale for unlike channels", "one scale for unlike things"
 ]
-"""In which way a quantization is coarse."""
+"""Ways in which a quantization is coarse."""
 
 _ADVICE: dict[Kind, str] = {
     "saturated": "calibrate with inputs as the model is given them, preprocessed alike",
@@ -113,11 +114,11 @@ class CoarseLayer(LayerName):
 
     Attributes:
         operator: position in execution order; -1 for the model's input.
-        part: which of its tensors.
-        kind: in which way.
+        part: one of the operator's tensors.
+        kind: way in which it is coarse.
         why: the figures that show it, as a sentence without its full stop.
         advice: what to do about it.
-        share: of the margin's error, what a better quantization with as many bits takes away.
+        share: share of the margin's error that a better quantization with as many bits takes away.
 
     """
 
@@ -147,7 +148,7 @@ class LayerShare(LayerName):
     """A layer in which the error is ordinary rounding.
 
     Attributes:
-        share: of the margin's error.
+        share: share of the margin's error.
 
     """
 
@@ -164,7 +165,7 @@ class CompressionError:
         most: the one of those layers that causes most of the margin's error, and at least a
             twentieth of it, never one that makes it smaller; the first of them where the shares are
             not known; else None.
-        margin: by how much the original's margin is larger, in real values of the scores (see
+        margin: how much larger the original's margin is, in real values of the scores (see
             `MarginError`); None where that is not known, or no layer is `beyond`.
         layers: the layers that have a counterpart in the original, in execution order.
         unmatched: layers of the compressed model that have none.

@@ -54,8 +54,9 @@ from edgeflare.models.quantized_range import range_of
 from edgeflare.models.tflite_graph import Graph, GraphOp, GraphTensor
 
 _LEAST_SHARE = 0.05
-"""Of the margin's error: a layer with less does not account for the deviation. Of 40 random faults,
-each in one layer, the smallest share was 0.08, and the third smallest 0.3."""
+"""Least share of the margin's error; a layer with less does not account for the deviation. Of 40
+random faults, each in one layer, the smallest share was 0.08, and the third smallest 0.3.
+"""
 
 
 class CompressionLocalizer:

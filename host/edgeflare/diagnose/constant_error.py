@@ -37,8 +37,8 @@ class ConstantError:
     """The constant of a layer whose error exceeds by most what rounding explains.
 
     Attributes:
-        steps: its largest error, in its own quantization steps; infinity where it alone is not
-            finite.
+        steps: largest error of the constant, in its own quantization steps; infinity where it alone
+            is not finite.
         explained: how large an error rounding explains, in the same steps.
         overflows: whether the type of whole numbers that it has cannot hold the original's value,
             as of a bias in int32 whose step is too small.

@@ -13,10 +13,11 @@ from edgeflare.diagnose.seed_disagreement import Disagreement
 from edgeflare.diagnose.stage_votes import StageVotes
 
 MOST_DEVICE_QUERIES = 30
-"""For one finding, votes and layers together; the layers get the queries that the votes leave."""
+"""Device queries for one finding, votes and layers together; layers get what the votes leave."""
 
 LAYERS_QUERIES = 8
-"""Of them, as many as a bisection of 64 layers takes: votes on single keys leave these."""
+"""Device queries for layers, as a bisection of 64 layers takes; votes on single keys leave these.
+"""
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,10 +23,10 @@ from edgeflare.models.tflite import open_tflite
 from edgeflare_protos.kernel_sets import TFLITE_KERNEL_SETS, Kernels, accelerated
 
 REPEATS = 3
-"""Of the device in its own mode; a single answer could be chance. Other modes are asked twice."""
+"""Answers of the device in its own mode; a single one could be chance. Other modes give two."""
 
 OTHER_REPEATS: Final = 2
-"""Of every mode but the device's own: enough to see whether the answers are steady."""
+"""Answers of every mode but the device's own: enough to see whether they are steady."""
 
 MANY_THREADS: Final = max(2, min(4, os.cpu_count() or 1))
 """Threads in the modes with more than one: kernels that split their work do so from two on."""
@@ -102,7 +102,7 @@ class Vote:
         outputs: a checksum of the raw output each time, without what a model leaves unwritten.
         tied: whether the two largest raw outputs were equal, the first time.
         failure: why there was no answer, the first time; None where there was one.
-        probabilities: of each class, the first time; empty where it failed.
+        probabilities: probability of each class, the first time; empty where it failed.
         answer: the first answer itself; None where only its label is known.
 
     """

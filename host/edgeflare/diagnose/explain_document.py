@@ -37,7 +37,7 @@ from edgeflare.run.run_header import RunHeader
 from edgeflare_protos.kernel_sets import Kernels
 
 EXPLANATIONS: Final = "explain.json"
-"""Its name in the run directory."""
+"""Name of the document in the run directory."""
 
 SAVE_SECONDS: Final = 10.0
 """Seconds between two writes of the file while findings are explained; a kill loses no more, unless
@@ -53,12 +53,12 @@ class ExplainDocument(
     """Why the findings of a run deviate, and where.
 
     Attributes:
-        edgeflare: version that wrote this.
+        edgeflare: version that wrote the document.
         pair: as in run.json.
         pending: what an explanation that was stopped did not reach; empty of seeds after one that
             came to its end.
         devices: provenance of the devices that were asked, by name.
-        findings: by the seed's id.
+        findings: explained findings, by the seed's id.
 
     """
 
@@ -73,8 +73,8 @@ class ExplainedPair(msgspec.Struct, frozen=True, kw_only=True):
     """The pair of the run.
 
     Attributes:
-        name: of the pair.
-        fingerprint: of its files and settings.
+        name: name of the pair.
+        fingerprint: digest of its files and settings.
 
     """
 
@@ -99,17 +99,17 @@ class ExplainedFinding(msgspec.Struct, frozen=True, kw_only=True):
     """Why a finding deviates, and where it begins.
 
     Attributes:
-        seed_id: of the seed that it came from.
+        seed_id: id of the seed that the finding came from.
         image: path relative to the run directory.
-        sha256: of that file.
-        cause: from labels alone, as in run.json.
+        sha256: digest of the image's file.
+        cause: cause from labels alone, as in run.json.
         device: name of the device that was asked.
         verdict: what is to blame.
         next_step: what to do next, without a full stop; empty where nothing is known to help.
         evidence: what the verdict is derived from.
         device_and_twin: where device and twin part.
         twin_and_original: where twin and original part.
-        non_finite: by arm that was seen, where NaN or infinity begins; null where all values are
+        non_finite: where NaN or infinity begins, by arm that was seen; null where all values are
             finite.
         device_queries: inputs that the device was sent for this finding.
 
@@ -164,7 +164,7 @@ class ExplainedVote(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tru
     """The answers of one execution mode to the input, each time that it was asked.
 
     Attributes:
-        arm: that ran the model.
+        arm: arm that ran the model.
         kernels: the kernels that were asked for; null for an original, which has no choice.
         threads: interpreter threads.
         delegated_nodes: nodes that a delegate or an accelerator took; null where it is not known.
@@ -173,11 +173,11 @@ class ExplainedVote(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tru
         precision: what the accelerator computes in: float16 where it likes, or float32 throughout.
         fallback: whether nodes that the accelerator does not take run on the CPU.
         labels: each time that it was asked; null where it failed.
-        outputs_crc32: of the raw outputs, each time. Rows beyond the number of objects that
-            TFLite_Detection_PostProcess found, which it does not write, are taken for zeros.
+        outputs_crc32: checksum of the raw outputs, each time. Rows beyond the number of objects
+            that TFLite_Detection_PostProcess found, which it does not write, are taken for zeros.
         tied: whether the two largest raw outputs were equal, the first time.
         failure: why there was no answer, the first time; null where there was one.
-        probabilities: of each class, the first time; empty where it failed.
+        probabilities: probability of each class, the first time; empty where it failed.
         described: the first answer in words, where a label says too little: a score and its side, a
             text, objects, or values or a mask with their distance or mean IoU to the original's
             (the twin's, where there is no original). Absent elsewhere.
@@ -219,7 +219,7 @@ class CompressionLoss(msgspec.Struct, frozen=True, kw_only=True):
         spread: the layers with the largest shares, where the error is ordinary rounding.
         grade: what is to blame, where compression is; null where the layers were not seen, or the
             original is not finite.
-        said: that in words.
+        said: the grade in words.
         input_cut_off: as cut_off of a layer, of the model's input.
         layers: those that the original has a counterpart of, in execution order.
 
@@ -244,7 +244,7 @@ class LayerLoss(LayerName):
 
     Attributes:
         matched_by: how the original's layer was found.
-        total: between the two models' tensors; null where they were not both seen.
+        total: difference of the two models' tensors; null where they were not both seen.
         residual: largest difference that is new here, in units of the output.
         explained: what quantization explains of it there.
         constants: difference of the constant that is farthest off by what rounding explains, in its

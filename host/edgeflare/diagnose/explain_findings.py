@@ -91,8 +91,8 @@ class RunToExplain:
 
     Attributes:
         directory: the run directory.
-        header: its header.
-        pair: its models, whose files are unchanged.
+        header: the run's header.
+        pair: the run's models, whose files are unchanged.
         seed_rows: the answers of the arms on the seeds, by seed id.
         seeds: the path of the seeds that it searched; None where they are gone or changed.
         repairable: whether `edgeflare repair` takes it.

@@ -42,7 +42,7 @@ class Explanation:
         evidence: what the verdict is derived from.
         kernel_onset: where device and twin begin to differ.
         compression_error: the error that compression caused in each layer.
-        non_finite: by arm that was seen, where values that are not finite begin; None where all are
+        non_finite: where values that are not finite begin, by arm that was seen; None where all are
             finite.
         device_queries: number of inputs that were sent to the device.
         repairable: whether `edgeflare repair` takes the run.
@@ -97,7 +97,7 @@ _STEPS: dict[str, str] = {
     "both-stages": "make the app prepare inputs and read outputs as the pair does",
     "none": "`edgeflare replay RUN` tells which findings are mended",
 }
-"""By what is to blame, or by the verdict where nothing is said of that."""
+"""Next steps by what is to blame, or by the verdict where nothing is said of that."""
 
 _OTHER_MODEL = "give the original that the file was made from"
 
@@ -116,13 +116,15 @@ _OF_COMPRESSION: dict[str, tuple[str, str]] = {
         " or keep more bits",
     ),
 }
-"""By what of compression is to blame: where `edgeflare repair` refuses the run, and else."""
+"""Next steps by what of compression is to blame: where `edgeflare repair` refuses the run, and
+else.
+"""
 
 _OF_UNSEEN: dict[str, str] = {
     ONLY_TFLITE: "compare with a .tflite original, whose layers can be seen",
     NO_COUNTERPART: f"{_OTHER_MODEL}, if this is another",
 }
-"""By the note that says why layers were not seen. Other notes have no cure."""
+"""Next steps by the note that says why layers were not seen. Other notes have no cure."""
 
 
 def explained_finding(one: Explanation) -> ExplainedFinding:

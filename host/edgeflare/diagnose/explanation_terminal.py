@@ -47,7 +47,7 @@ _BEGINS = " ←"
 """What stands behind a layer where a difference begins."""
 
 _LISTED_SEEDS = 5
-"""Of findings of which the same is said."""
+"""Most seeds listed of findings of which the same is said."""
 
 
 def print_explanations(

@@ -46,8 +46,8 @@ class ObservedKernels:
 
     Attributes:
         onset: where they begin to differ.
-        twin: the observed values of the twin, by tensor.
-        non_finite: by arm, where values that are not finite begin; None where all are finite. Arms
+        twin: observed values of the twin, by tensor.
+        non_finite: where values that are not finite begin, by arm; None where all are finite. Arms
             that were not seen are absent.
 
     """

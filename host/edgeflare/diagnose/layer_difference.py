@@ -30,7 +30,7 @@ class Difference:
         max_units: largest difference in quantization units; null for tensors that are not
             quantized.
         max_real: largest difference of the real values.
-        cosine: of the angle between the two, as vectors; 1 where both are zeros.
+        cosine: cosine of the angle between the two, as vectors; 1 where both are zeros.
         snr_db: signal to noise in decibels; null where the two are equal.
         rms_real: root mean square of the difference of the real values.
         parted: whether they differ, and by more than the order of summing explains.

@@ -21,13 +21,14 @@ MatchedBy = Literal["structure", "name", "order", "conversion"]
 """What decided; a conversion stands for the layer whose values it hands on."""
 
 Matches = dict[int, tuple[int, MatchedBy]]
-"""By position of the compressed model's operator: that of the original's, and what decided."""
+"""Position of the original's operator and what decided, by that of the compressed model's."""
 
 CONVERSIONS = frozenset({"QUANTIZE", "DEQUANTIZE", "CAST", "DENSIFY"})
 """Operators that compression inserts; none of them is a layer of the original."""
 
 _MOST_NUMBERS = 16
-"""Of a constant of whole numbers that tells operators apart, such as where a slice begins."""
+"""Values of a constant of whole numbers that tells operators apart, such as where a slice begins.
+"""
 
 
 def match_layers(compressed: Graph, original: Graph) -> Matches:

@@ -44,7 +44,7 @@ class MarginError(Generic[Layer]):
     Attributes:
         size: the original's margin less the compressed model's, as `Answer.departure` says; of
             classes in real values of the scores, which are the inputs of a last softmax.
-        reached: by layer, the same difference to what each of its alternative outputs leads to.
+        reached: the same difference to what each alternative output of a layer leads to, by layer.
 
     """
 

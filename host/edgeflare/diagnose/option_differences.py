@@ -78,9 +78,9 @@ class OptionDifference:
     """An option of a layer that is not as in the original.
 
     Attributes:
-        name: as the schema of `.tflite` files has it, such as "half_pixel_centers".
-        compressed: its value in the compressed model, a plain JSON value.
-        original: its value in the original.
+        name: name in the schema of `.tflite` files, such as "half_pixel_centers".
+        compressed: value in the compressed model, plain JSON.
+        original: value in the original.
 
     """
 

@@ -25,7 +25,7 @@ class OutputStage:
     Attributes:
         interface: says what rows the decoder reads, which a Python function may make.
         decoder: reads them.
-        makers: of the model's outputs, as `HostModel.makers` returns them.
+        makers: what makes rows of the model's outputs, as `HostModel.makers` returns it.
 
     """
 
@@ -60,8 +60,8 @@ class ModelReader:
     """Reads answers from outputs that a model could have given.
 
     Attributes:
-        stage: of the model's arm.
-        signature: of the model.
+        stage: output stage of the model's arm.
+        signature: the model's signature.
 
     """
 

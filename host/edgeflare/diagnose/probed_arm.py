@@ -39,8 +39,8 @@ class ObservedTensors:
     Attributes:
         method: how they were observed; None where no intermediate tensor could be.
         state: the observed values, the input included.
-        perturbation: by how much observing changed the output, with the first method that did;
-            None where none did.
+        perturbation: how much observing changed the output, with the first method that did; None
+            where none did.
 
     """
 

@@ -34,9 +34,9 @@ class QuantizedPlace:
 
     Attributes:
         operator: position of the compressed model's operator, or `INPUT`.
-        part: which of its tensors.
-        tensor: the compressed model's.
-        original: the original's.
+        part: one of the operator's tensors.
+        tensor: tensor of the compressed model.
+        original: tensor of the original.
         behind: position of the original's operator that makes these values, or `INPUT`.
 
     """

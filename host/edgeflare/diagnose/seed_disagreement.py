@@ -41,10 +41,10 @@ fault in a layer often does not."""
 
 Labels = Sequence[int | None]
 Probabilities = NDArray[np.float64]
-"""Of each class, (seeds, classes)."""
+"""Probability of each class, (seeds, classes)."""
 
 Read = Callable[[NDArray[np.uint8]], Probabilities]
-"""From images to the probabilities that a model gives them."""
+"""Function of images to the probabilities that a model gives them."""
 
 Answered = TypeVar("Answered")
 """What is made of the outputs of a model."""

@@ -94,8 +94,8 @@ class Verdict:
         why: the evidence that decided, in one sentence without its full stop.
         which: what of the kernels, for the verdicts "kernel" and "several"; what of compression,
             for "compression"; null where it is not known, and of other verdicts.
-        shares: of the way that the margin between the two labels went from original to twin to
-            device; null where they cannot be computed.
+        shares: shares of the way that the margin between the two labels went from original to twin
+            to device; null where they cannot be computed.
 
     """
 

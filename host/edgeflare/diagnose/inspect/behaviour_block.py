@@ -29,7 +29,7 @@ class UnitLayer:
     two of these have all of the margin's error in any network.
 
     Attributes:
-        name: of its operator, such as "CONV_2D".
+        name: name of the layer's operator, such as "CONV_2D".
         operator: position of its operator in the compressed model, in execution order.
         channels: how many units it has, one or more.
 
@@ -48,9 +48,9 @@ class BehaviourBlock:
     """What units did on some inputs, and what else is known of these.
 
     Attributes:
-        values: of each behaviour (inputs, units) float32: the units of all layers, one layer after
-            the other; the same behaviours in every block. Under `error-gradient` they have the
-            sign of `margin_errors`.
+        values: (inputs, units) float32 of each behaviour: the units of all layers, one layer after
+            the other; the same behaviours in every block. Under `error-gradient` they have the sign
+            of `margin_errors`.
         hypotheses: (inputs, hypotheses) float64, as `hypothesis_values` returns them.
         margin_errors: (inputs,) float64, the original's margin less the compressed model's, in
             scores. Read only where `error-gradient` is among the behaviours.

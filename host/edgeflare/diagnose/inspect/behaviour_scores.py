@@ -27,7 +27,7 @@ LEVEL: Final = 0.999
 """Part of the permutations whose best score is below the level."""
 
 _ROUNDING = 1e-9
-"""By which equal scores may differ that were computed in another order."""
+"""Difference of equal scores that were computed in another order, at most."""
 
 UNITS_AT_ONCE, ORDERS_AT_ONCE = 1024, 40
 """What is computed together; a few tens of MB with every hypothesis of ours."""
@@ -58,10 +58,10 @@ class FoundScore:
     """A score on the held-out half.
 
     Attributes:
-        measure: its name.
+        measure: name of the measure.
         hypothesis: index among those that vary.
         unit: index among all units; None for the regression.
-        score: its value.
+        score: the score's value.
         half_width: half of what its 95 % interval spans.
         beyond: whether it reaches the level on the side on which the unit was chosen.
 

@@ -38,7 +38,7 @@ class ShareInterval:
     """A share of the margin's error, with its 95 % interval.
 
     Attributes:
-        share: of the error.
+        share: share of the error.
         low, high: the ends of the interval.
 
     """

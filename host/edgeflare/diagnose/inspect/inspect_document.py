@@ -22,20 +22,20 @@ from edgeflare.record.json_file import json_bytes
 from edgeflare.record.json_types import Count, CountFromOne
 
 INSPECTION: Final = "inspect.json"
-"""Its name in the run directory."""
+"""Name of the document in the run directory."""
 
 
 class InspectedLayer(msgspec.Struct, frozen=True, kw_only=True):
     """A layer; its figures are of the held-out half, and null where they were not asked for.
 
     Attributes:
-        name: of the operator.
+        name: name of the operator.
         operator: position in the compressed model.
         channels: how many units it has.
-        aucs: by behaviour, the AUC for deviates of the layer's best unit.
-        share: of the margin's error, of all units together.
+        aucs: AUC for deviates of the layer's best unit, by behaviour.
+        share: share of the margin's error of all units together.
         top_channel: the channel with the greatest share on the other half.
-        top_share: its share.
+        top_share: share of the top channel.
         summed_auc: the AUC for deviates of the sum of the contributions.
 
     """
@@ -65,25 +65,25 @@ class InspectDocument(
     """Which hidden units of a compressed model foretell what.
 
     Attributes:
-        edgeflare: version that wrote this.
-        inputs: that were used.
-        halves: of them, those to choose units on, and those held out.
-        groups: of inputs, in the same two halves; one lies wholly in one half.
+        edgeflare: version that wrote the document.
+        inputs: number of inputs used.
+        halves: number of those to choose units on, and of those held out.
+        groups: number of groups of inputs, in the same two halves; one lies wholly in one half.
         ended: why no more inputs were taken: precise enough, as many kept as there may be, or no
             more there.
         precision: half the width of a 95 % interval that was precise enough.
-        permutations: from which levels come.
-        behaviours: of the units.
+        permutations: number of permutations that levels come from.
+        behaviours: names of the units' behaviours.
         hypotheses: those that were tried.
         constant: built-in hypotheses that were left out, since they were the same for all inputs of
             a half.
-        levels: by behaviour and measure, the 99.9th percentile, over permutations, of the best
-            score of all units and hypotheses.
+        levels: the 99.9th percentile, over permutations, of the best score of all units and
+            hypotheses, by behaviour and measure.
         best: the unit that was best on one half, for each behaviour, measure and hypothesis.
-        layers: in execution order.
-        top_units: by share of the margin's error, and by the AUC for deviates under each behaviour;
-            in their order on the other half.
-        verdict: on the margin's error.
+        layers: layers in execution order.
+        top_units: the best units by share of the margin's error, and by the AUC for deviates under
+            each behaviour; in their order on the other half.
+        verdict: verdict on the margin's error.
 
     """
 

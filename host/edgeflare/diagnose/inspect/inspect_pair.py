@@ -53,8 +53,8 @@ class InspectionRequest:
         hypotheses: the user's.
         precision: half the width of the 95 % interval at which it ends.
         inputs: the most inputs near the boundary.
-        rng_seed: of all that is drawn.
-        permutations: from which levels come.
+        rng_seed: seed of all random draws.
+        permutations: number of permutations that levels come from.
 
     """
 

@@ -36,15 +36,16 @@ STRATA: Final = 4
 """Bins of margins, of equally many inputs each."""
 
 LEAST_LINES: Final = 20
-"""In each half; fewer are too few for an interval."""
+"""Lines in each half; fewer are too few for an interval."""
 
 AT_ONCE: Final = 32
 """Inputs that are made together. The others are kept as lines: 1,600 of 224 × 224 × 3 values would
 take 240 MB, and eight times that while they are made."""
 
 FINDING_EVERY: Final = 10
-"""Of so many inputs to choose on, one at most is a finding. All of them deviate, and more would
-make what they have in common, such as noise, look like what deviations have."""
+"""Inputs to choose on for each finding among them. All of them deviate, and more would make what
+they have in common, such as noise, look like what deviations have.
+"""
 
 ScoresOf = Callable[[Inputs], NDArray[np.float64]]
 """Returns the original's scores of inputs: (n, *shape) to (n, choices)."""

@@ -47,13 +47,13 @@ _NOT_ASKED: Final = InspectionVerdict(
 )
 
 LEAST_INPUTS: Final = 200
-"""Before it may end early: shares settle within 200 to 400 inputs."""
+"""Inputs before it may end early: shares settle within 200 to 400 inputs."""
 
 BETWEEN_LOOKS: Final = 1.25
-"""By how much the inputs grow until precision is looked at again."""
+"""Factor by which the inputs grow until precision is looked at again."""
 
 LEAST_GROUPS: Final = 20
-"""In each half: the variance between fewer is not known well enough for an interval."""
+"""Groups in each half: the variance between fewer is not known well enough for an interval."""
 
 PERMUTATIONS: Final = 1000
 

@@ -20,11 +20,11 @@ class BestScore:
     """The unit that was best on one half, and its score on the other.
 
     Attributes:
-        behaviour: of the units.
-        measure: by which it was chosen and scored.
-        hypothesis: that it was held against.
+        behaviour: behaviour of the units.
+        measure: measure by which it was chosen and scored.
+        hypothesis: hypothesis that it was held against.
         unit: the unit; None for a regression over all units.
-        score: on the held-out half.
+        score: score on the held-out half.
         low: lower limit of its 95 % interval.
         high: upper limit.
         beyond: whether the score reaches the level, to the side on which it was chosen; where it
@@ -65,11 +65,11 @@ class LayerScore:
     """One cell of the strip per layer; all figures are of the held-out half.
 
     Attributes:
-        aucs: by behaviour the AUC for `deviates` of the unit that was best on the other half.
-        share: of the margin's error, of all units of the layer together; None without
+        aucs: AUC for `deviates` of the unit that was best on the other half, by behaviour.
+        share: share of the margin's error of all units of the layer together; None without
             `error-gradient`, as all that follows.
         top_channel: the channel with the greatest share on the other half.
-        top_share: its share.
+        top_share: share of the top channel.
         summed_auc: the AUC for `deviates` of the sum of the contributions.
 
     """
@@ -88,10 +88,10 @@ class InspectionVerdict:
     Attributes:
         name: `channel`: one has a large part of it; `diffuse`: none has; `nothing`: no unit has
             more than chance gives; `none`: not asked, without `error-gradient`.
-        sentence: for people.
+        sentence: the verdict for people.
         unit: the unit that it is about; None under `none`.
-        share: its share on the held-out half; None under `none`.
-        level: that shares reach by chance; None under `none`.
+        share: share of the unit on the held-out half; None under `none`.
+        level: share that chance reaches; None under `none`.
 
     """
 
@@ -107,22 +107,22 @@ class InspectionResult:
     """What an inspection found.
 
     Attributes:
-        layers: that were inspected.
-        inputs: that were used.
-        halves: of them, those to choose units on, and those that were held out.
-        groups: of inputs, in the same two halves.
+        layers: inspected layers.
+        inputs: number of inputs used.
+        halves: number of those to choose units on, and of those held out.
+        groups: number of groups of inputs, in the same two halves.
         ended: why there were no more.
-        precision: that was asked for.
-        permutations: from which levels come.
-        behaviours: of the units.
+        precision: the precision asked for.
+        permutations: number of permutations that levels come from.
+        behaviours: names of the units' behaviours.
         hypotheses: names of those that were tried.
         constant: names of built-in hypotheses that were the same for all inputs of a half.
-        levels: by behaviour and measure, what the best score has to reach; of an AUC the upper of
+        levels: what the best score has to reach, by behaviour and measure; of an AUC the upper of
             two levels that lie evenly about one half.
-        best: for each behaviour, measure and hypothesis.
-        layer_scores: for each layer.
+        best: best score for each behaviour, measure and hypothesis.
+        layer_scores: scores of each layer.
         top_units: at most 20 units by each of `share` and the behaviours' AUC for `deviates`.
-        verdict: on the margin's error.
+        verdict: verdict on the margin's error.
 
     """
 

@@ -23,16 +23,17 @@ from edgeflare.diagnose.inspect.behaviour_block import (
 
 MOST_INPUTS: Final = 4096
 MOST_BYTES_KEPT: Final = 96 * 2**20
-"""Of all behaviours together; 1,184 units and three behaviours take 58 MB of them. What is computed
-at the end takes about as much again."""
+"""Bytes of all behaviours together; 1,184 units and three behaviours take 58 MB of them. What is
+computed at the end takes about as much again.
+"""
 
 
 class KeptInputs:
     """Rows of inputs, up to a bound, and the half of each.
 
     Attributes:
-        count: inputs that are kept.
-        most: that there may be.
+        count: number of inputs kept.
+        most: number that may be kept.
 
     """
 

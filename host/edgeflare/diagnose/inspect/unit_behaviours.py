@@ -41,7 +41,7 @@ class InputBehaviours:
     """What all units do on one input.
 
     Attributes:
-        values: by behaviour, (units,) float32.
+        values: (units,) float32, by behaviour.
         margin_error: the original's margin less the compressed model's, in scores.
 
     """
@@ -62,8 +62,8 @@ class UnitBehaviours:
     """The behaviours of a pair's units.
 
     Attributes:
-        layers: whose channels are the units, in execution order: those that both models have and
-            that compute something, without the layer of the scores and what follows it.
+        layers: layers whose channels are the units, in execution order: those that both models have
+            and that compute something, without the layer of the scores and what follows it.
 
     """
 

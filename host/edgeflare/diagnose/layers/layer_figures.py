@@ -37,7 +37,7 @@ class LayerError:
         sqnr_db: signal to quantization noise in decibels; null where nothing is off.
         rmse: root of the mean squared error, in real values.
         largest: the largest error of a value.
-        units: that error in steps of the compressed model's output; null where it has none.
+        units: the largest error in steps of the compressed model's output; null where it has none.
 
     """
 

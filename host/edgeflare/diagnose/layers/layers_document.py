@@ -18,7 +18,7 @@ from edgeflare.record.json_types import Count, CountFromOne, plain_json
 from edgeflare.run.run_document import RunDevice
 
 LAYERS: Final = "layers.json"
-"""Its name in the folder."""
+"""Name of the document in the folder."""
 
 LAYER_TABLE: Final = FolderKind("layer table", files=(LAYERS,), resumable=False)
 

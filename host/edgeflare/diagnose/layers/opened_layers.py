@@ -38,8 +38,8 @@ class OpenedLayers:
 
     Attributes:
         comparison: looks into them.
-        inputs: of the pair; those come first on which the sensitivity is measured.
-        kernels: those of the twin.
+        inputs: inputs of the pair; those come first on which the sensitivity is measured.
+        kernels: kernels of the twin.
         device: the device that is asked; None without one.
 
     """
