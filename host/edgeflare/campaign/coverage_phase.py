@@ -34,7 +34,7 @@ from edgeflare.run.sorted_findings import sort_findings
 from edgeflare.whitebox.neuron_coverage import CapturedNeurons
 
 _STREAM = 16
-"""Which of the generators of a run draws other seeds."""
+"""Number of the run's generator that draws other seeds."""
 
 
 def search_and_cover(

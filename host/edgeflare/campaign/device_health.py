@@ -80,9 +80,9 @@ class _Canary:
     """A canary under way.
 
     Attributes:
-        index: of its device.
-        seed_id: its seed.
-        n: its number on that device.
+        index: index of the canary's device.
+        seed_id: id of its seed.
+        n: number of the canary on that device.
         extra: it is asked only because the last one failed; its answer is not kept.
 
     """

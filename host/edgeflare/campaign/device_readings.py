@@ -46,7 +46,7 @@ class DeviceReadings:
         frequencies: the same in MHz by core.
         canaries: how often its canary was asked, and with what result.
         pauses: how often it was left to cool.
-        paused_seconds: for how long in all.
+        paused_seconds: seconds left to cool, in all.
         failed: a canary has failed, and none was good since.
 
     """
@@ -115,8 +115,9 @@ def _add(seen: dict[str, dict[str, float]], name: str, value: float) -> None:
 
 
 READ_INTERVAL_SECONDS = 5.0
-"""Between two readings of a device that has a limit. Silicon warms up within seconds, a board
-within minutes."""
+"""Seconds between two readings of a device that has a limit. Silicon warms up within seconds, a
+board within minutes.
+"""
 
 COOLER_BY_CELSIUS = 5.0
 """Below its limit, before a device goes on; else it would stop again at once."""

@@ -53,10 +53,10 @@ class DryRun:
     Attributes:
         seeds: how many were evaluated.
         labelled: how many of them have a label or a target.
-        right: of those, on how many each arm is right; empty where none has one.
-        deviating: on how many device and original, or device and twin where there is no original,
-            differ.
-        by_tie: of these, on how many by a tie.
+        right: number of labelled seeds on which each arm is right; empty where none has a label.
+        deviating: number of seeds on which device and original, or device and twin where there is
+            no original, differ.
+        by_tie: number of deviating seeds that differ by a tie.
         apart: how far the compared arms' values are apart, a line; empty where none are compared.
         harm: who is right on those that deviate, see `count_harms`; empty where none has a label.
         warnings: what looks wrong, a line each.
@@ -67,7 +67,7 @@ class DryRun:
         answers: what the arms read on the very first seeds, a line for each seed; empty where
             labels tell whether outputs are read as they are meant.
         truth_measure: what `distance` is, in words; empty where right and wrong say it all.
-        distance: of each arm from the targets, on average; of those that answered.
+        distance: mean distance of each arm from the targets, over those that answered.
         given: what the models are given for an input, a line for the arms that are given the same;
             empty where the domain does not say so.
 

@@ -33,8 +33,8 @@ class GivenScreening:
     """A screening of all seeds.
 
     Attributes:
-        header: of its run.
-        sha256: of its answers.
+        header: header of its run.
+        sha256: digest of its answers.
         rows: what was answered to each seed, by id.
         outcomes: the same, read.
 

@@ -30,8 +30,8 @@ class ArmModel:
 
     Attributes:
         evaluator: runs the model.
-        encoder: of the inputs that are searched.
-        decoder: of its outputs.
+        encoder: encoder of the inputs that are searched.
+        decoder: decoder of the model's outputs.
         fixed: what it takes beside them; None where that is nothing.
         features: the encoder of the same inputs before they are quantized, and what is beside them;
             None where the decoder does not read that.

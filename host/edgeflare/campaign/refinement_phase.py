@@ -77,7 +77,7 @@ class _Refinement:
     Attributes:
         found: the finding.
         chain: asks; None until it is open.
-        strength: before; None until the finding showed again.
+        strength: strength before; None until the finding showed again.
         shown: what was spent until then, or until it did not show again.
         strengthened: what was spent until strengthening ended, if that was asked for.
 

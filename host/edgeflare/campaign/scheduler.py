@@ -23,10 +23,11 @@ from edgeflare.core.query import EvaluatedQuery, Query
 from edgeflare.errors import EdgeFlareError
 
 HELD_UP_SECONDS = 0.5
-"""Between two questions whether a lane may ask again, such as one whose device was too hot."""
+"""Seconds between two questions whether a lane may ask again, such as one whose device was too hot.
+"""
 
 _OPENING_SECONDS = 1.0
-"""For which chains are opened, one after the other, before what they ask is sent."""
+"""Seconds for which chains are opened, one after the other, before what they ask is sent."""
 
 ChainBatch = list[tuple[Chain, Sequence[Query]]]
 """Chains, and what each of them asks."""

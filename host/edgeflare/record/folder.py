@@ -56,8 +56,8 @@ class FolderKind:
     Attributes:
         holds: what lists of such folders and messages call it, such as "run".
         others: what else folders may hold that are taken for one of the kind.
-        files: that the command writes, where nothing of somebody else's may lie.
-        folders: that it writes files into.
+        files: names of the files that the command writes, where nothing of somebody else's may lie.
+        folders: names of the folders that it writes files into.
         resumable: whether `--resume` goes on with it.
 
     """

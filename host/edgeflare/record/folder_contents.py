@@ -48,7 +48,7 @@ MOST_LIST_BYTES: Final = 2**27
 """Room for 500,000 files."""
 
 HEADER_BYTES: Final = 4096
-"""At the beginning of a list, which has the line that says whose it is."""
+"""Bytes at the beginning of a list, which has the line that says whose it is."""
 
 _MARK: Final = 4096
 """Bytes at the end of a list by which it is known again: random names of unfinished files."""
@@ -145,9 +145,9 @@ class _ReadList:
     """A list as far as it was read, which grows with each file that is written.
 
     Attributes:
-        file: which one it is, by its device and inode.
+        file: device and inode that tell which file it is.
         contents: what it says.
-        mark: its end, from the beginning of its last line or before.
+        mark: the list's end, from the beginning of its last line or before.
         at: where that is.
         last: where its last line begins, which may have been cut.
 

@@ -40,7 +40,7 @@ class Journal:
 
     Attributes:
         tables: the statements that make the tables of the command.
-        version: of these tables.
+        version: version of these tables.
         path: the file.
 
     """

@@ -15,10 +15,10 @@ from edgeflare.regular_file import read_regular
 from edgeflare.untrusted_text import for_json
 
 MOST_BYTES: Final = 2**30
-"""Of a document; a run with 100,000 findings has about 150 MB."""
+"""Largest document that is read, in bytes; a run with 100,000 findings has about 150 MB."""
 
 MOST: Final = 2**53 - 1
-"""Of a number, either way: what every reader of JSON keeps exactly (RFC 8259, section 6)."""
+"""Largest number, either way: what every reader of JSON keeps exactly (RFC 8259, section 6)."""
 
 
 _LARGE: Final = re.compile(r"[0-9]e\+[0-9]|[0-9]{16}")

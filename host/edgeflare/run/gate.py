@@ -24,7 +24,7 @@ class FailOn:
 
     Attributes:
         counts: whether an entry of a run is one.
-        words: for `--help`; empty where the name says it.
+        words: text for `--help`; empty where the name says it.
         needs_truth: whether it has to be known who is right.
         of_replays: whether a replay can be asked for it.
         of_tests: whether `assert_decides_alike` can.
@@ -58,7 +58,7 @@ FAIL_ON: Final[Mapping[str, FailOn]] = {
     "kernel": FailOn(_of_the_device),
     "none": FailOn(lambda _entry: False, of_tests=False),
 }
-"""By their names; adding one is a line here."""
+"""Deviations that `--fail-on` can name, by name; adding one is a line here."""
 
 
 def require_truth(fail_on: str, truths: Truths) -> None:

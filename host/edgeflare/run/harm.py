@@ -26,10 +26,10 @@ twin stands where the original does."""
 UNLABELLED: Final = "unlabelled"
 
 NO_ANSWER: Final = "no-answer"
-"""In place of a harm: an arm failed, so that nobody can be said to be right."""
+"""Name where nobody can be said to be right, since an arm failed."""
 
 NOBODY: Final = frozenset({UNLABELLED, NO_ANSWER})
-"""In place of a harm, where it is not known who is right."""
+"""Names that say that it is not known who is right."""
 
 
 def harm_of(goal: Goal, outcome: Outcome | None, truth: Answer | None) -> Harm | None:

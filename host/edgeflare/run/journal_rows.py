@@ -104,7 +104,7 @@ seeds it took."""
 Made = TypeVar("Made")
 
 Count = Annotated[int, msgspec.Meta(ge=0, le=2**53 - 1)]
-"""Of what there may be none, and the number of a seed."""
+"""Whole number from 0 that every reader of JSON keeps exactly: a count, or the id of a seed."""
 
 Amount = Annotated[float, msgspec.Meta(ge=0, le=sys.float_info.max)]
 """Seconds, or a distance."""
@@ -174,7 +174,7 @@ _NOTED: Final[Mapping[str, Any]] = {
     "screening": str | None,
     "stopped_by": str | None,
 }
-"""By its key, what a journal says of its run beside the header, and commands take as it is."""
+"""Types of what a journal says of its run beside the header and commands take as it is, by key."""
 
 
 def checked_about(db: Database, about: dict[str, Any]) -> dict[str, Any]:
@@ -199,7 +199,7 @@ class AnswerRow:
     Attributes:
         role: what the input was.
         seed_id: the chain's seed.
-        n: its number in that role; see the table in `journal`.
+        n: number of the input in that role; see the table in `journal`.
         image_crc32: CRC-32 of the input's bytes.
         original: raw output vector in the model's dtype, or None if the arm was not asked.
         twin: the same of the twin.
@@ -287,13 +287,13 @@ class TriggerRow:
         kind: the kind of finding.
         operators: names of the mutation operators applied, in order.
         image: path of the input, relative to the run directory.
-        sha256: of that file.
+        sha256: digest of that file.
         seed_image: path of the seed's image, relative to the run directory.
         l2: Euclidean distance to the seed, in levels.
         linf: largest change of a value, in levels.
         mean_abs: mean absolute change of a value, in levels.
         changed: number of cells that differ from the seed's.
-        nearness_db: to the seed, as the domain measures it; None for the seed itself.
+        nearness_db: nearness to the seed, as the domain measures it; None for the seed itself.
 
     """
 
@@ -321,14 +321,14 @@ class RefinementRow:
         original_evaluations: invocations of the original.
         twin_evaluations: invocations of the twin.
         member_evaluations: invocations of each member of the twin's ensemble.
-        strength: before; None where the finding did not show again.
+        strength: strength before; None where the finding did not show again.
         image: path of the input as the search found it, relative to the run directory.
-        l2: of that input, as for the finding; likewise linf, mean_abs and changed.
+        l2: distance of that input, as for the finding; likewise linf, mean_abs and changed.
         strengthen_queries: those of the queries that strengthened it; the first of all, by which
             the finding has to show again, is of no step.
-        strengthen_device_queries: those of the device queries.
-        seconds: the share of evaluation time of strengthening and shrinking.
-        strengthen_seconds: that of strengthening.
+        strengthen_device_queries: those of the device queries that strengthened it.
+        seconds: share of evaluation time of strengthening and shrinking.
+        strengthen_seconds: share of evaluation time of strengthening.
 
     """
 

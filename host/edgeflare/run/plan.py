@@ -33,11 +33,12 @@ Default = Literal["default"]
 """Stands for what the domain of the pair has as default, until the pair is known."""
 
 MAX_QUERIES = 3000
-"""For each seed: several times what the published loop needs for a strict trigger on LeNets, and
-an end for seeds that have none."""
+"""Queries for each seed: several times what the published loop needs for a strict trigger on
+LeNets, and an end for seeds that have none.
+"""
 
 TIME_LIMIT_SECONDS = 180.0
-"""For each seed: the paper's time limit (§4.4)."""
+"""Seconds for each seed: the paper's time limit (§4.4)."""
 
 _WHOLE = ("limit", "first", "max_queries", "total_queries")
 _SECONDS = ("time_limit", "total_time")

@@ -17,7 +17,7 @@ from edgeflare.record.database import Database
 from edgeflare.run.journal_rows import MARKS_TABLE
 
 _ROLES = ("step", "refine")
-"""Of the answers of open chains."""
+"""Roles of the answers of open chains."""
 
 _ENDED = ("chains", "refinements")
 """Tables of what has ended."""

@@ -23,10 +23,10 @@ class RunDifference:
     """What two runs differ in.
 
     Attributes:
-        of: which part of them it is.
-        name: of the option, or of what is known of the device or the host.
-        one: its value in the one run; None of an option that was not given.
-        other: in the other.
+        of: part of the runs that differs.
+        name: name of the option, or of what is known of the device or the host.
+        one: value in the one run; None for an option that was not given.
+        other: value in the other.
 
     """
 

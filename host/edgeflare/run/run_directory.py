@@ -45,7 +45,7 @@ RUN = FolderKind(
 """Run directories, of whatever command."""
 
 MOST_BYTES = 2**30
-"""Of a file in a run directory that is read at once: larger than any input or document."""
+"""Largest file of a run directory that is read at once, in bytes: above any input or document."""
 
 
 @dataclass(frozen=True, slots=True)

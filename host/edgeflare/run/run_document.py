@@ -50,7 +50,7 @@ StoppedBy = Literal[
 """What stopped a run before its end, where "interrupt" is Ctrl-C."""
 
 Harm = Literal["original-right", "twin-right", "both-wrong", "both-right", "device-right"]
-"""Which of the compared arms is right."""
+"""Names for which of the compared arms is right."""
 
 _ArmName = Annotated[str, msgspec.Meta(pattern=r"^(original|twin|device)(?!\n)$")]
 
@@ -83,13 +83,13 @@ class RunDocument(
         ensemble: kernel sets of the host: the twin's own first, then further members of its
             ensemble.
         strategy: name of the search strategy.
-        find: which deviations it looked for.
+        find: kind of deviations that it looked for.
         rng_seed: the run seed.
         plan: all that was asked.
         classes: names of the classes; empty where not given.
         warnings: what is amiss, a line each.
         health: what was seen of each device while the run lasted.
-        unmutated: of the seeds, and of the inputs of --test; absent from replays.
+        unmutated: deviation rates of the seeds, and of the inputs of --test; absent from replays.
         totals: the figures of the whole run.
         nearness: share of all seeds that have a deviating input within a distance.
         deviating_seeds: seeds that deviate themselves, as the other lists in the order in which
@@ -186,12 +186,13 @@ class Finding(msgspec.Struct, frozen=True, kw_only=True):
             absent where labels and probabilities say it all, as of a classifier with one head.
         seed_answers: the same of the seed; absent where a task does not show it, and where the arms
             were not asked about it.
-        cause: from labels alone; null before verification.
-        device_sides_with_original: for kernel-caused deviations with an original.
-        strength: of a classifier min(p_1[a] - p_1[b], p_2[b] - p_2[a]) of the compared arms and
-            their labels a, b; of other tasks see docs/tasks.md.
-        harm: which of the compared arms is right by the seed's label or target; null where that is
-            not known.
+        cause: cause from labels alone; null before verification.
+        device_sides_with_original: whether the device decides as the original, for kernel-caused
+            deviations with an original.
+        strength: min(p_1[a] - p_1[b], p_2[b] - p_2[a]) of a classifier's compared arms and their
+            labels a, b; for other tasks see docs/tasks.md.
+        harm: name for which of the compared arms is right by the seed's label or target; null where
+            that is not known.
         distortion: how far the input is from its seed.
         refined: what strengthening and shrinking cost, and what the finding was before; null where
             it was not refined.
@@ -287,10 +288,10 @@ class Totals(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
         searched: chains that have ended.
         findings: verified findings.
         success_rate: findings / (seeds - deviating_seeds).
-        mean_queries: over the chains that ended in a verified finding.
-        median_queries: over the same chains.
+        mean_queries: mean over the chains that ended in a verified finding.
+        median_queries: median over the same chains.
         queries: distinct mutated inputs evaluated on at least one arm.
-        mean_device_queries: over the chains that ended in a verified finding.
+        mean_device_queries: mean over the chains that ended in a verified finding.
         device_queries: inputs sent to the device in the search.
         overhead_queries: inputs evaluated outside the search: seeds, refinement and verification.
         overhead_device_queries: those of them that the device answered.
@@ -305,17 +306,19 @@ class Totals(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
         refine_seconds: strengthening and shrinking.
         refined: findings whose refinement has ended; absent, as the next two, where none was
             refined.
-        refine_queries: of all refinements: one for each finding to see whether it still is one,
-            strengthening, shrinking, and those that have not ended.
+        refine_queries: queries of all refinements: one for each finding to see whether it still is
+            one, strengthening, shrinking, and those that have not ended.
         refine_device_queries: those that the device answered, after the host or beside it.
         strengthen_queries: strengthening of findings whose refinement has ended; absent where it
             was not asked for, or none was refined.
         strengthen_device_queries: those that the device answered; absent likewise.
-        strengthen_seconds: its share of refine_seconds, by what evaluations took; absent likewise.
+        strengthen_seconds: share of refine_seconds of strengthening, by what evaluations took;
+            absent likewise.
         shrink_queries: shrinking of findings whose refinement has ended; absent where it was not
             asked for, or none was refined.
         shrink_device_queries: those that the device answered; absent likewise.
-        shrink_seconds: its share of refine_seconds, by what evaluations took; absent likewise.
+        shrink_seconds: share of refine_seconds of shrinking, by what evaluations took; absent
+            likewise.
         verify_seconds: verification of what was found.
         mean_seconds: mean evaluation time of the chains that ended in a verified finding.
         device_busy_seconds: time that the device computed during the search.
@@ -366,8 +369,8 @@ class HarmTotals(msgspec.Struct, frozen=True, kw_only=True):
     """How many there are of each harm; those that are none are absent.
 
     Attributes:
-        deviating_seeds: of the seeds that deviate themselves; null without labels.
-        findings: of the verified findings; null without labels.
+        deviating_seeds: counts for the seeds that deviate themselves; null without labels.
+        findings: counts for the verified findings; null without labels.
 
     """
 
@@ -399,8 +402,8 @@ class Nearness(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     Attributes:
         measure: the measure of distances in dB, such as SNR; absent where it is PSNR.
-        curve: from where to where the area is that under the curve, in dB; absent where it is 10 to
-            60.
+        curve: two ends, in dB, between which the area under the curve lies; absent where they are
+            10 and 60.
         db: shares by the measure in dB.
         linf: shares by the largest change of a value.
         area: area under the curve of the share against PSNR from 10 to 60 dB, or the measure and
@@ -419,7 +422,7 @@ class DbShare(msgspec.Struct, frozen=True):
     """How many seeds have a deviating input of at least a nearness.
 
     Attributes:
-        at_least: by the measure, in dB.
+        at_least: least nearness by the measure, in dB.
         seeds: how many seeds.
         share: their share of all.
 
@@ -471,7 +474,7 @@ class DeviationRate(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tru
         path: path of the inputs of --test; absent of the seeds.
         images: inputs that were evaluated.
         deviating: those on which the compared arms decide differently, or one fails.
-        by_tie: of these, those that deviate by a tie.
+        by_tie: deviating inputs that deviate by a tie.
         tied: inputs on which the decision of a compared arm hangs on a tie.
         rate: share of those that deviate.
         low: lower end of its interval.
@@ -479,7 +482,8 @@ class DeviationRate(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tru
         harm: who was right on those that deviate, how many of each; null without labels.
         harm_by_tie: the same of those that deviate by a tie.
         labelled: inputs whose label is known.
-        right: of these, how many each arm decides as the label says; null where none is labelled.
+        right: number of labelled inputs that each arm decides as the label says; null where none is
+            labelled.
 
     """
 
@@ -501,7 +505,7 @@ class ObservedHealth(msgspec.Struct, frozen=True, kw_only=True):
     """What was seen of a device while the run lasted.
 
     Attributes:
-        device: its name.
+        device: name of the device.
         temperatures: degrees Celsius, by thermal zone.
         frequencies: MHz, by core.
         canaries: how often the canary gave its first answer, its first label with other raw

@@ -157,7 +157,7 @@ class KeptDecoder(msgspec.Struct, frozen=True):
 
     Attributes:
         kind: the name of its type, one of `Task.decoders`.
-        fields: its fields.
+        fields: the decoder's fields.
 
     """
 

@@ -17,7 +17,7 @@ _LARGEST = 2**53 - 1
 """Every reader of JSON keeps it."""
 
 _MOST_BYTES = 2**25
-"""Of a file of ids: four million of them need as much."""
+"""Largest file of ids that is read, in bytes: four million ids need as much."""
 
 _ONE_OR_RANGE = re.compile(r"([0-9]{1,16})(?::([0-9]{1,16}))?")
 _LOOKS_LIKE_IDS = re.compile(r"[0-9:,\s]*")

@@ -41,7 +41,7 @@ class SortedFindings:
         findings: verified ones.
         flaky: those that did not show in each repetition, or not always alike.
         unverified: those that were not evaluated often enough yet.
-        mended: of a replay, inputs that deviate in no repetition.
+        mended: inputs of a replay that deviate in no repetition.
 
     """
 

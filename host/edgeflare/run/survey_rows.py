@@ -41,7 +41,7 @@ SURVEY_KEY = "survey"
 """The key of `about` under which the journal says what a survey is asked."""
 
 NO_DECISION = -1
-"""In place of a decision: an arm failed, was not there, or its decisions are not counted."""
+"""Decision where an arm failed, was not there, or its decisions are not counted."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,19 +49,20 @@ class HostRow:
     """What the host's arms said about an item.
 
     Attributes:
-        item: its number; see `SurveyFacts`.
+        item: number of the item; see `SurveyFacts`.
         input_crc32: CRC-32 of the bytes of its input.
         compression: original and twin decide differently.
-        compression_tied: that hangs on a tie.
+        compression_tied: `compression` hangs on a tie.
         doubtful: a member of the twin's ensemble decides differently from it, or has a tie.
         margin: how far the twin is from deciding otherwise.
-        original_decision: or `NO_DECISION`; likewise twin_decision.
-        twin_distance: between original and twin; None where answers are classes.
+        original_decision: class that the original decides on, or `NO_DECISION`; likewise
+            twin_decision.
+        twin_distance: distance between original and twin; None where answers are classes.
         seconds: this item's share of the evaluation time.
         known: what is right for its input is known, by a label or a target.
         original_right: the original decides so; likewise twin_right. False where it is not known.
-        original_truth_distance: of the original from the target; None where there is none, or
-            answers are classes; likewise twin_truth_distance.
+        original_truth_distance: distance of the original from the target; None where there is none,
+            or answers are classes; likewise twin_truth_distance.
 
     """
 
@@ -87,18 +88,18 @@ class DeviceRow:
     """What the device said about an item, held against the host's arms.
 
     Attributes:
-        item: its number; see `SurveyFacts`.
+        item: number of the item; see `SurveyFacts`.
         deviates: original and device decide differently, or the device failed; without an
             original the twin stands in its place.
-        deviates_tied: that hangs on a tie.
+        deviates_tied: `deviates` hangs on a tie.
         kernel: twin and device decide differently, or the device alone failed.
-        kernel_tied: that hangs on a tie.
+        kernel_tied: `kernel` hangs on a tie.
         failed: the device crashed, hung, or gave invalid outputs.
         tied: the device's decision hangs on a tie.
-        kind: of the finding that it is; None where it is none.
-        strength: of the deviation; None where there is none.
-        device_decision: or `NO_DECISION`.
-        device_distance: from the original, or the twin; None where answers are classes.
+        kind: kind of the finding that it is; None where it is none.
+        strength: strength of the deviation; None where there is none.
+        device_decision: class that the device decides on, or `NO_DECISION`.
+        device_distance: distance from the original, or the twin; None where answers are classes.
         seconds: this item's share of the evaluation time.
         device_right: as for the host's arms.
         device_truth_distance: likewise.

@@ -25,8 +25,8 @@ class WithoutReset(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
         images: how many of the first seeds.
         changed: those on which it decides otherwise than with a reset before each.
         labelled: those of which is known what is right.
-        right: of these, how many it decides so with and without a reset; absent where none is
-            known.
+        right: number of labelled seeds that it decides so with and without a reset; absent where
+            none is known.
 
     """
 

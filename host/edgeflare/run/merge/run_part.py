@@ -34,7 +34,7 @@ class RunPart:
     """A run that is merged.
 
     Attributes:
-        directory: its run directory.
+        directory: the run's directory.
         journal: open, in a transaction, so that it stays as it is while it is read.
         about: what its journal says of it.
         header: what run it is.

@@ -113,8 +113,8 @@ class _Arm:
     """What an arm answered to the seeds.
 
     Attributes:
-        name: of the arm.
-        decoder: of its rows.
+        name: name of the arm.
+        decoder: decoder of its rows.
         rows: (some seeds, *row), its raw outputs; of large ones not those of all seeds.
         answers: what they mean.
 

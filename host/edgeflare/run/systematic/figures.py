@@ -17,11 +17,11 @@ class OtherOrder(msgspec.Struct, frozen=True, kw_only=True):
     """Outputs, values or classes that one side has in another order than the other.
 
     Attributes:
-        first: whose order it is held against: an arm, or labels.
+        first: the side that the order is held against: an arm, or labels.
         second: the arm that has another order; the twin where twin and device have it.
         what: what is elsewhere.
         head: the output, of a model with several heads; else empty.
-        moved: its name on the first side, and the name in whose place the second has it.
+        moved: names on the first side, each with the name in whose place the second has it.
         before: share of the seeds on which the two agree as they are numbered.
         after: likewise in the other order, which was fitted without the seeds that it is judged on.
         seeds: how many seeds that was tested on.
@@ -67,7 +67,7 @@ class ClassFlow(msgspec.Struct, frozen=True, kw_only=True):
         name: the class.
         left: seeds in which it has fewer places on the second arm.
         came: seeds in which it has more.
-        p: of the sign test, after Holm's correction for the classes of all heads.
+        p: p-value of the sign test, after Holm's correction for the classes of all heads.
 
     """
 
@@ -89,7 +89,7 @@ class ScoreShift(msgspec.Struct, frozen=True, kw_only=True):
         median: median of the differences, the second arm's less the first's.
         low: lower end of the median's interval of 95 %.
         high: upper end of that interval.
-        p: of the sign test, after Holm's correction for the scores of all heads.
+        p: p-value of the sign test, after Holm's correction for the scores of all heads.
 
     """
 
@@ -108,9 +108,9 @@ class ClippedOutput(msgspec.Struct, frozen=True, kw_only=True):
 
     Attributes:
         output: name of the output.
-        side: which end of the range.
+        side: end of the range at which they are cut off.
         end: the end of the second arm's range.
-        share: of the first arm's values, those beyond it by more than a step.
+        share: share of the first arm's values that lie beyond it by more than a step.
         values: positions that are beyond it on at least half of the seeds.
         of: positions in all.
 

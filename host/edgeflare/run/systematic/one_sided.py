@@ -43,7 +43,7 @@ class Flow(NamedTuple):
         label: the class; -1 is no class, such as no object.
         left: seeds in which it has fewer places on the second arm.
         came: those in which it has more.
-        p: of the sign test, after Holm's correction for the classes of all heads.
+        p: p-value of the sign test, after Holm's correction for the classes of all heads.
 
     """
 
@@ -60,10 +60,10 @@ class Shift(NamedTuple):
         place: position of the score in an answer, such as that of a value.
         lower: seeds on which the second arm's is lower.
         higher: seeds on which it is higher.
-        median: of the differences, the second's less the first's.
+        median: median of the differences, the second's less the first's.
         low: lower end of the median's interval of 95 %.
         high: upper end.
-        p: of the sign test, after Holm's correction for the scores of all heads.
+        p: p-value of the sign test, after Holm's correction for the scores of all heads.
 
     """
 
@@ -142,7 +142,7 @@ class ScoreChange(NamedTuple):
 
     Attributes:
         inputs: on how many it is known.
-        median: of the differences, the second's less the first's.
+        median: median of the differences, the second's less the first's.
         low: lower end of the median's interval of 95 %.
         high: upper end.
         effect: the median over the standard deviation of the differences, by their quartiles; None
@@ -253,7 +253,7 @@ class Saturation(NamedTuple):
         output: name of the output.
         side: "low" or "high".
         end: the end of the device's range.
-        share: of the original's values, those beyond it by more than a step.
+        share: share of the original's values that lie beyond it by more than a step.
         values: positions in the output that are beyond on at least half of the seeds.
         of: positions in all.
 

@@ -29,7 +29,7 @@ _LEAST_MOVED: Final = 2
 """Fewer classes in another place are no other order, but a class that is mistaken for another."""
 
 _Image = Mapping[int, int]
-"""Of each class of the first model that is known, the class of the second."""
+"""Class of the second model by each known class of the first."""
 
 
 def class_order(
