@@ -24,8 +24,9 @@ PROBABILITY: Final = "probability of the decision"
 """What the score of a decision is where one of several is chosen."""
 
 Confusion = NDArray[np.int64]
-"""Which classes two answers give in the same places: (pairs, 3), a class of the first, one of the
-second, and in how many places. -1 is no class, as where an object has vanished."""
+"""Classes that two answers give in the same places: (pairs, 3), a class of the first, one of the
+second, and in how many places. -1 is no class, as where an object has vanished.
+"""
 
 NO_CONFUSION: Final[Confusion] = np.empty((0, 3), np.int64)
 

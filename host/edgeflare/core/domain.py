@@ -34,8 +34,8 @@ class Domain(ABC):
 
     Attributes:
         name: as users write it; also the domain of its mutation operators.
-        suffix: of the files in which inputs are stored, with the dot; no other domain has it, since
-            it tells how a file is read.
+        suffix: suffix of the files in which inputs are stored, with the dot; no other domain has
+            it, since it tells how a file is read.
         space: the values that inputs may have.
         default_linf: levels that one value of a mutant may differ from its seed, unless told
             otherwise; None for no bound.
@@ -210,7 +210,7 @@ class NearnessMeasure:
     Attributes:
         name: as reports write it.
         within: the least at which a deviation counts, unless told otherwise.
-        curve: from where to where the share of seeds is drawn against the measure.
+        curve: two ends of the measure between which the share of seeds is drawn.
 
     """
 

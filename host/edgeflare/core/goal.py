@@ -36,7 +36,7 @@ class Goal:
     """What a search looks for.
 
     Attributes:
-        find: which arms are compared.
+        find: arms that are compared.
         ties: whether a deviation in which a compared arm has a tie counts; of mutants alone, see
             `unmutated`.
         min_strength: deviations weaker than this do not count.

@@ -14,7 +14,8 @@ from edgeflare.core.task import Decoder
 from edgeflare.core.tensor import RawBatch, row_layout, tensor_bytes
 
 _LEVEL = 1
-"""Of zlib. On the masks of two segmentation models 6 takes three times as long for 5 % less."""
+"""Level of zlib. On the masks of two segmentation models 6 takes three times as long for 5 % less.
+"""
 
 _LENGTH_BYTES = 4
 
@@ -85,7 +86,7 @@ class OutputDecoders:
     """The decoders of the raw outputs of a panel, or of a journal.
 
     Attributes:
-        decoders: by arm.
+        decoders: decoders by arm.
         members: kernel sets of the twin's ensemble, in the order of their outputs in a row.
 
     """

@@ -40,7 +40,7 @@ class Query:
 
     Attributes:
         input: the mutated input.
-        arms: which arms are asked; may be empty where kernel sets are named.
+        arms: arms that are asked; may be empty where kernel sets are named.
         kernels: further kernel sets of the twin that are asked, members of its ensemble.
         again: the input is one that was asked before, in a search the one just before, now on
             further arms: no query of its own.
@@ -82,7 +82,7 @@ class Outcome:
     """The answers about one input.
 
     Attributes:
-        answers: by arm; an arm that was not asked is absent.
+        answers: answers by arm; an arm that was not asked is absent.
         members: answers of the twin's ensemble, by kernel set.
 
     """
@@ -154,7 +154,7 @@ class TranslatedOutcome:
     Attributes:
         outcome: their answers, as the arms would give them.
         scores: (choices,) of each arm: real values, before a last softmax.
-        covered: of each arm which neurons are covered, (neurons,) bool; empty where nobody asked.
+        covered: neurons of each arm that are covered, (neurons,) bool; empty where nobody asked.
             The neurons are the channels of all layers, in execution order.
 
     """

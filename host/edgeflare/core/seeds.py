@@ -20,9 +20,9 @@ class Seeds:
         labels: (N,) int64, or None; one that is no class of the pair means unlabelled. As a domain
             loads them, there may be several for each seed, (N, several).
         names: one for each input: its file's name, or its position in the `.npz`.
-        fixed: what the models take beside an input, which no search changes: by the name of the
-            model's input in `pair.toml`, (N, *shape) each.
-        ids: of the seeds, their positions among all of the pair; empty where they are 0, 1, ….
+        fixed: what the models take beside an input, which no search changes: (N, *shape) each, by
+            the name of the model's input in `pair.toml`.
+        ids: positions of the seeds among all of the pair; empty where they are 0, 1, ….
         notes: what was assumed of them, a line each for the user.
         targets: (N, *shape) what is right in the shape of the task's answers, or None; see
             `Decoder.target`.

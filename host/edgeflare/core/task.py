@@ -28,7 +28,7 @@ class OutputMaker:
     Attributes:
         operator: its position in the graph.
         name: such as "SOFTMAX", or the custom operator's own name.
-        at: which of its outputs it is.
+        at: index of the output among the operator's.
         reads: name of the first tensor that the operator reads.
 
     """
@@ -231,8 +231,8 @@ class Task(ABC):
         expects: the output that it reads, as messages say it, such as "one score for each class".
         decoders: the types of its decoders, of which a journal names one.
         strategy: name of the search strategy that is taken where the user names none.
-        search_parameters: by the name of a strategy, the values that its parameters have with this
-            task where the user sets none, by their names; the others have their own defaults.
+        search_parameters: values that a strategy's parameters have with this task where the user
+            sets none, by the strategy's name and their own; the others have their defaults.
         class_labels: whether the labels of seeds name decisions. Where they do not, several for
             each seed are ignored, such as the symbols of a text.
         reads_inputs: whether its decoders read the model's inputs too, which the rows then have

@@ -147,7 +147,7 @@ class GivenRows:
     """What a model is given for a batch.
 
     Attributes:
-        rows: its inputs; see `Evaluator`.
+        rows: inputs of the model; see `Evaluator`.
         features: the same before they were quantized, where the task reads them; else None.
 
     """

@@ -24,7 +24,7 @@ Target = NDArray[np.generic]
 """A row of the array `targets` of seeds, such as values, a mask, boxes or a text."""
 
 _MOST_BYTES = 2**30
-"""Of a target, which is as large as an output of a model at most."""
+"""Largest target, in bytes; a target is as large as an output of a model at most."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,9 +72,9 @@ class Truths:
     """The right answers to seeds, as far as they are known.
 
     Attributes:
-        decoder: of the pair, which makes them.
-        labels: of the seeds, or None.
-        targets: of the seeds, where there are no labels, or None.
+        decoder: decoder of the pair, which makes the answers.
+        labels: labels of the seeds, or None.
+        targets: targets of the seeds, where there are no labels, or None.
         place: where a seed is among them, by its id.
 
     """

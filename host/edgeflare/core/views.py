@@ -35,7 +35,7 @@ class SoundView:
 
     Attributes:
         wave: (samples,), int16.
-        sample_rate: in Hz.
+        sample_rate: samples per second, in Hz.
 
     """
 
@@ -49,7 +49,7 @@ class CurvesView:
 
     Attributes:
         values: (time, series), numbers of any type.
-        names: of the series; numbered where there are none.
+        names: names of the series; numbered where there are none.
         lowest: the least that a value may be; -inf for no bound.
         highest: the most that a value may be; inf for no bound.
 
@@ -67,7 +67,7 @@ class ValuesView:
 
     Attributes:
         values: (values,), numbers of any type.
-        names: of the values; numbered where there are none.
+        names: names of the values; numbered where there are none.
         lowest: the least that a value may be; -inf for no bound.
         highest: the most that a value may be; inf for no bound.
 

@@ -51,7 +51,7 @@ class Labelled:
     Attributes:
         images: number of the images.
         deviating: those on which the labels differ.
-        tied: of these, those on which they differ by a tie alone.
+        tied: deviating images on which the labels differ by a tie alone.
         right: how often each model was right.
 
     """
@@ -67,10 +67,10 @@ class ModelMeasurements:
     """The measurements of one model.
 
     Attributes:
-        size_bytes: of the file.
+        size_bytes: size of the file.
         latency_ms: median time of one input on the device, as its agent measures it.
         timed_runs: number of runs for that median.
-        labelled: of the labelled set; None where none was named.
+        labelled: answers to the labelled set; None where none was named.
 
     """
 

@@ -51,7 +51,7 @@ class ModelRuns:
         right: on the labelled seeds; None where there are none.
         queries: (seeds, runs), of searches that ended in a verified finding; NaN elsewhere.
         seconds: (seeds, runs), evaluation time of all searches; NaN for seeds that deviate.
-        strengths: of the findings as the search found them, not as shrinking left them.
+        strengths: strengths of the findings as the search found them, not as shrinking left them.
         rises: (seeds, runs), share of the curve of nearness over which a seed counts: 1 where it
             deviates itself, 0 where nothing was found; None where findings were not shrunk.
         cut_by_time: searches that the time limit ended, not the budget.

@@ -27,7 +27,7 @@ class RankedModel(Ranked, frozen=True, kw_only=True):
     """A compressed model.
 
     Attributes:
-        runs: its run directories, relative to this file, one for each run seed.
+        runs: run directories, relative to this file, one for each run seed.
 
     """
 
@@ -39,12 +39,11 @@ class TestedDifference(msgspec.Struct, frozen=True, kw_only=True):
 
     Attributes:
         difference: mean of the first less that of the second.
-        effect: that difference over its standard deviation among the seeds; null where there is
+        effect: the difference over its standard deviation among the seeds; null where there is
             none.
         order_kept: share of the resamples that order the two as all seeds do; one half where all
             seeds order them not at all.
-        p: of a difference as large where there is none, two-sided: of a paired randomization test
-            over the seeds.
+        p: two-sided p-value of a paired randomization test over the seeds.
         p_corrected: the same after Holm's correction for all comparisons.
         significant: whether that is below 0.05.
 
@@ -79,7 +78,7 @@ class RankDocument(
     """A ranking of compressed models.
 
     Attributes:
-        edgeflare: version that wrote it.
+        edgeflare: version that wrote the document.
         strategy: the search strategy of all runs.
         rng_seeds: run seeds; each model has a run with each.
         budget: the most queries of one search.
@@ -87,7 +86,7 @@ class RankDocument(
         seeds: number of the seeds.
         shared_seeds: ids of those that deviate on none of the models: what the rank is made from.
         models: those with the most queries first.
-        comparisons: of each model with each other.
+        comparisons: comparisons of each model with each other.
         sentences: what it says and does not say.
 
     """

@@ -19,7 +19,7 @@ from edgeflare.rank.model_runs import ModelRuns, read_runs
 from edgeflare.run.run_directory import RunDirectory
 
 KEPT = "measured.json"
-"""In the folder of a model's runs."""
+"""Name of the measurements in the folder of a model's runs."""
 
 
 def measure_all(

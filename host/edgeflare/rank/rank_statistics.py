@@ -46,11 +46,11 @@ class ModelComparison:
         first: position of a model.
         second: position of the other.
         difference: mean of the first less that of the second, with its 95 % interval.
-        effect: that difference over its standard deviation among the seeds; None where all of
-            them differ by the same.
+        effect: the difference over its standard deviation among the seeds; None where all of them
+            differ by the same.
         order_kept: share of the resamples that order the two as all seeds do; ½ where all seeds
             order them not at all.
-        p: of a difference as large where there is none, two-sided; see `exchanged`.
+        p: two-sided p-value; see `exchanged`.
         p_corrected: the same after Holm's correction for all comparisons.
 
     """

@@ -28,20 +28,20 @@ class Ranked(msgspec.Struct, frozen=True, kw_only=True):
         name: what reports call it.
         place: 1 and one for each model that takes significantly more queries.
         compressed: path of the file.
-        sha256: of the file.
-        size_bytes: of the file.
+        sha256: digest of the file.
+        size_bytes: size of the file.
         latency_ms: median time of one input on the device.
         timed_runs: runs that it is the median of.
         deviating_seeds: seeds that deviate themselves.
         deviation_rate: their share of all seeds.
-        tied_seeds: of these, those on which the labels differ by a tie alone.
+        tied_seeds: deviating seeds on which the labels differ by a tie alone.
         seed_accuracy: on the labelled seeds; None where there are none.
         right: what that is made of.
         labelled: images of the labelled set; None where none was named.
         labelled_accuracy: on them.
         labelled_right: what that is made of.
         labelled_deviation_rate: share of them on which the labels differ.
-        labelled_tied: of these, those on which they differ by a tie alone.
+        labelled_tied: labelled images on which they differ by a tie alone.
         searches: searches from the shared seeds.
         findings: those that ended in a verified finding.
         success: their share.
@@ -87,7 +87,8 @@ class Ranking:
         seeds: number of the seeds.
         shared_seeds: ids of those that deviate on none of the models: what the rank is made from.
         models: those with the most queries first.
-        comparisons: of each with each by queries; their positions are those of `models`.
+        comparisons: comparisons of each with each by queries; their positions are those of
+            `models`.
         area_comparisons: the same by area, on all seeds, in the same order; empty where findings
             were not shrunk.
 

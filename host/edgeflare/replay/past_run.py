@@ -42,10 +42,10 @@ class PastRun:
 
     Attributes:
         directory: where it lies.
-        document: its document.
-        header: what it was.
+        document: document of the run.
+        header: header of the run.
         searched: ids of the seeds from which it searched.
-        deviating: of a survey or a replay, ids of the seeds that deviate themselves, whatever was
+        deviating: ids of the seeds of a survey or a replay that deviate themselves, whatever was
             found from them; empty of a search, which does not search from such.
         deviated: ids of those that did in the survey, if it is one, or a replay of one.
         lies_at: the absolute path that a replay records of it.

@@ -55,11 +55,13 @@ from edgeflare_protos.kernel_sets import (
 
 SCHEMA = "edgeflare.reproduction/v1"
 SCRIPT = "reproduce.py"
-"""Of a classifier with one input and one output; in the archive the other one has this name too."""
+"""Script for a classifier of one input and one output; in the archive the other has this name too.
+"""
 
 TENSORS_SCRIPT = "reproduce_tensors.py"
-"""Of all other models: it knows frames and states, and reads outputs by what is beside it as
-`OUTPUTS`."""
+"""Script for all other models: it knows frames and states, and reads outputs by what is beside it
+as `OUTPUTS`.
+"""
 
 OUTPUTS = "outputs.py"
 """What reads and compares outputs, in the archive."""
@@ -77,7 +79,7 @@ SCRIPTS = Path(__file__).with_name("reproduction_scripts")
 """Scripts for the archive, which nothing here imports."""
 
 _EPOCH = (1980, 1, 1, 0, 0, 0)
-"""Of every entry, so that the same finding is the same file."""
+"""Time stamp of every entry, so that the same finding is the same file."""
 
 
 @dataclass(frozen=True, slots=True)

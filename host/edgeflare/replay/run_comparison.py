@@ -24,7 +24,7 @@ class ComparedRun:
 
     Attributes:
         run: where it lies.
-        pair: its pair's name.
+        pair: name of the pair.
         devices: names, with runtime and kernels.
         compressed: path of its compressed model.
         strategy: name of the strategy, or "replay".
@@ -40,7 +40,7 @@ class ComparedRun:
         harm: findings by who was right, where their seeds have labels.
         nearness: share of the seeds that have a deviating input within a distance, by that
             distance in dB; empty for a run of before it was noted.
-        area: under the curve of that share; see `report.nearness`.
+        area: area under the curve of that share; see `report.nearness`.
         causes: findings by cause, or by kind where they are worse than deviations.
         kinds: findings by the kind of their deviation, where the task tells kinds apart.
         unique: stored inputs that no other of the runs found.
