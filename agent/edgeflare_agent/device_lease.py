@@ -17,8 +17,8 @@ from edgeflare_protos.lease_words import holder_words, lease_token
 from edgeflare_protos.limits import MOST_HOLDER_CHARACTERS
 
 LEASE_SECONDS = 30
-"""Of a lease that is not renewed. A host renews it every third of that, so that two renewals may
-fail; a link that is away for longer, or a host, keeps nobody from the device."""
+"""Time until a lease ends that is not renewed. A host renews it every third of that, so that two
+renewals may fail; a link that is away for longer, or a host, keeps nobody from the device."""
 
 
 class NotLeased(Exception):  # noqa: N818
@@ -46,7 +46,7 @@ class Taken:
     """A lease that another host has.
 
     Attributes:
-        holder: that host.
+        holder: the host that has it.
         seconds: until the lease ends, unless it is renewed.
         told_by: the process of the device that says so; None for this agent itself.
 

@@ -15,8 +15,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 TAKE_SECONDS = 2.0
-"""For all that is done to take the lock. An agent has its answer ready, and one that is about to
-give the lock up does so within milliseconds; one that is stopped, and whatever else does not
+"""Time for all that is done to take the lock. An agent has its answer ready, and one that is about
+to give the lock up does so within milliseconds; one that is stopped, and whatever else does not
 answer, has it all the same. A host waits for five times as long."""
 
 _PAUSE_SECONDS = 0.02
@@ -36,8 +36,9 @@ class LockOwner:
 
     Attributes:
         told: what it says; nothing where it says nothing in time.
-        uid: its user, as the system knows that, whatever the program says; None where it does not.
-        pid: its number, likewise.
+        uid: user of the program, as the system knows that, whatever the program says; None where it
+            does not.
+        pid: process id, likewise.
 
     """
 

@@ -51,8 +51,9 @@ _KINDS: dict[FailureKind, agent_pb2.InputFailure.Kind] = {
 
 
 UNLEASED_SECONDS = 60.0
-"""After which a host before 1.5 that has a session open counts as gone. It says nothing while it
-computes itself, which seldom takes longer; nor when it dies, and others should not wait long."""
+"""Silence after which a host before 1.5 that has a session open counts as gone. It says nothing
+while it computes itself, which seldom takes longer; nor when it dies, and others should not wait
+long."""
 
 
 class OtherProtocol(Exception):  # noqa: N818

@@ -23,7 +23,8 @@ MOST_UNAUTHENTICATED_OF_ONE_PEER = 16
 """Behind a forwarded port, or one router, several hosts have one address."""
 
 MOST_CONNECTIONS = 256
-"""In all. More than one look leaves, so that a host finds a place between two looks."""
+"""Most connections in all: more than one look leaves, so that a host finds a place between two
+looks."""
 
 _WANTED_DESCRIPTORS = 4096
 
@@ -53,8 +54,9 @@ class _Connection:
     """A connection of the port.
 
     Attributes:
-        descriptor: of its socket.
-        number: of its socket in the system, which tells it from a later one of that descriptor.
+        descriptor: file descriptor of its socket.
+        number: the system's number of its socket, which tells it from a later one of that
+            descriptor.
         name: what gRPC calls it.
         peer: where it comes from.
 

@@ -29,7 +29,7 @@ from edgeflare_agent.runtime.tflite.interpreter import LoadedModel
 from edgeflare_agent.runtime.worker import warm_up
 
 _DESCRIPTORS = 5
-"""That come with a request."""
+"""Number of descriptors that come with a request."""
 
 MODEL = b64decode(
     "GAAAAFRGTDMAAA4AFAAQAAwACAAAAAQADgAAABAAAAAYAAAA4AAAAAMAAAABAAAABAAAAKj///8BAAAAEAAAAAwA"

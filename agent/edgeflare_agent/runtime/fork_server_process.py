@@ -23,7 +23,8 @@ STATUS = Struct("<i")
 """What a server writes to the status pipe of a worker, twice."""
 
 _START_SECONDS = 180.0
-"""From the start of a server to its first worker: what a worker has that is started by itself."""
+"""Time from the start of a server to its first worker: what a worker has that is started by
+itself."""
 
 _LOOK_SECONDS = 0.05
 """How often to look for the end of a process whose server is lost."""
@@ -33,9 +34,9 @@ class ForkedProcess:
     """A process that a server has forked; has what is used of `subprocess.Popen`.
 
     Attributes:
-        pid: its process id.
-        returncode: its exit code or minus the signal, None while it runs; where its server was
-            killed, so that nobody knows, SIGKILL.
+        pid: process id.
+        returncode: exit code or minus the signal, None while it runs; where its server was killed,
+            so that nobody knows, SIGKILL.
 
     """
 

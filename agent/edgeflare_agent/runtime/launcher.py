@@ -13,8 +13,8 @@ RUN_MODULE = (
     "import sys; sys.path[:] = [folder for folder in sys.path if folder]; "
     "import runpy; runpy.run_module(sys.argv.pop(1), run_name='__main__')"
 )
-"""For `python -c`, followed by a module: what `-m` does, but for the working directory, which `-m`
-would import modules from: it may be a stranger's. Python 3.11 has `-P` for that."""
+"""Program for `python -c`, followed by a module: what `-m` does, but for the working directory,
+which `-m` would import modules from: it may be a stranger's. Python 3.11 has `-P` for that."""
 
 
 def default_launcher() -> list[str]:

@@ -74,8 +74,8 @@ class Options:
         capture: answer with every tensor that an operator of the graph puts out, in place of the
             model's outputs. Keeping them all can itself change results.
         invocation: how the model is called on one input.
-        acceleration: for the kernel sets of accelerators.
-        arena_bytes: for a runtime with an arena, the most that it may take; 0 for any size.
+        acceleration: options of the kernel sets of accelerators.
+        arena_bytes: most bytes of the arena, for a runtime with one; 0 for any size.
 
     """
 
@@ -135,8 +135,9 @@ class OpenedModel(Protocol):
     """A model that is ready to be invoked.
 
     Attributes:
-        inputs: in the order in which an input's bytes are laid out.
-        outputs: likewise; with capture every tensor that an operator of the graph puts out.
+        inputs: input tensors in the order in which an input's bytes are laid out.
+        outputs: output tensors, likewise; with capture every tensor that an operator of the graph
+            puts out.
         operators: names in execution order, delegates apart; none where the runtime tells of none.
         delegated_nodes: nodes of the graph that a delegate or an accelerator took; likewise.
         external_nodes: those of them that the external delegate took.
@@ -251,7 +252,7 @@ class Batch:
 
     Attributes:
         outputs: one output for each input, one behind the other, raw; failed ones are zeros.
-        failures: by ascending index.
+        failures: failed inputs by ascending index.
         busy_seconds: time that the worker spent on the batch.
 
     """

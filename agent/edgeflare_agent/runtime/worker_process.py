@@ -93,7 +93,7 @@ class WorkerProcess:
     """A running worker.
 
     Attributes:
-        pid: its process id.
+        pid: process id.
 
     """
 

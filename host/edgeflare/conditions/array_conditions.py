@@ -14,14 +14,14 @@ from edgeflare.core.input_space import Input
 from edgeflare_operators.array import as_type_of, spread
 
 OFFSETS = (0.05, 0.1, 0.2, 0.4, 0.8)
-"""By how many spreads the zero is off."""
+"""Offsets of the zero, in spreads."""
 
 GAINS = (0.02, 0.05, 0.1, 0.2, 0.3)
-"""By which share the sensitivity is off: from the tolerance of a good sensor to one that is old, or
+"""Relative errors of the sensitivity: from the tolerance of a good sensor to one that is old, or
 mounted wrongly."""
 
 DRIFTS = (0.1, 0.2, 0.4, 0.7, 1.0)
-"""By how many spreads the zero has moved at the end."""
+"""Shifts of the zero at the end, in spreads."""
 
 
 @condition(
@@ -110,7 +110,7 @@ SPIKE_SHARES = (0.002, 0.005, 0.01, 0.02, 0.05)
 """Share of the values that are outliers."""
 
 SPIKE_SIZE = 6.0
-"""By how many spreads an outlier is off: far beyond what noise makes of a value."""
+"""Size of an outlier in spreads: far beyond what noise makes of a value."""
 
 STEPS = (0.05, 0.1, 0.25, 0.5, 1.0)
 """The step of a coarse converter over the spread: 6 to 7 bits to 2 of them for values within ± 2

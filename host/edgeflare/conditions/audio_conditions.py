@@ -17,10 +17,10 @@ from edgeflare.core.input_space import Input
 from edgeflare_operators.audio import SAMPLE_RATE, noise_of_colour, pcm, with_echoes, with_noise_at
 
 QUIETER_DB = (6.0, 12.0, 18.0, 24.0, 30.0)
-"""By which a sound is quieter: 6 dB for each doubling of the distance."""
+"""Losses of level: 6 dB for each doubling of the distance."""
 
 LOUDER_DB = (3.0, 6.0, 9.0, 12.0, 15.0)
-"""By which a sound is louder. Steps are half of those above: recordings leave less room upwards."""
+"""Gains of level. Steps are half of those above: recordings leave less room upwards."""
 
 DISTORTION_DB = (20.0, 15.0, 10.0, 7.0, 5.0)
 """Signal-to-distortion ratios of clipped sounds, of those at which declipping is compared (Záviška
@@ -81,8 +81,8 @@ LOST_SHARES = (0.02, 0.05, 0.1, 0.2, 0.3)
 """Share of packets that are lost: a good wireless link, to one on which calls are given up."""
 
 SHIFT_SECONDS = (0.02, 0.05, 0.1, 0.15, 0.2)
-"""By which a recording begins too late or too early. Keyword spotters are trained with shifts of up
-to 0.1 s (Warden 2018)."""
+"""Shifts of a recording that begins too late or too early. Keyword spotters are trained with up to
+0.1 s (Warden 2018)."""
 
 
 @condition(
@@ -119,7 +119,7 @@ def shifted_window(wave: Input, severity: float, rng: np.random.Generator) -> In
 
 
 Response = Callable[[NDArray[np.float64]], NDArray[np.float64]]
-"""From frequencies, as shares of the Nyquist frequency, to gains in dB."""
+"""Returns the gains in dB at frequencies, which are shares of the Nyquist frequency."""
 
 LOWEST_SHARES = (0.006, 0.012, 0.019, 0.028, 0.038)
 """Below which a narrow band is 3 dB weaker or more, in shares of the Nyquist frequency: at 16 kHz
@@ -132,7 +132,7 @@ BAND_ORDER = 4
 """Order of the Butterworth filters at both ends: 24 dB an octave."""
 
 TILTS_DB = (1.0, 2.0, 3.0, 4.5, 6.0)
-"""By which a dull microphone falls off in each octave; 6 dB are a filter of first order."""
+"""Losses of a dull microphone in each octave; 6 dB are a filter of first order."""
 
 RIPPLES_DB = (1.0, 2.0, 3.0, 4.5, 6.0)
 """Standard deviation of the gains of another microphone: from two of one kind, which differ by
@@ -262,8 +262,8 @@ def _babble(wave: Input, rng: np.random.Generator) -> NDArray[np.float64]:
 
 
 DECAY_SECONDS = (0.2, 0.35, 0.5, 0.7, 1.0)
-"""After which the echoes are 60 dB weaker: from a car or a furnished room to a large and bare one.
-The rooms of the REVERB challenge (Kinoshita et al. 2013) have 0.25, 0.5 and 0.7 s."""
+"""Times until echoes are 60 dB weaker: from a car or a furnished room to a large and bare one. The
+rooms of the REVERB challenge (Kinoshita et al. 2013) have 0.25, 0.5 and 0.7 s."""
 
 DIRECT_DB = (12.0, 9.0, 6.0, 3.0, 0.0)
 """How much stronger the direct sound is than all echoes together: a speaker close to the microphone

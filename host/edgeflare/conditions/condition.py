@@ -15,11 +15,12 @@ from edgeflare.core.input_space import Input, InputSpace
 from edgeflare.errors import UserError
 
 SEVERITIES = (1, 2, 3, 4, 5)
-"""From hardly noticed to severe, as in Hendrycks and Dietterich (2019)."""
+"""Severities from hardly noticed to severe, as in Hendrycks and Dietterich (2019)."""
 
 Change = Callable[[Input, float, np.random.Generator], Input]
-"""From an input, a severity from 1 to 5, and the only source of randomness that may be used, to a
-new input of the same shape and dtype. Between whole severities, parameters are interpolated."""
+"""Changes an input at a severity from 1 to 5, with the only source of randomness that it may use,
+into a new one of the same shape and dtype. Between whole severities, parameters are
+interpolated."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +35,7 @@ class Condition:
 
     Attributes:
         name: as reports and users write it, in lower case with hyphens.
-        domain: of the inputs that it changes.
+        domain: name of the domain whose inputs it changes.
         sets: names of the sets that it belongs to, such as "common".
         summary: what it is, in a sentence, for `--help` and reports.
         change: what makes an input under this condition.

@@ -40,7 +40,7 @@ class ChosenCondition:
     Attributes:
         name: as the survey calls it: its own, unless a file gives it another.
         condition: what makes the inputs.
-        severities: at which it is surveyed, rising.
+        severities: severities at which it is surveyed, rising.
 
     """
 

@@ -97,7 +97,7 @@ class _ForeignConditions:
     """What other packages bring.
 
     Attributes:
-        packages: of each condition that can be used, name and version of its package.
+        packages: name and version of its package for each condition that can be used.
         complaints: why the others cannot be used.
 
     """

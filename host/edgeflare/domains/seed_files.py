@@ -42,7 +42,7 @@ class ChosenFiles:
     Attributes:
         files: their paths, by name.
         names: what each is called, with its sub-folder where it lies in one.
-        ids: of the seeds, as `Seeds` has them.
+        ids: ids of the seeds, as `Seeds` has them.
         folders: the name of the sub-folder of each; empty where they lie in none.
 
     """

@@ -44,7 +44,7 @@ _TOKEN_SUFFIXES = (".json",)
 """Suffixes of files that are read as lists of ids; other files are ignored."""
 
 _MOST_BYTES = 2**27
-"""Of a list's file: ten million ids."""
+"""Most bytes of a list's file: ten million ids."""
 
 Tokens = NDArray[np.int32]
 """Ids: (length,), int32."""

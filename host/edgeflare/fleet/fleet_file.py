@@ -26,9 +26,9 @@ class DevicePlace:
 
     Attributes:
         host: name of the host.
-        device_class: of the device.
+        device_class: the device's class.
         device: name of the device, as `--device` takes it.
-        number: which of several it is that have the same name, as an emulation has.
+        number: position among several of the same name, as an emulation has them.
 
     """
 
@@ -48,7 +48,7 @@ class FleetHost:
 
     Attributes:
         name: what people call it.
-        address: its IP address in the cluster; empty for the host on which the command runs.
+        address: IP address in the cluster; empty for the host on which the command runs.
         devices: the names of its devices, by their class.
 
     """

@@ -23,15 +23,15 @@ class FleetWork:
     """What is done on a fleet.
 
     Attributes:
-        address: of the cluster's head, or `LOCAL`.
-        fleet: its hosts.
-        classes: of devices that units run on.
+        address: address of the cluster's head, or `LOCAL`.
+        fleet: the fleet's hosts.
+        classes: classes of devices that units run on.
         request: what is asked, by which is known what may go on.
-        folder: for what comes of it.
+        folder: the folder for what comes of it.
         resume: whether it goes on with what is there.
         overwrite: whether it replaces what is there.
         places: folders that it is put into in the end, instead of what is there.
-        kind: of them.
+        kind: what kind of folders `places` are.
 
     """
 

@@ -39,16 +39,16 @@ MOST_LOSSES = 6
 """Attempts at a unit that are lost, likewise: it may kill whatever runs it."""
 
 BACKUP_SECONDS = 60.0
-"""Between two backups of a unit's run to the head."""
+"""Interval between backups of a unit's run to the head."""
 
 SILENT_SECONDS = 600.0
-"""After which an attempt is given up of which nothing is heard, though its host is there. They
+"""Time without a report after which an attempt is given up, though its host is there. Attempts
 report every few seconds, but for while a large run is packed and sent."""
 
 WAIT_SECONDS = 1.0
 _SHOW_SECONDS = 2.0
 SHOW_SHARE = 0.05
-"""Of the time, for writing the state: with very many units it takes seconds."""
+"""Largest share of the time spent writing the state: with very many units that takes seconds."""
 
 _DONE, _USAGE = (0, 1), 2
 """Exit codes of commands; see docs/exit-codes.md."""

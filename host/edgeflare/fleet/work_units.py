@@ -10,11 +10,11 @@ from typing import Final
 from edgeflare.run.seed_ids import SeedIds
 
 DEVICE: Final = "\0DEVICE"
-"""In place of the device's name. An argument of a program cannot have a NUL, so that no other word
-of a command is taken for one of these."""
+"""Stands in place of the device's name. An argument of a program cannot have a NUL, so that no
+other word of a command is taken for one of these."""
 
 RUN: Final = "\0RUN"
-"""In place of the run directory that an attempt works in."""
+"""Stands in place of the run directory that an attempt works in."""
 
 RESUME: Final = "\0RESUME"
 """Becomes `--resume` where an attempt goes on with what an earlier one had, and nothing else."""
@@ -35,9 +35,9 @@ class WorkUnit:
     """What is done in one go on one device.
 
     Attributes:
-        name: of the unit, such as "unit-0003".
-        device_class: on a device of which it is done.
-        command: of `edgeflare`; see `filled_command`.
+        name: name of the unit, such as "unit-0003".
+        device_class: class of the device on which it is done.
+        command: arguments of `edgeflare`; see `filled_command`.
         seed_ids: the seeds that are searched; None for what searches none.
         backed_up: whether attempts send what they have so far to the head at intervals.
 

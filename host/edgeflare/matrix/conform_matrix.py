@@ -43,14 +43,14 @@ class ConformFigures:
     """What one kernel set came to.
 
     Attributes:
-        kernels: its name.
+        kernels: name of the kernel set.
         device: name of the device with it.
-        runtime: that ran it, with its version.
-        models: that were run.
+        runtime: runtime that ran it, with its version.
+        models: models that were run.
         taken: operators and types of which it took a model.
-        refused: those of which it refused all.
-        wrong: those that it gets wrong.
-        alone: those of them that all other kernel sets which take them get right.
+        refused: operators and types of which it refused all models.
+        wrong: operators and types that it gets wrong.
+        alone: those of `wrong` that all other kernel sets which take them get right.
         new: findings that count for the exit code: the twin does not have them, and they are not
             known.
         tried: how much of the user's model was tried, and why not the rest, in sentences; empty
@@ -76,7 +76,7 @@ class ConformMatrix:
 
     Attributes:
         rows: one for each kernel set.
-        cells: of each operator and type that one gets wrong, what each makes of it, by name.
+        cells: what each kernel set makes of each operator and type that one gets wrong, by name.
         alone: the kernel set that stands alone with a cell, by cell.
         refused: why a kernel set opens no model at all, by name.
 
@@ -170,8 +170,8 @@ class RetryMatrix:
     Attributes:
         kernels: the kernel sets.
         findings: as the document of their run has them.
-        outcomes: of each finding, what became of it on each kernel set.
-        alone: of each finding, the one kernel set on which it fails; None where that is not so.
+        outcomes: what became of each finding on each kernel set, (findings, kernel sets).
+        alone: the one kernel set on which each finding fails; None where that is not so.
 
     """
 

@@ -20,7 +20,7 @@ class ConformMatrixDocument(
 
     Attributes:
         edgeflare: version that wrote it.
-        command: that made the runs.
+        command: the command that made the runs.
         kernel_sets: a row for each that opens models.
         refused: why a kernel set opens no model at all, by name.
         cells: the operators and types that a kernel set gets wrong.
@@ -39,7 +39,7 @@ class WrongCell(msgspec.Struct, frozen=True, kw_only=True):
 
     Attributes:
         operator: name of the operator.
-        type: of its values.
+        type: the operator's type.
         kernel_sets: what each makes of it, by name.
         alone: the one that all others which take it get right; null for none.
 
@@ -76,8 +76,8 @@ class RetryMatrixDocument(
 
     Attributes:
         edgeflare: version that wrote it.
-        command: that tried them.
-        findings: in the order of the run.
+        command: the command that tried them.
+        findings: a row for each finding, in the order of the run.
 
     """
 
@@ -90,9 +90,9 @@ class RetriedRow(msgspec.Struct, frozen=True, kw_only=True):
     """A finding of a conformance run.
 
     Attributes:
-        number: as in that run.
+        number: the finding's number in that run.
         operator: name of the operator.
-        type: of its values.
+        type: the operator's type.
         kernel_sets: what became of it, by the name of the kernel set.
         alone: the one that alone fails; null for none.
 

@@ -60,8 +60,8 @@ class StoredTrigger:
     Attributes:
         run: name of the run's folder, that of the kernel set.
         image: the file's path in that run directory.
-        seed_id: of the seed that it was found from, which may be the input itself.
-        sha256: of the file.
+        seed_id: id of the seed that it was found from, which may be the input itself.
+        sha256: SHA-256 of the file.
         input: what it holds.
         unmutated: whether it is the seed itself, on which every changed decision counts.
 

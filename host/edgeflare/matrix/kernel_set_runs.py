@@ -24,7 +24,7 @@ class KernelSetRun(Generic[Result_co]):
 
     Attributes:
         profile: the device with that kernel set.
-        result: of the run; None where the device refuses the model with these kernels.
+        result: what the run came to; None where the device refuses the model with these kernels.
         refused: why it does, in one line; empty where it does not.
 
     """

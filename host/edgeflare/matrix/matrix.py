@@ -21,15 +21,15 @@ class KernelSetFigures:
     """What one kernel set came to.
 
     Attributes:
-        kernels: its name.
+        kernels: name of the kernel set.
         device: name of the device with it.
         refused: why it refuses the model; empty where it does not, and then all else is known.
         provenance: what the agent said of itself, and of the model.
         seeds: number of the seeds that were tried.
-        deviating_seeds: those that deviate themselves.
+        deviating_seeds: seeds that deviate themselves.
         findings: verified findings of its run.
-        deviating: of all inputs, those on which it deviates.
-        alone: those on which it differs from all other kernel sets, which agree.
+        deviating: inputs of all runs on which it deviates.
+        alone: inputs on which it differs from all other kernel sets, which agree.
 
     """
 
@@ -51,10 +51,10 @@ class Matrix:
     Attributes:
         command: "search" or "replay".
         pair: name of the pair.
-        goal: which arms were compared.
+        goal: the arms that were compared, and how.
         rows: one for each kernel set.
         triggers: the inputs on which a kernel set deviates, of all runs.
-        agreement: of each of them, what the kernel sets decide.
+        agreement: what the kernel sets decide on each of them.
 
     """
 

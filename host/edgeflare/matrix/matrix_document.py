@@ -30,12 +30,12 @@ class MatrixDocument(
 
     Attributes:
         edgeflare: version that wrote it.
-        command: that made the runs.
+        command: the command that made the runs.
         pair: name of the pair.
-        find: which deviations were looked for.
+        find: kind of deviations that were looked for.
         compared: the two arms whose decisions are compared.
         kernel_sets: a row for each kernel set.
-        inputs: on which a kernel set deviates, of all runs.
+        inputs: the inputs on which a kernel set deviates, of all runs.
         apart: the pairs that decide differently on an input, and on how many.
 
     """
@@ -54,21 +54,21 @@ class KernelSetRow(msgspec.Struct, frozen=True, kw_only=True):
     """A kernel set; of one that refuses the model there is nothing after the reason.
 
     Attributes:
-        kernels: its name.
+        kernels: name of the kernel set.
         device: name of the device with it.
         refused: why it refuses the model; null where it does not.
-        runtime: that ran it.
-        runtime_version: of the runtime.
+        runtime: name of the runtime that ran it.
+        runtime_version: version of the runtime.
         delegated_nodes: nodes that a delegate took; null where that is not known.
         total_nodes: nodes of the model.
         adapter: what an accelerator computes on; null without.
         arena_bytes: size of the arena; null without.
-        run: its run directory, relative to this file.
-        seeds: that were tried.
-        deviating_seeds: those that deviate themselves.
-        findings: verified ones of its run.
-        deviating: of the inputs below, those on which it deviates.
-        alone: those on which it differs from all others, which agree.
+        run: path of its run directory, relative to this file.
+        seeds: seeds that were tried.
+        deviating_seeds: seeds that deviate themselves.
+        findings: verified findings of its run.
+        deviating: number of the inputs below on which it deviates.
+        alone: number of the inputs on which it differs from all others, which agree.
 
     """
 
@@ -94,9 +94,9 @@ class DeviatingInput(msgspec.Struct, frozen=True, kw_only=True):
 
     Attributes:
         run: the run directory that has it.
-        image: its path in there.
-        seed_id: of the seed that it came from.
-        sha256: of the file.
+        image: path of its file in the run directory.
+        seed_id: id of the seed that it came from.
+        sha256: SHA-256 of the file.
         deviating: kernel sets by name.
         alone: the kernel set that differs from all others, which agree; null for none.
 

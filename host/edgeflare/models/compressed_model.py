@@ -143,7 +143,7 @@ def read_ensemble(text: str | None) -> tuple[tuple[Kernels, ...], tuple[str, ...
 
 
 _SEPARATOR = "@"
-"""Between kernel set and interpreter: "builtin@/opt/old-board/bin/python"."""
+"""Separates kernel set and interpreter: "builtin@/opt/old-board/bin/python"."""
 
 
 def _split_member(member: str) -> tuple[Kernels, str]:

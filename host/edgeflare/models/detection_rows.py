@@ -23,7 +23,7 @@ _WIDTHS = (4, 1, 1)
 """Values of an object in each of its outputs but the last."""
 
 _COUNT = len(_WIDTHS)
-"""Which of its outputs is the number of objects."""
+"""Position of the output that is the number of objects."""
 
 Number = TypeVar("Number", bound=np.generic)
 

@@ -36,7 +36,7 @@ _UNIONS: Final = {
 """What numbers the classes of a field that may be a table of several ones."""
 
 _MOST_TABLES: Final = 2**18
-"""Of a file, of any class."""
+"""Most tables of a file, of all classes together."""
 
 _MOST_PARTS: Final = 3 * 2**15
 """Tensors, operators and graphs of a file: forty-nine thousand operators that make a tensor each.
@@ -48,23 +48,25 @@ _PARTS: Final = frozenset({"Tensor", "Operator", "SubGraph"})
 """Classes whose tables take the longest to read and to check."""
 
 MOST_READINGS: Final = 3
-"""Of a byte of a file, in the mean. Of files of converters each byte is read once at most."""
+"""How often each byte of a file may be read, in the mean. Files of converters are read once at
+most."""
 
 _FEW_BYTES: Final = 2**15
-"""That are read of a file of any size."""
+"""Bytes that may be read of a file of any size."""
 
 _MOST_LAYOUTS: Final = 2**12
-"""Of the tables of a file: those of a class that have the same fields share one. Converters' files
-have about thirty."""
+"""Most layouts of a file's tables: those of a class that have the same fields share one.
+Converters' files have about thirty."""
 
 _OFFSET: Final = Struct("<I")
-"""To a table or a vector; and the length of a vector."""
+"""Format of an offset to a table or a vector, and of the length of a vector."""
 
 _BACK: Final = Struct("<i")
-"""From a table to its layout."""
+"""Format of the way back from a table to its layout."""
 
 _SLOT: Final = Struct("<H")
-"""Of a layout: where in the table a field lies, 0 for one that is absent. The first is its size."""
+"""Format of an entry of a layout: where in the table a field lies, 0 for one that is absent. The
+first entry is the layout's size."""
 
 
 def unpacked_model(content: bytes) -> Any:
@@ -88,7 +90,7 @@ class _Plan:
 
     Attributes:
         new: makes the object, without attributes.
-        absent: its attributes where the file has none.
+        absent: default of each attribute, for where the file has none.
         present: attribute, reader and place in the table of each field that is no union.
         unions: attribute, classes by their numbers, and place in the table of each other one.
         width: what the fields take in the table, in bytes.
@@ -199,7 +201,7 @@ class _SchemaField:
     """A field of a class of the schema.
 
     Attributes:
-        name: of the attribute that has it.
+        name: name of the attribute that has it.
         slot: where a layout of the class says where in a table the field lies.
         width: what it takes in the table, in bytes.
         kind: "number", "text", "table", "union", or "numbers" or "tables", which are vectors.

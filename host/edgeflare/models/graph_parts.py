@@ -32,9 +32,9 @@ class Part:
 
     Attributes:
         content: the `.tflite` file.
-        inputs: which of the graph's tensors its inputs are, in their order; isolated operators that
-            read the same tensor name it once each.
-        outputs: which of the graph's tensors its outputs are, in their order.
+        inputs: indexes of the graph's tensors that its inputs are, in their order; isolated
+            operators that read the same tensor name it once each.
+        outputs: indexes of the graph's tensors that its outputs are, in their order.
 
     """
 

@@ -15,7 +15,8 @@ from edgeflare.errors import EdgeFlareError, UserError, path_suggestion
 from edgeflare.regular_file import read_regular
 
 _MOST_BYTES: Final = 2**32
-"""Of a model's file: a flatbuffer has half of it at most, and its constants may lie behind it."""
+"""Most bytes of a model's file: a flatbuffer has half of it at most, and its constants may lie
+behind it."""
 
 
 def read_model_file(path: Path) -> bytes:

@@ -36,8 +36,8 @@ class ModelInputs:
     """The inputs of a model, and what the pair says of each.
 
     Attributes:
-        shape: of the inputs that are searched. Several arrays that are searched together are one
-            input then, (values,), in the order in which the pair names them.
+        shape: shape of the inputs that are searched. Several arrays that are searched together are
+            one input then, (values,), in the order in which the pair names them.
 
     """
 
@@ -345,8 +345,8 @@ class _Axes:
         seed: the shape in the seeds.
         squeezed: the same without dimensions of 1.
         source: the axis of `squeezed` that moves.
-        destination: where to.
-        shape: in the model.
+        destination: the axis that it moves to.
+        shape: the shape in the model.
 
     """
 

@@ -17,16 +17,17 @@ from ai_edge_litert import schema_py_generated as schema
 from numpy.typing import NDArray
 
 _MOST_VALUES: Final = 2**29
-"""Of a tensor: 2 GiB of float32, as much as a flatbuffer holds."""
+"""Most values of a tensor: 2 GiB of float32, as much as a flatbuffer holds."""
 
 _MOST_DIMENSIONS: Final = 32
-"""Of a tensor; runtimes have kernels for six, and numpy 1 has arrays of no more than these."""
+"""Most dimensions of a tensor; runtimes have kernels for six, and numpy 1 has arrays of no more
+than these."""
 
 _ABSENT: Final = -1
 """The index of a tensor that an operator does without."""
 
 _FEW_NUMBERS: Final = 32
-"""Of a vector, below which a list is faster than what numpy does."""
+"""Length of a vector below which a list is faster than what numpy does."""
 
 CALLED: Final = (
     *("thenSubgraphIndex", "elseSubgraphIndex", "condSubgraphIndex", "bodySubgraphIndex"),
@@ -61,7 +62,8 @@ _OPERANDS_OF: Final = {name: least for least, names in _OPERANDS.items() for nam
 """How many tensors an operator reads, none of them absent, and how many it writes, at least."""
 
 _OTHER: Final = (1, 1)
-"""Of built-in operators that are not listed; nothing is known of custom ones and of StableHLO's."""
+"""Tensors read and written at least by built-in operators that are not listed; nothing is known of
+custom ones and of StableHLO's."""
 
 _NAMES: Final = {
     number: name
@@ -144,7 +146,7 @@ class _Kind(NamedTuple):
     """What operators of one name are held to.
 
     Attributes:
-        name: of the operator.
+        name: name of the operator.
         read: how many tensors it reads at least, none of them absent.
         written: how many it writes at least.
         options: the name of the class of its options, None where it has none.

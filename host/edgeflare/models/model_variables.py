@@ -20,7 +20,7 @@ from edgeflare.models.tflite_file import read_model
 from edgeflare.models.tflite_graph import tensor_indexes
 
 _MOST_CALLS = 1000
-"""Of graphs with different resources: a model has a handful of loops."""
+"""Most calls of graphs with different resources: a model has a handful of loops."""
 
 
 def pair_variables(pair: Pair) -> KeptVariables | None:

@@ -27,7 +27,7 @@ class NonFiniteOnset:
         kind: what they are; NaN where there are both.
         operator: position of the first operator that puts them out and is given none; null where
             that is not known, or the model is given them.
-        name: of that operator, such as "MUL"; empty where there is none.
+        name: name of that operator, such as "MUL"; empty where there is none.
         source: what they come from, such as a constant; the end of a sentence.
 
     """

@@ -31,12 +31,12 @@ class FoldedFile:
     """The compressed model with its shapes folded; see `fold_shapes`.
 
     Attributes:
-        path: of the file, for as long as the pair is open.
-        sha256: of the file.
+        path: path of the file, for as long as the pair is open.
+        sha256: SHA-256 of the file.
         operators: names of the operators that constants replaced, in execution order.
         equal_under: the host's kernel sets under which its outputs were equal to those of the
             user's own file, to the bit; empty until that is proven.
-        inputs: on how many seeds.
+        inputs: number of seeds on which they were equal.
 
     """
 

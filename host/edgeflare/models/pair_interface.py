@@ -88,7 +88,7 @@ class PairInterface:
     """What the models of a pair take and give.
 
     Attributes:
-        inputs: at least one, of which the search changes one at least.
+        inputs: inputs of the models; the search changes one of them at least.
         task: name of the task.
         task_settings: what the task is constructed with, as plain JSON values.
         invocation: how the models are called; its names are those of the compressed model.

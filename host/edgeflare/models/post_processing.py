@@ -32,7 +32,8 @@ _SCORE = 4
 
 
 _ONE_AT_A_TIME = threading.Lock()
-"""Of all functions: pair and device may name one and the same, or two that share a module."""
+"""One lock for all functions: pair and device may name one and the same, or two that share a
+module."""
 
 
 class PostProcessing:

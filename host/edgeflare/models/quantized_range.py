@@ -20,7 +20,7 @@ _STEPS_OF_8_BITS = 255
 _LOWEST, _HIGHEST = -128, 127
 
 _SHARES = np.arange(30, 106, 5) / 100
-"""Of the values' largest and least one, which are tried as ends of the range."""
+"""Multiples of the values' largest and least one that are tried as ends of the range."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,7 +25,7 @@ class RunHost(msgspec.Struct, frozen=True, kw_only=True):
         cores: logical cores that may be used.
         python: version of Python.
         runtime: the package that runs the twin.
-        runtime_version: that package's version.
+        runtime_version: version of the package that runs the twin.
         original_runtime: what runs the original; null where there is none.
         libraries: versions of what mutants are drawn and computed with, by package.
 

@@ -61,7 +61,7 @@ class InterfaceDescription(msgspec.Struct, frozen=True, kw_only=True, omit_defau
         outputs: what the outputs of a classifier are, where the pair says so.
         task: name of the task; absent of a classifier of which no more than its outputs is said.
         task_settings: what the task is constructed with.
-        preprocess: of images, how the models' inputs are made of them.
+        preprocess: how the models' inputs are made of images; absent for other inputs.
         domain: name of the domain of the inputs that are searched; absent for images.
         domain_settings: what that domain is constructed with.
         inputs: absent where there is one, of which nothing more is said.

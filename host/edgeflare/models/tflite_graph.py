@@ -53,8 +53,8 @@ class GraphTensor:
         name: as the file has it; may be empty.
         shape: the batch dimension included.
         dtype: numpy's name of the type; empty for types that numpy lacks.
-        scales: of its quantization, one or one for each channel; empty where not quantized.
-        zero_points: likewise.
+        scales: quantization scales, one or one for each channel; empty where not quantized.
+        zero_points: zero points, likewise.
         axis: the dimension that the channels are along.
         constant: the file holds its values.
         type: number of its type in the schema.
@@ -158,7 +158,7 @@ class Graph:
     """The main graph of a `.tflite` file.
 
     Attributes:
-        operators: in execution order.
+        operators: operators in execution order.
         tensors: all of them.
         inputs: indexes of the tensors that the model takes.
         outputs: indexes of the tensors that it gives.

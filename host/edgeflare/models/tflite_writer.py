@@ -19,7 +19,8 @@ from edgeflare.models.tflite_file import read_model
 _IDENTIFIER = b"TFL3"
 _SCHEMA_VERSION = 3
 _ALIGNMENT = 16
-"""Of constants, in bytes, as the schema demands; the object API alone would align them to 4."""
+"""Alignment of constants in bytes, as the schema demands; the object API alone would align them to
+4."""
 
 _PLACEHOLDER = 127
 """What the old 8-bit field of an operator code holds where the code has no place in it."""

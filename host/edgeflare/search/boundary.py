@@ -61,8 +61,8 @@ class BoundaryPoint:
     Attributes:
         input: the input.
         outside: whether the first answer is another decision than the seed's.
-        margin: of the first answer: its margin for the seed's decision.
-        other_margin: the same of the second answer.
+        margin: the first answer's margin for the seed's decision.
+        other_margin: the second answer's margin for it.
         tied: whether the second answer is tied.
 
     """

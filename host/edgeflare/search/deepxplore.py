@@ -202,8 +202,8 @@ class Rectangle:
     Of an input with one axis it is a stretch: the rows alone count.
 
     Attributes:
-        top: its first row.
-        left: its first column.
+        top: index of the first row.
+        left: index of the first column.
         height: rows, at least 1.
         width: columns, at least 1.
 

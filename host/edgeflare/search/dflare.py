@@ -59,7 +59,8 @@ DISTANCE_TOLERANCE = 1e-3
 
 
 Fitness = Callable[[Outcome], float]
-"""Of an input, by its outcome; the higher the better. It may depend on the outcomes before."""
+"""Returns the fitness of an input from its outcome; higher is better. It may depend on the outcomes
+before."""
 
 
 @dataclass(frozen=True)

@@ -39,7 +39,7 @@ from edgeflare.search.strategy_parameters import parameter
 from edgeflare_operators import MutationOperator
 
 CROSSOVER = "crossover"
-"""Its name among the operators that lead to a trigger."""
+"""Name of a crossover among the operators that lead to a trigger."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -96,7 +96,7 @@ class _WalkPoint:
 
     Attributes:
         real: where it is, in levels.
-        input: that, rounded to an input.
+        input: the same place, rounded to an input.
         told: what the translations answer about the input.
 
     """

@@ -32,8 +32,8 @@ class Parameter:
     Attributes:
         name: the name of the dataclass's field.
         type: bool, int, float or str.
-        default: its value unless it is set.
-        description: its meaning, its unit, and why it has its default.
+        default: value unless another is set.
+        description: meaning, unit, and the reason of its default.
         at_least: the least value; None for no bound.
         above: a value that it must exceed; None for no bound.
         at_most: the largest value; None for no bound.

@@ -37,7 +37,7 @@ class RegisteredStrategy:
 
     Attributes:
         name: as users write it.
-        strategy: its class.
+        strategy: the strategy's class.
 
     """
 

@@ -15,12 +15,9 @@ from edgeflare.core.joint_answer import JointAnswer
 from edgeflare.errors import UserError
 
 FrameRule = Literal["last", "any", "mean", "worst"]
-"""Which frames of a clip count.
-
-last: the last one alone. mean: the mean over the frames. any: each frame is compared with the same
-frame of the other arm, and one that deviates is enough. worst: the frame with the greatest score,
-or the greatest distance.
-"""
+"""Rule by which frames of a clip count. last: the last one alone. mean: the mean over the frames.
+any: each frame is compared with the same frame of the other arm, and one that deviates is enough.
+worst: the frame with the greatest score, or the greatest distance."""
 
 
 @dataclass(frozen=True, slots=True)

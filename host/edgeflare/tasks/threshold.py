@@ -39,7 +39,7 @@ class ScoreAnswer(Answer):
     """A score's side of a threshold: decision 1 at or above it, 0 below.
 
     Attributes:
-        score: in the units of the output.
+        score: the score in the units of the output.
         excess: score - threshold, over the interquartile range of the seeds' scores.
 
     """
@@ -84,7 +84,7 @@ class ThresholdDecoder(Decoder):
     """Reads one score, or how far an output is from the input that it reconstructs.
 
     Attributes:
-        threshold: in units of the score.
+        threshold: threshold in units of the score.
         spread: the interquartile range of the seeds' scores.
         sides: names of the decisions, below and above.
         frames: the frames of a clip that count.

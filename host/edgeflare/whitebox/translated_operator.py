@@ -31,7 +31,7 @@ class TranslatedOperator:
     Attributes:
         name: "CONV_2D".
         place: what a message calls it, such as "model.tflite: operator 5, CONV_2D".
-        options: its options by name.
+        options: options by name.
         inputs: the tensors that it reads.
         output: the tensor that it writes.
 

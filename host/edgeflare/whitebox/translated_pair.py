@@ -46,9 +46,9 @@ class ArmToTranslate:
     Attributes:
         source: the model: a file, or a Python callable.
         kernels: those that run it.
-        shape: of what the model takes, batch dimension included.
-        encoder: of the inputs that are searched.
-        decoder: of the outputs.
+        shape: shape of what the model takes, batch dimension included.
+        encoder: encoder of the inputs that are searched.
+        decoder: decoder of the outputs.
         rows: some seeds as the model takes them, on which the translation is checked.
 
     """
@@ -198,8 +198,8 @@ class _TranslatedArm:
 
     Attributes:
         model: what computes scores and gradients.
-        encoder: of the inputs that are searched.
-        decoder: of the model's outputs.
+        encoder: encoder of the inputs that are searched.
+        decoder: decoder of the model's outputs.
         level: how much one level is, in the inputs' own units.
 
     """

@@ -23,7 +23,8 @@ _DISTRIBUTION: Final = "ai-edge-litert"
 _PACKAGE: Final = "ai_edge_litert"
 
 _OLDEST: Final = (2, 3)
-"""Of its versions. Those before have a compiled model whose options lack threads and precision."""
+"""Oldest version that is used: those before have a compiled model whose options lack threads and
+precision."""
 
 _LIBRARIES: Final = {
     "compiled-cpu": "compiled_model.py",

@@ -20,7 +20,7 @@ _STEP_BYTES = 64
 """What sizes are tried at: a power of two of these, then in between."""
 
 _PLENTY_BYTES = 1 << 28
-"""Of the arena in which each model runs; pages that it does not touch take no memory."""
+"""Size of the arena in which each model runs; pages that it does not touch take no memory."""
 
 _TOTAL = re.compile(r"Arena allocation total (\d+) bytes")
 _UNSUPPORTED = re.compile(r"Didn't find op for builtin opcode '(\w+)'")

@@ -30,8 +30,9 @@ class LoadedModel:
 
     Attributes:
         interpreter: the runtime's `Interpreter`, its tensors allocated.
-        inputs: in the order in which an input's bytes are laid out.
-        outputs: likewise; with capture every tensor that an operator of the graph puts out.
+        inputs: input tensors in the order in which an input's bytes are laid out.
+        outputs: output tensors, likewise; with capture every tensor that an operator of the graph
+            puts out.
         operators: names in execution order, delegates apart; none where a signature is not of the
             model's first graph, since the runtime tells of no other.
         delegated_nodes: nodes of the graph that a delegate took; likewise.

@@ -11,7 +11,7 @@ from edgeflare_agent.runtime.model_runtime import Invocation, ModelRejected, Ten
 from edgeflare_agent.runtime.tflite.packages import interpreter_module, runtime_info
 
 _MOST_BYTES = 1 << 32
-"""Of a tensor."""
+"""Most bytes of a tensor."""
 
 
 @dataclass(frozen=True)

@@ -88,7 +88,8 @@ def _folded(taps: Taps, side: int) -> Taps:
 
 
 LEAST_WEIGHT = 1e-6
-"""Of a pixel that still counts; 41 lighter ones together are less than 1/90 of a gray level."""
+"""Least weight of a pixel that counts; 41 lighter ones together are less than 1/90 of a gray
+level."""
 
 
 def smeared(image: Image, radius: float, sigma: float, angle: float) -> Image:

@@ -35,9 +35,9 @@ class SeverityParameters:
     """Parameters of a condition.
 
     Attributes:
-        small: of images whose smaller side is at most `SMALL_SIDE`; a row for each whole severity
-            from 1 to 5, a column for each parameter.
-        large: of larger images, likewise.
+        small: parameters for images whose smaller side is at most `SMALL_SIDE`; a row for each
+            whole severity from 1 to 5, a column for each parameter.
+        large: parameters for larger images, likewise.
 
     """
 

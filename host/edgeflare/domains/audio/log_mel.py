@@ -13,7 +13,8 @@ from numpy.typing import NDArray
 from edgeflare.errors import UserError
 
 _Filters = Literal["htk", "slaney"]
-"""Which filters: those of HTK, as TensorFlow has them, or of Slaney's toolbox, as librosa has."""
+"""Convention of mel filters: that of HTK, as TensorFlow has it, or of Slaney's toolbox, as librosa
+has."""
 
 _LINEAR_BELOW_HZ = 1000.0
 _HZ_OF_A_MEL = 200.0 / 3.0
@@ -46,7 +47,7 @@ class LogMel:
     samples are divided by full scale.
 
     Attributes:
-        sample_rate: of the sounds, in Hz.
+        sample_rate: sample rate of the sounds, in Hz.
         frame_length: samples of a frame, under a periodic Hann window.
         frame_step: samples from one frame to the next.
         fft_length: samples that a frame is filled up to with zeros: behind it, or on both sides
@@ -56,9 +57,9 @@ class LogMel:
         highest_hz: where the last band ends.
         wave_scale: what samples are divided by, see `WaveScale`.
         framing: where frames lie, see `Framing`.
-        power: of the magnitudes that are summed into bands: 1, or 2 for energies.
+        power: exponent of the magnitudes that are summed into bands: 1, or 2 for energies.
         filters: see `_mel_filterbank`.
-        logarithm: which, see `Logarithm`.
+        logarithm: kind of logarithm, see `Logarithm`.
         floor: see `Logarithm`.
         range_db: how far features may lie below the largest of their sound, in dB; None for no
             limit.

@@ -18,10 +18,10 @@ SOUND_SUFFIXES = (".wav", ".flac")
 """Suffixes of files that are read as sounds; other files are ignored."""
 
 _MOST_BYTES = 2**28
-"""Of a sound's file: 46 minutes at 48 kHz."""
+"""Most bytes of a sound's file: 46 minutes at 48 kHz."""
 
 _MOST_SAMPLES = _MOST_BYTES // 2
-"""Of a sound that is compressed, silence to nearly nothing."""
+"""Most samples of a sound that is compressed, silence to nearly nothing."""
 
 Fit = Literal["none", "pad", "cut", "pad-and-cut"]
 """What is done with sounds of another length: nothing, they are refused; shorter ones are filled up

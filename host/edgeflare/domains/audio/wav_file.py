@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 _MOST_READS = 2**14
-"""Of a WAV file, two for each of its chunks; recorders write a handful."""
+"""Most reads of a WAV file, two for each of its chunks; recorders write a handful of these."""
 
 Wave = NDArray[np.int16]
 """A mono sound: (samples,), int16."""
@@ -24,9 +24,9 @@ class WavFormat:
     """What a WAV file says of its samples.
 
     Attributes:
-        sample_rate: in Hz.
-        channels: how many.
-        bits: of one sample.
+        sample_rate: sample rate in Hz.
+        channels: number of channels.
+        bits: bits of one sample.
 
     """
 
@@ -40,8 +40,8 @@ class DecodedWav:
     """The content of a WAV file of mono PCM in 16 bits.
 
     Attributes:
-        wave: (samples,), int16.
-        sample_rate: in Hz.
+        wave: samples, (samples,), int16.
+        sample_rate: sample rate in Hz.
 
     """
 

@@ -41,7 +41,7 @@ IMAGE_SUFFIXES = (".png", ".jpg", ".jpeg", ".bmp", ".webp", ".tif", ".tiff", ".p
 """Suffixes of files that are read as images; other files are ignored."""
 
 _MOST_BYTES = 2**29
-"""Of an image's file, as many as its pixels may take in 16 bits without compression."""
+"""Most bytes of an image's file, as many as its pixels may take in 16 bits without compression."""
 
 _COLORS = {1: "gray, 1-channel", 3: "RGB, 3-channel", 4: "RGBA, 4-channel"}
 

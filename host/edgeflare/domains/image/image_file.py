@@ -39,10 +39,10 @@ _SIZES_OF_TIFF = (256, 257, 322, 323)
 _FORMATS_OF_TIFF = {1: "B", 3: "H", 4: "I", 16: "Q"}
 
 MOST_PIXELS: Final = 2**26
-"""Of an image; it takes 200 MB in colours, and a second."""
+"""Most pixels of an image, which takes 200 MB in colours, and a second."""
 
 _MOST_LINES = 8
-"""That are passed on of what a decoder says of an image."""
+"""Most lines that are passed on of what a decoder says of an image."""
 
 
 def decode_image(encoded: NDArray[np.uint8], mode: int) -> NDArray[np.uint8] | None:

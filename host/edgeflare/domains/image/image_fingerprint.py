@@ -42,7 +42,8 @@ LEAST = 4.0
 """A coefficient below it has no sign: at `SIDE`, a wave of a quarter of a gray level."""
 
 PERCENT = 15
-"""Of the frequencies that have a sign in one of two near images, how many may differ, at most."""
+"""Largest percentage of differing signs among the frequencies that have a sign in one of two near
+images."""
 
 SHIFT = 8.0
 """Gray levels between the mean colours of two near images, at most; the hash has no brightness."""

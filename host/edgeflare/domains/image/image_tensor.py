@@ -20,7 +20,7 @@ class ImageTensor:
 
     Attributes:
         shape: (height, width, channels) of the images.
-        layout: of the input.
+        layout: layout of the input.
 
     """
 

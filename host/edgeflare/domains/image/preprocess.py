@@ -33,9 +33,9 @@ class Preprocess:
         std: one value, or one for each channel in the model's own channel order.
         resize: how seeds of another size are brought to the model's; once, before the search.
         channels: the model's own channel order; seeds are RGB.
-        layout: of models whose input may have its channels last or first, by its shape; None where
-            nothing is said of them, see `image_tensor`.
-        rounding: of inputs that are quantized, see `quantize`.
+        layout: layout of models whose input may have its channels last or first, by its shape; None
+            where nothing is said of them, see `image_tensor`.
+        rounding: rounding of inputs that are quantized, see `quantize`.
 
     """
 

@@ -16,9 +16,9 @@ class EndedAttempt:
 
     Attributes:
         unit: name of the unit.
-        number: of the attempt.
+        number: the attempt's number.
         result: how it ended; None where the host or the process was lost.
-        why: it was lost; empty where it was not.
+        why: why it was lost; empty where it was not.
         refused: whether its host cannot do it, now or later, for the reason in `why`.
 
     """

@@ -23,18 +23,18 @@ TOKEN_PATH: Final = "RAY_AUTH_TOKEN_PATH"  # noqa: S105 - likewise
 
 
 NAMESPACE = "edgeflare"
-"""Of Ray, in which the actors of fleets are found by name."""
+"""Ray's namespace, in which the actors of fleets are found by name."""
 
 _ANSWER_SECONDS = 20.0
-"""After which a head that does not answer counts as not reached."""
+"""Time in which a head has to answer to count as reached."""
 
 _LEAVE_SECONDS = 15.0
-"""After which a cluster is left without its consent."""
+"""Time that leaving a cluster may take; then it is left without its consent."""
 
 _LARGEST_PORT = 65_535
 
 LOCAL = "local"
-"""In place of an address: a cluster of this host alone, for as long as the command runs."""
+"""Stands in place of an address for a cluster of this host alone, which ends with the command."""
 
 
 @contextmanager

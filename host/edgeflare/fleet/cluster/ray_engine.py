@@ -39,16 +39,16 @@ _COLLECTOR_SECONDS = 120.0
 for the name of one that a killed command has left."""
 
 _LOOK_SECONDS = 2.0
-"""Between two looks at whether the head is still there, while something does not answer."""
+"""Interval between looks at whether the head is still there, while something does not answer."""
 
 _RESULT_SECONDS = 120.0
 """The longest that the result of an attempt, which is here already, takes to be read."""
 
 _RAY_SECONDS = 180.0
-"""After which a call of Ray that has not returned never will; all have shorter limits of theirs."""
+"""Time in which a call of Ray returns, if ever; all calls have shorter limits of their own."""
 
 _NODES_SECONDS = 2.0
-"""For how long what is known of the hosts is taken for true: all places are looked at in a row."""
+"""Time for which what is known of the hosts is taken for true, as all places are asked in a row."""
 
 
 class _ReportCollector:

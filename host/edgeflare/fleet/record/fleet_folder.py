@@ -63,7 +63,7 @@ class UnitEnding:
     """How a unit ended that is done.
 
     Attributes:
-        exit_code: of its command: 0 or 1.
+        exit_code: exit code of its command: 0 or 1.
         found: how many findings it has.
         printed: what the command printed, with `RUN` in the place of its run directory.
 

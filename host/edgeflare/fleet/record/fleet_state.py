@@ -18,10 +18,11 @@ class AttemptState(msgspec.Struct):
     """An attempt at a unit.
 
     Attributes:
-        number: from 1.
-        host, device: on which it runs, or ran.
+        number: the attempt's number, from 1.
+        host: name of the host that it runs on, or ran.
+        device: name of the device that it runs on, or ran.
         began: seconds since the fleet began.
-        seconds: it took, or takes until now.
+        seconds: time that it took, or takes until now.
         outcome: how it ended; empty while it runs.
 
     """
@@ -38,14 +39,14 @@ class UnitState(msgspec.Struct):
     """A unit of work.
 
     Attributes:
-        name: of the unit.
-        device_class: on a device of which it is done.
-        seed_ids: its seeds, as `--seed-ids` takes them.
-        seeds: how many these are.
+        name: name of the unit.
+        device_class: class of the device on which it is done.
+        seed_ids: ids of its seeds, as `--seed-ids` takes them.
+        seeds: number of its seeds.
         status: whether it waits, runs, is done or is tried no more.
         ended: searches that have ended.
-        found: of these with a finding.
-        attempts: at it.
+        found: searches that have ended with a finding.
+        attempts: attempts at the unit, in their order.
 
     """
 
@@ -64,10 +65,10 @@ class PlaceState(msgspec.Struct):
 
     Attributes:
         place: what people call it.
-        host: its host.
+        host: name of its host.
         unit: what it works on; empty for nothing.
-        units: it has done.
-        busy_seconds: for which it worked.
+        units: units that it has done.
+        busy_seconds: time that it spent working.
         failures: attempts in a row that its host could not do with it.
         quarantined: why it gets no further work; empty while it does.
         away: whether its host takes no part in the cluster right now.
@@ -89,9 +90,9 @@ class FleetState(msgspec.Struct, tag_field="schema", tag="edgeflare.fleet/v1"):
 
     Attributes:
         campaign: the fingerprint of what is done.
-        seconds: since the command began.
-        units: in the order of their seeds.
-        places: in the order of the fleet's file.
+        seconds: time since the command began.
+        units: units in the order of their seeds.
+        places: devices in the order of the fleet's file.
         drained: hosts that get no further work, as somebody asked.
         ended: whether the command has ended.
         ended_before: searches that had ended when it began.

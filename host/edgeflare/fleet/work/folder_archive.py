@@ -44,8 +44,8 @@ KINDS: Final = (RUN.holds, "bench", "ranking", "repair")
 """What a folder may hold that is sent, by its list; one without a list holds a run."""
 
 MOST_JOURNAL_BYTES: Final = 2**36
-"""Of a journal, which is unpacked in parts: one of many long searches is larger than what is read
-at once."""
+"""Most bytes of a journal, which is unpacked in parts: one of many long searches is larger than
+what is read at once."""
 
 MOST_BYTES_TOGETHER: Final = 2**36
 MOST_MEMBERS: Final = 2**20
@@ -61,7 +61,7 @@ _PART: Final = 2**20
 _JOURNALS: Final = (JOURNAL, CONFORM_JOURNAL)
 _OF_A_RUN: Final = (*_JOURNALS, DOCUMENT, SURVEY_DOCUMENT, CONFORM_DOCUMENT)
 _NAME: Final = re.compile(r"(?:[^/\\.][^/\\]*/)*[^/\\.][^/\\]*")
-"""Of a file in an archive: relative, and no part of it is hidden or leads out."""
+"""A file's name in an archive: relative, and no part of it is hidden or leads out."""
 
 _PACKINGS: Final = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
 """Others unpack without a bound on memory."""

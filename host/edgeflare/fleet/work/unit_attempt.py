@@ -27,10 +27,11 @@ from edgeflare.record.folder_lock import is_locked, lock_folder
 from edgeflare.run.run_directory import JOURNAL
 
 LOOK_SECONDS = 5.0
-"""Between two reports of how far an attempt is: the head takes about 1,500 in a second."""
+"""Interval between reports of how far an attempt is: the head takes about 1,500 in a second."""
 
 STOP_SECONDS = 600.0
-"""After which an attempt that was asked to stop is killed: a batch on a slow device takes long."""
+"""Time that an attempt has to stop when asked, before it is killed: a batch on a slow device takes
+long."""
 
 _INTERRUPTED = 130
 """The exit code of a command that Ctrl-C ended."""
@@ -42,8 +43,8 @@ _PRINTED = 2**22
 """The most bytes of what it printed that are: a survey of many inputs as JSON has some."""
 
 _LEAST_COLUMNS, _BEHIND_THE_RUN = 80, 20
-"""Of what it prints: lines are as wide as where there is no terminal, or hold the run's path with
-a file of it, whose place is taken by where the run lies in the end."""
+"""Width of the lines that it prints: as where there is no terminal, or the run's path and this much
+behind it, for a file of the run. The path is replaced by where the run lies in the end."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,11 +54,11 @@ class AttemptOrder:
     Attributes:
         campaign: the fingerprint of what the fleet does, by which its folder is named.
         unit: name of the unit.
-        number: of the attempt at it, from 1; a higher one fences off those before.
-        command: of `edgeflare`; see `filled_command`.
-        folder: in which the command runs, so that the paths that it names are found.
+        number: the attempt's number, from 1; a higher one fences off those before.
+        command: arguments of `edgeflare`; see `filled_command`.
+        folder: the folder in which the command runs, so that the paths that it names are found.
         device: as `--device` takes it.
-        backup_seconds: between two backups of the run to the head.
+        backup_seconds: interval between backups of the run to the head.
 
     """
 
@@ -76,10 +77,10 @@ class AttemptReport:
 
     Attributes:
         unit: name of the unit.
-        number: of the attempt.
+        number: the attempt's number.
         ended: searches that have ended.
-        found: of these with a finding.
-        seconds: since it began.
+        found: searches that have ended with a finding.
+        seconds: time since it began.
         backup: the run as it is; None where the last backup is recent.
 
     """
@@ -97,11 +98,11 @@ class AttemptResult:
     """How an attempt ended.
 
     Attributes:
-        exit_code: of the command; see docs/exit-codes.md.
+        exit_code: exit code of the command; see docs/exit-codes.md.
         said: the end of what it said on stderr.
-        printed: on stdout, with `RUN` in the place of its run directory.
+        printed: what it said on stdout, with `RUN` in the place of its run directory.
         run: the run directory, archived; None where there is none.
-        seconds: it took.
+        seconds: time that it took.
         found: searches with a finding.
 
     """
@@ -197,7 +198,7 @@ def _is_unpacked(backup: bytes, run: Path) -> bool:
 
 
 def _environment(run: Path) -> dict[str, str]:
-    """Return that of a command: nothing of Ray's, and lines in which the run's path is not cut."""
+    """Return a command's environment: nothing of Ray's; lines do not cut the run's path."""
     kept = {key: value for key, value in os.environ.items() if not key.startswith("RAY_")}
     return {**kept, "COLUMNS": str(max(_LEAST_COLUMNS, len(str(run)) + _BEHIND_THE_RUN))}
 

@@ -32,7 +32,7 @@ class EvaluatedInput:
     Attributes:
         input: the input.
         first: the answer of the first compared arm, or of its surrogate.
-        second: that of the second.
+        second: the answer of the second.
         outcome: all answers.
         deviates: whether it is a finding if the device answers as the surrogate does.
 

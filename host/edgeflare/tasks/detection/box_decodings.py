@@ -139,9 +139,9 @@ class PostProcessDecoding(PlainBoxes, frozen=True, tag="postprocess"):
 
     Attributes:
         places: the position of the output (1, n, 4): top, left, bottom, right.
-        classes: that of (1, n) classes.
-        scores: that of (1, n) scores from 0 to 1.
-        count: that of one number: how many of the n are used.
+        classes: the position of the output (1, n) of classes.
+        scores: the position of the output (1, n) of scores from 0 to 1.
+        count: the position of the output of one number, which says how many of the n are used.
         class_offset: leading classes that are the background.
 
     """

@@ -278,7 +278,7 @@ class ObjectDifference:
     """An object that has no partner.
 
     Attributes:
-        kind: from the first answer to the second.
+        kind: what became of the object from the first answer to the second.
         strength: how far all that makes the difference is beyond the threshold or the overlap, the
             least of it, from 0 to 1. Of an object that vanished: its score less the threshold, and
             the threshold less the highest score that the other answer gives there (see
@@ -286,8 +286,8 @@ class ObjectDifference:
             that appeared likewise. Of one of another class: both scores less the threshold, and
             by how much each is above the next class there, where that is known. Of one that moved:
             both scores less the threshold, and the overlap less the IoU.
-        first: its position among the objects of the first answer; None where it appeared.
-        second: likewise; None where it vanished.
+        first: position among the objects of the first answer; None where it appeared.
+        second: position among those of the second; None where it vanished.
 
     """
 

@@ -58,7 +58,7 @@ class DetectionDecoder(Decoder):
 
     Attributes:
         decoding: how the outputs hold boxes.
-        rule: which of them are objects, and which two are partners.
+        rule: the rule by which rows of them are objects, and two objects partners.
         logits: whether scores are taken before the sigmoid.
 
     """

@@ -45,9 +45,9 @@ class Detection(Task):
             "objects" of the model's outputs; see `edgeflare.tasks.detection.box_decodings`.
         threshold: the least score of an object.
         overlap: the least IoU of two objects that are the same.
-        outputs: of "anchors" the regressors and the scores; of "postprocess" boxes, classes, scores
-            and their number; of "objects" the one. Each as in `named_output`; those that fit by
-            shape and name where it is empty.
+        outputs: names of the regressors and the scores for "anchors"; of boxes, classes, scores and
+            their number for "postprocess"; of the one output for "objects". Each as in
+            `named_output`; those that fit by shape and name where it is empty.
         anchors: centre x and y of each anchor as shares of the picture, or with width and height;
             in `pair.toml` the path of a file that has them.
         cells: instead of `anchors`, the cells along an axis and the anchors in a cell, of each

@@ -17,15 +17,15 @@ LOW_MEAN_IOU: Final = "low-mean-iou"
 OTHER_REGION: Final = "other-region"
 
 POWER = 2
-"""Of `softened_iou`, in the distance that searches increase."""
+"""Exponent of `softened_iou` in the distance that searches increase."""
 
 MARGIN = 30.0
 """Margin of a mean IoU that is 1 above the least. With the default least one a seed has the margin
 3, near that of classifiers, for which the constants of searches are."""
 
 REGION_SHARE = 0.1
-"""Of a mean IoU, what a region that does not differ at all counts in a margin: as much as the whole
-way from equal masks to the default least mean IoU."""
+"""Mean IoU above the least that counts as much in a margin as a region that does not differ at all:
+the whole way from equal masks to the default least mean IoU."""
 
 STATE_CELLS = 4
 """Rows and columns of the cells of a state."""
@@ -269,14 +269,14 @@ Mask = NDArray[np.uint8]
 """The class of each pixel, (rows, columns)."""
 
 Margins = NDArray[np.float32]
-"""By how much the score of each pixel's class exceeds that of the next, (rows, columns)."""
+"""Excess of the score of each pixel's class over that of the next, (rows, columns)."""
 
 
 class Region(NamedTuple):
     """A connected region in which two masks differ.
 
     Attributes:
-        size: its pixels; 0 where the masks are equal.
+        size: number of its pixels; 0 where the masks are equal.
         pixels: (rows, columns) bool, which these are.
 
     """

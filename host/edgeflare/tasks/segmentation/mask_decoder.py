@@ -48,9 +48,9 @@ class MaskDecoder(Decoder):
 
     Attributes:
         pixels: what the output holds.
-        threshold: of a single score: a pixel above it is of class 1.
+        threshold: threshold of a single score: a pixel above it is of class 1.
         rule: when two masks deviate.
-        frames: of a clip; the last one counts.
+        frames: frames of a clip; the last one counts.
         layout: where the scores of a pixel stand: last, or first.
 
     """

@@ -18,7 +18,7 @@ class TranscriptSymbols:
     """What the model's outputs of one step stand for.
 
     Attributes:
-        names: of each output, in order; empty for the blank.
+        names: symbol of each output, in order; empty for the blank.
         separator: what stands between words; empty where each symbol is a word. A symbol is the
             separator, begins with it, or is without it.
         blank: the output of CTC's blank; None where each step writes its symbol (argmax).

@@ -25,9 +25,9 @@ _SEEDS_FOR_DETECTION = 32
 """Seeds whose outputs tell logits from probabilities."""
 
 _SEARCH_PARAMETERS = {"first_leap": 2, "shortening_grid": 1}
-"""Of `boundary`. On the 25 recordings of digits on which they were chosen these took 6.4 queries by
-argmax instead of 10.1: mostly one half of a sound alone makes the difference, so that weighing the
-halves says little."""
+"""Parameters of `boundary`. On the 25 recordings of digits on which they were chosen these took 6.4
+queries by argmax instead of 10.1: mostly one half of a sound alone makes the difference, so that
+weighing the halves says little."""
 
 
 @dataclass(frozen=True)
