@@ -26,7 +26,7 @@ class Chart:
     """A chart.
 
     Attributes:
-        title: its heading.
+        title: heading of the chart.
         svg: the picture, as an element of the page.
         words: what it shows, in a sentence.
         header: the columns of its table.

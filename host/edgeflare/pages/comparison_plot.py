@@ -43,11 +43,11 @@ class PlotPanel:
     """One drawing, `width` × 110 units: the first and the second in the upper 80, changes below.
 
     Attributes:
-        name: of the series; empty where there is only one.
+        name: name of the series; empty where there is only one.
         width: units of the drawing, one for each value or time step.
         first: the data of the path of the first.
-        second: that of the second; empty where there is only one input.
-        change: that of what changed.
+        second: the data of the path of the second; empty where there is only one input.
+        change: the data of the path of what changed.
         bounds: the heights at which bounds lie, as far as they are in the drawing.
         bars: whether they are bars, and not curves.
         words: what it shows.

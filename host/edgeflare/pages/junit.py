@@ -23,7 +23,7 @@ class Suite:
 
     Attributes:
         command: what made them; empty for a search.
-        name: of what they are about: a pair, or a device.
+        name: name of what they are about: a pair, or a device.
         known: what is known of it all, by name: parts of a document.
         cases: the cases, in their order.
         seconds: how long it took.
@@ -42,7 +42,7 @@ class JUnitCase:
     """A case, which passed where it neither failed nor was skipped.
 
     Attributes:
-        name: of what was tried.
+        name: name of what was tried.
         failure: why it failed.
         skipped: why it was skipped, in a line; empty where it was not.
         seconds: how long it took.

@@ -28,7 +28,7 @@ class Page:
 
     Attributes:
         kind: what the page is, such as "EdgeFlare survey".
-        name: of what it is about: a pair, or a device.
+        name: name of what it is about: a pair, or a device.
         on: the devices, where `name` is none; empty where it is.
         question: what it answers; the name where it has no question.
         mark: how it ended; None where nothing was asked that could fail.
@@ -36,9 +36,9 @@ class Page:
         words: further sentences, which are read at once.
         checks: the gates that were asked for.
         warnings: what makes the result less than it seems, the worst first.
-        sections: its parts.
+        sections: parts of the page.
         source: the name of the document that it was made from.
-        version: of EdgeFlare that made that.
+        version: version of EdgeFlare that made that document.
 
     """
 
@@ -70,8 +70,8 @@ class Section:
     """A part of a page.
 
     Attributes:
-        id: its place in the address of the page.
-        title: its heading.
+        id: anchor of the part in the address of the page.
+        title: heading of the part.
         words: what it shows, for who has room to read it.
         blocks: what it consists of. It is left out where none of them has anything.
         brief: whether it is shown where there is little room, on a terminal and in Markdown.
@@ -179,7 +179,7 @@ class Table:
         numbers_from: the first column of numbers, which stand to the right.
         count: how many rows there are, where `rows` are but the first; 0 where they are all.
         most: rows that are listed where there is little room; None for all.
-        order: which of the rows are the first, such as "worst".
+        order: word for the rows that come first, such as "worst".
         kept: names of rows that are listed in any case.
         missed_least: names of columns in the order in which they are left out on a terminal that
             is too narrow.
@@ -246,8 +246,8 @@ class Card:
     """One of several things that are looked at one by one, such as a finding.
 
     Attributes:
-        id: its place in the address of the page.
-        number: by which it is known; empty for none.
+        id: anchor of the card in the address of the page.
+        number: number by which it is known; empty for none.
         title: what it is.
         chips: words about it, each with the name of its colour in the style sheet.
         facts: names and values by which cards are compared.

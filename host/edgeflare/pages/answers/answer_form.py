@@ -51,8 +51,8 @@ class AnsweredInput:
         what: "seed" or "trigger".
         compared: the two arms that the run compares.
         picture: the input as a `data:` address, where it is an image that is there.
-        width: of that picture, in pixels.
-        height: likewise.
+        width: width of that picture, in pixels.
+        height: height of that picture, in pixels.
         most: the bytes that a picture of the answers may weigh.
 
     """
@@ -70,12 +70,12 @@ class DrawnBox:
     """A box upon a picture; lengths in percent of its width and height, as SVG reads them.
 
     Attributes:
-        arm: that detected it, which chooses colour and dashes.
-        x: of the left edge.
-        y: of the top edge.
-        width: of the box.
-        height: likewise.
-        number: of the object in its table; empty where it does not differ.
+        arm: arm that detected the object, which chooses colour and dashes.
+        x: horizontal place of the left edge.
+        y: vertical place of the top edge.
+        width: width of the box.
+        height: height of the box.
+        number: number of the object in its table; empty where it does not differ.
         title: what it is.
 
     """
@@ -115,8 +115,8 @@ class AnswerForm(AnswerView, frozen=True):
         structured: whether its decisions have no names: their numbers mean nothing elsewhere.
         measures: whether it says how far the two compared arms are apart, and
             `table_columns` stand in a table of entries instead of what each arm decided.
-        table_columns: of a table of entries: instead of those of the arms, or behind them.
-        csv_columns: of `findings.csv`, behind those of the arms.
+        table_columns: columns of a table of entries, instead of those of the arms or behind them.
+        csv_columns: columns of `findings.csv`, behind those of the arms.
 
     """
 

@@ -40,12 +40,12 @@ class ShownBox(msgspec.Struct, frozen=True):
 
     Attributes:
         box: left, top, right and bottom, as shares of the picture's width and height.
-        score: from 0 to 1.
+        score: score of the object, from 0 to 1.
         label: the class, from 0.
         difference: the kind of deviation that it is part of, among the two compared arms; empty
             where it has a partner on the other arm, and for arms that are not compared.
-        there: of an object that vanished or appeared, the highest score that the other compared arm
-            gives in its place, below the threshold too; 0 where it gives none. Absent for all
+        there: highest score that the other compared arm gives in the place of an object that
+            vanished or appeared, below the threshold too; 0 where it gives none. Absent for all
             others.
 
     """
@@ -180,7 +180,7 @@ class ObjectTable(AnswerBlock):
     """The objects that the arms detected in an input.
 
     Attributes:
-        head: of the model; empty where it has only one.
+        head: output of the model; empty where it has only one.
         what: the input that they are of, "seed" or "trigger".
         threshold: the least score of an object.
         overlap: the least IoU of two partners.

@@ -109,7 +109,7 @@ class ClassTable(AnswerBlock):
     """The probabilities of classes as a table.
 
     Attributes:
-        head: of the model; empty where it has only one.
+        head: output of the model; empty where it has only one.
         arms: the arms that answered, the columns of `rows`.
         rows: the classes that are among the first five of an arm and not all but impossible, the
             likeliest first.

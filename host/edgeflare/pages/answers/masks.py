@@ -64,7 +64,8 @@ class SegmentationView(AnswerForm, frozen=True, tag_field="form", tag="segmentat
         columns: columns of the masks, likewise.
         masks: masks by arm, row by row in runs: a class, how many pixels in a row have it, the next
             class, and so on, separated by spaces; null where the arm failed.
-        mean_iou: of the two compared arms, over the classes that either has; null where one failed.
+        mean_iou: mean IoU of the two compared arms, over the classes that either has; null where
+            one failed.
         least_iou: the least that is no deviation.
         region: pixels of the largest connected region in which the two differ, at the model's own
             size; null where one failed.
@@ -217,12 +218,12 @@ class MaskGroup(AnswerBlock):
     """The masks of the arms.
 
     Attributes:
-        head: of the model; empty where it has only one.
+        head: output of the model; empty where it has only one.
         what: the input that they are of, "seed" or "trigger".
         words: how far the compared arms are apart.
         picture: the input as a `data:` address; None where it cannot be shown.
-        width: of what is shown, in pixels of the picture, or of the mask without one.
-        height: likewise.
+        width: width of what is shown, in pixels of the picture, or of the mask without one.
+        height: height of it, likewise.
         panels: a mask for each arm that answered, then the difference of the compared ones.
         legend: the classes that are coloured, each with its colour, the largest first.
 

@@ -128,8 +128,8 @@ class TextRow:
     """The text of an arm.
 
     Attributes:
-        arm: its name.
-        words: None where the arm failed.
+        arm: name of the arm.
+        words: words of the text; None where the arm failed.
         more: how many words are left out.
 
     """
@@ -144,7 +144,7 @@ class TextTable(AnswerBlock):
     """The texts of the arms.
 
     Attributes:
-        head: of the model; empty where it has only one.
+        head: output of the model; empty where it has only one.
         what: the input that they are of, "seed" or "trigger".
         separator: what stands between two words.
         rows: a text each, in the order of the arms.

@@ -28,13 +28,13 @@ class RegressionView(AnswerForm, frozen=True, tag_field="form", tag="values"):
 
     Attributes:
         measure: what the distance is, such as "relative distance".
-        distance: of the two compared arms, in the measure's unit; null where one failed.
+        distance: distance of the two compared arms, in the measure's unit; null where one failed.
         tolerance: the greatest distance that is no deviation.
         compared: the two arms.
         size: how many values an arm gives.
         names: names of the values below.
-        values: at most 16 values, those that differ most between the compared arms, in their order,
-            by arm; null where the arm failed.
+        values: values of each arm, at most 16: those that differ most between the compared arms, in
+            their order; null where the arm failed.
 
     """
 
@@ -125,9 +125,9 @@ class DistanceBlock(AnswerBlock):
     """The values of the compared arms that differ most, and the distance against the tolerance.
 
     Attributes:
-        head: of the model; empty where it has only one.
+        head: output of the model; empty where it has only one.
         words: what the line and the mark are; or that the distance is not known.
-        length: of the distance's bar, in percent of the line.
+        length: length of the distance's bar, in percent of the line.
         tolerance: the place of the tolerance on it, in percent.
         plot: these values of the two arms, or of the one that answered; None where neither did.
         of: how many values there are in all, in words; empty where all are shown.
