@@ -18,7 +18,7 @@ _WIDTH = 8.0
 _ABOVE, _BELOW, _BESIDE = 0.65, 0.6, 0.15
 _A_LAYER = 0.2
 _A_LETTER = 0.075
-"""Of a layer's name, capitals mostly."""
+"""Inches for a letter of a layer's name, capitals mostly."""
 
 _KERNEL, _COMPRESSION, _ELSEWHERE = "#b4531a", "#2563a8", "0.35"
 _STYLE = {

@@ -35,7 +35,7 @@ _DIFFERS, _ONSET, _BEYOND = 0.15, 0.4, 0.3
 different ones: for a group of nodes Model Explorer counts the colours, and says their words."""
 
 _DIGITS = 4
-"""Of a figure, since Model Explorer shows all that it is given."""
+"""Significant digits of a figure, since Model Explorer shows all that it is given."""
 
 ALayer = TypeVar("ALayer", bound=LayerName)
 
@@ -45,7 +45,7 @@ class Node(msgspec.Struct, frozen=True, omit_defaults=True, rename="camel"):
 
     Attributes:
         value: a figure, or words.
-        bg_color: its colour; absent where it has none.
+        bg_color: background colour; absent where it has none.
 
     """
 
@@ -54,7 +54,7 @@ class Node(msgspec.Struct, frozen=True, omit_defaults=True, rename="camel"):
 
 
 Nodes = dict[str, Node]
-"""By the node's key."""
+"""What is shown of each node, by the node's key."""
 
 
 def model_explorer_overlay(

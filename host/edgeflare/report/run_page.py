@@ -282,7 +282,7 @@ class EntryColumn:
     """A column.
 
     Attributes:
-        name: its heading.
+        name: heading of the column.
         cell: returns what it says of an entry.
         number: whether that is a figure, which stands to the right.
 

@@ -46,14 +46,14 @@ class EntryCard:
 
     Attributes:
         entry: the entry of the document.
-        sort: its cause, or how an arm failed.
-        kind: of the deviation, "object-vanished"; empty where the task tells none apart.
+        sort: cause of the deviation, or how an arm failed.
+        kind: kind of the deviation, "object-vanished"; empty where the task tells none apart.
         edits: the edit distance of the compared arms' texts; None of other answers.
         harm: who was right, "original right"; None where that is not known.
         harm_key: the same, or why nobody can be said to be right, as the page chooses by it.
-        rank: its place by harm, from 0.
+        rank: position of the entry by harm, from 0.
         counts: whether it is as near and as strong as was asked for.
-        seed: its seed's id, and the name of the file where it has one of its own.
+        seed: id of the seed, and the name of the file where it has one of its own.
         title: the decisions of the compared arms, "Sneaker → Sandal".
         words: who decided what.
         truth: the seed's own label or target, in a sentence; None where it has neither.
@@ -63,7 +63,7 @@ class EntryCard:
             `shots`.
         seed_answers: the same of the seed, where that is shown.
         operators: those applied, in order, repetitions counted.
-        shots: its inputs, a group for each of the model's.
+        shots: inputs of the entry, a group for each of the model's.
         explanation: why it deviates, where that was looked for.
         divergence: the plot of that.
 
@@ -262,9 +262,9 @@ class _Divergence:
     """The plot: device and twin upwards, twin and original downwards, each to its own scale.
 
     Attributes:
-        width: of the drawing, one for each operator.
+        width: width of the drawing, one for each operator.
         up: the bars of device and twin, as the data of an SVG path.
-        down: those of twin and original.
+        down: bars of twin and original, likewise.
         begins: the place of the operator where the deviation starts, or None.
         words: what it shows.
 

@@ -49,7 +49,7 @@ class ExplanationView:
     """Why a finding deviates, and where that starts.
 
     Attributes:
-        verdict: in a few words, "kernel (delegate)" for one.
+        verdict: the verdict in a few words, such as "kernel (delegate)".
         why: the evidence that decided, in a sentence; or empty.
         next_step: what to do about it, without a full stop; or empty.
         onset: where it starts, in words, or None where that is not known.

@@ -51,13 +51,14 @@ class InspectionView:
 
     Attributes:
         sentence: the verdict.
-        words: of how many inputs the figures are.
+        words: statement of how many inputs the figures are of.
         strips: one for the shares of the margin's error, where these are known, and one for the
             AUC of `deviates`, where that was tried.
-        header: of the table of layers.
-        layers: its rows: of each layer what the strips show.
+        header: columns of the table of layers.
+        layers: rows of that table: what the strips show of each layer.
         measures: the columns of the second table.
-        foretells: its rows: a behaviour, and what it foretells of `deviates` by each measure.
+        foretells: rows of the second table: a behaviour, and what it foretells of `deviates` by
+            each measure.
 
     """
 

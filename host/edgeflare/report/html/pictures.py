@@ -31,12 +31,12 @@ class Picture:
     """An image to show.
 
     Attributes:
-        what: which one of a finding's it is: "seed", "trigger", "difference", "before".
+        what: role of the picture: "seed", "trigger", "difference", "before".
         uri: the picture as a `data:` address, or None if its file is gone or damaged.
-        width: of the image itself, in pixels.
-        height: likewise.
+        width: width of the image itself, in pixels.
+        height: height of the image itself, in pixels.
         gain: what a difference was multiplied by, else None.
-        boxes: of the objects that the arms detected in it.
+        boxes: boxes around the objects that the arms detected in it.
 
     """
 

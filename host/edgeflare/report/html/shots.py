@@ -24,7 +24,7 @@ class ShotGroup:
     """What is shown of one input.
 
     Attributes:
-        name: of the input; empty where the models have only one.
+        name: name of the input; empty where the models have only one.
         shots: what is shown of it.
 
     """

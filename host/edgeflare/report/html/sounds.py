@@ -29,10 +29,10 @@ ROWS = 96
 WAVE_ROWS = 48
 
 _WINDOW_SECONDS = 0.032
-"""Of a Fourier transform: 512 samples at 16 kHz."""
+"""Seconds in the window of a Fourier transform: 512 samples at 16 kHz."""
 
 RANGE_DB = 80.0
-"""From the darkest colour to the brightest."""
+"""Decibels from the darkest colour to the brightest."""
 
 LEAST_POWER = 1e-8
 """What silence counts as: 80 dB below a wave of one PCM step."""
@@ -47,7 +47,7 @@ HIGHEST = 32_767.0
 """The largest sample of a sound."""
 
 WAVE_SHARE = 0.25
-"""Of a figure's bytes, those of its waveform; the spectrogram has the others."""
+"""Share of a figure's bytes that its waveform takes; the spectrogram has the others."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,10 +55,10 @@ class SoundFigure:
     """A sound to look at and to listen to.
 
     Attributes:
-        what: which one of a finding's it is: "seed", "before", "trigger", "difference".
-        file: its path relative to the run directory; empty for a difference, which has none.
-        wave: its waveform as a `data:` address; None if its file is gone, damaged or empty.
-        spectrogram: its log-spectrogram likewise.
+        what: role of the sound: "seed", "before", "trigger", "difference".
+        file: path relative to the run directory; empty for a difference, which has none.
+        wave: waveform as a `data:` address; None if its file is gone, damaged or empty.
+        spectrogram: log-spectrogram, likewise.
         player: a WAV file as a `data:` address, or None where there is no room for it.
         seconds: how long it lasts.
         kilohertz: half the sample rate.

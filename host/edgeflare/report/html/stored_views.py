@@ -17,7 +17,7 @@ class StoredView:
 
     Attributes:
         what: "seed", "before" (the trigger before refinement) or "trigger".
-        file: its path relative to the run directory.
+        file: path relative to the run directory.
         view: how it is shown; None if its file is gone or damaged.
 
     """
