@@ -23,7 +23,7 @@ class CandidatePlan:
     """How one candidate or several are made.
 
     Attributes:
-        name: of its candidate, the steps joined by "+", or of what makes several.
+        name: name of its candidate, the steps joined by "+", or of what makes several.
         method: the method that it is a candidate of.
         make: makes it, or them, of a network.
         instead_of: the method in whose place "auto" tries this plan, where none of its candidates

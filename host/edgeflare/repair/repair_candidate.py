@@ -22,8 +22,8 @@ class RepairCandidate:
     """A repaired model that may be chosen.
 
     Attributes:
-        name: of its plan; where that makes several, each has a name of its own.
-        content: its `.tflite` file.
+        name: name of its plan; where that makes several, each has a name of its own.
+        content: `.tflite` file of the candidate.
         recipe: what the quantizer made it by; None where the file was changed in place.
         details: what its method says of it.
         files: what is written beside it where it is chosen, by the name of the file.
@@ -59,7 +59,7 @@ class CandidateMaker:
     """What makes the candidates of a plan.
 
     Attributes:
-        name: of the plan.
+        name: name of the plan.
         method: the method that they are candidates of.
         make: makes them; raises a `UserError` where the models or the inputs do not allow it, and
             `NoCandidate` where nothing is gained.

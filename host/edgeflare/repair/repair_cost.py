@@ -31,7 +31,7 @@ DEFAULT_LIMIT = "+5%"
 """Both limits where none is given: what the model was compressed for is not to be lost."""
 
 NO_LIMIT = "none"
-"""In the place of a limit: the file or the time may grow by anything."""
+"""Word in the place of a limit: the file or the time may grow by anything."""
 
 _LIMIT = re.compile(r"\+?\s*(?P<amount>\d+(\.\d*)?|\.\d+)\s*(?P<unit>%|[a-zµ]+)", re.IGNORECASE)
 
@@ -41,8 +41,8 @@ class CostLimit:
     """How much a candidate may have more than the compressed model before.
 
     Attributes:
-        share: of what that has, .01 for 1 %.
-        amount: beside that, in bytes or seconds.
+        share: share of what that has, .01 for 1 %.
+        amount: bytes or seconds beside that.
 
     """
 
@@ -120,7 +120,7 @@ MOST_TURNS, MOST_SECONDS = 30, 10.0
 """Until then, both of them, turns go on where the limit lies within the interval of the ratio."""
 
 CONFIDENCE = 0.99
-"""That the interval contains the median ratio, were the turns independent."""
+"""Probability that the interval contains the median ratio, were the turns independent."""
 
 BATCH = 64
 

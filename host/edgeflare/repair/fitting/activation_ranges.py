@@ -36,7 +36,7 @@ from edgeflare.tasks.classification import softmax
 
 _MOST_PAIRS = 40_000
 _SHARES = np.arange(10, 106, 5) / 100
-"""Of the values' largest and least one, which are tried as ends of the range."""
+"""Shares of the values' least and largest one that are tried as ends of the range."""
 
 _Real = NDArray[np.float64]
 
@@ -52,7 +52,7 @@ _MOST_ROWS = 4000
 Floats = NDArray[np.float32]
 
 _KEPT_VALUES = 200_000
-"""Of a tensor, over all inputs: what its range is fitted to."""
+"""Values of a tensor that its range is fitted to, over all inputs."""
 
 _NO_ACTIVATION = schema.ActivationFunctionType.NONE
 _ALL = (-np.inf, np.inf)

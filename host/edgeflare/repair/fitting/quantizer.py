@@ -34,7 +34,7 @@ from edgeflare_protos.kernel_sets import KERNEL_SETS, TFLITE_KERNEL_SETS, Kernel
 _EACH = ".*"
 _ALL = "*"
 _MIN_MAX = "min_max_uniform_quantize"
-"""Of the library's algorithms the one that takes ranges as they are given."""
+"""Algorithm of the library that takes ranges as they are given."""
 
 _LIBRARY_NAMES = {"TRANSPOSE_CONV": "CONV_2D_TRANSPOSE"}
 _WITH_WEIGHTS = frozenset(
@@ -223,8 +223,9 @@ def _unchanged(regex: str, operation: str) -> dict[str, Any]:
 _INPUTS = 32
 
 _MOST_DIFFERING = 1 / 8
-"""Of the inputs, those that two kernel sets may answer differently, since their int8 kernels round
-differently: six whole files of two networks did so on at most 1 in 250 of 500 to 2,000 images."""
+"""Share of the inputs that two kernel sets may answer differently, since their int8 kernels round
+differently: six whole files of two networks did so on at most 1 in 250 of 500 to 2,000 images.
+"""
 
 
 def candidate_fault(pair: Pair, seeds: Seeds) -> str | None:

@@ -39,7 +39,8 @@ _RIDGE = 0.01
 """How strongly weights are held to the original's, as a share of the Hessian's mean diagonal."""
 
 _MOST_BYTES = 2**26
-"""Of unfolded inputs at once: with those of the original, errors and copies, a quarter GiB."""
+"""Bytes of unfolded inputs at once: with those of the original, errors and copies, a quarter GiB.
+"""
 
 _CAPTURED_AT_ONCE = 32
 """Inputs of a float network whose intermediate tensors are in memory at once."""
@@ -50,7 +51,7 @@ class RoundedLayer:
     """A layer of a float network, with weights rounded to eight bits.
 
     Attributes:
-        operator: its position.
+        operator: position of the layer.
         weights: the constant with its weights.
         bias: the constant with its biases; None where it has none.
         steps: the rounded weights in steps of their scales, −127 to 127, in the constant's shape.

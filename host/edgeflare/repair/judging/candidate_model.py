@@ -30,7 +30,7 @@ class CandidateModel:
     """A candidate that is open.
 
     Attributes:
-        path: of its file.
+        path: path of its file.
 
     """
 

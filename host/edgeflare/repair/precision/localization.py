@@ -45,7 +45,7 @@ from edgeflare.repair.precision_details import Block, Residual
 Real = NDArray[np.float64]
 
 SUSPICIOUS_SHARE = 0.1
-"""Of all channels, how many are the most suspicious ones, k; ArchRepair takes 10 to 150."""
+"""Share of all channels that are the most suspicious ones, k; ArchRepair takes 10 to 150."""
 
 LEAST_SUSPICIOUS = 10
 

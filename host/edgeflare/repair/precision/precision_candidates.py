@@ -55,7 +55,7 @@ LEAST_GAIN = 0.01
 all."""
 
 POINTS = (1, 2, 4, 8, 16)
-"""With how many promoted blocks at least the path has a candidate; another one is where it ends."""
+"""Least numbers of promoted blocks at which the path has a candidate; one more is at its end."""
 
 INT16_POINTS = 2
 """How many of them, from the first on, are candidates in int16 too, whose kernels are slow."""
@@ -70,9 +70,8 @@ class PrecisionCandidate:
 
     Attributes:
         name: "float-2" for two blocks in float.
-        made: its file.
-        details: its precision and its promoted blocks; of the first candidate what the search
-            found, too.
+        made: file of the point.
+        details: precision and promoted blocks; of the first candidate what the search found, too.
 
     """
 
@@ -223,8 +222,8 @@ class _SearchStep:
     """A step of the search.
 
     Attributes:
-        block: that is promoted or taken back.
-        taken_back: which of the two.
+        block: block that is promoted or taken back.
+        taken_back: whether it is taken back.
         after: the file after the step.
 
     """

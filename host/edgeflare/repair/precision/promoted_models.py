@@ -33,8 +33,8 @@ class PromotedModel:
 
     Attributes:
         blocks: the promoted ones, in the order of their promotion.
-        error: of its margins on the inputs to fit with.
-        size: in bytes.
+        error: error of its margins on the inputs to fit with.
+        size: size of the file, in bytes.
 
     """
 
@@ -110,7 +110,7 @@ _KERNELS: Kernels = "xnnpack"
 """Those of the host that are fastest in float and in integers."""
 
 _MISSING = 1e-3
-"""By how much the sum of probabilities in float may miss 1."""
+"""Difference from 1 that the sum of probabilities in float may have."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,7 +120,7 @@ class MarginDifference:
     Those are the inputs to fit with whose margin in the original is not above the median.
 
     Attributes:
-        mean: of the absolute errors.
+        mean: mean of the absolute errors.
         deviating: inputs with another label than the original's, or tied.
 
     """

@@ -41,7 +41,7 @@ ROUNDS = 4
 """Searches of each of the two kinds from each seed: 100 to 220 queries a seed on five pairs."""
 
 MOST_QUERIES = 200
-"""Of one search; the mean is 24."""
+"""Queries of one search, at most; the mean is 24."""
 
 MUTATIONS = (8, 16, 32, 64)
 """Mutations between two queries, as in boundary bisection."""

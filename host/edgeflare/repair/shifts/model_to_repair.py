@@ -25,8 +25,8 @@ class ModelToRepair:
 
     Attributes:
         name: what the user calls it.
-        sha256: of its file, in hexadecimal.
-        output: its one output, (1, classes) or (1, 1, 1, classes): int8, uint8 or float32.
+        sha256: digest of its file, in hexadecimal.
+        output: sole output, (1, classes) or (1, 1, 1, classes): int8, uint8 or float32.
         inputs: all its inputs.
 
     """

@@ -31,12 +31,12 @@ class RunToRepair:
 
     Attributes:
         past: the run.
-        opened: its models, all its seeds, and the devices.
-        entries: its findings that deviate from the original and begin at a seed to fit with, in the
+        opened: the run's models, all its seeds, and the devices.
+        entries: findings that deviate from the original and begin at a seed to fit with, in the
             order of their seeds.
         seed_images: (k, H, W, C) uint8, their seeds.
         trigger_images: (k, H, W, C) uint8, their triggering inputs.
-        rng_seed: of the generators of all that is drawn.
+        rng_seed: seed of the generators of all that is drawn.
 
     """
 
@@ -135,7 +135,7 @@ class RunInputs:
     """The run's seeds and triggers, evaluated again on the devices to repair for.
 
     Attributes:
-        triggers: its triggering inputs.
+        triggers: triggering inputs of the run.
         seeds: their seeds, in the same order.
         seed_images: (k, H, W, C) uint8, the seeds.
         trigger_images: (k, H, W, C) uint8, the triggers.

@@ -40,8 +40,9 @@ TURNS = 3
 of all three."""
 
 _LEAST_PRODUCT = 0.02
-"""Of two classes' probabilities, for a shift between them to be considered: below it, the largest
-shift changes a value by less than two steps of an 8-bit output."""
+"""Least product of two classes' probabilities for a shift between them to be considered: below it,
+the largest shift changes a value by less than two steps of an 8-bit output.
+"""
 
 
 @dataclass(frozen=True, slots=True)
