@@ -19,7 +19,7 @@ depends on its version, so the base of what it exports is asked for."""
 
 
 _LONGEST = 4000
-"""Of a line that says what was wrong; its beginning and its end stay."""
+"""Most characters of a line that says what was wrong; its beginning and its end stay."""
 
 # Some versions of Typer have pydantic check values, whose sentences are about an "input".
 _SENTENCES: Final = (

@@ -36,7 +36,7 @@ class AdditionOnFleet(CommandOnFleet):
     Its unit works in a copy of the run, and what it has added is put into the run at the end.
 
     Attributes:
-        name: of the command, by which its fleet's folder is named.
+        name: name of the command, by which its fleet's folder is named.
         added: what it adds, as patterns; the first one is the document.
 
     """

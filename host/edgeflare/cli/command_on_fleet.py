@@ -50,11 +50,11 @@ class AskedOfEach:
     """What is asked of a device of each class.
 
     Attributes:
-        name: of the command.
+        name: name of the command.
         of: names the folder of what is made, where the user does not.
         told: what decides the outcome beside the user's words and the runs, such as the models.
         run: the run that the command's argument names; None for none.
-        baseline: that which `--baseline` names; None for none.
+        baseline: run that `--baseline` names; None for none.
         again: what an attempt is told that follows another one.
 
     """
@@ -72,9 +72,9 @@ class CommandOnFleet:
     """A command that makes a run directory, on one device of each of some classes.
 
     Attributes:
-        classes: of devices.
-        command: of each unit; see `filled_command`.
-        options: of the fleet.
+        classes: classes of devices.
+        command: command of each unit; see `filled_command`.
+        options: options of the fleet.
         folder: whether it begins anew, replaces what is there or goes on.
         out: the run directory; of several classes, the folder that has one of each.
         told: what decides what units do beside their command, such as the pair.

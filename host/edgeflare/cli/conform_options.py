@@ -16,7 +16,7 @@ _HOW_LONG: Final = "How long"
 _JUDGED: Final = "What is judged"
 
 DEFAULT_SECONDS: Final = 600.0
-"""Of a run for which neither a time nor a number of models is given."""
+"""Seconds of a run for which neither a time nor a number of models is given."""
 
 
 class Drawing(str, Enum):

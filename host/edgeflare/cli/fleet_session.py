@@ -20,7 +20,7 @@ from edgeflare.fleet.unit_runs import UnitRuns
 from edgeflare.untrusted_text import printable
 
 LINE_SECONDS: Final = 30.0
-"""Between two lines: a unit takes minutes."""
+"""Seconds between two lines of progress; a unit takes minutes."""
 
 UNDONE: Final = (EdgeFlareError, OSError)
 """What ends a command before all is done; what is done is kept, and may be gone on with."""

@@ -16,7 +16,7 @@ from edgeflare.search.strategy_parameters import Value
 from edgeflare.search.strategy_registry import find_strategy, pool_strategies
 
 MOST_THRESHOLDS = 10
-"""Of neuron coverage, so that its table fits a page."""
+"""Most thresholds of neuron coverage, so that its table fits a page."""
 
 
 def require_finite(value: float | None) -> float | None:

@@ -23,7 +23,7 @@ from edgeflare.survey.phases.survey_observer import DeviceProgress
 from edgeflare.untrusted_text import printable
 
 LINE_SECONDS: Final = 5.0
-"""Between two plain lines: often enough to see that it lives, seldom enough for a log."""
+"""Seconds between two plain lines: often enough to see that it lives, seldom enough for a log."""
 
 
 @contextmanager
@@ -42,9 +42,9 @@ class _Shown:
     """How far a phase is.
 
     Attributes:
-        name: of the phase.
-        done: its parts that are done.
-        total: its parts.
+        name: name of the phase.
+        done: parts that are done.
+        total: parts in all.
         note: what there is to say beside it.
         count: what is done and how much there is, in words.
         ended: whether it has ended.

@@ -20,7 +20,7 @@ class Reported:
     Attributes:
         document: returns it as plain JSON values.
         show: prints it.
-        files: by the switch: the name of a file, and what returns its content.
+        files: name of a file, and what returns its content, by the switch that asks for it.
         what: it is, in words.
 
     """

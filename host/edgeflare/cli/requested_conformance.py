@@ -56,7 +56,7 @@ class RequestedConformance:
     Attributes:
         request: what is drawn.
         model: what is known of the model that the user named; None for none.
-        reading: its operators; None for none.
+        reading: operators of that model; None for none.
         known: findings that do not count.
         folder: whether the run begins anew, replaces one or goes on.
 

@@ -33,7 +33,7 @@ class RequestedReplay:
 
     Attributes:
         past: the run.
-        pair: its pair, perhaps with another compressed model.
+        pair: pair of the run, perhaps with another compressed model.
         baseline: what it is held against; None for nothing.
         overwrite: replace a run that is there.
         resume: go on with a replay that was cut off.

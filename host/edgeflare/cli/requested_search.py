@@ -47,7 +47,7 @@ class RequestedSearch:
         screening: the run directory that a search of some seeds takes its screening from; None for
             none.
         chains: the most chains that are open at once for each device.
-        fail_on: which deviations make the exit code 1.
+        fail_on: deviations that make the exit code 1.
         folder: whether the run begins anew, replaces one or goes on.
         screen_only: whether nothing is searched.
 

@@ -35,7 +35,7 @@ _HOLDS: Final = {"bench": "bench", "rank": "ranking"}
 """What the folder is called, by the command."""
 
 _SEPARATOR: Final = "+"
-"""In the name of a unit, between the pair's and the run's: no name of a pair's folder has it."""
+"""Character between the pair's and the run's part of a unit's name; no pair's folder has it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,10 +43,10 @@ class RunsOnFleet:
     """The runs of a bench or a ranking, on a fleet.
 
     Attributes:
-        command: of `edgeflare`, bench or rank.
+        command: command of `edgeflare`, bench or rank.
         grid: what is asked.
         pairs: on which the runs are.
-        options: of the fleet.
+        options: options of the fleet.
         out: the folder of the runs, and of what sums them up.
         resume: whether it goes on with what is done.
         words: what the user said of it, but for where it runs.

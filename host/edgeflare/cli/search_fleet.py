@@ -119,8 +119,8 @@ class FleetSearch:
 
     Attributes:
         asked: the search.
-        device_class: on which it runs.
-        options: of the fleet.
+        device_class: class of the devices on which it runs.
+        options: options of the fleet.
         unit_seeds: how many seeds a unit has; None for a few units for each device.
         out: the run directory.
         words: what the user said of it, but for where it runs.

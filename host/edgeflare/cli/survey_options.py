@@ -26,7 +26,7 @@ _HOW_LONG = "How many device queries"
 _JUDGED = "What is judged"
 
 ALL_SEVERITIES = "1-5"
-"""Of conditions for which nothing else is said."""
+"""Severities of conditions for which nothing else is said."""
 
 Inputs = Annotated[
     Path | None,

@@ -11,7 +11,7 @@ from typing import Final
 from edgeflare.campaign.observer import Progress, RefinementProgress
 
 FIRST_SECONDS: Final = 3.0
-"""Before that, start-up decides how fast it seems to go."""
+"""Seconds before which start-up decides how fast it seems to go."""
 
 WINDOW_SECONDS: Final = 30.0
 """Over so long the speed of a search is averaged: it falls when few chains are left."""
@@ -20,10 +20,10 @@ FIRST_FINDINGS: Final = 10
 """A rate estimated from fewer is off by a third or more (1/√n), so only the bound is said."""
 
 FIRST_SHARE: Final = 0.1
-"""Of what is counted, done before an estimate."""
+"""Share of what is counted that is done before an estimate."""
 
 FIRST_COUNT: Final = 100
-"""Of what is counted, more than enough for an estimate, however many there are."""
+"""Count that is more than enough for an estimate, however much there is in all."""
 
 UNKNOWN: Final = "time left unknown"
 
