@@ -38,10 +38,10 @@ LEASES_SINCE = (1, 5)
 """The version of the protocol from which on an agent gives leases."""
 
 RENEWALS = 3
-"""In the time of one lease: two may be lost before the lease is."""
+"""Renewals in the time of one lease: two may be lost before the lease is."""
 
 RETRIES = 10
-"""In that time, after a renewal that did not get through."""
+"""Attempts in the time of one lease after a renewal that did not get through."""
 
 NAME_EACH = "start each agent with a name of its own, by its --device or a profile's agent_device"
 """What to do where the agents of several devices of one machine share a lease."""

@@ -20,11 +20,14 @@ from edgeflare_protos.limits import CHUNK_BYTES
 Reply = TypeVar("Reply")
 
 SHORT_CALL_SECONDS = 10.0
-"""For calls that only look something up: milliseconds of work, and the rest is for a busy board."""
+"""Seconds for calls that only look something up: milliseconds of work, the rest is for a busy
+board.
+"""
 
 HEARTBEAT_SECONDS = 5.0
-"""For the question whether a session is at work, and for its lease; an agent answers beside that
-work."""
+"""Seconds for the question whether a session is at work, and for its lease; an agent answers beside
+that work.
+"""
 
 SEALS_SINCE = (1, 1)
 """The version of the protocol from which on replies are sealed."""
@@ -33,8 +36,9 @@ INVOCATIONS_SINCE = (1, 2)
 """The version of the protocol from which on an agent takes an `Invocation`."""
 
 LOAD_SECONDS = 200.0
-"""For opening a session: a worker starts (4 s under QEMU) and a large model is prepared. Longer
-than the agent's own limit of 180 s, so that the agent has the word on what went wrong."""
+"""Seconds for opening a session: a worker starts (4 s under QEMU) and a large model is prepared.
+Longer than the agent's own limit of 180 s, so that the agent has the word on what went wrong.
+"""
 
 UPLOAD_BYTES_PER_SECOND = 256 * 1024
 """A slow uplink; an upload's deadline is what it takes at this speed, and a short call more."""
@@ -43,12 +47,13 @@ HASHED_BYTES_PER_SECOND = 2 * 1024 * 1024
 """A worn SD card under load; before it says that it has a model, an agent reads and hashes it."""
 
 SILENCE_SECONDS = 10.0
-"""Without a word from the device, after which gRPC asks whether it is still there."""
+"""Seconds without a word from the device after which gRPC asks whether it is still there."""
 
 SIGN_OF_LIFE_SECONDS = 45.0
-"""For the answer to that: on a slow uplink the question waits behind the megabytes of a model that
-fill the sockets' buffers. So a cable that was pulled is noticed within a minute, also while nothing
-is under way."""
+"""Seconds for the answer whether a device is still there: on a slow uplink the question waits
+behind the megabytes of a model that fill the sockets' buffers. So a cable that was pulled is
+noticed within a minute, also while nothing is under way.
+"""
 
 # What cannot be read is answered by a status, which we translate; these two add a traceback.
 for _name in ("grpc._common", "grpc._cython.cygrpc"):

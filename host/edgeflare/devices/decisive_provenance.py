@@ -43,7 +43,7 @@ class DecisiveChange:
     """A difference of two devices or hosts by which they may answer differently.
 
     Attributes:
-        name: of what is known of them.
+        name: name of what is known of them.
         one: the one's value, in words.
         other: the other's; of a processor's features, each has what the other lacks.
 

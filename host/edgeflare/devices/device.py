@@ -34,18 +34,19 @@ from edgeflare_protos import agent_pb2 as wire
 from edgeflare_protos.kernel_sets import KERNEL_SETS, Kernels, accelerated
 
 REOPEN_PAUSES_SECONDS = (0.0, 0.5, 1.0, 2.0, 4.0, 8.0, 15.0, 30.0)
-"""Before each attempt to get a lost device back: at once, since an emulated one just starts anew,
-then backing off for as long as it takes to put a cable in again, or a board to boot."""
+"""Seconds before each attempt to get a lost device back: at once, since an emulated one just starts
+anew, then backing off for as long as it takes to put a cable in again, or a board to boot.
+"""
 
 SLICE_SECONDS = 0.2
-"""Of such a pause, after which the user's wish to stop is looked at."""
+"""Seconds of such a pause after which the user's wish to stop is looked at."""
 
 MOST_REFUSALS = 3
 """Attempts in a row that may end in a refusal. A request that was damaged on its way is refused
 like a wrong one; a device that refuses thrice means it."""
 
 _PROBES_SINCE_MINOR = 1
-"""Of the protocol: the first agent with the Capture call."""
+"""Minor version of the protocol from which on agents have the Capture call."""
 
 
 def connect(profile: Profile) -> Device:

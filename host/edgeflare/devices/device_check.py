@@ -39,8 +39,8 @@ class DeviceCheckResult:
     Attributes:
         provenance: what it is.
         telemetry: how it is right now.
-        open_seconds: from nothing to an agent that has shaken hands.
-        load_seconds: from there to a model that is open.
+        open_seconds: time from nothing to an agent that has shaken hands.
+        load_seconds: time from there to a model that is open.
 
     """
 

@@ -14,7 +14,7 @@ from edgeflare_protos import PROTOCOL_MAJOR, PROTOCOL_MINOR, TOO_MANY_WRONG_TOKE
 from edgeflare_protos import agent_pb2 as wire
 
 PROBE_SECONDS = 2.0
-"""For one TCP connection to an address that gRPC has just failed to reach."""
+"""Seconds for one TCP connection to an address that gRPC has just failed to reach."""
 
 
 def shake_hands(connection: Connection) -> wire.DescribeReply:
@@ -37,7 +37,9 @@ _ATTEMPTS = 5
 """Times that an agent may be too busy with wrong tokens to look at ours."""
 
 _PAUSE_SECONDS = 1.0
-"""Between them: five times what an agent needs to let a host in once the wrong tokens end."""
+"""Seconds between attempts: five times what an agent needs to let a host in once the wrong tokens
+end.
+"""
 
 
 def _described(connection: Connection, request: wire.DescribeRequest) -> wire.DescribeReply:

@@ -33,8 +33,8 @@ class LocalLease:
     process be killed, the next one may take over what it had there.
 
     Attributes:
-        former_secret: of a process that had the device before and is no more; empty if none left
-            one.
+        former_secret: secret of a process that had the device before and is no more; empty if none
+            left one.
 
     """
 

@@ -43,7 +43,7 @@ class ProfileKey:
 
     Attributes:
         name: the key.
-        accepts: its values.
+        accepts: values that the key may have.
         example: a value as an example, where a profile of the transport must set the key; None
             where it need not.
         needs_trust: whether a profile of the working directory that sets it takes the user's trust:

@@ -142,7 +142,7 @@ class UnusableProfile:
     """A profile that cannot be used.
 
     Attributes:
-        name: its name.
+        name: name of the profile.
         complaint: what its file, or one that it extends, says that it must not, or that it needs
             the user's trust.
         untrusted: whether it is that.
@@ -179,7 +179,7 @@ class _Loaded:
 
     Attributes:
         profile: the profile.
-        line: its file, and those that it extends.
+        line: file of the profile, and those that it extends.
         request: what of it takes the user's trust, if anything.
 
     """

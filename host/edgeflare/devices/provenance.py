@@ -17,14 +17,14 @@ class Provenance:
         transport: what brought the agent up; "emulated" is a process on this host.
         machine: architecture as the kernel names it, "x86_64" or "aarch64".
         soc: system on chip or CPU model; empty where the system does not tell.
-        cpu_features: as the kernel lists them, sorted.
+        cpu_features: features of the CPU as the kernel lists them, sorted.
         os: operating system and its version.
         cores: logical cores that the agent may use.
         governor: CPU frequency governor; empty where the system does not tell.
         python: version of the Python that runs the agent.
         runtime: the package that runs the models, "ai-edge-litert", "tflite-runtime" or
             "tflite-micro".
-        runtime_version: that package's version.
+        runtime_version: version of that package.
         kernels: the kernels that were asked for.
         threads: interpreter threads.
         link_delay_ms: emulated latency; 0 unless the profile injects some.

@@ -40,7 +40,7 @@ HEARTBEAT_INTERVAL_SECONDS = 10.0
 again each so long. A batch may rightly take minutes; that one was lost is noticed earlier."""
 
 WATCH_SECONDS = 0.5
-"""Between two looks at the clock; deadlines are far longer."""
+"""Seconds between two looks at the clock; deadlines are far longer."""
 
 _KINDS = {
     wire.InputFailure.KIND_CRASH: "crash",

@@ -37,7 +37,7 @@ class Bundle:
 
     Attributes:
         path: the .tar.gz.
-        sha256: its hash, hexadecimal; the same inputs give the same one.
+        sha256: digest of that file, hexadecimal; the same inputs give the same one.
         target: what it is for.
         runtime: package and version of its runtime, "ai-edge-litert==2.3.0".
 

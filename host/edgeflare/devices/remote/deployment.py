@@ -94,7 +94,7 @@ class InstalledAgent:
     """An agent's payload in the cache folder of a device.
 
     Attributes:
-        cache: that folder.
+        cache: path of that folder.
         sha256: the payload's hash.
         sent_bytes: what had to travel; 0 if it was there.
 
@@ -174,7 +174,7 @@ class _Payload:
 
     Attributes:
         file: where it is.
-        sha256: its hash, by which it is named on devices.
+        sha256: digest of the file, by which it is named on devices.
 
     """
 

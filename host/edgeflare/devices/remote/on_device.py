@@ -14,16 +14,20 @@ from edgeflare.errors import InfrastructureError, UserError
 from edgeflare.outside_text import json_value
 
 SHORT_SECONDS = 20.0
-"""For what looks around: milliseconds of work, the rest is for a link that is slow to wake."""
+"""Seconds for what looks around: milliseconds of work, the rest is for a link that is slow to wake.
+"""
 
 UNPACK_SECONDS = 300.0
-"""150 MB written to a slow SD card."""
+"""Seconds to unpack: 150 MB written to a slow SD card."""
 
 HALT_SECONDS = 30.0
-"""For each agent: one that does not heed is killed after 5 s, and given up after 20 s."""
+"""Seconds to stop each agent: one that does not heed is killed after 5 s, and given up after 20 s.
+"""
 
 READY_SECONDS = 60
-"""From launch to ready line: about 1 s on a board, 4 s under QEMU, 15 s from a cold SD card."""
+"""Seconds from launch to ready line: about 1 s on a board, 4 s under QEMU, 15 s from a cold SD
+card.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,8 +35,8 @@ class RemoteState:
     """What a device is, and what is in its cache folder.
 
     Attributes:
-        machine: its architecture as the kernel names it to its programs: "armv8l" where these are
-            of 32 bits and the kernel of 64.
+        machine: architecture as the kernel names it to its programs: "armv8l" where these are of 32
+            bits and the kernel of 64.
         cache: the absolute path of the cache folder.
         used: whether there is such a folder.
         payloads: the agents that are there, by sha256.
@@ -67,7 +71,7 @@ class ActiveAgent:
 
     Attributes:
         name: what its host called the run.
-        pid: its process there.
+        pid: process id on the device.
         seconds: how long ago it was started, by the device's clock.
         host: what people call its host; empty if that did not say.
 

@@ -18,8 +18,8 @@ class Output:
 
     Attributes:
         stdout: what it printed; where the link cannot tell them apart, errors too.
-        stderr: its errors.
-        exit_code: its exit code.
+        stderr: errors that it printed.
+        exit_code: exit code of the command.
 
     """
 
@@ -34,7 +34,7 @@ class RemoteError(InfrastructureError):
     Attributes:
         command: what was to be done, in the words of its caller.
         output: what it printed.
-        status: its exit code; None if it did not end.
+        status: exit code of the command; None if it did not end.
 
     """
 

@@ -14,7 +14,7 @@ from edgeflare.errors import InfrastructureError, UserError
 
 _PROGRAM: Final = "labgrid-client"
 _SECONDS: Final = 60.0
-"""For an answer of labgrid's coordinator, which takes a second or two."""
+"""Seconds for an answer of labgrid's coordinator, which takes a second or two."""
 
 _NO_ANSWER: Final = f"no answer within {_SECONDS:.0f} s"
 

@@ -44,13 +44,14 @@ from edgeflare.devices.transports.transport_plugin import (
 from edgeflare.errors import InfrastructureError, UserError
 
 SERVER_SECONDS = 20.0
-"""For adb's server to start; about 0.1 s, and some more where it finds many devices."""
+"""Seconds for adb's server to start; about 0.1 s, and some more where it finds many devices."""
 
 CONNECT_SECONDS = 10.0
-"""For the server to reach a device by its address; it gives up by itself at about that time."""
+"""Seconds for the server to reach a device by its address; it gives up itself at about that time.
+"""
 
 ASK_SECONDS = 5.0
-"""For a question to the server alone."""
+"""Seconds for a question to the server alone."""
 
 _LOST = (adbutils.AdbError, EOFError, OSError)
 """What adbutils raises when the server or the device is gone. A command that fails on the device
@@ -62,7 +63,7 @@ class Attached:
     """A device as `adb devices` lists it.
 
     Attributes:
-        serial: its name.
+        serial: serial number by which it is named.
         state: "device" where it can be used, "unauthorized" and "offline" where it cannot.
 
     """

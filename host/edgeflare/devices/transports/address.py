@@ -25,7 +25,7 @@ TOKEN_VARIABLE = "EDGEFLARE_TOKEN"  # noqa: S105 - the name of a variable
 TLS_CA_VARIABLE = "EDGEFLARE_TLS_CA"
 
 _MOST_BYTES = 2**24
-"""Of a file with a token, or with certificates."""
+"""Most bytes of a file with a token, or with certificates."""
 
 
 class AddressTransport(Transport):

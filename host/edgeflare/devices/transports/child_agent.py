@@ -20,11 +20,12 @@ from edgeflare.errors import InfrastructureError
 from edgeflare.outside_text import json_value
 
 READY_SECONDS = 60.0
-"""From start to the ready line. A cold start takes about 1 s, 4 s under QEMU, and ten times that
-when CI is loaded."""
+"""Seconds from start to the ready line. A cold start takes about 1 s, 4 s under QEMU, and ten times
+that when CI is loaded.
+"""
 
 STOP_SECONDS = 5.0
-"""From closed stdin to the end of the process. It has workers to end, which takes milliseconds."""
+"""Seconds from closed stdin to the end of the process. It has workers to end: milliseconds."""
 
 
 class ChildAgent:
@@ -35,7 +36,7 @@ class ChildAgent:
     its log, its token (the port is on loopback, but other users live there too).
 
     Attributes:
-        folder: that temporary folder; the process runs in it.
+        folder: temporary folder in which the process runs.
 
     """
 

@@ -27,7 +27,7 @@ _EMULATOR_VARIABLE = "EDGEFLARE_AGENT_EMULATOR"
 """Read by the bundle's script."""
 
 _PROBE_SECONDS = 30.0
-"""For what QEMU answers at once."""
+"""Seconds for what QEMU answers at once."""
 
 _A53 = "fp asimd evtstrm aes pmull sha1 sha2 crc32 cpuid"
 _A76 = f"{_A53} atomics fphp asimdhp asimdrdm lrcpc dcpop asimddp ssbs"

@@ -43,16 +43,17 @@ from edgeflare.devices.transports.transport_plugin import (
 from edgeflare.errors import UserError
 
 CONNECT_SECONDS = 10
-"""For one TCP connection and what ssh says first; on one network it takes milliseconds."""
+"""Seconds for one TCP connection and what ssh says first; on one network it takes milliseconds."""
 
 OPEN_SECONDS = 45.0
-"""For the whole way, through jump hosts and agents that ask for a touch."""
+"""Seconds for the whole way, through jump hosts and agents that ask for a touch."""
 
 ALIVE_SECONDS = 5
-"""Between questions whether the other side is there; three without an answer end the connection."""
+"""Seconds between questions whether the other side is there; three unanswered end the connection.
+"""
 
 CLOSE_SECONDS = 2.0
-"""From closed standard input to the end of the connection: a round trip or two."""
+"""Seconds from closed standard input to the end of the connection: a round trip or two."""
 
 _HELLO = "edgeflare is in"
 

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from edgeflare.devices.remote.remote_shell import Remote
 
 STATUS_SECONDS = 5
-"""For a device to let itself be reached; one that takes longer counts as not there."""
+"""Seconds for a device to let itself be reached; one that takes longer counts as not there."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +102,7 @@ class TransportPlugin:
 
 
 _PROGRAM_SECONDS = 20.0
-"""For a program to say its version, on a busy machine."""
+"""Seconds for a program to say its version, on a busy machine."""
 
 
 @dataclass(frozen=True, slots=True)
