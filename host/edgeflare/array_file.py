@@ -32,7 +32,7 @@ _MOST_INFLATION = 64
 """How many times larger than an archive its arrays may be; texts and masks come to less."""
 
 _MOST_ROWS_OF_NOTHING = 10**6
-"""Of an array without values: no file has to be as large as the number of its rows says."""
+"""Most rows of an array without values: its file need not be as large as the number says."""
 
 _PACKED = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
 
@@ -48,7 +48,7 @@ class ArrayArchive:
     """An `.npz` file, of which some arrays were read.
 
     Attributes:
-        names: of all its arrays.
+        names: names of all its arrays.
         arrays: what was read, by name.
 
     """

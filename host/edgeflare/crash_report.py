@@ -23,7 +23,7 @@ _FIRST = "edgeflare "
 """What a file begins with: other programs' files may have such names in the temporary folder."""
 
 _NAME = re.compile(_PREFIX + r"\d{8}-\d{6}-[a-z0-9_]{8}\.txt", re.ASCII)
-"""Of a file: the time, and what `mkstemp` puts behind it."""
+"""Name of a report's file: the time, and what `mkstemp` puts behind it."""
 
 
 def keep_traceback(error: BaseException) -> str:

@@ -23,10 +23,10 @@ _OF_THE_PATH: Final = frozenset(
 """Errors of the system that say of a path that it is none; others are a disk's or a permission."""
 
 _LIKENESS = 0.5
-"""Of difflib: low enough for "ref" to mean "reference", too high for "zzz" to mean anything."""
+"""Least likeness for difflib: by it "ref" means "reference", and "zzz" means nothing."""
 
 _LONGEST = 200
-"""Of a name that may be meant; likeness takes the square of the length."""
+"""Most characters of a name that may be meant; likeness takes the square of the length."""
 
 _MOST = 10_000
 """Known names that are looked through: a table of somebody else's may have any number."""

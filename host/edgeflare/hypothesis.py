@@ -27,7 +27,7 @@ class InspectedInput:
         original: (classes,) float64, the original's scores.
         compressed: (classes,) float64, those of the compressed model.
         original_label: the original's decision.
-        compressed_label: that of the compressed model.
+        compressed_label: decision of the compressed model.
         deviates: whether the decisions differ strictly: not by a tie of equal best outputs.
 
     """

@@ -25,21 +25,21 @@ else:
     import tomli as tomllib
 
 MOST_TOML_BYTES: Final = 2**20
-"""Of a TOML file: room for the names of 20,000 classes."""
+"""Most bytes of a TOML file: room for the names of 20,000 classes."""
 
 MOST_DEPTH: Final = 64
-"""Of lists and tables in each other. Documents of ours have ten."""
+"""Depth of lists and tables in each other, at most. Documents of ours have ten."""
 
 _MOST_PARTS: Final = 16
-"""Of a dotted key. A parser's time grows with their square."""
+"""Most parts of a dotted key. A parser's time grows with their square."""
 
 _MARKS: Final = ",.=[{"
 
 _MOST_MARKS: Final = 100_000
-"""Of them outside of strings, about as many as values. A parser in Python takes a second."""
+"""Most marks outside of strings, about as many as values. A parser in Python takes a second."""
 
 _MOST_WHOLE: Final = 2**63
-"""Of a whole number, which TOML gives 64 bits. Python refuses to print one of 4,300 digits."""
+"""Largest whole number; TOML gives it 64 bits. Python refuses to print one of 4,300 digits."""
 
 _QUOTED: Final = re.compile(
     r'"""(?:\\.|[^\\])*?(?:"{3,5}|\\?\Z)'

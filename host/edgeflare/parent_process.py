@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import Final, NoReturn
 
 _PR_SET_PDEATHSIG = 1
-"""Of Linux: the signal that a process gets when the thread that began it ends."""
+"""Option of Linux: the signal that a process gets when the thread that began it ends."""
 
 _KILLED = 137
 """The exit code that shells give a process that SIGKILL ended."""

@@ -22,7 +22,7 @@ class CheckResult:
 
     Attributes:
         document: what check.json holds.
-        path: its folder.
+        path: folder of the check.
 
     """
 

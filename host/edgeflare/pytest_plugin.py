@@ -48,8 +48,8 @@ __all__ = [
 ]
 
 TOTAL_QUERIES = 10_000
-"""Of a search as a test: about ten seconds for a model of a millisecond, and as long again for each
-sixteen findings that are shrunk."""
+"""Queries of a search as a test: about ten seconds for a model of a millisecond, and as long again
+for each sixteen findings that are shrunk."""
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -94,7 +94,7 @@ class Result:
 
     Attributes:
         document: what run.json holds.
-        path: its run directory.
+        path: directory of the run.
 
     """
 

@@ -26,7 +26,7 @@ class SurveyResult:
 
     Attributes:
         document: what survey.json holds.
-        path: its run directory.
+        path: directory of the run.
 
     """
 

@@ -168,7 +168,7 @@ def _read() -> dict[str, str]:
 
 
 _MOST_CODE_BYTES = 2**26
-"""Of a file of code; a stranger's run may name any file."""
+"""Most bytes of a file of code; a stranger's run may name any file."""
 
 
 def is_agreed(function: str) -> bool:

@@ -33,7 +33,7 @@ _BEGINNING: Final = re.compile(r"^(\d{0,9})([-+.)](?=\s|$)|#(?=#{0,5}(?:\s|$))|[
 """What begins a list, a heading or a rule."""
 
 _FORMULA: Final = (*"=+-@\t\r\n", *"\uff1d\uff0b\uff0d\uff20")
-"""With these, the wide forms included, a spreadsheet begins a formula (OWASP, CSV Injection)."""
+"""Characters that begin a formula of a spreadsheet, wide forms included (OWASP, CSV Injection)."""
 
 
 def for_terminal(text: str) -> str:

@@ -17,10 +17,10 @@ from numpy.typing import NDArray
 Values = NDArray[np.float64]
 
 RESAMPLES = 2000
-"""So many, that the third digit of an interval's ends stands."""
+"""Resamples: so many that the third digit of an interval's ends stands."""
 
 BOOTSTRAP_SEED = 0
-"""The same runs give the same intervals."""
+"""Seed of the bootstrap: the same runs give the same intervals."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -116,11 +116,10 @@ def _add(seen: dict[str, dict[str, float]], name: str, value: float) -> None:
 
 READ_INTERVAL_SECONDS = 5.0
 """Seconds between two readings of a device that has a limit. Silicon warms up within seconds, a
-board within minutes.
-"""
+board within minutes."""
 
 COOLER_BY_CELSIUS = 5.0
-"""Below its limit, before a device goes on; else it would stop again at once."""
+"""Degrees below its limit at which a device goes on; else it would stop again at once."""
 
 COOLING_SECONDS = 1800.0
 """The longest pause. What is too hot for longer does not cool down by waiting."""

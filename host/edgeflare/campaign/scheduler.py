@@ -23,8 +23,7 @@ from edgeflare.core.query import EvaluatedQuery, Query
 from edgeflare.errors import EdgeFlareError
 
 HELD_UP_SECONDS = 0.5
-"""Seconds between two questions whether a lane may ask again, such as one whose device was too hot.
-"""
+"""Seconds between two questions whether a lane, such as one that was too hot, may ask again."""
 
 _OPENING_SECONDS = 1.0
 """Seconds for which chains are opened, one after the other, before what they ask is sent."""

@@ -14,7 +14,7 @@ FIRST_SECONDS: Final = 3.0
 """Seconds before which start-up decides how fast it seems to go."""
 
 WINDOW_SECONDS: Final = 30.0
-"""Over so long the speed of a search is averaged: it falls when few chains are left."""
+"""Seconds over which the speed of a search is averaged: it falls when few chains are left."""
 
 FIRST_FINDINGS: Final = 10
 """A rate estimated from fewer is off by a third or more (1/√n), so only the bound is said."""

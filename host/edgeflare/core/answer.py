@@ -25,8 +25,7 @@ PROBABILITY: Final = "probability of the decision"
 
 Confusion = NDArray[np.int64]
 """Classes that two answers give in the same places: (pairs, 3), a class of the first, one of the
-second, and in how many places. -1 is no class, as where an object has vanished.
-"""
+second, and in how many places. -1 is no class, as where an object has vanished."""
 
 NO_CONFUSION: Final[Confusion] = np.empty((0, 3), np.int64)
 

@@ -14,8 +14,7 @@ from edgeflare.core.task import Decoder
 from edgeflare.core.tensor import RawBatch, row_layout, tensor_bytes
 
 _LEVEL = 1
-"""Level of zlib. On the masks of two segmentation models 6 takes three times as long for 5 % less.
-"""
+"""Level of zlib. 6 takes three times as long on the masks of two models for 5 % less."""
 
 _LENGTH_BYTES = 4
 

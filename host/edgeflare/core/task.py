@@ -26,7 +26,7 @@ class OutputMaker:
     """The operator that an output is from; conversions and reshapes behind it do not count.
 
     Attributes:
-        operator: its position in the graph.
+        operator: position of the operator in the graph.
         name: such as "SOFTMAX", or the custom operator's own name.
         at: index of the output among the operator's.
         reads: name of the first tensor that the operator reads.

@@ -20,14 +20,11 @@ from edgeflare_protos.limits import CHUNK_BYTES
 Reply = TypeVar("Reply")
 
 SHORT_CALL_SECONDS = 10.0
-"""Seconds for calls that only look something up: milliseconds of work, the rest is for a busy
-board.
-"""
+"""Seconds for calls that only look something up: milliseconds of work, room for a busy board."""
 
 HEARTBEAT_SECONDS = 5.0
 """Seconds for the question whether a session is at work, and for its lease; an agent answers beside
-that work.
-"""
+that work."""
 
 SEALS_SINCE = (1, 1)
 """The version of the protocol from which on replies are sealed."""
@@ -37,8 +34,7 @@ INVOCATIONS_SINCE = (1, 2)
 
 LOAD_SECONDS = 200.0
 """Seconds for opening a session: a worker starts (4 s under QEMU) and a large model is prepared.
-Longer than the agent's own limit of 180 s, so that the agent has the word on what went wrong.
-"""
+Longer than the agent's own limit of 180 s, so that the agent has the word on what went wrong."""
 
 UPLOAD_BYTES_PER_SECOND = 256 * 1024
 """A slow uplink; an upload's deadline is what it takes at this speed, and a short call more."""
@@ -52,8 +48,7 @@ SILENCE_SECONDS = 10.0
 SIGN_OF_LIFE_SECONDS = 45.0
 """Seconds for the answer whether a device is still there: on a slow uplink the question waits
 behind the megabytes of a model that fill the sockets' buffers. So a cable that was pulled is
-noticed within a minute, also while nothing is under way.
-"""
+noticed within a minute, also while nothing is under way."""
 
 # What cannot be read is answered by a status, which we translate; these two add a traceback.
 for _name in ("grpc._common", "grpc._cython.cygrpc"):

@@ -20,7 +20,7 @@ _FOR_KERNELS = (
     *("sse4_1", "avx", "f16c", "fma", "avx2", "avx_vnni", "avx512f", "avx512bw", "avx512_vnni"),
     *("avx512vbmi", "gfni", "avx512_fp16", "avx512_bf16", "avx_vnni_int8", "amx_int8"),
 )
-"""As the kernel calls them. XNNPACK and ruy ask for these when they choose."""
+"""CPU features, in the kernel's names, that XNNPACK and ruy ask for when they choose."""
 
 DEVICE_DECIDES: Final = (
     *("machine", "soc", "cpu_features", "runtime", "runtime_version", "kernels", "threads"),

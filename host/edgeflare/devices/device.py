@@ -35,8 +35,7 @@ from edgeflare_protos.kernel_sets import KERNEL_SETS, Kernels, accelerated
 
 REOPEN_PAUSES_SECONDS = (0.0, 0.5, 1.0, 2.0, 4.0, 8.0, 15.0, 30.0)
 """Seconds before each attempt to get a lost device back: at once, since an emulated one just starts
-anew, then backing off for as long as it takes to put a cable in again, or a board to boot.
-"""
+anew, then backing off for as long as it takes to put a cable in again, or a board to boot."""
 
 SLICE_SECONDS = 0.2
 """Seconds of such a pause after which the user's wish to stop is looked at."""

@@ -37,9 +37,7 @@ _ATTEMPTS = 5
 """Times that an agent may be too busy with wrong tokens to look at ours."""
 
 _PAUSE_SECONDS = 1.0
-"""Seconds between attempts: five times what an agent needs to let a host in once the wrong tokens
-end.
-"""
+"""Seconds between attempts: five times what an agent takes to recover from wrong tokens."""
 
 
 def _described(connection: Connection, request: wire.DescribeRequest) -> wire.DescribeReply:

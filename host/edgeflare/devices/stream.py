@@ -33,11 +33,11 @@ ATTEMPTS = 2
 """Times that the agent runs an input that hangs, before it is quarantined."""
 
 SLACK_SECONDS = 30.0
-"""On top of what a batch may compute: the link, and workers that are restarted under load."""
+"""Seconds beyond what a batch may compute: the link, and workers that are restarted under load."""
 
 HEARTBEAT_INTERVAL_SECONDS = 10.0
-"""Without an answer, after which the agent is asked whether the session is at work at all, and
-again each so long. A batch may rightly take minutes; that one was lost is noticed earlier."""
+"""Seconds without an answer after which the agent is asked whether the session is at work at all,
+and again each so long. A batch may rightly take minutes; that one was lost is noticed earlier."""
 
 WATCH_SECONDS = 0.5
 """Seconds between two looks at the clock; deadlines are far longer."""

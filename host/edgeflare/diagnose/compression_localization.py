@@ -55,8 +55,7 @@ from edgeflare.models.tflite_graph import Graph, GraphOp, GraphTensor
 
 _LEAST_SHARE = 0.05
 """Least share of the margin's error; a layer with less does not account for the deviation. Of 40
-random faults, each in one layer, the smallest share was 0.08, and the third smallest 0.3.
-"""
+random faults, each in one layer, the smallest share was 0.08, and the third smallest 0.3."""
 
 
 class CompressionLocalizer:

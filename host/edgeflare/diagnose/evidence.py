@@ -16,8 +16,7 @@ MOST_DEVICE_QUERIES = 30
 """Device queries for one finding, votes and layers together; layers get what the votes leave."""
 
 LAYERS_QUERIES = 8
-"""Device queries for layers, as a bisection of 64 layers takes; votes on single keys leave these.
-"""
+"""Device queries for layers: a bisection of 64 takes as many; votes on single keys leave these."""
 
 
 @dataclass(frozen=True, slots=True)

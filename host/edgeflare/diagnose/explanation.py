@@ -116,9 +116,7 @@ _OF_COMPRESSION: dict[str, tuple[str, str]] = {
         " or keep more bits",
     ),
 }
-"""Next steps by what of compression is to blame: where `edgeflare repair` refuses the run, and
-else.
-"""
+"""Next steps by the fault of compression: where `edgeflare repair` refuses the run, and else."""
 
 _OF_UNSEEN: dict[str, str] = {
     ONLY_TFLITE: "compare with a .tflite original, whose layers can be seen",

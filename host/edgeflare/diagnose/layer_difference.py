@@ -206,7 +206,7 @@ def layer_difference(
 
 
 LARGEST_DB = 999.0
-"""Where one of the two is zero: JSON has no infinity."""
+"""Decibels where one of the two is zero: JSON has no infinity."""
 
 
 def cosine(a: NDArray[np.float64], b: NDArray[np.float64]) -> float:

@@ -27,8 +27,7 @@ CONVERSIONS = frozenset({"QUANTIZE", "DEQUANTIZE", "CAST", "DENSIFY"})
 """Operators that compression inserts; none of them is a layer of the original."""
 
 _MOST_NUMBERS = 16
-"""Values of a constant of whole numbers that tells operators apart, such as where a slice begins.
-"""
+"""Values of a constant of whole numbers that tells operators apart, such as a slice's begin."""
 
 
 def match_layers(compressed: Graph, original: Graph) -> Matches:

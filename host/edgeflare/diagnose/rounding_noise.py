@@ -55,11 +55,11 @@ _ROUNDING_UNITS = 1.0
 """Units of an operator's output that rounding explains; some kernels round twice."""
 
 _TABLE_UNITS = 2.0
-"""The same of operators without weights, some of which use tables or fixed-point arithmetic."""
+"""Units that rounding explains in operators without weights; some use tables or fixed point."""
 
 _TABLE_UNITS_OF_16_BITS = 64.0
-"""The same for outputs of 16 bits: tables have 512 intervals over their range, and interpolation
-between their entries may be off by half an interval. 18 units have been observed."""
+"""Units that rounding explains in 16-bit outputs: tables have 512 intervals over their range, and
+interpolation between their entries may be off by half an interval. 18 units have been observed."""
 
 _FLOAT_SHARE = 1e-4
 """Share of a float tensor's largest value by which kernels may differ."""

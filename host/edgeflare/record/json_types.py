@@ -11,10 +11,10 @@ Number = int | float
 """A number as JSON has it: of a file, one without a fraction is of type int."""
 
 Count = Annotated[int, msgspec.Meta(ge=0)]
-"""How many there are of something, or the place of one of them."""
+"""Count of things, or the position of one of them, from 0."""
 
 CountFromOne = Annotated[int, msgspec.Meta(ge=1)]
-"""How many there are of what there is at least one."""
+"""Count of things of which there is at least one."""
 
 Amount = Annotated[int, msgspec.Meta(ge=0)] | Annotated[float, msgspec.Meta(ge=0)]
 """A number of seconds or bytes, or a distance."""

@@ -14,7 +14,7 @@ ReportProgress = Callable[[str, int, int], None]
 `EnoughTried`."""
 
 StepProgress = Callable[[int, int], None]
-"""The same within one step: how much of it is done, and how much there is."""
+"""Is called, within one step, with how much of it is done, and how much there is."""
 
 
 @dataclass(frozen=True, slots=True)

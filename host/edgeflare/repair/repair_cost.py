@@ -28,7 +28,7 @@ LATENCY_UNITS: Mapping[str, float] = {"us": 1e-6, "µs": 1e-6, "ms": 1e-3, "s": 
 """Units of `--max-latency`, in seconds."""
 
 DEFAULT_LIMIT = "+5%"
-"""Both limits where none is given: what the model was compressed for is not to be lost."""
+"""Limit of file and time where none is given: what compression gained is not to be lost."""
 
 NO_LIMIT = "none"
 """Word in the place of a limit: the file or the time may grow by anything."""
@@ -117,7 +117,7 @@ the models for many turns: beside other programs on two cores (load 4), a model 
 image took .98 to 1.05 times as long as itself in 30 turns, and .99 to 1.01 times in 1.5 seconds."""
 
 MOST_TURNS, MOST_SECONDS = 30, 10.0
-"""Until then, both of them, turns go on where the limit lies within the interval of the ratio."""
+"""Turns and seconds, both passed before turns end while the limit lies in the ratio's interval."""
 
 CONFIDENCE = 0.99
 """Probability that the interval contains the median ratio, were the turns independent."""

@@ -71,4 +71,4 @@ class CandidateDetails(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=
 
 
 NO_DETAILS: Final = CandidateDetails()
-"""Where a method says nothing of a candidate."""
+"""Details of a candidate of which its method says nothing."""

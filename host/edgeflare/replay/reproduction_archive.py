@@ -55,13 +55,11 @@ from edgeflare_protos.kernel_sets import (
 
 SCHEMA = "edgeflare.reproduction/v1"
 SCRIPT = "reproduce.py"
-"""Script for a classifier of one input and one output; in the archive the other has this name too.
-"""
+"""Script for a classifier of one input and one output, and the name of the other in archives."""
 
 TENSORS_SCRIPT = "reproduce_tensors.py"
 """Script for all other models: it knows frames and states, and reads outputs by what is beside it
-as `OUTPUTS`.
-"""
+as `OUTPUTS`."""
 
 OUTPUTS = "outputs.py"
 """What reads and compares outputs, in the archive."""

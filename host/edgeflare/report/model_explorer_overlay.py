@@ -28,7 +28,7 @@ TOTAL, OWN, NEW_SHARE, RESIDUAL, MARGIN_SHARE, VERDICT = OVERLAY_FILES = (
 the columns, and the graph has the colours of the last one at first."""
 
 _KERNEL, _COMPRESSION = "#b4531a", "#2563a8"
-"""As in the pictures: device and twin differ; twin and original differ."""
+"""Colours of the pictures, for device and twin, and for twin and original."""
 
 _DIFFERS, _ONSET, _BEYOND = 0.15, 0.4, 0.3
 """How strong the colours are of layers that the verdict does not point at. Different words have

@@ -27,7 +27,7 @@ STEPS_DB = (10.0, 15.0, 20.0, 25.0, 30.0, 40.0)
 """Distances that the document and the tables give, in dB from where the curve begins."""
 
 LEVELS_LINF = (4.0, 8.0, 16.0, 32.0, 64.0, 128.0)
-"""The same for the largest change of a value, in levels."""
+"""Largest changes of a value that the document and the tables give, in levels."""
 
 
 def nearness_of(

@@ -34,8 +34,7 @@ Default = Literal["default"]
 
 MAX_QUERIES = 3000
 """Queries for each seed: several times what the published loop needs for a strict trigger on
-LeNets, and an end for seeds that have none.
-"""
+LeNets, and an end for seeds that have none."""
 
 TIME_LIMIT_SECONDS = 180.0
 """Seconds for each seed: the paper's time limit (§4.4)."""
@@ -43,7 +42,7 @@ TIME_LIMIT_SECONDS = 180.0
 _WHOLE = ("limit", "first", "max_queries", "total_queries")
 _SECONDS = ("time_limit", "total_time")
 _OPEN = ("limit", "first", "total_queries", "total_time")
-"""Those of the bounds that need not be."""
+"""Bounds that need not be set."""
 
 
 def _set_parameters(parameters: Mapping[str, bool | int | float | str]) -> str | None:

@@ -14,20 +14,16 @@ from edgeflare.errors import InfrastructureError, UserError
 from edgeflare.outside_text import json_value
 
 SHORT_SECONDS = 20.0
-"""Seconds for what looks around: milliseconds of work, the rest is for a link that is slow to wake.
-"""
+"""Seconds for what looks around: milliseconds of work, the rest for a link slow to wake."""
 
 UNPACK_SECONDS = 300.0
 """Seconds to unpack: 150 MB written to a slow SD card."""
 
 HALT_SECONDS = 30.0
-"""Seconds to stop each agent: one that does not heed is killed after 5 s, and given up after 20 s.
-"""
+"""Seconds to end each agent: one that does not heed is killed after 5 s, given up after 20 s."""
 
 READY_SECONDS = 60
-"""Seconds from launch to ready line: about 1 s on a board, 4 s under QEMU, 15 s from a cold SD
-card.
-"""
+"""Seconds from launch to ready line: 1 s on a board, 4 s under QEMU, 15 s from a cold SD card."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -47,8 +47,7 @@ SERVER_SECONDS = 20.0
 """Seconds for adb's server to start; about 0.1 s, and some more where it finds many devices."""
 
 CONNECT_SECONDS = 10.0
-"""Seconds for the server to reach a device by its address; it gives up itself at about that time.
-"""
+"""Seconds for the server to reach a device by its address; it gives up at about that time."""
 
 ASK_SECONDS = 5.0
 """Seconds for a question to the server alone."""

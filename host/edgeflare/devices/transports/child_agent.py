@@ -21,8 +21,7 @@ from edgeflare.outside_text import json_value
 
 READY_SECONDS = 60.0
 """Seconds from start to the ready line. A cold start takes about 1 s, 4 s under QEMU, and ten times
-that when CI is loaded.
-"""
+that when CI is loaded."""
 
 STOP_SECONDS = 5.0
 """Seconds from closed stdin to the end of the process. It has workers to end: milliseconds."""

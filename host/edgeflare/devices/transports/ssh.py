@@ -49,8 +49,7 @@ OPEN_SECONDS = 45.0
 """Seconds for the whole way, through jump hosts and agents that ask for a touch."""
 
 ALIVE_SECONDS = 5
-"""Seconds between questions whether the other side is there; three unanswered end the connection.
-"""
+"""Seconds between questions whether the other side is there; three missed end the connection."""
 
 CLOSE_SECONDS = 2.0
 """Seconds from closed standard input to the end of the connection: a round trip or two."""

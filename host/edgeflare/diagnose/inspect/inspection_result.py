@@ -121,7 +121,7 @@ class InspectionResult:
             two levels that lie evenly about one half.
         best: best score for each behaviour, measure and hypothesis.
         layer_scores: scores of each layer.
-        top_units: at most 20 units by each of `share` and the behaviours' AUC for `deviates`.
+        top_units: best units, 20 at most by each of `share` and the behaviours' AUC for `deviates`.
         verdict: verdict on the margin's error.
 
     """

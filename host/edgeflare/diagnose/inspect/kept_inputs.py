@@ -24,8 +24,7 @@ from edgeflare.diagnose.inspect.behaviour_block import (
 MOST_INPUTS: Final = 4096
 MOST_BYTES_KEPT: Final = 96 * 2**20
 """Bytes of all behaviours together; 1,184 units and three behaviours take 58 MB of them. What is
-computed at the end takes about as much again.
-"""
+computed at the end takes about as much again."""
 
 
 class KeptInputs:

@@ -18,8 +18,7 @@ from numpy.typing import NDArray
 BINS: Final = 4
 """Bins of mutual information, for units and for hypotheses that have more than two values: quarters
 show what no mean shows, such as a middle that is unlike both ends. With 4 × 4 cells, 100 inputs
-that are independent have .065 bits by chance; finer bins would drown in that.
-"""
+that are independent have .065 bits by chance; finer bins would drown in that."""
 
 
 @dataclass(frozen=True, slots=True)

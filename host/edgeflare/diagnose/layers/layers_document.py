@@ -136,7 +136,7 @@ STEPS_OF_ROUNDING: Final = 1.5
 """Kernels of two kinds may round a sum the other way: one step of a quantized output."""
 
 DB_OF_SUMMING: Final = 60.0
-"""The same sum of floats taken in another order, or in half precision, is nearer than this."""
+"""SQNR in decibels that a sum of floats exceeds in another order, or in half precision."""
 
 
 LEAST_OF_FLOATS: Final = 1e-6

@@ -27,7 +27,7 @@ WHOLE_DB: Final = 10.0
 by itself."""
 
 _JOINED_DB: Final = 20.0
-"""Likewise a few operators, one after the other."""
+"""A few operators, one after the other, are nearer than this to what each does right by itself."""
 
 
 def wrong_together(

@@ -44,7 +44,7 @@ _HEADROOM = 0.05
 """How far above the largest logit a range reaches at most, as a share of what all logits span."""
 
 _ENDS = 16
-"""How many lower and upper ends are tried."""
+"""Lower ends, and upper ends, that are tried."""
 
 _MOST_ROWS = 4000
 """Logits of so many inputs, or pixels of inputs, are enough to choose by."""

@@ -224,8 +224,7 @@ _INPUTS = 32
 
 _MOST_DIFFERING = 1 / 8
 """Share of the inputs that two kernel sets may answer differently, since their int8 kernels round
-differently: six whole files of two networks did so on at most 1 in 250 of 500 to 2,000 images.
-"""
+differently: six whole files of two networks did so on at most 1 in 250 of 500 to 2,000 images."""
 
 
 def candidate_fault(pair: Pair, seeds: Seeds) -> str | None:

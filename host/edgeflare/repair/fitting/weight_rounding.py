@@ -39,8 +39,7 @@ _RIDGE = 0.01
 """How strongly weights are held to the original's, as a share of the Hessian's mean diagonal."""
 
 _MOST_BYTES = 2**26
-"""Bytes of unfolded inputs at once: with those of the original, errors and copies, a quarter GiB.
-"""
+"""Bytes of unfolded inputs at once: with the original's, errors and copies, a quarter GiB."""
 
 _CAPTURED_AT_ONCE = 32
 """Inputs of a float network whose intermediate tensors are in memory at once."""

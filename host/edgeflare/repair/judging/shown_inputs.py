@@ -22,7 +22,7 @@ SHOWN = 12
 """Inputs of each kind of change that are shown at most."""
 
 FOLDER = "inputs"
-"""Where they are stored in the folder of the repair."""
+"""Folder of the shown inputs in that of the repair."""
 
 ChangeKind = Literal["mended", "broken"]
 

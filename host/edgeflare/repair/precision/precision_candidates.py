@@ -58,7 +58,7 @@ POINTS = (1, 2, 4, 8, 16)
 """Least numbers of promoted blocks at which the path has a candidate; one more is at its end."""
 
 INT16_POINTS = 2
-"""How many of them, from the first on, are candidates in int16 too, whose kernels are slow."""
+"""First points that are candidates in int16 too, whose kernels are slow."""
 
 LOCALIZED_WITH = 128
 """Inputs by which operators are compared with the original's, at most half of them deviating."""

@@ -107,7 +107,7 @@ class PromotedModels:
 Real = NDArray[np.float64]
 
 _KERNELS: Kernels = "xnnpack"
-"""Those of the host that are fastest in float and in integers."""
+"""Kernel set of the host that is fastest in float and in integers."""
 
 _MISSING = 1e-3
 """Difference from 1 that the sum of probabilities in float may have."""

@@ -41,8 +41,7 @@ of all three."""
 
 _LEAST_PRODUCT = 0.02
 """Least product of two classes' probabilities for a shift between them to be considered: below it,
-the largest shift changes a value by less than two steps of an 8-bit output.
-"""
+the largest shift changes a value by less than two steps of an 8-bit output."""
 
 
 @dataclass(frozen=True, slots=True)

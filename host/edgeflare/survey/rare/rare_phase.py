@@ -28,8 +28,8 @@ _STREAM = 0x4A4E
 
 _POINTS_FOR_A_QUERY = 10
 _QUERIES_FOR_A_PARTICLE = 2
-"""Where few device queries are allowed, the host's part is smaller in proportion, too: whoever asks
-for less waits for less."""
+"""Device queries for each particle of the host: where few are allowed, the host's part is smaller
+in proportion, too: whoever asks for less waits for less."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -43,7 +43,7 @@ likely gone less far."""
 
 _LEAST_SHARE = 1e-9
 _MOST_CERTAIN = 1.0 - 1e-9
-"""These keep the scores that a strength needs finite, where it cannot be had."""
+"""Bound of a probability that keeps scores finite where the strength they need cannot be had."""
 
 
 @dataclass(frozen=True, slots=True)
