@@ -29,9 +29,6 @@ def run_campaign(context: CampaignContext, interrupt: Interrupt) -> StoppedBy | 
     Returns:
         What stopped it before its end, or None.
 
-    Raises:
-        InfrastructureError: a device was lost for good.
-
     """
     # One thread: with more, the last digits of a product depend on their number, and they keep
     # the models' processes from the cores.
@@ -44,9 +41,6 @@ def run_screening(context: CampaignContext, interrupt: Interrupt) -> StoppedBy:
 
     Returns:
         What stopped it before its end, which is at most that only the seeds were asked for.
-
-    Raises:
-        InfrastructureError: a device was lost for good.
 
     """
     with threadpool_limits(1):
@@ -97,9 +91,6 @@ def evaluate_again(context: CampaignContext, interrupt: Interrupt) -> StoppedBy 
 
     Returns:
         What stopped it before its end, or None.
-
-    Raises:
-        InfrastructureError: a device was lost for good.
 
     """
     complete = _evaluate_seeds(context) and verify(context)

@@ -77,9 +77,6 @@ def measure_coverage(opened: OpenedPair, context: CampaignContext) -> NeuronCove
     Returns:
         None where the user stopped it.
 
-    Raises:
-        InfrastructureError: a device or a worker process is lost for good.
-
     """
     inputs = CoverageInputs.of(opened, context)
     arms, notes, device_queries = [], list(inputs.notes), 0
@@ -250,7 +247,6 @@ class CapturedArm:
         Raises:
             ProbeRefused: nothing can be captured here, or not the same on all devices.
             ProbeFailed: the model gives no answer.
-            InfrastructureError: a device or a worker process is lost for good.
 
         """
         rows = self._model.rows(one[None], [seed_id])

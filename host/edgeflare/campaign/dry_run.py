@@ -91,12 +91,7 @@ class DryRun:
 
 
 def evaluate_first_seeds(opened: OpenedPair) -> DryRun:
-    """Ask all arms about the first seeds, once each.
-
-    Raises:
-        InfrastructureError: a device or an arm of the host was lost.
-
-    """
+    """Ask all arms about the first seeds, once each."""
     evaluated = _evaluated(opened)
     decoders = opened.panel.reading.decoders
     goal = Goal(Find.ANY if Arm.ORIGINAL in decoders else Find.KERNEL)
@@ -306,7 +301,6 @@ def stage_differences(opened: OpenedPair, count: int) -> StageDifferences:
 
     Raises:
         ValueError: the devices have no stages of their own.
-        InfrastructureError: the device was lost.
 
     """
     if opened.stages is None:

@@ -34,7 +34,6 @@ def with_folding_proven(
 
     Raises:
         UserError: outputs differ in a bit, or one of both gives no answer where the other does.
-        InfrastructureError: a worker process is lost.
 
     """
     if pair.folded is None:

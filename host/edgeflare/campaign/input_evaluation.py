@@ -41,9 +41,6 @@ def evaluate_inputs(
         record: writes more about an input, given its seed id, in the transaction of its answers.
         end_batch: writes more about a batch, at the end of that transaction.
 
-    Raises:
-        InfrastructureError: a device or a worker process is lost for good.
-
     """
     size = min(context.batch_size(0.0), largest_batch)
     arms, reading = context.panel.arms, context.panel.reading

@@ -70,12 +70,7 @@ def non_finite_lines(
 
 
 def begins(opened: OpenedPair, found: NonFiniteRows) -> str:
-    """Return in which operator of the pair's files it begins, each run once more on the host.
-
-    Raises:
-        InfrastructureError: no worker process can be started, or it died.
-
-    """
+    """Return in which operator of the pair's files it begins, each run once more on the host."""
     said = []
     for arm, path in ((Arm.ORIGINAL, opened.pair.original), (Arm.TWIN, opened.pair.executed)):
         if arm in found and (onset := _onset(opened, arm, Path(str(path)), min(found[arm]))):

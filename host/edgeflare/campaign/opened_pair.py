@@ -121,9 +121,6 @@ class OpenedPair:
         Yields:
             What was answered, in the order of the inputs.
 
-        Raises:
-            InfrastructureError: a device or a worker process is lost for good.
-
         """
         size = 1  # until it is known how long an input takes
 

@@ -220,7 +220,6 @@ class Pending:
 
         Raises:
             Lost: a device was lost.
-            InfrastructureError: an arm of the host was lost.
 
         """
         answers: list[dict[Arm, Answer]] = [{} for _ in range(self._size)]

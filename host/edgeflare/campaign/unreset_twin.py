@@ -37,9 +37,6 @@ def answers_without_reset(opened: OpenedPair) -> WithoutReset | None:
         What differs; None where the compressed model has no variables, or has an explicit state
         too, or does not answer.
 
-    Raises:
-        InfrastructureError: a worker process is lost for good.
-
     """
     pair, arm = opened.pair, opened.panel.host(Arm.TWIN)
     invocation, count = pair.interface.invocation, min(len(opened.seeds), MOST_SEEDS)

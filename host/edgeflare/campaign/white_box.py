@@ -46,7 +46,6 @@ class WhiteBox:
         Raises:
             UserError: the extra is missing; there is no original; or a model, or what stands before
                 it, cannot be differentiated.
-            InfrastructureError: a worker process is lost.
 
         """
         return self._translated

@@ -7,6 +7,9 @@ it, an `Evaluator` like those of the host.
 The rooms within: `transports` bring agents up, `remote` puts them on devices that have a shell,
 `bundle` makes the agent a file with a Python of its own, `reservations` book a device in a lab's
 own system.
+
+Whatever speaks with a device raises InfrastructureError where the device fails; the docstrings
+within leave that out, unless there is more to say.
 """
 
 from __future__ import annotations

@@ -85,7 +85,6 @@ class AgentLease:
         Raises:
             DeviceInUse: see there.
             UserError: this process has it as another of its devices.
-            InfrastructureError: the device fails.
 
         """
         if connection.protocol < LEASES_SINCE:

@@ -162,7 +162,6 @@ class Device:
 
         Raises:
             UserError: see `open`.
-            InfrastructureError: the device fails.
 
         """
         other = replace(
@@ -179,7 +178,6 @@ class Device:
 
         Raises:
             ProbeRefused: the device's runtime refuses the model, or its agent is too old.
-            InfrastructureError: the device fails.
 
         """
         protocol = self._description.protocol

@@ -51,7 +51,6 @@ class DeviceProbe:
 
         Raises:
             ProbeRefused: the device's runtime refuses the model or the options.
-            InfrastructureError: the device fails.
 
         """
         self._connection = connection

@@ -170,9 +170,6 @@ def ask(
     Returns:
         A vote for each input.
 
-    Raises:
-        InfrastructureError: the model or its device was lost.
-
     """
     return votes(mode, stage, evaluator.signature, given, repeated(evaluator, given, times))
 

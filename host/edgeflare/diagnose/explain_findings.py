@@ -124,7 +124,6 @@ def explain(
 
     Raises:
         UserError: the host or the device refuses a model, or an image does not fit.
-        InfrastructureError: the device or a worker process is lost.
 
     """
     with ExitStack() as stack:

@@ -93,9 +93,6 @@ class KernelLocalizer:
             encoded: (1, *input shape without its batch dimension), as the model takes it.
             most_runs: device queries that may be spent. What is not observed by then is left out.
 
-        Raises:
-            InfrastructureError: the device is lost.
-
         """
         before = self._device.runs
         self._device.allow(most_runs)

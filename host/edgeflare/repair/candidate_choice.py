@@ -90,7 +90,6 @@ class CandidateChoice:
 
         Raises:
             UserError: none can be made of these models and inputs.
-            InfrastructureError: a device or a worker process is lost for good.
             EnoughTried: no candidate was tried yet.
 
         """

@@ -33,7 +33,6 @@ def judged_on(
 
     Raises:
         UserError: the device refuses the candidate.
-        InfrastructureError: the device is lost.
 
     """
     with _opened_on(device, read_model_file(opened.pair.compressed), opened) as (_, there):

@@ -141,7 +141,6 @@ def repair_pair(
     Raises:
         UserError: the request allows nothing, the pair has no fitting original or too few seeds,
             no candidate can be made of its models, or the folder holds another repair.
-        InfrastructureError: a device or a worker process is lost for good.
         EnoughTried: `progress` raised it before any candidate was tried.
 
     """
@@ -361,7 +360,6 @@ def fit_inputs(
 
     Raises:
         UserError: the original gives the known label to seeds of fewer than two labels.
-        InfrastructureError: a worker process is lost for good.
 
     """
     images = opened.seeds.inputs[split.fit]

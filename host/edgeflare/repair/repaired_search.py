@@ -99,9 +99,6 @@ def search_again(
         watch: shows progress.
         interrupt: whether the user wants to stop.
 
-    Raises:
-        InfrastructureError: a device was lost for good.
-
     """
     plan = past.header.plan
     with ExitStack() as stack:

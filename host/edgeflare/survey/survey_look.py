@@ -89,12 +89,7 @@ def progress_of(survey: Survey, path: Path) -> SurveyProgress:
 
 
 def look_at(survey: Survey) -> SurveyLook:
-    """Make and evaluate a few items, spread over all conditions, and say what all would take.
-
-    Raises:
-        InfrastructureError: a device or a worker process is lost for good.
-
-    """
+    """Make and evaluate a few items, spread over all conditions, and say what all would take."""
     items, plan = len(survey.items), survey.plan
     chosen = np.unique(np.linspace(0, items - 1, _MOST_ITEMS).astype(np.int64)).tolist()
     hosts = tuple(arm for arm in survey.opened.panel.arms if arm is not Arm.DEVICE)

@@ -27,7 +27,6 @@ def install_agent(profile: Profile) -> InstalledAgent:
 
     Raises:
         UserError: nothing is ever put on such a device, or there is no agent for it.
-        InfrastructureError: the device fails.
 
     """
     with _reach(profile) as remote, lease(remote.device):
@@ -39,7 +38,6 @@ def uninstall_agent(profile: Profile) -> str:
 
     Raises:
         UserError: nothing is ever put on such a device, or an agent runs there for somebody.
-        InfrastructureError: the device fails.
 
     """
     with _reach(profile) as remote, lease(remote.device):
@@ -119,7 +117,6 @@ def inspect_cache(remote: Remote, profile: Profile) -> RemoteState:
 
     Raises:
         UserError: the folder is none that may be used so.
-        InfrastructureError: the device fails.
 
     """
     folder = cache_of(profile) or ""
@@ -137,7 +134,6 @@ def install(remote: Remote, profile: Profile, seen: RemoteState) -> InstalledAge
 
     Raises:
         UserError: there is none for this machine, or the cache folder is somebody else's.
-        InfrastructureError: the device fails.
 
     """
     with tempfile.TemporaryDirectory(prefix="edgeflare-") as folder:

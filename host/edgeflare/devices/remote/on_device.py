@@ -84,7 +84,6 @@ def remote_state(remote: Remote, folder: str) -> RemoteState:
 
     Raises:
         UserError: the folder belongs to another user there, or every user may write to it.
-        InfrastructureError: the device fails.
 
     """
     said = _call(remote, SHORT_SECONDS, "survey", folder)

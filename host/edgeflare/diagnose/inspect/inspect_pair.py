@@ -96,7 +96,6 @@ def inspect_pair(
     Raises:
         UserError: a model cannot be translated, a hypothesis gives no numbers, or there are too few
             inputs.
-        InfrastructureError: a device or a worker process is lost.
 
     """
     request.check()
@@ -204,7 +203,6 @@ def device_tensors(device: Device, pair: Pair) -> Iterator[Callable[[Row], Mappi
 
     Raises:
         UserError: the device cannot capture tensors, or the model gives no answer on an input.
-        InfrastructureError: the device is lost.
 
     """
     content = read_model_file(pair.executed)

@@ -73,9 +73,6 @@ class DeviceComparison:
             encoded: the input as the model takes it.
             twin: the tensors of the twin, as they were observed.
 
-        Raises:
-            InfrastructureError: the device or a worker process is lost.
-
         """
         far = self._add_whole(encoded, twin)
         waiting, tried = self._groups, list[tuple[int, ...]]()

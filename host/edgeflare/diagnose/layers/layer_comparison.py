@@ -69,12 +69,7 @@ class LayerComparison:
                 side.close()
 
     def add(self, one: ComparedInput) -> None:
-        """Look into an input.
-
-        Raises:
-            InfrastructureError: the device or a worker process is lost.
-
-        """
+        """Look into an input."""
         try:
             outputs = self._twin.outputs([one.encoded])
             twin = self._twin.observe([one.encoded], outputs)

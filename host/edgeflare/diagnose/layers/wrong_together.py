@@ -41,9 +41,6 @@ def wrong_together(
         device: it on the device.
         state: the tensors of the twin on an input.
 
-    Raises:
-        InfrastructureError: the device or a worker process is lost.
-
     """
     for _, (first, last) in zip(range(_MOST_PARTS), _neighbours(graph), strict=False):
         try:

@@ -82,7 +82,6 @@ def fit_ranges(network: QuantizedNetwork, progress: Callable[[int, int], None]) 
     Raises:
         UserError: an operator with weights has no counterpart, constants are shared, or the
             original does not run.
-        InfrastructureError: no worker process can be started, or it is lost.
 
     """
     network = network.with_content(restore_weights(network))

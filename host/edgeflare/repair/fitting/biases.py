@@ -135,7 +135,6 @@ def fit_biases(network: QuantizedNetwork, progress: Callable[[int, int], None]) 
     Raises:
         UserError: an operator with weights has no counterpart, biases are shared, or one of the
             models does not run or cannot be cut into parts.
-        InfrastructureError: no worker process can be started, or it is lost.
 
     """
     layers = [one for one in network.layers if _correctable(network, one)]

@@ -39,7 +39,6 @@ def captured(
 
     Raises:
         UserError: the runtime refuses the model or an input, or does not give one of the tensors.
-        InfrastructureError: no worker process can be started, or it is lost.
 
     """
     values: dict[int, NDArray[np.generic]] = {}
@@ -135,7 +134,6 @@ class StepwiseExecution:
 
         Raises:
             UserError: the network cannot be cut, or the runtime refuses it or an input.
-            InfrastructureError: no worker process can be started, or it is lost.
 
         """
         if any(self._executed <= one.index < until for one in graph.layers):

@@ -238,9 +238,6 @@ def candidate_fault(pair: Pair, seeds: Seeds) -> str | None:
         pair: whose compressed model is the candidate.
         seeds: inputs, as they are loaded for the pair.
 
-    Raises:
-        InfrastructureError: no worker process can be started, or it is lost.
-
     """
     try:
         graph = Graph(read_model_file(pair.compressed), pair.compressed.name)

@@ -84,7 +84,6 @@ def fit_rounding(network: QuantizedNetwork, progress: Callable[[int, int], None]
     Raises:
         UserError: no layer has such weights, the runtime refuses either network or an input, or
             constants are shared.
-        InfrastructureError: no worker process can be started.
 
     """
     network = network.with_content(restore_weights(network))
@@ -130,7 +129,6 @@ def round_original(
 
     Raises:
         UserError: it has no such layers, or the runtime refuses it or an input.
-        InfrastructureError: no worker process can be started.
 
     """
     graph = Graph(original, "the original")

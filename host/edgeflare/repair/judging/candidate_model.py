@@ -52,9 +52,6 @@ class CandidateModel:
             images: (n, H, W, C).
             seed_ids: the seed that each was made from.
 
-        Raises:
-            InfrastructureError: its worker process is lost for good.
-
         """
         found: list[Answer] = []
         for at in range(0, len(images), _AT_ONCE):
@@ -74,7 +71,6 @@ def open_candidate(content: bytes, opened: OpenedPair) -> Iterator[CandidateMode
 
     Raises:
         UserError: it does not load, or its inputs or outputs are not those of the pair.
-        InfrastructureError: no worker process can be started.
 
     """
     pair = opened.pair

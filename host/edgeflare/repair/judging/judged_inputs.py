@@ -82,9 +82,6 @@ def known_labels(opened: OpenedPair) -> Labels:
     Returns:
         (seeds,) int64.
 
-    Raises:
-        InfrastructureError: a worker process is lost for good.
-
     """
     seeds = opened.seeds
     labels = _decisions(_answers(opened, seeds.inputs, seeds.seed_ids, Arm.ORIGINAL))
@@ -114,7 +111,6 @@ def judged_sets(
 
     Raises:
         UserError: the original gives the known label to seeds of fewer than two labels.
-        InfrastructureError: a worker process is lost for good.
 
     """
     ids = np.array(opened.seeds.seed_ids, np.int64)
@@ -158,9 +154,6 @@ def fresh_set(opened: OpenedPair, fresh: Seeds) -> JudgedSet:
     Args:
         opened: the pair.
         fresh: the inputs, as `opened.inputs.load` returns them.
-
-    Raises:
-        InfrastructureError: a worker process is lost for good.
 
     """
     return _judged_set(opened, fresh.inputs, np.arange(len(fresh)), fresh.labels)

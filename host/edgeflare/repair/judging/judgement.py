@@ -157,9 +157,6 @@ def judged(
         The figures; or why there are none: the candidate does not load, has other outputs than the
         pair, or crashes, hangs or gives NaN on an input that the compressed model answers.
 
-    Raises:
-        InfrastructureError: a worker process cannot be started, or is lost for good.
-
     """
     after = candidate_answers(content, opened, sets)
     return after if isinstance(after, SetAside) else compared(sets, after)

@@ -121,7 +121,6 @@ def operator_errors(
     Raises:
         UserError: a graph cannot be cut, the runtime refuses it or an input, or an operator puts
             out more or fewer values than the original's.
-        InfrastructureError: no worker process can be started, or it is lost.
 
     """
     graph, original = network.graph, network.original_graph

@@ -60,9 +60,6 @@ def residual(network: QuantizedNetwork) -> Residual | None:
     Returns:
         None where the operators cannot be compared with the original's.
 
-    Raises:
-        InfrastructureError: no worker process can be started, or it is lost.
-
     """
     stride = max(1, len(network.rows) // RESIDUAL_INPUTS)
     few = replace(

@@ -100,7 +100,6 @@ def precision_candidates(
 
     Raises:
         UserError: nothing can be promoted, or promoting nothing gains.
-        InfrastructureError: no worker process can be started, or it is lost.
 
     """
     blocks = blocks_of(network)

@@ -71,12 +71,7 @@ class PromotedModels:
         self._known: dict[tuple[int, ...], tuple[MarginDifference, int] | None] = {}
 
     def measured(self, blocks: Sequence[Block]) -> PromotedModel | None:
-        """Return the file with these blocks in float; None where there is none that runs.
-
-        Raises:
-            InfrastructureError: a worker process is lost.
-
-        """
+        """Return the file with these blocks in float; None where there is none that runs."""
         operators = operators_of(blocks)
         if operators not in self._known:
             self._known[operators] = self._measured(operators)
@@ -137,7 +132,6 @@ class MarginComparison:
 
         Raises:
             UserError: it is no classifier with one input and one output, or does not run.
-            InfrastructureError: no worker process can be started, or it is lost.
 
         """
         self._network = network
@@ -157,7 +151,6 @@ class MarginComparison:
 
         Raises:
             UserError: the runtime refuses it, or it gives no answer.
-            InfrastructureError: no worker process can be started, or it is lost.
 
         """
         every = np.arange(len(self._wanted))

@@ -119,9 +119,6 @@ def gather(
         rounds: number of searches of each kind from each seed.
         progress: is called with the number of searches that have ended, and that of all.
 
-    Raises:
-        InfrastructureError: a device or a worker process is lost for good.
-
     """
     gathering = _Gathering(run, run_inputs, rounds, progress)
     gathering.report()

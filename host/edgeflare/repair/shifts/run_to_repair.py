@@ -64,9 +64,6 @@ class RunToRepair:
             images: the images, each (H, W, C) uint8.
             seed_ids: the seed that each image was made from.
 
-        Raises:
-            InfrastructureError: a device or a worker process is lost for good.
-
         """
         return self.opened.evaluate(images, seed_ids, ARMS)
 

@@ -97,7 +97,6 @@ def _candidate(run: RunToRepair, request: ShiftRequest, progress: StepProgress) 
         UserError: the run has too few triggers that still deviate, or its models cannot be
             repaired by shifts.
         NoCandidate: shifts do not surely gain on inputs that they were not fitted to.
-        InfrastructureError: a device or a worker process is lost for good.
 
     """
     require_scikit_learn()

@@ -270,12 +270,7 @@ class _RoundCheck:
         return dropped
 
     def before_round(self, items: Sequence[int]) -> None:
-        """Ask the devices that a round concerns for the answer that is to stay, unless they were.
-
-        Raises:
-            InfrastructureError: a device is lost for good.
-
-        """
+        """Ask the devices of a round for the answer that is to stay, unless they were asked."""
         for index in self._concerned(items):
             self._watch.begin(index)
 

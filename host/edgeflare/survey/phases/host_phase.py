@@ -36,7 +36,6 @@ def judge_on_host(
         Whether all items are answered now; not if the user stopped it.
 
     Raises:
-        InfrastructureError: a worker process is lost for good.
         UserError: a condition made something of another shape or dtype.
 
     """

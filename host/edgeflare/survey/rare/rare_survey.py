@@ -91,7 +91,6 @@ def survey_rare_event(
 
     Raises:
         UserError: there is no condition, the pair's answers have no levels, or scipy is missing.
-        InfrastructureError: a device or a worker process is lost for good.
 
     """
     require_estimable(opened, conditions, event)
@@ -166,7 +165,6 @@ class RareArms:
 
         Raises:
             StoppedEarly: the user wants to stop.
-            InfrastructureError: a worker process is lost for good.
 
         """
         self.host_queries += len(inputs)
@@ -179,7 +177,6 @@ class RareArms:
 
         Raises:
             StoppedEarly: the user wants to stop.
-            InfrastructureError: a device or a worker process is lost for good.
 
         """
         outcomes = self._outcomes(inputs, ids, (self.event.reference, Arm.DEVICE))
