@@ -293,7 +293,8 @@ def _failures(known: _KnownToRules) -> Iterator[Cause]:
 
 def _file(known: _KnownToRules) -> Iterator[Cause]:
     for one in known.of_kinds(
-        "unread input", "not finite", "overflow", "flushed constant", "options", "state scale"
+        *("unread input", "not finite", "overflow", "flushed constant", "options"),
+        *("copied scale", "raw state", "state scale"),
     ):
         yield _of_fault("file", one, known)
 

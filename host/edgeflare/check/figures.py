@@ -343,6 +343,8 @@ class ScoreError(msgspec.Struct, frozen=True, kw_only=True):
 FaultKind = Literal[
     "unread input",
     "state scale",
+    "raw state",
+    "copied scale",
     "flushed constant",
     "options",
     "not finite",

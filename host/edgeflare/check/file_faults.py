@@ -10,6 +10,7 @@ import numpy as np
 
 from edgeflare.campaign.dry_run import unread_by_model
 from edgeflare.check.figures import FileFault, FileFigures
+from edgeflare.check.handed_scales import scale_faults
 from edgeflare.diagnose.constant_error import constants_in_pairs
 from edgeflare.diagnose.layer_difference import layer_name
 from edgeflare.diagnose.layer_matching import match_layers
@@ -38,7 +39,7 @@ def file_figures(pair: Pair) -> FileFigures:
     graphs = _graphs(pair)
     faults = [
         *(_unread(name) for name in alone),
-        *(_of_states(pair, graphs.compressed) if graphs else ()),
+        *(scale_faults(graphs.compressed, pair.interface.invocation.state) if graphs else ()),
         *(_of_layers(graphs.compressed, graphs.original) if graphs and graphs.original else ()),
     ]
     return FileFigures(
@@ -97,32 +98,6 @@ def _unread(name: str) -> FileFault:
         " changes nothing",
         advice=f"export the model with {name} connected, and not as a constant",
     )
-
-
-def _of_states(pair: Pair, graph: Graph) -> Iterator[FileFault]:
-    """Yield states that leave the model with another scale than they come in with.
-
-    An app that hands the numbers on as they are then gives the model another state. EdgeFlare
-    itself hands their real values on.
-    """
-    invocation = pair.interface.invocation
-    known = {tensor.name: tensor for tensor in graph.tensors}
-    for given, made in invocation.state.items():
-        one, other = known.get(given), known.get(made)
-        if one is None or other is None or not (one.scales and other.scales):
-            continue
-        if (one.scales, one.zero_points) != (other.scales, other.zero_points):
-            yield FileFault(
-                kind="state scale",
-                place=given,
-                words=f"the state {made} comes out with a scale of {_scale(other)}, and goes in as"
-                f" {given} with {_scale(one)}",
-                advice="hand it on as real values, or quantize both with one scale",
-            )
-
-
-def _scale(tensor: GraphTensor) -> str:
-    return f"{tensor.scales[0]:.4g} (zero point {tensor.zero_points[0]})"
 
 
 def _of_layers(compressed: Graph, original: Graph) -> Iterator[FileFault]:
