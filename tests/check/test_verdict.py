@@ -68,6 +68,7 @@ STAGES = StageFigures(
     helped=1,
     given=1.0,
     decided=0,
+    settings=("scale 255 instead of 127.5",),
 )
 KERNELS = kernels(changes=changes(60))
 BROKEN = decisions(
@@ -142,8 +143,8 @@ def test_a_value_beyond_its_limit_is_undecided_while_its_gate_is_open() -> None:
         (
             figures(kernels=kernels(stages=STAGES)),
             "stages",
-            "[device.preprocess]); the compressed file is fine; right on 11.6% of 250 inputs, and"
-            " on 87.2%",
+            "[device.preprocess]: scale 255 instead of 127.5); the compressed file is fine; right"
+            " on 11.6% of 250 inputs, and on 87.2%",
         ),
         (
             figures(

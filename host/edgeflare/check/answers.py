@@ -25,6 +25,7 @@ from edgeflare.check.figures import (
     KernelFigures,
     StageFigures,
 )
+from edgeflare.check.stage_settings import other_settings
 from edgeflare.core.answer import Answer
 from edgeflare.core.goal import Find, Goal
 from edgeflare.core.query import Arm, EvaluatedQuery
@@ -477,4 +478,5 @@ def _stage_figures(answers: Answers, as_pair: Sequence[Answer]) -> StageFigures:
         helped=len(_harmed(own, as_pair, truths)),
         given=found.inputs,
         decided=found.decided,
+        settings=other_settings(opened.pair.interface),
     )

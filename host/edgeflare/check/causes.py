@@ -339,6 +339,7 @@ def _stages(known: _KnownToRules) -> Iterator[Cause]:
             *(["[device.task]"] if its.decided else ()),
         ]
         what = "prepares inputs" if its.given else "reads outputs"
+        said = f": {'; '.join(its.settings[:_SETTINGS])}" if its.settings else ""
         evidence = f"with the pair's own stages {its.changed} of {its.inputs} decisions are others"
         if its.labelled:
             evidence = (
@@ -348,11 +349,15 @@ def _stages(known: _KnownToRules) -> Iterator[Cause]:
         yield Cause(
             rule="stages",
             words=f"{device.decisions.device} {what} otherwise than the pair says"
-            f" ({' and '.join(where) or '[device]'})"
+            f" ({' and '.join(where) or '[device]'}{said})"
             + ("" if file_does_harm(device) else "; the compressed file is fine"),
             evidence=evidence,
             next="let the device do what the pair says, or fold it into the model",
         )
+
+
+_SETTINGS: Final = 3
+"""Settings of a device's own that a sentence names."""
 
 
 def _stages_do_harm(its: StageFigures) -> bool:

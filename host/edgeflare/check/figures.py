@@ -222,6 +222,7 @@ class StageFigures(msgspec.Struct, frozen=True, kw_only=True):
         given: the largest difference of what the model is given, in real values.
         decided: of the first of them, those on which reading the same outputs as the pair does
             decides otherwise.
+        settings: what the device says otherwise, such as "channels bgr instead of rgb".
 
     """
 
@@ -234,6 +235,7 @@ class StageFigures(msgspec.Struct, frozen=True, kw_only=True):
     helped: Count
     given: Amount
     decided: Count
+    settings: tuple[str, ...]
 
 
 class InvocationVariant(msgspec.Struct, frozen=True, kw_only=True):
