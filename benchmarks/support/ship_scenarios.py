@@ -333,6 +333,16 @@ def _calibration(sources: Sources) -> Iterator[Scenario]:
         ("input holds", "saturated"),
     )
     yield Scenario(
+        "indoors_only",
+        "a field condition: calibrated on pictures of half the light",
+        no,
+        lambda: fashion.made(
+            compressed=int8(fashion.original, _unit(fashion.images[:100]) * np.float32(0.5))
+        ),
+        ("field",),
+        ("frost", "fog", "brightness", "contrast"),
+    )
+    yield Scenario(
         "few_sounds",
         "calibrated on a single sound",
         no,

@@ -40,7 +40,7 @@ def test_each_cell_has_the_same_inputs(stack: ExitStack) -> None:
     pair = opened(load_pair(EXAMPLE), stack)
     found = field_figures(pair, places(pair), lambda: False)
     assert found.inputs == 30
-    assert found.cells == 19 * len(SEVERITIES)
+    assert found.cells == 20 * len(SEVERITIES)
     assert 0 < found.working <= found.cells
     assert {one.changes.inputs for one in found.worst} == {30}
     assert found.unchanged.right == 28

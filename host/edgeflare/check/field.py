@@ -18,7 +18,12 @@ from edgeflare.campaign.opened_pair import OpenedPair
 from edgeflare.check.answers import changes_between
 from edgeflare.check.figures import FieldCell, FieldFigures
 from edgeflare.conditions.condition import changed_input
-from edgeflare.conditions.condition_choice import ChosenCondition, chosen_conditions
+from edgeflare.conditions.condition_choice import (
+    DEFAULT_SET,
+    ChosenCondition,
+    chosen_conditions,
+)
+from edgeflare.conditions.condition_registry import own_conditions
 from edgeflare.core.answer import Answer
 from edgeflare.core.query import Arm
 from edgeflare.core.truths import Truths, is_right
@@ -27,6 +32,9 @@ from edgeflare.run.exact_statistics import holm, sign_test
 
 SEVERITIES: Final = (1, 2, 3)
 """At which conditions are tried."""
+
+_FURTHER: Final = frozenset({"low-light"})
+"""Conditions that are tried beside the common ones, which for images are those of a paper."""
 
 INPUTS: Final = 150
 """Inputs in each cell, at most."""
@@ -122,8 +130,10 @@ def _cells(opened: OpenedPair) -> list[tuple[ChosenCondition, int]]:
         UserError: it has none.
 
     """
-    conditions = chosen_conditions(opened.pair.interface.domain_name, None, SEVERITIES)
-    return list(product(conditions, SEVERITIES))
+    domain = opened.pair.interface.domain_name
+    further = [one.name for one in own_conditions(domain) if one.name in _FURTHER]
+    names = ",".join([DEFAULT_SET, *further]) if further else None
+    return list(product(chosen_conditions(domain, names, SEVERITIES), SEVERITIES))
 
 
 def _known(opened: OpenedPair, places: Sequence[int]) -> list[int]:

@@ -79,8 +79,8 @@ def _of_copies(graph: Graph) -> Iterator[FileFault]:
             yield FileFault(
                 kind="copied scale",
                 place=name,
-                words=f"{name} copies numbers with {_scale(read)}, and they are read with"
-                f" {_scale(made)}",
+                words=f"{name} copies numbers with {_scale(read)}, and as {made.name} they"
+                f" are read with {_scale(made)}",
                 advice="put a QUANTIZE there, or give both tensors one scale",
             )
 

@@ -56,7 +56,10 @@ BLURS = {"defocus-blur", "glass-blur", "motion-blur", "zoom-blur"}
 WEATHER = {"snow", "frost", "fog", "brightness"}
 DIGITAL = {"contrast", "elastic-transform", "pixelate", "jpeg-compression"}
 EXTRA = {"speckle-noise", "gaussian-blur", "spatter", "saturate"}
-CAMERA = {"white-balance", "gamma", "jpeg-quality", "resampling", "shift", "letterboxing"}
+CAMERA = {
+    *("white-balance", "gamma", "low-light", "jpeg-quality", "resampling", "shift"),
+    "letterboxing",
+}
 
 NOT_BY_SEVERITY = {"elastic-transform", "saturate"}
 """Elastic deformation goes from shearing the whole to moving small parts, and saturation from paler
@@ -99,7 +102,7 @@ def test_the_sets_are_those_of_the_paper_and_of_cameras() -> None:
         "camera": CAMERA,
     }
     assert {one.domain for one in ALL} == {"image"}
-    assert len({one.name for one in ALL}) == len(ALL) == 25
+    assert len({one.name for one in ALL}) == len(ALL) == 26
 
 
 @for_all
@@ -227,6 +230,7 @@ PARAMETERS: tuple[tuple[Condition, SeverityParameters], ...] = (
     (weather.spatter, weather.SPATTER),
     (camera.white_balance, camera.WHITE_BALANCE),
     (camera.gamma, camera.GAMMA),
+    (camera.low_light, camera.LOW_LIGHT),
     (camera.jpeg_quality, camera.JPEG_QUALITY),
     (camera.resampling, camera.RESAMPLING),
     (camera.shift, camera.SHIFT),

@@ -39,6 +39,10 @@ SHIFT = one_parameter((0.5, 1, 2, 3, 4), (1, 2, 4, 8, 16))
 # 3:2, and 7/16 one of 16:9.
 BARS = (0.0625, 0.125, 0.25, 1 / 3, 0.4375)
 LETTERBOXING = one_parameter(BARS, BARS)
+# Share of the gray levels that is left. Light is about their power of 2.2, so that these are 0.9,
+# 1.6, 2.5, 3.8 and 5.1 stops less of it.
+EXPOSURES = (0.75, 0.6, 0.45, 0.3, 0.2)
+LOW_LIGHT = one_parameter(EXPOSURES, EXPOSURES)
 
 DAYLIGHT = 6500.0
 """Kelvin."""
@@ -78,6 +82,20 @@ def gamma(one: Image, severity: float, rng: np.random.Generator) -> Image:
     (power,) = GAMMA.at(one, severity)
     signed = power ** rng.choice((-1, 1))
     return on_colours(one, lambda colours: np.take(_encoded(np.arange(256) / 255, signed), colours))
+
+
+@condition(
+    "low-light",
+    domain="image",
+    sets=("camera",),
+    summary="a scene with little light, which no longer exposure makes up for",
+)
+def low_light(one: Image, severity: float, rng: np.random.Generator) -> Image:
+    """Darken the image; the parameter is the share of the gray levels that is left."""
+    del rng
+    (share,) = LOW_LIGHT.at(one, severity)
+    levels = gray_levels(share * np.arange(256) + 0.5)
+    return on_colours(one, lambda colours: np.take(levels, colours))
 
 
 @condition(
