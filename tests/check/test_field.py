@@ -11,6 +11,7 @@ import pytest
 
 from called_commands import EXAMPLES
 from edgeflare.campaign.opened_pair import OpenedPair, open_pair
+from edgeflare.check import field
 from edgeflare.check.answers import places
 from edgeflare.check.field import SEVERITIES, field_figures
 from edgeflare.core.goal import Goal
@@ -58,6 +59,21 @@ def test_what_is_cut_off_is_as_far_in_all_cells(stack: ExitStack) -> None:
     assert (found.inputs, found.cells) == (25, 10)
     with pytest.raises(UserError, match="no time left"):
         field_figures(pair, places(pair), lambda: True)
+
+
+def test_cells_that_lose_most_are_tried_on_other_inputs(
+    stack: ExitStack, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(field, "INPUTS", 10)
+    monkeypatch.setattr(field, "_FEWEST_AGAIN", 10)
+    pair = opened(load_pair(EXAMPLE), stack)
+    found = field_figures(pair, places(pair), lambda: False)
+    assert found.further is not None
+    named = {(one.condition, one.severity) for one in found.further.worst}
+    assert named == {(one.condition, one.severity) for one in found.worst[:3]}
+    assert (found.inputs, found.further.inputs, found.further.cells) == (10, 10, 3)
+    others = field_figures(pair, places(pair)[10:20], lambda: False)
+    assert others.unchanged == found.further.unchanged
 
 
 def test_without_labels_nothing_is_judged(stack: ExitStack, tmp_path: Path) -> None:

@@ -305,6 +305,16 @@ def test_a_condition_costs_what_is_not_lost_without_it() -> None:
     assert judged(figures(field=found)).name == "ship"
 
 
+def test_a_condition_may_be_sure_on_further_inputs_alone() -> None:
+    first, further = (
+        field_figures(one) for one in (cell("fog", 1, 9), cell("dusk", 2, 14, p=1e-3))
+    )
+    found = judged(figures(field=structs.replace(first, further=further)))
+    assert found.cause is not None
+    assert (found.name, found.cause.rule) == ("do-not-ship", "field")
+    assert found.cause.words.startswith("Under dusk at severity 2")
+
+
 def test_nothing_is_decided_before_anything_is_known() -> None:
     found = judged(CheckFigures())
     assert found.name == "undecided"

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import chain
+from itertools import chain, islice
 from typing import Final, Literal
 
 import msgspec
@@ -566,15 +566,15 @@ def _field(known: _KnownToRules) -> Iterator[Cause]:
     limit = next((one.limit for one in known.gates if one.name == "field-loss"), None)
     if field is None or limit is None or known.fails_anywhere("accuracy-drop"):
         return  # what is lost without a condition is no matter of one
-    for one in field.lost(limit)[:1]:
+    for its, one in islice(field.lost(limit), 1):
         inputs = one.changes.inputs
         here = one.right - one.changes.net
         yield Cause(
             rule="field",
             words=f"Under {one.condition} at severity {one.severity} the compressed model is right"
             f" on {here / inputs:.1%} of {inputs} inputs instead of {one.right / inputs:.1%}",
-            evidence=f"by a sign test over {field.working} cells p = {one.p:.2g}; without the"
-            f" condition {field.unchanged.net:.1%} is lost",
+            evidence=f"by a sign test over {count_of(its.working, 'cell')} p = {one.p:.2g};"
+            f" without the condition {its.unchanged.net:.1%} is lost",
             next=f"calibrate or fine-tune with {one.condition} among the inputs",
         )
 

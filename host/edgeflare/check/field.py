@@ -39,6 +39,16 @@ _FURTHER: Final = frozenset({"low-light"})
 INPUTS: Final = 150
 """Inputs in each cell, at most."""
 
+_AGAIN: Final = 3
+"""Cells that are tried on further inputs: those that lose most.
+
+Corrected for all cells, a loss has to be great to be significant on few inputs. Corrected for these
+alone, on inputs that they were not chosen by, a smaller one is seen.
+"""
+
+_FEWEST_AGAIN: Final = 50
+"""Further inputs below which none are tried."""
+
 _TOGETHER: Final = 25
 """Inputs that all cells are asked about before the next ones are, at most, so that what is cut off
 is as far in all of them."""
@@ -78,11 +88,31 @@ def field_figures(
         InfrastructureError: a device or a worker process is lost for good.
 
     """
-    cells, known, truths = _cells(opened), _known(opened, places), opened.truths
+    cells, known = _cells(opened), _known(opened, places)
     if not known:
         raise UserError("conditions are judged by labels, against the original")
+    figures = _tried(opened, cells, known[:INPUTS], stopped, progress)
+    if figures is None:
+        raise UserError("there was no time left for conditions")
+    further, names = known[INPUTS:], [(one.condition, one.severity) for one in figures.worst]
+    most = [one for one in cells if (one[0].name, one[1]) in names[:_AGAIN]]
+    if len(further) < _FEWEST_AGAIN or not most or stopped():
+        return figures
+    return replace(
+        figures, further=_tried(opened, most, further, stopped, lambda _done, _all: None)
+    )
+
+
+def _tried(
+    opened: OpenedPair,
+    cells: Sequence[tuple[ChosenCondition, int]],
+    known: Sequence[int],
+    stopped: Callable[[], bool],
+    progress: Callable[[int, int], None],
+) -> FieldFigures | None:
+    """Return what cells do to inputs; None where there was time for none."""
     answers: list[list[_Answered]] = [[] for _ in cells]
-    together = _together(opened, known)
+    truths, together = opened.truths, _together(opened, known)
     for begin in range(0, len(known), together):
         some = known[begin : begin + together]
         for at, (condition, severity) in enumerate(cells):
@@ -96,7 +126,7 @@ def field_figures(
         if given
     ]
     if not found:
-        raise UserError("there was no time left for conditions")
+        return None
     clean = _asked(opened, None, 0, known[: max(one.changes.inputs for one in found)])
     return _judged(found, _cell("unchanged", 0, truths, list(clean)))
 
@@ -118,7 +148,9 @@ def field_seconds(opened: OpenedPair, places: Sequence[int], each: float) -> flo
 
     """
     try:
-        return len(_cells(opened)) * len(_known(opened, places)) * _TWO_OF_THREE * each
+        known = len(_known(opened, places))
+        asked = len(_cells(opened)) * min(INPUTS, known) + (_AGAIN + 1) * max(0, known - INPUTS)
+        return asked * _TWO_OF_THREE * each
     except UserError:
         return 0.0
 
@@ -141,7 +173,7 @@ def _known(opened: OpenedPair, places: Sequence[int]) -> list[int]:
     if Arm.ORIGINAL not in opened.panel.arms:
         return []
     truths, ids = opened.truths, opened.seeds.seed_ids
-    return [at for at in places if truths[ids[at]] is not None][:INPUTS]
+    return [at for at in places if truths[ids[at]] is not None][: 2 * INPUTS]
 
 
 _Answered = tuple[int, Answer, Answer]

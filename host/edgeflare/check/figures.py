@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Final, Literal
 
 import msgspec
@@ -689,6 +689,7 @@ class FieldFigures(msgspec.Struct, frozen=True, kw_only=True):
         working: those of them in which the original still works.
         unchanged: the inputs as they are.
         worst: those of the working cells that lose most.
+        further: what those that lose most of all do to other inputs; null where there are too few.
 
     """
 
@@ -697,14 +698,19 @@ class FieldFigures(msgspec.Struct, frozen=True, kw_only=True):
     working: Count
     unchanged: FieldCell
     worst: tuple[FieldCell, ...]
+    further: FieldFigures | None = None
 
-    def lost(self, limit: float) -> list[FieldCell]:
-        """Return the cells that lose significantly, and more than a limit beyond the unchanged."""
-        return [
-            one
-            for one in self.worst
-            if one.p < FIELD_CHANCE and one.net - max(0.0, self.unchanged.net) > limit
-        ]
+    def lost(self, limit: float) -> Iterator[tuple[FieldFigures, FieldCell]]:
+        """Yield the cells that lose significantly, and more than a limit beyond the unchanged.
+
+        Each comes with the figures that it is of: of many cells few are significant, which may be
+        so on further inputs, where only those are tried that lost most.
+        """
+        for one in self.worst:
+            if one.p < FIELD_CHANCE and one.net - max(0.0, self.unchanged.net) > limit:
+                yield self, one
+        if self.further is not None:
+            yield from self.further.lost(limit)
 
 
 FIELD_CHANCE: Final = 0.01

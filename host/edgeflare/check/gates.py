@@ -347,9 +347,9 @@ def _field_gate(figures: CheckFigures, limit: float) -> CheckGate:
     if known is None:
         why = figures.missing.get("field", "no condition was tried")
         return _not_checked("field-loss", "", limit, why)
-    lost = known.lost(limit)
-    worst = (lost or known.worst)[:1]
-    words = "the original works in no cell" if not worst else _of_cell(worst[0], known)
+    lost = next(known.lost(limit), None)
+    worst = lost or next(((known, one) for one in known.worst), None)
+    words = "the original works in no cell" if worst is None else _of_cell(*worst)
     return CheckGate(
         name="field-loss",
         device="",
@@ -360,7 +360,7 @@ def _field_gate(figures: CheckFigures, limit: float) -> CheckGate:
     )
 
 
-def _of_cell(one: FieldCell, known: FieldFigures) -> str:
+def _of_cell(known: FieldFigures, one: FieldCell) -> str:
     return (
         f"{one.condition} at severity {one.severity} costs {one.net:.1%} net, beside"
         f" {max(0.0, known.unchanged.net):.1%} without it"
