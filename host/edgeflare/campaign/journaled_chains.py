@@ -49,7 +49,7 @@ def run_journaled_chains(
 
 
 def _lanes(context: CampaignContext, seed_ids: Iterable[int]) -> list[Lane]:
-    """Return a lane for each device, with those of the seeds that are given to it."""
+    """Return a lane for each device, with the seeds that the device is given."""
     devices = context.panel.devices
     lanes = [
         Lane(

@@ -48,13 +48,13 @@ def non_finite_rows(
 def non_finite_lines(
     found: NonFiniteRows, arms: Sequence[Arm], seeds: str, where: str = TO_EXPLAIN
 ) -> list[str]:
-    """Return a line that says so, and whether the other arms have it too; none for no such arm.
+    """Return a line on the arms that put out NaN or infinity, and the others; none without such.
 
     Args:
         found: what `non_finite_rows` returned.
         arms: all arms that were asked.
         seeds: how many were, in words, such as "the first 20 seeds".
-        where: it begins, in words.
+        where: place where it begins, or how to find it, in words.
 
     """
     if not found:

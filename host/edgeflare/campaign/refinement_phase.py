@@ -90,7 +90,7 @@ class _Refinement:
     strengthened: _Spent = _NOTHING
 
     def spent(self) -> _Spent:
-        """Return what it has spent so far: all that its chain was told, from a journal too."""
+        """Return what the refinement has spent so far, including what its journal had recorded."""
         return _NOTHING if self.chain is None else _Spent.by(self.chain)
 
 

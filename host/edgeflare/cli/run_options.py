@@ -161,7 +161,7 @@ class RunFolder:
 
 @dataclass(frozen=True, slots=True)
 class MovableRunFolder(RunFolder):
-    """The same of a run that another host may go on with."""
+    """Where a run lies, and how it begins, if another host may go on with it."""
 
     allow_other_host: AllowOtherHost = False
 

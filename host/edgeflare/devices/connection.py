@@ -332,7 +332,7 @@ class Connection:
         return InfrastructureError(f"{place} refuses: {details or code.name}")
 
     def lost(self, error: grpc.RpcError) -> DeviceLost:
-        """Return what it means that a stream ended that had begun well.
+        """Return the error for a stream that ended after it had begun well.
 
         Whatever the status, a new connection may do: a request that was damaged on its way is
         refused like a wrong one.

@@ -112,7 +112,7 @@ def where_unseen(graph: Graph, layers: Iterable[GraphOp]) -> str:
 
 
 def _ignored(graph: Graph, totals: Differences) -> dict[int, set[int]]:
-    """Return the layers that differ where no layer that reads them does, each with its readers."""
+    """Return the layers that differ though none of their readers does, each with its readers."""
     found = {}
     for one in graph.layers:
         if one.index in totals and totals[one.index].parted:

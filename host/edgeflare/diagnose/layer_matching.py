@@ -203,7 +203,7 @@ Group = tuple[list[int], list[int]]
 
 
 def _groups(first: Mapping[int, Hashable], second: Mapping[int, Hashable]) -> list[Group]:
-    """Return the layers of two graphs that have the same value, all that have it together."""
+    """Return the layers of two graphs grouped by equal value, where both graphs have some."""
     found: dict[Hashable, Group] = {}
     for which, side in enumerate((first, second)):
         for layer, value in side.items():

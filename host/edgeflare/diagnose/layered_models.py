@@ -71,7 +71,7 @@ def tflite_original(pair: Pair) -> Path:
 
 
 def reason_not_seen(invocation: Invocation, inputs: int) -> str:
-    """Return why a model that is called so is not compared layer by layer; empty where it is.
+    """Return why a model is not compared layer by layer when called this way; empty where it is.
 
     Args:
         invocation: how the pair's models are called.

@@ -219,7 +219,7 @@ class BetterQuantization:
         self.places = (*self._ranges, *self._weights)
 
     def on(self, observed: Observed) -> dict[QuantizedPlace, Quantized]:
-        """Return what each of the places has on an input; those that it does not show left out."""
+        """Return the values at each place on an input, but for places that it does not show."""
         exact = {one: observed.exact(one, self._compressed) for one in self.places}
         shown = {one: values for one, values in exact.items() if values is not None}
         found = {}

@@ -310,7 +310,7 @@ class Illustration:
 
     @cached_property
     def drawn(self) -> str:
-        """What was made, once."""
+        """Markup of the illustration, made once."""
         return self.draw()
 
 

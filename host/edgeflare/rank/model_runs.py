@@ -157,7 +157,7 @@ def _read(run: Path) -> ModelRuns:
 
 
 def _strength(finding: Finding) -> float | None:
-    """Return the strength that the search found; one that did not show again was left as it was."""
+    """Return the strength that the search found, before refinement."""
     before = None if finding.refined is None else finding.refined.strength_before
     strength = finding.strength
     return strength if before is None else before

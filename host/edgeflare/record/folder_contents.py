@@ -261,7 +261,7 @@ def begin_list(folder: Path, holds: str) -> None:
 
 
 def is_begun_list(file: Path) -> bool:
-    """Tell whether a file is a list that a command was killed over as it began it."""
+    """Tell whether a file is a list whose writing was cut off at its very beginning."""
     begun = _header("").partition(b'"holds"')[0]
     try:
         data = read_regular(file, HEADER_BYTES)

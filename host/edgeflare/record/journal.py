@@ -162,7 +162,7 @@ class Journal:
     @classmethod
     @contextmanager
     def read(cls, path: Path) -> Iterator[Self]:
-        """Open a journal that exists, to read it inside, where whatever it cannot mean is damage.
+        """Open an existing journal to read it in the block; what cannot be understood is damage.
 
         Raises:
             UserError: as `open` raises it, or it is damaged.

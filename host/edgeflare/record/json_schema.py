@@ -159,7 +159,7 @@ def _numbers(some: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 def _named_together(some: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Make one list of values of those that are named, and of null where it is one."""
+    """Join alternatives that name values into one enumeration, with null where that is one."""
     named = [value for one in some for value in _enumerated(one)]
     if not named:
         return some

@@ -57,7 +57,7 @@ class ChosenCandidate:
 
     @property
     def front(self) -> list[str]:
-        """The names of those that no other one betters in time, score and size, in that order."""
+        """Names of the candidates that no other betters in time, score and size at once."""
         points = {
             one.name: (one.latency_ratio, one.score, one.bytes)
             for one in self.tried

@@ -38,7 +38,7 @@ class RepairCandidate:
 
 
 class NoCandidate(EdgeFlareError):  # noqa: N818 - an outcome, no error of the user or the host
-    """A method found out that it gains nothing, so that it has no candidate.
+    """A method gains nothing, so that it has no candidate.
 
     Attributes:
         details: as those of a candidate.

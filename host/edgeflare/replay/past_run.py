@@ -98,7 +98,7 @@ class PastRun:
 
     @property
     def suite(self) -> list[Finding]:
-        """What a replay of it tries again: its deviations; of a replay, all that it tried."""
+        """Findings that a replay of this run tries: its deviations, or all that a replay tried."""
         document = self.document
         if document.replay is None:
             return self.deviations

@@ -62,7 +62,7 @@ def _tail_inverse(hits: int, trials: int) -> float:
 
 
 def _probability_at_most(hits: int, trials: int, chance: float) -> float:
-    """Return the probability of so many hits or fewer, of so many trials with that chance."""
+    """Return the binomial probability of `hits` or fewer in `trials` of probability `chance`."""
     counts = np.arange(min(hits, trials) + 1, dtype=np.float64)
     logs = np.concatenate(([0.0], np.cumsum(np.log(np.arange(1.0, trials + 1.0)))))
     choose = (logs[-1] - logs - logs[::-1])[: len(counts)]

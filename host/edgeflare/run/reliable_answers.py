@@ -110,7 +110,7 @@ def _unmarked(db: Database, table: str) -> Iterator[int]:
 
 
 def _undo_refinement(db: Database, seed_id: int, read: Callable[[str], bytes]) -> Iterable[str]:
-    """Make a finding again what it was before it was refined; return the input that goes."""
+    """Restore a finding as it was before refinement; return the refined input that goes."""
     refined, found, *distance = db.execute(
         "SELECT triggers.image, refinements.image, refinements.l2, refinements.linf,"
         " refinements.mean_abs, refinements.changed"
@@ -129,7 +129,7 @@ def _undo_refinement(db: Database, seed_id: int, read: Callable[[str], bytes]) -
 
 
 def _drop_chain(db: Database, seed_id: int) -> Iterable[str]:
-    """Drop a chain that has ended and what came of it; return the inputs that go."""
+    """Drop an ended chain and its findings from a journal; return the inputs that go with them."""
     stored = db.execute(
         "SELECT image FROM triggers WHERE seed_id = ?1 UNION SELECT seed_image FROM triggers"
         " WHERE seed_id = ?1 UNION SELECT image FROM refinements WHERE seed_id = ?1",

@@ -208,7 +208,7 @@ def _labels(document: RunDocument, entry: Finding) -> Mapping[int, str]:
 
 
 def _chosen(entry: Finding) -> bool:
-    """Whether the arms chose one of several."""
+    """Whether the arms decide on one of several classes."""
     return measured(entry) is None and not is_structured(entry)
 
 
@@ -327,7 +327,7 @@ def _apart(layers: Sequence[LayerView]) -> str:
 
 
 def _figure(value: float) -> str:
-    """Return a figure that is not nothing, so that it does not read as nothing."""
+    """Return a figure above 0 in words that do not round it to 0."""
     return f"{value:.2g}" if value < 1e-3 else number(value, 1 if value >= 1 else 4)
 
 

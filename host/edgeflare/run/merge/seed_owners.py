@@ -63,7 +63,7 @@ def find_owners(parts: Sequence[RunPart]) -> SeedOwners:
 
 
 def _require_agreement(parts: Sequence[RunPart], owners: SeedOwners) -> None:
-    """Hold each run that has a seed to the one that has come farthest with it."""
+    """Require that runs sharing a seed agree with the one that got farthest with it."""
     apart: dict[tuple[str, str], list[str]] = {}
     for seed_id, places in sorted(owners.doubled.items()):
         farthest = owners.of[seed_id]

@@ -89,7 +89,7 @@ class ItemJudgement:
 
 
 def _parts(one: Answer, device: Answer) -> bool:
-    """Whether the device decides differently, or failed."""
+    """Whether the device decides differently from an arm, or failed."""
     return device.failure is not None or one.differs(device)
 
 

@@ -275,11 +275,11 @@ class _RoundCheck:
             self._watch.begin(index)
 
     def after_round(self, items: Sequence[int], done: int) -> None:
-        """Ask the devices that a round concerned again, and note that they vouch for it.
+        """Ask the canaries of the devices of a round again, and note how far their answers hold.
 
         Args:
-            items: that were to be asked.
-            done: how many of all draws, the first ones, were asked by now.
+            items: items that were to be asked.
+            done: number of draws, from the first on, that were asked by now.
 
         Raises:
             InfrastructureError: the answer of one has changed, and stays so; or it is lost for

@@ -235,7 +235,7 @@ class RareEvent:
         return min(missing, _BELOW) if foretold else max(missing, 0.0)
 
     def _counts(self, reference: Answer, other: Answer) -> bool:
-        """Whether two arms that answered differ by enough."""
+        """Whether two answers differ, by more than the strength where one is set."""
         if not other.differs(reference) or self.strength is None:
             return other.differs(reference)
         strong = (reference.strength_against(other) or 0.0) > self.strength

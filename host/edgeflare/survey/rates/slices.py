@@ -149,7 +149,7 @@ class SurveySlice:
 
     @property
     def rate_strict(self) -> Rate:
-        """The same without what hangs on a tie."""
+        """The rate of deviations, or kernels, without what hangs on a tie."""
         return self.kernel_strict if self.deviation_strict is None else self.deviation_strict
 
 

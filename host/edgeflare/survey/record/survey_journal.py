@@ -180,7 +180,7 @@ def _require_items(found: Collection[int], items: int) -> None:
 
 
 def _decides(decision: int, choices: int) -> bool:
-    """Whether there is such a decision."""
+    """Whether a decision is a class, or `NO_DECISION`."""
     return NO_DECISION <= decision < max(choices, 0)
 
 
