@@ -22,7 +22,7 @@ class ArmCoverage(msgspec.Struct, frozen=True, kw_only=True):
     """The share of an arm's neurons that inputs cover, at each threshold.
 
     Attributes:
-        arm: which arm.
+        arm: arm whose neurons they are.
         neurons: channels of the layers that were captured.
         seeds: share of the neurons that the seeds cover, at each threshold.
         with_findings: the same of seeds and findings; null without findings.
