@@ -24,6 +24,7 @@ from edgeflare.check.sections import CheckSection
 from edgeflare.diagnose.layers.layers_document import load_layers
 from edgeflare.errors import InfrastructureError, UserError
 from edgeflare.models.tflite_graph import Graph
+from edgeflare.record.atomic_file import write_atomically
 from fault_injection import Planted, broken
 from public_cases import CASES, copied_case
 
@@ -215,6 +216,20 @@ def test_what_is_known_is_not_measured_again(
     assert "was begun with --limit 70, not 60" in said.err
 
 
+def test_layers_on_drawn_inputs_that_were_cut_off_are_looked_into_anew(tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    given = ("check", MODELS[1], "--out", out)
+    assert call_here(*given).code == 0
+    before = document(out)
+    assert before.figures.layers is not None
+    one = msgspec.structs.replace(before.figures.layers, inputs=1)
+    figures = msgspec.structs.replace(before.figures, layers=one, cut=("device emulated-builtin",))
+    cut = msgspec.structs.replace(before, figures=figures, stopped_by="budget")
+    write_atomically(out / "check.json", check_bytes(cut))
+    assert call_here(*given, "--resume").code == 0
+    assert document(out).figures == before.figures
+
+
 def test_operators_that_there_was_no_time_for_are_tried_when_it_goes_on(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -229,6 +244,23 @@ def test_operators_that_there_was_no_time_for_are_tried_when_it_goes_on(
     assert (found.stopped_by, found.figures.cut) == (None, ())
     assert [one.tried for one in found.figures.operators] == [11]
     assert found.figures.drawn == cut.figures.drawn
+
+
+def test_what_was_cut_off_in_its_last_step_is_done_anew(checked: Path, tmp_path: Path) -> None:
+    """All inputs were answered, and there was no time to hold the outputs against each other."""
+    out = tmp_path / "out"
+    shutil.copytree(checked, out)
+    before = document(out)
+    device = msgspec.structs.replace(before.figures.devices[0], outputs=())
+    figures = msgspec.structs.replace(
+        before.figures, devices=(device,), cut=("answers of emulated-builtin",)
+    )
+    cut = msgspec.structs.replace(before, figures=figures, stopped_by="budget")
+    write_atomically(out / "check.json", check_bytes(cut))
+    assert call_here("check", EXAMPLE, *FEW, "--resume", "--out", out).code == 0
+    found = document(out)
+    assert (found.stopped_by, found.figures.cut) == (None, ())
+    assert found.figures.devices == before.figures.devices
 
 
 def test_a_device_that_is_lost_leaves_what_is_known(

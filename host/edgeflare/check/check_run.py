@@ -272,7 +272,8 @@ class _Run:
             self._miss(name, str(refused))
             return None
         known = self._device(profile.name)
-        if known is not None and known.decisions.inputs == len(opened.seeds):
+        all_known = known is not None and known.decisions.inputs == len(opened.seeds)
+        if all_known and not self._again(name):
             return opened
         devices = len(self._check.profiles)
         each = self._seconds[profile.name] = seconds_per_input(opened)
@@ -284,13 +285,12 @@ class _Run:
         ):
             if known is None and len(taken.evaluated) < len(opened.seeds):
                 self._take(taken, stopped, first=at == 0, all_of_it=False)
-        if taken is not None and (known is None or self._tells_more(taken, known)):
+        if taken is not None and (
+            known is None or len(taken.evaluated) > known.decisions.inputs or not stopped()
+        ):
             self._take(taken, stopped, first=at == 0, all_of_it=True)
             self._keep_inputs(opened)
         return opened
-
-    def _tells_more(self, taken: Answers, known: DeviceFigures) -> bool:
-        return len(taken.evaluated) > known.decisions.inputs
 
     def _device(self, name: str) -> DeviceFigures | None:
         return next((one for one in self.figures.devices if one.decisions.device == name), None)
@@ -332,15 +332,19 @@ class _Run:
 
     def _draw_for(self, device: Device) -> None:
         """Give drawn inputs to a device, and look into its layers."""
-        name = device.profile.name
-        stopped = self._phase(f"device {name}", _LAYERS_UNTIL)
-        if name in {one.device.name for one in self.figures.drawn} or stopped():
+        where = device.profile.name
+        name = f"device {where}"
+        known = {one.device.name: one for one in self.figures.drawn}
+        if where in known and not self._again(name):
+            return
+        stopped = self._phase(name, _LAYERS_UNTIL)
+        if stopped():
             return
         drawn = DrawnCheck(self._check.pair, device, stopped, self._observer.worked)
-        figures, layers = drawn.run()
-        self.figures = replace(self.figures, drawn=(*self.figures.drawn, figures))
+        known[where], layers = drawn.run()
+        self.figures = replace(self.figures, drawn=tuple(known.values()))
         if isinstance(layers, str):
-            self._miss(f"layers on {name}", layers)
+            self._miss(f"layers on {where}", layers)
         else:
             self._with_layers(layers)
         self.keep("killed")
