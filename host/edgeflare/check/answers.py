@@ -11,11 +11,10 @@ from statistics import fmean
 from time import monotonic
 from typing import Final
 
-import numpy as np
-
 from edgeflare.campaign.dry_run import stage_differences
 from edgeflare.campaign.non_finite_outputs import NonFiniteRows, begins, non_finite_rows
 from edgeflare.campaign.opened_pair import OpenedPair
+from edgeflare.check.class_losses import class_losses
 from edgeflare.check.figures import (
     ChangedInput,
     ClassLoss,
@@ -278,7 +277,7 @@ def decision_figures(answers: Answers) -> DecisionFigures:
         distance=_distances(answers, truths) if measure else {},
         pooled_measure=first[0].pooled_measure if pooled else "",
         pooled=pooled,
-        losses=tuple(_losses(answers, answers.systematic)),
+        losses=_losses(answers, harmed, truths),
         systematic=answers.systematic,
         changed_inputs=tuple(
             _changed_inputs(answers, dict.fromkeys((*changed, *by_kernels)), harmed)
@@ -359,49 +358,23 @@ def _pooled(answers: Answers, truths: Sequence[Answer | None]) -> dict[Arm, floa
     return values
 
 
-def _losses(answers: Answers, found: SystematicDifferences | None) -> Iterator[ClassLoss]:
-    """Yield the classes that the device gives less often, the largest loss first."""
-    if found is None:
-        return
+def _losses(
+    answers: Answers, harmed: set[int], truths: Sequence[Answer | None]
+) -> tuple[ClassLoss, ...]:
+    """Return the classes that the device gives less often, the largest loss first."""
+    if answers.systematic is None:
+        return ()
     first, device = (answers.of(arm) for arm in answers.goal.compared)
-    confusions = [one.confusion(other) for one, other in zip(first, device, strict=True)]
     decoder = answers.opened.panel.reading.decoders[answers.reference]
-    classes = answers.opened.pair.classes
-    given: Counter[str] = Counter()
-    for one in confusions:
-        labels = np.unique(one[one[:, 0] >= 0, 0]).tolist()
-        given.update(
-            classes[label] if label < len(classes) else decoder.describe(label) for label in labels
+    return tuple(
+        class_losses(
+            answers.systematic.flows,
+            decoder,
+            (first, device),
+            (harmed, _harmed(device, first, truths)),
+            answers.opened.pair.classes,
         )
-    truths = answers.truths()
-    harmed, helped = _harmed(first, device, truths), _harmed(device, first, truths)
-    losses = [
-        ClassLoss(
-            name=f"{flow.head}: {flow.name}" if flow.head else flow.name,
-            inputs=max(given[flow.name], flow.left),
-            left=flow.left,
-            came=flow.came,
-            p=flow.p,
-            **_elsewhere(answers, flow.name, harmed, helped),
-        )
-        for flow in found.flows
-        if flow.left > flow.came
-    ]
-    yield from sorted(losses, key=lambda one: one.share, reverse=True)
-
-
-def _elsewhere(answers: Answers, name: str, harmed: set[int], helped: set[int]) -> dict[str, int]:
-    """Return how many inputs are harmed and helped that the reference takes for another class."""
-    decoder = answers.opened.panel.reading.decoders[answers.reference]
-    first, classes = answers.of(answers.goal.compared[0]), answers.opened.pair.classes
-
-    def elsewhere(positions: set[int]) -> int:
-        return sum(
-            first[at].counted and decoder.describe_answer(first[at], classes) != name
-            for at in positions
-        )
-
-    return {"harmed_elsewhere": elsewhere(harmed), "helped_elsewhere": elsewhere(helped)}
+    )
 
 
 def _changed_inputs(
