@@ -54,6 +54,11 @@ def test_of_several_arrays_of_a_shape_the_name_tells(tmp_path: Path) -> None:
     assert "array" not in found.settings.inputs["x"]
 
 
+def test_an_array_without_inputs_is_none_of_the_model(tmp_path: Path) -> None:
+    refused = of_arrays(tmp_path, graph_of(ONE), x=floats(0, 6)).refused
+    assert "none of the arrays is the input 'x' (1, 6); the arrays are x float32 (0, 6)" in refused
+
+
 def test_several_inputs_are_told_apart_by_shape(tmp_path: Path) -> None:
     names = {"serving:0": (1, 6), "ids": (1, 3)}
     found = of_arrays(tmp_path, graph_of(names), a=floats(5, 6), b=np.ones((5, 3), np.int64))

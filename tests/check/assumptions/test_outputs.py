@@ -89,6 +89,8 @@ def test_targets_tell_values_from_scores() -> None:
     arrays = {"targets": np.zeros((5, 10), np.float32)}
     found = assumed(((1, 10), "NEG"), arrays=arrays).settings.task
     assert found == {"name": "regression", "distance": "l2"}
+    for none in (np.zeros((0, 10), np.float32), np.array(3.0)):
+        assert assumed(((1, 10), "NEG"), arrays={"targets": none}).settings.task is None
 
 
 def test_a_state_is_no_output() -> None:

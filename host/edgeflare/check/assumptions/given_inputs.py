@@ -80,6 +80,7 @@ class GivenInputs:
             if name not in NOT_INPUTS
             and one.dtype.kind in "biuf"
             and all(its.ndim and len(its) == len(one) for its in said if one.ndim)
+            and one.size
             and one.ndim > 1 + frames
             and without_ones(one.shape[1 + frames :]) == wanted
         ]

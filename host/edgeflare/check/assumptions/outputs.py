@@ -95,7 +95,7 @@ def _meaning(
     maker = graph.origin(tensor.index)
     name = "" if maker is None else maker.name
     targets = arrays.get("targets")
-    if targets is not None and targets.dtype.kind == "f" and targets[0].size == prod(tensor.shape):
+    if targets is not None and targets.dtype.kind == "f" and _each(targets) == prod(tensor.shape):
         return "values"
     if prod(tensor.shape) == 1:
         return "score" if name == "LOGISTIC" else "values"
@@ -103,6 +103,11 @@ def _meaning(
         whole = tensor.dtype.startswith("int") and not tensor.scales
         return "values" if name in _PLACING or whole else "scores"
     return "mask" if _is_mask(tensor, name, picture) else "values"
+
+
+def _each(targets: NDArray[Any]) -> int:
+    """Return how many numbers are right for an input; 0 where there are none."""
+    return int(targets[0].size) if targets.ndim and len(targets) else 0
 
 
 def _is_mask(tensor: GraphTensor, maker: str, picture: tuple[int, int] | None) -> bool:
