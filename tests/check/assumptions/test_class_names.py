@@ -36,6 +36,15 @@ def test_a_model_names_its_own_classes(tmp_path: Path) -> None:
     assert "those in hat have none" in said(found)
 
 
+def test_names_that_are_too_many_leave_room_for_others(tmp_path: Path) -> None:
+    packed = io.BytesIO(b"a model")
+    with zipfile.ZipFile(packed, "a") as archive:
+        archive.writestr("labels.txt", "background\nshirt\ncoat\nbag\n")
+    (tmp_path / "labels.txt").write_text("shirt\ncoat\nbag\n")
+    found = assumed_classes(packed.getvalue(), inputs(tmp_path, "coat"), 3)
+    assert found.settings.classes == NAMES
+
+
 def test_a_damaged_archive_behind_a_model_names_nothing_and_breaks_nothing(tmp_path: Path) -> None:
     packed = io.BytesIO(b"a model")
     with zipfile.ZipFile(packed, "a", zipfile.ZIP_DEFLATED) as archive:

@@ -34,9 +34,9 @@ _SHOWN: Final = 3
 def assumed_classes(content: bytes, given: GivenInputs, classes: int) -> Assumption:
     """Return the names of classes, by which sub-folders of the inputs are labels.
 
-    They are those of a file of labels in the model, of `labels.txt` in the folder of the inputs or
-    beside it, or of the sub-folders themselves, in alphabetical order, where there is one for each
-    class.
+    They are the first that are as many as the classes: those of a file of labels in the model, of
+    `labels.txt` in the folder of the inputs or beside it, or of the sub-folders themselves, in
+    alphabetical order.
 
     Args:
         content: of the compressed model's file.
@@ -44,14 +44,13 @@ def assumed_classes(content: bytes, given: GivenInputs, classes: int) -> Assumpt
         classes: how many the model tells apart.
 
     """
-    folders = given.folders
+    unlike: list[str] = []
     for names, where in _named(content, given.path):
         if len(names) == classes:
             note = f"the classes are named by {where}: {_listed(names)}"
-            return Assumption(Settings(classes=names), (note, *_labels(folders, names)))
-        unlike = f"{where} has {len(names)} names for {classes} scores, so it is not used"
-        return Assumption(notes=(unlike,)).beside(_of_folders(given, classes))
-    return _of_folders(given, classes)
+            return Assumption(Settings(classes=names), (note, *_labels(given.folders, names)))
+        unlike.append(f"{where} has {len(names)} names for {classes} scores, so it is not used")
+    return Assumption(notes=tuple(unlike)).beside(_of_folders(given, classes))
 
 
 def _of_folders(given: GivenInputs, classes: int) -> Assumption:
