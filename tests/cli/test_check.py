@@ -349,10 +349,10 @@ class TestComparison:
 
     @pytest.fixture
     def later(self, checked: Path, tmp_path: Path) -> Path:
-        """Return a check in which a class is lost and one gate is decided."""
+        """Return a check that lost a class, decided one gate, and left another unchecked."""
         out = tmp_path / "later"
         found = document(checked)
-        ends = {"class-loss": "fail", "accuracy-drop": "pass"}
+        ends = {"class-loss": "fail", "accuracy-drop": "pass", "net-harm": "not checked"}
         gates = tuple(
             msgspec.structs.replace(one, state=ends.get(one.name, one.state)) for one in found.gates
         )
@@ -374,6 +374,8 @@ class TestComparison:
         assert "the verdict was ship in" in said
         assert "worse: class-loss on emulated-builtin was pass" in said
         assert "better: accuracy-drop on emulated-builtin was open" in said
+        assert "worse: net-harm" not in said
+        assert "net-harm on emulated-builtin was open, and is not checked" in said
         both = json.loads(call_here("compare", checked, later, "--json").out)
         assert [one["better"] for one in both["changes"]] == [False, True]
         assert both["checks"][str(later)]["verdict"] == "do-not-ship"

@@ -13,8 +13,8 @@ from edgeflare.check.gates import CheckGate, State
 from edgeflare.core.query import Arm
 from edgeflare.pages.page import Table
 
-_RANK: Final[Mapping[State, int]] = {"fail": 0, "not checked": 1, "open": 1, "pass": 2}
-"""How good the end of a gate is."""
+_RANK: Final[Mapping[State, int]] = {"fail": 0, "open": 1, "pass": 2}
+"""How good the end of a gate is, where it was checked."""
 
 _UNKNOWN: Final = "–"
 """What stands for a figure that a check has not."""
@@ -38,25 +38,32 @@ class GateChange(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def gate_changes(first: CheckDocument, last: CheckDocument) -> Iterator[GateChange]:
-    """Yield the gates of two checks that ended otherwise, the worse first.
+    """Yield the gates that were checked twice and ended otherwise, the worse first.
 
     Devices are told apart by their order, since a later one may have another name.
     """
-    changes = []
+    changes = [
+        GateChange(
+            gate=one.title,
+            before=its.state,
+            after=one.state,
+            better=_RANK[one.state] > _RANK[its.state],
+        )
+        for its, one in _ended_otherwise(first, last)
+        if its.state in _RANK and one.state in _RANK
+    ]
+    yield from sorted(changes, key=lambda one: one.better)
+
+
+def _ended_otherwise(
+    first: CheckDocument, last: CheckDocument
+) -> Iterator[tuple[CheckGate, CheckGate]]:
+    """Yield the gates of two checks that ended otherwise by the same limit."""
     before = {_place(one, first): one for one in first.gates}
     for one in last.gates:
         its = before.get(_place(one, last))
-        if its is None or its.state == one.state or its.limit != one.limit:
-            continue
-        changes.append(
-            GateChange(
-                gate=one.title,
-                before=its.state,
-                after=one.state,
-                better=_RANK[one.state] > _RANK[its.state],
-            )
-        )
-    yield from sorted(changes, key=lambda one: one.better)
+        if its is not None and its.state != one.state and its.limit == one.limit:
+            yield its, one
 
 
 def _place(gate: CheckGate, document: CheckDocument) -> tuple[str, int]:
@@ -184,6 +191,9 @@ def _not_alike(first: CheckDocument, last: CheckDocument) -> Iterator[str]:
         yield f"they are of different pairs: {first.pair} and {last.pair}"
     if _inputs(first) != _inputs(last):
         yield f"they have {_inputs(first)} and {_inputs(last)} inputs"
+    for its, gate in _ended_otherwise(first, last):
+        if "not checked" in (its.state, gate.state):
+            yield f"{gate.title} was {its.state}, and is {gate.state}"
     for name in dict.fromkeys((*first.asked.gates, *last.asked.gates)):
         one, other = first.asked.gates.get(name), last.asked.gates.get(name)
         if one != other:
