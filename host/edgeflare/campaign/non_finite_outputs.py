@@ -54,7 +54,7 @@ def non_finite_lines(
         found: what `non_finite_rows` returned.
         arms: all arms that were asked.
         seeds: how many were, in words, such as "the first 20 seeds".
-        where: place where it begins, or how to find it, in words.
+        where: what is said of where it begins, such as which command names the operator.
 
     """
     if not found:
