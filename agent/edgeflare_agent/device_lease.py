@@ -102,8 +102,8 @@ class DeviceLease:
 
         Args:
             holder: the host, in words.
-            secret: by which the host is known again.
-            former_secret: that of a lease which ends if it is the current one; empty for none.
+            secret: secret by which the host is known again.
+            former_secret: secret of a lease that ends if it is the current one; empty for none.
 
         """
         outcome = self._of_this_agent(holder, secret, former_secret)

@@ -36,7 +36,7 @@ class HandlerInterceptor(grpc.ServerInterceptor):
         """Return what answers a call.
 
         Args:
-            handler: of the service, or of the next interceptor.
+            handler: handler of the service, or of the next interceptor.
             details: the method's name, and the metadata that came.
 
         """

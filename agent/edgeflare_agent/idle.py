@@ -104,7 +104,7 @@ def wait_until(
     Args:
         stop: is set to stop.
         watch: knows when somebody last asked.
-        limit_seconds: that time; None for none.
+        limit_seconds: seconds without a request that end the wait; None for no limit.
         look: is called every fifth of a second meanwhile.
 
     """

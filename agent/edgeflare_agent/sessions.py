@@ -71,7 +71,7 @@ class Sessions:
         Args:
             sha256: the model.
             options: how it is to be run.
-            resume_token: by which the session is known; empty for none.
+            resume_token: token by which the session is known; empty for none.
             leased: whether its host has the lease of the device.
 
         Raises:

@@ -120,7 +120,7 @@ class ForkServerProcess:
         """Return a new worker, None if the server is gone or does not answer.
 
         Args:
-            descriptors: its stdin, stdout, stderr and shared file.
+            descriptors: descriptors of its stdin, stdout, stderr and shared file.
 
         """
         status_pipe, told = os.pipe()

@@ -204,7 +204,7 @@ def _forked_worker(launcher: Sequence[str], descriptors: Sequence[int]) -> Forke
 
     Args:
         launcher: the command that starts Python.
-        descriptors: its stdin, stdout, stderr and shared file.
+        descriptors: descriptors of its stdin, stdout, stderr and shared file.
 
     """
     key = tuple(launcher)

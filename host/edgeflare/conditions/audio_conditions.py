@@ -122,11 +122,12 @@ Response = Callable[[NDArray[np.float64]], NDArray[np.float64]]
 """Returns the gains in dB at frequencies, which are shares of the Nyquist frequency."""
 
 LOWEST_SHARES = (0.006, 0.012, 0.019, 0.028, 0.038)
-"""Below which a narrow band is 3 dB weaker or more, in shares of the Nyquist frequency: at 16 kHz
-from 50 Hz to the 300 Hz at which the telephone band begins (ITU-T G.712)."""
+"""Frequencies below which a narrow band is 3 dB weaker or more, in shares of the Nyquist frequency:
+at 16 kHz from 50 Hz to the 300 Hz at which the telephone band begins (ITU-T G.712)."""
 
 HIGHEST_SHARES = (0.9, 0.75, 0.6, 0.5, 0.425)
-"""Above which it is, likewise: from 7.2 kHz to the 3.4 kHz at which the telephone band ends."""
+"""Frequencies above which it is, likewise: from 7.2 kHz to the 3.4 kHz at which the telephone band
+ends."""
 
 BAND_ORDER = 4
 """Order of the Butterworth filters at both ends: 24 dB an octave."""
@@ -139,7 +140,8 @@ RIPPLES_DB = (1.0, 2.0, 3.0, 4.5, 6.0)
 about 1 dB, to another kind in another casing."""
 
 OCTAVES = 8
-"""Below the Nyquist frequency, in which gains are other ones: at 16 kHz down to 31 Hz."""
+"""Octaves below the Nyquist frequency in which another microphone's gains differ: at 16 kHz down to
+31 Hz."""
 
 TILT_BEGINS = 4
 """Octaves below the Nyquist frequency at which a dull microphone begins to fall off: at 16 kHz, at

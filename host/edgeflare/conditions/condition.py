@@ -53,8 +53,8 @@ class Condition:
 
         Args:
             one: an input of the domain; the function cannot write to it.
-            severity: from 1 to 5.
-            rng: from which all that is random is drawn.
+            severity: severity from 1 to 5.
+            rng: generator from which all that is random is drawn.
 
         Raises:
             UserError: the function fails, or returned something of another shape or dtype.
@@ -95,7 +95,7 @@ def at_severity(values: Sequence[float], severity: float) -> float:
 
     Args:
         values: the parameter at the severities 1 to 5.
-        severity: from 1 to 5.
+        severity: severity from 1 to 5.
 
     """
     return float(np.interp(severity, SEVERITIES, values))
@@ -110,11 +110,11 @@ def changed_input(
     All severities share what is drawn, so that a rate against severity does not jump by chance.
 
     Args:
-        condition: of the input's domain.
+        condition: a condition of the input's domain.
         one: the input; it stays as it was.
-        severity: from 1 to 5.
-        rng_seed: of the run, 0 or more.
-        space: of the domain, whose limits are held.
+        severity: severity from 1 to 5.
+        rng_seed: run seed, 0 or more.
+        space: the domain's space, whose limits are held.
 
     Raises:
         UserError: the condition returned something of another shape or dtype.

@@ -57,10 +57,10 @@ def chosen_conditions(
     Packages of others are imported only where a name is none of ours.
 
     Args:
-        domain: of the inputs.
+        domain: name of the inputs' domain.
         text: names of sets and conditions, separated by commas; or `none`, or the path of a file
             that ends with `.toml`; or None for our set `DEFAULT_SET`, where the domain has one.
-        severities: of all conditions but those for which a file says others.
+        severities: severities of all conditions but those for which a file says others.
 
     Raises:
         UserError: a name is unknown or of another domain, or the domain has no conditions, or the

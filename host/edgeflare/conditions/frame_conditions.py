@@ -71,7 +71,7 @@ DROPPED_SHARES = (0.05, 0.1, 0.2, 0.3, 0.5)
 """Share of the frames that are dropped, as by a processor that does not keep up."""
 
 SLOWNESS = (1.25, 1.5, 2.0, 3.0, 4.0)
-"""Over how many frames one is held: of 30 frames a second 24, 20, 15, 10 and 7.5 are left."""
+"""Frames over which one is held: of 30 frames a second 24, 20, 15, 10 and 7.5 are left."""
 
 
 @condition(

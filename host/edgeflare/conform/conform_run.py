@@ -87,7 +87,7 @@ def run_conformance(
     """Run models until their number or the time is reached; write and return the document.
 
     Args:
-        run: that has begun.
+        run: a run that has begun.
         arms: what runs models: the device first, then the host's kernel sets.
         observer: is shown the progress.
         interrupted: returns what asked to stop, as documents say it, or None.
@@ -228,7 +228,7 @@ def _draft_sources(
     Args:
         request: what was asked.
         reading: the operators of the model that the user named; None for none.
-        coverage: that all of them count by.
+        coverage: the coverage that all of them count by.
 
     """
     first, second, third = np.random.default_rng(request.rng_seed).spawn(3)

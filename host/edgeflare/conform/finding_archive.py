@@ -40,9 +40,9 @@ def export_finding(
     """Write a finding as a zip, and return the files in it.
 
     Args:
-        directory: of the run.
+        directory: the run directory.
         document: as `read_conformance` returns it.
-        number: of the finding.
+        number: the finding's number.
         path: the zip; replaced if it is there.
 
     Raises:

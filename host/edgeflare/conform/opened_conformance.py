@@ -73,7 +73,7 @@ def open_conformance(
     """Connect to a device and make ready the host's kernel sets.
 
     Args:
-        profile: of the device.
+        profile: the device's profile.
         stack: closes what is opened.
         stopped: whether the user does not want to wait for a lost device any longer.
 

@@ -165,7 +165,7 @@ def replay_findings(
     """Try findings again, and write those that fail as a run of their own.
 
     Args:
-        document: of the run that found them.
+        document: document of the run that found them.
         models: as `stored_models` returns them.
         opened: what runs them.
         out: an empty run directory.

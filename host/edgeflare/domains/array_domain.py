@@ -62,7 +62,7 @@ class ArrayDomain(Domain):
             mean: what the model wants subtracted from the values; one number, or one for each value
                 along the last axis.
             std: what it wants them divided by then, likewise.
-            rounding: of a quantized input, see `quantize`.
+            rounding: rounding of a quantized input, see `quantize`.
 
         Raises:
             UserError: the type is none of these, the bounds are in the wrong order or have nothing
@@ -234,8 +234,8 @@ def load_array_seeds(
         path: an `.npz` with an array of the name, (N, *shape), and maybe `labels`, integers (N,);
             or a folder of `.npy` files of one each, taken in the order of their names.
         space: the values that they may have.
-        shape: of one; dimensions of 1 may differ.
-        choice: which of them are taken.
+        shape: shape of one; dimensions of 1 may differ.
+        choice: says which of them are taken.
         array: the name of the array in an `.npz`.
 
     Raises:

@@ -24,7 +24,7 @@ def find_domain(
     """Return the domain of that name.
 
     Args:
-        name: of the domain.
+        name: name of the domain.
         settings: what `pair.toml` says of it, by the names of its constructor's arguments.
         where: they stand, for messages.
 

@@ -57,9 +57,9 @@ def chosen_files(path: Path, suffixes: Collection[str], choice: SeedChoice) -> C
     """Return the files of a folder that are taken; of some of them each sub-folder has its share.
 
     Args:
-        path: of the folder.
-        suffixes: that they may have.
-        choice: which of them are taken.
+        path: path of the folder.
+        suffixes: suffixes that they may have.
+        choice: says which of them are taken.
 
     """
     every = seed_files(path, suffixes)

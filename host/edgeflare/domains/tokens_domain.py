@@ -225,7 +225,7 @@ def load_token_seeds(
             names.
         vocabulary: how many ids there are.
         length: ids of each list.
-        choice: which of them are taken.
+        choice: says which of them are taken.
         array: the name of the array in an `.npz`.
 
     Raises:

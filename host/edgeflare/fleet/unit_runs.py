@@ -29,14 +29,14 @@ FAILURES = 2
 """Attempts in a row that fail on a device before it gets no further work: one may be the link's."""
 
 LAST_FAILURES = 8
-"""Likewise for the last device of its class, as long as there are units that have not failed: those
-that did may be what is wrong."""
+"""Such attempts on the last device of its class, as long as there are units that have not failed:
+those that did may be what is wrong."""
 
 MOST_FAILURES = 4
 """Attempts at a unit that fail, on whatever devices, before it is given up: it is the unit."""
 
 MOST_LOSSES = 6
-"""Attempts at a unit that are lost, likewise: it may kill whatever runs it."""
+"""Attempts at a unit that are lost before it is given up: it may kill whatever runs it."""
 
 BACKUP_SECONDS = 60.0
 """Interval between backups of a unit's run to the head."""

@@ -99,7 +99,7 @@ def filled_command(command: Sequence[str], words: Mapping[str, str], *, resume: 
     """Return a command as it is run.
 
     Args:
-        command: of a unit.
+        command: command of a unit.
         words: what stands for `DEVICE`, `RUN` and what the head gives.
         resume: whether it goes on with what an earlier attempt had.
 

@@ -35,7 +35,7 @@ def agreements(
     """Compare what kernel sets decided on the same inputs.
 
     Args:
-        outcomes: by kernel set, one for each input; with the arms that the goal compares.
+        outcomes: an outcome for each input, by kernel set; with the arms that the goal compares.
         goals: what counts as a deviation, one for each input. Unless it counts ties, two kernel
             sets that differ by a tie agree.
 

@@ -26,7 +26,7 @@ def evaluate_on_each(
     """Evaluate inputs on each kernel set, with the arms that a search would compare.
 
     Args:
-        profiles: of the kernel sets that take the model.
+        profiles: profiles of the kernel sets that take the model.
         triggers: the inputs.
         opened_on: opens the pair.
         stopped: whether the user wants to stop.

@@ -79,10 +79,10 @@ def matrix_of(
     """Return what the runs of the kernel sets and their evaluation of all inputs come to.
 
     Args:
-        command: that made the runs.
+        command: the command that made the runs.
         runs: one for each kernel set; at least one took the model.
         triggers: the inputs.
-        outcomes: by kernel set, one for each input.
+        outcomes: an outcome for each input, by kernel set.
 
     """
     document = next(one.result for one in runs if one.result is not None)

@@ -162,7 +162,7 @@ def write_matrix(document: msgspec.Struct, shown: Section, out: Path) -> None:
     """Write `matrix.json` and `matrix.md` into the folder of the runs.
 
     Args:
-        document: of one of the three kinds of matrices.
+        document: any of the three kinds of matrices.
         shown: the same for `matrix.md`.
         out: the folder.
 

@@ -46,7 +46,7 @@ def open_compressed(pair: Pair, kernels: Kernels) -> CompressedModel:
     """Open the compressed model of a pair, called as the pair says.
 
     Args:
-        pair: whose.
+        pair: the pair.
         kernels: the host's kernels that run it.
 
     Raises:
@@ -64,7 +64,7 @@ def open_compressed_for(
     """Open it to be called in another way than the pair says; see `open_compressed`.
 
     Args:
-        pair: whose.
+        pair: the pair.
         kernels: the host's kernels that run it.
         invocation: how it is called.
         input_seconds: time that one input may take.

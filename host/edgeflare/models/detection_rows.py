@@ -34,9 +34,9 @@ def with_unused_rows_zeroed(
     """Return values of tensors in which rows without an object are zeros.
 
     Args:
-        graph: of the model.
-        values: by tensor, raw or real ones; those of a post-processing whose number of objects is
-            not among them stay as they are.
+        graph: the model's graph.
+        values: values by tensor, raw or real ones; those of a post-processing whose number of
+            objects is not among them stay as they are.
 
     """
     found = dict(values)
@@ -58,7 +58,7 @@ def batch_with_unused_rows_zeroed(
     """Return a model's raw outputs in which rows without an object are zeros.
 
     Args:
-        outputs: of the model.
+        outputs: outputs of the model.
         makers: as `HostModel.makers` returns them.
         batch: the raw outputs; those of a post-processing whose number of objects is not among
             them stay as they are.

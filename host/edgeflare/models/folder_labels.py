@@ -19,7 +19,7 @@ def with_folder_labels(seeds: Seeds, classes: Sequence[str]) -> Seeds:
     are unlabelled.
 
     Args:
-        seeds: with labels, or without.
+        seeds: seeds with labels, or without.
         classes: the names of the classes, in the order of their scores; empty where none are given.
 
     """

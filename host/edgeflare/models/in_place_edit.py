@@ -57,8 +57,8 @@ class InPlaceEdit:
         """Overwrite the raw values of a constant.
 
         Args:
-            tensor: its index.
-            raw: of the tensor's shape and dtype.
+            tensor: index of the tensor.
+            raw: raw values of the tensor's shape and dtype.
 
         Raises:
             ValueError: the values are of another shape or dtype, or it is no constant.
@@ -81,7 +81,7 @@ class InPlaceEdit:
         """Overwrite the quantization of a tensor.
 
         Args:
-            tensor: its index.
+            tensor: index of the tensor.
             scales: as many as it has, each positive and finite; they are rounded to float32.
             zero_points: as many.
 

@@ -80,7 +80,7 @@ def open_callable(source: str, shape: tuple[int, ...]) -> InProcessModel:
     Args:
         source: `module:function`, importable from the working directory too, or
             `path/to/file.py:function`.
-        shape: of the array, whose first dimension is 1.
+        shape: shape of the array, whose first dimension is 1.
 
     Raises:
         UserError: the function cannot be imported, or its answer is no array of numbers.

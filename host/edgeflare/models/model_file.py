@@ -63,7 +63,7 @@ def temporary_model(content: bytes, stem: str, called: str) -> Iterator[Path]:
 
     Args:
         content: the `.tflite` file.
-        stem: its name without the ending.
+        stem: name of the file without the ending.
         called: what the user is told that it is, with the path of the user's own file.
 
     Yields:

@@ -51,7 +51,7 @@ class ModelInputs:
         """Match a model's inputs.
 
         Args:
-            interface: of the pair.
+            interface: what the pair's models take and give.
             tensors: all inputs of the model but those that a state feeds.
             model: what the user calls the model, for messages.
             like: those of the pair's other model, whose shapes tell inputs apart that have other
@@ -154,8 +154,8 @@ class ModelInputs:
         """Load seeds as those of the pair are given.
 
         Args:
-            path: of an `.npz` file, or a folder.
-            choice: which of them are taken.
+            path: path of an `.npz` file, or a folder.
+            choice: says which of them are taken.
             classes: the pair's names of the decisions, by which sub-folders are labels.
 
         Raises:
@@ -327,7 +327,7 @@ def model_rows(
     """Return the rows that a model takes for inputs of these seeds.
 
     Args:
-        encoder: of the inputs that are searched.
+        encoder: encoder of the inputs that are searched.
         fixed: what the model takes beside them; None where that is nothing.
         inputs: (batch, *shape).
         seed_ids: the seed of each of them.

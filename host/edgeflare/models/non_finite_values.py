@@ -60,7 +60,7 @@ def non_finite_onset(graph: Graph, state: Mapping[int, Values]) -> NonFiniteOnse
     of a mask is what it is meant to be.
 
     Args:
-        graph: of the model.
+        graph: the model's graph.
         state: the observed values, by tensor, the inputs included.
 
     """
@@ -102,7 +102,8 @@ def said_of_arms(onsets: Mapping[Arm, NonFiniteOnset | None]) -> str:
     """Return on which arms values are not finite, and where they begin.
 
     Args:
-        onsets: by arm; None where all its values are finite. Arms that were not seen are absent.
+        onsets: onset by arm; None where all its values are finite. Arms that were not seen are
+            absent.
 
     Returns:
         One sentence without its full stop; empty where there is nothing to say.

@@ -75,7 +75,7 @@ def invocation_of(invocation: Invocation, model: Path, compressed: Path) -> Invo
     name, it is the one of the same shape, if there is only one.
 
     Args:
-        invocation: with the names of the compressed model.
+        invocation: how the models are called, with the names of the compressed model.
         model: the other model, a `.tflite` file.
         compressed: the compressed model.
 

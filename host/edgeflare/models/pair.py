@@ -177,7 +177,7 @@ def load_pair(
         given: what the flags say; their paths are relative to the working directory.
         trust: the user's decision on Python functions that `pair.toml` names: as the original, as a
             front end, or for post-processing.
-        seeds_option: which gives the command its seeds, for messages.
+        seeds_option: the option that gives the command its seeds, for messages.
 
     Raises:
         UserError: there is no such folder, a key or a value is wrong, something is missing, or a

@@ -25,8 +25,8 @@ def pair_toml(pair: Pair, name: str, compressed: str, *, inputs: bool = True) ->
     What the device has of its own before and behind the model is left out.
 
     Args:
-        pair: whose paths become absolute where they were relative.
-        name: of the pair in the file.
+        pair: the pair, whose paths become absolute where they were relative.
+        name: name of the pair in the file.
         compressed: the path of its compressed model.
         inputs: whether it says what the inputs are.
 

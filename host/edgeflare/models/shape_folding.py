@@ -97,7 +97,8 @@ def fold_shapes(
     Args:
         content: a `.tflite` file.
         source: what the user calls it, for messages.
-        invocation: its `shapes` are those of the inputs, which the file has else.
+        invocation: how the model is called: `shapes` are those of the inputs, which the file has
+            else.
 
     Raises:
         UserError: there is nothing to fold, a size follows from values, the signature is not of the
@@ -139,7 +140,7 @@ def with_fixed_shapes(content: bytes, source: str, invocation: Invocation) -> by
     Args:
         content: a `.tflite` file.
         source: what the user calls it, for messages.
-        invocation: its `shapes` are those of the inputs.
+        invocation: how the model is called: `shapes` are those of the inputs.
 
     Returns:
         A file that runs alike without the invocation; the same one where it stores those shapes.

@@ -36,7 +36,8 @@ class WorkerDied(InfrastructureError):  # noqa: N818 - a fact about the process,
 
 
 _NO_OPERATOR = re.compile(r" has no (custom )?operator ")
-"""How the agent's runtime says so, in one line like whatever else it refuses a model for."""
+"""How the agent's runtime says that it lacks an operator, in one line like whatever else it refuses
+a model for."""
 
 
 def open_tflite(
@@ -52,7 +53,7 @@ def open_tflite(
     Args:
         path: the `.tflite` file; float32, float16, dynamic-range or integer quantized.
         kernels: the host's kernels that run it.
-        invocation: its signature, fixed shapes, state and frames, if any.
+        invocation: signature, fixed shapes, state and frames, if any.
         threads: threads of the interpreter.
         launcher: the command that starts the worker's Python; None for this one.
         input_seconds: time that one input may take.

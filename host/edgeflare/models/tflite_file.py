@@ -161,7 +161,7 @@ def places_of_sparse(sparsity: Any, shape: tuple[int, ...]) -> tuple[NDArray[np.
     Args:
         sparsity: the tensor's `SparsityParametersT`. Its levels are the tensor's dimensions and
             then those within blocks, in the order of traversal; each is dense or compressed.
-        shape: of the tensor.
+        shape: shape of the tensor.
 
     Raises:
         ValueError: there are more than the shape has room for; a damaged file raises other errors.

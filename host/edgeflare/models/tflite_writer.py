@@ -82,8 +82,8 @@ class Writer:
         """Add an operator behind the others, and return its output.
 
         Args:
-            name: its name in the schema, one of "DEQUANTIZE", "FULLY_CONNECTED", "MAXIMUM",
-                "MINIMUM", "MUL" and "QUANTIZE"; nothing is fused into it.
+            name: name in the schema, one of "DEQUANTIZE", "FULLY_CONNECTED", "MAXIMUM", "MINIMUM",
+                "MUL" and "QUANTIZE"; nothing is fused into it.
             inputs: tensors that it reads.
             output: the tensor that it writes.
             version: the oldest version that does it, so that old runtimes know it.

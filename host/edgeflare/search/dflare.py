@@ -166,7 +166,7 @@ class DistanceAndNovelty:
         """Begin with no state.
 
         Args:
-            goal: which arms are compared.
+            goal: the goal of the search: which arms are compared.
             tolerance: delta, distances closer than which count as equal.
             novelty_threshold: squared L2 distance to all states seen above which one is new.
 

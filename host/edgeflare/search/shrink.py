@@ -33,7 +33,7 @@ TRIES = 40
 """Inputs evaluated around one point on the boundary."""
 
 LAST_TRIES = 120
-"""The same around the last point on the boundary."""
+"""Inputs evaluated around the last point on the boundary."""
 
 MAX_DISTANCE = 0.95
 """Share of the trigger's distance that a point must be within to be worth those evaluations."""

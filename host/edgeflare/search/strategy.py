@@ -35,8 +35,8 @@ QueryGenerator = Generator[Sequence[Query], Sequence[Outcome], T]
 """A part of a search: yields queries, is sent their outcomes in order, and returns a result."""
 
 WhiteboxGenerator = Generator[Sequence[Query] | WhiteboxQuery, Any, T]
-"""The same of a search that looks into the models: it may also yield one white-box query, and is
-sent its answer."""
+"""A part of a search that looks into the models: it may also yield one white-box query, and is sent
+its answer."""
 
 SearchGenerator = WhiteboxGenerator[Trigger | None]
 """A whole search: returns the trigger that it found, or None if it gives up."""

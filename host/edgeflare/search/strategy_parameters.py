@@ -15,7 +15,7 @@ Value = bool | int | float | str
 V = TypeVar("V", bool, int, float, str)
 
 _KEY = "edgeflare.parameter"
-"""Under which the metadata of a dataclass's field say what the parameter is."""
+"""Key under which the metadata of a dataclass's field say what the parameter is."""
 
 _KINDS: dict[type, str] = {
     bool: "true or false",
@@ -105,8 +105,8 @@ def parameter(
     """Return the dataclass field of a parameter.
 
     Args:
-        default: its default.
-        description: its meaning, its unit, and why it has its default.
+        default: value unless another is set.
+        description: meaning, unit, and the reason of its default.
         at_least: the least value.
         above: a value that it must exceed.
         at_most: the largest value.

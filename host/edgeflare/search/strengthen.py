@@ -65,7 +65,7 @@ def strengthen(
 
     Args:
         trigger: the triggering input.
-        start: its seed, what counts, and the generator.
+        start: the trigger's seed, what counts, and the generator.
         budget: the number of inputs that may be evaluated.
         enough: the strength at which it ends; None for the greatest, which is 1 for probabilities.
 

@@ -78,7 +78,7 @@ class ClipFrames:
         """Return the name of a frame that counts; empty where it is the only one.
 
         Args:
-            place: its position among those that count.
+            place: position among those that count.
 
         """
         return "" if not self.count or self.rule == "last" else f"frame {self.first + place}"
@@ -96,8 +96,9 @@ def frames_to_show(
     """Yield the frames in which the compared arms differ most: a name, and the answers by arm.
 
     Args:
-        frames: of the clip that count.
-        answers: by arm; where the frames are not answered each by itself, they are yielded alone.
+        frames: frames of the clip that count.
+        answers: answers by arm; where the frames are not answered each by itself, they are yielded
+            alone.
         compared: the two arms.
 
     """

@@ -13,7 +13,7 @@ from edgeflare.errors import UserError
 from edgeflare.tasks.task_registry import TASKS
 
 _SHAPE = re.compile(r"[\[(]?\s*(\d+(?:\s*[x,]\s*\d+)*)\s*,?\s*[\])]?")
-"""Such as 1x10, (1, 10) or [1, 10]."""
+"""A shape as users write it, such as 1x10, (1, 10) or [1, 10]."""
 
 _CHOOSING = ("ARG_MAX", "ARG_MIN", "TOPK_V2")
 """Operators that leave of scores which are the largest or smallest."""
@@ -28,9 +28,9 @@ def chosen_output(task: type[Task], model: ModelOutputs, output: str = "") -> in
     Args:
         task: what reads it.
         model: the model.
-        output: its name, or its shape with or without the frames, such as "1x10"; several of them
-            with "|" between, of which the first that the model has is taken. Where it is empty,
-            the only output that is no state and fits the task.
+        output: name of the output, or its shape with or without the frames, such as "1x10"; several
+            of them with "|" between, of which the first that the model has is taken. Where it is
+            empty, the only output that is no state and fits the task.
 
     Raises:
         UserError: there is no such output, or it does not fit, or several would.

@@ -44,7 +44,7 @@ class Regression(Task):
             tolerance: the greatest distance that is no deviation, in units of the distance.
             distance: how far two models' values are apart; see `DistanceName`.
             output: the output that holds the values; see `chosen_output`.
-            normalize: with the distance "normalized", the positions of two points, from 0.
+            normalize: positions of two points, from 0, for the distance "normalized".
             point_size: values of a point there, such as 2 for x and y.
             frames: how the distances of the frames of a clip are summed up: the last one, their
                 mean, or the greatest ("worst"; "any" is the same, since one frame is enough).

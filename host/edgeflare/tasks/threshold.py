@@ -226,7 +226,8 @@ class Threshold(Task):
         """Make the task.
 
         Args:
-            threshold: in the units of the score; a score that equals it is above, by a tie.
+            threshold: threshold in the units of the score; a score that equals it is above, by a
+                tie.
             output: the output that holds the score; see `chosen_output`.
             above: what the decision at or above the threshold is called.
             below: what the other one is called.

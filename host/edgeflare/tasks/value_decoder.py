@@ -339,4 +339,4 @@ DISTANCES: dict[str, Callable[[Values, Values], Values]] = {
     "l2": _euclidean,
     "linf": _largest,
 }
-"""Those that need no points, by name."""
+"""Distances that need no points, by name."""

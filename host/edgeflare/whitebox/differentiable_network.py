@@ -113,8 +113,8 @@ class DifferentiableNetwork:
 
         Args:
             row: as for `tensors`.
-            weights: (choices,), of the scores.
-            neurons: of single neurons, by their numbers among all of them.
+            weights: weights of the scores, (choices,).
+            neurons: weights of single neurons, by their numbers among all of them.
 
         Returns:
             By the real values of the network's input, in the input's shape.

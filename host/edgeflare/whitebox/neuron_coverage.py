@@ -33,9 +33,9 @@ def covered_neurons(outputs: Iterable[NDArray[np.generic]], threshold: float) ->
     """Return which neurons an input covers.
 
     Args:
-        outputs: of the layers, (..., channels) each; raw or real values, which changes nothing
-            where all values of a layer have one scale.
-        threshold: from 0 to below 1.
+        outputs: outputs of the layers, (..., channels) each; raw or real values, which changes
+            nothing where all values of a layer have one scale.
+        threshold: threshold from 0 to below 1.
 
     Returns:
         (neurons,), those of each layer one after the other. A layer whose values are all equal
@@ -53,7 +53,7 @@ def covered_at(
 
     Args:
         outputs: as for `covered_neurons`, at least one.
-        thresholds: from 0 to below 1 each.
+        thresholds: thresholds from 0 to below 1.
 
     """
     means = np.concatenate([scaled_means(values) for values in outputs])
@@ -90,7 +90,7 @@ class CapturedNeurons:
         Args:
             graph: the model's.
             probe: runs it, and captures its tensors.
-            thresholds: at which neurons count as covered, from 0 to below 1 each.
+            thresholds: thresholds at which neurons count as covered, from 0 to below 1.
 
         Raises:
             ProbeRefused: no layer can be captured.

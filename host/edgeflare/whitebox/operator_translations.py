@@ -300,4 +300,4 @@ TRANSLATIONS: Final[Mapping[str, Translation]] = {
     "SOFTMAX": softmax,
     "TRANSPOSE": transpose,
 }
-"""Those of LeNet, ResNet and MobileNet, with channels last or first."""
+"""Translations of the operators of LeNet, ResNet and MobileNet, with channels last or first."""

@@ -241,8 +241,8 @@ class _ModelWithOwnGradient:
 
         Args:
             source: the original, `module:function` or `path/to/file.py:function`.
-            shape: of what it takes.
-            decoder: of its output.
+            shape: shape of what it takes.
+            decoder: decoder of its output.
 
         Raises:
             UserError: there is no gradient beside it.

@@ -17,10 +17,11 @@ UNITS = 1.0
 """Units of a quantized tensor by which translation and runtime may differ."""
 
 SHARE = 1e-4
-"""The same of a float tensor: of its largest value, or of 1 where that is less."""
+"""Allowed difference of translation and runtime in a float tensor, as a share of its largest value,
+or of 1 where that is less."""
 
 HYBRID_SHARE = 1.0 / 255.0
-"""The same in a network with hybrid operators. They quantize their inputs to 255 steps each time,
+"""The share in a network with hybrid operators. They quantize their inputs to 255 steps each time,
 where a difference in the last digit of float32 may make one of a whole step."""
 
 CHECKED_SEEDS = 8
@@ -70,7 +71,7 @@ def excess(
 
     Args:
         tensor: says whether it is quantized.
-        translated: its raw values as they are translated.
+        translated: raw values of the tensor as they are translated.
         runtime: the same as the runtime computes them.
         share: what is allowed where it is not quantized, of the largest value, or of 1.
 

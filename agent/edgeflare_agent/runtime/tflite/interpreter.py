@@ -235,7 +235,7 @@ def _readable_tensors(interpreter: Any, nodes: Sequence[ExecutedNode]) -> list[T
 
     Args:
         interpreter: the runtime's, with tensors allocated, opened to keep all tensors.
-        nodes: its list of nodes.
+        nodes: the interpreter's list of nodes.
 
     Raises:
         ModelRejected: the model does not run in this mode.

@@ -54,7 +54,7 @@ def model_tensors(interpreter: Any, invocation: Invocation) -> ModelTensors:
 
     Args:
         interpreter: the runtime's; its tensors need not be allocated.
-        invocation: which signature, if any.
+        invocation: how the model is called: its signature, if any.
 
     Raises:
         ModelRejected: the model has no such signature.
@@ -105,7 +105,7 @@ def has_inner_resources(interpreter: Any, nodes: Iterable[ExecutedNode]) -> bool
 
     Args:
         interpreter: the runtime's.
-        nodes: of the first graph.
+        nodes: nodes of the first graph.
 
     """
     native = interpreter._interpreter

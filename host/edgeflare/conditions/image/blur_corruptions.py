@@ -119,8 +119,8 @@ def out_of_focus(colours: Image, radius: float, sigma: float) -> Image:
 
     Args:
         colours: HWC; outside it is reflected at its border's pixels.
-        radius: of the disk, in pixels.
-        sigma: of the Gaussian that softens the disk's edge, in pixels.
+        radius: radius of the disk, in pixels.
+        sigma: standard deviation of the Gaussian that softens the disk's edge, in pixels.
 
     """
     values = np.asarray(cv2.filter2D(colours.astype(np.float32), -1, _disk(radius, sigma)))
@@ -137,7 +137,7 @@ def through_glass(
 
     Args:
         colours: HWC.
-        sigma: of the smoothing before and after, in pixels.
+        sigma: standard deviation of the smoothing before and after, in pixels.
         reach: how many pixels at the lower and right borders stay, less one, and how many at the
             others, plus one.
         moves: (times, height, width, 2): how far to the right and down the neighbour is, from

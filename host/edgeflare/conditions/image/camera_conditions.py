@@ -157,7 +157,7 @@ def balanced(colours: Image, mired: float) -> Image:
 
     Args:
         colours: HWC.
-        mired: by which the light is warmer than daylight of 6,500 K; colder, if negative.
+        mired: difference of the light from daylight of 6,500 K, in mired; warmer if positive.
 
     """
     if colours.shape[2] == 1:

@@ -24,7 +24,7 @@ def smoothed(
 
     Args:
         values: (height, width) or (height, width, channels), float32 or float64.
-        sigma: of the Gaussian, in pixels.
+        sigma: standard deviation of the Gaussian, in pixels.
         truncate: how many sigmas from its middle the Gaussian ends.
         border: what OpenCV takes for values outside of the image: its border's, or, with
             `cv2.BORDER_REFLECT`, the reflected image.
@@ -47,7 +47,7 @@ def smoothed_in_pairs(values: NDArray[np.float64], sigma: float) -> NDArray[np.f
 
     Args:
         values: (height, width, channels).
-        sigma: of the Gaussian, in pixels.
+        sigma: standard deviation of the Gaussian, in pixels.
 
     """
     taps = _taps(sigma, 4.0)
@@ -101,8 +101,8 @@ def smeared(image: Image, radius: float, sigma: float, angle: float) -> Image:
     Args:
         image: HWC, uint8.
         radius: half the length of the line, in pixels.
-        sigma: of the Gaussian, in pixels.
-        angle: of the line, in degrees; with 0 it leads to the right, with 90 downwards.
+        sigma: standard deviation of the Gaussian, in pixels.
+        angle: angle of the line, in degrees; with 0 it leads to the right, with 90 downwards.
 
     """
     length = 2 * math.ceil(radius) + 1
@@ -137,7 +137,7 @@ def zoomed(values: Real, factor: float) -> Real:
 
     Args:
         values: (height, width, channels).
-        factor: at least 1.
+        factor: enlargement, at least 1.
 
     """
     above, share = _grid(values.shape[0], factor)

@@ -87,7 +87,7 @@ def with_noise(colours: Image, sigma: float, normal: Real) -> Image:
     Args:
         colours: HWC.
         sigma: as a share of the range of gray levels.
-        normal: of the shape of `colours`, from a standard normal distribution.
+        normal: draws from a standard normal distribution, in the shape of `colours`.
 
     """
     return gray_levels(colours + 255 * sigma * normal)
@@ -105,9 +105,10 @@ def with_impulses(
 
     Args:
         colours: HWC.
-        share: of entries that are set.
-        chosen: of the shape of `colours`, uniform in [0, 1): what is at most `share` is set ...
-        sign: ... and becomes white where this, likewise, is at most one half, and black elsewhere.
+        share: share of entries that are set.
+        chosen: draws in the shape of `colours`, uniform in [0, 1); entries of at most `share` are
+            set.
+        sign: draws likewise: what is set is white where at most one half, and black elsewhere.
 
     """
     impulses = np.where(sign <= 0.5, np.uint8(255), np.uint8(0))

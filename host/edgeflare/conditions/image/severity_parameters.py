@@ -14,7 +14,7 @@ Image = NDArray[np.uint8]
 """(height, width, channels), with 1, 3 or 4 channels: gray, RGB, or RGB and transparency."""
 
 Real = NDArray[np.float32]
-"""The same in real gray levels, from 0 to 255, without transparency."""
+"""Image in real gray levels, from 0 to 255: (height, width, channels), without transparency."""
 
 _SLACK = 1e-3
 """Gray levels. What falls short of a whole gray level by less is taken as a rounding error."""
@@ -49,7 +49,7 @@ class SeverityParameters:
 
         Args:
             image: HWC; only its size is looked at.
-            severity: from 1 to 5.
+            severity: severity from 1 to 5.
 
         """
         rows = self.small if min(image.shape[:2]) <= SMALL_SIDE else self.large
@@ -79,7 +79,7 @@ def on_colours(image: Image, change: Callable[[Image], Image]) -> Image:
 
     Args:
         image: HWC, with 1, 3 or 4 channels.
-        change: from an image of 1 or 3 channels to one of the same shape.
+        change: makes of an image of 1 or 3 channels one of the same shape.
 
     """
     if image.shape[2] != 4:

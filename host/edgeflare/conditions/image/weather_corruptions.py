@@ -224,7 +224,7 @@ def snowed(colours: Image, parameters: tuple[float, ...], normal: Real, angle: f
         colours: HWC.
         parameters: a row of `SNOW`.
         normal: (height, width), from a standard normal distribution.
-        angle: of the flakes' motion, in degrees, as `smeared` takes it.
+        angle: angle of the flakes' motion, in degrees, as `smeared` takes it.
 
     """
     mean, deviation, factor, least, radius, sigma, kept = parameters
@@ -250,8 +250,8 @@ def fogged(colours: Image, share: float, field: Real) -> Image:
 
     Args:
         colours: HWC.
-        share: of the fog; that of the image is 1.
-        field: at least as high and as wide as the image, from 0 to 1.
+        share: weight of the fog; that of the image is 1.
+        field: field at least as high and as wide as the image, from 0 to 1.
 
     """
     brightest = float(colours.max()) / 255
@@ -277,10 +277,10 @@ def frost_texture(height: int, width: int, pitch: float, rng: np.random.Generato
     """Return a texture of ice: patches of all sizes, and needles at angles of 60 degrees.
 
     Args:
-        height: in pixels.
-        width: in pixels.
+        height: height in pixels.
+        width: width in pixels.
         pitch: how many pixels of the full texture there are for each pixel, in each direction.
-        rng: from which all is drawn.
+        rng: generator from which all is drawn.
 
     Returns:
         Gray levels from 0 to 255, (height, width, 3), in RGB.
@@ -347,7 +347,7 @@ def plasma(uniform: Real, decay: float) -> Real:
 
     Args:
         uniform: side² - 1 numbers, uniform in [-1, 1), where `side` is a power of two.
-        decay: by its square displacements shrink where the grid gets twice as fine.
+        decay: its square divides displacements each time the grid gets twice as fine.
 
     """
     side = round((len(uniform) + 1) ** 0.5)

@@ -129,8 +129,8 @@ class Coverage:
         It covers nothing, but what it has is no aim any more once that was so several times.
 
         Args:
-            draft: it.
-            places: of its nodes, those that are known to do so.
+            draft: the draft that is left out.
+            places: positions of the nodes that are known to do so.
 
         """
         self._of_buckets.avoid({one for at in places for one in node_buckets(draft.nodes[at])})

@@ -94,7 +94,7 @@ def drafted(draft: Draft, given: Mapping[int, OperatorGraph] | None = None) -> D
     """Return the graphs of a draft.
 
     Args:
-        draft: its nodes are valid, and each fits what feeds it.
+        draft: a draft whose nodes are valid, and each fits what feeds it.
         given: the operators of the model that the user named, by their place in it.
 
     Raises:

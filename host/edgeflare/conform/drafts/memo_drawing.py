@@ -149,7 +149,7 @@ class MemoDrawing:
             coverage: says what is new; is told what is drawn.
             graphs: builds nodes, those among them that the user's model has.
             rng: every draw.
-            select: which seed comes next.
+            select: chooses the seed that comes next.
 
         """
         self._first = list(seeds)

@@ -40,7 +40,7 @@ class NearDrawing:
         """Begin.
 
         Args:
-            operators: of the model, distinct.
+            operators: distinct operators of the model.
             coverage: is told what is drawn; operators of cells that it lacks are left out.
             rng: every draw.
 

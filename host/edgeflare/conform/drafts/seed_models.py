@@ -31,7 +31,7 @@ from edgeflare.conform.drafts.feeding import rederived
 from edgeflare.conform.drafts.structure_mutations import added_layers
 
 DRAWN_SEEDS = 50
-"""As many as the pool of the published code holds."""
+"""Number of drawn seed models, as many as the pool of the published code holds."""
 
 
 def model_seeds(model: Draft) -> list[Draft]:
@@ -68,7 +68,7 @@ def reduced(draft: Draft, graphs: NodeGraphs) -> Draft:
     """Return a draft without repeated layers and blocks.
 
     Args:
-        draft: of any length.
+        draft: a draft of any length.
         graphs: builds its nodes.
 
     """

@@ -61,7 +61,7 @@ class CulpritSearch:
             runner: runs packs.
             history: what became of earlier models; that of these is added.
             models: all with the same number of rows.
-            limits: of a pack.
+            limits: limits of a pack.
             patience_seconds: time that a model alone may take for one row, besides its
                 arithmetic.
 

@@ -13,7 +13,7 @@ _ORDINARY = 0.001
 """Share of models that give no answer, before anything is known of their kind."""
 
 _WITHOUT_VALUES = 0.03
-"""The same of those with a dimension of zero: 19 of 780 died in a trial."""
+"""Share of models with a dimension of zero that give no answer: 19 of 780 died in a trial."""
 
 _WEIGHT = 10.0
 """Models of a kind that these shares count as much as."""

@@ -55,7 +55,7 @@ that begin alike speak of types or shapes, with which it may take the operator."
 
 _REFUSED_OPERATORS = re.compile(r" nodes, and not (.+): set fallback")
 _REFUSED_OPERATOR = re.compile(r"(?:^|; )([A-Z][A-Z0-9_]+): ")
-"""How it says which operators an accelerator refuses, each with the reason."""
+"""How the agent's runtime says which operators an accelerator refuses, each with the reason."""
 
 MissingOperator = tuple[str, int | None]
 """An operator that a runtime lacks, and the version, None for all."""
@@ -95,7 +95,7 @@ class ModelPack:
         """Return the answer of each model.
 
         Args:
-            signature: of the loaded file.
+            signature: signature of the loaded file.
             outputs: (rows, size of one row), see `RawBatch`.
 
         """
@@ -327,7 +327,7 @@ def next_group(
         models: all models.
         places: those of the models that are left, at least one.
         odds: how likely the model of a place is to give no answer.
-        limits: of one file; a model beyond them goes alone.
+        limits: limits of one file; a model beyond them goes alone.
 
     Returns:
         At least one place.

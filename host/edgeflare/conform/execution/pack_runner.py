@@ -28,7 +28,8 @@ _CRASHED_LOADING = "crashed on loading it: "
 """How the agent's runtime says that not its answer, but its end, came on loading."""
 
 INVALID_COMMANDS = "invalid commands, and would answer zeros"
-"""How it says that an accelerator took a model, and would answer zeros: no refusal either."""
+"""How the agent's runtime says that an accelerator took a model, and would answer zeros: no refusal
+either."""
 
 _WORKER_DIED = re.compile("workers in a row|does not load any more")
 """How an agent says that not it, but the process of a model is lost. The model loads at times, as
@@ -59,7 +60,7 @@ class PackRunner:
         """Run a pack; a device that is lost meanwhile is brought back, and the pack run again.
 
         Args:
-            pack: its models are run on all their rows.
+            pack: the pack, whose models are run on all their rows.
             seconds: time that one row may take before the pack counts as hanging.
 
         Raises:

@@ -40,7 +40,7 @@ class PackingArm:
 
         Args:
             opener: loads files there.
-            limits: of a file; what one message carries limits it besides.
+            limits: limits of a file; what one message carries limits it besides.
 
         """
         self.name = opener.name

@@ -66,7 +66,7 @@ def hypotheses(evidence: ModelEvidence, most: int = 200) -> list[Hypothesis]:
     """Return the best conditions that all failing models meet, the best first.
 
     Args:
-        evidence: of at least one failing model.
+        evidence: evidence with at least one failing model.
         most: how many are returned at most.
 
     """

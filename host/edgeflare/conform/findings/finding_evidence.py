@@ -60,7 +60,7 @@ def passes(key: FindingKey, observation: Observation, least_telling: int) -> boo
     """Return whether a model shows that a finding's fault is not in it, or did not show.
 
     Args:
-        key: of the finding.
+        key: the finding's key.
         observation: a model.
         least_telling: values that a right answer needs, so that it could have shown the fault.
 
@@ -77,7 +77,7 @@ def _least_telling(symptom: Symptom, worst: Sequence[float]) -> int:
     """Return how many different values could have shown a fault.
 
     Args:
-        symptom: of the fault.
+        symptom: the fault's symptom.
         worst: the largest errors of models that fail; of "biased" their means.
 
     """

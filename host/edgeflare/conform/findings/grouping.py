@@ -62,8 +62,8 @@ def grouped(
     """Return the findings of some models, in the order of their keys.
 
     Args:
-        observations: of any operators.
-        specifications: of the operators, by name.
+        observations: observations of any operators.
+        specifications: declarations of the operators, by name.
 
     """
     keys = {key for one in observations if (key := finding_key(one)) is not None}
@@ -78,9 +78,9 @@ def grouped_as(
     """Return the findings of some keys, in the order of the keys.
 
     Args:
-        keys: of each at least one model is among the observations.
-        observations: of any operators.
-        specifications: of the operators, by name.
+        keys: keys of findings, each with at least one model among the observations.
+        observations: observations of any operators.
+        specifications: declarations of the operators, by name.
 
     """
     groups: dict[FindingKey, list[FindingGroup]] = {}

@@ -110,7 +110,7 @@ def known_reason(
     where a condition ends is learned from the models of one run.
 
     Args:
-        key: of the finding.
+        key: the finding's key.
         failing: the settings of its failing models.
         known: what the user knows.
 

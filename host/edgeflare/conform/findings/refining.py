@@ -51,7 +51,7 @@ def proposals(
     """Return valid configurations whose verdicts tell the possible conditions of a finding apart.
 
     Args:
-        specification: of the finding's operator.
+        specification: declaration of the finding's operator.
         group: the finding.
         observations: all models so far, to which `group.failing` refers.
         rng: draws.
@@ -104,7 +104,7 @@ def _told(met: NDArray[np.float64], rate: float) -> NDArray[np.float64]:
     """Return how many bits a model's verdict tells about the condition.
 
     Args:
-        met: for each model the probability that it meets the condition.
+        met: probability that each model meets the condition, (models,).
         rate: the probability that it fails if it does.
 
     """
@@ -120,7 +120,7 @@ def _asked(held: NDArray[np.bool_], told: NDArray[np.float64], count: int) -> li
     """Return which models to run, those first that tell most, and few that tell the same.
 
     Args:
-        held: which condition is met by which model: (conditions, models).
+        held: whether each model meets each condition: (conditions, models).
         told: bits of each model.
         count: how many.
 

@@ -130,7 +130,7 @@ def fitted_values(old: Values, shape: Sequence[int]) -> Values:
 
     Args:
         old: (rows, *any shape).
-        shape: of each row then.
+        shape: shape that each row gets.
 
     """
     wanted = (len(old), *shape)

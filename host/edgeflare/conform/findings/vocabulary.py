@@ -62,7 +62,7 @@ def vocabulary(parameters: Sequence[OperatorParameter], table: SettingsTable) ->
     """Return the predicates that tell some models of an operator from others.
 
     Args:
-        parameters: of the operator, which say what may be compared with what.
+        parameters: the operator's parameters, which say what may be compared with what.
         table: settings of models; their range says which thresholds there are.
 
     """

@@ -55,7 +55,7 @@ ELEMENTWISE_OPERATORS: tuple[OperatorSpecification, ...] = (
     *CONVERSION_OPERATORS,
     SumOfMany(),
 )
-"""One declaration for each."""
+"""Declarations of elementwise operators."""
 
 
 @cache

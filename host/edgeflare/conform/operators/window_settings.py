@@ -261,7 +261,7 @@ def fitted_sizes(
         settings: as they are drawn.
         sizes: names of settings that may be changed.
         fitted: puts settings in order that do not fit each other.
-        work: that a configuration makes.
+        work: the work that a configuration makes.
         rng: draws how large the model should be, and what is doubled for it.
 
     """

@@ -73,10 +73,10 @@ class ConformJournal(Journal):
         """Keep a round, in one transaction.
 
         Args:
-            number: of the round.
-            digest: of the models that were drawn for it.
+            number: the round's number.
+            digest: digest of the models that were drawn for it.
             outcomes: what came of them, as plain JSON values.
-            seconds: that the rounds up to its end took.
+            seconds: time that the rounds up to its end took.
 
         """
         packed = zlib.compress(json.dumps(outcomes, separators=(",", ":")).encode(), 1)

@@ -56,10 +56,10 @@ def store_finding(
     """Store a finding's model, what it is given and what it answers.
 
     Args:
-        directory: of the run.
-        number: of the finding.
-        model: it.
-        answers: of each arm.
+        directory: the run directory.
+        number: the finding's number.
+        model: the finding's model.
+        answers: each arm's answer, by the arm's name.
         exact: the exact answers, (rows, *shape) each; empty where none were computed.
 
     Returns:
@@ -80,8 +80,8 @@ def load_finding(directory: RunDirectory, name: str) -> FindingFiles:
     """Return the files of a finding.
 
     Args:
-        directory: of the run.
-        name: of the model, as the document has it.
+        directory: the run directory.
+        name: name of the model, as the document has it.
 
     Raises:
         UserError: one leads out of the run directory, or is gone or damaged.
@@ -132,7 +132,7 @@ def stored_model(directory: RunDirectory, finding: FoundFault) -> StoredModel:
     """Return the model of a finding.
 
     Args:
-        directory: of the run.
+        directory: the run directory.
         finding: as the document has it.
 
     Raises:

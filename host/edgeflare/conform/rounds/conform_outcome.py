@@ -46,7 +46,7 @@ def conform_outcome(
         findings: what was found.
         model: what is known of the model that the user named; None for none.
         stopped_by: why it ended.
-        seconds: that it took.
+        seconds: duration of the run.
         devices: the names of those that worked on it, where it was gone on with.
 
     """

@@ -37,11 +37,11 @@ _RUNS: Final = 300
 """Models that the device runs to shrink one finding: of each graph its operators, and all of it."""
 
 _UNCOUNTED_RUNS: Final = 100
-"""The same of one that does not count for the exit code."""
+"""Models that the device runs to shrink a finding that does not count for the exit code."""
 
 _DEAR_RUNS: Final = {"crash": 120, "hang": 36}
-"""The same of failures that cost worker processes, or the time limit of an input. At most a third
-of these models are whole graphs, which alone fail."""
+"""Models that the device runs to shrink failures that cost worker processes, or the time limit of
+an input. At most a third of these models are whole graphs, which alone fail."""
 
 _WAVE: Final = 16
 """Graphs whose fewest operators are looked for side by side, before others are compared with
@@ -63,7 +63,7 @@ class JoinedFindings:
         """Begin.
 
         Args:
-            rounds: that have ended.
+            rounds: rounds that have ended.
 
         """
         self.done = 0
@@ -86,7 +86,7 @@ class JoinedFindings:
         """Tell findings apart and shrink them, those that count or the others.
 
         Args:
-            counted: which.
+            counted: whether those that count are shrunk, or the others.
             show: shows the progress.
             over: whether there is no time left.
 
@@ -121,8 +121,8 @@ class JoinedFindings:
         """Store the smallest models of the findings, and return them.
 
         Args:
-            numbers: of the findings.
-            directory: of the run.
+            numbers: numbers of the findings.
+            directory: the run directory.
             known: findings that do not count.
 
         """

@@ -58,7 +58,7 @@ def judge_drafts(
     """Run drafts on all arms, and judge each of their operators.
 
     Args:
-        drafts: to run.
+        drafts: drafts to run.
         arms: the device first, then the host's kernel sets.
         given: the operators of the model that the user named, by their place in it.
 
@@ -175,10 +175,10 @@ def judge_alone(
 
     Args:
         nodes: the operators.
-        models: of them.
+        models: models of the nodes.
         packed: what was said of them beside each other.
         arms: the device first, then the host's kernel sets.
-        places: of the models to run alone on the device.
+        places: positions of the models to run alone on the device.
 
     """
     found = _run_alone(nodes, models, packed, arms[0], places)
@@ -200,7 +200,7 @@ def judge_lost(
 
     Args:
         nodes: the operators.
-        models: of them.
+        models: models of the nodes.
         packed: what was said of them beside each other.
         arms: the device first, then the host's kernel sets, the twin's first.
 
@@ -219,7 +219,7 @@ def judge_again(
 
     Args:
         nodes: the operators.
-        models: of them.
+        models: models of the nodes.
         arms: the device first, then the host's kernel sets, the twin's first.
 
     """

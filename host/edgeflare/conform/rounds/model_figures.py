@@ -26,9 +26,9 @@ def model_figures(
     The figures of what is tried are those of a run that comes to an end.
 
     Args:
-        name: of its file.
+        name: name of the model's file.
         content: the file.
-        reading: its operators.
+        reading: the model's operators.
         cells: the operators and types that are asked for.
 
     """
@@ -50,7 +50,7 @@ def with_tried(
 
     Args:
         figures: as `model_figures` returned them.
-        reading: its operators.
+        reading: the model's operators.
         cells: the operators and types that are asked for.
         seen: what the run has seen.
 

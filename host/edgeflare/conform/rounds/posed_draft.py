@@ -51,7 +51,7 @@ class PosedDraft:
         """Return one node, with the answers of the nodes that feed it.
 
         Args:
-            at: of the node.
+            at: position of the node.
             answers: those of the nodes before it; None or without outputs where one gave none.
 
         Returns:
@@ -87,7 +87,7 @@ def posed(draft: Draft, given: Mapping[int, OperatorGraph]) -> PosedDraft:
     """Return a draft's models with values, which depend on nothing but the draft.
 
     Args:
-        draft: it.
+        draft: the draft as it was drawn.
         given: the operators of the model that the user named, by their place in it.
 
     """

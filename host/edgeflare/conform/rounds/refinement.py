@@ -42,7 +42,8 @@ and failing models after which none that meets the condition is drawn any more."
 
 
 _SLOW: Final = {**_DEAR, "neighbours": (12, 60)}
-"""Likewise those that take a process for each model to be seen; these are drawn all the same."""
+"""Those failures and the ones that take a process for each model to be seen; models of the latter
+are drawn all the same."""
 
 
 @dataclass(slots=True)
@@ -67,9 +68,9 @@ class Refinement:
 
         Args:
             groups: the findings so far.
-            state: to whose observations they refer.
+            state: state of the run, to whose observations the findings refer.
             given: the operators of the model that the user named, by their place in it.
-            seed: of what is drawn.
+            seed: seed of what is drawn.
 
         """
         drafts: list[Draft] = []

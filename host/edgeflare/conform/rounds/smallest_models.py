@@ -36,10 +36,11 @@ _RUNS: Final = 300
 """Models that the device runs to shrink one finding."""
 
 _UNCOUNTED_RUNS: Final = 100
-"""The same of one that does not count for the exit code."""
+"""Models that the device runs to shrink a finding that does not count for the exit code."""
 
 _DEAR_RUNS: Final = {"crash": 60, "hang": 12, "corrupts": 12, "neighbours": 100}
-"""The same of failures that cost worker processes, or the time limit of an input."""
+"""Models that the device runs to shrink failures that cost worker processes, or the time limit of
+an input."""
 
 
 _MORE: Final = 8
@@ -97,8 +98,8 @@ def found_findings(
     """Tell the findings of a run apart, shrink them, store their smallest models; return them.
 
     Args:
-        rounds: that have ended.
-        directory: of the run.
+        rounds: rounds that have ended.
+        directory: the run directory.
         known: findings that do not count.
         observer: is shown the progress.
         over: whether there is no time left.

@@ -56,7 +56,7 @@ def print_retry(console: Console, device: str, lines: Sequence[RetryLine]) -> No
 
     Args:
         console: where to.
-        device: its name.
+        device: name of the device.
         lines: one for each finding.
 
     """
@@ -143,7 +143,7 @@ def look_lines(header: ConformHeader, model: ModelCoverage | None, path: Path) -
     Args:
         header: what run it would be.
         model: what is known of the model that the user named; None for none.
-        path: of the run directory.
+        path: path of the run directory.
 
     """
     request, device = header.request, header.device

@@ -56,7 +56,7 @@ def tried_words(model: ModelCoverage, verb: str) -> str:
 
     Args:
         model: what the document says of it.
-        verb: before "tried", such as "was".
+        verb: word before "tried", such as "was".
 
     """
     tried, of = model.arithmetic_tried, model.arithmetic
@@ -242,7 +242,7 @@ def untried_words(one: UntriedOperator, of: int) -> str:
     """Return an operator of the user's model that is not tried, with the reason.
 
     Args:
-        one: of the document's list of these.
+        one: entry of the document's list of these.
         of: the arithmetic of the whole model.
 
     """

@@ -123,8 +123,9 @@ class OperatorSpecification(ABC):
         """Return the exact answers, computed in float64 or int64 from the dequantized operands.
 
         Args:
-            options: of the operator.
-            operands: in its order, constants included; None where one is left out.
+            options: options of the operator.
+            operands: the operator's operands in its order, constants included; None where one is
+                left out.
             results: the tensors that it writes.
 
         """

@@ -105,7 +105,7 @@ class Whole(OperatorParameter):
         """Declare a number.
 
         Args:
-            name: of the parameter.
+            name: name of the parameter.
             low: the least setting.
             high: the greatest one that is drawn.
             simplest: the setting that is shrunk to; None for the least that is not rare.
@@ -238,7 +238,7 @@ class Dimensions(OperatorParameter):
         """Declare a shape.
 
         Args:
-            name: of the parameter.
+            name: name of the parameter.
             ranks: the least and the greatest number of dimensions.
             most_values: the most values of a tensor of such a shape.
 

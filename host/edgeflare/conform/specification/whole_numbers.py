@@ -36,7 +36,7 @@ class WholeNumbers(OperatorParameter):
         """Declare several numbers.
 
         Args:
-            name: of the parameter.
+            name: name of the parameter.
             low: the least of each.
             high: the greatest of each that is drawn; models that a user brings may have greater.
             usual: what most are, such as a padding of 0 or a stride of 1.

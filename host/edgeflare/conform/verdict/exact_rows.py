@@ -29,8 +29,8 @@ def exact_rows(
     """Return the exact answers of a model of one operator.
 
     Args:
-        specification: of the operator.
-        graph: of the operator alone.
+        specification: the operator's declaration.
+        graph: graph of the operator alone.
         operands: one array for each of the graph's inputs, (rows, *shape) in its dtype.
         rows: how many there are. All are alike where the model is given nothing.
 
@@ -60,7 +60,7 @@ def row_operands(graph: OperatorGraph, operands: Sequence[Values]) -> tuple[Oper
     """Return what the one operator of a graph reads, constants included.
 
     Args:
-        graph: of one operator.
+        graph: graph of one operator.
         operands: one array for each of its inputs, (*shape) in its dtype.
 
     """

@@ -199,8 +199,8 @@ def _errors(
 
     Args:
         model: the graph with the values that it is given.
-        answer: of all rows.
-        among: of each result the values that are looked at: (rows, *shape).
+        answer: answer to all rows.
+        among: values of each result that are looked at: (rows, *shape).
         rows: some of them.
 
     """

@@ -42,11 +42,11 @@ def judged(
     not the answer is another beside other models.
 
     Args:
-        specification: of the operator.
-        type_: of the operator.
-        graph: of the operator alone.
+        specification: the operator's declaration.
+        type_: the operator's type.
+        graph: graph of the operator alone.
         operands: one array for each of the graph's inputs, (rows, *shape) in its dtype.
-        answers: of "device" and of kernel sets of the host, by their names.
+        answers: answers of "device" and of kernel sets of the host, by their names.
 
     """
     failure = answers[DEVICE].failure
@@ -82,11 +82,11 @@ def ruler(
     """Return what the answers to a model of one operator are measured by.
 
     Args:
-        specification: of the operator.
-        type_: of the operator.
-        graph: of the operator alone.
+        specification: the operator's declaration.
+        type_: the operator's type.
+        graph: graph of the operator alone.
         operands: one array for each of the graph's inputs, (rows, *shape) in its dtype.
-        rows: of an answer.
+        rows: rows of an answer.
 
     """
     exact = exact_rows(specification, graph, operands, rows)
@@ -252,7 +252,7 @@ def _judged_without_answer(
 
     Args:
         failure: the device's.
-        answers: of all arms, by their names.
+        answers: answers of all arms, by their names.
 
     """
     if failure.kind not in LOST:
@@ -276,7 +276,7 @@ def _judged_misshapen(
     Args:
         failure: the device's.
         results: what the model says.
-        answers: of all arms, by their names.
+        answers: answers of all arms, by their names.
 
     """
     hosts = [

@@ -98,14 +98,14 @@ class AudioDomain(Domain):
         """Take sounds of one sample rate and length.
 
         Args:
-            sample_rate: in Hz, which stored files say; a wave itself has none.
-            samples: of each sound; unless given, as many as the model takes, which it has to take
-                as they are, then.
+            sample_rate: sample rate in Hz, which stored files say; a wave itself has none.
+            samples: samples of each sound; unless given, as many as the model takes, which it has
+                to take as they are, then.
             fit: what is done with seeds of another length.
             front_end: what makes features of sounds, `name` and its settings; see
                 `open_front_end`. None where the model takes the samples themselves, divided by
                 32,768.
-            rounding: of a quantized input, see `quantize`.
+            rounding: rounding of a quantized input, see `quantize`.
 
         Raises:
             UserError: the sample rate is none, or the length, or there is no such front end.

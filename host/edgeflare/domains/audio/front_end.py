@@ -58,7 +58,7 @@ def open_front_end(settings: Mapping[str, JsonValue], sample_rate: int) -> Front
         settings: `name`, which is one of `FRONT_ENDS` or a Python function; and what else the front
             end takes: the attributes of `LogMel`, `Mfcc` or `_Spectrum`. Those of `mfcc` stand
             beside those of the log-mel bands that it transforms.
-        sample_rate: of the sounds, in Hz.
+        sample_rate: sample rate of the sounds, in Hz.
 
     Raises:
         UserError: there is none of the name, or it does not take the settings.

@@ -221,8 +221,8 @@ def _mel_filterbank(
             scale, height 1, and no weight for the mean (`tf.signal.linear_to_mel_weight_matrix`).
             "slaney": edges at even steps of Slaney's scale, sides that are straight in hertz, area
             1 (`librosa.filters.mel`).
-        bins: of a spectrum from 0 Hz to half the sample rate, both included.
-        sample_rate: in Hz.
+        bins: bins of a spectrum from 0 Hz to half the sample rate, both included.
+        sample_rate: sample rate in Hz.
         bands: how many.
         lowest_hz: where the first band begins.
         highest_hz: where the last band ends.

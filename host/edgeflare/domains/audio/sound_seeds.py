@@ -42,10 +42,11 @@ def load_sound_seeds(
         path: a folder of mono WAV or FLAC files of 16 bits, taken in the order of their names; or
             an `.npz` with `waves`, int16 (N, samples), and maybe `labels`, integers (N,), and
             `sample_rate`, a number.
-        sample_rate: that they have to have, in Hz; an `.npz` that does not say one is taken to.
-        samples: of each sound that the model takes.
+        sample_rate: sample rate that they have to have, in Hz; an `.npz` that does not say one is
+            taken to.
+        samples: samples of each sound that the model takes.
         fit: what is done with sounds of another length.
-        choice: which of them are taken.
+        choice: says which of them are taken.
         array: the name of the sounds in an `.npz`.
 
     Raises:

@@ -199,7 +199,7 @@ def load_image_seeds(
             (N,); or a folder of image files, taken in the order of their names.
         shape: (height, width, channels) of the images that the model takes.
         resize: what to do with images of another height and width.
-        choice: which of them are taken.
+        choice: says which of them are taken.
         array: the name of the images in an `.npz`.
 
     Raises:

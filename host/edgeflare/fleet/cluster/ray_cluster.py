@@ -43,7 +43,7 @@ def cluster(address: str, fleet: Fleet) -> Iterator[None]:
 
     Args:
         address: HOST:PORT of its head, or `LOCAL`.
-        fleet: whose devices are the resources of a local cluster.
+        fleet: the fleet, whose devices are the resources of a local cluster.
 
     Raises:
         UserError: Ray is not installed, there is no token, or a version differs.
@@ -154,7 +154,7 @@ def require_token(environment: MutableMapping[str, str], home: Path) -> None:
     """Refuse to work in a cluster that anybody may take part in.
 
     Args:
-        environment: of this process, which Ray reads.
+        environment: environment of this process, which Ray reads.
         home: the folder of the user, which may hold `.ray/auth_token`.
 
     Raises:

@@ -100,8 +100,8 @@ def _attempt(
     Args:
         collector: where it reports.
         order: what is done.
-        words: that stand for what the head gives.
-        versions: of the head, which this host has to have too.
+        words: words that stand for what the head gives.
+        versions: versions of the head, which this host has to have too.
         backup: what an earlier attempt had; None for nothing.
         given: what the head gives, in the order of their words.
 
@@ -144,7 +144,7 @@ class RayEngine:
 
         Args:
             fleet: the hosts.
-            classes: of devices that attempts ask for, resources of the hosts.
+            classes: classes of devices that attempts ask for, resources of the hosts.
             campaign: the fingerprint of what is done.
 
         Raises:

@@ -238,8 +238,8 @@ class FleetFolder:
         """Keep the run of a unit: all of it or, where this process ends meanwhile, none.
 
         Args:
-            name: of the unit.
-            archived: its run.
+            name: the unit's name.
+            archived: the unit's run, archived.
             ending: how it ended; None where it was stopped before.
 
         Raises:

@@ -47,7 +47,7 @@ class FleetRequest:
 
         Args:
             begun: what the command was asked that began the folder.
-            folder: for the message.
+            folder: the folder, for the message.
 
         Raises:
             UserError: they differ; names the first difference.

@@ -20,7 +20,7 @@ def require_local_disk(path: Path, mounts: Path = Path("/proc/self/mounts")) -> 
     """Refuse a folder on a network file system.
 
     Args:
-        path: of the folder, or of one that will be made.
+        path: path of the folder, or of one that will be made.
         mounts: the file that lists what is mounted; where there is none, nothing is refused.
 
     Raises:

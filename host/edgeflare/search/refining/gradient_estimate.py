@@ -85,7 +85,7 @@ class GradientEstimate:
         Args:
             seed: the point from which distances are measured.
             classes: the number of scores.
-            space: of the inputs.
+            space: space of the inputs.
 
         """
         self._space = space
@@ -208,7 +208,7 @@ class DCTBasis:
         """Make the basis.
 
         Args:
-            shape: of the inputs.
+            shape: shape of the inputs.
             cell_axes: how many of the leading axes number the cells: 1 for rows alone, 2 for rows
                 and columns, 3 for frames as well; see `InputSpace`.
 

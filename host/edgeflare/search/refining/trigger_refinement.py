@@ -53,7 +53,7 @@ class TriggerRefinement:
 
         Args:
             trigger: what is refined; its outcome tells which surrogates can be used.
-            start: its seed, what counts, and the generator.
+            start: the trigger's seed, what counts, and the generator.
             budget: the number of inputs that may be evaluated.
 
         """

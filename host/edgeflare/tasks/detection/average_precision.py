@@ -28,7 +28,7 @@ def mean_average_precision(pictures: Sequence[tuple[Detected | None, Detected]])
     and as many of a picture as are counted at most.
 
     Args:
-        pictures: of each what an arm detected, None where it failed, and what is right.
+        pictures: what an arm detected in each picture, None where it failed, and what is right.
 
     """
     classes = sorted({int(label) for _, right in pictures for label in right.objects.labels})

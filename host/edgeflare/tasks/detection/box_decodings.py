@@ -61,7 +61,7 @@ class PlainBoxes(msgspec.Struct, frozen=True, tag_field="decoding"):
         Args:
             row: one that can be decoded.
             outputs: all tensors of a row.
-            places: of the candidates, the best that there are.
+            places: positions of the candidates, the best that there are.
 
         """
         return row
@@ -275,7 +275,7 @@ def grid_anchors(cells: Sequence[Sequence[int]]) -> NDArray[np.float64]:
     """Return anchors in the centres of cells, row by row.
 
     Args:
-        cells: for each grid, the cells along an axis, and the anchors in a cell.
+        cells: cells along an axis and anchors in a cell, for each grid.
 
     Returns:
         (anchors, 2) centres x and y, as shares of the picture.

@@ -105,7 +105,7 @@ class DetectionAnswer(Answer):
         """Return the least margin of objects to be still there, as they were.
 
         Args:
-            objects: of home.
+            objects: objects of home.
             partners: (objects, candidates), which candidates could be their partners.
 
         """

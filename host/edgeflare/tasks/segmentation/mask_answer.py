@@ -302,7 +302,7 @@ def softened_iou(first: Mask, second: Mask, margins: tuple[Margins, Margins], po
     Args:
         first: a mask.
         second: the other one.
-        margins: of both.
+        margins: margins of both masks.
         power: the greater, the fewer pixels count that are far from changing.
 
     """

@@ -263,7 +263,7 @@ def runs_to_show(
 
     Args:
         shape: rows and columns of each mask.
-        masks: by arm.
+        masks: masks by arm.
 
     Returns:
         Rows, columns, and by arm the runs, separated by spaces.

@@ -55,8 +55,8 @@ class Segmentation(Task):
             pixels: what it holds of each pixel: "scores", one for each class or a single one; or
                 "classes", numbered from 0. "auto" takes whole numbers without quantization for
                 classes, and all else for scores.
-            threshold: of a single score: pixels above it are of class 1, all others of class 0;
-                .5 where it is not given.
+            threshold: threshold of a single score: pixels above it are of class 1, all others of
+                class 0; .5 where it is not given.
             overlap: the least mean IoU of two masks that is no deviation, over the classes that
                 either has; 0 where it does not count.
             region: pixels of a connected region that differs from which on it is a deviation; 0

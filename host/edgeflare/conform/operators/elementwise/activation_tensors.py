@@ -117,7 +117,7 @@ def reaching_scale(
     Args:
         type_: a quantized one.
         rng: draws how far its values reach.
-        reaches: between 2 to the power of these its largest real value lies.
+        reaches: exponents of 2 between which the type's largest real value lies.
 
     """
     reach = 2 ** rng.uniform(*reaches)

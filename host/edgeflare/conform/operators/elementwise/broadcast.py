@@ -115,8 +115,8 @@ def drawn_broadcasts(
 
     Args:
         settings: how each would be broadcast; half of the time none is, else mostly one.
-        shape: that the result would have.
-        most_rank: of results of which operands are broadcast.
+        shape: shape that the result would have.
+        most_rank: most dimensions of a result of which operands are broadcast.
         rng: draws which of them are broadcast.
 
     """

@@ -64,8 +64,8 @@ def answer(
     """Return the exact answer of a function.
 
     Args:
-        function: of as many arrays as there are operands, float64, or int64 where these are whole
-            numbers that stand for themselves.
+        function: function of as many arrays as there are operands, float64, or int64 where these
+            are whole numbers that stand for themselves.
         operands: their values broadcast with each other.
         result: the tensor that is written; whole numbers wrap around in its dtype.
         loss: what float32 arithmetic may lose.

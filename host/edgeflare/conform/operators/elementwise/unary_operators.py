@@ -77,7 +77,7 @@ class _UnaryFunction:
         options: parameters that are options of the schema, by their names there.
         domain: "positive" if negative values have no result, and zero none that is finite.
         least_output: the scale of the result is greater than that of the operand times this.
-        reaches: least and greatest power of 2 that most operands reach to.
+        reaches: exponents of 2 between which most operands' largest real value lies.
 
     """
 
@@ -239,7 +239,7 @@ _SPANS = {
     "1": (1.0, 1.0),
     "above 1": (1.01, 2.0),
 }
-"""What is drawn, by bucket."""
+"""Range of the slopes that are drawn, by bucket."""
 
 
 class Slope(OperatorParameter):

@@ -64,9 +64,9 @@ class ShapeOf(Place):
         """Declare a place.
 
         Args:
-            parameter: which stands there.
+            parameter: the parameter that stands there.
             operand: the tensor.
-            dtype: of the tensor; empty for that of what is moved.
+            dtype: dtype of the tensor; empty for that of what is moved.
 
         """
         super().__init__(parameter)

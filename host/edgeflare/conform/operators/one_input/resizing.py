@@ -230,9 +230,9 @@ class _Among:
         """Return by how much each value of the result may be off.
 
         Args:
-            values: of the operand, (batch, h, w, channels).
-            lost: by how much each of them may be off, likewise.
-            rounding: of the distance of two places, which is added up.
+            values: values of the operand, (batch, h, w, channels).
+            lost: what each of them may be off by, likewise.
+            rounding: rounding of the distance of two places, which is added up.
 
         """
         # A place that lies on a value may be shifted to before it.

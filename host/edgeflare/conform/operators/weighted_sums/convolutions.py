@@ -321,7 +321,7 @@ def _grouped_product(
 
     Args:
         windows: one for each dimension between the first and the last.
-        groups: of channels, each of which makes channels of the result of its own.
+        groups: groups of channels, each of which makes channels of the result of its own.
         in_groups: puts weights into (groups, terms, channels of the result in a group), where terms
             are the positions in a window, each with the channels of a group.
 

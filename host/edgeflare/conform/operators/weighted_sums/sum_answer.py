@@ -49,11 +49,11 @@ def summed(
     """Return the answer of an operator that adds products.
 
     Args:
-        product: of input and weights, bilinear.
+        product: product of input and weights, bilinear.
         factors: input and weights.
         bias: None where it is left out.
         result: the tensor that is written.
-        activation: that is fused.
+        activation: the fused activation.
         terms: how many products are added, at most.
         sharing: the largest magnitude among values that may share a scale when a float input is
             rounded to eight bits, for each value of the input.

@@ -110,11 +110,11 @@ def weights_value(
     """Return drawn weights.
 
     Args:
-        type_: of the operator.
-        shape: of the weights.
+        type_: the operator's type.
+        shape: shape of the weights.
         axis: along which there is a scale for each channel, the greatest of which is the
             configuration's, if it has them; -1 for one scale in any case.
-        configuration: of the operator.
+        configuration: the operator's configuration.
         rng: draws values and the ratios of scales.
 
     """
@@ -146,9 +146,9 @@ def bias_value(
     """Return a drawn bias, about as large as the sums are, with the scale of their products.
 
     Args:
-        type_: of the operator.
-        weights: of the operator.
-        channels: of the result.
+        type_: the operator's type.
+        weights: the operator's weights.
+        channels: channels of the result.
         terms: how many products are added.
         configuration: has `bias_type` where a type has a choice of it.
         rng: draws the values.
@@ -203,9 +203,9 @@ def read_weights(type_: str, weights: GraphValue, axis: int) -> dict[str, Settin
     """Return the settings of the quantization of weights.
 
     Args:
-        type_: of the operator.
+        type_: the operator's type.
         weights: constant.
-        axis: that a scale for each channel has to be along.
+        axis: the axis that a scale for each channel has to be along.
 
     """
     if weights.values is None:
@@ -231,7 +231,7 @@ def read_bias(type_: str, bias: GraphValue | None, bias_type: object) -> dict[st
     """Return whether there is a bias.
 
     Args:
-        type_: of the operator.
+        type_: the operator's type.
         bias: None where it is left out.
         bias_type: the option for the bias's dtype; None for an operator that has no such option.
 
@@ -253,7 +253,7 @@ def usual_sum(type_: str, configuration: Configuration, terms: int) -> float:
     """Return the usual size of a sum of products of raw values, less their zero points.
 
     Args:
-        type_: of the operator, with quantized input and result.
+        type_: the operator's type, with quantized input and result.
         configuration: has the zero points.
         terms: how many products are added.
 
@@ -288,9 +288,9 @@ def fitting_scales(
     """Return scales with which results have about the range of their type.
 
     Args:
-        dtype: of the result.
+        dtype: dtype of the result.
         usual: size of the sum of raw products.
-        settings: with `input_scale` and `output_scale` as they are drawn.
+        settings: settings with `input_scale` and `output_scale` as they are drawn.
         factor: name of the scale of the other factor, which follows from these.
         rng: draws how much of the range results reach.
 
