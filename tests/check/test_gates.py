@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from msgspec import structs
 
 from checked_figures import (
     DEVICE,
@@ -12,6 +13,7 @@ from checked_figures import (
     changes,
     decisions,
     fault,
+    field_figures,
     figures,
     file_figures,
     kernels,
@@ -111,6 +113,23 @@ def test_one_input_of_few_lies_within_a_limit_of_less_than_one() -> None:
     assert [within(1, 64), within(2, 64), within(3, 300), within(4, 300)] == [
         *(True, False, True, False)
     ]
+
+
+def test_a_limit_of_whole_inputs_is_no_more_by_rounding() -> None:
+    """As floats 0.07 * 100 is more than 7."""
+    known = decisions(
+        inputs=100,
+        labelled=100,
+        right={Arm.ORIGINAL: 60, Arm.TWIN: 60, Arm.DEVICE: 52},
+        changes=changes(8, harmed=8, inputs=100),
+    )
+    found = judged(figures(decisions=known), "accuracy-drop", "accuracy-drop<0.07")
+    assert (found.state, found.within) == ("open", False)
+
+
+def test_conditions_that_the_original_does_not_bear_decide_nothing() -> None:
+    ruined = structs.replace(field_figures(), working=0)
+    assert judged(figures(field=ruined), "field-loss").state == "not checked"
 
 
 def test_a_share_of_right_decisions_is_one_of_the_labelled_inputs() -> None:

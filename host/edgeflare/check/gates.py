@@ -37,7 +37,7 @@ State = Literal["pass", "fail", "open", "not checked"]
 
 
 _ROUNDING: Final = 1e-9
-"""What a number of inputs may be above a whole one by rounding."""
+"""What a number of inputs, or a limit of it, may be above a whole one by rounding."""
 
 
 class CheckGate(msgspec.Struct, frozen=True, kw_only=True):
@@ -76,7 +76,8 @@ class CheckGate(msgspec.Struct, frozen=True, kw_only=True):
         """
         if self.state == "open" and self.seen is not None:
             inputs = self.seen.inputs
-            return self.seen.value * inputs <= ceil(self.limit * inputs) + _ROUNDING
+            most = ceil(self.limit * inputs - _ROUNDING)
+            return self.seen.value * inputs <= most + _ROUNDING
         return self.state != "fail"
 
 
@@ -347,16 +348,16 @@ def _field_gate(figures: CheckFigures, limit: float) -> CheckGate:
     if known is None:
         why = figures.missing.get("field", "no condition was tried")
         return _not_checked("field-loss", "", limit, why)
+    if not known.worst:
+        return _not_checked("field-loss", "", limit, "the original works in no cell")
     lost = next(known.lost(limit), None)
-    worst = lost or next(((known, one) for one in known.worst), None)
-    words = "the original works in no cell" if worst is None else _of_cell(*worst)
     return CheckGate(
         name="field-loss",
         device="",
         limit=limit,
         state="fail" if lost else "pass",
         seen=None,
-        words=words,
+        words=_of_cell(*(lost or (known, known.worst[0]))),
     )
 
 
