@@ -16,6 +16,7 @@ from checked_figures import (
     decisions,
     fault,
     figures,
+    file_figures,
     kernels,
     layer_figures,
 )
@@ -126,6 +127,21 @@ def test_three_layers_are_named_and_changed_inputs_are_grouped_by_what_is_to_bla
         " ADD (operator 0) (9), ADD (operator 1) (8), ADD (operator 2) (7);"
         " of the changed inputs that were looked into,"
         " 2 by ordinary rounding in many layers, 1 by kernels alone"
+    )
+
+
+def test_a_fault_that_counts_is_said_before_one_that_shows_in_no_decision() -> None:
+    """Decisions are as the original's: other constants do not count, a bias that wraps does."""
+    crashes = decisions(failed={Arm.DEVICE: {"crash": 3}})  # the cause, before any fault
+    both = (fault("coarse", "a scale is coarse"), fault("overflow", "a bias wraps"))
+    of_layers = section("layers", figures(layers=layer_figures(*both), decisions=crashes))
+    of_file = section("file", figures(file=file_figures(*both), decisions=crashes))
+    for seen in (of_layers, of_file):
+        assert (seen.state, seen.words) == ("fail", "a bias wraps")
+    alone = section("file", figures(file=file_figures(both[0])))
+    assert (alone.state, alone.words) == (
+        "attention",
+        "a scale is coarse, which shows in no decision",
     )
 
 

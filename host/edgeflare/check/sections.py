@@ -124,11 +124,11 @@ def _drawn_device(figures: CheckFigures, cause: Cause | None, named: Named) -> C
         return CheckSection(name="device", state="fail", words=words, command=command)
     odd = list(odd_of_devices(figures))
     layers = figures.layers
-    seen = f"{layers.layers} layers by themselves and the" if layers else "the"
+    seen = f"{layers.layers} layers by themselves and" if layers else "the outputs of"
     inputs = sum(one.inputs for one in figures.drawn)
     own = sum(one.samples for one in figures.drawn)
     of_them = f", {own} of them pictures or sounds of the package" if own else ""
-    computed = f"{seen} whole model are as on the host, on {inputs} inputs{of_them}"
+    computed = f"{seen} the whole model are as on the host, on {inputs} inputs{of_them}"
     return CheckSection(
         name="device",
         state="attention" if odd else "pass",
@@ -316,7 +316,10 @@ def _file(figures: CheckFigures, cause: Cause | None) -> CheckSection:
         return _missing("file", "the files were not read")
     if its := _about(cause, "file"):
         return CheckSection(name="file", state="fail", words=its.words)
-    found = [one.words for one in file.faults] or [*file.remarks]
+    counted = [one.words for one in counted_faults(figures) if one in file.faults]
+    if counted:
+        return CheckSection(name="file", state="fail", words=counted[0])
+    found = [*(f"{one.words}, {_HARMLESS}" for one in file.faults), *file.remarks]
     if found:
         return CheckSection(name="file", state="attention", words=found[0])
     return CheckSection(
@@ -331,13 +334,11 @@ def _layers(figures: CheckFigures, cause: Cause | None, named: Named) -> CheckSe
         return _missing("layers", figures.missing.get("layers", "they were not looked into"))
     if its := _about(cause, "layers"):
         return CheckSection(name="layers", state="fail", words=its.words, command=command)
-    counted = {one.words for one in counted_faults(figures)}
-    for one in layers.faults:
-        state: SectionState = "fail" if one.words in counted else "attention"
-        without = "" if one.words in counted else ", which shows in no decision"
-        return CheckSection(
-            name="layers", state=state, words=f"{one.words}{without}", command=command
-        )
+    if layers.faults:
+        counted = [one for one in counted_faults(figures) if one in layers.faults]
+        words = counted[0].words if counted else f"{layers.faults[0].words}, {_HARMLESS}"
+        state: SectionState = "fail" if counted else "attention"
+        return CheckSection(name="layers", state=state, words=words, command=command)
     said = [*_most_sensitive(layers), *_explained(figures, layers)] or [*layers.notes]
     return CheckSection(
         name="layers",
@@ -345,6 +346,10 @@ def _layers(figures: CheckFigures, cause: Cause | None, named: Named) -> CheckSe
         words="; ".join(said) or "no layer stands out",
         command=command,
     )
+
+
+_HARMLESS: Final = "which shows in no decision"
+"""What is said of a fault of the file that does not count."""
 
 
 def _most_sensitive(layers: SeenLayers) -> Iterator[str]:
@@ -407,6 +412,8 @@ def _field(
     if its := _about(cause, "field"):
         return CheckSection(name="field", state="fail", words=its.words, command=command)
     tried = f"{known.working} of {count_of(known.cells, 'cell')} in which the original works"
+    if not known.working:
+        return _missing("field", tried, command)
     failed = any(one.name == "field-loss" and one.state == "fail" for one in gates)
     said = next((one.words for one in gates if one.name == "field-loss"), tried)
     return CheckSection(
