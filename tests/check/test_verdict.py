@@ -228,6 +228,25 @@ def test_stages_that_harm_nobody_are_no_cause() -> None:
     assert judged(figures(kernels=kernels(stages=harmless))).name == "ship"
 
 
+@pytest.mark.parametrize(
+    ("undecided", "wrong", "said"),
+    [
+        (0, (), "does not give the same twice: 5 of 32"),
+        (0, ("ADD (operator 1)",), "ADD (operator 1)"),
+        (2, ("ADD (operator 1)",), "does not give the same twice: 5 of 32"),
+    ],
+)
+def test_outputs_that_vary_by_rounding_hide_no_wrong_layer(
+    undecided: int, wrong: tuple[str, ...], said: str
+) -> None:
+    seen = kernels(changes=changes(60), unsteady=5, undecided=undecided)
+    layers = layer_figures(on_device={DEVICE: wrong} if wrong else {})
+    found = judged(figures(kernels=seen, layers=layers))
+    assert found.cause is not None
+    assert found.cause.rule == "kernels"
+    assert said in found.cause.words
+
+
 def test_few_inputs_are_enough_to_see_what_is_broken() -> None:
     broken = structs.replace(BROKEN, inputs=5)
     assert judged(figures(data=data(inputs=5), decisions=broken)).name == "do-not-ship"
