@@ -61,7 +61,7 @@ def read_npy(source: Path | bytes) -> Array:
     """Return the array of an `.npy` file.
 
     Args:
-        source: its path, or its content.
+        source: path or content of the file.
 
     Raises:
         NotArrays: it is none, or claims more values than it has.
@@ -85,9 +85,9 @@ def read_npz(
     """Return arrays of an `.npz` file.
 
     Args:
-        source: its path, or its content.
+        source: path or content of the file.
         wanted: the names of those that are read where the file has them; None for all.
-        most_bytes: that they may have together; None for what files have that are no bombs.
+        most_bytes: bytes that they may have together; None for what files have that are no bombs.
 
     Raises:
         NotArrays: it is none, an array in it is damaged, or those that are read claim more than

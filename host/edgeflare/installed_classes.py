@@ -21,7 +21,7 @@ class InstalledClasses(Generic[Base]):
         """Look into a group.
 
         Args:
-            group: of the entry points.
+            group: group of the entry points.
             what: a class of it is called in messages.
             base: the abstract class that each has to be a subclass of.
 

@@ -20,7 +20,7 @@ def constructed(made: Callable[..., Made], settings: Mapping[str, JsonValue], wh
     Args:
         made: the class. The annotations of its constructor say of which types the values are; whole
             numbers are taken where numbers are, and lists where tuples are.
-        settings: by the names of the constructor's arguments.
+        settings: settings by the names of the constructor's arguments.
         where: they stand, for messages, such as "pair.toml: [task]".
 
     Raises:

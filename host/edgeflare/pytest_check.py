@@ -102,7 +102,7 @@ def assert_may_ship(result: CheckResult, *, undecided: bool = False) -> None:
     """Fail unless a model may ship; the message says why not, and what to do.
 
     Args:
-        result: of a check.
+        result: result of a check.
         undecided: whether a check that decides nothing passes too.
 
     """

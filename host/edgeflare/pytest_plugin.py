@@ -148,11 +148,11 @@ class EdgeFlare:
 
         Args:
             pair: a pair folder.
-            total_queries: for all seeds together.
+            total_queries: queries for all seeds together.
             total_time: seconds that the search may take; None for no bound.
             limit: take so many seeds only, of each label its share.
             first: take the first so many seeds only, whatever their labels.
-            find: which deviations count.
+            find: deviations that count.
             strategy: name of the search strategy; models of values need one such as climb.
             min_strength: deviations weaker than this do not count, once they are strengthened.
             within: deviations farther from their seed than this PSNR in dB (of sounds SNR) do not
@@ -243,7 +243,7 @@ class EdgeFlare:
                 0.005, unless a budget, a time limit or gates end it.
             device_queries: device queries at most; None for no bound.
             time_limit: seconds that asking the device may take; None for no bound.
-            confidence: of all intervals and gates.
+            confidence: confidence of all intervals and gates.
             gates: what has to hold, such as "rate<0.01"; see `assert_gates_hold`.
             findings: deviating inputs that are stored and verified at most.
             limit: take so many inputs only, of each label its share.
@@ -405,7 +405,7 @@ def assert_decides_alike(
     """Fail if more seeds than allowed deviate or led to a finding; the message shows the worst.
 
     Args:
-        result: of a search.
+        result: result of a search.
         allow: share of the seeds that may, from 0 to 1.
         fail_on: as of `edgeflare search --fail-on`: "harmful" counts only what the original (of
             kernels: the twin) decides right by the seed's label, and failures of the device;

@@ -59,8 +59,8 @@ def ratio_of_means(values: Values, baseline: Values) -> Estimate | None:
     None if there is no such search.
 
     Args:
-        values: of one strategy.
-        baseline: of the other, for the same seeds and generators.
+        values: values of a strategy.
+        baseline: values of the other strategy, for the same seeds and generators.
 
     """
     both = np.isfinite(values) & np.isfinite(baseline)

@@ -208,7 +208,7 @@ class CapturedArm:
         Args:
             opened: the pair.
             arm: one of its arms.
-            thresholds: at which neurons count as covered.
+            thresholds: thresholds at which neurons count as covered.
             recover: brings a lost device back, by its place among the devices, or raises
                 InfrastructureError.
 

@@ -64,7 +64,7 @@ class DeviceHealth:
 
         Args:
             devices: the devices, in their order in the panel; with none, nothing is watched.
-            seeds: of the campaign.
+            seeds: seeds of the campaign.
             journal: where what was seen is noted.
             sink: is told of pauses and of what looks wrong.
             stopped: whether the user wants to stop; ends a pause.
@@ -109,7 +109,7 @@ class Canaries:
             record: where what is seen is kept.
             thermometer: read with each canary.
             journal: where their answers are written.
-            seeds: of the campaign.
+            seeds: seeds of the campaign.
 
         """
         self._record = record

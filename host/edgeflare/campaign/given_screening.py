@@ -52,8 +52,8 @@ class GivenScreening:
         """Load the screening of a run directory.
 
         Args:
-            path: of the run directory.
-            header: of the run that takes its answers.
+            path: path of the run directory.
+            header: header of the run that takes its answers.
             seeds: all seeds that the search takes of the pair.
             allow_other_host: whether another host may have made it, which the run then says.
 
@@ -83,7 +83,7 @@ def require_screening(plan: Plan, given: Path | None, *, screen_only: bool) -> N
     """Refuse a search of some seeds that reads how the others were answered, and is not told.
 
     Args:
-        plan: of the search.
+        plan: plan of the search.
         given: the run directory of a screening; None for none.
         screen_only: whether nothing is searched.
 

@@ -41,9 +41,9 @@ class HeldOut:
         """Load inputs as seeds are given.
 
         Args:
-            path: of an `.npz` file, or a folder.
+            path: path of an `.npz` file, or a folder.
             models: what the pair's models take.
-            decoder: of the pair, which reads targets.
+            decoder: decoder of the pair, which reads targets.
             classes: the pair's names of the decisions, by which sub-folders are labels.
 
         Raises:

@@ -111,7 +111,7 @@ class OpenedPair:
         Of slow models a batch has fewer inputs, so that it comes to an end soon after it should.
 
         Args:
-            inputs: of the pair's domain.
+            inputs: inputs of the pair's domain.
             seed_ids: the seed that each of them comes from, which decides the device.
             arms: the arms to ask.
             stopped: whether the user wants to stop; no other batch begins then.
@@ -280,7 +280,7 @@ def host_arm(
     """Return a model of the host as an arm of its pair.
 
     Args:
-        pair: of the model.
+        pair: pair of the model.
         name: what the user calls the model, for messages.
         model: runs it.
         inputs: what it takes.

@@ -52,9 +52,9 @@ class ArmModel:
 
         Args:
             evaluator: as `as_read_by` returns it.
-            inputs: of the model.
-            decoder: of the rows.
-            seeds: whose inputs it is given.
+            inputs: inputs of the model.
+            decoder: decoder of the rows.
+            seeds: seeds whose inputs it is given.
 
         """
         real = inputs.features

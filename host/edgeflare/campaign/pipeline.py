@@ -37,7 +37,7 @@ def batch_size(seconds: float, most: int) -> int:
     """Return how many queries make a batch.
 
     Args:
-        seconds: that one takes; 0 where that is not known.
+        seconds: seconds that a query takes; 0 where that is not known.
         most: the most that a batch may have, and has where they are quick.
 
     """

@@ -51,7 +51,7 @@ def require_seed_ids(plan: Plan, taken: SeedIds, pair: str) -> None:
     Args:
         plan: names some, or none.
         taken: ids of the seeds that it takes of the pair.
-        pair: its name.
+        pair: name of the pair.
 
     Raises:
         UserError: one that is named is none of them.
@@ -94,8 +94,8 @@ def taken_seeds(pair: Pair, plan: Plan) -> SeedIds:
     """Return the ids of the seeds of a pair that are searched where none are named.
 
     Args:
-        pair: whose compressed model says what the seeds have to fit.
-        plan: of the search, which says how many are taken.
+        pair: pair whose compressed model says what the seeds have to fit.
+        plan: plan of the search, which says how many are taken.
 
     Raises:
         UserError: the model or the seeds are not what they should be.

@@ -18,7 +18,7 @@ def require_searchable(opened: OpenedPair, plan: Plan) -> None:
 
     Args:
         opened: the pair.
-        plan: of the search, settled or not.
+        plan: plan of the search, settled or not.
 
     Raises:
         UserError: the strategy needs decisions, operators or gradients that there are not, a

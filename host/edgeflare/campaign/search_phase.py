@@ -197,8 +197,8 @@ def next_allowance(
 
     Args:
         allowance: what each chain could spend by the end of the pass that is over.
-        spent: of every chain. Chains that were already ended in a later pass (in a run that is
-            resumed) count as unended here if they spent more than the allowance.
+        spent: spending of every chain. Chains that were already ended in a later pass (in a run
+            that is resumed) count as unended here if they spent more than the allowance.
         max_queries: bound for one chain.
         total_queries: bound for all chains together.
 

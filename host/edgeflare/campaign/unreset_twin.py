@@ -86,8 +86,8 @@ class _Sequence:
         """Take the model, which takes the inputs of a batch as the frames of one clip.
 
         Args:
-            model: of that one clip.
-            frames: of each input; 0 where an input is no clip.
+            model: evaluator of that one clip.
+            frames: frames of each input; 0 where an input is no clip.
 
         """
         self._model = model

@@ -25,8 +25,8 @@ class WhiteBox:
         """Take a pair.
 
         Args:
-            pair: its models.
-            panel: its arms.
+            pair: the pair whose models are opened.
+            panel: the panel that has its arms.
             seeds: the first of them check the translations.
             kernels: those of the twin.
 

@@ -94,10 +94,10 @@ def add_on_fleet(
     """Run a command that adds files to a run, on a device of a fleet, and return the exit code.
 
     Args:
-        name: of the command.
+        name: name of the command.
         run: the run directory.
         devices: what `--device` names: one class.
-        options: of the fleet.
+        options: options of the fleet.
         added: what the command adds to a run, as patterns; the first one is its document.
 
     Raises:

@@ -29,7 +29,7 @@ def require_address_space(command: str) -> None:
     """Refuse to begin a command in too small an address space; see that libraries reserve less.
 
     Args:
-        command: its name, such as "search"; "help" for what only shows help.
+        command: name of the command, such as "search"; "help" for what only shows help.
 
     Raises:
         InfrastructureError: the limit is below what the command was measured to need.

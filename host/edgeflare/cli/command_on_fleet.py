@@ -182,7 +182,7 @@ def command_on_fleet(
     Args:
         asked: the command.
         devices: what `--device` names: classes.
-        options: of the fleet.
+        options: options of the fleet.
         folder: where the runs go.
 
     Raises:
@@ -250,8 +250,8 @@ def place_of(folder: RunFolder, name: str, classes: Sequence[str]) -> Path:
 
     Args:
         folder: what the user said of it.
-        name: of the command and what it works on.
-        classes: of devices.
+        name: name of the command and what it works on.
+        classes: classes of devices.
 
     Raises:
         UserError: what is there must not be written over.

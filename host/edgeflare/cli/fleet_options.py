@@ -113,11 +113,11 @@ class FleetOptions:
         Args:
             classes: what `--device` names.
             request: what is asked, by which is known what may go on.
-            folder: for what comes of it.
+            folder: folder of the fleet's work.
             resume: whether it goes on with what is there.
             overwrite: whether it replaces what is there.
             places: folders that it is put into in the end.
-            kind: of them.
+            kind: kind of the folders that are made.
 
         Raises:
             UserError: somebody has changed a run that is to be gone on with, or `fleet.toml` says
@@ -158,7 +158,7 @@ def user_words(
     """Return what of a command's arguments its units have too: not where it runs, nor its folder.
 
     Args:
-        arguments: of the program, as it was called, behind the name of the command.
+        arguments: arguments of the program, as it was called, behind the name of the command.
         without: further options that units have not, which take a value.
         without_flags: and those that take none.
 

@@ -78,7 +78,7 @@ def fleet_progress(folder: Path) -> Iterator[Callable[[FleetState], None]]:
     """Show how far all hosts are; yields what is told of each change.
 
     Args:
-        folder: of the fleet's work, which has more to look at.
+        folder: folder of the fleet's work, which has more to look at.
 
     """
     console = Console(stderr=True)

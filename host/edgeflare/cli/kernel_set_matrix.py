@@ -103,7 +103,7 @@ def compare_kernel_sets(
     """Evaluate what runs have stored on all kernel sets; write and print what that comes to.
 
     Args:
-        command: that made the runs, "search" or "replay".
+        command: command that made the runs, "search" or "replay".
         runs: as `run_kernel_sets` returns them.
         out: the folder of the runs.
         opened_on: opens the pair on a device.

@@ -31,7 +31,7 @@ def make_only_run(grid: Grid, pairs: Sequence[Pair], out: Path, *, chains: int) 
     """Make the one run that a grid is left with, and return the exit code.
 
     Args:
-        grid: of one run.
+        grid: grid of one run.
         pairs: one of which is searched; the others stay closed.
         out: the folder of all runs.
         chains: the most chains that are open at once.

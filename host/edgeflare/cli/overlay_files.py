@@ -33,7 +33,7 @@ class OverlayFiles:
 
         Args:
             directory: the run directory.
-            pair: its compressed model is the graph.
+            pair: pair whose compressed model is the graph.
             seed_ids: those of the findings that are to be explained.
             wanted: whether each of them is to have an overlay. Else only those have that had one
                 before, so that no overlay shows what an earlier explanation found.

@@ -76,7 +76,7 @@ class ProgressDisplay(ABC):
         """Show that a phase begins, and what it costs.
 
         Args:
-            name: of the phase.
+            name: name of the phase.
             about: seconds that it takes; None where nobody knows.
             most: seconds after which it is cut off.
 

@@ -189,7 +189,7 @@ def _replay_on_kernel_sets(
         device: a name with all kernel sets.
         trust: the user's decision on its profile.
         out: the folder of the replays.
-        counts: which deviations make the exit code 1.
+        counts: deviations that make the exit code 1.
 
     Raises:
         UserError: no kernel set takes the model, or as a replay raises it.

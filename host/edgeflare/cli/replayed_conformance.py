@@ -47,7 +47,7 @@ def replay_conformance(
     """Try the findings of a conformance run again, print what became of them, keep what fails.
 
     Args:
-        directory: of the run.
+        directory: directory of the run.
         device: the one to try them on; None for the run's own, if that is a shipped emulated one.
         trust: the user's decision on its profile.
         out: where to write what fails; None for a new folder in runs/.

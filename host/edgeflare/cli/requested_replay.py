@@ -73,7 +73,7 @@ def run_requested_replay(
     Args:
         asked: the replay.
         profiles: the devices.
-        path: its run directory.
+        path: run directory of the replay.
         resumed_at: what the user names to go on with it.
 
     Raises:

@@ -184,8 +184,8 @@ def search_exit_code(document: RunDocument, fail_on: str, allow: float, beginnin
     """Return the exit code of a run that has ended, and say why where something deviates.
 
     Args:
-        document: of the run.
-        fail_on: which deviations count.
+        document: document of the run.
+        fail_on: deviations that count.
         allow: share of the seeds that may have one.
         beginning: what the line begins with, where it is one of several runs.
 

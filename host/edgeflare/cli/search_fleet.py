@@ -71,7 +71,7 @@ def search_on_fleet(
     Args:
         asked: the search.
         devices: what `--device` names: one class.
-        options: of the fleet.
+        options: options of the fleet.
         allow: share of the seeds that may deviate before the exit code is 1.
         unit_seeds: how many seeds a unit has; None for a few units for each device.
         dry_run: say what would be done, and do nothing.

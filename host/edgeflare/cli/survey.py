@@ -259,7 +259,7 @@ def _look_lines(
         survey: ready to be run.
         look: what it would take.
         first: what the first inputs show, unchanged.
-        path: of the run directory that it would write.
+        path: path of the run directory that it would write.
         progress: how far it has come, where it is to be gone on with.
 
     """

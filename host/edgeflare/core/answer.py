@@ -118,7 +118,7 @@ class Answer:
 
         Args:
             home: the answer that is departed from, such as the original's.
-            other: that of the arm whose difference from home is looked into.
+            other: answer of the arm whose difference from home is looked into.
 
         """
         if len(self.scores):
@@ -185,7 +185,7 @@ class Answer:
         """Return a measure of all answers of an arm together: `pooled_measure`.
 
         Args:
-            answers: to some inputs, those that failed among them.
+            answers: answers to some inputs, those that failed among them.
             truths: what is right for each.
 
         Returns:

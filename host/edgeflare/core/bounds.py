@@ -82,7 +82,7 @@ class Bounds:
 
         Args:
             one: an input whose values are finite.
-            seed: its seed, which lies within the space.
+            seed: seed of the mutant, which lies within the space.
 
         """
         if self.holds(one, seed):

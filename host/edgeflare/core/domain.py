@@ -90,11 +90,11 @@ class Domain(ABC):
 
         Args:
             path: an `.npz` file or a folder of files.
-            shape: that each has to have.
+            shape: shape that each input has to have.
             array: the name of the array of an `.npz`; where it is empty, what the domain's arrays
                 are called.
-            choice: which of them are taken; `ids` then says which those are. The others need not
-                be read.
+            choice: choice of the seeds that are taken, whose positions are then in `ids`. The
+                others need not be read.
 
         Raises:
             UserError: there are none, or one is not of this domain and shape.
@@ -194,8 +194,8 @@ class DifferentiableEncoder(Encoder, Protocol):
         """Return a gradient by the values of an input, given that by what the input becomes.
 
         Args:
-            gradient: by the real values that the model takes, before they are quantized; of as
-                many values as one input has.
+            gradient: gradient by the real values that the model takes, before they are quantized;
+                of as many values as one input has.
 
         Returns:
             As many values, in the order of those of the input.

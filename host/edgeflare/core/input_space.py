@@ -103,7 +103,7 @@ class InputSpace:
         """Whether all values of an input lie between the limits; no value that is no number does.
 
         Args:
-            one: of the space's type.
+            one: an input of the space's type.
 
         """
         # Rounded as the values are: 0.1 is not what float32 has of it.

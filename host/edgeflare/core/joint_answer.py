@@ -158,7 +158,7 @@ def joint_truth(labels: Sequence[int], choices: Sequence[int]) -> Answer | None:
     """Return the right answer where the label of each part is known; None where one is not.
 
     Args:
-        labels: of the parts.
+        labels: labels of the parts.
         choices: how many there are to choose from, in each part.
 
     """

@@ -59,7 +59,7 @@ def parted(decoder: Decoder, whole: bytes, count: int) -> list[bytes]:
     """Return the kept rows that were joined.
 
     Args:
-        decoder: of the rows.
+        decoder: decoder of the rows.
         whole: what `joined` returned.
         count: how many there are.
 
@@ -100,7 +100,7 @@ def batch_from_bytes(
     """Return raw outputs as the batch that a model gave.
 
     Args:
-        decoder: of the model, whose rows they are.
+        decoder: decoder of the model, whose rows they are.
         outputs: the row of each input, as `kept_row` returned it.
         failures: why an input has no answer, by its position.
 

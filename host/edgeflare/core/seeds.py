@@ -110,7 +110,7 @@ class SeedChoice:
         """Return the positions of the seeds that are taken, rising.
 
         Args:
-            count: of all seeds.
+            count: number of all seeds.
             labels: (count,), a negative one means unlabelled; or None. Several for each seed are
                 no classes, and count as none.
 

@@ -171,7 +171,7 @@ class Decoder(ABC):
         """Return a row that is read as this one is, and compresses better.
 
         Args:
-            row: of raw outputs, which did not fail; see `edgeflare.core.tensor`.
+            row: row of raw outputs, which did not fail; see `edgeflare.core.tensor`.
 
         """
         return row
@@ -187,7 +187,7 @@ class Decoder(ABC):
         and their probabilities say it all.
 
         Args:
-            answers: by arm; not of every arm, and some of them failed.
+            answers: answers by arm, not of every arm; some of them failed.
             compared: the two arms in whose difference a deviation lies.
 
         """

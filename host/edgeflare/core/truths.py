@@ -161,8 +161,8 @@ def require_targets(decoder: Decoder, seeds: Seeds, path: Path) -> None:
     """Refuse targets that are not what the task's answers are.
 
     Args:
-        decoder: of the pair.
-        seeds: with targets, or without.
+        decoder: decoder of the pair.
+        seeds: seeds with targets, or without.
         path: where they were loaded from.
 
     Raises:

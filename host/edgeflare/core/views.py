@@ -102,7 +102,7 @@ def view_by_shape(one: Input, space: InputSpace) -> CurvesView | ValuesView:
 
     Args:
         one: the input, of any shape.
-        space: its bounds.
+        space: space that bounds the values.
 
     """
     if one.ndim < 2:

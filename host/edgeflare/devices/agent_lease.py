@@ -79,7 +79,7 @@ class AgentLease:
         Agents before 1.5 give none.
 
         Args:
-            connection: to the agent, after the handshake.
+            connection: connection to the agent, after the handshake.
             local: the device among the processes of this host; None where nothing keeps that.
 
         Raises:

@@ -171,7 +171,7 @@ class Connection:
 
         Args:
             number: as the agent gave it.
-            secret: by which the agent knows this host.
+            secret: secret by which the agent knows this host.
             confirm: raises DeviceLost where the lease may have ended.
 
         """

@@ -110,7 +110,7 @@ class Device:
 
         Args:
             model_path: the `.tflite` file.
-            invocation: its signature, fixed shapes, state and frames, if any.
+            invocation: how the model is called: signature, fixed shapes, state and frames, if any.
 
         Raises:
             UserError: the file cannot be read, the device's runtime refuses it, or the invocation
@@ -155,8 +155,8 @@ class Device:
             model_path: the `.tflite` file.
             kernels: the kernel set.
             threads: interpreter threads.
-            invocation: its signature, fixed shapes, state and frames, if any.
-            precision: of an accelerator, "fp16" or "fp32"; None for the profile's.
+            invocation: how the model is called: signature, fixed shapes, state and frames, if any.
+            precision: precision of an accelerator, "fp16" or "fp32"; None for the profile's.
             fallback: whether nodes that an accelerator does not take run on the CPU; None for what
                 the profile says.
 

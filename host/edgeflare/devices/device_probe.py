@@ -43,7 +43,7 @@ class DeviceProbe:
         """Upload a model, if the agent does not have it, and open it there.
 
         Args:
-            connection: to the agent.
+            connection: connection to the agent.
             profile: how models run there.
             content: a `.tflite` file.
             capture: return what every operator puts out; an agent older than protocol 1.1 returns

@@ -50,7 +50,7 @@ class DeviceSession:
         """Upload the model, if the agent does not have it, and open it there.
 
         Args:
-            connection: to the agent.
+            connection: connection to the agent.
             profile: how the model is to run.
             model_path: the `.tflite` file.
             payload_limit: the most bytes that one message may carry.

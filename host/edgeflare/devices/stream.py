@@ -67,7 +67,7 @@ class InferenceStream:
         """Begin the stream.
 
         Args:
-            connection: to the agent.
+            connection: connection to the agent.
             session_id: the open session there.
             output_dtype: type of the model's output.
             output_bytes: size of its output for one input.

@@ -277,7 +277,7 @@ def load_explanations(directory: RunDirectory, fingerprint: str) -> ExplainDocum
 
     Args:
         directory: the run directory.
-        fingerprint: that of the run's pair.
+        fingerprint: fingerprint of the run's pair.
 
     Raises:
         UserError: the file is damaged, or of another schema.

@@ -27,7 +27,7 @@ def hidden_layers(
     """Return the layers whose outputs are not what the device shows in their place.
 
     Args:
-        graph: of the model.
+        graph: graph of the model.
         totals: what all layers up to here have caused, of the layers that were observed.
         own: what each layer causes alone, of those that were run alone.
         follows: returns the layers whose outputs follow from what the device shows of their
@@ -70,7 +70,7 @@ def follows_from(shown: Difference, computed: Difference) -> bool:
 
     Args:
         shown: the difference of the device's tensor from the twin's.
-        computed: its difference from what the twin makes of the device's inputs.
+        computed: difference of the device's tensor from what the twin makes of the device's inputs.
 
     """
     return not computed.parted or computed.rms_real <= _NEAR * shown.rms_real

@@ -61,8 +61,8 @@ class KernelLocalizer:
     """Finds where device and twin begin to differ. Models that it opens stay open for more inputs.
 
     Args:
-        graph: of the compressed model.
-        content: its file.
+        graph: graph of the compressed model.
+        content: content of the model's file.
         device: opens models on the device.
         twin: opens models on the host, with the twin's kernels.
         payload_limit: the most bytes that one input to the device may have.

@@ -27,7 +27,7 @@ def layered_compressed(pair: Pair) -> LayeredModel:
     """Return the compressed model of a pair.
 
     Args:
-        pair: whose shapes are folded, where it says so.
+        pair: pair whose shapes are folded, where it says so.
 
     Raises:
         UserError: its graph cannot be read.

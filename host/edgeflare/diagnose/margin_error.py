@@ -75,8 +75,9 @@ def margin_error(
         read: reads answers from the original's outputs on the same input.
         compressed_values: outputs of the compressed model's layers, by the original's tensor.
         original_values: values of the original's tensors on the same input, input included.
-        outputs: by layer, alternatives to its output, such as one without the error of that layer
-            and one with it. What is the same array behind the same operator is run once.
+        outputs: alternatives to the output of each layer, by layer, such as one without the error
+            of that layer and one with it. What is the same array behind the same operator is run
+            once.
 
     Returns:
         None where the outputs of either model are not known, are no answer, or do not differ. A
@@ -231,8 +232,8 @@ def answers_behind(
     Args:
         original: runs the original's layers.
         read: reads answers from the original's outputs on the same input.
-        values: of the original's tensors on it, input included.
-        outputs: by layer, its operator and its other output. A layer is left out of what is
+        values: values of the original's tensors on it, input included.
+        outputs: operator and other output of each layer, by layer. A layer is left out of what is
             returned whose output cannot be given to the layers behind it, and a last softmax, whose
             8 bits saturate.
 

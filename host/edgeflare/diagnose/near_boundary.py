@@ -135,7 +135,7 @@ class Lines:
         """Return where the two neighbours of each line are, before and beyond the boundary.
 
         Args:
-            labels: that the original gives the images.
+            labels: labels that the original gives the images.
             label_of: the original's labels; called once for each halving, with all lines.
 
         """

@@ -35,7 +35,7 @@ class OriginalLayers:
 
         Args:
             graph: the original's.
-            content: its file.
+            content: content of the original's file.
             opens: opens models on the host; True to capture.
 
         """
@@ -104,7 +104,7 @@ class OriginalLayers:
         Args:
             operators: as for `alone`.
             inputs: as for `alone`.
-            constants: by tensor that an operator reads; all others stay as they are.
+            constants: constants by the tensor that an operator reads; all others stay as they are.
             keep: names these constants, so that what is opened stays open for other inputs; else
                 it is closed again.
 
@@ -127,8 +127,8 @@ class OriginalLayers:
         Args:
             operators: as for `alone`.
             inputs: as for `alone`.
-            constants: by tensor. They are read at the first call for these operators and tensors
-                only, so each call has to give the same values.
+            constants: constants by tensor. They are read at the first call for these operators and
+                tensors only, so each call has to give the same values.
 
         """
 

@@ -37,9 +37,9 @@ class OutputStage:
         """Return the answer of each row.
 
         Args:
-            signature: of the model.
+            signature: signature of the model.
             given: what it was given.
-            batch: its raw outputs.
+            batch: raw outputs of the model.
 
         Raises:
             UserError: a Python function of the pair raised an exception, or returned something

@@ -88,8 +88,8 @@ class ProbedArm:
         """Run the model, and observe all its tensors.
 
         Args:
-            inputs: for the model.
-            outputs: its outputs without observation.
+            inputs: inputs of the model.
+            outputs: outputs of the model without observation.
 
         """
         given = dict(zip(self._graph.inputs, inputs, strict=True))
@@ -115,7 +115,7 @@ class ProbedArm:
 
         Args:
             part: the part.
-            values: by tensor, at least the inputs of the part.
+            values: values by tensor, at least the inputs of the part.
             keep: whether it stays open, to be run on other inputs too.
 
         Raises:

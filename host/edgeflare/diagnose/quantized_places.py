@@ -190,7 +190,7 @@ class BetterQuantization:
         Args:
             compressed: the graph of the compressed model.
             original: runs the original's layers.
-            values: of activations, by place: what `exact` occurs there, or its `quantiles`.
+            values: exact values that occur at each activation, or their `quantiles`, by place.
             weights: the places of weights.
             few: the values need not be typical; so only what is cut off tells something.
 

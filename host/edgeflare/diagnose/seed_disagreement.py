@@ -127,7 +127,7 @@ def explained(
         found: how the two arms disagree.
         images: seeds, (count, H, W, C).
         wanted: the probabilities that the other arm gave them.
-        readings: from images to the model's probabilities with another preprocessing, by a
+        readings: functions of images to the model's probabilities with another preprocessing, by a
             description of it.
 
     """
@@ -153,8 +153,8 @@ def readings(
 
     Args:
         evaluator: the model.
-        own: its preprocessing.
-        answer: from encoded inputs to what the model answers.
+        own: preprocessing of the model.
+        answer: function of encoded inputs to what the model answers.
 
     Returns:
         From images to that, by a description of the preprocessing.

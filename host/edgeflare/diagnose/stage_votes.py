@@ -80,7 +80,7 @@ def rows_with_one_key(
     """Return what the device's input stage makes with the pair's value of one key.
 
     Args:
-        interface: of the pair.
+        interface: interface of the pair.
         given: returns what an input stage makes; refuses one that does not fit the model.
 
     Returns:

@@ -294,8 +294,8 @@ def _curve_path(values: _Values, scale: _Scale, points: int) -> str:
 
     Args:
         values: (time,), at least one.
-        scale: from values to heights.
-        points: at least 2.
+        scale: function of values to heights.
+        points: points of the curve; 2 or more.
 
     """
     if len(values) == 1:
@@ -337,9 +337,9 @@ def _bars_path(values: _Values, scale: _Scale, begin: float, width: float) -> st
 
     Args:
         values: (values,).
-        scale: from values to heights.
+        scale: function of values to heights.
         begin: where the bar of a value begins in the unit that is its own.
-        width: of a bar, in such units.
+        width: width of a bar, in such units.
 
     """
     zero = int(scale.heights(np.zeros(1))[0])

@@ -54,7 +54,7 @@ def count_of(number: int, one: str, many: str = "") -> str:
     Args:
         number: how many.
         one: the word for one of them.
-        many: that for several; with an "s" where it is not given.
+        many: the word for several; with an "s" where it is not given.
 
     """
     return f"{number:,} {one if number == 1 else many or f'{one}s'}"

@@ -85,7 +85,7 @@ def _section_parts(section: Section, width: int) -> list[RenderableType]:
 
     Args:
         section: what is printed.
-        width: of the terminal, in characters.
+        width: width of the terminal, in characters.
 
     """
     parts = _block_parts(section.brief_blocks(), width)
@@ -137,7 +137,7 @@ def _table_parts(block: Table, width: int) -> Iterator[RenderableType]:
 
     Args:
         block: what is printed.
-        width: of the terminal, in characters.
+        width: width of the terminal, in characters.
 
     """
     columns = _columns(block)

@@ -110,8 +110,8 @@ def count_right(outcomes: Mapping[int, Outcome], truths: Truths) -> CorrectCount
     """Count where the models are right; None where that is known of nothing.
 
     Args:
-        outcomes: by the id of the seed.
-        truths: of the seeds.
+        outcomes: outcomes by the id of the seed.
+        truths: truths of the seeds.
 
     """
     answered = [

@@ -89,7 +89,7 @@ def exchanged(differences: Values) -> list[float]:
     ones for each row, and what was seen is counted as one more of them: no p is 0.
 
     Args:
-        differences: of the two models on each seed: (comparisons, seeds).
+        differences: differences of the two models on each seed: (comparisons, seeds).
 
     """
     large = np.abs(differences.sum(axis=1)) - 1e-9 * np.abs(differences).sum(axis=1)

@@ -114,7 +114,7 @@ def rank(candidates: Sequence[Candidate], budget: int) -> Ranking:
     """Rank models by what the same searches from the same seeds needed.
 
     Args:
-        candidates: at least two, whose runs had the same seeds.
+        candidates: models to rank, at least two, whose runs had the same seeds.
         budget: the most queries that a search could spend.
 
     Raises:

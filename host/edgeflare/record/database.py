@@ -305,8 +305,8 @@ def store_copy(path: Path, copy: Path) -> int:
     """Copy a database that a process which this one has started may be writing.
 
     Args:
-        path: of it.
-        copy: of the copy, which is absent.
+        path: path of the database.
+        copy: path of the copy, which is absent.
 
     Returns:
         Its version; 0 for one that is just being made.

@@ -102,7 +102,7 @@ class FolderKind:
         What is there stays as it is. What a killed command has left to do there is done.
 
         Args:
-            path: of the folder; may be absent or empty.
+            path: path of the folder; may be absent or empty.
             overwrite: whether what EdgeFlare has put there may be replaced.
             by: the command, for those who read what it was killed over.
 
@@ -131,7 +131,7 @@ class FolderKind:
         """Take a folder that is gone on with, or make one; see `claim`.
 
         Args:
-            path: of the folder.
+            path: path of the folder.
             check: refuses what is there, and is asked once nobody else writes it.
 
         Raises:
@@ -279,7 +279,7 @@ def file_written(path: Path) -> Iterator[None]:
     """Keep every other process from writing the folder of ours that a file is put into, if any.
 
     Args:
-        path: of the file, which its user has named.
+        path: path of the file, which its user has named.
 
     Raises:
         UserError: another process works on that folder.

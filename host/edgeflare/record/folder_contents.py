@@ -274,8 +274,8 @@ def list_as(folder: Path, name: str, kind: str) -> None:
     """List what changes as a command works, before it is made.
 
     Args:
-        folder: whose list it is, if it has one.
-        name: relative to the folder.
+        folder: folder whose list it is, if it has one.
+        name: name of the file, relative to the folder.
         kind: `DATABASE`, `FOLDER` or `STATE`.
 
     """
@@ -288,10 +288,10 @@ def list_file(folder: Path, name: str, sha256: str, through: str | None = None) 
     """List a file.
 
     Args:
-        folder: that has a list.
-        name: of the file, relative to the folder.
-        sha256: of its content.
-        through: its name until it is whole, likewise; None where it is.
+        folder: folder that has a list.
+        name: name of the file, relative to the folder.
+        sha256: digest of its content.
+        through: name of the file until it is whole, likewise; None where it is.
 
     """
     line = {"path": name, "sha256": sha256}

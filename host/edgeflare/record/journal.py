@@ -68,7 +68,7 @@ class Journal:
         Args:
             path: the file.
             about: what the folder is, as plain JSON values.
-            lock: of the folder, where whoever claimed it has it already.
+            lock: lock of the folder, where whoever claimed it has it already.
 
         Raises:
             UserError: another process works in the folder.

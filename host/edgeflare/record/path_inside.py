@@ -15,7 +15,7 @@ def path_inside(folder: Path, name: object, *, single: bool = False) -> Path:
     document is resolved by this function before anything is opened, written or removed by it.
 
     Args:
-        folder: that the name is relative to.
+        folder: folder that the name is relative to.
         name: what the document says; the file may be absent.
         single: whether it names an entry of the folder itself, and nothing below that.
 

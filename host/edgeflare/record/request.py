@@ -81,8 +81,8 @@ def how_to_ask_more(kind: type, name: str) -> str | None:
     """Return what to type for more, such as "a larger --device-queries"; None where nothing does.
 
     Args:
-        kind: of the requests.
-        name: of the option, which need not be one.
+        kind: kind of the requests.
+        name: name of the option, which need not be one.
 
     """
     return next((option.asks_more for _, option in _fields(kind) if option.name == name), None)
@@ -94,7 +94,7 @@ def require_same_request(begun: Any, now: Any, folder: Path) -> bool:
     Args:
         begun: what the command was asked that began the folder.
         now: what is asked of the one that goes on.
-        folder: for the message.
+        folder: folder that the message names.
 
     Returns:
         Whether more is asked for now, in the directions that the options have for that.
@@ -115,9 +115,10 @@ def not_as_begun(name: str, one: str | None, other: str | None) -> str:
     """Return what a command was begun with or without, and is not gone on with.
 
     Args:
-        name: of the option.
-        one: its value where the command began, as it is written, empty for a flag; None without.
-        other: its value now.
+        name: name of the option.
+        one: value of the option where the command began, as it is written, empty for a flag; None
+            without.
+        other: value of the option now.
 
     """
     before, instead = (

@@ -246,7 +246,7 @@ def pareto_front(points: Mapping[str, tuple[float, ...]]) -> list[str]:
     One point dominates another if none of its values is greater, and one is less.
 
     Args:
-        points: by name, values of which smaller is better, as many for each point.
+        points: values of each point, of which smaller is better, by name; as many for each.
 
     """
 

@@ -204,7 +204,8 @@ def measure(
         after: the same one, repaired.
         inputs: (batch, …) encoded inputs, at least one.
         inputs_after: the same ones as the repaired model takes them; None where both take the same.
-        limit: of the time; where the interval of the ratio contains it, turns go on for longer.
+        limit: limit of the time; where the interval of the ratio contains it, turns go on for
+            longer.
 
     Raises:
         UserError: the device refuses one of them.

@@ -350,7 +350,7 @@ def fit_inputs(
 
     Args:
         opened: the pair.
-        labels: of all its seeds, as `known_labels` returns them.
+        labels: labels of all its seeds, as `known_labels` returns them.
         split: the parts of the seeds.
         rng: the generator of all that is drawn.
 

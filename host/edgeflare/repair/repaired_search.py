@@ -93,8 +93,8 @@ def search_again(
 
     Args:
         past: the run.
-        pair: with its seeds, and the repaired model as the compressed one.
-        profiles: its devices.
+        pair: pair with its seeds, and the repaired model as the compressed one.
+        profiles: profiles of its devices.
         out: the new run directory.
         watch: shows progress.
         interrupt: whether the user wants to stop.

@@ -73,7 +73,7 @@ class StoredCandidates:
         """Begin, or go on with what is there.
 
         Args:
-            folder: of the repair.
+            folder: folder of the repair.
             about: what the repair is about.
             resume: whether what is there counts; a folder that is absent or empty is begun.
 
@@ -207,7 +207,7 @@ class RepairIdentity(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
 
         Args:
             now: what goes on with this one.
-            folder: of both.
+            folder: folder that both would use.
 
         Raises:
             UserError: it is; names what differs.

@@ -65,7 +65,7 @@ class PastRun:
         """Open a run directory.
 
         Args:
-            path: of it.
+            path: path of the run directory.
             copy_of: where the run lies that it is a copy of; None for no copy.
 
         Raises:

@@ -110,7 +110,7 @@ def export(
         pair: as `past.pair` returns it.
         seed_id: the seed that the finding came from, or that deviates itself.
         path: the zip; replaced if it is there.
-        explanations: of the run's findings, where there are some.
+        explanations: explanations of the run's findings, where there are some.
         with_models: put both models in; else their hashes only.
 
     Raises:

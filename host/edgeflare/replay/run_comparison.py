@@ -98,7 +98,7 @@ def compare(documents: Mapping[str, RunDocument]) -> RunComparison:
     """Set runs side by side.
 
     Args:
-        documents: at least two, by where they lie.
+        documents: documents of at least two runs, by where they lie.
 
     Raises:
         UserError: there are fewer, or a stored image is gone or damaged.

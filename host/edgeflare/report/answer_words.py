@@ -19,7 +19,7 @@ def answer_words(pair: RunPair) -> AnswerWords:
     """Return the words for the answers of a run.
 
     Args:
-        pair: that of the run's document.
+        pair: pair in the run's document.
 
     """
     return words_of(pair.task_name)
@@ -121,7 +121,7 @@ def order_words(document: RunDocument, key: str) -> str:
 
     Args:
         document: the run.
-        key: of the list of entries; findings stand in the order of `worst_first`.
+        key: key of the list of entries; findings stand in the order of `worst_first`.
 
     """
     entries = document.lists[key]

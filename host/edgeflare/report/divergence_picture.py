@@ -40,8 +40,8 @@ def divergence_picture(explanation: ExplanationView, title: str) -> bytes:
     The operator in which the deviation begins has its name in bold and a band across.
 
     Args:
-        explanation: with layers.
-        title: which finding it is.
+        explanation: explanation with layers.
+        title: name of the finding.
 
     Returns:
         The contents of an `.svg` file.

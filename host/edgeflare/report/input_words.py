@@ -58,7 +58,7 @@ def input_words(pair: RunPair) -> InputWords:
     """Return the words for the inputs of a run.
 
     Args:
-        pair: that of the run's document.
+        pair: pair in the run's document.
 
     """
     return _WORDS.get(pair.domain, InputWords())

@@ -67,7 +67,7 @@ def model_explorer_overlay(
 
     Args:
         one: an entry of `explain.json`.
-        graph: that of the compressed model, as the user's file has it.
+        graph: graph of the compressed model, as the user's file has it.
         executed: the one whose operators the entry numbers, if that is another: where shapes are
             folded, with the same tensors and fewer operators.
 

@@ -28,7 +28,7 @@ def draw_nearness(documents: Mapping[str, RunDocument], path: Path) -> None:
 
     Args:
         documents: the runs, by the names that they have in the figure.
-        path: of the SVG; the same runs give the same file.
+        path: path of the SVG; the same runs give the same file.
 
     Raises:
         UserError: matplotlib is not installed, or a run is a replay, whose seeds are only those

@@ -222,7 +222,7 @@ def refinement_bound(plan: Plan, seeds: int) -> str:
     """Return what refining the findings of a search may cost at most, as a line.
 
     Args:
-        plan: of the search.
+        plan: plan of the search.
         seeds: how many are searched, each of which leads to one finding at most.
 
     """

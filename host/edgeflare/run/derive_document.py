@@ -153,7 +153,7 @@ def duplicates_of(
     Args:
         directory: where the inputs are.
         findings: entries of the document.
-        domain: of their inputs, which says which are near.
+        domain: domain of their inputs, which says which are near.
 
     """
     if not findings:
@@ -264,8 +264,8 @@ def seeds_that_deviate(journal: RunJournal, header: RunHeader) -> list[int]:
     """Return the ids of the seeds that deviate when they were evaluated first.
 
     Args:
-        journal: of the run.
-        header: its header.
+        journal: journal of the run.
+        header: header of the run.
 
     """
     rows = [rows[0] for rows in journal.answers("seed").values()]

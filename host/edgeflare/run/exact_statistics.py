@@ -35,8 +35,8 @@ def median_interval(values: Sequence[float], confidence: float = 0.95) -> tuple[
     and the greatest.
 
     Args:
-        values: at least one, independent of each other.
-        confidence: that the interval contains the median.
+        values: one value or more, independent of each other.
+        confidence: confidence that the interval contains the median.
 
     """
     ordered, count = sorted(values), len(values)

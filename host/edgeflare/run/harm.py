@@ -70,7 +70,7 @@ def right_by_arm(
     """Return of how many inputs is known what is right, and on how many of them each arm is.
 
     Args:
-        outcomes: of the inputs.
+        outcomes: outcomes of the inputs.
         truths: the right answer to each; None where it is not known.
 
     """

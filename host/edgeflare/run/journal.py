@@ -94,7 +94,7 @@ class RunJournal(Journal):
             about: what run it is, as plain JSON values.
             triggers: inputs that the run begins with.
             chains: those that led to them.
-            lock: of the run, where whoever claimed it has it already.
+            lock: lock of the run, where whoever claimed it has it already.
 
         Raises:
             UserError: another process works on the run.

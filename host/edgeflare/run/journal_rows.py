@@ -123,7 +123,7 @@ def checked_row(db: Database, made: type[Made], values: Iterable[Any]) -> Made:
     Args:
         db: the journal's.
         made: the dataclass of such rows, with what each value may be in its annotations.
-        values: in the order of its fields; those that are left out have their defaults.
+        values: values in the order of the fields; those that are left out have their defaults.
 
     Raises:
         DamagedDatabaseError: a value is of another type, or out of its range; names it.

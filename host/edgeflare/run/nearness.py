@@ -38,7 +38,7 @@ def nearness_of(
     Args:
         entries: verified findings and seeds that deviate themselves; the latter lie at distance 0.
         seeds: all seeds of the run, those without a finding included.
-        measure: by which the entries' distances are.
+        measure: measure of the entries' distances.
 
     """
     known = [value for entry in entries if (value := nearness_db(entry)) is not None]

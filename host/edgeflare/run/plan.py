@@ -167,7 +167,7 @@ class Plan:
             ensemble: what was opened.
             size: number of values of an input.
             operators: names of the operators of the pool.
-            domain: of the inputs, which has the defaults.
+            domain: domain of the inputs, which has the defaults.
 
         """
         rms = domain.default_rms

@@ -83,7 +83,7 @@ def regressed(
     """Whether a replay shows what it should not: anything new, or, with no baseline, anything.
 
     Args:
-        document: of the replay.
+        document: document of the replay.
         counts: whether an entry that deviates counts, if it is near and strong enough for the run's
             `--within` and `--min-strength`; a seed that deviates itself does always.
 

@@ -92,7 +92,7 @@ def require_same(
     Args:
         begun: what run it is.
         now: what goes on with it.
-        run: its name for messages.
+        run: name of the run in messages.
         allow_other_host: whether the host may differ in what decides its answers.
 
     Raises:

@@ -155,7 +155,7 @@ class RunDirectory:
         """Load an input that was stored; the file's suffix says of which domain it is.
 
         Args:
-            name: its path relative to the run directory, as `StoredInput` has it.
+            name: path of the input relative to the run directory, as `StoredInput` has it.
 
         Raises:
             UserError: the name leads out of the run directory, or the file is too large, or of no

@@ -78,7 +78,7 @@ class RunHeader:
         """Return what `to_json` described.
 
         Args:
-            fields: of the journal.
+            fields: fields of the journal.
             journal: what the message calls it.
 
         Raises:
@@ -216,7 +216,7 @@ def run_domain(pair: RunPair) -> Domain:
     Files alone do not say all of it: the bounds of an array are no part of its values.
 
     Args:
-        pair: that of the run's document or header.
+        pair: pair in the run's document or header.
 
     Raises:
         UserError: there is no such domain, or it does not take the settings that the run has.

@@ -27,8 +27,8 @@ def seed_warnings(
     """Return a line for each sign that an arm does not answer as a trained model does.
 
     Args:
-        task: of the pair.
-        outcomes: of some seeds; at least one.
+        task: task of the pair.
+        outcomes: outcomes of some seeds; at least one.
         labels: theirs, (outcomes,); or None.
 
     """

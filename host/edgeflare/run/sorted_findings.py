@@ -56,8 +56,8 @@ def sort_findings(journal: RunJournal, header: RunHeader) -> SortedFindings:
     """Return all stored inputs of a run, by what became of them.
 
     Args:
-        journal: of the run.
-        header: its header.
+        journal: journal of the run.
+        header: header of the run.
 
     """
     found = SortedFindings()

@@ -27,7 +27,7 @@ def to_row(
         reading: how the raw outputs are read.
         role: what the input was.
         seed_id: the seed that it came from.
-        n: its number in that role.
+        n: number of the input in that role.
         asked: the input.
         evaluated: what was answered about it.
 

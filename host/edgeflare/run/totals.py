@@ -32,8 +32,8 @@ def totals_of(
     """Return the figures of a run.
 
     Args:
-        journal: of the run.
-        header: its header.
+        journal: journal of the run.
+        header: header of the run.
         found: what it stored.
         duplicates: how much of that is the same.
 
@@ -97,7 +97,7 @@ def _refining(
         plan: what was asked.
         ended: refinements that have ended, whose answers are not kept.
         rows: the answers of all others.
-        seconds: that refining took.
+        seconds: seconds that refining took.
 
     """
     if not ended and not rows:

@@ -63,8 +63,8 @@ def require_same_items(
     """Refuse a baseline whose items are not those of a survey.
 
     Args:
-        asked: of the survey.
-        cells: of the survey.
+        asked: what was asked of the survey.
+        cells: cells of the survey.
         has_original: whether it has an original.
         baseline: what it is to be compared with.
 
@@ -101,9 +101,9 @@ def compare(
     """Return what changed since the baseline.
 
     Args:
-        facts: of the survey.
-        document: of the survey, with its plan and rates.
-        baseline: of the same inputs and cells.
+        facts: facts of the survey.
+        document: document of the survey, with its plan and rates.
+        baseline: earlier survey of the same inputs and cells.
 
     Raises:
         UserError: they are not the same; says in what they differ.

@@ -69,9 +69,9 @@ def derive_survey(
     """Return the document of a survey, whose host has answered all items.
 
     Args:
-        directory: of the run.
-        journal: its journal.
-        gates: of the survey.
+        directory: directory of the run.
+        journal: journal of the run.
+        gates: gates of the survey.
         baseline: what it is compared with; None where nothing was asked.
 
     Raises:
@@ -94,7 +94,7 @@ def derive_unwritten_survey(directory: RunDirectory) -> SurveyDocument:
     names outside of itself is not opened because it says so.
 
     Args:
-        directory: of the run.
+        directory: directory of the run.
 
     Raises:
         UserError: the host has not answered all items, so that there is nothing to say yet; or
@@ -135,7 +135,7 @@ def survey_document(
 
     Args:
         facts: what is known of its items.
-        sample: which of them the device was asked about.
+        sample: those of the items that the device was asked about.
         about: what is known of it beside.
         baseline: what it is compared with; None where nothing was asked.
 
@@ -203,8 +203,8 @@ def _about_survey(
     """Return what is said of a survey beside its rates.
 
     Args:
-        journal: of the survey.
-        document: of its run.
+        journal: journal of the survey.
+        document: document of its run.
         gates: what became of them.
 
     """
@@ -264,7 +264,7 @@ def signs_of_chance(host: Sequence[HostRow], labels: Sequence[int]) -> list[str]
 
     Args:
         host: the rows of all items.
-        labels: of the inputs.
+        labels: labels of the inputs.
 
     """
     known = [row for row in host if row.known]

@@ -69,10 +69,10 @@ def gate_outcome(
 
     Args:
         gate: the gate.
-        facts: of all items.
-        design: that drew the items asked.
+        facts: facts of all items.
+        design: design that drew the items asked.
         sets: the surveyed conditions of each set, by its name.
-        confidence: of the decision.
+        confidence: confidence of the decision.
 
     """
     of = gate.items(facts, sets)
@@ -222,8 +222,8 @@ def conditions_left_out(
     """Return the conditions of sets that gates name and that are not surveyed, by the set's name.
 
     Args:
-        domain: of the inputs.
-        gates: of the survey.
+        domain: domain of the inputs.
+        gates: gates of the survey.
         chosen: what is surveyed.
 
     """

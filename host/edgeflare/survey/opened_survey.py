@@ -97,7 +97,7 @@ def open_survey(
     """Open a pair for a survey; `stack` closes it.
 
     Args:
-        pair: whose seeds are the surveyed inputs.
+        pair: pair whose seeds are the surveyed inputs.
         plan: as `survey_run_plan` returns it.
         request: what is asked of the survey.
         profiles: the devices.
@@ -206,7 +206,7 @@ def load_baseline(path: Path, copy_of: Path | None = None) -> BaselineSurvey:
     Of one that was cut off before its document was written, that is derived from its journal.
 
     Args:
-        path: of its run directory.
+        path: path of its run directory.
         copy_of: where the survey lies that this is a copy of; None for no copy.
 
     Raises:

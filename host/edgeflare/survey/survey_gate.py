@@ -159,7 +159,7 @@ def require_decidable(
         gate: the gate.
         cells: what is surveyed.
         sets: the surveyed conditions of each set, by its name.
-        inputs: that are surveyed.
+        inputs: surveyed inputs.
 
     Raises:
         UserError: it is one; says what to add.

@@ -69,7 +69,7 @@ def progress_of(survey: Survey, path: Path) -> SurveyProgress:
 
     Args:
         survey: as it is to be gone on with.
-        path: its run directory.
+        path: run directory of the survey.
 
     Raises:
         UserError: there is none, or it is about something else, or damaged.

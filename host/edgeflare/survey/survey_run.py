@@ -167,7 +167,7 @@ def require_same_survey(journal: RunJournal, plan: SurveyPlan, items: SurveyedIt
     """Hold a survey that goes on to what it was begun with, and note what more it is asked.
 
     Args:
-        journal: of the survey, in a transaction.
+        journal: journal of the survey, in a transaction.
         plan: what is asked now.
         items: what is surveyed now.
 
@@ -327,7 +327,7 @@ def choose_findings(
         rows: what the device said.
         inputs: how many there are.
         cell_rates: (cells,), the estimated rate of deviations in each.
-        most: of them.
+        most: number of findings, at most.
 
     """
     strongest = sorted(

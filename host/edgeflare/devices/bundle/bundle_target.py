@@ -102,7 +102,7 @@ def run(
 
     Args:
         command: the program and its arguments.
-        environment: its whole environment; None for this process's own.
+        environment: whole environment of the program; None for this process's own.
         cwd: the folder that it runs in.
 
     Raises:

@@ -143,7 +143,7 @@ def launch(
 
     Args:
         remote: the device.
-        cache: its cache folder.
+        cache: cache folder of the device.
         sha256: the payload that holds the agent.
         name: what the run is called.
         options: the agent's options, beside those for address, store and token.

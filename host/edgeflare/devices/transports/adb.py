@@ -99,8 +99,8 @@ class AdbRemote(Remote):
         """Prepare; nothing is reached yet.
 
         Args:
-            profile: its `serial` says which device; without one, ANDROID_SERIAL does, as for adb
-                itself, and else there must be only one.
+            profile: profile whose `serial` says which device; without one, ANDROID_SERIAL does, as
+                for adb itself, and else there must be only one.
 
         """
         self._profile = profile

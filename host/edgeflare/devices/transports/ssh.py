@@ -69,7 +69,8 @@ class SshRemote(Remote):
         """Prepare; nothing is reached yet.
 
         Args:
-            profile: its `host` is `[USER@]HOST[:PORT]`, or an alias of the user's configuration.
+            profile: profile whose `host` is `[USER@]HOST[:PORT]`, or an alias of the user's
+                configuration.
             connect_seconds: time that one connection may take; None for what the profile says, and
                 else CONNECT_SECONDS.
 

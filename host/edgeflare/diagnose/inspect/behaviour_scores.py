@@ -125,7 +125,7 @@ def scored(measure: Measure, unit: Matrix, halves: Halves, hypothesis: int) -> t
     """Return one unit's score on the held-out half and half the width of its interval.
 
     Args:
-        measure: its name.
+        measure: name of the measure.
         unit: (n,), the behaviour of the unit on the held-out half.
         halves: the hypotheses.
         hypothesis: index of the one that the unit is held against.

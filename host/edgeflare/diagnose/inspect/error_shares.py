@@ -104,7 +104,7 @@ def first_to_blame(shares: NDArray[np.float64], layers: Sequence[UnitLayer]) -> 
 
     Args:
         shares: (U,), of the units of all layers.
-        layers: in execution order.
+        layers: layers in execution order.
 
     """
     tops = [where.start + int(shares[where].argmax()) for where in layer_slices(layers)]

@@ -76,7 +76,7 @@ def high_frequencies(array: NDArray[np.generic]) -> float:
     is left out. Brightness and contrast do not change it. An input without variation has 0.
 
     Args:
-        array: of any shape and numeric dtype.
+        array: array of any shape and numeric dtype.
 
     """
     values = np.asarray(array, dtype=np.float64)

@@ -105,7 +105,7 @@ def inspected_inputs(
         scores_of: the original's scores; called with 32 inputs at most.
         found: what a run found.
         count: inputs near the boundary, at most.
-        rng: of all that is drawn.
+        rng: generator of all that is drawn.
 
     Raises:
         UserError: there are too few lines between seeds of different labels.
@@ -228,7 +228,7 @@ def seed_halves(labels: NDArray[np.int64], most: int, rng: np.random.Generator) 
     Args:
         labels: (seeds,), the original's.
         most: lines of both halves together.
-        rng: of all that is drawn.
+        rng: generator of all that is drawn.
 
     """
     order = rng.permutation(len(labels))

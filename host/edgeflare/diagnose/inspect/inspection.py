@@ -76,13 +76,14 @@ class Inspection:
         """Begin.
 
         Args:
-            layers: whose channels are the units, in execution order, without that of the scores.
-            hypotheses: that blocks have values of, in their order.
+            layers: layers whose channels are the units, in execution order, without that of the
+                scores.
+            hypotheses: hypotheses that blocks have values of, in their order.
             precision: half the width of the 95 % interval that is precise enough: of the share of
                 the unit that the verdict is about; without `error-gradient`, of the AUC of the
                 best unit for each behaviour and hypothesis. Above 0 and below 1.
             rng: permutes, and seeds the regressions.
-            permutations: from which levels come.
+            permutations: number of permutations that levels come from.
 
         Raises:
             UserError: the precision is out of its range.
@@ -238,8 +239,8 @@ def group_permutations(
     Args:
         groups: (inputs,) the group of each.
         strata: (inputs,) the stratum of each.
-        count: of the orders.
-        rng: from which they are drawn.
+        count: number of orders.
+        rng: generator of all random draws.
 
     Returns:
         (count, inputs): `values[orders[n]]` are permuted values.
@@ -271,7 +272,7 @@ def _blamed(
         kept: the inputs.
         chosen: (m, U), the contributions on the half to choose units on.
         held_out: (n, U), on the other.
-        layers: in execution order.
+        layers: layers in execution order.
 
     """
     one, other = kept.half(CHOOSING), kept.half(HELD_OUT)

@@ -77,8 +77,8 @@ class UnitBehaviours:
         """Match the layers of two networks.
 
         Args:
-            original: the original's.
-            compressed: that of the compressed model.
+            original: translation of the original.
+            compressed: translation of the compressed model.
             behaviours: names of those that are wanted.
             tensors_of: computes the compressed model's tensors, on the host or on a device.
 

@@ -59,8 +59,8 @@ class ErrorSums:
     """The error of a layer, input by input.
 
     Args:
-        step: of the compressed model's output in real values; None where it is not quantized, or
-            each channel has its own.
+        step: step of the compressed model's output in real values; None where it is not quantized,
+            or each channel has its own.
 
     """
 

@@ -39,7 +39,7 @@ class OriginalComparison:
     """The layers of the twin against those of the original, input by input.
 
     Args:
-        graph: of the compressed model.
+        graph: graph of the compressed model.
         original: what its layers are held against.
         opens: opens models on the host, with the twin's kernels.
         notes: takes what cannot be seen.
@@ -101,7 +101,7 @@ class OriginalComparison:
 
         Args:
             arm: the twin.
-            twin: its tensors, as they were observed.
+            twin: tensors of the twin, as they were observed.
             original_input: the input as the original takes it.
             sensitivity: whether that is measured on it.
 

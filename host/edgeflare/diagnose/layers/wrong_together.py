@@ -36,7 +36,7 @@ def wrong_together(
     """Return two operators, one fed by the other, that are wrong together; none where none are.
 
     Args:
-        graph: of the model.
+        graph: graph of the model.
         twin: it on the host.
         device: it on the device.
         state: the tensors of the twin on an input.

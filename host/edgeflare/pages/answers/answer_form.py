@@ -131,7 +131,7 @@ class AnswerForm(AnswerView, frozen=True):
         """Yield what contradicts itself, with its place, or is larger than any answer.
 
         Args:
-            place: in the document.
+            place: place in the document.
 
         """
         yield from ()

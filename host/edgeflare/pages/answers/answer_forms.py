@@ -40,7 +40,7 @@ def recorded(view: AnswerView, arms: Iterable[str]) -> RecordedAnswer:
 
     Args:
         view: as a decoder made it, which may be another package's.
-        arms: that gave an answer.
+        arms: arms that gave an answer.
 
     Raises:
         UserError: it is of no form that EdgeFlare or an installed package offers.

@@ -153,8 +153,8 @@ def drawn_box(box: Sequence[float], arm: str, number: str, title: str) -> DrawnB
 
     Args:
         box: left, top, right and bottom, as shares of the picture's width and height.
-        arm: that detected it.
-        number: of the object in its table; empty where it does not differ.
+        arm: arm that detected the object.
+        number: number of the object in its table; empty where it does not differ.
         title: what it is.
 
     """

@@ -194,7 +194,7 @@ def class_shares(runs: str) -> dict[int, float]:
     """Return the share of a mask's pixels that each class has, the largest first.
 
     Args:
-        runs: of the mask, as in `SegmentationView`.
+        runs: runs of the mask, as in `SegmentationView`.
 
     """
     pixels: Counter[int] = Counter()

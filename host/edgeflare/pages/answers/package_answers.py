@@ -41,7 +41,7 @@ class PackageAnswers(AnswerForm, frozen=True, tag_field="form", tag="package"):
 
         Args:
             view: as the package's decoder made it.
-            arms: that gave an answer.
+            arms: arms that gave an answer.
 
         Raises:
             UserError: no installed package offers the form.

@@ -38,7 +38,7 @@ def write_bias(edit: InPlaceEdit, graph: Graph, layer: MatchedLayer, real: Real)
     """Write a layer's biases, and their scales: the input's times the weights'.
 
     Args:
-        edit: of the graph's file.
+        edit: edit of the graph's file.
         graph: has the scales of input and weights that the biases are to fit.
         layer: one with biases.
         real: their real values, (channels,).
@@ -97,7 +97,8 @@ def real_bias(graph: Graph, layer: MatchedLayer) -> Real:
     the differences, so that a few wrong biases do not change it.
 
     Args:
-        graph: of the compressed model, whose bias has the scale that the kernels take it to have.
+        graph: graph of the compressed model, whose bias has the scale that the kernels take it to
+            have.
         layer: one with biases in int32.
 
     """
@@ -207,9 +208,9 @@ def _linear_layers(
     """Open the original's layers, independent of each other, without biases and activations.
 
     Args:
-        network: whose original it is.
-        layers: which, in execution order; each has one input.
-        rounded: with the weights of the compressed model in the place of their own.
+        network: network whose original it is.
+        layers: layers to open, in execution order; each has one input.
+        rounded: whether they have the weights of the compressed model in the place of their own.
 
     """
     graph, compressed = network.original_graph, network.graph

@@ -106,7 +106,7 @@ class StepwiseExecution:
         """Begin before the first operator.
 
         Args:
-            graph: of the network, which has one input.
+            graph: graph of the network, which has one input.
             rows: inputs, (n, ...), n at least 1, each of the size of the network's input and in its
                 dtype.
             kernels: the host's kernels that execute it.
@@ -129,7 +129,7 @@ class StepwiseExecution:
         """Execute the operators before a position that are not executed yet.
 
         Args:
-            graph: of the network, with constants that these operators are executed with.
+            graph: graph of the network, with constants that these operators are executed with.
             until: the position of the first operator that is not executed.
 
         Raises:

@@ -201,7 +201,7 @@ class FloatModel:
         """Give an operator of the original weights that are kept to the step.
 
         Args:
-            operator: its position.
+            operator: position of the layer's operator.
             tensor: the constant with its weights.
             raw: -127 to 127, in the constant's shape but for dimensions of 1.
             scales: one, or one for each channel.

@@ -93,7 +93,7 @@ def matched_layers(compressed: Graph, original: Graph) -> tuple[MatchedLayer, ..
     """Return the layers of a compressed model that have a counterpart, in execution order.
 
     Args:
-        compressed: its graph.
+        compressed: graph of the compressed model.
         original: the graph of the float model.
 
     Raises:

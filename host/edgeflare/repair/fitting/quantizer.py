@@ -67,7 +67,7 @@ def weights_only(network: QuantizedNetwork, rounded: Sequence[RoundedLayer] = ()
     """Store all weights as int8, one scale for each channel, and compute everything in float.
 
     Args:
-        network: whose original is rewritten.
+        network: network whose original is rewritten.
         rounded: the layers whose weights are not to be rounded to the nearest, by GPTQ with the
             inputs to fit with: `round_original(network.original, network.original_rows, …)`.
 
@@ -93,7 +93,7 @@ def float_operators(
     float operators reads the inputs: then all outputs, or all inputs, are float.
 
     Args:
-        network: whose original is rewritten.
+        network: network whose original is rewritten.
         operators: positions in the graph of the compressed model.
         rounded: the layers whose weights are not to be rounded to the nearest, see `weights_only`;
             those of other operators are passed over.
@@ -138,7 +138,7 @@ def int16_operators(network: QuantizedNetwork, operators: Collection[int]) -> Re
     all outputs are int16. tflite-runtime 2.14 refuses files with int8 and int16 activations.
 
     Args:
-        network: whose original is rewritten.
+        network: network whose original is rewritten.
         operators: positions in the graph of the compressed model.
 
     Raises:
@@ -235,7 +235,7 @@ def candidate_fault(pair: Pair, seeds: Seeds) -> str | None:
     the other ones, but for ties and an eighth of the seeds.
 
     Args:
-        pair: whose compressed model is the candidate.
+        pair: pair whose compressed model is the candidate.
         seeds: inputs, as they are loaded for the pair.
 
     """

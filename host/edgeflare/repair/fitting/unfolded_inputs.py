@@ -27,7 +27,7 @@ def unfolded_inputs(graph: Graph, operator: int, values: NDArray[_Kind]) -> NDAr
 
     Args:
         graph: the operator's.
-        operator: its position; it is one of `UNFOLDED`.
+        operator: position of the operator, which is one of `UNFOLDED`.
         values: real values of its input, (n, *shape of the tensor).
 
     Returns:
@@ -71,8 +71,8 @@ def grouped_weights(graph: Graph, operator: int, weights: NDArray[_Kind]) -> NDA
 
     Args:
         graph: the operator's.
-        operator: its position; it is one of `UNFOLDED`.
-        weights: of any dtype, as the file lays them out.
+        operator: position of the operator, which is one of `UNFOLDED`.
+        weights: weights in any dtype, as the file lays them out.
 
     """
     groups = _groups(graph, operator)

@@ -66,7 +66,7 @@ def open_candidate(content: bytes, opened: OpenedPair) -> Iterator[CandidateMode
     """Open a candidate in the place of the compressed model of its pair.
 
     Args:
-        content: its `.tflite` file.
+        content: content of its `.tflite` file.
         opened: the pair; its first kernel set runs the candidate.
 
     Raises:

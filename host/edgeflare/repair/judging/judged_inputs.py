@@ -103,7 +103,7 @@ def judged_sets(
 
     Args:
         opened: the pair, a classifier of images, on the kernels of the device.
-        labels: of all its seeds, as `known_labels` returns them.
+        labels: labels of all its seeds, as `known_labels` returns them.
         rows: positions of the seeds that all inputs are made from.
         rng: the generator of all that is drawn.
         count: inputs of each near-boundary set, and the most of the sampled ones.

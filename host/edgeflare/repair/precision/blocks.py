@@ -114,7 +114,7 @@ def operator_errors(
     """Return the errors of operators, by their positions.
 
     Args:
-        network: with the inputs, which are taken as they are.
+        network: network with the inputs, which are taken as they are.
         operators: positions in the compressed graph, of such as have a counterpart; those that make
             no numbers, or whose activation the original does not have, are left out.
 

@@ -81,7 +81,7 @@ def residual_scores(
 
     Args:
         blocks: the blocks.
-        errors: of their operators.
+        errors: errors of their operators.
 
     Returns:
         A score for each block's name; the block with the greatest one is to blame.
@@ -111,7 +111,7 @@ def spectrum_scores(
 
     Args:
         blocks: the blocks.
-        errors: of their operators; the first one's of a block count.
+        errors: errors of their operators; the first one's of a block count.
         failing: (n,), whether the compressed model deviates on an input.
 
     Returns:
@@ -155,7 +155,7 @@ def promotion_scores(blocks: Sequence[Block], measure: Measure) -> dict[str, flo
 
     Args:
         blocks: the blocks.
-        measure: of the model.
+        measure: measures files of the model with some blocks promoted.
 
     Returns:
         The share of the error without promoted blocks that is gone, for each block's name; below 0

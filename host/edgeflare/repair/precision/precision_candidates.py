@@ -145,9 +145,9 @@ def localized_scores(
     """Return the scores of each block by each of the three ways: promotion, residual, spectrum.
 
     Args:
-        network: whose blocks they are.
+        network: network whose blocks they are.
         blocks: all of them.
-        comparison: with the original's answers to the network's inputs.
+        comparison: comparison with the original's answers to the network's inputs.
         progress: is told how many files are measured, and of how many.
 
     """
@@ -237,7 +237,7 @@ def search_precision(ranking: Sequence[Block], measure: Measure) -> list[_Search
 
     Args:
         ranking: all blocks, those first that seem best to promote.
-        measure: of a network without promoted blocks.
+        measure: measures files of a network that has no promoted blocks of its own.
 
     Returns:
         Nothing where no step gains.

@@ -59,8 +59,8 @@ class PromotedModels:
         """Take a network; nothing is made yet.
 
         Args:
-            network: whose other blocks stay as they are.
-            comparison: with the original's answers.
+            network: network whose other blocks stay as they are.
+            comparison: comparison with the original's answers.
             rounded: layers of the original whose weights are rounded already, as blocks in float
                 have them.
 

@@ -115,7 +115,7 @@ def gather(
 
     Args:
         run: the run.
-        run_inputs: its seeds and triggers.
+        run_inputs: seeds and triggers of the run.
         rounds: number of searches of each kind from each seed.
         progress: is called with the number of searches that have ended, and that of all.
 

@@ -169,7 +169,7 @@ def count_mixture(
 
     Args:
         seed_ids: (seeds,), each once, ascending.
-        parts: for triggers, agreeing inputs and seeds: their seeds' ids, their weights, and the
+        parts: three parts, of triggers, agreeing inputs and seeds: seeds' ids, weights, and the
             share of the splits in which each was changed, from 0 to 1.
 
     """

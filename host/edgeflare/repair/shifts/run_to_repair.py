@@ -92,9 +92,10 @@ def run_to_repair(
 
     Args:
         past: the run.
-        opened: its pair with all seeds that it had, and the devices, the run's own or others.
+        opened: pair of the run with all seeds that it had, and the devices, the run's own or
+            others.
         fit: positions of the seeds to fit with.
-        rng_seed: of the generators of all that is drawn.
+        rng_seed: seed of the generators of all that is drawn.
 
     Raises:
         UserError: too few triggers are from these seeds, or a file that the run stored is gone.

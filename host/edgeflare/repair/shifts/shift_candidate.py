@@ -77,10 +77,10 @@ def shift_maker(
 
     Args:
         past: the run.
-        opened: its pair with all seeds that it had, and the devices to ask.
+        opened: pair of the run with all seeds that it had, and the devices to ask.
         rows: positions of the seeds to fit with.
         request: the settings.
-        rng_seed: of the generators of all that is drawn.
+        rng_seed: seed of the generators of all that is drawn.
 
     """
 

@@ -279,7 +279,7 @@ def changes_by_shift(
     Args:
         inputs: all of them.
         products: (k, classes) products of the shifts so far and the vectors.
-        rows: which of the inputs.
+        rows: rows of the inputs in question.
         pair: the two classes.
         more: (n,) changes of the shift in favour of the first.
 

@@ -74,7 +74,7 @@ class Shifts:
 
         Args:
             raw: (batch, classes), the raw outputs of the model before repair.
-            output: its output tensor; the scale is 1/256, or there is none.
+            output: output tensor of the model; the scale is 1/256, or there is none.
 
         """
         p = raw.astype(np.float32)

@@ -72,7 +72,7 @@ def picture(what: str, image: Image, most: int, gain: float | None = None) -> Pi
     """Return an image to show; see `Picture`.
 
     Args:
-        what: which one of a finding's it is.
+        what: role of the picture among a finding's.
         image: (rows, columns, channels), uint8.
         most: the bytes that it may weigh.
         gain: what a difference was multiplied by.

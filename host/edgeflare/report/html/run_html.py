@@ -39,7 +39,7 @@ def run_html(
         document: the run.
         directory: where its inputs are. One that is gone is missing in the page, too.
         explanations: why findings deviate, by seed id, as far as that was looked for.
-        inspection: which hidden units have to do with deviations, if that was looked for.
+        inspection: hidden units that have to do with deviations, if that was looked for.
 
     """
     cards = _cards(document, directory, explanations)

@@ -163,7 +163,7 @@ def log_spectrogram(wave: Samples, sample_rate: int) -> NDArray[np.float64]:
 
     Args:
         wave: (samples,), in PCM steps, at least one.
-        sample_rate: in Hz.
+        sample_rate: samples per second, in Hz.
 
     """
     size = 1 << int(np.clip(round(np.log2(max(2.0, sample_rate * _WINDOW_SECONDS))), 4, 12))

@@ -34,8 +34,8 @@ def stored_views(directory: RunDirectory, entry: Finding, pair: RunPair) -> tupl
 
     Args:
         directory: where the files are.
-        entry: which inputs.
-        pair: that of the run's document, which says their domain.
+        entry: entry whose inputs are viewed.
+        pair: pair in the run's document, which says their domain.
 
     Raises:
         UserError: a name leads out of the run directory, or there is no such domain.

@@ -57,7 +57,7 @@ def merge_runs(
     is gone on with, replayed, explained and reported as any.
 
     Args:
-        paths: of the runs, each of a search; their order changes nothing.
+        paths: paths of the runs, each of a search; their order changes nothing.
         out: the run directory of the merged one; may be absent or empty.
         overwrite: replace a run that is there, once all is merged.
         allow_other_host: whether runs of hosts that may answer differently are merged, which the
@@ -152,7 +152,7 @@ def _copy_inputs(
 
     Args:
         parts: the runs.
-        owners: which of them says what became of each seed.
+        owners: run that says what became of each seed.
         into: the merged run's directory.
         copied: is told of how many findings all is copied.
 
@@ -199,7 +199,7 @@ def merge_rows(parts: Sequence[RunPart], owners: SeedOwners, into: RunJournal) -
 
     Args:
         parts: the runs.
-        owners: which of them says what became of each seed.
+        owners: run that says what became of each seed.
         into: the merged run's journal.
 
     Raises:
@@ -263,7 +263,7 @@ def merge_in_groups(
     """Merge any number of runs into a run directory; see `merge_runs`.
 
     Args:
-        paths: of the runs, each of a search.
+        paths: paths of the runs, each of a search.
         out: the run directory of the merged one; may be absent or empty.
         overwrite: replace a run that is there, once all is merged.
         allow_other_host: whether runs of hosts that may answer differently are merged.

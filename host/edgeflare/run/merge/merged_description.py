@@ -38,7 +38,7 @@ def describe_merged(parts: Sequence[RunPart], journal: RunJournal) -> dict[str, 
 
     Args:
         parts: the runs, in the order of their seeds.
-        journal: of the merged run, with their rows.
+        journal: journal of the merged run, with their rows.
 
     """
     first = parts[0]
@@ -161,7 +161,7 @@ def _run_task(pair: RunPair) -> Task:
     """Return the task of a run's outputs.
 
     Args:
-        pair: that of the run's header.
+        pair: pair in the run's header.
 
     Raises:
         UserError: there is no such task, or it does not take the settings that the run has.

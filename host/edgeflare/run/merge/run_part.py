@@ -67,8 +67,8 @@ class RunPart:
         """Return the content of a file that the run stored.
 
         Args:
-            name: its path, relative to the run directory.
-            sha256: of the content, where the journal has it.
+            name: path of the input, relative to the run directory.
+            sha256: digest of the content, where the journal has it.
 
         Raises:
             UserError: it is gone, or is not what the run stored.

@@ -46,7 +46,7 @@ def systematic_differences(
         compared: the arms, the one that the other is held against first.
         evaluated: what was answered to each seed.
         classes: the user's names of the classes; empty where there are none.
-        labels: of the seeds; None where there are none.
+        labels: labels of the seeds; None where there are none.
 
     """
     known = _usable(compared, evaluated)

@@ -80,7 +80,7 @@ def class_flows(confusions: Sequence[Confusion], classes: int) -> list[Flow]:
     """Return the classes whose flow is one-sided by a sign test, the least probable first.
 
     Args:
-        confusions: of each seed.
+        confusions: `Confusion` of each seed.
         classes: how many are tested together, those of other heads too; 0 where only those that
             are seen are known.
 
@@ -276,9 +276,9 @@ def saturations(
     decision, and detectors are often made so that most of theirs are cut off there.
 
     Args:
-        decoder: of the original.
+        decoder: decoder of the original.
         rows: (seeds, *row), its raw outputs on the seeds, of which none failed.
-        other: of the device.
+        other: decoder of the device.
         its_rows: the device's on the same seeds.
 
     """

@@ -43,8 +43,8 @@ def class_order(
     Only classes that a model decides are matched.
 
     Args:
-        confusions: of each seed; empty where a model failed.
-        scores: of the first and the second model on the same seeds.
+        confusions: `Confusion` of each seed; empty where a model failed.
+        scores: scores of the first and the second model on the same seeds.
 
     """
     known = [at for at, one in enumerate(confusions) if (one[:, :2] >= 0).all(axis=1).any()]
@@ -209,9 +209,9 @@ def output_order(
     answers do not differ.
 
     Args:
-        decoder: of the first model.
+        decoder: decoder of the first model.
         rows: (seeds, *row), its raw outputs on the seeds, of which none failed.
-        other: of the second model.
+        other: decoder of the second model.
         its_rows: the second model's on the same seeds.
 
     """
@@ -333,7 +333,8 @@ def _held_out(
     Args:
         seeds: how many there are.
         fit: returns the order by some of the seeds, (seeds,).
-        agreement: of a seed, both from 0 to 1; None where the order says nothing about it.
+        agreement: returns the agreement on a seed as numbered and in the order, both from 0 to 1;
+            None where the order says nothing about it.
 
     """
     places = np.arange(seeds) * _GOLDEN

@@ -29,9 +29,9 @@ def pooled_rate(
 
     Args:
         fact: what was foretold and seen.
-        sample: which items were asked.
+        sample: items that were asked.
         chosen: (items,) bool, the items of the slice.
-        confidence: of both intervals.
+        confidence: confidence of both intervals.
 
     Raises:
         UserError: scipy is not installed.
@@ -69,9 +69,9 @@ def pooling_p_value(
 
     Args:
         fact: what was foretold and seen.
-        sample: which items were asked.
+        sample: items that were asked.
         slices: (items,) the slice of each, from 0; of items with −1 nothing is looked at.
-        rng: from which the shuffles are drawn.
+        rng: generator of all random draws.
 
     """
     asked = sample.asked & (slices >= 0)

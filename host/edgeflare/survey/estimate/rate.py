@@ -99,7 +99,7 @@ def simultaneous(confidence: float, intervals: int) -> float:
     one another.
 
     Args:
-        confidence: with which all of them are to hold.
+        confidence: confidence with which all of them are to hold.
         intervals: how many there are.
 
     """

@@ -39,9 +39,9 @@ def rate(
 
     Args:
         fact: what was foretold and seen.
-        sample: which items were asked.
+        sample: items that were asked.
         chosen: (items,) bool, the items that the rate is about; None for all.
-        confidence: of the interval.
+        confidence: confidence of the interval.
 
     Raises:
         UserError: scipy is not installed.
@@ -122,10 +122,10 @@ def field_interval(
     Args:
         found: the rate of the inputs surveyed.
         fact: what was foretold and seen.
-        sample: which items were asked.
+        sample: items that were asked.
         inputs: (items,) the input of each item, from 0.
         chosen: (items,) bool, the items that the rate is about, as many of each input.
-        confidence: of the interval.
+        confidence: confidence of the interval.
 
     """
     surveyed = np.unique(inputs[chosen])
@@ -170,9 +170,9 @@ def mean_distance(
     Args:
         foretold: (items,) float64, the distance of the twin; 0 where nothing is foretold.
         seen: (items,) float64, that of the device; NaN where it failed or was not asked.
-        sample: which items the device was asked about.
+        sample: items that the device was asked about.
         chosen: (items,) bool, the items of the slice.
-        confidence: of the interval, from 0 to 1.
+        confidence: confidence of the interval, from 0 to 1.
 
     Returns:
         None where that cannot be said: no chosen item has a distance, or the device was asked about

@@ -61,7 +61,7 @@ class SamplingDesign:
             margin: (items,) how far the twin is from deciding otherwise.
             foretold: (items,) the host foretells a deviation.
             doubtful: (items,) a member of the twin's ensemble decides otherwise.
-            rng: from which all is drawn.
+            rng: generator of all random draws.
 
         """
         self.strata = strata_of(margin, foretold, doubtful)
@@ -118,7 +118,7 @@ class SamplingDesign:
         """Take what the device answered otherwise than the twin foretold.
 
         Args:
-            items: that were drawn.
+            items: items that were drawn.
             surprised: (items,) bool.
 
         """
@@ -167,7 +167,7 @@ def next_shares(
     a block, which pools strata that do not differ.
 
     Args:
-        strata: of all items.
+        strata: strata of all items.
         asked: (strata,) items that were asked.
         surprises: (strata,) of those, how many the twin did not foretell.
         count: how many are drawn next.

@@ -60,9 +60,9 @@ def limit_evidence(
 
     Args:
         fact: what was foretold of each item, and seen of those that were drawn.
-        strata: that the items were drawn from.
+        strata: strata that the items were drawn from.
         draws: all of them, in their order.
-        limit: that the rate is compared with.
+        limit: limit that the rate is compared with.
         chosen: (items,) bool, the items that the rate is about; None for all.
 
     """

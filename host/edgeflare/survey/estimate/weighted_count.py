@@ -48,7 +48,7 @@ def count_limits(
         weight: (strata,) items that one that was asked stands for.
         unasked: (strata,) share of the stratum that was not asked, by which the variance of a
             sample without replacement is less.
-        confidence: of the two limits together.
+        confidence: confidence of the two limits together.
 
     Raises:
         UserError: scipy is not installed.
@@ -76,7 +76,7 @@ def gamma_limits(
     Args:
         found: mean and variance of a count.
         more: the same as if one more event had been seen.
-        confidence: of the two limits together.
+        confidence: confidence of the two limits together.
 
     Raises:
         UserError: scipy is not installed.

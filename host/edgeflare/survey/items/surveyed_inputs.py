@@ -132,12 +132,12 @@ def read_groups(path: Path, inputs: Seeds, column: str, choice: SeedChoice) -> A
     """Return the groups of inputs.
 
     Args:
-        path: of the inputs: an `.npz` file with an array of the column's name, a string or an
+        path: path of the inputs: an `.npz` file with an array of the column's name, a string or an
             integer for each input; or a folder with a file `groups.csv`, which has a column `name`
             for the files' names and one of that name.
         inputs: as they were loaded.
-        column: its name.
-        choice: which inputs were loaded.
+        column: name of the column.
+        choice: choice of the inputs that were loaded.
 
     Raises:
         UserError: there is no such column, or it does not give each input a group.
@@ -225,9 +225,9 @@ def groups_of_files(folder: Path, names: Sequence[str], column: str) -> list[str
     """Return the group of each file, as the table in its folder says it.
 
     Args:
-        folder: of the files.
-        names: of the files, without their folder.
-        column: of the table.
+        folder: folder of the files.
+        names: names of the files, without their folder.
+        column: column of the table.
 
     Raises:
         UserError: the table cannot be read, has no such column, names a file that is not there or
@@ -255,8 +255,8 @@ def _no_column(path: Path, column: str, wanted: str, known: Sequence[str]) -> Us
     """Return what is said where a column is missing.
 
     Args:
-        path: of the file that should have it.
-        column: which the user named.
+        path: path of the file that should have it.
+        column: name that the user gave.
         wanted: the one that is missing.
         known: those that there are.
 

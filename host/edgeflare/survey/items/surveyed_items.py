@@ -92,9 +92,9 @@ def require_same_inputs(items: SurveyedItems, known: Mapping[int, int], whose: s
     """Refuse to go on with, or to compare with, a survey whose items are made otherwise here.
 
     Args:
-        items: of the survey now.
+        items: items of the survey now.
         known: checksums of the inputs of items, as `SurveyRows.checksums` returns them.
-        whose: they are, to begin a sentence with.
+        whose: owner of those inputs, to begin a sentence with.
 
     Raises:
         UserError: that is so; names the condition.
@@ -116,9 +116,9 @@ def require_same_input(items: SurveyedItems, item: int, made: Input, known: int)
     """Refuse an item that was made otherwise for the host's models.
 
     Args:
-        items: of the survey.
-        item: its number.
-        made: its input, made anew.
+        items: items of the survey.
+        item: number of the item.
+        made: input of the item, made anew.
         known: the checksum of its input as the host's models answered it.
 
     Raises:

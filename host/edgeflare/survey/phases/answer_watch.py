@@ -54,7 +54,7 @@ class AnswerWatch:
         Where it decides otherwise, the device is asked once more.
 
         Args:
-            index: of the device.
+            index: index of the device.
             one: what it answered now.
 
         Raises:

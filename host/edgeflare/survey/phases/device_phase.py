@@ -251,7 +251,7 @@ class _RoundCheck:
         There are none where no device of the round is watched.
 
         Args:
-            items: of the round, as they were drawn.
+            items: items of the round, as they were drawn.
             before: how many were drawn before them.
 
         """

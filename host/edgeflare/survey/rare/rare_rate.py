@@ -169,7 +169,7 @@ def rare_rate(
         space: the points; the host foretells the event where the level is below 0.
         ask: asks the device.
         plan: how it is looked for.
-        rng: from which all is drawn.
+        rng: generator of all random draws.
         progress: is told when the pilot and each repetition are done.
 
     Returns:
@@ -356,8 +356,8 @@ def repetition_interval(
     skewed, and some may be 0. Where the mean is 0 or below, it and its limits are 0.
 
     Args:
-        estimates: at least two.
-        confidence: of the interval.
+        estimates: estimates of the repetitions; two or more.
+        confidence: confidence of the interval.
 
     Raises:
         UserError: scipy is not installed.
@@ -391,7 +391,7 @@ def unseen_limit(
         weight: (shells,) the probability of each.
         asked: (shells,) points that were asked.
         surprises: (shells,) of those, how many the host did not foretell.
-        confidence: of an interval; the limit has its upper part, such as 97.5 % of 95 %.
+        confidence: confidence of an interval; the limit has its upper part, such as 97.5 % of 95 %.
 
     """
     unseen = (surprises == 0) & (weight > 0.0)

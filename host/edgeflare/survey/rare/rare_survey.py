@@ -80,11 +80,11 @@ def survey_rare_event(
     """Estimate how often an event happens to the inputs of an opened pair in the field.
 
     Args:
-        opened: its seeds are the inputs.
-        conditions: of the inputs' domain; each is as likely.
+        opened: pair whose seeds are the inputs.
+        conditions: conditions of the inputs' domain; each is as likely.
         event: the event.
         plan: how it is looked for.
-        rng: from which all is drawn.
+        rng: generator of all random draws.
         progress: is told when the pilot and each repetition are done.
         stopped: whether the user wants to stop; the repetitions that were finished count.
         wait_until_cool: is called before each batch for the device.

@@ -108,9 +108,9 @@ def found_thresholds(
     Levels may be equal for many points: then another share passes.
 
     Args:
-        space: of the points.
+        space: space of the points.
         plan: how points are split.
-        rng: from which all is drawn.
+        rng: generator of all random draws.
         enough: is told all points below the last threshold, at first all that are drawn, and their
             probability; whether they need no further threshold.
         end: the last threshold, where levels fall as low.
@@ -135,10 +135,10 @@ def split(
     """Return a weighted sample of a distribution.
 
     Args:
-        space: of the points.
+        space: space of the points.
         thresholds: falling, found by `found_thresholds` with another generator.
         plan: how points are split.
-        rng: from which all is drawn.
+        rng: generator of all random draws.
 
     """
     alive = _drawn(space, plan.first, rng)

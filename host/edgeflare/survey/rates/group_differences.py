@@ -121,8 +121,8 @@ def group_differences(
 
     Args:
         facts: what is known of the items.
-        sample: which of them the device was asked about.
-        confidence: with which the intervals of all pairs hold together, from 0 to 1.
+        sample: those of the items that the device was asked about.
+        confidence: confidence with which the intervals of all pairs hold together, from 0 to 1.
 
     """
     groups = _groups(facts)

@@ -63,7 +63,7 @@ def between(low: float, high: float, estimate: float = 0.0) -> str:
     Args:
         low: the lower one.
         high: the upper one.
-        estimate: between them, of which a digit is to be seen; 0 for none.
+        estimate: estimate between the limits, of which a digit is to be seen; 0 for none.
 
     """
     scale = 100 * _scale(low, high, estimate)
@@ -86,8 +86,8 @@ def together(confidence: float, each: float) -> str:
     """Return with what confidence intervals hold: `95 % for all together, 99.5 % for each`.
 
     Args:
-        confidence: that of all of them.
-        each: that of one; the same where there is but one.
+        confidence: confidence of all of them.
+        each: confidence of a single one; the same where there is but one.
 
     """
     if round(100 * each, 6) == round(100 * confidence, 6):
@@ -109,8 +109,8 @@ def _digits(value: float, scale: float) -> str:
     """Return a percentage with two digits after the point, or the two first ones of a small scale.
 
     Args:
-        value: in percent.
-        scale: likewise; the largest of the figures that belong together.
+        value: percentage.
+        scale: largest of the percentages that belong together.
 
     """
     if abs(scale) >= 0.1 or scale == 0.0:

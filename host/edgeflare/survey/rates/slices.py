@@ -208,8 +208,9 @@ def survey_rates(facts: SurveyFacts, sample: Sample, confidence: float) -> Surve
 
     Args:
         facts: what is known of the items.
-        sample: which of them the device was asked about.
-        confidence: with which an interval holds, and all those of a table together; from 0 to 1.
+        sample: those of the items that the device was asked about.
+        confidence: confidence with which an interval holds, and all those of a table together; from
+            0 to 1.
 
     """
     overall = surveyed(facts)

@@ -102,7 +102,7 @@ def facts_of(journal: RunJournal, only: Collection[int] | None = None) -> Survey
     """Return what is known of the items of a survey.
 
     Args:
-        journal: its journal, in which the host has answered all items.
+        journal: journal of the survey, in which the host has answered all items.
         only: items of which the device's answers are wanted; None for all that there are.
 
     Raises:
@@ -265,7 +265,7 @@ def require_survey(path: Path, option: str) -> None:
 
     Args:
         path: the run directory.
-        option: with which the user named it.
+        option: option by which the user named it.
 
     Raises:
         UserError: there is no run, or its journal is damaged, or it is a search or a replay.

@@ -36,7 +36,7 @@ def next_step(document: SurveyDocument, gate: DescribedGate, where: str = "RUN")
     """Return what to type where a gate is undecided, to be put behind its sentence; else nothing.
 
     Args:
-        document: of the survey; one that is still running has nothing that ended it.
+        document: document of the survey; one that is still running has nothing that ended it.
         gate: one of its gates.
         where: the run directory as the user knows it; its placeholder in a file that is passed on.
 
@@ -52,7 +52,7 @@ def next_arguments(document: SurveyDocument, gate: DescribedGate) -> str:
     """Return what to change in a test where a gate is undecided, likewise; else nothing.
 
     Args:
-        document: of the survey.
+        document: document of the survey.
         gate: one of its gates.
 
     """

@@ -63,10 +63,10 @@ def show_conditions(
     """Write a contact sheet of a pair's first inputs under conditions; no model is run.
 
     Args:
-        path: of the file, which ends with `.html`; one that is there is replaced.
-        pair: whose seeds are the inputs.
+        path: path of the file, which ends with `.html`; one that is there is replaced.
+        pair: pair whose seeds are the inputs.
         chosen: conditions, with their names and severities.
-        rng_seed: of the survey that would be run.
+        rng_seed: seed of the survey that would be run.
         own_inputs: whether the inputs were named, and are not the pair's seeds.
 
     Raises:
@@ -128,11 +128,11 @@ def write_contact_sheet(
     the same run seed asks about.
 
     Args:
-        path: of the file; a file that is there is replaced.
-        domain: of the inputs.
+        path: path of the file; a file that is there is replaced.
+        domain: domain of the inputs.
         inputs: some of them, in the order of the page.
         chosen: conditions of the domain, with their names and severities.
-        rng_seed: of the run.
+        rng_seed: seed of the run.
 
     Raises:
         OSError: the file cannot be written.

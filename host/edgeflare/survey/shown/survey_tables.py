@@ -102,9 +102,9 @@ def slice_table(
     """Return a table of slices; a column that says nothing of any of them is left out.
 
     Args:
-        document: of the survey.
-        title: of the table.
-        slices: its rows.
+        document: document of the survey.
+        title: title of the table.
+        slices: slices, one for each row.
         each: confidence of an interval in a table whose intervals hold together; None where each
             has that of the survey.
         most: rows that are listed where there is little room, with `kept`, as `Table` has them.
@@ -319,8 +319,8 @@ def _saying(
     """Return header and rows of the columns that say something; no rows where none does.
 
     Args:
-        names: of the rows.
-        cells: of each row, by the same columns.
+        names: names of the rows.
+        cells: cells of each row, by the same columns.
 
     """
     columns = [name for row in cells[:1] for name in row]

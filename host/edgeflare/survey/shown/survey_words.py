@@ -51,7 +51,7 @@ def headline(document: SurveyDocument) -> str:
     """Return the rate over all in a clause: `deviates on 2.31 % (2.05–2.60) of 500 images under …`.
 
     Args:
-        document: of a survey.
+        document: document of a survey.
 
     """
     found = document.overall.rate
@@ -67,7 +67,7 @@ def accuracy_sentence(document: SurveyDocument) -> str:
     """Return how often each arm is right, and whom the change harms; empty where that is not known.
 
     Args:
-        document: of a survey.
+        document: document of a survey.
 
     """
     accuracy = document.overall.accuracy
@@ -89,7 +89,7 @@ def release_sentence(document: SurveyDocument) -> str:
     beside it.
 
     Args:
-        document: of a survey.
+        document: document of a survey.
 
     """
     overall, name = document.overall, document.pair.name
@@ -177,7 +177,7 @@ def method_sentences(document: SurveyDocument) -> Iterator[str]:
     """Yield how the rates were found, and what they are of.
 
     Args:
-        document: of a survey.
+        document: document of a survey.
 
     """
     many = input_words(document.pair).many
@@ -280,7 +280,7 @@ def rare_sentences(document: SurveyDocument) -> tuple[str, ...]:
     """Return what was found of rare events, in sentences; none where they were not looked for.
 
     Args:
-        document: of a survey.
+        document: document of a survey.
 
     """
     rare = document.rare
@@ -310,7 +310,7 @@ def rare_release(document: SurveyDocument) -> str:
     It is empty where they were not estimated.
 
     Args:
-        document: of a survey.
+        document: document of a survey.
 
     """
     rare = document.rare

@@ -30,7 +30,7 @@ def worst_conditions_html(
 
     Args:
         document: as `read_survey` returns it.
-        run: that of its run, with the findings that are shown.
+        run: document of its run, with the findings that are shown.
         directory: where its inputs are.
 
     """
@@ -72,8 +72,8 @@ def worst_conditions(
     Those that gates name are among them in any case, and the inputs unchanged are the last.
 
     Args:
-        document: of the survey.
-        run: that of its run, with the findings.
+        document: document of the survey.
+        run: document of its run, with the findings.
         directory: where its inputs are. One that is gone is missing in the page, too.
 
     """
