@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import shlex
 import shutil
+import signal
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -41,6 +42,16 @@ def checked(tmp_path_factory: pytest.TempPathFactory) -> Path:
     lines = said.out.splitlines()
     assert lines[1].startswith("May ship. As far as 70 inputs tell")
     assert len(lines) <= 40
+    return out
+
+
+@pytest.fixture(scope="module")
+def bare(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a check of the two models of the example without its pair.toml."""
+    out = tmp_path_factory.mktemp("bare") / "out"
+    said = call_here("check", *MODELS, "--inputs", EXAMPLE / "seeds.npz", *FEW, "--out", out)
+    assert said.code == 0, said.err
+    assert "warning: pixels are prepared as by" in " ".join(said.out.split())
     return out
 
 
@@ -119,9 +130,10 @@ def test_inputs_near_are_searched_for_beside_a_reference(tmp_path: Path) -> None
 
 
 def test_changed_inputs_are_shown_unless_they_are_to_stay(tmp_path: Path) -> None:
+    few = ("--limit", "30", "--no-near")
     case = copied_case("label_order", tmp_path)
     shown, hidden = tmp_path / "shown", tmp_path / "hidden"
-    said = call_here("check", case, "--out", shown)
+    said = call_here("check", case, *few, "--out", shown)
     assert said.code == 1
     assert len(said.out.splitlines()) <= 40
     files = {one.file for one in document(shown).figures.devices[0].decisions.changed_inputs}
@@ -132,21 +144,16 @@ def test_changed_inputs_are_shown_unless_they_are_to_stay(tmp_path: Path) -> Non
     (shown / sorted(files)[0]).unlink()
     assert call_here("report", shown, "--html").code == 0
     assert "its file is gone or damaged" in (shown / "check.html").read_text()
-    assert call_here("check", case, "--no-inputs", "--out", hidden).code == 1
+    assert call_here("check", case, *few, "--no-inputs", "--out", hidden).code == 1
     assert not (hidden / "inputs").exists()
     assert '<img src="data:image' not in (hidden / "check.html").read_text()
 
 
-def test_models_are_checked_without_a_pair(tmp_path: Path) -> None:
-    out = tmp_path / "out"
-    inputs = ("--inputs", EXAMPLE / "seeds.npz")
-    said = call_here("check", *MODELS, *inputs, *FEW, "--out", out)
-    assert said.code == 0, said.err
-    assert 'preset "unit" (--preset): its input holds 0 to 1' in document(out).notes[-1]
-    assert "warning: pixels are prepared as by" in " ".join(said.out.split())
-    again = call_here("check", out, *FEW, "--out", tmp_path / "again")
+def test_models_are_checked_without_a_pair(bare: Path, tmp_path: Path) -> None:
+    assert 'preset "unit" (--preset): its input holds 0 to 1' in document(bare).notes[-1]
+    again = call_here("check", bare, *FEW, "--out", tmp_path / "again")
     assert again.code == 0, again.err
-    assert document(tmp_path / "again").figures.data == document(out).figures.data
+    assert document(tmp_path / "again").figures.data == document(bare).figures.data
 
 
 def test_what_is_assumed_is_written_alone(tmp_path: Path) -> None:
@@ -286,6 +293,25 @@ def test_a_device_that_is_lost_leaves_what_is_known(
     assert (document(out).verdict, document(out).stopped_by) == ("ship", None)
 
 
+def test_after_ctrl_c_no_further_device_is_asked(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupted(*given: Any) -> Iterator[Answers]:
+        first, *_ = ask_arms(*given)
+        signal.raise_signal(signal.SIGINT)
+        yield first
+
+    monkeypatch.setattr(check_run, "ask_arms", interrupted)
+    out, nobody = tmp_path / "out", "grpc://127.0.0.1:9"
+    devices = ("--device", "emulated-xnnpack", "--device", nobody)
+    said = call_here("check", EXAMPLE, *FEW, *devices, "--out", out)
+    assert said.code == 130, said.err
+    found = document(out)
+    assert (found.verdict, found.stopped_by) == ("undecided", "interrupt")
+    assert f"answers of {nobody}" in found.figures.cut
+    assert [one.decisions.inputs for one in found.figures.devices] == [64]
+
+
 def test_a_budget_that_is_up_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     out = tmp_path / "out"
     now = iter(range(0, 100_000, 30))
@@ -309,7 +335,8 @@ def test_unlabelled_inputs_are_judged_as_far_as_they_tell(tmp_path: Path) -> Non
     with np.load(EXAMPLE / "seeds.npz") as arrays:
         np.savez(tmp_path / "inputs.npz", images=arrays["images"][:60])
     out = tmp_path / "out"
-    said = call_here("check", EXAMPLE, "--inputs", tmp_path / "inputs.npz", "--out", out)
+    given = ("--inputs", tmp_path / "inputs.npz", "--no-near")
+    said = call_here("check", EXAMPLE, *given, "--out", out)
     assert said.code == 0, said.err
     assert "not checked: accuracy-drop, net-harm" in " ".join(said.out.split())
 
@@ -495,23 +522,13 @@ def test_unlabelled_inputs_tell_nothing_where_all_get_one_answer(tmp_path: Path)
     assert document(out).figures.layers is None  # which would take time for nothing
 
 
-def test_the_same_file_twice_and_swapped_ones_are_said(tmp_path: Path) -> None:
-    inputs = ("--inputs", EXAMPLE / "seeds.npz", *FEW)
-
-    def file_section(*models: Path) -> str:
-        out = tmp_path / models[0].stem / models[1].stem
-        call_here("check", *models, *inputs, "--out", out)
-        return next(one.words for one in document(out).sections if one.name == "file")
-
-    assert "both files are equal" in file_section(MODELS[0], MODELS[0])
-    assert "are they swapped?" in file_section(MODELS[1], MODELS[0])
-
-
-def test_the_commands_that_look_further_run(tmp_path: Path) -> None:
-    inputs = ("--inputs", EXAMPLE / "seeds.npz", *FEW)
-    for given in ((EXAMPLE,), (EXAMPLE, *inputs[:2]), (*MODELS, *inputs[:2]), (MODELS[1],)):
-        out = tmp_path / str(len(given)) / given[0].name
-        assert call_here("check", *given, *FEW, "--out", out).code == 0
+def test_the_commands_that_look_further_run(checked: Path, bare: Path, tmp_path: Path) -> None:
+    few = ("--limit", "20", "--no-near")
+    inputs, alone = tmp_path / "inputs", tmp_path / "alone"
+    given = ("--inputs", EXAMPLE / "seeds.npz", *few)
+    assert call_here("check", EXAMPLE, *given, "--out", inputs).code == 0
+    assert call_here("check", MODELS[1], "--out", alone).code == 0
+    for out in (checked, bare, inputs, alone):
         commands = [one.command for one in document(out).sections if one.command]
         assert commands
         for command in commands:
@@ -620,7 +637,8 @@ class TestMending:
         self, faulty: Path, tmp_path: Path
     ) -> None:
         out = tmp_path / "out"
-        assert call_here("check", faulty, "--limit", "40", "--mend", "--out", out).code == 1
+        few = ("--limit", "40", "--no-near")
+        assert call_here("check", faulty, *few, "--mend", "--out", out).code == 1
         found = section("mend", out)
         assert (found.state, found.command) == ("not checked", "")
         assert "has 40 seeds, and a repair needs at least 50" in found.words

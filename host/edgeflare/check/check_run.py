@@ -257,13 +257,18 @@ class _Run:
         self.figures = replace(self.figures, missing={**self.figures.missing, name: why})
 
     def _answers_of(self, at: int, profile: Profile, stack: ExitStack) -> OpenedPair | None:
-        """Open a device, and ask it and the host; None where it refuses the model.
+        """Open a device, and ask it and the host; None of one that refuses the model.
+
+        Likewise of a further device where the user wants to stop.
 
         Raises:
             UserError: the first device refuses it, or the pair is not what it should be.
 
         """
         name = f"answers of {profile.name}"
+        if at and self._interrupt.asked():
+            self._cut(name)
+            return None
         try:
             opened = _opened(self._check, profile, stack)
         except UserError as refused:
@@ -536,6 +541,9 @@ class _Run:
             mend_figures,
         )
 
+        if self._interrupt.asked():
+            self._cut("mend")
+            return
         request, profile = self._check.request, opened.devices[0].profile
         each = seconds_per_input(opened)  # now: other load may have come or gone
         until = request.budget - each * JUDGING
