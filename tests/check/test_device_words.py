@@ -18,7 +18,7 @@ from checked_figures import (
     variant,
 )
 from edgeflare.check.causes import find_cause
-from edgeflare.check.figures import CheckFigures
+from edgeflare.check.figures.check_figures import CheckFigures
 from edgeflare.check.gates import judged_gates, read_limits
 from edgeflare.check.sections import CheckSection, sections_of
 from edgeflare.check.verdict import judge

@@ -19,7 +19,8 @@ from checked_figures import (
     kernels,
     layer_figures,
 )
-from edgeflare.check.figures import CheckFigures, ClassLoss
+from edgeflare.check.figures.check_figures import CheckFigures
+from edgeflare.check.figures.decisions import ClassLoss
 from edgeflare.check.gates import LIMITS, CheckGate, counted_faults, judged_gates, read_limits
 from edgeflare.core.query import Arm
 from edgeflare.errors import UserError

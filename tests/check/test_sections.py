@@ -22,13 +22,10 @@ from checked_figures import (
 )
 from edgeflare.check.check_document import CheckDocument, CheckRequest
 from edgeflare.check.check_page import check_page
-from edgeflare.check.figures import (
-    ChangedInput,
-    CheckFigures,
-    ExplainedChanges,
-    ScoreError,
-    SensitiveLayer,
-)
+from edgeflare.check.figures.check_figures import CheckFigures
+from edgeflare.check.figures.decisions import ChangedInput
+from edgeflare.check.figures.device import ScoreError
+from edgeflare.check.figures.file import ExplainedChanges, SensitiveLayer
 from edgeflare.check.gates import judged_gates, read_limits
 from edgeflare.check.sections import CheckSection, SectionName, sections_of
 from edgeflare.check.verdict import judge

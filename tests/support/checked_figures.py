@@ -7,23 +7,18 @@ from typing import Any, Literal
 from msgspec.structs import replace
 
 from conformed_runs import BOARD
-from edgeflare.check.figures import (
-    CheckFigures,
-    DataFigures,
-    DecisionChanges,
-    DecisionFigures,
+from edgeflare.check.figures.check_figures import CheckFigures
+from edgeflare.check.figures.data import DataFigures
+from edgeflare.check.figures.decisions import DecisionChanges, DecisionFigures
+from edgeflare.check.figures.device import (
     DeviceFigures,
-    FaultKind,
-    FieldCell,
-    FieldFigures,
-    FileFault,
-    FileFigures,
     InvocationVariant,
     KernelFigures,
     OperatorFault,
-    SeenLayers,
     SeenOperators,
 )
+from edgeflare.check.figures.field import FieldCell, FieldFigures
+from edgeflare.check.figures.file import FaultKind, FileFault, FileFigures, SeenLayers
 from edgeflare.core.query import Arm
 from edgeflare.run.run_document import RunDevice
 

@@ -15,15 +15,14 @@ from edgeflare.campaign.dry_run import stage_differences
 from edgeflare.campaign.non_finite_outputs import NonFiniteRows, begins, non_finite_rows
 from edgeflare.campaign.opened_pair import OpenedPair
 from edgeflare.check.class_losses import class_losses
-from edgeflare.check.figures import (
+from edgeflare.check.figures.data import DataFigures
+from edgeflare.check.figures.decisions import (
     ChangedInput,
     ClassLoss,
-    DataFigures,
     DecisionChanges,
     DecisionFigures,
-    KernelFigures,
-    StageFigures,
 )
+from edgeflare.check.figures.device import KernelFigures, StageFigures
 from edgeflare.check.stage_settings import other_settings
 from edgeflare.core.answer import Answer
 from edgeflare.core.goal import Find, Goal

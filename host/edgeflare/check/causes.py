@@ -15,16 +15,10 @@ from typing import Final, Literal
 import msgspec
 
 from edgeflare.check.estimate import share
-from edgeflare.check.figures import (
-    CheckFigures,
-    DataFigures,
-    DeviceFigures,
-    FaultKind,
-    FileFault,
-    OperatorFault,
-    OtherReading,
-    StageFigures,
-)
+from edgeflare.check.figures.check_figures import CheckFigures
+from edgeflare.check.figures.data import DataFigures, OtherReading
+from edgeflare.check.figures.device import DeviceFigures, OperatorFault, StageFigures
+from edgeflare.check.figures.file import FaultKind, FileFault
 from edgeflare.check.gates import (
     SURELY,
     CheckGate,

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from edgeflare.check.check_document import CheckDocument, CheckRequest, check_bytes, load_check
 from edgeflare.check.check_page import check_page
-from edgeflare.check.figures import CheckFigures
+from edgeflare.check.figures.check_figures import CheckFigures
 from edgeflare.core.domain import Domain
 from edgeflare.core.input_space import Input
 from edgeflare.diagnose.layers.layers_document import LAYERS, LayersDocument, layers_bytes

@@ -7,7 +7,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Final
 
 from edgeflare.check.check_document import CheckDocument
-from edgeflare.check.figures import ChangedInput, DeviceFigures
+from edgeflare.check.figures.decisions import ChangedInput
+from edgeflare.check.figures.device import DeviceFigures
 from edgeflare.check.gates import CheckGate, State
 from edgeflare.check.measured_tables import measured_sections
 from edgeflare.check.sections import SECTION_OF, SectionState

@@ -33,7 +33,9 @@ from edgeflare.check.check_document import CheckDocument, StoppedBy
 from edgeflare.check.cost import cost_figures, cost_seconds
 from edgeflare.check.drawn_inputs import DrawnCheck
 from edgeflare.check.field import field_figures, field_seconds
-from edgeflare.check.figures import CheckFigures, DeviceFigures, OutputFigures, SeenLayers
+from edgeflare.check.figures.check_figures import CheckFigures
+from edgeflare.check.figures.device import DeviceFigures, OutputFigures
+from edgeflare.check.figures.file import SeenLayers
 from edgeflare.check.file_faults import file_figures
 from edgeflare.check.invocation_variants import pair_variants, variant_seconds
 from edgeflare.check.layer_faults import INPUTS, layer_figures, layer_seconds

@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence, Set
 
 import numpy as np
 
-from edgeflare.check.figures import ClassLoss
+from edgeflare.check.figures.decisions import ClassLoss
 from edgeflare.core.answer import Answer
 from edgeflare.core.joint_answer import JointAnswer
 from edgeflare.core.task import Decoder

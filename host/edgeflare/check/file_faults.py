@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 
 from edgeflare.campaign.dry_run import unread_by_model
-from edgeflare.check.figures import FileFault, FileFigures
+from edgeflare.check.figures.file import FileFault, FileFigures
 from edgeflare.check.handed_scales import scale_faults
 from edgeflare.diagnose.constant_error import constants_in_pairs
 from edgeflare.diagnose.layer_difference import layer_name

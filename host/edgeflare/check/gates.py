@@ -17,16 +17,12 @@ from typing import Final, Literal
 import msgspec
 
 from edgeflare.check.estimate import ShareEstimate, inputs_to_decide, paired_difference, share
-from edgeflare.check.figures import (
-    CheckFigures,
-    DecisionChanges,
-    DeviceFigures,
-    DrawnFigures,
-    FieldCell,
-    FieldFigures,
-    FileFault,
-    SeenLayers,
-)
+from edgeflare.check.figures.check_figures import CheckFigures
+from edgeflare.check.figures.decisions import DecisionChanges
+from edgeflare.check.figures.device import DeviceFigures
+from edgeflare.check.figures.drawn import DrawnFigures
+from edgeflare.check.figures.field import FieldCell, FieldFigures
+from edgeflare.check.figures.file import FileFault, SeenLayers
 from edgeflare.core.query import Arm
 from edgeflare.errors import UserError, suggestion
 from edgeflare.models.pair_file import gates_of_file

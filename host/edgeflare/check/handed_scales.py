@@ -12,7 +12,7 @@ from typing import Final
 
 import numpy as np
 
-from edgeflare.check.figures import FileFault
+from edgeflare.check.figures.file import FileFault
 from edgeflare.diagnose.layer_difference import layer_name
 from edgeflare.models.tflite_graph import Graph, GraphTensor
 

@@ -11,7 +11,7 @@ from typing import Final
 
 from edgeflare.campaign.opened_pair import OpenedPair
 from edgeflare.campaign.plan_defaults import TWIN_KERNELS
-from edgeflare.check.figures import ExplainedChanges, FileFault, SeenLayers, SensitiveLayer
+from edgeflare.check.figures.file import ExplainedChanges, FileFault, SeenLayers, SensitiveLayer
 from edgeflare.core.query import Arm
 from edgeflare.diagnose.compression_error import CompressionError
 from edgeflare.diagnose.compression_localization import CompressionLocalizer

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Final
 
 from edgeflare.check.check_document import CheckDocument
-from edgeflare.check.figures import ChangedInput
+from edgeflare.check.figures.decisions import ChangedInput
 from edgeflare.core.domain import Domain
 from edgeflare.core.views import InputView
 from edgeflare.domains.domain_registry import find_domain

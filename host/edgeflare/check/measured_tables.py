@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from edgeflare.check.check_document import CheckDocument
-from edgeflare.check.figures import DeviceFigures, OutputFigures
+from edgeflare.check.figures.device import DeviceFigures, OutputFigures
 from edgeflare.diagnose.layers.layer_figures import LayerError
 from edgeflare.pages.page import Block, Section, Table
 

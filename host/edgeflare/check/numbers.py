@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from edgeflare.check.answers import Answers
-from edgeflare.check.figures import OutputFigures, ScoreError
+from edgeflare.check.figures.device import OutputFigures, ScoreError
 from edgeflare.core.query import Arm
 from edgeflare.core.tensor import dequantize, unpack_rows
 from edgeflare.diagnose.layers.layer_figures import ErrorSums, LayerError

@@ -12,7 +12,7 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Final
 
-from edgeflare.check.figures import OperatorFault, SeenOperators
+from edgeflare.check.figures.device import OperatorFault, SeenOperators
 from edgeflare.conform.conform_run import ConformanceRun, run_conformance
 from edgeflare.conform.drafts.cells import chosen_cells
 from edgeflare.conform.drafts.model_reading import ModelReading, read_operators

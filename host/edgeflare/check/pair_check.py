@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from edgeflare import __version__
 from edgeflare.check.check_document import CheckDocument, CheckRequest, StoppedBy
-from edgeflare.check.figures import CheckFigures
+from edgeflare.check.figures.check_figures import CheckFigures
 from edgeflare.check.gates import judged_gates
 from edgeflare.check.sections import Named, sections_of
 from edgeflare.check.verdict import THE_CHECK, computes_as_the_host, judge

@@ -11,15 +11,12 @@ import msgspec
 from edgeflare.check.causes import OF_THE_FILE, Cause, Rule
 from edgeflare.check.device_words import odd_of_devices, sure_of_devices
 from edgeflare.check.estimate import ShareEstimate, share
-from edgeflare.check.figures import (
-    CheckFigures,
-    CostFigures,
-    DataFigures,
-    DeviceFigures,
-    FileFigures,
-    SearchedModel,
-    SeenLayers,
-)
+from edgeflare.check.figures.check_figures import CheckFigures
+from edgeflare.check.figures.cost import CostFigures
+from edgeflare.check.figures.data import DataFigures
+from edgeflare.check.figures.device import DeviceFigures
+from edgeflare.check.figures.file import FileFigures, SeenLayers
+from edgeflare.check.figures.near import SearchedModel
 from edgeflare.check.gates import CheckGate, counted_faults
 from edgeflare.core.query import Arm
 from edgeflare.diagnose.layers.layer_figures import LayerError

@@ -8,7 +8,7 @@ from typing import Final, Literal
 import msgspec
 
 from edgeflare.check.causes import UNDECIDED, Cause, find_cause
-from edgeflare.check.figures import CheckFigures
+from edgeflare.check.figures.check_figures import CheckFigures
 from edgeflare.check.gates import CheckGate
 from edgeflare.core.query import Arm
 from edgeflare.pages.facts import count_of

@@ -1,0 +1,1 @@
+"""What a check measures, as its document has it."""

@@ -1,0 +1,143 @@
+"""What a device decides on the inputs of a check, beside the other arms."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import msgspec
+
+from edgeflare.core.query import Arm
+from edgeflare.record.json_types import Count, Share
+from edgeflare.run.systematic.figures import SystematicDifferences
+
+
+class DecisionFigures(msgspec.Struct, frozen=True, kw_only=True):
+    """How a device decides on inputs as they come, beside the other arms.
+
+    Attributes:
+        device: its name.
+        inputs: how many were asked.
+        failed: by arm and kind, on how many of them it has no answer; "nan" where its outputs are
+            not finite. Arms that answered all are left out.
+        begins: in which operator outputs begin not to be finite, in words; empty where they do not.
+        labelled: those of which is known what is right.
+        right: by arm, how many of these it gets right; empty where none is labelled.
+        changes: from the reference to the device.
+        by_file: from the original to the twin; null without an original.
+        measure: what `distance` is, in words; empty where being right says it all.
+        distance: by arm, its distance from what is right, on average.
+        pooled_measure: what `pooled` is, in words; empty where the task has no such measure.
+        pooled: by arm, a measure of all its answers together, such as mean average precision.
+        losses: the classes that the device gives less often.
+        systematic: what differs in the same way on many of them; null where nothing does.
+        changed_inputs: those that are looked into, the strongest of the harmed first.
+
+    """
+
+    device: str
+    inputs: Count
+    failed: Mapping[Arm, Mapping[str, Count]]
+    begins: str
+    labelled: Count
+    right: Mapping[Arm, Count]
+    changes: DecisionChanges
+    by_file: DecisionChanges | None
+    measure: str
+    distance: Mapping[Arm, float]
+    pooled_measure: str
+    pooled: Mapping[Arm, float]
+    losses: tuple[ClassLoss, ...]
+    systematic: SystematicDifferences | None
+    changed_inputs: tuple[ChangedInput, ...]
+
+    def failures(self, *arms: Arm) -> int:
+        """Return on how many inputs the arm of some that fails most has no answer."""
+        return max((sum(self.failed.get(arm, {}).values()) for arm in arms), default=0)
+
+
+class DecisionChanges(msgspec.Struct, frozen=True, kw_only=True):
+    """How one arm decides otherwise than another one.
+
+    Attributes:
+        inputs: that both were asked about.
+        changed: those that the second decides otherwise.
+        by_tie: those of them by a tie.
+        harmed: those that the first alone gets right.
+        helped: those that the second alone gets right.
+
+    """
+
+    inputs: Count
+    changed: Count
+    by_tie: Count
+    harmed: Count
+    helped: Count
+
+    @property
+    def strictly(self) -> int:
+        """How many decisions changed without a tie."""
+        return self.changed - self.by_tie
+
+    @property
+    def net(self) -> int:
+        """How many more inputs are harmed than helped."""
+        return self.harmed - self.helped
+
+
+class ClassLoss(msgspec.Struct, frozen=True, kw_only=True):
+    """A class that the device gives significantly less often than the reference.
+
+    Attributes:
+        name: the class; with the head before it, of a model with several.
+        inputs: that the reference gives it to.
+        left: those in which it has fewer places on the device.
+        came: those in which it has more.
+        p: of the sign test, after Holm's correction for all classes.
+        harmed_elsewhere: inputs that the reference takes for another class, and alone gets right.
+        helped_elsewhere: likewise those that the device alone gets right.
+
+    """
+
+    name: str
+    inputs: Count
+    left: Count
+    came: Count
+    p: Share
+    harmed_elsewhere: Count = 0
+    helped_elsewhere: Count = 0
+
+    @property
+    def share(self) -> float:
+        """The share of the class that is lost."""
+        return min(1.0, (self.left - self.came) / max(1, self.inputs, self.left))
+
+
+class ChangedInput(msgspec.Struct, frozen=True, kw_only=True):
+    """An input on which the device decides otherwise than the reference.
+
+    Attributes:
+        seed_id: of the input.
+        name: of its file, or its place in it.
+        said: what each arm answered, in words.
+        right: what is right, in words; empty where that is not known.
+        strength: how confidently the two differ; null where an arm failed.
+        file: its path in the folder of the check; empty where inputs are not kept.
+
+    """
+
+    seed_id: Count
+    name: str
+    said: Mapping[Arm, str]
+    right: str
+    strength: float | None
+    file: str = ""
+
+    @property
+    def change(self) -> str:
+        """How the decision changed, from the reference to the device, in words."""
+        return f"{self.said.get(Arm.ORIGINAL, self.said[Arm.TWIN])} → {self.said[Arm.DEVICE]}"
+
+    @property
+    def by_kernels(self) -> bool:
+        """Whether the host decides on the compressed model as the original does."""
+        return self.said.get(Arm.ORIGINAL) == self.said[Arm.TWIN]

@@ -1,0 +1,72 @@
+"""What the conditions of the field do to the inputs of a check."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+import msgspec
+
+from edgeflare.check.figures.decisions import DecisionChanges
+from edgeflare.record.json_types import Count, CountFromOne, Share
+
+
+class FieldFigures(msgspec.Struct, frozen=True, kw_only=True):
+    """What the conditions of the field do.
+
+    Attributes:
+        inputs: in each cell, at most.
+        cells: how many cells, conditions at a severity, were tried.
+        working: those of them in which the original still works.
+        unchanged: the inputs as they are.
+        worst: those of the working cells that lose most.
+        further: what those that lose most of all do to other inputs; null where there are too few.
+
+    """
+
+    inputs: CountFromOne
+    cells: CountFromOne
+    working: Count
+    unchanged: FieldCell
+    worst: tuple[FieldCell, ...]
+    further: FieldFigures | None = None
+
+    def lost(self, limit: float) -> Iterator[tuple[FieldFigures, FieldCell]]:
+        """Yield the cells that lose significantly, and more than a limit beyond the unchanged.
+
+        Each comes with the figures that it is of: of many cells few are significant, which may be
+        so on further inputs, where only those are tried that lost most.
+        """
+        for one in self.worst:
+            if one.p < FIELD_CHANCE and one.net - max(0.0, self.unchanged.net) > limit:
+                yield self, one
+        if self.further is not None:
+            yield from self.further.lost(limit)
+
+
+class FieldCell(msgspec.Struct, frozen=True, kw_only=True):
+    """What a condition at a severity does.
+
+    Attributes:
+        condition: its name; "unchanged" for none.
+        severity: from 1 to 5; 0 without a condition.
+        right: how many inputs the original gets right under it.
+        changes: from the original to the device.
+        p: of the sign test of those harmed and helped, after Holm's correction for all cells.
+
+    """
+
+    condition: str
+    severity: Count
+    right: Count
+    changes: DecisionChanges
+    p: Share
+
+    @property
+    def net(self) -> float:
+        """The share of the inputs that is harmed less that helped."""
+        return self.changes.net / max(1, self.changes.inputs)
+
+
+FIELD_CHANCE: Final = 0.01
+"""Greatest p of a cell's loss, corrected for the number of cells."""
