@@ -30,6 +30,10 @@ def test_a_sub_folder_is_the_class_of_its_name() -> None:
     assert "say classes" in with_folder_labels(seeds, ()).notes[-1]
 
 
+def test_names_that_differ_by_marks_alone_are_told_apart() -> None:
+    assert labels(of("C", "C++", "c"), "C", "C++", "C#") == [0, 1, -1]
+
+
 def test_numbers_are_labels_where_no_class_has_such_a_name() -> None:
     assert labels(of("10", "2")) == [10, 2]
     assert labels(of("10", "2"), "2", "10") == [1, 0]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -14,9 +15,9 @@ from edgeflare.core.seeds import Seeds
 def with_folder_labels(seeds: Seeds, classes: Sequence[str]) -> Seeds:
     """Return seeds with the labels that their sub-folders say.
 
-    A sub-folder is the class of its name, whatever its case and the marks between its words. Where
-    none has the name of a class and all are numbers, these are the labels. Inputs of any other one
-    are unlabelled.
+    A sub-folder is the class of its name, or else of the only name that differs from it by case and
+    the marks between words alone. Where none has the name of a class and all are numbers, these are
+    the labels. Inputs of any other one are unlabelled.
 
     Args:
         seeds: seeds with labels, or without.
@@ -35,8 +36,11 @@ def with_folder_labels(seeds: Seeds, classes: Sequence[str]) -> Seeds:
 
 def folder_labels(folders: Sequence[str], classes: Sequence[str]) -> dict[str, int]:
     """Return the label of each sub-folder that has one; see `with_folder_labels`."""
-    places = {_plain(name): at for at, name in enumerate(classes)}
-    named = {one: places[_plain(one)] for one in folders if _plain(one) in places}
+    alike = Counter(map(_plain, classes))
+    places = {_plain(name): at for at, name in enumerate(classes) if alike[_plain(name)] == 1}
+    exact = {name: at for at, name in enumerate(classes)}
+    found = {one: exact.get(one, places.get(_plain(one))) for one in folders}
+    named = {one: label for one, label in found.items() if label is not None}
     if named or not all(one.isdecimal() for one in folders):
         return named
     return {one: int(one) for one in folders}
