@@ -183,7 +183,7 @@ def _numbers(document: CheckDocument) -> Table:
         row
         for device in document.figures.devices
         for one in device.outputs
-        for row in _output_rows(one, device.decisions.device)
+        for row in output_rows(one, device.decisions.device)
     ]
     return Table(
         title="",
@@ -193,12 +193,15 @@ def _numbers(document: CheckDocument) -> Table:
     )
 
 
-def _output_rows(one: OutputFigures, device: str) -> list[tuple[str, ...]]:
+def output_rows(one: OutputFigures, device: str) -> list[tuple[str, ...]]:
+    """Return the rows of an output: how far the twin's is from the original's, and the device's."""
     sides = (("twin from original", one.compression), (f"{device} from twin", one.kernels))
     return [(one.output, what, *_figures(found)) for what, found in sides if found is not None]
 
 
 def _figures(found: LayerError) -> tuple[str, ...]:
+    if not found.inputs:  # none was finite on both sides
+        return ("0", *("–",) * 4)
     return (
         str(found.inputs),
         "equal" if found.sqnr_db is None else f"{found.sqnr_db:.1f}",
