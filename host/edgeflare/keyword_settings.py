@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Mapping
-from typing import Any, Literal, TypeVar, get_args, get_origin, get_type_hints
+from types import UnionType
+from typing import Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
 
 import msgspec
 
@@ -49,15 +50,16 @@ def checked(
         if key not in known:
             keys = ", ".join(known) or "none"
             raise UserError(f"{where}: unknown key {key}{suggestion(key, known)}; keys are {keys}")
-    for key, (_, needed) in known.items():
-        if needed and key not in settings:
-            raise UserError(f"{where}: {key} is missing: add it")
+    if missing := [key for key, (_, needed) in known.items() if needed and key not in settings]:
+        are, them = ("are", "them") if len(missing) > 1 else ("is", "it")
+        raise UserError(f"{where}: {', '.join(missing)} {are} missing: add {them}")
     values = {}
     for key, value in settings.items():
         try:
             values[key] = msgspec.convert(value, known[key][0])
         except msgspec.ValidationError as error:
-            why = _choices(known[key][0]) or _in_words_of_toml(str(error))
+            kind = known[key][0]
+            why = _choices(kind) or _table_line(kind, where, key) or _in_words_of_toml(str(error))
             raise UserError(f"{where}: {key} is {value!r}: {why}") from None
     return values
 
@@ -79,6 +81,16 @@ def _choices(annotation: Any) -> str:
     if get_origin(literal) is not Literal:
         return ""
     return f"expected {' or '.join(map(repr, get_args(literal)))}"
+
+
+def _table_line(annotation: Any, where: str, key: str) -> str:
+    """Return the line to write above a value that has to be a table; empty for other values."""
+    union = get_origin(annotation) in (Union, UnionType)
+    kinds = get_args(annotation) if union else (annotation,)
+    if not any(get_origin(kind) is Mapping for kind in kinds):
+        return ""
+    table = where.rpartition("[")[2].removesuffix("]") if where.endswith("]") else ""
+    return f"expected a table: write [{table}.{key}] above its keys" if table else ""
 
 
 def _in_words_of_toml(message: str) -> str:

@@ -144,7 +144,7 @@ def test_callables_of_a_file_are_found_beside_it(folder: Path) -> None:
         (BASE + 'task = "clasification"' + PREPROCESS, "did you mean 'classification'?"),
         (BASE + "task = 3" + PREPROCESS, "or a table [task] with a name"),
         (BASE + 'state = {x = "y"}' + PREPROCESS, "say frames = the steps of one clip"),
-        (BASE + 'inputs = "x"', "a table [inputs.NAME] for each input"),
+        (BASE + 'inputs = "x"', 'write [inputs.NAME] above domain = "…"'),
         (BASE + '[inputs.x]\ndomain = "array"' + PREPROCESS, "write it under [inputs.NAME]"),
         (BASE + '[inputs.x]\nsearch = "no"', "expected true or false"),
         (BASE + "shapes = {x = [0]}" + PREPROCESS, "with dynamic dimensions"),
@@ -257,7 +257,7 @@ def test_settings_that_are_none_are_one_line(refusal: Refusal) -> None:
         ({"sample_rate": "x"}, "[inputs.sound]: sample_rate is 'x': expected `int`, got `str`"),
         ({"sample_rate": 0}, "sample_rate has to be a number of Hz"),
         ({"front_end": {"name": "log-mel"}}, "samples is missing"),
-        ({"front_end": "mfcc"}, "front_end is 'mfcc': expected `table`, got `str`"),
+        ({"front_end": "mfcc"}, "expected a table: write [inputs.sound.front_end] above its keys"),
         ({"samples": 1, "front_end": {"name": "mfc"}}, "did you mean 'mfcc'"),
         (
             {"samples": 1, "front_end": {**SETTINGS["front_end"], "frame_length": "256"}},
@@ -369,7 +369,7 @@ def test_preprocessing_of_images_is_the_devices_own_too(written: Written) -> Non
         ("[device.inputs.sound]\nsearch = false\n", "search is what all arms have in common"),
         ("[device.inputs.sound]\ntensor = 'x'\n", "tensor is what all arms have in common"),
         ("[device.inputs.noise]\nsamples = 8000\n", "there is no input noise; inputs are sound"),
-        ("[device.inputs]\n", "expected a table [device.inputs.NAME]"),
+        ("[device.inputs]\n", "write [device.inputs.NAME] above its keys"),
         ("[device]\nkernels = 'own'\n", "unknown key device.kernels"),
         ("[device]\n", "device is {}; expected a table [device.task]"),
         ("[device.preprocess]\nscale = 2.0\n", "scale is preprocessing of images"),
@@ -395,6 +395,50 @@ def test_a_front_end_of_the_device_is_a_function_that_needs_trust(
     before = pair.fingerprint()
     (folder / "own.py").write_text("# changed")
     assert pair.fingerprint() != before
+
+
+def test_a_plain_name_stands_for_the_table_that_holds_it(written: Written) -> None:
+    """Of a function too, which needs the same trust and has its place in the pair's folder."""
+    text = SOUND.partition("[inputs.sound.front_end]")[0]
+    folder = written(f"{text}front_end = 'own.py:features'\n")
+    with pytest.raises(UserError, match="names the Python function"):
+        load_pair(folder)
+    (function,) = load_pair(folder, trust=True).interface.functions
+    assert function == f"{folder / 'own.py'}:features"
+    tables = "task = {name = 'regression', tolerance = 1.0}\n"
+    sounds = load_pair(written(f"{tables}inputs.sound = 'audio'\n")).interface
+    assert sounds == load_pair(written(f"{tables}[inputs.sound]\ndomain = 'audio'\n")).interface
+    image = load_pair(written("preprocess = 'imagenet'\n")).interface
+    assert image == load_pair(written("[preprocess]\npreset = 'imagenet'\n")).interface
+
+
+@pytest.mark.parametrize(
+    ("text", "line"),
+    [
+        ("state = 'next'\n", "write [state] above such a line"),
+        ("shapes = [1, 49]\n", "write [shapes] above such a line"),
+        ("gates = 'rate'\n", "write [gates] above rate = 0.01"),
+        (
+            "[inputs.sound]\ndomain = 'audio'\nsamples = 800\nfront_end = 'spectrum'\n",
+            'front_end = { name = "spectrum", frame_length = 512, frame_step = 128 }',
+        ),
+        ("[inputs.sound]\ndomain = 'audio'\nfront_end = 5\n", "write [inputs.sound.front_end]"),
+        (
+            "[inputs.sound]\ndomain = 'audio'\nsamples = 800\nnormalize = 'peak'\n"
+            "front_end.name = 'mfcc'\nfront_end.bands = 40\n",
+            'wave_scale = "maximum"',
+        ),
+        (
+            "[inputs.sound]\ndomain = 'audio'\nsamples = 800\n"
+            "front_end.name = 'log-mel'\nfront_end.bands = 40\n",
+            "frame_length, frame_step, fft_length, lowest_hz, highest_hz are missing: add them",
+        ),
+    ],
+)
+def test_what_a_plain_value_does_not_say_is_corrected_with_the_line(
+    written: Written, refusal: Refusal, text: str, line: str
+) -> None:
+    assert line in refusal(load_pair, written(text))
 
 
 def test_a_table_with_another_name_replaces_the_whole_table() -> None:

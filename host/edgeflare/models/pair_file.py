@@ -125,7 +125,7 @@ def read_settings(path: Path) -> Settings:
         UserError: the file cannot be read, or a key or a value is not what it may be.
 
     """
-    table = _toml(path)
+    table = _with_tables_for_names(_toml(path))
     preprocess = table.pop("preprocess", {})
     if not isinstance(preprocess, dict):
         raise UserError(f"{path}: preprocess has to be a table: write [preprocess] above its keys")
@@ -165,10 +165,32 @@ def _toml(path: Path) -> dict[str, Any]:
 
 def _device(path: Path, table: Mapping[str, JsonValue]) -> Settings:
     """Return what `[device]` says: only the keys that are others on the device."""
-    tables = _checked(path, "device.", table, _DEVICE)
+    tables = _checked(path, "device.", _with_tables_for_names(table), _DEVICE)
     preprocess = tables.pop("preprocess", {})
     said = _checked(path, "device.preprocess.", preprocess, _PREPROCESS)
     return _settings(path, {**tables, **said})
+
+
+def _with_tables_for_names(said: Mapping[str, Any]) -> dict[str, Any]:
+    """Return settings with a table wherever a plain name stands for one that holds nothing else.
+
+    These are `preprocess = "imagenet"` for its preset, `task = "threshold"` for its name,
+    `inputs.sound = "audio"` for its domain, and an input's `front_end = "log-mel"` for its name.
+    """
+    made = dict(said)
+    for key, only in (("preprocess", "preset"), ("task", "name")):
+        if isinstance(name := made.get(key), str):
+            made[key] = {only: name}
+    if isinstance(inputs := made.get("inputs"), dict):
+        made["inputs"] = {name: _input_table(one) for name, one in inputs.items()}
+    return made
+
+
+def _input_table(said: object) -> object:
+    table = {"domain": said} if isinstance(said, str) else said
+    if isinstance(table, dict) and isinstance(name := table.get("front_end"), str):
+        return {**table, "front_end": {"name": name}}
+    return table
 
 
 def _settings(path: Path, said: dict[str, Any]) -> Settings:
@@ -225,8 +247,7 @@ def _count(value: object) -> int | None:
 
 
 def _task(value: object) -> Mapping[str, JsonValue] | None:
-    table = {"name": value} if isinstance(value, str) else value
-    return table if isinstance(table, dict) and _text(table.get("name")) else None
+    return value if isinstance(value, dict) and _text(value.get("name")) else None
 
 
 def _table(value: object) -> Mapping[str, JsonValue] | None:
@@ -284,18 +305,21 @@ _TEXTS = (_texts, 'a list of names, such as ["cat", "dog"]')
 _IMAGES = dict.fromkeys(("resize", "channels", "layout", "rounding"), _TEXT)
 _INTERFACE = {
     "task": (_task, 'a name, such as "classification", or a table [task] with a name'),
-    "inputs": (_tables, "a table [inputs.NAME] for each input"),
-    "state": (_links, 'input = "output" for each state'),
-    "shapes": (_shapes, "input = [1, …] for each input with dynamic dimensions"),
+    "inputs": (_tables, 'a table for each input: write [inputs.NAME] above domain = "…"'),
+    "state": (_links, 'input = "output" for each state: write [state] above such a line'),
+    "shapes": (
+        _shapes,
+        "input = [1, …] for each input with dynamic dimensions: write [shapes] above such a line",
+    ),
     "frames": (_count, "a whole number of 1 or more"),
     "signature": _TEXT,
     "fold_shapes": (_flag, "true or false"),
-    "gates": (_limits, "a table [gates] of a number, or false, for each gate"),
+    "gates": (_limits, "a number, or false, for each gate: write [gates] above rate = 0.01"),
     "device": (_table, "a table [device.task], [device.inputs.NAME] or [device.preprocess]"),
 }
 _DEVICE = {
     "task": (_table, "a table [device.task]"),
-    "inputs": (_tables, "a table [device.inputs.NAME] for each input"),
+    "inputs": (_tables, "a table for each input: write [device.inputs.NAME] above its keys"),
     "preprocess": (_table, "a table [device.preprocess]"),
 }
 _TOP = {

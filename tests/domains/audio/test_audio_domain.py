@@ -18,6 +18,7 @@ from hypothesis.extra.numpy import arrays
 from numpy.typing import NDArray
 
 from edgeflare.core.seeds import SeedChoice
+from edgeflare.core.tensor import Tensor
 from edgeflare.domains.audio.audio_domain import AudioDomain, audio_fingerprint, signal_to_noise_db
 from edgeflare.domains.audio.sound_seeds import fitted, load_sound_seeds
 from edgeflare.domains.audio.wav_file import decode_wav, encode_wav
@@ -163,6 +164,20 @@ def test_an_npz_is_loaded_with_its_labels(tmp_path: Path) -> None:
         1,
         60,
     )
+
+
+@given(arrays(np.int16, (3, 7)))
+def test_a_sound_at_full_scale_has_a_peak_of_one_and_silence_stays_silent(
+    waves: NDArray[np.int16],
+) -> None:
+    waves[0] = 0
+    waves[1, 2] = -32_768
+    encoder = AudioDomain(normalize="peak").encoder(Tensor("x", (1, 7), "float32"))
+    made = encoder.encode(waves)
+    assert not made[0].any()
+    assert np.abs(made[1]).max() == -made[1, 2] == 1.0
+    each = waves[2].astype(np.float64)
+    np.testing.assert_allclose(made[2] * (np.abs(each).max() or 1.0), each, rtol=1e-6)
 
 
 @given(

@@ -15,6 +15,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from math import inf, log10, prod
 from pathlib import Path
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -34,6 +35,10 @@ from edgeflare_operators import MutationOperator, operators
 
 _FULL_SCALE = np.float32(32_768.0)
 """What samples are divided by where there is no front end."""
+
+Normalize = Literal["none", "peak"]
+"""What the samples of a sound are divided by where there is no front end: 32,768; or the largest
+magnitude among them ("peak"), so that it becomes 1, and silence stays silence."""
 
 _AudioFingerprint = NDArray[np.int16]
 """The energy of each cell, in whole dB: (`_TIMES` * `_BANDS`,)."""
@@ -94,6 +99,7 @@ class AudioDomain(Domain):
         fit: Fit = "none",
         front_end: Mapping[str, JsonValue] | None = None,
         rounding: Rounding = "half-away",
+        normalize: Normalize = "none",
     ) -> None:
         """Take sounds of one sample rate and length.
 
@@ -103,9 +109,10 @@ class AudioDomain(Domain):
                 to take as they are, then.
             fit: what is done with seeds of another length.
             front_end: what makes features of sounds, `name` and its settings; see
-                `open_front_end`. None where the model takes the samples themselves, divided by
-                32,768.
+                `open_front_end`. None where the model takes the samples themselves, see
+                `normalize`.
             rounding: rounding of a quantized input, see `quantize`.
+            normalize: what samples are divided by, see `Normalize`; a front end says so itself.
 
         Raises:
             UserError: the sample rate is none, or the length, or there is no such front end.
@@ -122,7 +129,14 @@ class AudioDomain(Domain):
             raise UserError("samples is missing: say how many samples a sound of the model has")
         self.sample_rate = sample_rate
         self._samples, self._fit = samples, fit
+        if normalize == "peak" and front_end is not None:
+            raise UserError(
+                'normalize = "peak" is of models that take the samples themselves: remove it, and'
+                ' write wave_scale = "maximum" under front_end, which log-mel and mfcc take; of'
+                " another front end, let a function do so (docs/pairs.md)"
+            )
         self._rounding: Rounding = rounding
+        self._normalize: Normalize = normalize
         self._front_end = None if front_end is None else open_front_end(front_end, sample_rate)
 
     def paper_operators(self) -> tuple[MutationOperator, ...]:
@@ -173,7 +187,7 @@ class AudioDomain(Domain):
     def encoder(self, tensor: Tensor) -> _SoundEncoder:
         """Return what makes features of sounds, and quantizes them."""
         self.input_shape(tensor)
-        return _SoundEncoder(self._front_end, tensor, self._rounding)
+        return _SoundEncoder(self._front_end, tensor, self._rounding, self._normalize)
 
     def encode_file(self, one: Wave) -> bytes:
         """Return the WAV file of a sound."""
@@ -224,6 +238,18 @@ class AudioDomain(Domain):
         return signal_to_noise_db(one, seed)
 
 
+def at_full_scale(waves: NDArray[np.int16]) -> NDArray[np.float32]:
+    """Return sounds divided by their peaks, each sample in float32; silence as zeros.
+
+    Args:
+        waves: (batch, samples), int16.
+
+    """
+    real = waves.astype(np.float32)  # before the magnitude: that of -32,768 is no int16
+    peaks = np.abs(real).max(axis=1, keepdims=True, initial=0.0)
+    return np.asarray(real / np.where(peaks > 0.0, peaks, np.float32(1.0)))
+
+
 def signal_to_noise_db(one: Wave, seed: Wave) -> float:
     """Return how near a sound is to its seed: 10 log10 of the seed's energy over the change's.
 
@@ -265,11 +291,16 @@ class _SoundEncoder:
     """Encodes sounds as a model's input."""
 
     def __init__(
-        self, front_end: FrontEnd | None, tensor: Tensor, rounding: Rounding = "half-away"
+        self,
+        front_end: FrontEnd | None,
+        tensor: Tensor,
+        rounding: Rounding,
+        normalize: Normalize,
     ) -> None:
         """Take a front end, or None where the model takes samples of -1 to 1."""
         self._front_end, self._tensor = front_end, tensor
         self._rounding: Rounding = rounding
+        self._normalize: Normalize = normalize
         self._row, _ = row_layout([tensor])
 
     def encode(self, inputs: NDArray[np.int16]) -> NDArray[np.generic]:
@@ -286,10 +317,12 @@ class _SoundEncoder:
             UserError: a user's front end makes other features of a sound than of silence.
 
         """
-        if self._front_end is None:
-            features = inputs.astype(np.float32) / _FULL_SCALE
-        else:
+        if self._front_end is not None:
             features = self._front_end.features(inputs)
+        elif self._normalize == "peak":
+            features = at_full_scale(inputs)
+        else:
+            features = inputs.astype(np.float32) / _FULL_SCALE
         if features.size != len(inputs) * prod(self._row):
             raise UserError(
                 f"the front end made {features.shape[1:]} of a sound, but input"

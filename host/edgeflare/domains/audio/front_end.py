@@ -50,6 +50,17 @@ class FrontEnd(Protocol):
 FRONT_ENDS = ("log-mel", "mfcc", "spectrum")
 """Front ends by name."""
 
+_BANDS = (
+    "frame_length = 480, frame_step = 320, fft_length = 512, bands = 40, lowest_hz = 20,"
+    " highest_hz = 4000"
+)
+_EXAMPLES = {
+    "log-mel": _BANDS,
+    "mfcc": f"{_BANDS}, coefficients = 10",
+    "spectrum": "frame_length = 512, frame_step = 128",
+}
+"""The settings that have to be given, as a user writes them."""
+
 
 def open_front_end(settings: Mapping[str, JsonValue], sample_rate: int) -> FrontEnd:
     """Return a front end.
@@ -69,6 +80,11 @@ def open_front_end(settings: Mapping[str, JsonValue], sample_rate: int) -> Front
     if not isinstance(name, str):
         raise UserError(f"front_end: name is missing: say one of {', '.join(FRONT_ENDS)}")
     where = f"front_end {name}"
+    if name in FRONT_ENDS and not given:
+        raise UserError(
+            f"{where}: its settings are missing: write them as the models were trained, such as"
+            f' front_end = {{ name = "{name}", {_EXAMPLES[name]} }}'
+        )
     if name == "log-mel":
         return constructed(LogMel, {"sample_rate": sample_rate, **given}, where)
     if name == "mfcc":
