@@ -122,7 +122,7 @@ def test_a_value_beyond_its_limit_is_undecided_while_its_gate_is_open() -> None:
 @pytest.mark.parametrize(
     ("known", "rule", "said"),
     [
-        (figures(data=data(inputs=5)), "data", "5 inputs cannot decide anything"),
+        (figures(decisions=decisions(inputs=5)), "data", "5 inputs cannot decide anything"),
         (figures(data=data(label_order=ORDER)), "data", "labels have the classes in another order"),
         (
             figures(data=data(other_reading=READING)),
@@ -254,6 +254,21 @@ def test_outputs_that_vary_by_rounding_hide_no_wrong_layer(
 def test_few_inputs_are_enough_to_see_what_is_broken() -> None:
     broken = structs.replace(BROKEN, inputs=5)
     assert judged(figures(data=data(inputs=5), decisions=broken)).name == "do-not-ship"
+
+
+def test_a_further_device_that_answered_few_inputs_decides_nothing() -> None:
+    (first,) = figures().devices
+    its = structs.replace(first.decisions, device="board", inputs=9)
+    both = (first, structs.replace(first, decisions=its))
+    found = judged(structs.replace(figures(), devices=both))
+    assert (found.name, found.sentence.partition(";")[0]) == (
+        "undecided",
+        "9 inputs cannot decide anything",
+    )
+    assert found.next == "go on with --resume, and a larger --budget"
+    some = (first, structs.replace(first, decisions=structs.replace(its, inputs=40)))
+    found = judged(structs.replace(figures(), devices=some))
+    assert found.sentence.startswith("As far as 40 inputs tell")
 
 
 def test_one_class_alone_tells_nothing_of_guessing() -> None:

@@ -202,13 +202,16 @@ _ALIKE: Final = 0.95
 
 
 def _few(known: _KnownToRules) -> Iterator[Cause]:
-    data = known.figures.data
-    if data is not None and data.inputs < LEAST_INPUTS:
+    data, inputs = known.figures.data, known.figures.fewest_inputs
+    if data is not None and inputs < LEAST_INPUTS:
+        cut_off = inputs < data.of
         yield Cause(
             rule="data",
-            words=f"{count_of(data.inputs, 'input')} cannot decide anything",
+            words=f"{count_of(inputs, 'input')} cannot decide anything",
             evidence=f"{LEAST_INPUTS} are the least, some hundreds decide most",
-            next="give more inputs with --inputs, with labels where there are some",
+            next="go on with --resume, and a larger --budget"
+            if cut_off
+            else "give more inputs with --inputs, with labels where there are some",
         )
 
 

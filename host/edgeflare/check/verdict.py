@@ -111,7 +111,8 @@ def _without_a_cause(
         )
     if data.reference is Arm.TWIN:
         return _of_the_device_alone(figures)
-    far = f"As far as {count_of(data.inputs, 'input')} tell, it is " if open_gates else "It is "
+    inputs = count_of(figures.fewest_inputs, "input")
+    far = f"As far as {inputs} tell, it is " if open_gates else "It is "
     unread = [one for one in gates if one.state == "not checked"]
     without = f"; not checked: {', '.join(dict.fromkeys(o.name for o in unread))}" if unread else ""
     return ShipVerdict(

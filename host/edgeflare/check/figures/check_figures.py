@@ -57,6 +57,11 @@ class CheckFigures(msgspec.Struct, frozen=True, kw_only=True):
     cut: tuple[str, ...] = ()
 
     @property
+    def fewest_inputs(self) -> int:
+        """On how many inputs the device was asked that was asked about the fewest."""
+        return min((one.decisions.inputs for one in self.devices), default=0)
+
+    @property
     def faults(self) -> tuple[FileFault, ...]:
         """The faults of the files and of their layers, whether they show or not."""
         return (
