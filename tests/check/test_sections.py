@@ -24,7 +24,7 @@ from edgeflare.check.check_document import CheckDocument, CheckRequest
 from edgeflare.check.check_page import check_page
 from edgeflare.check.figures.check_figures import CheckFigures
 from edgeflare.check.figures.decisions import ChangedInput
-from edgeflare.check.figures.device import ScoreError
+from edgeflare.check.figures.device import OutputFigures, ScoreError
 from edgeflare.check.figures.file import ExplainedChanges, SensitiveLayer
 from edgeflare.check.gates import judged_gates, read_limits
 from edgeflare.check.sections import CheckSection, SectionName, sections_of
@@ -103,9 +103,19 @@ def test_the_score_of_decisions_is_told_with_its_sign() -> None:
         high=-0.01,
         effect=-0.44,
     )
-    lower = structs.replace(found, devices=(device, structs.replace(device, score=score)))
+    output = OutputFigures(output="scores", compression=None, kernels=None)
+    scored = structs.replace(device, score=score, outputs=(output,))
+    lower = structs.replace(found, devices=(device, scored))
     assert section("numbers", lower).words.endswith(
         "; probability of the decision -0.012 (-0.02 to -0.01), effect size -0.44"
+    )
+
+
+def test_a_device_that_may_be_beyond_its_limit_wants_attention() -> None:
+    found = section("device", figures(kernels=kernels(changes=changes(3))))
+    assert (found.state, found.words.partition(";")[0]) == (
+        "attention",
+        "3 of 300 decisions are others than the host's",
     )
 
 

@@ -290,6 +290,27 @@ def test_an_order_of_the_labels_has_to_be_that_of_the_models() -> None:
     assert "not better than guessing" in found.sentence
 
 
+def test_an_order_that_mends_little_is_none_and_another_network_is_one() -> None:
+    slight = structs.replace(ORDER, before=0.04, after=0.6)
+    one = harm(orders=(slight,))
+    apart = structs.replace(one, changes=changes(280, harmed=250, helped=5))
+    layers = layer_figures(other_constants=9)
+    found = judged(figures(decisions=apart, layers=layers))
+    assert found.cause is not None
+    assert found.cause.rule == "accuracy"
+    assert "does not seem to be made from this original: 9 layers" in found.sentence
+    pruned = judged(figures(decisions=one, layers=layers))
+    assert "pruned or trained anew" in pruned.sentence
+
+
+def test_how_inputs_are_prepared_says_nothing_of_a_device_alone() -> None:
+    guess = data(guessed="pixels are scaled to 0..1", right=None, labelled=0)
+    assert judged(figures(data=guess)).name == "undecided"
+    alone = structs.replace(guess, reference=Arm.TWIN)
+    found = judged(figures(data=alone, decisions=decisions(by_file=None, labelled=0, right={})))
+    assert "computes the file as the host does" in found.sentence
+
+
 def test_the_first_rule_that_applies_decides() -> None:
     """Each fault is mended in turn, and the next one is named."""
     from msgspec.structs import replace  # noqa: PLC0415
@@ -381,6 +402,12 @@ class TestNotAllIsKnown:
     def test_the_layers_were_not_looked_into(self) -> None:
         assert judged(figures(layers=None, cut=("layers",))).name == "undecided"
         assert judged(figures(cut=("layers", "field"))).name == "ship"
+        few = judged(figures(layers=layer_figures(inputs=1), cut=("layers",)))
+        assert (few.name, few.sentence) == (
+            "undecided",
+            "Not all is known: there was no time for the layers on more than 1 input",
+        )
+        assert judged(figures(layers=layer_figures(inputs=1))).name == "ship"  # there are no more
         assert judged(figures(layers=None)).name == "ship"  # they cannot be seen
 
     def test_a_check_under_way_is_never_ship(self) -> None:

@@ -256,7 +256,11 @@ def decision_figures(answers: Answers) -> DecisionFigures:
     changed = [at for at in range(len(outcomes)) if first[at].differs(device[at])]
     harmed = _harmed(first, device, truths)
     twin = answers.of(Arm.TWIN)
-    by_kernels = [at for at in range(len(outcomes)) if twin[at].differs(device[at])]
+    by_kernels = [
+        at
+        for at in range(len(outcomes))
+        if twin[at].differs(device[at]) and not twin[at].differs_by_tie(device[at])
+    ]
     by_file = None
     if answers.reference is Arm.ORIGINAL:
         by_file = changes_between(first, twin, truths)

@@ -17,6 +17,7 @@ from edgeflare.core.query import Arm
 from edgeflare.pages.facts import shortened
 from edgeflare.pages.page import (
     Block,
+    Bullets,
     Card,
     Cards,
     Facts,
@@ -76,7 +77,7 @@ def check_page(document: CheckDocument, inputs: Callable[[], str] = str) -> Page
         mark="pass" if document.passes else _MARKS[document.verdict],
         lead=_lead(document),
         words=[*_evidence(document), f"Next: {document.next}.", *_command(document)],
-        warnings=[*_stopped(document), *document.notes],
+        warnings=[*_stopped(document)],
         sections=[
             Section(
                 id="changed",
@@ -92,6 +93,11 @@ def check_page(document: CheckDocument, inputs: Callable[[], str] = str) -> Page
                 words="A gate passes or fails where its interval of 95 % lies on one side of the"
                 " limit. Else it is open, and so many inputs like these would decide it.",
                 blocks=[_gates(document)],
+            ),
+            Section(
+                id="assumed",
+                title="Assumed",
+                blocks=[Bullets(document.notes, most=_NOTES, brief=_BRIEF_NOTE)],
             ),
             Section(id="sections", title="What was looked into", blocks=[_sections(document)]),
             Section(
@@ -245,6 +251,12 @@ def _card(one: ChangedInput, device: str, *, several: bool) -> Card:
         title=f"{one.change}{on}{right}{twin}",
     )
 
+
+_NOTES: Final = 2
+"""Assumptions that a terminal lists."""
+
+_BRIEF_NOTE: Final = 76
+"""Characters with which an assumption is one line of a terminal of 80."""
 
 _NAME: Final = 16
 """Characters of a file's name."""

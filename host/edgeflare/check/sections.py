@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import chain
+from math import inf
 from typing import Final, Literal
 
 import msgspec
@@ -14,7 +15,7 @@ from edgeflare.check.estimate import ShareEstimate, share
 from edgeflare.check.figures.check_figures import CheckFigures
 from edgeflare.check.figures.cost import CostFigures
 from edgeflare.check.figures.data import DataFigures
-from edgeflare.check.figures.device import DeviceFigures
+from edgeflare.check.figures.device import DeviceFigures, OutputFigures
 from edgeflare.check.figures.file import FileFigures, SeenLayers
 from edgeflare.check.figures.near import SearchedModel
 from edgeflare.check.gates import CheckGate, counted_faults
@@ -221,11 +222,11 @@ def _decisions(
     judged = [one for one in gates if one.name in _OF_DECISIONS]
     worst = max(figures.devices, key=lambda one: one.decisions.changes.net).decisions
     said, changes = _most_telling(judged), worst.changes
-    words = f"{changes.strictly} of {worst.inputs} decisions changed"
+    words = f"{changes.strictly} of {worst.inputs} changed"
     seen = share(changes.strictly, worst.inputs) if worst.inputs else None
     if said is not None:
         unchecked = said.state == "not checked"
-        words = f"{words}; {said.words}" if unchecked else said.words
+        words = f"{words}; {said.words}" if unchecked else f"{words}, {said.words}"
         seen = seen if unchecked else said.seen
     of_task = _by_arm(worst.measure, worst.distance) + _by_arm(worst.pooled_measure, worst.pooled)
     return CheckSection(
@@ -265,7 +266,9 @@ def _state_of_decisions(judged: Sequence[CheckGate], cause: Cause | None) -> Sec
 def _numbers(figures: CheckFigures) -> CheckSection:
     if not figures.devices:
         return _missing("numbers", "the arms were not asked")
-    outputs = figures.devices[0].outputs
+    outputs = sorted(figures.devices[0].outputs, key=_least_alike)
+    if not outputs:
+        return _missing("numbers", "there was no time for them")
     said = [
         f"{one.output}: {_apart(one.compression)} by compression, {_apart(one.kernels)} by kernels"
         if one.compression is not None
@@ -285,6 +288,12 @@ def _numbers(figures: CheckFigures) -> CheckSection:
         state="attention" if clipped else "pass",
         words=f"{'; '.join(said)}{rest}{cut}{_score(figures)}",
     )
+
+
+def _least_alike(output: OutputFigures) -> float:
+    """Return the SQNR of an output by compression, or by kernels; infinity where it is equal."""
+    found = output.compression or output.kernels
+    return inf if found is None or found.sqnr_db is None else found.sqnr_db
 
 
 def _score(figures: CheckFigures) -> str:
@@ -381,8 +390,10 @@ def _device(
         words = "; ".join((its.words, *sure_of_devices(figures)))
         return CheckSection(name="device", state="fail", words=words, seen=seen, command=command)
     odd = list(odd_of_devices(figures))
-    failed = any(one.name == "kernel-changes" and one.state == "fail" for one in gates)
-    state: SectionState = "fail" if failed else "attention" if odd else "pass"
+    mine = [one for one in gates if one.name == "kernel-changes"]
+    failed = any(one.state == "fail" for one in mine)
+    doubtful = odd or not all(one.within for one in mine)
+    state: SectionState = "fail" if failed else "attention" if doubtful else "pass"
     computed = f"{changes.strictly} of {changes.inputs} decisions are others than the host's"
     return CheckSection(
         name="device",

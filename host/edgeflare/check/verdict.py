@@ -40,6 +40,11 @@ LOST: Final = "lost"
 """The name under which it is noted why a device or a process was lost."""
 
 
+LEAST_LOOKED_INTO: Final = 10
+"""Inputs on which layers have to be looked into, where time ends before all are, for a model to
+ship: a fault that shows at all shows on most of so many."""
+
+
 def judge(
     figures: CheckFigures, gates: Sequence[CheckGate], devices: Sequence[str], *, strict: bool
 ) -> ShipVerdict:
@@ -85,11 +90,17 @@ def _not_known(figures: CheckFigures, devices: Sequence[str]) -> tuple[str, str]
             return f"{name} was not asked", f"{again}, and a larger --budget"
     if THE_CHECK in figures.cut:
         return "it was stopped before its end", again
-    needed = [one for one in figures.cut if one == "layers"]
-    if figures.file is None and not figures.drawn:
-        needed.append("the files")
-    if needed and figures.layers is None:
-        return f"there was no time for {needed[0]}", f"{again}, and a larger --budget"
+    return _no_time(figures, f"{again}, and a larger --budget")
+
+
+def _no_time(figures: CheckFigures, what: str) -> tuple[str, str] | None:
+    """Return what of the file was not looked into for want of time, and what to do; None if all."""
+    seen = 0 if figures.layers is None else figures.layers.inputs
+    if "layers" in figures.cut and seen < LEAST_LOOKED_INTO:
+        inputs = f" on more than {count_of(seen, 'input')}" if seen else ""
+        return f"there was no time for the layers{inputs}", what
+    if figures.file is None and figures.layers is None and not figures.drawn:
+        return "there was no time for the files", what
     return None
 
 
@@ -111,8 +122,9 @@ def _without_a_cause(
         )
     if data.reference is Arm.TWIN:
         return _of_the_device_alone(figures)
-    inputs = count_of(figures.fewest_inputs, "input")
-    far = f"As far as {inputs} tell, it is " if open_gates else "It is "
+    seen, known = figures.fewest_inputs, bool(data.labelled)
+    inputs = count_of(seen, "input") if known else f"{seen:,} without labels"
+    far = f"As far as {inputs} tell, it is " if open_gates or not known else "It is "
     unread = [one for one in gates if one.state == "not checked"]
     without = f"; not checked: {', '.join(dict.fromkeys(o.name for o in unread))}" if unread else ""
     return ShipVerdict(

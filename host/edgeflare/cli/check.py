@@ -379,7 +379,7 @@ class _Watch:
         """Say what the answers come to, before anything else is looked into."""
         cause = find_cause(document.figures, document.gates)
         found = "nothing speaks against it so far" if cause is None else cause.words
-        self.display.warned(f"by the answers alone: {found}")
+        self.display.told(f"by the answers alone: {found}")
 
 
 def _then(named: _Named, inputs: Path | None) -> str:

@@ -81,11 +81,14 @@ class ProgressDisplay(ABC):
             most: seconds after which it is cut off.
 
         """
-        if about == 0.0:  # there is nothing for it to do
+        if about == 0.0 or most <= 0.0:  # there is nothing for it to do, or no time
             return
         costs = "" if about is None else f"about {_costs(min(about, most))}, "
-        line = f"{name}: {costs}at most {_costs(most)}"
-        self._console.print(line, style="dim", markup=False, highlight=False, soft_wrap=True)
+        self.told(f"{name}: {costs}at most {_costs(most)}", style="dim")
+
+    def told(self, line: str, style: str = "") -> None:
+        """Show a line that is no warning."""
+        self._console.print(line, style=style, markup=False, highlight=False, soft_wrap=True)
 
     def warned(self, line: str) -> None:
         """Show a warning."""

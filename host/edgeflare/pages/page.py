@@ -105,10 +105,19 @@ class Sentences:
 
 @dataclass(frozen=True, slots=True)
 class Bullets:
-    """Sentences that stand for themselves, a list."""
+    """Sentences that stand for themselves, a list.
+
+    Attributes:
+        sentences: in their order.
+        most: how many a terminal lists; None for all.
+        brief: characters that a terminal shows of each; None for all.
+
+    """
 
     kind: ClassVar[str] = "bullets"
     sentences: Sequence[str]
+    most: int | None = None
+    brief: int | None = None
 
     def __bool__(self) -> bool:
         return bool(self.sentences)

@@ -14,6 +14,7 @@ from rich.padding import Padding
 from rich.table import Table as RichTable
 from rich.text import Text
 
+from edgeflare.pages.facts import shortened
 from edgeflare.pages.page import (
     MARKS,
     Block,
@@ -105,7 +106,10 @@ def _sentences(block: Sentences, _width: int) -> Iterator[RenderableType]:
 
 
 def _bullets(block: Bullets, _width: int) -> Iterator[RenderableType]:
-    yield from (_text(f"• {one}") for one in block.sentences)
+    shown = block.sentences[: block.most]
+    yield from (_text(f"• {shortened(one, block.brief or len(one))}") for one in shown)
+    if more := len(block.sentences) - len(shown):
+        yield _text(f"and {more:,} more", "dim")
 
 
 def _facts(block: Facts | KeyFigures, _width: int) -> Iterator[RenderableType]:
