@@ -104,8 +104,8 @@ def test_the_score_of_decisions_is_told_with_its_sign() -> None:
         effect=-0.44,
     )
     output = OutputFigures(output="scores", compression=None, kernels=None)
-    scored = structs.replace(device, score=score, outputs=(output,))
-    lower = structs.replace(found, devices=(device, scored))
+    device = structs.replace(device, outputs=(output,))
+    lower = structs.replace(found, devices=(device, structs.replace(device, score=score)))
     assert section("numbers", lower).words.endswith(
         "; probability of the decision -0.012 (-0.02 to -0.01), effect size -0.44"
     )

@@ -70,7 +70,8 @@ class CheckFolder:
                 )
             if request.mend:  # a check that was begun without may be gone on with for that
                 begun = replace(begun, mend=True)
-            require_same_request(begun, request, path)
+            own = replace(begun, budget=request.budget)  # each time has its own
+            require_same_request(own, request, path)
 
         stack.enter_context(CHECKED.take(path, same))
         before = load_check(path / CHECK_DOCUMENT)

@@ -173,6 +173,7 @@ class _Run:
         self._check, self._store = check, store
         self._observer, self._interrupt = observer, interrupt
         self._seconds: dict[str, float] = {}  # that all arms take for an input, by device
+        self._until = check.seconds_to_measure
 
     def measure(self) -> None:
         """Measure what the devices do, then on the first of them what is about the file, too."""
@@ -197,6 +198,8 @@ class _Run:
             self._look_into_layers(first, about_the_file=True)
             for one in others:
                 self._look_into_layers(one, about_the_file=False)
+            if self._check.request.mend and self._to_mend(first) != "":
+                self._until = self._check.request.budget  # no repair needs a part of it
             for one in opened:
                 self._try_operators(one.devices[0], one.pair.executed)
             self._search_near(first)
@@ -231,12 +234,13 @@ class _Run:
             about: seconds that it takes; None where nobody knows.
 
         """
-        return self._begin(name, part * self._check.seconds_to_measure, about)
+        return self._begin(name, part * self._until, about)
 
     def _begin(self, name: str, until: float, about: float | None = None) -> Callable[[], bool]:
         """Begin a phase likewise that has to end so many seconds after the check began."""
         left = self._check.began + until - time.monotonic()
-        self._observer.begun(name, about, max(0.0, left))
+        if not self._interrupt.asked():
+            self._observer.begun(name, about, max(0.0, left))
         cut = tuple(one for one in self.figures.cut if one != name)
         missing = {key: why for key, why in self.figures.missing.items() if key != name}
         self.figures = replace(self.figures, cut=cut, missing=missing)
@@ -464,10 +468,10 @@ class _Run:
         name = f"operators on {where}"
         if where in known and not self._again(name):
             return
-        budget = self._check.seconds_to_measure
+        budget = self._until
         left = self._check.began + budget - time.monotonic()
         seconds = min(left, _OPERATORS_SHARE * budget, _OPERATORS_SECONDS)
-        stopped = self._phase(name, 1.0, seconds)
+        stopped = self._phase(name, 1.0)
         if stopped() or seconds < _OPERATORS_LEAST:
             self._cut(name)
             return
@@ -499,7 +503,7 @@ class _Run:
             return
         about = self._about(opened.devices[0].profile.name, near_seconds)
         stopped = self._phase("near", 1.0, about)
-        seconds = self._check.began + self._check.seconds_to_measure - time.monotonic()
+        seconds = self._check.began + self._until - time.monotonic()
         if stopped() or seconds < _LEAST_SECONDS:
             self._cut("near")
             return
@@ -519,16 +523,25 @@ class _Run:
             stopped()
             self.figures = replace(self.figures, near=found)
 
-    def _mend(self, opened: OpenedPair) -> None:
-        """See whether a repair takes the pair where the file is to blame; if asked for, try it."""
+    def _to_mend(self, opened: OpenedPair) -> str | None:
+        """Return why a repair does not take a pair whose file is to blame, empty where it does.
+
+        None where the file is not to blame.
+        """
         cause = self.keep("killed").cause
         if cause is None or cause.rule not in OF_THE_FILE:
-            return
+            return None
         from edgeflare.repair.repair_requirements import why_not_repaired  # noqa: PLC0415 - a room
 
-        why = why_not_repaired(self._check.pair, len(opened.seeds))
-        self.figures = replace(self.figures, mendable=why is None)
-        if why is not None:
+        return why_not_repaired(self._check.pair, len(opened.seeds)) or ""
+
+    def _mend(self, opened: OpenedPair) -> None:
+        """See whether a repair takes the pair where the file is to blame; if asked for, try it."""
+        why = self._to_mend(opened)
+        if why is None:
+            return
+        self.figures = replace(self.figures, mendable=not why)
+        if why:
             self._miss("mend", why)
         elif self._check.request.mend and (self.figures.mend is None or self._again("mend")):
             self._repair(opened)

@@ -189,6 +189,7 @@ def check(
     corrected; 3 a device, a process or a disk failed; 130 Ctrl-C. After 3 and 130 the check says
     what is known, and the same command with --resume goes on.
     """
+    began = time.monotonic()
     _require_consistent(undecided, out, resume=resume, overwrite=overwrite)
     decided = decided_by_user(trust)
     named = _named(models or [], original, compressed)
@@ -220,7 +221,7 @@ def check(
         profiles,
         request,
         further,
-        time.monotonic(),
+        began,
         draws=draws,
         guessed="" if assumed is None else assumed.guessed,
     )
@@ -232,7 +233,7 @@ def check(
         folder = CheckFolder.begin(path, request, stack, overwrite=overwrite, resume=resume)
         interrupt = stack.enter_context(interruptible("writing what is known"))
         watch = _Watch(stack.enter_context(observe(Console(stderr=True))))
-        job = replace(job, began=time.monotonic(), before=folder.seconds)
+        job = replace(job, before=folder.seconds)
         with _naming_next(named, inputs, assumed):
             document, lost = run_check(job, folder.figures, folder, watch, interrupt)
         folder.keep_page(document)
