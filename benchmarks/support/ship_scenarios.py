@@ -223,7 +223,7 @@ def as_raw(source: Material) -> NDArray[np.int8]:
 
 def scenarios(sources: Sources) -> Iterator[Scenario]:
     """Yield the scenarios that can be made of what there is."""
-    shipped = (_stages, _orders, _calibration, _constants, _kernels, _data, _training)
+    shipped = (_stages, _orders, _calibration, _ranges, _constants, _kernels, _data, _training)
     for of_what in (*shipped, _healthy, _healthy_but_odd):
         yield from of_what(sources)
     if sources.pairs is not None:
@@ -351,6 +351,22 @@ def _calibration(sources: Sources) -> Iterator[Scenario]:
         ("saturated", "lie beyond"),
     )
     yield Scenario(
+        "bright_faces",
+        "a detector calibrated on pictures of 0 to 1",
+        no,
+        lambda: sources.faces.made(
+            compressed=int8(sources.faces.original, _unit(sources.faces.images[:20]))
+        ),
+        ("range",),
+        ("input holds", "saturated"),
+    )
+
+
+def _ranges(sources: Sources) -> Iterator[Scenario]:
+    """Yield steps and ranges that do not fit."""
+    no = "do-not-ship"
+    fashion = sources.fashion
+    yield Scenario(
         "one_scale",
         "one scale for unlike channels",
         no,
@@ -365,16 +381,6 @@ def _calibration(sources: Sources) -> Iterator[Scenario]:
         lambda: _narrow(fashion),
         ("range",),
         ("conv_2d (operator 2)", "max_pool_2d (operator 3)"),
-    )
-    yield Scenario(
-        "bright_faces",
-        "a detector calibrated on pictures of 0 to 1",
-        no,
-        lambda: sources.faces.made(
-            compressed=int8(sources.faces.original, _unit(sources.faces.images[:20]))
-        ),
-        ("range",),
-        ("input holds", "saturated"),
     )
     yield Scenario(
         "clipped_value",

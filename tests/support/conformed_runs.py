@@ -116,6 +116,7 @@ def finding_fields(number: int = 1, **changed: Any) -> dict[str, Any]:
         "counted": True,
         "known": None,
         "failing": 50,
+        "places": [],
         "worst": 255.0,
         "unit": "steps",
         "wrong": ["device", "builtin"],
