@@ -269,9 +269,10 @@ def test_frames_of_a_model_that_keeps_nothing_are_refused(tmp_path: Path) -> Non
     pair = copied_case("gru_dynamic", tmp_path)
     toml = pair / "pair.toml"
     toml.write_text("frames = 2\n" + toml.read_text())
-    assert "frames is 2, but the models keep nothing from one frame to the next" in refused(
-        "search", pair, *DEVICE, "--dry-run"
-    )
+    assert (
+        "an input has 2 frames, but the models keep nothing from one to the next, and the last"
+        " alone would count"
+    ) in refused("search", pair, *DEVICE, "--dry-run")
 
 
 UNTRIED = {

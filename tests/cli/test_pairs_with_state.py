@@ -81,7 +81,7 @@ def test_explain_compares_answers_as_the_task_does(searched: Searched) -> None:
 def test_a_finding_is_shown_in_values_or_sides(searched: Searched) -> None:
     seed_id = min(deviations(searched.run))
     said = completed("explain", searched.run, seed_id, "--model-explorer")
-    why = "what a layer puts out for a frame of a clip depends on the frames before"
+    why = "an input is a clip, whose frames are an inference each"
     nothing = f"nothing to show of seed {seed_id}: layers are not seen: {why}"
     assert f"Model Explorer has {nothing}" in said.out
     assert not (searched.run / "explain").exists()

@@ -334,17 +334,19 @@ def _require_original(pair: Pair, find: Find) -> None:
 
 
 def _require_state(pair: Pair) -> None:
-    """Refuse frames of models that keep nothing from one frame to the next.
+    """Refuse frames of models that keep nothing from one to the next, where the last alone counts.
 
     Raises:
-        UserError: there are frames, and neither a state nor variables.
+        UserError: there are frames, neither a state nor variables, and the task pools nothing.
 
     """
-    called = pair.interface.invocation
-    if called.frames and not called.state and not pair_variables(pair):
+    called, rule = pair.interface.invocation, pair.interface.task_settings.get("frames", "last")
+    if called.frames and rule == "last" and not called.state and not pair_variables(pair):
         raise UserError(
-            f"{pair.name}: frames is {called.frames}, but the models keep nothing from one frame to"
-            " the next: say under [state] which output feeds which input, or remove frames"
+            f"{pair.name}: an input has {called.frames} frames, but the models keep nothing from"
+            " one to the next, and the last alone would count: say how they are pooled under"
+            ' [task], such as frames = "mean", or under [state] which output feeds which input, or'
+            " remove frames and windows"
         )
 
 

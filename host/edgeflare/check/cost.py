@@ -78,6 +78,7 @@ def cost_figures(opened: OpenedPair, stopped: Callable[[], bool]) -> CostFigures
         ratio=ratio,
         worker_bytes=max(workers, default=None),
         arena_bytes=device.provenance.arena_bytes,
+        inferences=max(1, pair.interface.invocation.frames),
     )
 
 

@@ -283,9 +283,9 @@ _SECTIONS: Final = (
     _Measured(
         "cost",
         "Cost",
-        "Time of an inference as the agent measures it, of one input each, in turns."
-        " First: of a model that was just opened. Ratio: compressed over original, with"
-        " its interval of 95 %.",
+        "Time of one input as the agent measures it, in turns: of an inference, or of all that"
+        " the frames or windows of the input take. First: of a model that was just opened. Ratio:"
+        " compressed over original, with its interval of 95 %.",
         (_costs,),
     ),
     _Measured(

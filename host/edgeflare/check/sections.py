@@ -487,7 +487,8 @@ def _sizes(file: FileFigures) -> str:
 def _time(cost: CostFigures) -> str:
     assert cost.compressed is not None  # noqa: S101 - those without are left out
     before = "" if cost.original is None else f" instead of {1e3 * cost.original.median:.3g} ms"
-    return f"{1e3 * cost.compressed.median:.3g} ms{before}"
+    each = f" for the {cost.inferences} inferences of an input" if cost.inferences > 1 else ""
+    return f"{1e3 * cost.compressed.median:.3g} ms{before}{each}"
 
 
 def _mend(

@@ -49,6 +49,10 @@ class Domain(ABC):
     default_linf: ClassVar[float | None] = 250.0
     default_rms: ClassVar[float | None] = 90.0
 
+    def window_count(self) -> int | None:
+        """Return how many windows an input has; None where it has none, or settings do not say."""
+        return None
+
     def paper_operators(self) -> tuple[MutationOperator, ...]:
         """Return the operators of DFlare's paper for such inputs; none unless overridden."""
         return ()

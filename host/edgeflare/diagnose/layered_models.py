@@ -79,7 +79,7 @@ def reason_not_seen(invocation: Invocation, inputs: int) -> str:
 
     """
     if invocation.frames or invocation.state:
-        return "what a layer puts out for a frame of a clip depends on the frames before"
+        return "an input is a clip, whose frames are an inference each"
     if invocation.signature:
         return f"the model is called by its signature {invocation.signature!r}, and not as a graph"
     return f"the model has {inputs} inputs, and only models with one are cut" if inputs > 1 else ""

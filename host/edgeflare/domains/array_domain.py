@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from math import inf, isnan, prod
 from pathlib import Path
 from typing import Any
@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from edgeflare.array_file import NotArrays, decode_npz, encode_npz, read_npy
-from edgeflare.core.domain import Domain
+from edgeflare.core.domain import Domain, Encoder
 from edgeflare.core.input_space import Input, InputSpace
 from edgeflare.core.seeds import ALL_SEEDS, SeedChoice, Seeds, ids_of, take
 from edgeflare.core.tensor import Rounding, Tensor, quantize, row_layout, without_ones
@@ -22,7 +22,9 @@ from edgeflare.domains.seed_files import (
     require_seeds,
     seed_files,
 )
+from edgeflare.domains.windows import FeatureWindows, Windows
 from edgeflare.errors import UserError
+from edgeflare.record.json_types import JsonValue
 
 DTYPES = ("float32", "int8", "uint8", "int16", "uint16", "int32")
 """Types that arrays may have: float32, and the integers that float64 computes with exactly."""
@@ -49,6 +51,7 @@ class ArrayDomain(Domain):
         mean: tuple[float, ...] | float = 0.0,
         std: tuple[float, ...] | float = 1.0,
         rounding: Rounding = "half-away",
+        windows: Mapping[str, JsonValue] | None = None,
     ) -> None:
         """Take arrays of one type between bounds.
 
@@ -63,6 +66,8 @@ class ArrayDomain(Domain):
                 along the last axis.
             std: what it wants them divided by then, likewise.
             rounding: rounding of a quantized input, see `quantize`.
+            windows: `length` and `hop` of the windows along the first axis that a model is given
+                one after the other, see `Windows`; None where it is given whole arrays.
 
         Raises:
             UserError: the type is none of these, the bounds are in the wrong order or have nothing
@@ -83,11 +88,13 @@ class ArrayDomain(Domain):
         if not (self._std > 0).all():
             raise UserError(f"std has to be above 0, not {std}")
         self._rounding: Rounding = rounding
+        self._windows = Windows.of(windows)
         self.space = InputSpace(dtype, lowest, highest, cell_axes=1, level=level)
 
-    @staticmethod
-    def input_shape(tensor: Tensor, model: str = "the model") -> tuple[int, ...]:
-        """Return the tensor's own shape, without a batch dimension of 1."""
+    def input_shape(self, tensor: Tensor, model: str = "the model") -> tuple[int, ...]:
+        """Return the tensor's own shape, without a batch dimension of 1; of windows all rows."""
+        if self._windows is not None:
+            tensor = self._windows.whole(tensor, model)
         if prod(tensor.shape) < 1:
             raise UserError(f"{model}: input {tensor.name!r} has no values, {tensor.shape}")
         shape, _ = row_layout([tensor])
@@ -104,14 +111,19 @@ class ArrayDomain(Domain):
         """Load arrays: the array `inputs` of an `.npz` unless told otherwise, or a folder."""
         return load_array_seeds(path, self.space, shape, choice, array or "inputs")
 
-    def encoder(self, tensor: Tensor) -> ArrayEncoder:
+    def encoder(self, tensor: Tensor) -> Encoder:
         """Return what scales arrays, and quantizes them.
 
         Raises:
             UserError: mean or std does not fit the model's input.
 
         """
-        return ArrayEncoder(self._mean, self._std, tensor, self._rounding)
+        windows = self._windows
+        whole = tensor if windows is None else windows.whole(tensor)
+        encoder = ArrayEncoder(self._mean, self._std, whole, self._rounding)
+        if windows is None:
+            return encoder
+        return FeatureWindows(windows, encoder, whole.shape[0], tensor)
 
     @staticmethod
     def encode_file(one: Input) -> bytes:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from edgeflare.array_file import decode_npz, encode_npz
-from edgeflare.core.domain import Domain
+from edgeflare.core.domain import Domain, Encoder
 from edgeflare.core.input_space import Input, InputSpace
 from edgeflare.core.seeds import ALL_SEEDS, SeedChoice, Seeds
 from edgeflare.core.tensor import Layout, Rounding, Tensor
@@ -20,6 +20,8 @@ from edgeflare.domains.image.image_domain import TABLE_3, ImageDomain
 from edgeflare.domains.image.image_fingerprint import ImageFingerprint, count_near, fingerprint
 from edgeflare.domains.image.preprocess import Channels, ImageEncoder
 from edgeflare.domains.seed_files import seed_files
+from edgeflare.domains.windows import FeatureWindows, Windows
+from edgeflare.record.json_types import JsonValue
 from edgeflare_operators import MutationOperator, operators
 
 Frames = NDArray[np.uint8]
@@ -42,13 +44,18 @@ class FramesDomain(Domain):
         layout: Layout | None = None,
         rounding: Rounding | None = None,
         preset: str = "unit",
+        windows: Mapping[str, JsonValue] | None = None,
     ) -> None:
         """Take clips whose frames are preprocessed as images are; see `ImageDomain`.
 
+        A model may be given several frames at a time, (1, length, H, W, C): `windows` has the
+        `length` and the `hop`, see `Windows`.
+
         Raises:
-            UserError: see `ImageDomain`.
+            UserError: see `ImageDomain`; or windows are described wrongly.
 
         """
+        self._windows = Windows.of(windows)
         self._image = ImageDomain(scale, mean, std, None, channels, layout, rounding, preset)
 
     @staticmethod
@@ -58,7 +65,8 @@ class FramesDomain(Domain):
 
     def input_shape(self, tensor: Tensor, model: str = "the model") -> tuple[int, ...]:
         """Return (frames, height, width, channels)."""
-        return tensor.shape[0], *self._image.input_shape(_of_frame(tensor), model)
+        whole = self._whole(tensor, model)
+        return whole.shape[0], *self._image.input_shape(_of_frame(whole), model)
 
     @staticmethod
     def seed_files(path: Path) -> list[Path]:
@@ -71,9 +79,20 @@ class FramesDomain(Domain):
         """Load clips: the array `clips` of an `.npz` unless told otherwise, or a folder."""
         return load_array_seeds(path, self.space, shape, choice, array or "clips")
 
-    def encoder(self, tensor: Tensor) -> ClipEncoder:
+    def encoder(self, tensor: Tensor) -> Encoder:
         """Return what preprocesses and quantizes the frames."""
-        return ClipEncoder(self._image.encoder(_of_frame(tensor)), tensor)
+        whole = self._whole(tensor, "the model")
+        encoder = ClipEncoder(self._image.encoder(_of_frame(whole)), whole)
+        if self._windows is None:
+            return encoder
+        return _ClipWindows(self._windows, encoder, whole.shape[0], tensor)
+
+    def _whole(self, tensor: Tensor, model: str) -> Tensor:
+        """Return the input as it would be of one frame at a time: (frames, 1, *shape of one)."""
+        if self._windows is None:
+            return tensor
+        rows, *row = self._windows.whole(tensor, model).shape
+        return replace(tensor, shape=(rows, 1, *row))
 
     @staticmethod
     def encode_file(one: Frames) -> bytes:
@@ -120,6 +139,18 @@ class ClipEncoder:
         """Encode clips: (batch, frames, H, W, C) to (batch, frames, *shape of one frame)."""
         encoded = self._frames.encode(inputs.reshape(-1, *inputs.shape[2:]))
         return encoded.reshape(len(inputs), *self._row)
+
+
+class _ClipWindows(FeatureWindows):
+    """Encodes clips frame by frame, and cuts windows of several frames out of them."""
+
+    def __init__(self, windows: Windows, encoder: ClipEncoder, rows: int, tensor: Tensor) -> None:
+        super().__init__(windows, encoder, rows, tensor)
+        self._clip = encoder
+
+    def describe(self) -> str:
+        """Return what the model is given in one frame; see `ImageEncoder.describe`."""
+        return self._clip.describe()
 
 
 def _of_frame(tensor: Tensor) -> Tensor:

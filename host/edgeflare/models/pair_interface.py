@@ -5,7 +5,7 @@ It is read from what `pair.toml` and options say.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from msgspec import structs
@@ -329,9 +329,9 @@ def _without_device(said: Settings, *, from_file: bool) -> PairInterface:
     task = str(settings.pop("name", DEFAULT_TASK))
     if said.outputs not in (None, "auto"):
         settings["outputs"] = said.outputs
-    invocation = Invocation(
-        said.signature or "", said.shapes or {}, said.state or {}, said.frames or 0
-    )
+    inputs = _only_input(said, from_file) if said.inputs is None else _inputs(said, said.inputs)
+    frames = said.frames or _window_count(inputs)
+    invocation = Invocation(said.signature or "", said.shapes or {}, said.state or {}, frames)
     if invocation.state and not invocation.frames:
         raise UserError(
             "a model with a state is run frame by frame: say frames = the steps of one clip beside"
@@ -343,8 +343,26 @@ def _without_device(said: Settings, *, from_file: bool) -> PairInterface:
             raise UserError(
                 f"[state] feeds the input {name}, which [inputs] describes too: remove its table"
             )
-    inputs = _only_input(said, from_file) if said.inputs is None else _inputs(said, said.inputs)
     return PairInterface(inputs, task, settings, invocation)
+
+
+def _window_count(inputs: Sequence[PairInput]) -> int:
+    """Return how many windows an input has, which are the frames of a clip; 0 where it has none.
+
+    Raises:
+        UserError: it has some, and its settings do not say how many.
+
+    """
+    for one in inputs:
+        if "windows" in one.settings:
+            if count := one.opened_domain.window_count():
+                return count
+            raise UserError(
+                f"[inputs.{one.name}]: windows of an input are inferences one after the other:"
+                " write above the tables frames = N, where N = 1 + (rows of an input - length)"
+                " / hop"
+            )
+    return 0
 
 
 def _only_input(said: Settings, from_file: bool) -> tuple[PairInput, ...]:

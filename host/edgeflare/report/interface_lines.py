@@ -35,7 +35,9 @@ def interface_lines(header: RunHeader) -> list[str]:
         links = ", ".join(f"{made} feeds {fed}" for fed, made in called.state.items())
         lines.append(printable(f"state: {links}; {called.frames} frames in a clip"))
     elif called is not None and called.frames:
-        lines.append(f"{called.frames} frames in a clip")
+        windows = any("windows" in one.settings for one in pair.inputs or ())
+        what = "windows in an input" if windows else "frames in a clip"
+        lines.append(f"{called.frames} {what}, an inference each")
     if variables := variables_in_words(pair):
         lines.append(f"variables: {variables}")
     if called is not None and called.signature:
@@ -104,7 +106,7 @@ def _value(value: object) -> str:
         inner = dict(value)
         name = inner.pop("name", "")
         rest = ", ".join(f"{key} {_value(one)}" for key, one in inner.items())
-        return f"{name} ({rest})" if rest else str(name)
+        return f"{name} ({rest})".lstrip() if rest else str(name)
     if isinstance(value, list | tuple) and len(value) > _MOST_LISTED:
         return f"{len(value)} values"
     if isinstance(value, list | tuple):

@@ -8,7 +8,7 @@ from edgeflare.record.json_types import Amount, Count, CountFromOne
 
 
 class CostFigures(msgspec.Struct, frozen=True, kw_only=True):
-    """What an inference costs on a device.
+    """What an input costs on a device: an inference, or as many as it takes.
 
     Attributes:
         device: its name.
@@ -19,6 +19,8 @@ class CostFigures(msgspec.Struct, frozen=True, kw_only=True):
         worker_bytes: resident memory of the largest worker process of the agent; null where that is
             not told.
         arena_bytes: of the arena of the compressed model; null where the runtime has none.
+        inferences: number of inferences of one input, such as the windows of a sound, which the
+            times are of together.
 
     """
 
@@ -28,6 +30,7 @@ class CostFigures(msgspec.Struct, frozen=True, kw_only=True):
     ratio: tuple[Amount, Amount, Amount] | None
     worker_bytes: Count | None
     arena_bytes: Count | None
+    inferences: CountFromOne = 1
 
 
 class InferenceTime(msgspec.Struct, frozen=True, kw_only=True):

@@ -13,22 +13,24 @@ the 271 sounds of three sets (spoken words at 16 kHz, digits at 8 kHz, and strin
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from math import inf, log10, prod
 from pathlib import Path
-from typing import Literal
+from typing import Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
-from edgeflare.core.domain import SNR, Domain, NearnessMeasure
+from edgeflare.core.domain import SNR, Domain, Encoder, NearnessMeasure
 from edgeflare.core.input_space import InputSpace
 from edgeflare.core.seeds import ALL_SEEDS, SeedChoice, Seeds
 from edgeflare.core.tensor import Rounding, Tensor, quantize, row_layout, without_ones
 from edgeflare.core.views import SoundView
-from edgeflare.domains.audio.front_end import FrontEnd, open_front_end
+from edgeflare.domains.audio.front_end import FrontEnd, FunctionFrontEnd, open_front_end
 from edgeflare.domains.audio.sound_seeds import SOUND_SUFFIXES, Fit, load_sound_seeds
 from edgeflare.domains.audio.wav_file import Wave, decode_wav, encode_wav
 from edgeflare.domains.seed_files import seed_files
+from edgeflare.domains.windows import FeatureWindows, InputWindows, Windows
 from edgeflare.errors import UserError
 from edgeflare.record.json_types import JsonValue
 from edgeflare_operators import MutationOperator, operators
@@ -39,6 +41,10 @@ _FULL_SCALE = np.float32(32_768.0)
 Normalize = Literal["none", "peak"]
 """What the samples of a sound are divided by where there is no front end: 32,768; or the largest
 magnitude among them ("peak"), so that it becomes 1, and silence stays silence."""
+
+WindowsOf = Literal["features", "samples"]
+"""What windows are cut out of: the features that the front end makes of a whole sound; or its
+samples, and the front end is given each window by itself."""
 
 _AudioFingerprint = NDArray[np.int16]
 """The energy of each cell, in whole dB: (`_TIMES` * `_BANDS`,)."""
@@ -100,6 +106,7 @@ class AudioDomain(Domain):
         front_end: Mapping[str, JsonValue] | None = None,
         rounding: Rounding = "half-away",
         normalize: Normalize = "none",
+        windows: Mapping[str, JsonValue] | None = None,
     ) -> None:
         """Take sounds of one sample rate and length.
 
@@ -113,6 +120,9 @@ class AudioDomain(Domain):
                 `normalize`.
             rounding: rounding of a quantized input, see `quantize`.
             normalize: what samples are divided by, see `Normalize`; a front end says so itself.
+            windows: `length` and `hop` of the windows that a model is given one after the other,
+                see `Windows`, and what they are cut out `of`, see `WindowsOf`. None where it is
+                given whole sounds, or the frames that the front end makes.
 
         Raises:
             UserError: the sample rate is none, or the length, or there is no such front end.
@@ -138,6 +148,11 @@ class AudioDomain(Domain):
         self._rounding: Rounding = rounding
         self._normalize: Normalize = normalize
         self._front_end = None if front_end is None else open_front_end(front_end, sample_rate)
+        said = None if windows is None else dict(windows)
+        self._of = "features" if said is None else said.pop("of", "features")
+        self._windows = Windows.of(said)
+        if self._of not in get_args(WindowsOf):
+            raise UserError(f"windows: of is {self._of!r}; expected 'features' or 'samples'")
 
     def paper_operators(self) -> tuple[MutationOperator, ...]:
         """Return those of section 6.1."""
@@ -148,11 +163,56 @@ class AudioDomain(Domain):
 
         Raises:
             UserError: the model's input takes another number of values than a sound has, or than
-                the front end makes of it.
+                the front end makes of it; or a sound has another number of windows.
 
         """
+        windows = self._windows
+        if windows is None:
+            return self._sound_shape(tensor, model, self._samples)
+        count = tensor.shape[0]
+        samples = windows.rows(count) if self._samples is None else self._samples
+        rows = self._rows(samples)
+        if windows.count(rows) != count:
+            right = windows.count(rows)
+            raise UserError(
+                f"{model}: frames is {count}, but {rows} {self._cut_out} of a sound have {right}"
+                f" windows of {windows.length} with the hop {windows.hop}: "
+                + (f"write frames = {right}" if right else "give longer sounds")
+            )
+        if self._of == "samples":
+            self._sound_shape(_of_window(tensor), model, windows.length)
+        else:
+            self._sound_shape(self._whole(tensor, model, rows), model, samples)
+        return (samples,)
+
+    def window_count(self) -> int | None:
+        """Return how many windows a sound has; None where only a user's function could tell."""
+        if self._windows is None or self._samples is None:
+            return None
+        if self._of == "features" and isinstance(self._front_end, FunctionFrontEnd):
+            return None
+        return self._windows.count(self._rows(self._samples))
+
+    @property
+    def _cut_out(self) -> str:
+        """What windows are cut out of, in words."""
+        return "samples" if self._of == "samples" or self._front_end is None else "feature rows"
+
+    def _rows(self, samples: int) -> int:
+        """Return how many rows a sound has of which windows are cut."""
+        if self._of == "samples" or self._front_end is None:
+            return samples
+        return self._front_end.shape(samples)[0]
+
+    def _whole(self, tensor: Tensor, model: str, rows: int) -> Tensor:
+        """Return the input as it would be of the features of a whole sound."""
+        assert self._windows is not None  # noqa: S101 - of windows only
+        return replace(tensor, shape=(rows, *self._windows.row(tensor, model)))
+
+    def _sound_shape(self, tensor: Tensor, model: str, samples: int | None) -> tuple[int, ...]:
+        """Return (samples,) of what is encoded at once; see `input_shape`."""
         takes = prod(tensor.shape)
-        samples = takes if self._samples is None else self._samples
+        samples = takes if samples is None else samples
         front_end = self._front_end
         makes = (samples,) if front_end is None else front_end.shape(samples)
         if prod(makes) != takes:
@@ -184,9 +244,18 @@ class AudioDomain(Domain):
             path, self.sample_rate, shape[0], self._fit, choice, array or "waves"
         )
 
-    def encoder(self, tensor: Tensor) -> _SoundEncoder:
+    def encoder(self, tensor: Tensor) -> Encoder:
         """Return what makes features of sounds, and quantizes them."""
-        self.input_shape(tensor)
+        (samples,) = self.input_shape(tensor)
+        if self._windows is None:
+            return self._sound_encoder(tensor)
+        if self._of == "samples":
+            return InputWindows(self._windows, self._sound_encoder(_of_window(tensor)), tensor)
+        rows = self._rows(samples)
+        encoder = self._sound_encoder(self._whole(tensor, "the model", rows))
+        return FeatureWindows(self._windows, encoder, rows, tensor)
+
+    def _sound_encoder(self, tensor: Tensor) -> _SoundEncoder:
         return _SoundEncoder(self._front_end, tensor, self._rounding, self._normalize)
 
     def encode_file(self, one: Wave) -> bytes:
@@ -285,6 +354,11 @@ def audio_fingerprint(wave: NDArray[np.int16]) -> _AudioFingerprint:
         np.int16
     )
     return decibels.ravel()
+
+
+def _of_window(tensor: Tensor) -> Tensor:
+    """Return an input, (windows, *shape), as it is of one window."""
+    return replace(tensor, shape=tensor.shape[1:])
 
 
 class _SoundEncoder:
