@@ -107,16 +107,7 @@ def _better(
     after = {
         words: _as_wanted(tried[words](images), theirs) for words in any_better if not stopped()
     }
-    tests = [
-        sign_test(int((its & ~before).sum()), int((before & ~its).sum())) for its in after.values()
-    ]
-    corrected = holm([*tests, *[1.0] * (len(tried) - len(tests))])
-    clearly = [
-        words
-        for (words, its), p in zip(after.items(), corrected, strict=False)
-        if p < _CHANCE and (its.sum() - before.sum()) >= _LEAST_MENDED * (~before).sum()
-    ]
-    best = max(clearly, key=lambda words: int(after[words].sum()), default=None)
+    best = _clearly_best(before, after, len(tried))
     if best is None:
         return None
     return OtherReading(
@@ -126,6 +117,29 @@ def _better(
         before=int(before.sum()),
         after=int(after[best].sum()),
     )
+
+
+def _clearly_best(
+    before: NDArray[np.bool_], after: Mapping[str, NDArray[np.bool_]], tried: int
+) -> str | None:
+    """Return the reading with the most answers as wanted; None where it is not clearly better.
+
+    Args:
+        before: (n,), which answers are as wanted with the pair's preprocessing.
+        after: likewise with each of some readings.
+        tried: how many were tried, for which the tests are corrected.
+
+    """
+    tests = [
+        sign_test(int((its & ~before).sum()), int((before & ~its).sum())) for its in after.values()
+    ]
+    corrected = holm([*tests, *[1.0] * (tried - len(tests))])
+    clearly = [
+        words
+        for (words, its), p in zip(after.items(), corrected, strict=False)
+        if p < _CHANCE and (its.sum() - before.sum()) >= _LEAST_MENDED * (~before).sum()
+    ]
+    return max(clearly, key=lambda words: int(after[words].sum()), default=None)
 
 
 Against = Literal["labels", "original", "device"]
