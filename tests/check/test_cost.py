@@ -13,7 +13,7 @@ from checked_figures import figures, file_figures
 from edgeflare.campaign.opened_pair import open_pair
 from edgeflare.check.cost import cost_figures
 from edgeflare.check.figures.check_figures import CheckFigures
-from edgeflare.check.figures.cost import CostFigures, InferenceTime
+from edgeflare.check.figures.inference_cost import CostFigures, InferenceTime
 from edgeflare.check.gates import judged_gates, read_limits
 from edgeflare.check.sections import CheckSection, sections_of
 from edgeflare.core.goal import Find, Goal

@@ -8,6 +8,7 @@ from msgspec.structs import replace
 
 from conformed_runs import BOARD
 from edgeflare.check.figures.check_figures import CheckFigures
+from edgeflare.check.figures.condition_cells import FieldCell, FieldFigures
 from edgeflare.check.figures.data import DataFigures
 from edgeflare.check.figures.decisions import DecisionChanges, DecisionFigures
 from edgeflare.check.figures.device import (
@@ -17,7 +18,6 @@ from edgeflare.check.figures.device import (
     OperatorFault,
     SeenOperators,
 )
-from edgeflare.check.figures.field import FieldCell, FieldFigures
 from edgeflare.check.figures.file import FaultKind, FileFault, FileFigures, SeenLayers
 from edgeflare.core.query import Arm
 from edgeflare.run.run_document import RunDevice

@@ -16,7 +16,7 @@ from msgspec.structs import replace
 
 from edgeflare.campaign.opened_pair import OpenedPair
 from edgeflare.check.answers import changes_between
-from edgeflare.check.figures.field import FieldCell, FieldFigures
+from edgeflare.check.figures.condition_cells import FieldCell, FieldFigures
 from edgeflare.conditions.condition import changed_input
 from edgeflare.conditions.condition_choice import (
     DEFAULT_SET,

@@ -18,10 +18,10 @@ import msgspec
 
 from edgeflare.check.estimate import ShareEstimate, inputs_to_decide, paired_difference, share
 from edgeflare.check.figures.check_figures import CheckFigures
+from edgeflare.check.figures.condition_cells import FieldCell, FieldFigures
 from edgeflare.check.figures.decisions import DecisionChanges
 from edgeflare.check.figures.device import DeviceFigures
 from edgeflare.check.figures.drawn import DrawnFigures
-from edgeflare.check.figures.field import FieldCell, FieldFigures
 from edgeflare.check.figures.file import FileFault, SeenLayers
 from edgeflare.core.query import Arm
 from edgeflare.errors import UserError, suggestion

@@ -13,11 +13,11 @@ from edgeflare.check.causes import OF_THE_FILE, Cause, Rule
 from edgeflare.check.device_words import odd_of_devices, sure_of_devices
 from edgeflare.check.estimate import ShareEstimate, share
 from edgeflare.check.figures.check_figures import CheckFigures
-from edgeflare.check.figures.cost import CostFigures
 from edgeflare.check.figures.data import DataFigures
 from edgeflare.check.figures.device import DeviceFigures, OutputFigures
 from edgeflare.check.figures.file import FileFigures, SeenLayers
-from edgeflare.check.figures.near import SearchedModel
+from edgeflare.check.figures.inference_cost import CostFigures
+from edgeflare.check.figures.nearness import SearchedModel
 from edgeflare.check.gates import CheckGate, counted_faults
 from edgeflare.core.query import Arm
 from edgeflare.diagnose.layers.layer_figures import LayerError

@@ -6,14 +6,14 @@ from collections.abc import Mapping
 
 import msgspec
 
-from edgeflare.check.figures.cost import CostFigures
+from edgeflare.check.figures.condition_cells import FieldFigures
 from edgeflare.check.figures.data import DataFigures, OtherReading
 from edgeflare.check.figures.device import DeviceFigures, SeenOperators
 from edgeflare.check.figures.drawn import DrawnFigures
-from edgeflare.check.figures.field import FieldFigures
 from edgeflare.check.figures.file import FileFault, FileFigures, SeenLayers
-from edgeflare.check.figures.mend import MendFigures
-from edgeflare.check.figures.near import NearFigures
+from edgeflare.check.figures.inference_cost import CostFigures
+from edgeflare.check.figures.nearness import NearFigures
+from edgeflare.check.figures.repair_gain import MendFigures
 
 
 class CheckFigures(msgspec.Struct, frozen=True, kw_only=True):
