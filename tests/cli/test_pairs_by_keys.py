@@ -11,7 +11,7 @@ import pytest
 
 from called_commands import call_here, completed, document_of, refused
 from edgeflare.check.check_document import load_check
-from keyed_pairs import WINDOWS, write_anomaly_pair, write_wake_word_pair
+from keyed_pairs import WINDOWS, write_anomaly_pair, write_keypoint_pair, write_wake_word_pair
 from reproductions import reproduce, unpacked
 
 pytestmark = pytest.mark.slow
@@ -41,6 +41,45 @@ def test_a_pair_goes_from_its_keys_to_a_check(
     (cost,) = found.figures.costs
     assert cost.inferences == inferences
     assert f"for the {inferences} inferences of an input" in call_here("report", out, "--json").out
+
+
+KEYPOINTS = """tolerance = {tolerance}
+distance = "mean-point"
+point_size = 3
+dimensions = 2
+picture = [0, 0, 12, 12]
+"""
+
+
+def test_keypoints_go_from_their_keys_to_a_check_a_page_and_an_export(tmp_path: Path) -> None:
+    """Points of (x, y, confidence) in pixels, of which x and y count."""
+    pair = write_keypoint_pair(tmp_path / "pair", KEYPOINTS.format(tolerance=0.03))
+    out, run = tmp_path / "out", tmp_path / "run"
+    said = call_here("check", pair, *DEVICE, "--no-near", "--out", out)
+    assert said.code in (0, 1), said.err
+    found = load_check(out / "check.json")
+    assert found.figures.data is not None
+    assert found.figures.data.inputs == 60
+    few = ("--max-queries", "20", "--limit", "6", "--fail-on", "none")
+    completed("search", pair, *DEVICE, "--out", run, *few)
+    document = document_of(run)
+    entry = (*document["findings"], *document["deviating_seeds"])[0]
+    (view,) = entry["answers"]
+    each = [point["distance"] for point in view["points"]]
+    assert view["distance"] == pytest.approx(np.mean(each), rel=1e-4)
+    assert view["distance"] > view["tolerance"] == 0.03
+    completed("report", run, "--html")
+    page = (run / "report.html").read_text()
+    for arm in ("original", "device"):
+        assert f'<g class="{arm} differs"><title>{arm}: point' in page
+    assert "distance of a point, in the unit of the tolerance" in page
+    archive = tmp_path / "one.zip"
+    completed("export", run, entry["seed_id"], "--out", archive)
+    shown = reproduce(unpacked(archive, tmp_path / "one"))
+    assert shown.returncode == 0, shown.stderr
+    here = re.search(r"^(\S+) apart here, (\S+) when", shown.stdout, re.MULTILINE)
+    assert here
+    assert float(here[1]) == pytest.approx(view["distance"], rel=1e-3)
 
 
 def scores_by_hand(pair: Path, model: str) -> list[float]:

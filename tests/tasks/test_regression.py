@@ -15,6 +15,7 @@ from edgeflare.core.answer import Answer
 from edgeflare.core.task import Decoder, ModelOutputs
 from edgeflare.core.tensor import RawBatch, Tensor, pack_rows
 from edgeflare.errors import UserError
+from edgeflare.pages.answers.values import RegressionView
 from edgeflare.tasks.regression import Regression
 from edgeflare.tasks.value_decoder import MOST_SHOWN_VALUES, STATE_VALUES, DistanceName
 from kept_decoders import kept_again
@@ -81,6 +82,62 @@ def test_points_are_compared_in_units_of_two_of_them() -> None:
     one, other = read(task("normalized"), eyes, moved)
     unit = (10.0 + np.hypot(3, 6)) / 2
     assert one.distance(other) == pytest.approx((5.0 / 3) / unit)
+
+
+SURE = np.array([0, 0, 0.9, 4, 3, 0.9, 0, 10, 0.9], np.float32)  # (x, y, confidence) of 3 points
+POINTS = Tensor("values", (1, 3, 3), "float32")
+
+
+def points(distance: DistanceName = "mean-point", **keys: Any) -> Decoder:
+    known: dict[str, Any] = {"tolerance": 0.5, "point_size": 3, "dimensions": 2, **keys}
+    return Regression(distance=distance, **known).decoder(outputs(POINTS))
+
+
+@pytest.mark.parametrize(
+    ("distance", "expected"),
+    [
+        ("mean-point", (5 + 0 + 13) / 3),
+        ("farthest-point", 13.0),
+        ("absolute", 12.0),
+        ("l2", np.sqrt(25 + 169)),
+        ("normalized", (5 + 0 + 13) / 3 / ((10 + np.hypot(2, 18)) / 2)),
+    ],
+)
+def test_of_points_the_coordinates_alone_count(distance: DistanceName, expected: float) -> None:
+    unit = {"normalize": (0, 2)} if distance == "normalized" else {}
+    decoder = points(distance, **unit)
+    moved = SURE + np.array([3, 4, 0, 0, 0, -0.8, 5, 12, -0.9], np.float32)
+    one, other = decoder.read(RawBatch(np.stack([SURE, moved]).reshape(2, 3, 3)))
+    assert one.distance(other) == pytest.approx(expected)
+    (view,) = decoder.views({"original": one, "device": other}, ("original", "device"))
+    assert isinstance(view, RegressionView)
+    assert view.names[:3] == ("point 0 x", "point 0 y", "point 1 x")
+    assert view.points == ()
+    whole, alone = decoder.target(SURE), decoder.target(np.delete(SURE, [2, 5, 8]))
+    assert whole is not None
+    assert alone is not None
+    assert whole.equals(alone)
+    assert kept_again(Regression, decoder) == decoder
+
+
+def test_points_lie_in_the_picture_and_have_distances_in_the_tolerances_unit() -> None:
+    keys: dict[str, Any] = {"picture": (0.0, -10.0, 20.0, 10.0), "axes": "yx"}
+    decoder = points("normalized", normalize=(0, 2), **keys)
+    moved = SURE + np.array([3, 4, 0, 0, 0, 0, 0, 0, 0], np.float32)
+    one, other = decoder.read(RawBatch(np.stack([SURE, moved]).reshape(2, 3, 3)))
+    (view,) = decoder.views({"original": one, "device": other}, ("original", "device"))
+    assert isinstance(view, RegressionView)
+    first, second, _ = view.points
+    assert first.places == {"original": (0.0, 0.5), "device": (0.2, 0.65)}
+    assert second.places["original"] == (0.15, 0.7)  # y, x is 4, 3
+    assert view.distance is not None
+    assert first.distance == pytest.approx(3 * view.distance)
+    assert second.distance == 0.0
+    (failed,) = decoder.read(RawBatch(SURE.reshape(1, 3, 3), {0: "hang"}))
+    (view,) = decoder.views({"original": one, "device": failed}, ("original", "device"))
+    assert isinstance(view, RegressionView)
+    assert [one.distance for one in view.points] == [None] * 3
+    assert list(view.points[0].places) == ["original"]
 
 
 def test_zeros_have_a_cosine_and_a_relative_distance() -> None:
@@ -161,6 +218,17 @@ def test_values_in_another_order_are_no_pair(refusal: Callable[..., str]) -> Non
         ({"tolerance": 0.5, "normalize": (0, 1)}, "belong together"),
         ({"tolerance": 0.5, "distance": "normalized", "normalize": (1, 1)}, r"\[1, 1\]"),
         ({"tolerance": 0.5, "point_size": 0}, "point_size is 0"),
+        ({"tolerance": 0.5, "dimensions": 3}, "of points of 2 values: give 1 to 2, or say point_s"),
+        ({"tolerance": 0.5, "picture": (0.0, 0.0, 1.0)}, r"such as \[0, 0, 1, 1\] of shares"),
+        ({"tolerance": 0.5, "picture": (1.0, 0.0, 1.0, 1.0)}, "expected the values at its left"),
+        (
+            {"tolerance": 0.5, "distance": "relative", "picture": (0.0, 0.0, 1.0, 1.0)},
+            'say distance = "mean-point"',
+        ),
+        (
+            {"tolerance": 0.5, "dimensions": 1, "picture": (0.0, 0.0, 1.0, 1.0)},
+            "needs points of 2 dimensions",
+        ),
     ],
 )
 def test_values_out_of_their_range_are_refused(keys: dict[str, Any], said: str) -> None:
@@ -172,6 +240,8 @@ def test_points_that_an_output_lacks_are_refused() -> None:
     far = Regression(tolerance=0.1, distance="normalized", normalize=(0, 3))
     with pytest.raises(UserError, match=r"'values' \(1, 6\) has no points 0 and 3 of 2 values"):
         far.decoder(outputs(VALUES))
+    with pytest.raises(UserError, match="has 6 values, which are no points of 4: correct point_s"):
+        Regression(tolerance=0.1, point_size=4, dimensions=2).decoder(outputs(VALUES))
 
 
 def test_values_that_hardly_vary_are_warned_of() -> None:

@@ -15,9 +15,10 @@ from edgeflare.core.answer import LEAST_SUPPORT, NO_VALUES, Answer
 from edgeflare.core.task import Decoder, target_name
 from edgeflare.core.tensor import RawBatch, Tensor
 from edgeflare.errors import UserError
-from edgeflare.pages.answers.values import RegressionView
+from edgeflare.pages.answers.values import MOST_POINTS, RegressionView, ShownPoint
 from edgeflare.tasks.clip_frames import ClipFrames
 from edgeflare.tasks.output_values import output_values
+from edgeflare.tasks.value_points import PointLayout
 
 STATE_VALUES = 64
 """Values of a state at most: those of an answer, averaged in as many groups."""
@@ -28,7 +29,10 @@ MOST_SHOWN_VALUES = 16
 MOST_SHOWN = 4
 """Values of an answer that are shown."""
 
-_IN_UNITS_OF_VALUES = ("absolute", "mean-absolute", "l2", "linf")
+_IN_UNITS_OF_VALUES = (
+    *("absolute", "mean-absolute", "l2", "linf"),
+    *("mean-point", "farthest-point"),
+)
 """Distances whose tolerance has the unit of the values."""
 
 
@@ -39,16 +43,14 @@ class Measure:
     Attributes:
         tolerance: the greatest distance that is no deviation.
         distance: see `DistanceName`.
-        points: the positions of two points, of the distance "normalized"; empty elsewhere.
-        point_size: values of a point.
+        points: how the values are points; None where they are just values.
         mean: whether the mean of the frames' distances counts, and not the greatest.
 
     """
 
     tolerance: float
     distance: str
-    points: tuple[int, ...] = ()
-    point_size: int = 2
+    points: PointLayout | None = None
     mean: bool = False
 
     @property
@@ -60,9 +62,20 @@ class Measure:
     @cached_property
     def between(self) -> Callable[[Values, Values], Values]:
         """The distance of the values of each frame."""
-        if self.points:
-            return _normalized(self.point_size, *self.points)
-        return DISTANCES[self.distance]
+        points = self.points
+        if points is None or self.distance not in POINT_DISTANCES:
+            return DISTANCES[self.distance]
+        if self.distance == "farthest-point":
+            return lambda a, b: np.asarray(points.apart(a, b).max(axis=-1))
+        return lambda a, b: np.asarray(points.apart(a, b).mean(axis=-1))
+
+    def counted(self, values: Values) -> Values:
+        """Return the values that count for the distance: all, or the coordinates of points."""
+        return values if self.points is None else self.points.counted(values)
+
+    def name(self, place: int) -> str:
+        """Return the name of a value that counts."""
+        return f"value {place}" if self.points is None else self.points.name(place)
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,7 +195,7 @@ class ValueDecoder(Decoder):
     def read(self, batch: RawBatch) -> Iterator[Answer]:
         """Yield the values of each row."""
         values = output_values(batch, self.outputs, self.at)
-        frames = self.frames.values(values.real).astype(np.float32)
+        frames = self.measure.counted(self.frames.values(values.real)).astype(np.float32)
         for at, one in enumerate(frames):
             failure = values.failures.get(at)
             yield ValueAnswer(
@@ -199,17 +212,22 @@ class ValueDecoder(Decoder):
         """Return the values of a target; None where one of them is NaN.
 
         Args:
-            target: real numbers, as many as the output has; of a clip those of all frames, or of
-                one frame for all of them.
+            target: real numbers, as many as the output has, or of points the coordinates that
+                count alone; of a clip those of all frames, or of one frame for all of them.
 
         """
-        shape = self.tensor.shape
-        whole, count = prod(shape), self.frames.count or 1
-        if target.dtype.kind not in "fiu" or target.size not in (whole, whole // count):
-            once = f", or {whole // count} for all frames" if count > 1 else ""
+        count = self.frames.count or 1
+        each = prod(self.tensor.shape) // count
+        coordinates = self.measure.counted(np.zeros(each)).size
+        sizes = dict.fromkeys((each, count * each, coordinates, count * coordinates))
+        if target.dtype.kind not in "fiu" or target.size not in sizes:
+            whole = " or ".join(str(count * one) for one in dict.fromkeys((each, coordinates)))
+            once = f", or {each} for all frames" if count > 1 else ""
             raise UserError(f"{target_name(target)}, expected {whole} real numbers{once}")
-        real = target.astype(np.float64).reshape(-1, whole // count)
-        every = np.broadcast_to(real, (count, whole // count))
+        has_all = target.size in (each, count * each)
+        real = target.astype(np.float64).reshape(-1, each if has_all else coordinates)
+        real = self.measure.counted(real) if has_all else real
+        every = np.broadcast_to(real, (count, coordinates))
         with np.errstate(over="ignore"):
             values = self.frames.values(every[None])[0].astype(np.float32)
         if np.isinf(values).any():
@@ -239,12 +257,45 @@ class ValueDecoder(Decoder):
             tolerance=self.measure.tolerance,
             compared=compared,
             size=size,
-            names=tuple(f"value {place}" for place in places.tolist()),
+            names=tuple(map(self.measure.name, places.tolist())),
             values={
                 arm: _rounded(known[arm][frame, places]) if arm in known else None for arm in given
             },
+            points=self._shown_points({arm: one[frame] for arm, one in known.items()}, compared),
         )
         return (view,)
+
+    def _shown_points(
+        self, known: Mapping[str, NDArray[np.float32]], compared: tuple[str, str]
+    ) -> tuple[ShownPoint, ...]:
+        """Return the points that lie in the picture of the input; none where they lie in none.
+
+        Args:
+            known: the values of one frame by arm, without those that failed.
+            compared: the two arms.
+
+        """
+        layout = self.measure.points
+        if layout is None or not layout.picture or not known:
+            return ()
+        values = {arm: one.astype(np.float64) for arm, one in known.items()}
+        apart = None
+        if all(arm in values for arm in compared):
+            apart = layout.apart(*(values[arm] for arm in compared))
+        shares = {arm: layout.shares(one) for arm, one in values.items()}
+        count = len(next(iter(shares.values())))
+        farthest = range(count) if apart is None else np.argsort(-apart, kind="stable").tolist()
+        return tuple(
+            ShownPoint(
+                number=at,
+                distance=None if apart is None else float(f"{apart[at]:.6g}"),
+                places={
+                    arm: (float(f"{one[at, 0]:.5g}"), float(f"{one[at, 1]:.5g}"))
+                    for arm, one in shares.items()
+                },
+            )
+            for at in sorted(farthest[:MOST_POINTS])
+        )
 
     def describe_answer(self, answer: Answer, classes: Sequence[str] = ()) -> str:
         """Return the first values of an answer, and of how many they are."""
@@ -265,14 +316,23 @@ Values = NDArray[np.float64]
 
 
 DistanceName = Literal[
-    "absolute", "mean-absolute", "relative", "cosine", "l2", "linf", "normalized"
+    "absolute",
+    "mean-absolute",
+    "relative",
+    "cosine",
+    "l2",
+    "linf",
+    "mean-point",
+    "farthest-point",
+    "normalized",
 ]
 """How far the values a and b of two models are apart.
 
 absolute, linf: the largest |a - b| of a value. mean-absolute: the mean of |a - b| over the values.
 l2: the Euclidean norm of a - b. relative: that norm over the larger one of a and b. cosine: 1 - the
-cosine of the angle between a and b. normalized: the mean distance between the same points of a and
-b, over the distance between two named points.
+cosine of the angle between a and b. mean-point, farthest-point: the mean, or the largest, Euclidean
+distance between the same points of a and b. normalized: that mean over the distance between two
+named points.
 """
 
 
@@ -306,31 +366,6 @@ def _cosine(a: Values, b: Values) -> Values:
     return np.where(both_zero | (a == b).all(axis=-1), 0.0, 1.0 - angle)
 
 
-def _normalized(point_size: int, begin: int, end: int) -> Callable[[Values, Values], Values]:
-    """Return the mean distance of points, over that between two of them.
-
-    The unit is the mean of both models' distances between the two points.
-
-    Args:
-        point_size: values of a point, such as 2 for x and y.
-        begin: position of one of the two points, from 0.
-        end: position of the other.
-
-    """
-
-    def distance(a: Values, b: Values) -> Values:
-        first, second = (one.reshape(*one.shape[:-1], -1, point_size) for one in (a, b))
-        apart = np.linalg.norm(first - second, axis=-1).mean(axis=-1)
-        units = [
-            np.linalg.norm(one[..., begin, :] - one[..., end, :], axis=-1)
-            for one in (first, second)
-        ]
-        unit = (units[0] + units[1]) / 2
-        return np.where(apart > 0.0, apart / np.maximum(unit, np.finfo(np.float32).tiny), 0.0)
-
-    return distance
-
-
 DISTANCES: dict[str, Callable[[Values, Values], Values]] = {
     "absolute": _largest,
     "mean-absolute": _mean_absolute,
@@ -340,3 +375,6 @@ DISTANCES: dict[str, Callable[[Values, Values], Values]] = {
     "linf": _largest,
 }
 """Distances that need no points, by name."""
+
+POINT_DISTANCES = ("mean-point", "farthest-point", "normalized")
+"""Distances of points, by name."""

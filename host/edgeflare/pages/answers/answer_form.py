@@ -89,6 +89,26 @@ class DrawnBox:
     title: str
 
 
+@dataclass(frozen=True, slots=True)
+class DrawnPoint:
+    """A point upon a picture; lengths in percent of its width and height, as SVG reads them.
+
+    Attributes:
+        arm: arm that gave the point, which chooses colour and dashes.
+        x: horizontal place of the centre.
+        y: vertical place of the centre.
+        number: number of the point in its table; empty where it does not differ.
+        title: what it is.
+
+    """
+
+    arm: str
+    x: str
+    y: str
+    number: str
+    title: str
+
+
 class AnswerBlock:
     """The answers of one head as a card shows them: what the macro `block` of its template takes.
 
@@ -102,7 +122,11 @@ class AnswerBlock:
     below_player: ClassVar[bool] = False
 
     def drawn(self) -> tuple[DrawnBox, ...]:
-        """Return what is drawn upon the picture of the input, where it is one."""
+        """Return the boxes that are drawn upon the picture of the input, where it is one."""
+        return ()
+
+    def drawn_points(self) -> tuple[DrawnPoint, ...]:
+        """Return the points that are drawn upon it likewise."""
         return ()
 
 

@@ -15,12 +15,38 @@ from edgeflare.pages.answers.answer_form import (
     AnsweredInput,
     AnswerForm,
     AnswerWords,
+    DrawnPoint,
+    in_order,
 )
 from edgeflare.pages.comparison_plot import ComparisonPlot, comparison_plot, figure
 from edgeflare.record.json_types import Count, TwoNames
 
 PLOT_BYTES = 4_000
 """Characters of the paths of one plot of values, about."""
+
+
+MOST_POINTS = 40
+"""Points that are kept to be drawn: more than a body has (33); of a face's mesh the farthest."""
+
+SHOWN_POINTS = 12
+"""Points that a card lists."""
+
+
+class ShownPoint(msgspec.Struct, frozen=True):
+    """A point that the arms see in the picture of the input.
+
+    Attributes:
+        number: its position among the points of the output, from 0.
+        distance: distance of the compared arms' points, in the unit of the tolerance; null where
+            one failed.
+        places: x and y by arm, as shares of the picture's width and height, without arms that
+            failed.
+
+    """
+
+    number: Count
+    distance: float | None
+    places: Mapping[str, tuple[float, float]]
 
 
 class RegressionView(AnswerForm, frozen=True, tag_field="form", tag="values"):
@@ -35,6 +61,8 @@ class RegressionView(AnswerForm, frozen=True, tag_field="form", tag="values"):
         names: names of the values below.
         values: values of each arm, at most 16: those that differ most between the compared arms, in
             their order; null where the arm failed.
+        points: at most 40 points, those that are farthest apart, in their order; empty where the
+            pair does not say where they lie in the picture.
 
     """
 
@@ -56,6 +84,7 @@ class RegressionView(AnswerForm, frozen=True, tag_field="form", tag="values"):
     size: Count
     names: tuple[str, ...]
     values: Mapping[str, tuple[float, ...] | None]
+    points: Annotated[tuple[ShownPoint, ...], msgspec.Meta(max_length=MOST_POINTS)] = ()
 
     def wrong(self, place: str) -> Iterator[str]:
         """Yield values that are not as many as their names."""
@@ -101,10 +130,11 @@ class RegressionView(AnswerForm, frozen=True, tag_field="form", tag="values"):
         views = [ValuesView(np.array(one), self.names) for one in known.values()]
         plot = comparison_plot(tuple(known), views, PLOT_BYTES) if views else None
         named = len(self.names)
+        rows, points = self._points()
         of = "" if named == self.size else f"The {named} of {self.size:,} values that differ most."
         if self.distance is None:
             words = f"the {self.measure} is not known"
-            return DistanceBlock(self.head, words, None, 0.0, plot, of)
+            return DistanceBlock(self.head, words, None, 0.0, plot, of, rows, points)
         longest = max(self.distance, self.tolerance) or 1.0
         words = (
             f"{self.measure} {figure(self.distance)}, {figure(self.distance / self.tolerance)} "
@@ -117,7 +147,35 @@ class RegressionView(AnswerForm, frozen=True, tag_field="form", tag="values"):
             round(100 * self.tolerance / longest, 1),
             plot,
             of,
+            rows,
+            points,
         )
+
+    def _points(self) -> tuple[tuple[PointRow, ...], tuple[DrawnPoint, ...]]:
+        """Return the rows of the points that are farthest apart, and the points upon the picture.
+
+        Numbered are points that are farther apart than the tolerance.
+        """
+        known = [one for one in self.points if one.distance is not None]
+        farthest = sorted(known, key=lambda one: -(one.distance or 0.0))[:SHOWN_POINTS]
+        rows = [PointRow(str(one.number), figure(one.distance or 0.0)) for one in farthest]
+        drawn = []
+        for one in self.points:
+            number = str(one.number) if (one.distance or 0.0) > self.tolerance else ""
+            for arm in in_order(one.places):
+                if arm in self.compared:
+                    x, y = (100 * min(max(share, -1.0), 2.0) for share in one.places[arm])
+                    title = f"{arm}: point {one.number}"
+                    drawn.append(DrawnPoint(arm, f"{x:.2f}%", f"{y:.2f}%", number, title))
+        return tuple(rows), tuple(drawn)
+
+
+@dataclass(frozen=True, slots=True)
+class PointRow:
+    """A point's number, and how far the compared arms' points are apart."""
+
+    number: str
+    distance: str
 
 
 @dataclass(frozen=True)
@@ -131,6 +189,8 @@ class DistanceBlock(AnswerBlock):
         tolerance: the place of the tolerance on it, in percent.
         plot: these values of the two arms, or of the one that answered; None where neither did.
         of: how many values there are in all, in words; empty where all are shown.
+        rows: the points that are farthest apart, the farthest first; empty where none are shown.
+        points: where the points lie in the picture.
 
     """
 
@@ -141,3 +201,9 @@ class DistanceBlock(AnswerBlock):
     tolerance: float
     plot: ComparisonPlot | None
     of: str
+    rows: tuple[PointRow, ...] = ()
+    points: tuple[DrawnPoint, ...] = ()
+
+    def drawn_points(self) -> tuple[DrawnPoint, ...]:
+        """Return the points of the compared arms."""
+        return self.points

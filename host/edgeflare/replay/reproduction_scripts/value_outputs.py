@@ -7,7 +7,12 @@ import numpy as np
 
 def read(tensors: Any, decoder: Any) -> Any:
     """Return the values of each frame that counts, (frames, values)."""
-    return tensors[decoder["outputs"][decoder["at"]]["name"]]
+    values = tensors[decoder["outputs"][decoder["at"]]["name"]]
+    points = decoder["measure"]["points"]
+    if points:  # of which some coordinates count
+        each = values.reshape(len(values), -1, points["size"])[:, :, : points["dimensions"]]
+        values = each.reshape(len(values), -1)
+    return values
 
 
 def describe(answers: Any, _arm: Any, _told: Any) -> Any:
@@ -27,11 +32,15 @@ def compare(one: Any, other: Any, told: Any) -> Any:
 def distance(a: Any, b: Any, measure: Any) -> Any:
     """Return how far values are apart; see docs/tasks.md of EdgeFlare."""
     norms, apart = [np.linalg.norm(one, axis=1) for one in (a, b)], np.linalg.norm(a - b, axis=1)
-    if measure["distance"] == "normalized":
-        a, b = (one.reshape(len(one), -1, measure["point_size"]) for one in (a, b))
-        begin, end = measure["points"]
-        unit = sum(np.linalg.norm(one[:, begin] - one[:, end], axis=1) for one in (a, b)) / 2
-        each = np.linalg.norm(a - b, axis=2).mean(1) / np.maximum(unit, np.finfo(np.float32).tiny)
+    if measure["distance"] in ("mean-point", "farthest-point", "normalized"):
+        points = measure["points"]
+        a, b = (one.reshape(len(one), -1, points["dimensions"]) for one in (a, b))
+        each = np.linalg.norm(a - b, axis=2)
+        each = each.max(1) if measure["distance"] == "farthest-point" else each.mean(1)
+        if points["unit"]:
+            begin, end = points["unit"]
+            unit = sum(np.linalg.norm(one[:, begin] - one[:, end], axis=1) for one in (a, b)) / 2
+            each = each / np.maximum(unit, np.finfo(np.float32).tiny)
     elif measure["distance"] == "cosine":
         product = norms[0] * norms[1]
         each = 1 - (a * b).sum(1) / np.where(product > 0, product, 1)

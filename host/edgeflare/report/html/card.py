@@ -221,7 +221,7 @@ def _counted(operators: Sequence[str]) -> tuple[str, ...]:
 def _answered_shots(
     groups: tuple[ShotGroup, ...], answers: Mapping[str, _Blocks]
 ) -> tuple[ShotGroup, ...]:
-    """Return the shots with the boxes of objects upon pictures, and texts below players.
+    """Return the shots with the boxes of objects and points upon pictures, and texts below players.
 
     Of several inputs, these are of the first that is shown in such a form.
 
@@ -231,7 +231,8 @@ def _answered_shots(
 
     """
     tables = [one for blocks in answers.values() for one in blocks]
-    form = Picture if any(one.drawn() for one in tables) else SoundFigure
+    upon = any(one.drawn() or one.drawn_points() for one in tables)
+    form = Picture if upon else SoundFigure
     shows_form = [any(isinstance(shot, form) for shot in group.shots) for group in groups]
     if True not in shows_form:
         return groups
@@ -250,7 +251,9 @@ def _without_shown(groups: Iterable[ShotGroup], blocks: _Blocks) -> _Blocks:
 def _answered(shot: Shot, answers: Mapping[str, _Blocks]) -> Shot:
     if isinstance(shot, Picture):
         blocks = answers.get(shot.what, ())
-        return replace(shot, boxes=tuple(box for one in blocks for box in one.drawn()))
+        boxes = tuple(box for one in blocks for box in one.drawn())
+        points = tuple(point for one in blocks for point in one.drawn_points())
+        return replace(shot, boxes=boxes, points=points)
     if isinstance(shot, SoundFigure):
         blocks = answers.get(shot.what, ())
         return replace(shot, texts=tuple(one for one in blocks if one.below_player))

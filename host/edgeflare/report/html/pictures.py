@@ -16,7 +16,7 @@ import cv2
 import numpy as np
 
 from edgeflare.core.views import ImageView
-from edgeflare.pages.answers.answer_form import SIDE, DrawnBox
+from edgeflare.pages.answers.answer_form import SIDE, DrawnBox, DrawnPoint
 from edgeflare.report.html.stored_views import StoredView
 from edgeflare_operators.operator_registry import Image
 
@@ -37,6 +37,7 @@ class Picture:
         height: height of the image itself, in pixels.
         gain: what a difference was multiplied by, else None.
         boxes: boxes around the objects that the arms detected in it.
+        points: points that the arms see in it.
 
     """
 
@@ -47,6 +48,7 @@ class Picture:
     height: int = 0
     gain: float | None = None
     boxes: tuple[DrawnBox, ...] = ()
+    points: tuple[DrawnPoint, ...] = ()
 
 
 def pictures_of(stored: Sequence[StoredView], most: int) -> tuple[Picture, ...]:
