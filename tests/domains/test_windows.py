@@ -106,6 +106,9 @@ def test_another_number_of_windows_is_corrected_with_the_line(refusal: Refusal) 
     assert "24 feature rows of a sound have 10 windows of 5 with the hop 2: write frames" in said
     short = AudioDomain(samples=80, front_end=SPECTRUM, windows={"length": 5, "hop": 2})
     assert "give longer sounds" in refusal(short.input_shape, Tensor("x", (1, 1, 165), "float32"))
+    plain = AudioDomain(samples=800, front_end=SPECTRUM)
+    said = refusal(plain.input_shape, Tensor("x", (1, 5, 33), "float32"))
+    assert "for windows of 5 write windows = { length = 5, hop = 2 } with the app's hop" in said
     assert "hop has to be 1 or more" in refusal(ArrayDomain, windows={"length": 1, "hop": 0})
     assert "hop is missing: add it" in refusal(ArrayDomain, windows={"length": 1})
     assert "expected 'features' or 'samples'" in refusal(

@@ -415,6 +415,11 @@ def test_a_plain_name_stands_for_the_table_that_holds_it(written: Written) -> No
 @pytest.mark.parametrize(
     ("text", "line"),
     [
+        (
+            "[inputs.x]\ndomain = 'array'\nwindows = {length = 8, hop = 4}\n",
+            "write above the tables frames = N",
+        ),
+        ("[inputs.x]\ndomain = 'array'\nwindows = 8\n", "write [inputs.x.windows] above its keys"),
         ("state = 'next'\n", "write [state] above such a line"),
         ("shapes = [1, 49]\n", "write [shapes] above such a line"),
         ("gates = 'rate'\n", "write [gates] above rate = 0.01"),

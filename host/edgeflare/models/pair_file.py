@@ -54,7 +54,7 @@ class Settings:
         inputs: what each `[inputs.NAME]` says, by its name.
         state: outputs that feed an input of the next frame, by the input's name.
         shapes: a fixed shape for inputs with dynamic dimensions, by the input's name.
-        frames: steps of a clip, for models with a state.
+        frames: steps of a clip, or windows of an input.
         signature: name of the signature that is run.
         fold_shapes: whether what follows from fixed shapes is folded into constants.
         gates: limits for a release, by the names of their gates; infinity for no limit.

@@ -221,6 +221,7 @@ class AudioDomain(Domain):
                 f"{model}: input {tensor.name!r} has shape {tensor.shape}, which are {takes}"
                 f" values, but {what} {' x '.join(map(str, makes))}: check samples"
                 + ("" if front_end is None else " and the settings of the front end")
+                + self._windows_line(takes, makes)
             )
         made, taken = map(without_ones, (makes, tensor.shape))
         if made != taken and sorted(made) == sorted(taken):
@@ -230,6 +231,17 @@ class AudioDomain(Domain):
                 " end that gives them in the model's order"
             )
         return (samples,)
+
+    def _windows_line(self, takes: int, makes: tuple[int, ...]) -> str:
+        """Return the line that makes a model's input of a part of a sound; empty for no part."""
+        rows, each = makes[0], prod(makes[1:])
+        if self._windows is not None or takes % each or not takes // each < rows:
+            return ""
+        length = takes // each
+        return (
+            f", or for windows of {length} write windows = {{ length = {length}, hop ="
+            f" {max(1, length // 2)} }} with the app's hop"
+        )
 
     @staticmethod
     def seed_files(path: Path) -> list[Path]:
