@@ -53,13 +53,14 @@ picture = [0, 0, 12, 12]
 
 def test_keypoints_go_from_their_keys_to_a_check_a_page_and_an_export(tmp_path: Path) -> None:
     """Points of (x, y, confidence) in pixels, of which x and y count."""
-    pair = write_keypoint_pair(tmp_path / "pair", KEYPOINTS.format(tolerance=0.03))
+    pair = write_keypoint_pair(tmp_path / "pair", KEYPOINTS.format(tolerance=1.0))
     out, run = tmp_path / "out", tmp_path / "run"
     said = call_here("check", pair, *DEVICE, "--no-near", "--out", out)
-    assert said.code in (0, 1), said.err
+    assert said.code == 0, said.err
     found = load_check(out / "check.json")
-    assert found.figures.data is not None
-    assert found.figures.data.inputs == 60
+    (decisions,) = (one for one in found.sections if one.name == "decisions")
+    assert "right on 100.0% as the original" in decisions.words
+    write_keypoint_pair(pair, KEYPOINTS.format(tolerance=0.03))
     few = ("--max-queries", "20", "--limit", "6", "--fail-on", "none")
     completed("search", pair, *DEVICE, "--out", run, *few)
     document = document_of(run)

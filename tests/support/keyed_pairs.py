@@ -134,7 +134,8 @@ def write_keypoint_pair(folder: Path, task: str, count: int = 60) -> Path:
 
     """
     rng = np.random.default_rng(5)
-    places = rng.uniform(2.0, SIDE - 3.0, (4 * count, POINTS, 2))
+    middles = np.array([[3.0, 3.0], [8.0, 3.0], [5.5, 8.0]])
+    places = middles + rng.uniform(-1.5, 1.5, (4 * count, POINTS, 2))
     pixels = np.mgrid[:SIDE, :SIDE].transpose(1, 2, 0)[..., ::-1]
     brightness = np.array([255.0, 170.0, 85.0])
     apart = np.square(pixels[None, None] - places[:, :, None, None]).sum(-1)
