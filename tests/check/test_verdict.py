@@ -353,6 +353,7 @@ def test_the_first_rule_that_applies_decides() -> None:
     [
         cell("fog", 1, 20, p=0.02),  # by chance
         cell("fog", 1, 6, p=1e-4),  # few
+        cell("fog", 1, 12, p=1e-4),  # perhaps fewer than the limit
     ],
 )
 def test_a_condition_counts_where_it_costs_much_for_certain(one: FieldCell) -> None:
@@ -366,7 +367,7 @@ def test_a_condition_costs_what_is_not_lost_without_it() -> None:
 
 def test_a_condition_may_be_sure_on_further_inputs_alone() -> None:
     first, further = (
-        field_figures(one) for one in (cell("fog", 1, 9), cell("dusk", 2, 14, p=1e-3))
+        field_figures(one) for one in (cell("fog", 1, 9), cell("dusk", 2, 20, p=1e-3))
     )
     found = judged(figures(field=structs.replace(first, further=further)))
     assert found.cause is not None

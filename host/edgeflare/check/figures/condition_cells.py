@@ -7,6 +7,7 @@ from typing import Final
 
 import msgspec
 
+from edgeflare.check.estimate import paired_difference
 from edgeflare.check.figures.decisions import DecisionChanges
 from edgeflare.record.json_types import Count, CountFromOne, Share
 
@@ -32,13 +33,15 @@ class FieldFigures(msgspec.Struct, frozen=True, kw_only=True):
     further: FieldFigures | None = None
 
     def lost(self, limit: float) -> Iterator[tuple[FieldFigures, FieldCell]]:
-        """Yield the cells that lose significantly, and more than a limit beyond the unchanged.
+        """Yield the cells that lose significantly, and for certain more than a limit.
 
-        Each comes with the figures that it is of: of many cells few are significant, which may be
-        so on further inputs, where only those are tried that lost most.
+        The interval of what is lost lies beyond the limit, and so does what is lost less what the
+        unchanged inputs lose. Each cell comes with the figures that it is of: of many cells few are
+        significant, which may be so on further inputs, where only those are tried that lost most.
         """
         for one in self.worst:
-            if one.p < FIELD_CHANCE and one.net - max(0.0, self.unchanged.net) > limit:
+            beyond = one.net - max(0.0, self.unchanged.net)
+            if one.p < FIELD_CHANCE and beyond > limit and one.least > limit:
                 yield self, one
         if self.further is not None:
             yield from self.further.lost(limit)
@@ -66,6 +69,12 @@ class FieldCell(msgspec.Struct, frozen=True, kw_only=True):
     def net(self) -> float:
         """The share of the inputs that is harmed less that helped."""
         return self.changes.net / max(1, self.changes.inputs)
+
+    @property
+    def least(self) -> float:
+        """The lower end of the interval of that share."""
+        its = self.changes
+        return paired_difference(its.harmed, its.helped, max(1, its.inputs)).low
 
 
 FIELD_CHANCE: Final = 0.01
