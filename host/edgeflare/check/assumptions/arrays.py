@@ -26,7 +26,7 @@ _STATE: Final = re.compile(r"state|hidden|memory|cell|cache|carry", re.IGNORECAS
 """Names of inputs that an output feeds."""
 
 _DIGITS: Final = 3
-"""Of the bounds of values, which are rounded away from these."""
+"""Significant digits that bounds of values are rounded outwards to."""
 
 
 def assumed_state(graph: Graph, given: GivenInputs) -> dict[str, str]:

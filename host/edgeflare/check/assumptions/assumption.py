@@ -12,12 +12,12 @@ class Assumption:
     """What is assumed of a part of a pair.
 
     Attributes:
-        settings: for what the user did not say.
-        notes: the same, a sentence each without its full stop.
-        guessed: that of them that may well be wrong; empty where nothing is.
+        settings: settings assumed where the user did not say any.
+        notes: assumptions, a sentence each without its full stop.
+        guessed: note that may well be wrong; empty where none is.
         refused: why nothing can be assumed, and what would say it; empty where all can.
         classes: how many the outputs tell apart; 0 where they tell none.
-        lines: of a `pair.toml`, which the user has to complete where it is refused.
+        lines: lines of a `pair.toml` that the user has to complete where it is refused.
 
     """
 

@@ -19,7 +19,7 @@ from edgeflare.regular_file import read_regular
 _FILE: Final = "labels.txt"
 
 _MOST_BYTES: Final = 2**20
-"""Of a file of names."""
+"""Bytes of a file of class names, at most."""
 
 _NO_NAMES: Final = (
     *(zipfile.BadZipFile, zlib.error, NotImplementedError, RuntimeError),
@@ -39,7 +39,7 @@ def assumed_classes(content: bytes, given: GivenInputs, classes: int) -> Assumpt
     alphabetical order.
 
     Args:
-        content: of the compressed model's file.
+        content: content of the compressed model's file.
         given: what lies where the inputs are.
         classes: how many the model tells apart.
 

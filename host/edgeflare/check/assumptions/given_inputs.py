@@ -31,10 +31,10 @@ class GivenInputs:
     """What lies where the inputs are.
 
     Attributes:
-        path: of a file or a folder.
+        path: path of a file or a folder.
         kind: what it holds; empty where that is not known, which whoever loads it says.
-        files: of a folder.
-        arrays: of an `.npz`, by their names; of a folder of `.npy` files one without a name.
+        files: files of that kind in a folder.
+        arrays: arrays of an `.npz`, by their names; of a folder of `.npy` files one named "".
 
     """
 
@@ -68,7 +68,7 @@ class GivenInputs:
         """Return the names of the arrays that hold inputs of a tensor's shape, one for each label.
 
         Args:
-            tensor: of the model.
+            tensor: input tensor of the model.
             frames: whether they have another axis before, that of the frames of a clip.
 
         """

@@ -24,7 +24,7 @@ def assumed_inputs(graph: Graph, given: GivenInputs, said: Settings) -> Assumpti
     """Return what is assumed of the inputs of a model; nothing where what is given is not known.
 
     Args:
-        graph: of the compressed model.
+        graph: graph of the compressed model.
         given: what lies where the inputs are.
         said: what the user says.
 

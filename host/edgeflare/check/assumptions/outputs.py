@@ -41,7 +41,7 @@ _GRIDS: Final = (
     ((4, 1),),
     ((8, 2), (16, 2), (32, 6)),
 )
-"""Of MediaPipe's detectors: pixels of a cell and anchors in it, of each grid of a picture.
+"""Grids of MediaPipe's detectors: for each the pixels along a cell, and the anchors in it.
 
 These are what `SsdAnchorsCalculatorOptions` of its graphs comes to, with anchors of fixed size:
 face_detection_short_range and palm_detection; face_detection_back; face_detection_full_range;
@@ -57,7 +57,7 @@ def assumed_outputs(
     """Return the task that the outputs of a model are assumed to be for.
 
     Args:
-        graph: of the compressed model.
+        graph: graph of the compressed model.
         state: the outputs that only feed an input, by the input's name.
         picture: height and width of the pictures that the model takes; None where it takes none.
         arrays: what an `.npz` of inputs has; its `targets` tell values from scores.

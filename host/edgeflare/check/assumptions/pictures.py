@@ -27,8 +27,8 @@ def assumed_pictures(graph: Graph, tensor: GraphTensor, given: Settings) -> Assu
     """Return how pictures are assumed to be resized and scaled.
 
     Args:
-        graph: of the compressed model.
-        tensor: its input that takes them.
+        graph: graph of the compressed model.
+        tensor: input of the graph that takes pictures.
         given: what the user says.
 
     """

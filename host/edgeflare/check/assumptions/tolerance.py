@@ -27,7 +27,7 @@ INPUTS: Final = 64
 """Inputs at most over which values are seen to spread."""
 
 _SHARE: Final = 0.1
-"""Of the spread, that values may be apart."""
+"""Share of their spread that values may be apart."""
 
 _LEAST: Final = 2
 """Inputs from which on values spread."""
@@ -40,7 +40,7 @@ def measured_tolerance(pair: Pair) -> tuple[float, int] | None:
     values to their mean; where there is no original, of the compressed model's.
 
     Args:
-        pair: whose task is regression, with any tolerance.
+        pair: a pair whose task is regression, with any tolerance.
 
     Returns:
         None where the values do not vary, or the models or inputs are not what they should be,

@@ -36,7 +36,7 @@ class CheckFigures(msgspec.Struct, frozen=True, kw_only=True):
         mendable: whether the numbers in the file are to blame, and a repair takes the pair, as far
             as that shows without trying.
         mend: what a repair gives; null where none was tried, or it could not be.
-        missing: by the name of a part that could not be measured, why not.
+        missing: reasons why parts could not be measured, by the name of the part.
         cut: the names of the parts that were cut off, or not begun, by the budget or the user.
 
     """

@@ -16,7 +16,7 @@ class FieldFigures(msgspec.Struct, frozen=True, kw_only=True):
     """What the conditions of the field do.
 
     Attributes:
-        inputs: in each cell, at most.
+        inputs: largest number of inputs in a cell.
         cells: how many cells, conditions at a severity, were tried.
         working: those of them in which the original still works.
         unchanged: the inputs as they are.
@@ -51,11 +51,11 @@ class FieldCell(msgspec.Struct, frozen=True, kw_only=True):
     """What a condition at a severity does.
 
     Attributes:
-        condition: its name; "unchanged" for none.
-        severity: from 1 to 5; 0 without a condition.
+        condition: name of the condition; "unchanged" for none.
+        severity: severity of the condition, 1 to 5; 0 without one.
         right: how many inputs the original gets right under it.
-        changes: from the original to the device.
-        p: of the sign test of those harmed and helped, after Holm's correction for all cells.
+        changes: changed decisions, from the original to the device.
+        p: p-value of a sign test of harmed against helped, Holm-corrected for all cells.
 
     """
 

@@ -18,12 +18,12 @@ class DataFigures(msgspec.Struct, frozen=True, kw_only=True):
         source: the last part of the path that they are from.
         inputs: how many all arms were asked about.
         of: how many there are.
-        labelled: those of which is known what is right.
+        labelled: number of inputs of which is known what is right.
         reference: the arm that the device is held against.
-        right: of the labelled ones, how many that arm gets right; null where none is labelled.
+        right: labelled ones that the reference gets right; null where none is labelled.
         different: how many of the inputs are different ones; a repeated one says nothing new.
         classes: how many classes occur among the labels; null where there are none.
-        of_classes: how many there are; null likewise.
+        of_classes: how many classes the task has; null where there are none.
         by_guessing: the share that it would get right if its decisions had nothing to do with the
             inputs, but were as frequent; null where decisions are not counted.
         alike: the share of the inputs that get the commonest decision of that arm; null where

@@ -15,19 +15,19 @@ class DecisionFigures(msgspec.Struct, frozen=True, kw_only=True):
     """How a device decides on inputs as they come, beside the other arms.
 
     Attributes:
-        device: its name.
+        device: name of the device.
         inputs: how many were asked.
-        failed: by arm and kind, on how many of them it has no answer; "nan" where its outputs are
-            not finite. Arms that answered all are left out.
-        begins: in which operator outputs begin not to be finite, in words; empty where they do not.
-        labelled: those of which is known what is right.
-        right: by arm, how many of these it gets right; empty where none is labelled.
-        changes: from the reference to the device.
-        by_file: from the original to the twin; null without an original.
+        failed: inputs without an answer, by arm and kind of failure; "nan" where outputs are not
+            finite. Arms that answered all are left out.
+        begins: operator in which outputs begin not to be finite, in words; empty where none does.
+        labelled: number of inputs of which is known what is right.
+        right: labelled inputs that an arm gets right, by arm; empty where none is labelled.
+        changes: changed decisions, from the reference to the device.
+        by_file: changed decisions, from the original to the twin; null without an original.
         measure: what `distance` is, in words; empty where being right says it all.
-        distance: by arm, its distance from what is right, on average.
+        distance: mean distance from what is right, by arm.
         pooled_measure: what `pooled` is, in words; empty where the task has no such measure.
-        pooled: by arm, a measure of all its answers together, such as mean average precision.
+        pooled: measure of all answers together, such as mean average precision, by arm.
         losses: the classes that the device gives less often.
         systematic: what differs in the same way on many of them; null where nothing does.
         changed_inputs: those that are looked into, the strongest of the harmed first.
@@ -59,7 +59,7 @@ class DecisionChanges(msgspec.Struct, frozen=True, kw_only=True):
     """How one arm decides otherwise than another one.
 
     Attributes:
-        inputs: that both were asked about.
+        inputs: number of inputs that both were asked about.
         changed: those that the second decides otherwise.
         by_tie: those of them by a tie.
         harmed: those that the first alone gets right.
@@ -89,10 +89,10 @@ class ClassLoss(msgspec.Struct, frozen=True, kw_only=True):
 
     Attributes:
         name: the class; with the head before it, of a model with several.
-        inputs: that the reference gives it to.
+        inputs: number of inputs that the reference gives the class to.
         left: those in which it has fewer places on the device.
         came: those in which it has more.
-        p: of the sign test, after Holm's correction for all classes.
+        p: p-value of a sign test of left against came, Holm-corrected for all classes.
         harmed_elsewhere: inputs that the reference takes for another class, and alone gets right.
         helped_elsewhere: likewise those that the device alone gets right.
 
@@ -116,12 +116,12 @@ class ChangedInput(msgspec.Struct, frozen=True, kw_only=True):
     """An input on which the device decides otherwise than the reference.
 
     Attributes:
-        seed_id: of the input.
-        name: of its file, or its place in it.
+        seed_id: id of the input.
+        name: name of the input's file, or the input's position in an `.npz`.
         said: what each arm answered, in words.
         right: what is right, in words; empty where that is not known.
         strength: how confidently the two differ; null where an arm failed.
-        file: its path in the folder of the check; empty where inputs are not kept.
+        file: path of the input in the folder of the check; empty where inputs are not kept.
 
     """
 

@@ -35,8 +35,8 @@ class KernelFigures(msgspec.Struct, frozen=True, kw_only=True):
     """Whether a device computes the file as the host does.
 
     Attributes:
-        device: it, and what is known of it.
-        changes: from the twin to the device, with the pair's own stages.
+        device: the device, and what is known of it.
+        changes: changed decisions, from the twin to the device, with the pair's own stages.
         repeated: how many inputs the device was given once more.
         unsteady: those of them on which its outputs were others then.
         undecided: those of them that it decided otherwise then.
@@ -71,8 +71,8 @@ class StageFigures(msgspec.Struct, frozen=True, kw_only=True):
         harmed: those that it would get right with the pair's own alone.
         helped: those that it gets right as it is alone.
         given: the largest difference of what the model is given, in real values.
-        decided: of the first of them, those on which reading the same outputs as the pair does
-            decides otherwise.
+        decided: inputs among the first that are decided otherwise where the same outputs are read
+            as the pair reads them.
         settings: what the device says otherwise, such as "channels bgr instead of rgb".
 
     """
@@ -131,10 +131,10 @@ class OutputFigures(msgspec.Struct, frozen=True, kw_only=True):
     """How far an output is apart, over many inputs.
 
     Attributes:
-        output: its name in the compressed model.
-        compression: of the twin's from the original's; null without an original, or where the
-            original has no such output.
-        kernels: of the device's from the twin's; null where no input was answered.
+        output: name of the output in the compressed model.
+        compression: error of the twin's against the original's; null without an original, or where
+            it has no such output.
+        kernels: error of the device's against the twin's; null where no input was answered.
 
     """
 
@@ -149,9 +149,9 @@ class ScoreError(msgspec.Struct, frozen=True, kw_only=True):
     Attributes:
         score: what it is, such as the probability of the decision.
         inputs: on how many both are known.
-        median: of the differences, the device's less the reference's.
+        median: median difference, the device's score less the reference's.
         low: lower end of the median's interval of 95 %.
-        high: its upper end.
+        high: upper end of that interval.
         effect: the median over the standard deviation of the differences, as a normal distribution
             with their quartiles has it: .2 is small, .8 is large; null where they do not vary.
 
@@ -169,12 +169,12 @@ class SeenOperators(msgspec.Struct, frozen=True, kw_only=True):
     """What `edgeflare conform` says of the operators of the compressed model on a device.
 
     Attributes:
-        device: its name.
+        device: name of the device.
         run: the run directory within the folder of the check.
         operators: how many the model has.
         tried: those of them that were run as they stand, or are equal to one that was.
         models: how many models of them and of others near to them were run.
-        faults: of the device, those that count.
+        faults: faults of operators on the device that count, those of the model's own first.
 
     """
 
@@ -190,13 +190,14 @@ class OperatorFault(msgspec.Struct, frozen=True, kw_only=True):
     """A way in which an operator is wrong by itself on a device, as `edgeflare conform` found it.
 
     Attributes:
-        number: of the finding.
-        operator: its name.
-        type: of its values.
-        symptom: in which way it is wrong.
-        condition: under which it is.
-        places: of the operators of the model that are wrong so as they stand, on values that were
-            drawn for them; empty where only others near to them are.
+        number: number of the finding in the run.
+        operator: name of the operator.
+        type: type of the operator's values, such as int8.
+        symptom: how the operator fails, such as "wrong values".
+        condition: predicates that all failing models share and others lack; empty where there are
+            none.
+        places: positions of the model's operators that are wrong so as they stand, on values that
+            were drawn for them; empty where only others near to them are.
 
     """
 

@@ -16,10 +16,10 @@ class DrawnFigures(msgspec.Struct, frozen=True, kw_only=True):
     """What a device does on drawn inputs, beside the host.
 
     Attributes:
-        device: it, and what is known of it.
+        device: the device, and what is known of it.
         inputs: how many were drawn.
         samples: those of them that have a picture or a sound of the package.
-        failed_here: by kind, on how many of them it has no answer.
+        failed_here: inputs without an answer of the device, by kind of failure.
         failed_alone: on how many of them it has none where the host has one.
         answered: how many the host gives a finite answer to.
         outputs: how its outputs are.
@@ -47,7 +47,7 @@ class DrawnOutput(msgspec.Struct, frozen=True, kw_only=True):
     """How an output of a device is on drawn inputs.
 
     Attributes:
-        output: its name.
+        output: name of the output.
         error: how far it is from the host's; null where no input was answered.
         not_finite: inputs on which it has NaN or infinity.
         not_finite_alone: those of them on which the host has none.

@@ -74,12 +74,12 @@ class SeenLayers(msgspec.Struct, frozen=True, kw_only=True):
         sensitive: what the most sensitive layer does, a sentence; empty where none was measured.
         worst: the three that decisions hang on most by themselves; none where that was not
             measured.
-        explained: of changed inputs, to which layers compression's part is due, the most frequent
+        explained: changed inputs by the layers that compression's part is due to, the most frequent
             first.
-        on_device: by the name of a device, the layers that it computes otherwise than the twin,
-            each in words; devices that compute all alike have none.
-        together: by the name of a device, the operators that it computes rightly by themselves and
-            wrongly one after the other; none where that is not known, or not so.
+        on_device: layers that a device computes otherwise than the twin, each in words, by the
+            device's name; devices that compute all alike have none.
+        together: operators that a device computes rightly by themselves and wrongly one after the
+            other, by the device's name; none where that is not known, or not so.
         notes: what could not be seen, a sentence each.
 
     """
@@ -101,10 +101,10 @@ class SensitiveLayer(msgspec.Struct, frozen=True, kw_only=True):
     """What a layer does to decisions where it alone is quantized.
 
     Attributes:
-        layer: its name.
+        layer: name of the layer.
         inputs: on how many inputs that was measured.
         changed: how many of their decisions change.
-        margin: by how much the margin of a decision changes, on average.
+        margin: mean change of a decision's margin.
 
     """
 

@@ -13,9 +13,9 @@ class NearFigures(msgspec.Struct, frozen=True, kw_only=True):
     """How near inputs lie that are decided otherwise, beside a reference compression.
 
     Attributes:
-        measure: of nearness, such as PSNR.
-        model: the compressed model's.
-        reference: that of the same original in int8, made by the maintained quantizer.
+        measure: measure of nearness, such as PSNR.
+        model: what was found of the compressed model.
+        reference: what was found of the original as the maintained quantizer makes it int8.
 
     """
 
@@ -39,11 +39,11 @@ class SearchedModel(msgspec.Struct, frozen=True, kw_only=True):
     Attributes:
         run: the run directory within the folder of the check.
         seeds: how many inputs were searched from.
-        found: from how many of them one was found that is decided otherwise, or they are
+        found: seeds from which an input was found that is decided otherwise, or that are so
             themselves.
         nearness_db: how near the found ones lie, the median; null where none was found.
-        area: under the curve of shares against nearness, from 0 to 1; less is better.
-        harmed: of the found ones, those that the original alone decides as is right.
+        area: area under the curve of shares against nearness, from 0 to 1; less is better.
+        harmed: found ones that the original alone decides as is right.
 
     """
 

@@ -36,12 +36,12 @@ class MendFigures(msgspec.Struct, frozen=True, kw_only=True):
     """What `edgeflare repair` at equal cost gives.
 
     Attributes:
-        folder: of the repair, within that of the check.
+        folder: folder of the repair, within that of the check.
         candidate: the name of the one that is chosen; null where none is.
         written: whether that surely gains, so that there is a repaired model.
         why: why, or why not, as the repair says it.
-        deviating: of the inputs as they come, those decided otherwise than by the original; null
-            where nothing is chosen, or the chosen one fails on held-out inputs.
+        deviating: inputs as they come that are decided otherwise than by the original; null where
+            nothing is chosen, or the chosen one fails on held-out inputs.
         wrong: likewise those of the labelled ones that are decided wrongly; null without labels.
         near: likewise inputs near the original's decision boundary that are decided otherwise.
         beyond: the options that allow the best candidate beyond the limits of cost; empty where
