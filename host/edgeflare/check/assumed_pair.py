@@ -33,7 +33,7 @@ def assumed_of(compressed: Path, given: Settings) -> Assumption:
     Values that are compared as numbers have any tolerance then; see `with_tolerance`.
 
     Args:
-        compressed: its file.
+        compressed: file of the compressed model.
         given: what the user says, where the inputs are among it.
 
     Raises:
@@ -116,7 +116,7 @@ def assumed_toml(pair: Pair, lines: tuple[str, ...] = ()) -> str:
     """Return a `pair.toml` of a pair, with what was assumed, its notes, as comments.
 
     Args:
-        pair: whose notes say what was assumed.
+        pair: a pair whose notes say what was assumed.
         lines: what the user has to complete; nothing is then said of inputs.
 
     """

@@ -56,7 +56,7 @@ class Cause(msgspec.Struct, frozen=True, kw_only=True):
     """Why a model may not ship, or why nothing can be said.
 
     Attributes:
-        rule: which found it.
+        rule: rule that found it.
         words: what is wrong, a sentence without its full stop.
         evidence: what shows it, with the measurement that would refute it, likewise.
         next: what to do about it, likewise.

@@ -24,7 +24,7 @@ class GateChange(msgspec.Struct, frozen=True, kw_only=True):
     """A gate that ended otherwise in a later check.
 
     Attributes:
-        gate: its name, with the device where that is one's.
+        gate: name of the gate, with the device where it is about one.
         before: how it ended in the first check.
         after: how it ended in the last one.
         better: whether that is better.

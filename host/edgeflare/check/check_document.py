@@ -33,11 +33,11 @@ class CheckRequest(msgspec.Struct, frozen=True, kw_only=True):
     Attributes:
         about: whether the pair is judged, or the device alone, where there is no original.
         fingerprint: the digest of the pair's files and settings.
-        devices: their names.
+        devices: names of the devices.
         limit: how many of the inputs are asked, at most; null for all.
         gates: the limits, by the names of the gates.
         strict: whether each gate has to be decided for a model to ship.
-        budget: seconds that it may take.
+        budget: seconds that the check may take.
         inputs: whether the inputs that are looked into are kept, to be shown.
         near: whether inputs near to them are searched for.
         mend: whether a repair is tried where the file is to blame.
@@ -62,7 +62,7 @@ class CheckDocument(
     """Whether a compressed model may ship, and why.
 
     Attributes:
-        verdict: whether it may.
+        verdict: whether the model may ship.
         sentence: why, without its full stop.
         next: what to do now, likewise.
         cause: what is wrong; null where nothing was found.
@@ -71,13 +71,13 @@ class CheckDocument(
         gates: how the limits for a release ended.
         sections: what was looked into, and how that ended.
         figures: all that was measured.
-        edgeflare: version that wrote this.
+        edgeflare: version of EdgeFlare that wrote this.
         pair: name of the pair.
         interface: what its models take and give; null where inputs are drawn.
         asked: what was asked.
         stopped_by: what ended it before all was measured: budget, interrupt (Ctrl-C), sigterm,
             infrastructure, or killed, which it is while it is under way; null where nothing did.
-        seconds: that it took.
+        seconds: duration of the check in seconds.
         notes: what was assumed, a sentence each.
 
     """

@@ -35,9 +35,9 @@ class CheckFolder:
     """A folder that a check alone writes.
 
     Attributes:
-        path: its path.
+        path: path of the folder.
         figures: what is known already, of a check that goes on.
-        seconds: that this has taken.
+        seconds: seconds that earlier parts of the check took.
 
     """
 

@@ -64,7 +64,7 @@ def check_page(document: CheckDocument, inputs: Callable[[], str] = str) -> Page
     """Return what a check says.
 
     Args:
-        document: of the check.
+        document: document of the check.
         inputs: draws the inputs that are looked into, as HTML; nothing unless given.
 
     """

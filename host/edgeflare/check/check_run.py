@@ -229,8 +229,8 @@ class _Run:
         """Begin a phase, and return what says whether it has to end.
 
         Args:
-            name: of the phase.
-            part: of the time to measure in, after which it has to.
+            name: name of the phase.
+            part: share of the time to measure in, after which the phase has to end.
             about: seconds that it takes; None where nobody knows.
 
         """

@@ -17,7 +17,7 @@ class _SeenDevice:
     """What was seen of a device, whatever inputs it was given.
 
     Attributes:
-        known: it, and what is known of it.
+        known: the device, and what is known of it.
         repeated: how many inputs it was given once more.
         unsteady: those of them on which its outputs were others then.
         variants: what it answers in other ways.

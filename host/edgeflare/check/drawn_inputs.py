@@ -62,13 +62,13 @@ INPUTS: Final = 64
 """Inputs that are drawn."""
 
 _LAYER_INPUTS: Final = 8
-"""Of these, how many the layers are compared on."""
+"""Drawn inputs that the layers are compared on."""
 
 _REPEATED: Final = 16
-"""Of these, how many the device is given once more."""
+"""Drawn inputs that the device is given once more."""
 
 _MOST_BYTES: Final = 2**26
-"""Of all that is drawn; of larger inputs there are fewer, but eight at least."""
+"""Bytes of all drawn inputs, at most; of large ones there are fewer, but eight at least."""
 
 _TOKENS: Final = (100, 10, 2)
 """Whole numbers without a scale, such as words, are drawn below the first of these, and below the
@@ -98,8 +98,8 @@ def drawn_inputs(
     each other.
 
     Args:
-        graph: of the model; None where it cannot be read.
-        tensors: its inputs.
+        graph: graph of the model; None where it cannot be read.
+        tensors: input tensors of the model.
         count: how many inputs.
         tokens: whole numbers without a scale, such as words, are drawn below this.
 
@@ -131,9 +131,9 @@ def _likely(
     """Return what a model may be made for, from 0 to 1; None where its shape tells nothing.
 
     Args:
-        rng: of what is drawn.
-        shape: of the input.
-        at: the how many-th it is, from 0.
+        rng: generator that the input is drawn from.
+        shape: shape of the input.
+        at: position among the likely inputs, from 0.
 
     """
     if _is_sound(shape):
@@ -189,8 +189,8 @@ class DrawnCheck:
     """A compressed model that is checked on drawn inputs.
 
     Attributes:
-        pair: that of the model alone, without inputs.
-        device: connected; its owner closes it.
+        pair: pair of the model alone, without inputs.
+        device: a connected device; its owner closes it.
         stopped: whether to come to an end.
         progress: is called with the name of a phase, the number of inputs that are done, and that
             of all.

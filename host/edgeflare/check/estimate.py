@@ -26,8 +26,8 @@ class ShareEstimate(msgspec.Struct, frozen=True, kw_only=True):
     Attributes:
         value: what was seen.
         low: lower end of the interval.
-        high: upper end.
-        inputs: of how many inputs.
+        high: upper end of the interval.
+        inputs: number of inputs.
 
     """
 
@@ -74,7 +74,7 @@ def inputs_to_decide(at: Callable[[float], ShareEstimate], limit: float) -> int 
 
     Args:
         at: returns the figure of so many times as many inputs of the same kind.
-        limit: that it is to be told from.
+        limit: value that the figure is to be told from.
 
     """
     times = 1.0

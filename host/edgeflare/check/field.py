@@ -31,7 +31,7 @@ from edgeflare.errors import UserError
 from edgeflare.run.exact_statistics import holm, sign_test
 
 SEVERITIES: Final = (1, 2, 3)
-"""At which conditions are tried."""
+"""Severities at which conditions are tried."""
 
 _FURTHER: Final = frozenset({"low-light"})
 """Conditions that are tried beside the common ones, which for images are those of a paper."""
@@ -60,7 +60,7 @@ _WORKS: Final = 0.75
 """Share of what the original gets right without a condition that it has to get right under it."""
 
 _TWO_OF_THREE: Final = 2 / 3
-"""Of what all arms take for an input, what it takes here: the twin is not asked."""
+"""Time of an input here, of what all arms take for it: the twin is not asked."""
 
 _SHOWN: Final = 10
 """Cells that are kept, the worst first."""

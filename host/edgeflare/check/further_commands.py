@@ -24,7 +24,7 @@ def command_about(pair: str | None, compressed: str, inputs: Path | None, device
 
     Args:
         pair: the folder of its `pair.toml`; None where there is a compressed model alone.
-        compressed: the path of that.
+        compressed: the path of the compressed model.
         inputs: other inputs than the pair's; None without.
         device: the name of the first device.
 

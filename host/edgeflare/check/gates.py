@@ -40,8 +40,8 @@ class CheckGate(msgspec.Struct, frozen=True, kw_only=True):
     """A gate, and how it ended.
 
     Attributes:
-        name: of `LIMITS`.
-        device: that it is about; empty where it is about the file.
+        name: name of the gate, a key of `LIMITS`.
+        device: name of the device that it is about; empty where it is about the file.
         limit: the largest value that passes.
         state: how it ended.
         seen: the figure that it is about; null where that is not known.
@@ -265,8 +265,8 @@ def _otherwise_in_whole(one: DrawnFigures, layers: SeenLayers | None) -> Iterato
 
 
 _LEAST_DB: Final = 10.0
-"""Of a whole output, where its layers cannot be seen: roundings of a hundred layers that are right
-by themselves have come to 17 dB."""
+"""SQNR in dB below which a whole output is wrong, where its layers cannot be seen: roundings of a
+hundred layers that are right by themselves have come to 17 dB."""
 
 
 def counted_faults(figures: CheckFigures) -> list[FileFault]:
@@ -464,8 +464,8 @@ def _by_interval(
     """Return how a gate ended.
 
     Args:
-        name: of the gate.
-        device: that it is about.
+        name: name of the gate.
+        device: name of the device that it is about; empty where it is about the file.
         limit: the largest value that passes.
         at: returns the figure of so many times as many inputs of the same kind.
         words: what was seen.

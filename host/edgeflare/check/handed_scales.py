@@ -37,7 +37,7 @@ def scale_faults(graph: Graph, state: Mapping[str, str]) -> Iterator[FileFault]:
     """Yield states and operators of a compressed model whose numbers are read otherwise.
 
     Args:
-        graph: of the compressed model.
+        graph: graph of the compressed model.
         state: the output that feeds each input of the next inference, by names of tensors.
 
     """

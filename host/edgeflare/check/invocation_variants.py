@@ -35,9 +35,9 @@ class ReadOutputs:
     """What a model answered to some inputs.
 
     Attributes:
-        tensors: its outputs.
-        raw: their values.
-        answers: what they mean; empty where nobody can say.
+        tensors: output tensors of the model.
+        raw: values of the outputs.
+        answers: meaning of the outputs; empty where nobody can say.
 
     """
 
@@ -85,7 +85,7 @@ def variant_seconds(each: float) -> float:
 
 
 _OPENING_SECONDS: Final = 0.5
-"""To open a small model three times on an emulated device."""
+"""Seconds to open a small model three times on an emulated device."""
 
 
 def device_variants(
@@ -94,7 +94,7 @@ def device_variants(
     """Give inputs to a model on a device in each other way that it allows.
 
     Args:
-        device: connected.
+        device: a connected device.
         path: the `.tflite` file.
         invocation: how it is called on one input.
         ask: gives it the inputs.
@@ -153,8 +153,8 @@ class _OneByOne:
     """A model that runs on batches, as one that is given items.
 
     Attributes:
-        model: it.
-        signature: of an item.
+        model: the model that runs on batches.
+        signature: signature for a single item.
 
     """
 

@@ -216,10 +216,10 @@ class _LayeredPair:
     """The models of a pair whose layers are looked into.
 
     Attributes:
-        pair: opened.
-        compressed: its compressed model.
+        pair: the opened pair.
+        compressed: the compressed model.
         original: the original; None where its layers cannot be seen, as `note` says.
-        note: why not.
+        note: reason why the original's layers cannot be seen.
 
     """
 

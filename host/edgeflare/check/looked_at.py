@@ -27,8 +27,8 @@ def looked_at_html(document: CheckDocument, folder: Path) -> str:
     """Return the first changed inputs as HTML; nothing where none was stored.
 
     Args:
-        document: of the check.
-        folder: where its inputs are. One that is gone is shown as gone.
+        document: document of the check.
+        folder: folder of the check's inputs. One that is gone is shown as gone.
 
     Raises:
         UserError: the name of a file leads out of the folder, or there is no such domain.
@@ -58,7 +58,7 @@ class _LookedAt:
     """What is shown of an input.
 
     Attributes:
-        id: its place in the address of the page.
+        id: id of the input's heading in the page.
         entry: the input, whose `seed_id` stands in the texts of pictures.
         title: how its decision changed.
         facts: what each arm says, and what is right.

@@ -51,7 +51,7 @@ def mend_figures(
     Args:
         pair: a pair that a repair takes.
         profile: the device to repair it for.
-        folder: of the check, in which that of the repair is made.
+        folder: folder of the check, in which that of the repair is made.
         limit: how many of the inputs are taken, at most; None for all.
         enough: says whether no further candidate is to be tried.
         progress: is called as the steps go on.

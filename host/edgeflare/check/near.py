@@ -37,14 +37,14 @@ SEEDS: Final = 8
 """Inputs that are searched from."""
 
 _QUERIES: Final = 300
-"""For each of them to find an input that deviates, and for each that was found to bring it nearer,
-where there is time."""
+"""Queries of each seed to find an input that deviates, and as many of each found one to bring it
+nearer, where there is time."""
 
 MOST_SECONDS: Final = 60.0
-"""More are not spent on it, whatever the budget."""
+"""Seconds of the search at most, whatever the budget."""
 
 _FEWER_QUERIES: Final = (150, 75, 30)
-"""Likewise where models are slow; in few steps, so that most machines ask as many. With fewer
+"""Queries where models are slow; in few steps, so that most machines ask as many. With fewer
 nothing is found that would say anything."""
 
 _CALIBRATION: Final = 100
@@ -65,8 +65,8 @@ def near_figures(
     Args:
         opened: the pair, on one device.
         places: the positions of inputs among its seeds, those first that are searched first.
-        folder: that the runs lie in, as `near` and `near_reference`.
-        seconds: that both searches may take together.
+        folder: folder of the runs, which are `near` and `near_reference`.
+        seconds: seconds that both searches may take together.
         interrupt: the user's wish to stop.
         kept: is told the name of each run's folder before it is made.
         progress: is called with how many searches are done, and how many there are.

@@ -49,7 +49,7 @@ def score_error(answers: Answers) -> ScoreError | None:
 
 
 _Rows = list[list[NDArray[np.float64]] | None]
-"""By input, the real values of the outputs that are read; None where the arm failed."""
+"""Real values of the outputs that are read, by input; None where the arm failed."""
 
 
 def _real(answers: Answers, arm: Arm) -> _Rows:

@@ -48,10 +48,10 @@ def operator_figures(
     """Try the operators of a model on a device.
 
     Args:
-        device: connected.
+        device: a connected device.
         model: the `.tflite` file.
-        folder: of the run, which is begun anew.
-        seconds: that it may take.
+        folder: folder of the run, which is begun anew.
+        seconds: seconds that the run may take.
         interrupt: the user's wish to stop.
         progress: is called with the number of models that were run, and that of all.
 

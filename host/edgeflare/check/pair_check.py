@@ -32,12 +32,12 @@ class PairCheck:
     """What is checked.
 
     Attributes:
-        pair: a pair.
-        profiles: its devices.
-        request: what is asked.
+        pair: the pair.
+        profiles: profiles of the devices.
+        request: what is asked of the check.
         named: returns a command about it; see `Named`.
         began: when it began, or was gone on with, by the monotonic clock.
-        before: seconds that it took before that.
+        before: seconds that it took before it was gone on with.
         draws: whether inputs are drawn, since there is neither an original nor data.
         guessed: what was assumed of how inputs are prepared and may well be wrong.
 
@@ -94,9 +94,9 @@ class PairCheck:
         """Return what says whether a phase has to end.
 
         Args:
-            seconds: since the check began, after which it has to.
-            interrupt: the user's wish to stop, after which it has to, too.
-            cut: is called where it has to.
+            seconds: seconds since the check began, after which the phase has to end.
+            interrupt: the user's wish to stop, after which it has to end, too.
+            cut: is called where the phase has to end.
 
         """
         ends = self.began + seconds

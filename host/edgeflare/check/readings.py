@@ -75,10 +75,10 @@ def _better(
     """Return the reading with which the most answers are as wanted, if it is clearly better.
 
     Args:
-        answers: of the arms.
+        answers: answers of the arms.
         arm: the one that is given other inputs; it runs on the host.
         wanted: what it should answer, by the position of the input.
-        against: where that is from.
+        against: where the wanted answers are from.
         stopped: whether to come to an end; no further reading is tried then.
 
     """

@@ -30,7 +30,7 @@ def sample_picture(at: int, height: int, width: int, channels: int) -> NDArray[n
     """Return a picture, stretched to a size.
 
     Args:
-        at: which, from 0.
+        at: number of the sample, from 0.
         height: in pixels.
         width: in pixels.
         channels: 1 for brightness, 3 for red, green and blue, 4 with an opaque fourth one.
@@ -51,8 +51,8 @@ def sample_sound(at: int, values: int) -> NDArray[np.float32]:
     """Return a sound, stretched to a number of values.
 
     Args:
-        at: which, from 0.
-        values: how many.
+        at: number of the sample, from 0.
+        values: how many values the sound has.
 
     Returns:
         From -1 to 1: (values,).
