@@ -275,6 +275,13 @@ def test_one_class_alone_tells_nothing_of_guessing() -> None:
     assert judged(figures(data=data(by_guessing=None))).name == "ship"
 
 
+def test_where_the_original_is_never_right_nothing_can_be_lost() -> None:
+    found = judged(figures(data=data(by_guessing=None, right=0)))
+    assert found.name == "undecided"
+    assert "right on none of 300 inputs" in found.sentence
+    assert judged(figures(data=data(by_guessing=None, right=1))).name == "ship"
+
+
 def test_a_class_is_not_to_blame_where_others_lose_as_well() -> None:
     lost = ClassLoss(name="Shirt", inputs=21, left=21, came=0, p=1e-5, harmed_elsewhere=30)
     known = decisions(right=HARM.right, changes=HARM.changes, by_file=HARM.by_file, losses=(lost,))

@@ -161,7 +161,22 @@ def _data(known: _KnownToRules) -> Iterator[Cause]:
         )
     if data.right is None and data.inputs >= LEAST_INPUTS:
         yield from _unlabelled(data)
-    if data.right is None or data.by_guessing is None or data.labelled < LEAST_INPUTS:
+    yield from _at_chance(data)
+
+
+def _at_chance(data: DataFigures) -> Iterator[Cause]:
+    """Yield why an arm that others are held against knows too little for that."""
+    if data.right is None or data.labelled < LEAST_INPUTS:
+        return
+    if data.right == 0:
+        yield Cause(
+            rule="data",
+            words=f"The {data.reference} is right on none of {data.labelled} inputs, which leaves"
+            " nothing to lose",
+            evidence="the labels, the preprocessing, or a tolerance do not fit it",
+            next="look whether they belong to the model, or allow more in [task]",
+        )
+    if data.by_guessing is None:
         return
     seen = share(data.right, data.labelled)
     if seen.value - data.by_guessing < _BETTER * (1.0 - data.by_guessing):
