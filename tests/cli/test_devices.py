@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import os
+import platform
 import socket
 import subprocess
 from collections.abc import Callable, Iterator
@@ -149,6 +151,15 @@ def test_the_doctor_looks_for_what_reaches_devices() -> None:
     for name in ("adb, for phones", "ssh", "QEMU, for ARM cores"):
         assert name in said.out
     assert "Android Debug Bridge" in said.out
+
+
+def test_the_doctor_says_for_a_report_what_it_says_and_names_no_machine() -> None:
+    found = json.loads(call_here("doctor", "--json").out)
+    checks = {one["name"]: one for one in found["checks"]}
+    assert checks["Python"]["found"] == platform.python_version()
+    assert checks["tflite-runtime"]["mend"].startswith("pip install")
+    assert found["machine"] == platform.machine()
+    assert platform.node() not in json.dumps(found)
 
 
 @pytest.mark.skipif(find_spec("openvino") is not None, reason="there may be an NPU")
