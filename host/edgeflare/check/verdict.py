@@ -123,7 +123,7 @@ def _without_a_cause(
     if data.reference is Arm.TWIN:
         return _of_the_device_alone(figures)
     seen, known = figures.fewest_inputs, bool(data.labelled)
-    inputs = count_of(seen, "input") if known else f"{seen:,} without labels"
+    inputs = f"{count_of(seen, 'input')}{'' if known else ' without labels'}"
     far = f"As far as {inputs} tell, it is " if open_gates or not known else "It is "
     unread = [one for one in gates if one.state == "not checked"]
     without = f"; not checked: {', '.join(dict.fromkeys(o.name for o in unread))}" if unread else ""
