@@ -61,7 +61,7 @@ def check_in_test(asked: CheckArguments, path: Path) -> CheckResult:
     from edgeflare.check.check_folder import CheckFolder  # noqa: PLC0415
     from edgeflare.check.check_run import run_check  # noqa: PLC0415
     from edgeflare.check.further_commands import command_about  # noqa: PLC0415
-    from edgeflare.check.gates import read_limits  # noqa: PLC0415
+    from edgeflare.check.gate_limits import read_limits  # noqa: PLC0415
     from edgeflare.check.pair_check import PairCheck, UnobservedCheck  # noqa: PLC0415
     from edgeflare.core.interrupt import Interrupt  # noqa: PLC0415
     from edgeflare.devices.profile_lookup import find_profiles  # noqa: PLC0415

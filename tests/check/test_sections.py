@@ -26,7 +26,8 @@ from edgeflare.check.figures.check_figures import CheckFigures
 from edgeflare.check.figures.decisions import ChangedInput
 from edgeflare.check.figures.device import OutputFigures, ScoreError
 from edgeflare.check.figures.file import ExplainedChanges, SensitiveLayer
-from edgeflare.check.gates import judged_gates, read_limits
+from edgeflare.check.gate_limits import read_limits
+from edgeflare.check.gates import judged_gates
 from edgeflare.check.sections import CheckSection, SectionName, sections_of
 from edgeflare.check.verdict import judge
 from edgeflare.core.query import Arm

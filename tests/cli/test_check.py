@@ -19,7 +19,7 @@ from brief_repairs import brief_repairs
 from called_commands import EXAMPLES, call_here, refused
 from edgeflare.check import check_run
 from edgeflare.check.answers import Answers, ask_arms
-from edgeflare.check.causes import Cause
+from edgeflare.check.causes.cause import Cause
 from edgeflare.check.check_document import CheckDocument, check_bytes, load_check
 from edgeflare.check.sections import CheckSection
 from edgeflare.diagnose.layers.layers_document import load_layers

@@ -2,6 +2,6 @@
 
 `figures` are what is measured, `answers`, `readings`, `file_faults`, `layer_faults`,
 `invocation_variants` and `operator_conformance` measure them, `gates`, `causes` and `verdict` judge
-them, and `check_document` is what is kept. The room within, `assumptions`, says what is taken for
-granted of models that come without a `pair.toml`.
+them, and `check_document` is what is kept. `assumptions` says what is taken for granted of models
+that come without a `pair.toml`.
 """

@@ -8,7 +8,7 @@ from typing import Annotated, Literal
 
 import msgspec
 
-from edgeflare.check.causes import Cause
+from edgeflare.check.causes.cause import Cause
 from edgeflare.check.figures.check_figures import CheckFigures
 from edgeflare.check.gates import CheckGate
 from edgeflare.check.sections import CheckSection

@@ -28,7 +28,8 @@ from edgeflare.check.answers import (
     places,
     seconds_per_input,
 )
-from edgeflare.check.causes import OF_THE_FILE, find_cause
+from edgeflare.check.causes.cause import OF_THE_FILE
+from edgeflare.check.causes.first_cause import find_cause
 from edgeflare.check.check_document import CheckDocument, StoppedBy
 from edgeflare.check.cost import cost_figures, cost_seconds
 from edgeflare.check.drawn_inputs import DrawnCheck

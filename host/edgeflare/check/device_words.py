@@ -115,7 +115,6 @@ def _delegated(what: Provenance) -> Iterator[str]:
 
 
 def _seen(figures: CheckFigures) -> Iterator[_SeenDevice]:
-    layers = {} if figures.layers is None else figures.layers.on_device
     operators = {one.device: one for one in figures.operators}
     for drawn in figures.drawn:
         name = drawn.device.name
@@ -125,7 +124,7 @@ def _seen(figures: CheckFigures) -> Iterator[_SeenDevice]:
             drawn.unsteady,
             drawn.variants,
             drawn.warnings,
-            layers.get(name, ()),
+            figures.wrong_layers(name),
             operators.get(name),
         )
     for device in figures.devices:
@@ -136,6 +135,6 @@ def _seen(figures: CheckFigures) -> Iterator[_SeenDevice]:
             its.unsteady,
             its.variants or (),
             its.warnings,
-            layers.get(name, ()),
+            figures.wrong_layers(name),
             operators.get(name),
         )

@@ -1,4 +1,4 @@
-"""The gates of a check: limits for a release, and whether they hold.
+"""The gates of a check: whether its figures keep the limits for a release.
 
 A gate fails only if its interval lies beyond the limit, and passes only if it lies within. Between
 the two it is open: so few inputs do not decide it.
@@ -6,41 +6,32 @@ the two it is open: so few inputs do not decide it.
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from itertools import chain
-from math import ceil, isfinite
-from pathlib import Path
+from collections.abc import Callable, Iterator, Mapping
+from math import ceil
 from typing import Final, Literal
 
 import msgspec
 
+from edgeflare.check.drawn_faults import failure_here, otherwise_here
 from edgeflare.check.estimate import ShareEstimate, inputs_to_decide, paired_difference, share
 from edgeflare.check.figures.check_figures import CheckFigures
 from edgeflare.check.figures.condition_cells import FieldCell, FieldFigures
 from edgeflare.check.figures.decisions import DecisionChanges
 from edgeflare.check.figures.device import DeviceFigures
 from edgeflare.check.figures.drawn import DrawnFigures
-from edgeflare.check.figures.file import FileFault, SeenLayers
+from edgeflare.check.file_harm import counted_faults
+from edgeflare.check.gate_limits import LIMITS
 from edgeflare.core.query import Arm
-from edgeflare.errors import UserError, suggestion
-from edgeflare.models.pair_file import gates_of_file
 from edgeflare.record.json_types import Amount, Count
-from edgeflare.run.exact_statistics import sign_test
 
 State = Literal["pass", "fail", "open", "not checked"]
-
-
-_ROUNDING: Final = 1e-9
-"""What a number of inputs, or a limit of it, may be above a whole one by rounding."""
 
 
 class CheckGate(msgspec.Struct, frozen=True, kw_only=True):
     """A gate, and how it ended.
 
     Attributes:
-        name: name of the gate, a key of `LIMITS`.
+        name: name of the gate, such as accuracy-drop.
         device: name of the device that it is about; empty where it is about the file.
         limit: the largest value that passes.
         state: how it ended.
@@ -61,14 +52,14 @@ class CheckGate(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def title(self) -> str:
-        """Its name, with the device where it is about one."""
+        """Name of the gate, with the device where it is about one."""
         return f"{self.name} on {self.device}" if self.device else self.name
 
     @property
     def within(self) -> bool:
-        """Whether what was seen lies within the limit, to the next input, decided or not.
+        """Whether what was seen lies within the limit, though its interval may not.
 
-        Of fewer inputs than a hundred none would lie within 1 % else, but the original's own.
+        The limit is rounded up to whole inputs: 1 % of 60 inputs allows one of them.
         """
         if self.state == "open" and self.seen is not None:
             inputs = self.seen.inputs
@@ -77,97 +68,8 @@ class CheckGate(msgspec.Struct, frozen=True, kw_only=True):
         return self.state != "fail"
 
 
-@dataclass(frozen=True, slots=True)
-class GateKind:
-    """A kind of gate.
-
-    Attributes:
-        limit: the largest value that passes, where the user says nothing; None where nothing is
-            held to it then.
-        words: what is limited, for `--help` and docs.
-
-    """
-
-    limit: float | None
-    words: str
-
-
-LIMITS: Final[Mapping[str, GateKind]] = {
-    "failures": GateKind(0, "inputs without an answer, or with one that is not finite"),
-    "accuracy-drop": GateKind(0.01, "share of right decisions that is lost"),
-    "net-harm": GateKind(0.01, "share of inputs harmed less those helped"),
-    "kernel-changes": GateKind(0.005, "share decided otherwise than by the host, but for ties"),
-    "class-loss": GateKind(0.05, "share of a class that is lost, where that is significant"),
-    "faults": GateKind(0, "faults of the file that show in its decisions"),
-    "field-loss": GateKind(
-        0.05, "share of right decisions lost under a condition of the field, where significant"
-    ),
-    "changed": GateKind(None, "share decided otherwise than by the original, but for ties"),
-}
-"""The gates by name."""
-
-_GIVEN: Final = re.compile(r"([a-z-]+)\s*<=?\s*(inf|[0-9.eE+-]+%?)")
-
-
-def read_limits(
-    given: Sequence[str], of_pair: Mapping[str, float] | None = None, team: Path | None = None
-) -> dict[str, float]:
-    """Return the limits by the names of their gates, the user's in place of the others.
-
-    Args:
-        given: such as "accuracy-drop<0.02", in place of all others; "NAME<inf" leaves a gate out.
-        of_pair: limits of a `pair.toml`, by name; infinity leaves a gate out.
-        team: a file with a table `[gates]`, in place of those of the pair; None without.
-
-    Raises:
-        UserError: one is no gate, or the file is not what it should be; says which there are.
-
-    """
-    limits = {name: kind.limit for name, kind in LIMITS.items()}
-    files = [("[gates]", of_pair or {})]
-    if team is not None:
-        files.append((str(team), gates_of_file(team)))
-    for source, found in files:
-        for name, limit in found.items():
-            limits[_known(name, source)] = _from_0(name, limit, source)
-    for text in given:
-        match = _GIVEN.fullmatch(text.strip())
-        if match is None:
-            raise UserError(f"--gate {text!r}: expected NAME<NUMBER, such as 'accuracy-drop<0.02'")
-        name, number = match.groups()
-        limits[name] = _number(name, number)
-    return {name: limit for name, limit in limits.items() if limit is not None and isfinite(limit)}
-
-
-def _number(name: str, number: str) -> float:
-    try:
-        limit = float(number.removesuffix("%")) / (100.0 if number.endswith("%") else 1.0)
-    except ValueError:
-        limit = -1.0
-    return _from_0(_known(name, "--gate"), limit, "--gate", number)
-
-
-def _known(name: str, source: str) -> str:
-    if name not in LIMITS:
-        raise UserError(
-            f"{source}: there is no gate {name!r}{suggestion(name, LIMITS)}; gates are "
-            + ", ".join(LIMITS)
-        )
-    return name
-
-
-def _from_0(name: str, limit: float, source: str, written: str = "") -> float:
-    if not limit >= 0:
-        raise UserError(f"{source} {name}: {written or limit!r} is no number from 0 up")
-    if isfinite(limit) and limit > 1 and name not in _COUNTS:
-        raise UserError(
-            f"{source} {name}: {written or limit!r} is more than all: give a share, such as 0.05"
-        )
-    return limit
-
-
-_COUNTS: Final = frozenset({"failures", "faults"})
-"""Gates whose limit is a number of things, and no share."""
+_ROUNDING: Final = 1e-9
+"""Error by which a count of inputs may exceed a whole number in floating point."""
 
 
 def judged_gates(figures: CheckFigures, limits: Mapping[str, float]) -> tuple[CheckGate, ...]:
@@ -209,118 +111,6 @@ def _as_on_host(name: str, one: DrawnFigures) -> str:
     if name == "failures":
         return f"an answer to each of {one.inputs} inputs that the host answers"
     return f"nothing is computed otherwise than by rounding, on {one.inputs} inputs"
-
-
-def failure_here(one: DrawnFigures) -> str:
-    """Return what a device fails at and the host does not, in words; empty where at nothing."""
-    if one.failed_alone:
-        kinds = ", ".join(sorted(one.failed_here))
-        return f"it fails ({kinds}) on {one.failed_alone} of {one.inputs} inputs"
-    for output in one.outputs:
-        if output.not_finite_alone:
-            return (
-                f"it puts out NaN or infinity as {output.output} on {output.not_finite_alone} of"
-                f" {one.inputs} inputs"
-            )
-    return ""
-
-
-def otherwise_here(one: DrawnFigures, layers: SeenLayers | None) -> str:
-    """Return what a device computes otherwise than the host, in words; empty where nothing."""
-    return next(chain(_otherwise_in_layers(one, layers), _otherwise_in_whole(one, layers)), "")
-
-
-def _otherwise_in_layers(one: DrawnFigures, layers: SeenLayers | None) -> Iterator[str]:
-    wrong = () if layers is None else layers.on_device.get(one.device.name, ())
-    if wrong:
-        more = f" and {len(wrong) - 1} more" if len(wrong) > 1 else ""
-        yield f"it computes {wrong[0]}{more} otherwise than the host, given the same"
-    if layers is not None and (joined := layers.together.get(one.device.name)):
-        yield (
-            f"it computes {' and '.join(joined)} rightly by themselves, and otherwise than the host"
-            " together"
-        )
-
-
-def _otherwise_in_whole(one: DrawnFigures, layers: SeenLayers | None) -> Iterator[str]:
-    if one.unsteady:
-        yield f"it gives {one.unsteady} of {one.repeated} other outputs the second time"
-    for way in one.variants:
-        if way.kind == "batch":
-            continue  # items that depend on each other may be the model's own doing
-        if way.failed:
-            yield f"it has no answer to {way.failed} of {way.inputs} inputs {way.way}"
-        if way.sqnr_db is not None and way.sqnr_db < _LEAST_DB:
-            yield f"its outputs {way.way} are {way.sqnr_db:.0f} dB from those one by one"
-    for output in one.outputs:
-        if output.constant and not output.constant_on_host:
-            yield f"it puts out the same as {output.output} for all inputs"
-        seen = layers is not None and one.device.name in layers.on_device
-        error = None if seen else output.error
-        if error is not None and error.sqnr_db is not None and error.sqnr_db < _LEAST_DB:
-            yield (
-                f"its output {output.output} is {error.sqnr_db:.0f} dB from the host's, by up to"
-                f" {error.largest:.3g}"
-            )
-
-
-_LEAST_DB: Final = 10.0
-"""SQNR in dB below which a whole output is wrong, where its layers cannot be seen: roundings of a
-hundred layers that are right by themselves have come to 17 dB."""
-
-
-def counted_faults(figures: CheckFigures) -> list[FileFault]:
-    """Return the faults that count: those that show in decisions, or that always do harm.
-
-    A layer may be quantized coarsely, or have other constants, where no decision suffers.
-    """
-    harm = any(file_does_harm(device) for device in figures.devices)
-    changed = any(_changes_for_certain(device, _OTHER_CONSTANTS) for device in figures.devices)
-    return [
-        one
-        for one in figures.faults
-        if harm or one.kind in _ALWAYS or (one.kind == "constants" and changed)
-    ]
-
-
-_ALWAYS: Final = frozenset({"unread input", "raw state", "overflow", "not finite"})
-"""Kinds of faults that count whether they show in the decisions on these inputs or not."""
-
-_OTHER_CONSTANTS: Final = 0.01
-"""Share of decisions that has to change for certain where a layer has other constants than rounding
-and pruning leave. They may help as many of these inputs as they harm."""
-
-SURELY: Final = 0.05
-"""Greatest p by which more inputs are harmed than helped."""
-
-_LEAST_CHANGED: Final = 0.02
-"""Share of inputs that compression has to change, at least, where nobody knows what is right."""
-
-
-def file_does_harm(device: DeviceFigures) -> bool:
-    """Whether the decisions of the compressed file itself are worse than the original's.
-
-    Where what is right is known, that is a sign test. Elsewhere many decisions have to change.
-    """
-    known = device.decisions
-    if known.by_file is None:
-        return False
-    changes = known.by_file
-    if known.failures(Arm.TWIN) > known.failures(Arm.ORIGINAL):
-        return True
-    if any(one.left <= changes.changed for one in known.losses):  # and kernels are not to blame
-        return True
-    if known.labelled:
-        return changes.net > 0 and sign_test(changes.helped, changes.harmed) < SURELY
-    return _changes_for_certain(device, _LEAST_CHANGED)
-
-
-def _changes_for_certain(device: DeviceFigures, least: float) -> bool:
-    """Whether compression changes more than a share of the decisions, by the interval."""
-    changes = device.decisions.by_file
-    if changes is None or not changes.inputs:
-        return False
-    return share(changes.strictly, changes.inputs).low > least
 
 
 def _faults_gate(figures: CheckFigures, limit: float) -> CheckGate:
@@ -489,6 +279,7 @@ def _by_interval(
 
 
 _Judge = Callable[[str, float, DeviceFigures], CheckGate]
+
 
 _JUDGES: Final[Mapping[str, _Judge]] = {
     "failures": _failures,

@@ -9,7 +9,7 @@ from typing import Final, Literal
 
 import msgspec
 
-from edgeflare.check.causes import OF_THE_FILE, Cause, Rule
+from edgeflare.check.causes.cause import OF_THE_FILE, Cause, Rule
 from edgeflare.check.device_words import odd_of_devices, sure_of_devices
 from edgeflare.check.estimate import ShareEstimate, share
 from edgeflare.check.figures.check_figures import CheckFigures
@@ -18,7 +18,8 @@ from edgeflare.check.figures.device import DeviceFigures, OutputFigures
 from edgeflare.check.figures.file import FileFigures, SeenLayers
 from edgeflare.check.figures.inference_cost import CostFigures
 from edgeflare.check.figures.nearness import SearchedModel
-from edgeflare.check.gates import CheckGate, counted_faults
+from edgeflare.check.file_harm import counted_faults
+from edgeflare.check.gates import CheckGate
 from edgeflare.core.query import Arm
 from edgeflare.diagnose.layers.layer_figures import LayerError
 from edgeflare.pages.facts import count_of

@@ -7,7 +7,8 @@ from typing import Final, Literal
 
 import msgspec
 
-from edgeflare.check.causes import UNDECIDED, Cause, find_cause
+from edgeflare.check.causes.cause import UNDECIDED, Cause
+from edgeflare.check.causes.first_cause import find_cause
 from edgeflare.check.figures.check_figures import CheckFigures
 from edgeflare.check.gates import CheckGate
 from edgeflare.core.query import Arm
@@ -173,8 +174,7 @@ def _of_drawn_inputs(figures: CheckFigures, gates: Sequence[CheckGate]) -> ShipV
         return _by_cause(cause)
     names = " and ".join(one.device.name for one in figures.drawn)
     inputs = sum(one.inputs for one in figures.drawn)
-    errors = [its.error for one in figures.drawn for its in one.outputs if its.error is not None]
-    far = min((one.sqnr_db for one in errors if one.sqnr_db is not None), default=None)
+    far = min((one.sqnr_db for one in figures.drawn if one.sqnr_db is not None), default=None)
     outputs = "its outputs are equal" if far is None else f"its outputs are {far:.0f} dB away"
     return ShipVerdict(
         name="undecided",

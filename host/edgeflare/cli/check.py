@@ -16,13 +16,13 @@ import typer
 
 from edgeflare.check.assumed_pair import assumed_of, assumed_toml, loaded_pair
 from edgeflare.check.assumptions.assumption import Assumption
-from edgeflare.check.causes import find_cause
+from edgeflare.check.causes.first_cause import find_cause
 from edgeflare.check.check_document import CheckDocument, CheckRequest
 from edgeflare.check.check_folder import CHECKED, CheckFolder
 from edgeflare.check.check_page import check_page
 from edgeflare.check.check_run import planned_check, run_check
 from edgeflare.check.further_commands import command_about
-from edgeflare.check.gates import LIMITS, read_limits
+from edgeflare.check.gate_limits import LIMITS, read_limits
 from edgeflare.check.pair_check import PairCheck
 from edgeflare.check.sections import Named
 from edgeflare.cli import pair_options, run_options

@@ -56,9 +56,13 @@ class CheckFigures(msgspec.Struct, frozen=True, kw_only=True):
     missing: Mapping[str, str] = {}
     cut: tuple[str, ...] = ()
 
+    def wrong_layers(self, device: str) -> tuple[str, ...]:
+        """Return the layers that a device computes otherwise than the twin, each in words."""
+        return () if self.layers is None else self.layers.on_device.get(device, ())
+
     @property
     def fewest_inputs(self) -> int:
-        """On how many inputs the device was asked that was asked about the fewest."""
+        """Number of inputs that the device was asked about that was asked about the fewest."""
         return min((one.decisions.inputs for one in self.devices), default=0)
 
     @property

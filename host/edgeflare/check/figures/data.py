@@ -69,3 +69,12 @@ class OtherReading(msgspec.Struct, frozen=True, kw_only=True):
     inputs: CountFromOne
     before: Count
     after: Count
+
+    def in_words(self) -> str:
+        """Return how much better the answers are, a sentence without its full stop."""
+        whose = "right" if self.against == "labels" else "as the original"
+        before, after = self.before / self.inputs, self.after / self.inputs
+        return (
+            f"{self.words} its answers are {whose} on {after:.0%} of {self.inputs} inputs instead"
+            f" of {before:.0%}"
+        )

@@ -42,6 +42,12 @@ class DrawnFigures(msgspec.Struct, frozen=True, kw_only=True):
     variants: tuple[InvocationVariant, ...]
     warnings: tuple[str, ...]
 
+    @property
+    def sqnr_db(self) -> float | None:
+        """SQNR of the output that is farthest from the host's; None where all are equal to it."""
+        errors = (one.error for one in self.outputs if one.error is not None)
+        return min((one.sqnr_db for one in errors if one.sqnr_db is not None), default=None)
+
 
 class DrawnOutput(msgspec.Struct, frozen=True, kw_only=True):
     """How an output of a device is on drawn inputs.
