@@ -7,11 +7,13 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pytest
 
 from edgeflare.check.assumptions.assumption import Assumption
 from edgeflare.check.assumptions.given_inputs import GivenInputs
 from edgeflare.check.assumptions.inputs import assumed_inputs
 from edgeflare.domains.audio.wav_file import encode_wav
+from edgeflare.errors import UserError
 from edgeflare.models.pair_file import Settings
 from edgeflare.models.tflite_graph import Graph
 from graph_writer import GraphWriter
@@ -108,3 +110,17 @@ def test_samples_of_a_sound_are_told_from_features(tmp_path: Path) -> None:
     for line in ("samples = 8000", "frame_length = 240", "frame_step = 160", "coefficients = 10"):
         assert line in features.lines
         assert line in features.refused
+
+
+def test_what_is_no_sample_rate_is_refused(tmp_path: Path) -> None:
+    graph, waves = graph_of({"x": (1, 49, 10, 1)}), np.zeros((2, 16000), np.int16)
+    for rate in (0, np.nan, np.inf, "16k", [16000, 8000]):
+        with pytest.raises(UserError, match="expected one number of Hz"):
+            of_arrays(tmp_path, graph, waves=waves, sample_rate=np.array(rate))
+    slow = of_arrays(tmp_path, graph, waves=waves, sample_rate=np.array(1))
+    assert "frame_step = 1" in slow.lines
+
+
+def test_waves_that_are_no_sounds_are_none_of_the_model(tmp_path: Path) -> None:
+    refused = of_arrays(tmp_path, graph_of({"x": (1, 49, 10, 1)}), waves=np.int16(3)).refused
+    assert "none of the arrays is the input 'x'" in refused

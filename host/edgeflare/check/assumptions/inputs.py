@@ -28,11 +28,15 @@ def assumed_inputs(graph: Graph, given: GivenInputs, said: Settings) -> Assumpti
         given: what lies where the inputs are.
         said: what the user says.
 
+    Raises:
+        UserError: an `.npz` of sounds says no sample rate where it should.
+
     """
     tensors = [graph.tensors[at] for at in graph.inputs]
     state = assumed_state(graph, given)
     free = [one for one in tensors if one.name not in state]
-    heard = given.kind == "sounds" or "waves" in given.arrays
+    waves = given.arrays.get("waves")
+    heard = given.kind == "sounds" or (waves is not None and waves.ndim == 2)
     if heard and len(free) == 1 and not given.fitting(free[0]):
         sounds = assumed_sounds(free[0], given, framewise=bool(state))
         fed = Settings(state=state, frames=1) if state else Settings()

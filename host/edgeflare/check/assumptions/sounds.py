@@ -40,6 +40,9 @@ def assumed_sounds(
         given: a folder of sounds, or an `.npz` with `waves`.
         framewise: whether the model takes the features of a sound frame by frame.
 
+    Raises:
+        UserError: an `.npz` says no sample rate where it should.
+
     """
     name = input_names([tensor])[tensor.name]
     table: dict[str, JsonValue] = {"domain": "audio"}
@@ -73,26 +76,34 @@ def assumed_sounds(
 
 
 def _format(given: GivenInputs) -> tuple[int, int]:
-    """Return the sample rate of the first sound in Hz, and the samples of the longest one known."""
+    """Return the sample rate of the first sound in Hz, and how many samples it has.
+
+    Raises:
+        UserError: an `.npz` says no sample rate where it should.
+
+    """
     if given.files:
         try:
             return sound_format(given.files[0])
         except UserError:
             return DEFAULT_SAMPLE_RATE, DEFAULT_SAMPLE_RATE  # whoever loads it says what is wrong
     rate = given.arrays.get("sample_rate", np.array(DEFAULT_SAMPLE_RATE))
-    waves = given.arrays["waves"]
-    return int(rate.item()) if rate.size == 1 else DEFAULT_SAMPLE_RATE, waves.shape[-1]
+    if rate.size != 1 or rate.dtype.kind not in "iuf" or not 1 <= rate.item() < np.inf:
+        raise UserError(
+            f"{given.path}: sample_rate is {rate.tolist()}; expected one number of Hz, such as"
+            f" {DEFAULT_SAMPLE_RATE}"
+        )
+    return int(rate.item()), given.arrays["waves"].shape[1]
 
 
 def _front_end(shape: tuple[int, ...], rate: int, samples: int) -> list[str]:
     """Return the lines of a front end that makes as many features; usual settings where some do."""
     frames, features = (*shape, 1, 1)[:2]
-    for length_ms, step_ms in _FRAMES_MS:
-        length, step = rate * length_ms // 1000, rate * step_ms // 1000
-        if samples >= length and 1 + (samples - length) // step == frames:
-            break
-    else:
-        length, step = rate * _FRAMES_MS[0][0] // 1000, rate * _FRAMES_MS[0][1] // 1000
+    usual = [(max(1, rate * of // 1000), max(1, rate * to // 1000)) for of, to in _FRAMES_MS]
+    length, step = next(
+        (one for one in usual if samples >= one[0] and 1 + (samples - one[0]) // one[1] == frames),
+        usual[0],
+    )
     cepstral = features <= _MOST_COEFFICIENTS
     return [
         f'name = "{"mfcc" if cepstral else "log-mel"}"',
