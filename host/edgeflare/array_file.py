@@ -119,6 +119,29 @@ def read_npz(
         raise NotArrays(_reason(error)) from error
 
 
+def names_without_objects(source: Path) -> list[str]:
+    """Return the names of the arrays of an `.npz` file that hold no Python objects.
+
+    Raises:
+        NotArrays: it is no such file, or damaged.
+        UserError: it is no regular file.
+
+    """
+    names = []
+    try:
+        with _opened(source) as file, zipfile.ZipFile(file) as archive:
+            for one in archive.infolist():
+                with archive.open(one) as member:
+                    _, _, dtype = _header(member)
+                if not dtype.hasobject:
+                    names.append(one.filename.removesuffix(".npy"))
+    except (NotArrays, UserError):
+        raise
+    except Exception as error:  # whatever numpy, zipfile and its decoders raise on a damaged file
+        raise NotArrays(_reason(error)) from error
+    return names
+
+
 def read_arrays(content: bytes, most_bytes: int) -> list[Array]:
     """Return the arrays of a file of either format, of at most so many bytes.
 
@@ -153,10 +176,7 @@ def _opened(source: Path | bytes) -> IO[bytes]:
 
 def _array(file: IO[bytes], size: int) -> Array:
     """Read an array from an open file that says it has so many bytes."""
-    version = _FORMAT.read_magic(file)
-    if version not in _HEADERS:
-        raise NotArrays(f"it is of version {version} of the format, which only records need")
-    shape, column_major, dtype = _HEADERS[version](file)
+    shape, column_major, dtype = _header(file)
     _require_plain(shape, dtype, size - file.tell())
     values: Array = np.empty(prod(shape), dtype)
     room = values.view(np.uint8).data if values.nbytes else memoryview(b"")
@@ -170,6 +190,15 @@ def _array(file: IO[bytes], size: int) -> Array:
     file.read(1)  # an archive's checksum is looked at where a member ends
     read: Array = _native(values).reshape(shape, order="F" if column_major else "C")
     return read
+
+
+def _header(file: IO[bytes]) -> tuple[tuple[int, ...], bool, np.dtype[Any]]:
+    """Read the shape of an array, whether it lies column by column, and its type."""
+    version = _FORMAT.read_magic(file)
+    if version not in _HEADERS:
+        raise NotArrays(f"it is of version {version} of the format, which only records need")
+    header: tuple[tuple[int, ...], bool, np.dtype[Any]] = _HEADERS[version](file)
+    return header
 
 
 _FORMAT: Any = np.lib.format

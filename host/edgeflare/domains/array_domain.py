@@ -263,7 +263,9 @@ def load_array_seeds(
         if not found.files:
             raise UserError(f"seeds {path}: the folder has no .npy files")
         names, ids, folders = found.names, found.ids, found.folders
-        arrays = [_shaped(str(file), _read(file)[np.newaxis], shape)[0] for file in found.files]
+        arrays = [
+            _shaped(str(file), read_array(file)[np.newaxis], shape)[0] for file in found.files
+        ]
         inputs: NDArray[Any] = np.stack(arrays)
     else:
         read = read_npz(path, (array, "labels"))
@@ -275,7 +277,13 @@ def load_array_seeds(
     return Seeds(_held(path, inputs, space, names), labels, names, ids=ids, folders=folders)
 
 
-def _read(file: Path) -> NDArray[Any]:
+def read_array(file: Path) -> NDArray[Any]:
+    """Return the array of an `.npy` file.
+
+    Raises:
+        UserError: it is none, or cannot be read.
+
+    """
     try:
         return read_npy(file)
     except NotArrays as error:

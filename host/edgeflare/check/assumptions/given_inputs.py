@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from edgeflare import array_file
 from edgeflare.array_file import NotArrays
 from edgeflare.core.tensor import without_ones
-from edgeflare.domains.array_domain import ARRAY_SUFFIXES
+from edgeflare.domains.array_domain import ARRAY_SUFFIXES, read_array
 from edgeflare.domains.audio.sound_seeds import SOUND_SUFFIXES
 from edgeflare.domains.image.image_domain import IMAGE_SUFFIXES
 from edgeflare.domains.seed_files import seed_files
@@ -35,6 +35,7 @@ class GivenInputs:
         kind: what it holds; empty where that is not known, which whoever loads it says.
         files: files of that kind in a folder.
         arrays: arrays of an `.npz`, by their names; of a folder of `.npy` files one named "".
+        objects: names of the arrays of an `.npz` that hold Python objects, and are not read.
 
     """
 
@@ -42,15 +43,18 @@ class GivenInputs:
     kind: Kind = ""
     files: tuple[Path, ...] = ()
     arrays: Mapping[str, NDArray[Any]] = field(default_factory=dict)
+    objects: tuple[str, ...] = ()
 
     @classmethod
     def at(cls, path: Path) -> GivenInputs:
-        """Return what lies at a path."""
-        if path.suffix.lower() == ".npz" and not path.is_dir():
-            try:
-                return cls(path, "npz", arrays=array_file.read_npz(path).arrays)
-            except (NotArrays, UserError):
-                return cls(path)
+        """Return what lies at a path.
+
+        Raises:
+            UserError: an `.npz` or an `.npy` file there is none, or arrays in a folder are unlike.
+
+        """
+        if path.suffix.lower() == ".npz" and path.is_file():
+            return cls._of_archive(path)
         if not path.is_dir():
             return cls(path)
         found: dict[Kind, list[Path]] = {
@@ -62,7 +66,18 @@ class GivenInputs:
         if not found[kind]:
             return cls(path)
         arrays = {"": _stacked(found[kind])} if kind == "arrays" else {}
-        return cls(path, kind, tuple(found[kind]), {k: v for k, v in arrays.items() if v.size})
+        return cls(path, kind, tuple(found[kind]), arrays)
+
+    @classmethod
+    def _of_archive(cls, path: Path) -> GivenInputs:
+        try:
+            archive = array_file.read_npz(path, array_file.names_without_objects(path))
+        except NotArrays as error:
+            raise UserError(
+                f"{path}: not an .npz file of arrays ({error}): write it with numpy.savez"
+            ) from error
+        objects = tuple(one for one in archive.names if one not in archive.arrays)
+        return cls(path, "npz", arrays=archive.arrays, objects=objects)
 
     def fitting(self, tensor: GraphTensor, frames: int = 0) -> list[str]:
         """Return the names of the arrays that hold inputs of a tensor's shape, one for each label.
@@ -99,12 +114,22 @@ class GivenInputs:
             for name, one in self.arrays.items()
             if name not in NOT_INPUTS
         ]
+        known += [f"{name} of Python objects" for name in self.objects if name not in NOT_INPUTS]
         return ", ".join(known) or "none"
 
 
 def _stacked(files: list[Path]) -> NDArray[Any]:
-    """Return the arrays of files as one; nothing where they are unlike or no arrays."""
-    try:
-        return np.stack([array_file.read_npy(file) for file in files])
-    except (NotArrays, UserError, ValueError):
-        return np.empty(0)
+    """Return the arrays of files as one.
+
+    Raises:
+        UserError: one is no array, or has another shape than the first.
+
+    """
+    arrays = [read_array(file) for file in files]
+    for file, one in zip(files, arrays, strict=True):
+        if one.shape != arrays[0].shape:
+            raise UserError(
+                f"{files[0]} has the shape {arrays[0].shape} and {file} {one.shape}: give arrays"
+                " of one shape"
+            )
+    return np.stack(arrays)
