@@ -143,13 +143,26 @@ def read_text(path: Path, most_bytes: int) -> str:
         OSError: it cannot be read.
 
     """
-    data = read_regular(path, most_bytes)
+    return text_of(read_regular(path, most_bytes), str(path))
+
+
+def text_of(content: bytes, name: str) -> str:
+    """Return the text of a file in UTF-8, without a mark at its beginning.
+
+    Args:
+        content: content of the file.
+        name: what the user calls the file, for messages.
+
+    Raises:
+        UserError: it is no text.
+
+    """
     try:
-        text = data.decode("utf-8-sig")
+        text = content.decode("utf-8-sig")
     except UnicodeDecodeError:
-        raise UserError(f"{path} is no text in UTF-8: write it so") from None
+        raise UserError(f"{name} is no text in UTF-8: write it so") from None
     if "\0" in text:
-        raise UserError(f"{path} is no text, since it holds NUL: write it as text")
+        raise UserError(f"{name} is no text, since it holds NUL: write it as text")
     return text
 
 

@@ -68,6 +68,18 @@ def test_names_may_lie_with_the_inputs(beside: bool, tmp_path: Path) -> None:
     assert "has 3 names for 4 scores, so it is not used" in said(other)
 
 
+def test_names_in_another_encoding_are_not_used(tmp_path: Path) -> None:
+    names = "Hemd\nMäntel\nTasche\n"
+    for encoding in ("latin-1", "utf-16"):
+        (tmp_path / "labels.txt").write_bytes(names.encode(encoding))
+        found = assumed_classes(b"", GivenInputs.at(tmp_path), 3)
+        assert found.settings.classes is None
+        assert "labels.txt is no text in UTF-8: write it so" in said(found)
+    (tmp_path / "labels.txt").write_bytes(names.encode("utf-8-sig"))
+    found = assumed_classes(b"", GivenInputs.at(tmp_path), 3)
+    assert found.settings.classes == ("Hemd", "Mäntel", "Tasche")
+
+
 def test_one_sub_folder_for_each_score_is_taken_by_the_alphabet(tmp_path: Path) -> None:
     found = assumed_classes(b"", inputs(tmp_path, *NAMES), 3)
     assert found.settings.classes == ("bag", "coat", "shirt")

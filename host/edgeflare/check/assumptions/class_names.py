@@ -14,6 +14,7 @@ from edgeflare.check.assumptions.given_inputs import GivenInputs
 from edgeflare.errors import UserError
 from edgeflare.models.folder_labels import folder_labels
 from edgeflare.models.pair_file import Settings
+from edgeflare.outside_text import text_of
 from edgeflare.regular_file import read_regular
 
 _FILE: Final = "labels.txt"
@@ -45,7 +46,12 @@ def assumed_classes(content: bytes, given: GivenInputs, classes: int) -> Assumpt
 
     """
     unlike: list[str] = []
-    for names, where in _named(content, given.path):
+    for file, where in _named(content, given.path):
+        try:
+            names = tuple(text_of(file, where).rstrip().splitlines())
+        except UserError as error:
+            unlike.append(f"{error}; until then it is not used")
+            continue
         if len(names) == classes:
             note = f"the classes are named by {where}: {_listed(names)}"
             return Assumption(Settings(classes=names), (note, *_labels(given.folders, names)))
@@ -84,24 +90,20 @@ def _labels(folders: Sequence[str], names: Sequence[str]) -> tuple[str, ...]:
     return (f"the inputs have the labels of their sub-folders{without}",)
 
 
-def _named(content: bytes, path: Path) -> Iterator[tuple[tuple[str, ...], str]]:
-    """Yield the names that a model's own file has, then those beside the inputs, and where."""
+def _named(content: bytes, path: Path) -> Iterator[tuple[bytes, str]]:
+    """Yield files of names in a model's own file, then those beside the inputs, and where."""
     try:
         with zipfile.ZipFile(io.BytesIO(content)) as packed:
             for one in packed.infolist():
                 if one.filename.endswith(".txt") and one.file_size <= _MOST_BYTES:
-                    yield _lines(packed.read(one)), f"{one.filename} in the model"
+                    yield packed.read(one), f"{one.filename} in the model"
     except _NO_NAMES:
         pass
     for folder in (path, path.parent):
         try:
-            yield _lines(read_regular(folder / _FILE, _MOST_BYTES)), str(folder / _FILE)
+            yield read_regular(folder / _FILE, _MOST_BYTES), str(folder / _FILE)
         except (OSError, UserError):
             continue
-
-
-def _lines(content: bytes) -> tuple[str, ...]:
-    return tuple(content.decode(errors="replace").rstrip().splitlines())
 
 
 def _listed(names: Sequence[str]) -> str:
