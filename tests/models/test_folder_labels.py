@@ -34,6 +34,10 @@ def test_names_that_differ_by_marks_alone_are_told_apart() -> None:
     assert labels(of("C", "C++", "c"), "C", "C++", "C#") == [0, 1, -1]
 
 
+def test_a_name_that_several_classes_have_is_no_label() -> None:
+    assert labels(of("crane", "bus"), "crane", "bus", "crane") == [-1, 1]
+
+
 def test_numbers_are_labels_where_no_class_has_such_a_name() -> None:
     assert labels(of("10", "2")) == [10, 2]
     assert labels(of("10", "2"), "2", "10") == [1, 0]

@@ -16,8 +16,9 @@ def with_folder_labels(seeds: Seeds, classes: Sequence[str]) -> Seeds:
     """Return seeds with the labels that their sub-folders say.
 
     A sub-folder is the class of its name, or else of the only name that differs from it by case and
-    the marks between words alone. Where none has the name of a class and all are numbers, these are
-    the labels. Inputs of any other one are unlabelled.
+    the marks between words alone; a name that several classes have tells none of them. Where none
+    has the name of a class and all are numbers, these are the labels. Inputs of any other one are
+    unlabelled.
 
     Args:
         seeds: seeds with labels, or without.
@@ -36,14 +37,19 @@ def with_folder_labels(seeds: Seeds, classes: Sequence[str]) -> Seeds:
 
 def folder_labels(folders: Sequence[str], classes: Sequence[str]) -> dict[str, int]:
     """Return the label of each sub-folder that has one; see `with_folder_labels`."""
-    alike = Counter(map(_plain, classes))
-    places = {_plain(name): at for at, name in enumerate(classes) if alike[_plain(name)] == 1}
-    exact = {name: at for at, name in enumerate(classes)}
+    exact = _unique(classes)
+    places = _unique([_plain(name) for name in classes])
     found = {one: exact.get(one, places.get(_plain(one))) for one in folders}
     named = {one: label for one, label in found.items() if label is not None}
     if named or not all(one.isdecimal() for one in folders):
         return named
     return {one: int(one) for one in folders}
+
+
+def _unique(names: Sequence[str]) -> dict[str, int]:
+    """Return the place of each name that is there once."""
+    times = Counter(names)
+    return {name: at for at, name in enumerate(names) if times[name] == 1}
 
 
 def _plain(name: str) -> str:
