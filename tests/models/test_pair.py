@@ -208,6 +208,24 @@ def test_a_folder_of_seeds_is_known_by_its_images(folder: Path, tmp_path: Path) 
     assert pair.fingerprint() != first
 
 
+def test_sub_folders_count_by_their_labels(folder: Path) -> None:
+    (folder / "q.tflite").write_bytes(b"q")
+    for name in ("1/a.png", "12/b.png"):
+        (folder / "seeds" / name).parent.mkdir(parents=True)
+        (folder / "seeds" / name).write_bytes(name.encode())
+
+    def seen(*classes: str) -> str:
+        settings = Settings(compressed=str(folder / "q.tflite"), seeds=str(folder / "seeds"))
+        return load_pair(None, settings.over(Settings(classes=classes or None))).fingerprint()
+
+    first = seen()
+    assert seen("1", "12") not in (first, seen("12", "1"))
+    assert seen("cat", "dog") == first
+    (folder / "seeds" / "12").rename(folder / "seeds" / "2")
+    (folder / "seeds" / "1").rename(folder / "seeds" / "11")
+    assert seen() != first
+
+
 def test_a_fingerprint_of_files_that_are_gone(folder: Path, refusal: Refusal) -> None:
     pair = load_pair(write(folder, BASE + PREPROCESS))
     assert "original.tflite" in refusal(pair.fingerprint)

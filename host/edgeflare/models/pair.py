@@ -14,6 +14,7 @@ from typing import BinaryIO
 from msgspec import to_builtins
 
 from edgeflare.errors import UserError, path_suggestion
+from edgeflare.models.folder_labels import folder_labels
 from edgeflare.models.pair_file import FILE, Settings, read_settings
 from edgeflare.models.pair_interface import PairInterface, read_interface
 from edgeflare.models.run_pair import DEFAULT_DOMAIN, FoldedShapes, ModelHashes
@@ -104,9 +105,10 @@ class Pair:
     def fingerprint(self) -> str:
         """Return the sha256 that identifies the pair: models, seeds, and how they are read.
 
-        Moving or renaming files does not change it; class names do not count, nor whether shapes
-        are folded, which changes no answer of the host. The file of a Python function that makes
-        features or reads outputs counts; what it imports does not.
+        Moving or renaming files does not change it, but for sub-folders of the seeds, which may be
+        labels; class names count only where these are labels by them. Whether shapes are folded
+        does not count, since it changes no answer of the host. The file of a Python function that
+        makes features or reads outputs counts; what it imports does not.
 
         Raises:
             UserError: a file cannot be read.
@@ -121,7 +123,9 @@ class Pair:
         digest.update("".join(self.function_hashes()).encode())
         seed_files = self.interface.domain.seed_files(self.seeds)
         folders = [one.parent.name for one in seed_files if one.parent.parent == self.seeds]
-        digest.update("".join(folders).encode())  # which are labels
+        if folders:
+            labels = folder_labels(folders, self.classes)
+            digest.update(json.dumps([(one, labels.get(one)) for one in folders]).encode())
         for part in (self._original_files(), [self.compressed], seed_files):
             for file in part:
                 digest.update(_sha256(file))
