@@ -17,10 +17,10 @@ import pytest
 
 from brief_repairs import brief_repairs
 from called_commands import EXAMPLES, call_here, refused
-from edgeflare.check import check_run
 from edgeflare.check.answers import Answers, ask_arms
 from edgeflare.check.causes.cause import Cause
 from edgeflare.check.check_document import CheckDocument, check_bytes, load_check
+from edgeflare.check.phases import answer_phase, device_phases, pair_phases
 from edgeflare.check.sections import CheckSection
 from edgeflare.diagnose.layers.layers_document import load_layers
 from edgeflare.errors import InfrastructureError, UserError
@@ -214,8 +214,10 @@ def test_what_is_known_is_not_measured_again(
     def never(*_: object) -> Any:
         raise AssertionError("it is known")
 
-    for name in ("ask_arms", "layer_figures", "pair_variants", "operator_figures"):
-        monkeypatch.setattr(check_run, name, never)
+    monkeypatch.setattr(answer_phase, "ask_arms", never)
+    monkeypatch.setattr(pair_phases, "layer_figures", never)
+    monkeypatch.setattr(device_phases, "pair_variants", never)
+    monkeypatch.setattr(device_phases, "operator_figures", never)
     said = call_here("check", EXAMPLE, *FEW, "--resume", "--out", out)
     assert said.code == 0, said.err
     assert document(out).figures == document(checked).figures
@@ -243,7 +245,7 @@ def test_operators_that_there_was_no_time_for_are_tried_when_it_goes_on(
 ) -> None:
     given = ("check", MODELS[1], "--out", tmp_path / "out")
     with monkeypatch.context() as patch:
-        patch.setattr(check_run, "_OPERATORS_LEAST", 1e9)
+        patch.setattr(device_phases, "_OPERATORS_LEAST", 1e9)
         assert call_here(*given).code == 0
     cut = document(tmp_path / "out")
     assert (cut.stopped_by, cut.figures.cut) == ("budget", ("operators on emulated-builtin",))
@@ -282,7 +284,7 @@ def test_a_device_that_is_lost_leaves_what_is_known(
 
     asked = ask_arms
     with monkeypatch.context() as patch:
-        patch.setattr(check_run, "ask_arms", lost)
+        patch.setattr(answer_phase, "ask_arms", lost)
         said = call_here("check", EXAMPLE, *FEW, "--out", out)
     assert said.code == 3
     assert "the cable was pulled" in said.err
@@ -302,7 +304,7 @@ def test_after_ctrl_c_no_further_device_is_asked(
         signal.raise_signal(signal.SIGINT)
         yield first
 
-    monkeypatch.setattr(check_run, "ask_arms", interrupted)
+    monkeypatch.setattr(answer_phase, "ask_arms", interrupted)
     out, nobody = tmp_path / "out", "grpc://127.0.0.1:9"
     devices = ("--device", "emulated-xnnpack", "--device", nobody)
     said = call_here("check", EXAMPLE, *FEW, *devices, "--out", out)
@@ -316,7 +318,7 @@ def test_after_ctrl_c_no_further_device_is_asked(
 def test_a_budget_that_is_up_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     out = tmp_path / "out"
     now = iter(range(0, 100_000, 30))
-    monkeypatch.setattr("edgeflare.check.check_run.time.monotonic", lambda: float(next(now)))
+    monkeypatch.setattr("edgeflare.check.pair_check.time.monotonic", lambda: float(next(now)))
     said = call_here("check", EXAMPLE, "--budget", "40s", "--out", out)
     assert said.code == 1, said.err
     found = document(out)
@@ -469,7 +471,7 @@ class TestGoingOn:
             seen.append(document(out))
             raise InfrastructureError("the power failed")
 
-        monkeypatch.setattr(check_run, "layer_figures", killed)
+        monkeypatch.setattr(pair_phases, "layer_figures", killed)
         assert call_here("check", EXAMPLE, *FEW, "--out", out).code == 3
         assert (seen[0].verdict, seen[0].stopped_by) == ("undecided", "killed")
         assert "May ship" not in call_here("report", out).out

@@ -294,7 +294,7 @@ KNOWN_JOINS: Final[Mapping[str, str]] = {
     "schemas.py schemas: f'{name}.schema.json'": OF_OURS,
     "cli/replay.py replay: f'{name}-{datetime.now():%Y%m%d-%H%M%S}'": BY_THE_USER,
     "cli/replayed_conformance.py replay_conformance: name": BY_THE_USER,
-    "check/check_run.py _Run._try_operators: folder": BY_THE_USER,
+    "check/phases/device_phases.py try_operators: folder": BY_THE_USER,
     "cli/check.py check: f'{pair.folder_name}-check-{datetime.now():%Y%m%d-%H%M%S}'": BY_THE_USER,
     "cli/layers.py layers: f'{loaded.folder_name}-layers-{datetime.now():%Y%m%d-%H%M%S}'": (
         BY_THE_USER

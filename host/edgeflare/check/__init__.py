@@ -1,7 +1,7 @@
 """Whether a compressed model may ship: measured, judged by gates, and said in one sentence.
 
-`figures` are what is measured, `answers`, `readings`, `file_faults`, `layer_faults`,
-`invocation_variants` and `operator_conformance` measure them, `gates`, `causes` and `verdict` judge
-them, and `check_document` is what is kept. `assumptions` says what is taken for granted of models
-that come without a `pair.toml`.
+`check_run` goes through the `phases`. `figures` are what is measured, `answers`, `readings`,
+`file_faults`, `layer_faults`, `invocation_variants` and `operator_conformance` measure them,
+`gates`, `causes` and `verdict` judge them, and `check_document` is what is kept. `assumptions` says
+what is taken for granted of models that come without a `pair.toml`.
 """

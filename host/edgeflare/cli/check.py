@@ -20,7 +20,8 @@ from edgeflare.check.causes.first_cause import find_cause
 from edgeflare.check.check_document import CheckDocument, CheckRequest
 from edgeflare.check.check_folder import CHECKED, CheckFolder
 from edgeflare.check.check_page import check_page
-from edgeflare.check.check_run import planned_check, run_check
+from edgeflare.check.check_plan import planned_check
+from edgeflare.check.check_run import run_check
 from edgeflare.check.further_commands import command_about
 from edgeflare.check.gate_limits import LIMITS, read_limits
 from edgeflare.check.pair_check import PairCheck

@@ -1,0 +1,96 @@
+"""What the layers, the conditions of the field and a search near to the inputs show of a pair."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Final
+
+from msgspec.structs import replace
+
+from edgeflare.campaign.opened_pair import OpenedPair
+from edgeflare.check.answers import places
+from edgeflare.check.field import field_figures, field_seconds
+from edgeflare.check.figures.file import SeenLayers
+from edgeflare.check.layer_faults import layer_figures, layer_seconds
+from edgeflare.check.near import MOST_SECONDS, near_figures, near_seconds
+from edgeflare.check.phases.check_record import CheckRecord
+from edgeflare.check.phases.time_shares import FIELD_UNTIL, LAYERS_UNTIL
+
+
+def try_conditions(record: CheckRecord, opened: OpenedPair) -> None:
+    """Try the conditions of the field on the first device."""
+    if record.figures.field is not None and not record.was_cut("field"):
+        return
+    order = places(opened)
+    about = record.about(
+        opened.devices[0].profile.name, lambda each: field_seconds(opened, order, each)
+    )
+    stopped = record.begin("field", FIELD_UNTIL * record.until, about)
+    with record.measuring("field"):
+        worked = partial(record.observer.worked, "conditions")
+        record.update(field=field_figures(opened, order, stopped, worked))
+
+
+def look_into_layers(record: CheckRecord, opened: OpenedPair, *, about_the_file: bool) -> None:
+    """Look into the layers; on further devices only where these decide otherwise."""
+    device = opened.devices[0].profile.name
+    name = "layers" if about_the_file else f"layers on {device}"
+    known, its = record.figures.layers, record.device(device)
+    seen = known is not None and device in known.on_device and not record.was_cut(name)
+    if seen or its is None or not (about_the_file or its.kernels.changes.strictly):
+        return
+    about = record.about(device, lambda each: layer_seconds(len(opened.seeds), each))
+    stopped = record.begin(name, LAYERS_UNTIL * record.until, about)
+    if stopped():
+        return
+    changed = [one.seed_id for one in its.decisions.changed_inputs if not one.by_kernels]
+    with record.measuring(name):
+        worked = partial(record.observer.worked, "layers")
+        layers, table = layer_figures(opened, places(opened), changed, stopped, worked)
+        if about_the_file:
+            record.store.keep_layers(table)
+        elif known is not None:
+            layers = replace(known, on_device=layers.on_device, together=layers.together)
+        add_layers(record, layers)
+
+
+def add_layers(record: CheckRecord, layers: SeenLayers) -> None:
+    """Take what layers show on a device, beside what they show on other devices."""
+    before = record.figures.layers
+    if before is not None:
+        layers = replace(
+            layers,
+            on_device={**before.on_device, **layers.on_device},
+            together={**before.together, **layers.together},
+        )
+    record.update(layers=layers)
+
+
+def search_near(record: CheckRecord, opened: OpenedPair) -> None:
+    """Search from a few inputs on the first device, in what is left of the time."""
+    if not record.check.request.near:
+        return
+    if record.figures.near is not None and not record.was_cut("near"):
+        return
+    about = record.about(opened.devices[0].profile.name, near_seconds)
+    stopped = record.begin("near", record.until, about)
+    seconds = record.seconds_left(record.until)
+    if stopped() or seconds < _LEAST_SECONDS:
+        record.cut("near")
+        return
+    with record.measuring("near"):
+        found = near_figures(
+            opened,
+            places(opened),
+            record.store.path,
+            min(seconds, MOST_SECONDS),
+            record.interrupt,
+            record.store.keep_folder,
+            partial(record.observer.worked, "searches"),
+        )
+        stopped()
+        record.update(near=found)
+
+
+_LEAST_SECONDS: Final = 5.0
+"""Seconds without which nothing is searched near to the inputs."""
