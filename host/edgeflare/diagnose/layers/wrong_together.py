@@ -7,6 +7,7 @@ operator by itself is right, and the fault begins where two of them are joined.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import islice
 from typing import Final
 
 from edgeflare.diagnose.layers.layer_figures import ErrorSums
@@ -23,11 +24,10 @@ _MOST_PARTS: Final = 120
 """Parts that are tried: a network of as many layers has about as many neighbours."""
 
 WHOLE_DB: Final = 10.0
-"""A whole model whose roundings add up is nearer than this, to what every operator of it does right
-by itself."""
+"""SQNR in decibels of a whole model's output below which roundings that add up are no reason."""
 
 _JOINED_DB: Final = 20.0
-"""A few operators, one after the other, are nearer than this to what each does right by itself."""
+"""SQNR in decibels of a few operators, one after the other, below which roundings are no reason."""
 
 
 def wrong_together(
@@ -37,12 +37,12 @@ def wrong_together(
 
     Args:
         graph: graph of the model.
-        twin: it on the host.
-        device: it on the device.
+        twin: the model on the host.
+        device: the model on the device.
         state: the tensors of the twin on an input.
 
     """
-    for _, (first, last) in zip(range(_MOST_PARTS), _neighbours(graph), strict=False):
+    for first, last in islice(_neighbours(graph), _MOST_PARTS):
         try:
             part = extract(graph, first, last)
             if any(tensor not in state for tensor in part.inputs):
