@@ -280,7 +280,7 @@ class CompressionLocalizer:
         return (before, values[made]) if same else (original_op, observed.wanted[op])
 
     def _among(self, values: Mapping[int, Real], op: int, original_op: int, twin: State) -> Real:
-        """Return a layer's output, as the equal array in `values` where that is one."""
+        """Return a layer's output; the array in `values` if that is equal, so that it runs once."""
         output, known = self._output(op, twin), values[self._made(original_op)]
         return known if np.array_equal(output, known) else output
 

@@ -29,8 +29,8 @@ FAILURES = 2
 """Attempts in a row that fail on a device before it gets no further work: one may be the link's."""
 
 LAST_FAILURES = 8
-"""Such attempts on the last device of its class, as long as there are units that have not failed:
-those that did may be what is wrong."""
+"""Attempts in a row that fail on the last device of its class before it gets no further work, as
+long as there are units that have not failed: those that did may be what is wrong."""
 
 MOST_FAILURES = 4
 """Attempts at a unit that fail, on whatever devices, before it is given up: it is the unit."""

@@ -57,7 +57,7 @@ class ChosenCandidate:
 
     @property
     def front(self) -> list[str]:
-        """Names of the candidates that no other betters in time, score and size at once."""
+        """Names of candidates that no other dominates in time, score and size, sorted by these."""
         points = {
             one.name: (one.latency_ratio, one.score, one.bytes)
             for one in self.tried

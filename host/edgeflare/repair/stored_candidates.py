@@ -182,7 +182,7 @@ class RepairIdentity(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
     """What a repair is about.
 
     Attributes:
-        version: version of edgeflare.
+        version: version of edgeflare that began the repair.
         pair: fingerprint of the pair.
         run: path of the run whose findings are mended; None without.
         findings: how many that run has.

@@ -312,13 +312,13 @@ class Totals(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
         strengthen_queries: strengthening of findings whose refinement has ended; absent where it
             was not asked for, or none was refined.
         strengthen_device_queries: those that the device answered; absent likewise.
-        strengthen_seconds: share of refine_seconds of strengthening, by what evaluations took;
-            absent likewise.
+        strengthen_seconds: part of refine_seconds that strengthening took, by the time of
+            evaluations; absent likewise.
         shrink_queries: shrinking of findings whose refinement has ended; absent where it was not
             asked for, or none was refined.
         shrink_device_queries: those that the device answered; absent likewise.
-        shrink_seconds: share of refine_seconds of shrinking, by what evaluations took; absent
-            likewise.
+        shrink_seconds: part of refine_seconds that shrinking took, by the time of evaluations;
+            absent likewise.
         verify_seconds: verification of what was found.
         mean_seconds: mean evaluation time of the chains that ended in a verified finding.
         device_busy_seconds: time that the device computed during the search.

@@ -78,7 +78,7 @@ class RunHeader:
         """Return what `to_json` described.
 
         Args:
-            fields: fields of the journal.
+            fields: what `to_json` returned, as a journal keeps it.
             journal: what the message calls it.
 
         Raises:

@@ -175,7 +175,7 @@ def judge_alone(
 
     Args:
         nodes: the operators.
-        models: models of the nodes.
+        models: the model of each node, in the same order.
         packed: what was said of them beside each other.
         arms: the device first, then the host's kernel sets.
         places: positions of the models to run alone on the device.
@@ -200,7 +200,7 @@ def judge_lost(
 
     Args:
         nodes: the operators.
-        models: models of the nodes.
+        models: the model of each node, in the same order.
         packed: what was said of them beside each other.
         arms: the device first, then the host's kernel sets, the twin's first.
 
@@ -219,7 +219,7 @@ def judge_again(
 
     Args:
         nodes: the operators.
-        models: models of the nodes.
+        models: the model of each node, in the same order.
         arms: the device first, then the host's kernel sets, the twin's first.
 
     """

@@ -242,8 +242,8 @@ def untried_words(one: UntriedOperator, of: int) -> str:
     """Return an operator of the user's model that is not tried, with the reason.
 
     Args:
-        one: entry of the document's list of these.
-        of: the arithmetic of the whole model.
+        one: the operator, as the document lists it.
+        of: multiply-accumulates of the whole model.
 
     """
     times = f" × {len(one.places)}" if one.places[1:] else ""

@@ -43,8 +43,8 @@ AT_ONCE: Final = 32
 take 240 MB, and eight times that while they are made."""
 
 FINDING_EVERY: Final = 10
-"""Inputs to choose on for each finding among them. All of them deviate, and more would make what
-they have in common, such as noise, look like what deviations have."""
+"""Inputs to choose on for each finding among them, at least. All findings deviate, and more of them
+would make what they have in common, such as noise, look like what deviations have."""
 
 ScoresOf = Callable[[Inputs], NDArray[np.float64]]
 """Returns the original's scores of inputs: (n, *shape) to (n, choices)."""

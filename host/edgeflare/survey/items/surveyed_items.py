@@ -94,7 +94,7 @@ def require_same_inputs(items: SurveyedItems, known: Mapping[int, int], whose: s
     Args:
         items: items of the survey now.
         known: checksums of the inputs of items, as `SurveyRows.checksums` returns them.
-        whose: owner of those inputs, to begin a sentence with.
+        whose: name of the survey that `known` is of, to begin a sentence with.
 
     Raises:
         UserError: that is so; names the condition.

@@ -41,7 +41,7 @@ class RarePhase:
 
     Attributes:
         opened: the pair with the surveyed inputs as its seeds, and the devices.
-        conditions: surveyed conditions; each is as likely.
+        conditions: surveyed conditions, all equally likely.
         queries: device queries to spend, about.
         confidence: confidence of the interval.
         observer: sees progress.

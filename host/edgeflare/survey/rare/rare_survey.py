@@ -52,8 +52,8 @@ class RareSurvey:
 
     Attributes:
         event: the event.
-        conditions: names of the conditions; each is as likely in the field.
-        inputs: how many there are; each is as likely.
+        conditions: names of the conditions, all equally likely in the field.
+        inputs: number of inputs, all equally likely.
         rate: how often it happens; None where it was stopped before two repetitions.
         host_queries: inputs that the host's arms answered.
 
@@ -81,7 +81,7 @@ def survey_rare_event(
 
     Args:
         opened: pair whose seeds are the inputs.
-        conditions: conditions of the inputs' domain; each is as likely.
+        conditions: conditions of the inputs' domain, all equally likely.
         event: the event.
         plan: how it is looked for.
         rng: generator of all random draws.

@@ -86,8 +86,8 @@ def together(confidence: float, each: float) -> str:
     """Return with what confidence intervals hold: `95 % for all together, 99.5 % for each`.
 
     Args:
-        confidence: confidence of all of them.
-        each: confidence of a single one; the same where there is but one.
+        confidence: confidence with which all intervals hold together.
+        each: confidence with which a single interval holds; the same where there is but one.
 
     """
     if round(100 * each, 6) == round(100 * confidence, 6):

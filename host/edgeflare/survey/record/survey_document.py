@@ -150,7 +150,7 @@ class AskedPlan(msgspec.Struct, frozen=True, kw_only=True):
             no reason to end.
         device_queries: the most that are allowed; null for no bound.
         time_limit: seconds that asking the device may take; null for no bound.
-        earlier: bounds of the survey before each time that it went on with more.
+        earlier: what had been to end the survey, each time before it went on with more.
         confidence: confidence of an interval.
         gates: as the user wrote them.
         findings: deviating inputs that are stored at most.

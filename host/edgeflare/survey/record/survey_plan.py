@@ -134,7 +134,7 @@ class SurveyPlan(SurveyBounds, frozen=True, kw_only=True, forbid_unknown_fields=
         groups: groups of the inputs; None without.
         baseline: path of the run directory that it is compared with; None without.
         left_out: conditions of each set named by a gate that are not surveyed, by the set's name.
-        earlier: bounds of the survey before each time that it went on with more.
+        earlier: what had been to end the survey, each time before it went on with more.
 
     Raises:
         ValueError: its first cell is not the inputs unchanged.
