@@ -14,63 +14,21 @@ from checked_figures import (
     changes,
     data,
     decisions,
+    document,
     fault,
     figures,
     file_figures,
     kernels,
     layer_figures,
 )
-from edgeflare.check.check_document import CheckDocument, CheckRequest
 from edgeflare.check.check_page import check_page
 from edgeflare.check.figures.check_figures import CheckFigures
 from edgeflare.check.figures.decisions import ChangedInput
 from edgeflare.check.figures.device import OutputFigures, ScoreError
 from edgeflare.check.figures.file import ExplainedChanges, SensitiveLayer
-from edgeflare.check.gate_limits import read_limits
-from edgeflare.check.gates import judged_gates
-from edgeflare.check.sections import CheckSection, SectionName, sections_of
-from edgeflare.check.verdict import judge
+from edgeflare.check.sections import CheckSection, SectionName
 from edgeflare.core.query import Arm
 from edgeflare.pages.terminal import print_page
-
-
-def named(command: str) -> str:
-    return f"edgeflare {command} models/my_pair --device pixel-of-the-bench"
-
-
-def document(found: CheckFigures) -> CheckDocument:
-    devices = tuple(one.decisions.device for one in found.devices)
-    limits = read_limits(())
-    gates = judged_gates(found, limits)
-    verdict = judge(found, gates, devices, strict=False)
-    return CheckDocument(
-        verdict=verdict.name,
-        sentence=verdict.sentence,
-        next=verdict.next,
-        cause=verdict.cause,
-        as_the_host=True,
-        gates=gates,
-        sections=sections_of(found, gates, verdict.cause, named),
-        figures=found,
-        edgeflare="0",
-        pair="my_pair",
-        interface=None,
-        asked=CheckRequest(
-            about="pair",
-            fingerprint="",
-            devices=devices,
-            limit=None,
-            gates=limits,
-            strict=False,
-            budget=300.0,
-            inputs=True,
-            near=True,
-            mend=False,
-        ),
-        stopped_by=None,
-        seconds=1.0,
-        notes=(),
-    )
 
 
 def section(name: SectionName, found: CheckFigures) -> CheckSection:

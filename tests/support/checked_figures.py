@@ -7,6 +7,7 @@ from typing import Any, Literal
 from msgspec.structs import replace
 
 from conformed_runs import BOARD
+from edgeflare.check.check_document import CheckDocument, CheckRequest
 from edgeflare.check.figures.check_figures import CheckFigures
 from edgeflare.check.figures.condition_cells import FieldCell, FieldFigures
 from edgeflare.check.figures.data import DataFigures
@@ -19,6 +20,10 @@ from edgeflare.check.figures.device import (
     SeenOperators,
 )
 from edgeflare.check.figures.file import FaultKind, FileFault, FileFigures, SeenLayers
+from edgeflare.check.gate_limits import read_limits
+from edgeflare.check.gates import judged_gates
+from edgeflare.check.sections import sections_of
+from edgeflare.check.verdict import judge
 from edgeflare.core.query import Arm
 from edgeflare.run.run_document import RunDevice
 
@@ -96,6 +101,46 @@ def figures(**known: Any) -> CheckFigures:
         "layers": layer_figures(),
     }
     return CheckFigures(**{**own, **known})
+
+
+def document(found: CheckFigures) -> CheckDocument:
+    """Return the document of a check with some figures, by the usual limits."""
+    devices = tuple(one.decisions.device for one in found.devices)
+    limits = read_limits(())
+    gates = judged_gates(found, limits)
+    verdict = judge(found, gates, devices, strict=False)
+    return CheckDocument(
+        verdict=verdict.name,
+        sentence=verdict.sentence,
+        next=verdict.next,
+        cause=verdict.cause,
+        as_the_host=True,
+        gates=gates,
+        sections=sections_of(found, gates, verdict.cause, _named),
+        figures=found,
+        edgeflare="0",
+        pair="my_pair",
+        interface=None,
+        asked=CheckRequest(
+            about="pair",
+            fingerprint="",
+            devices=devices,
+            limit=None,
+            gates=limits,
+            strict=False,
+            budget=300.0,
+            inputs=True,
+            near=True,
+            mend=False,
+        ),
+        stopped_by=None,
+        seconds=1.0,
+        notes=(),
+    )
+
+
+def _named(command: str) -> str:
+    return f"edgeflare {command} models/my_pair --device pixel-of-the-bench"
 
 
 def file_figures(*faults: FileFault) -> FileFigures:
