@@ -138,6 +138,7 @@ def test_a_layer_that_the_device_computes_otherwise_differs_by_itself(operator: 
     assert min(behind) == operator
     assert layers.notes.lines() == [NOT_ALONE]
     assert layers.outputs_differ == len(INPUTS)
+    assert layers.together == ()  # what is wrong by itself is to blame
     right = DeviceSide(opens, 2**20)
     assert figures_of(CONTENT, device=right, original=None)[1].outputs_differ == 0
 

@@ -136,6 +136,12 @@ def test_layers_that_differ_on_the_device_come_the_worst_first() -> None:
         "phone computes 1 layer as the twin does, within one step, though the model's output"
         " differs on 3 of 5 inputs; 1 layer held against the original's, without a sensitivity"
     )
+    fused = tuple(one.layer for one in rows[:2])
+    joined = table(rows[:1], device=phone, outputs_differ=3, together=fused)
+    said = (
+        "differs on 3 of 5 inputs: CONV_2D (operator 0) and CONV_2D (operator 1) are wrong together"
+    )
+    assert said in lead(joined)
 
 
 def test_an_input_that_cannot_hold_what_it_is_given_is_said() -> None:
