@@ -86,10 +86,12 @@ def test_a_repair_in_place_mends_more_than_it_breaks(repaired: tuple[Path, Said]
 
 
 @pytest.mark.slow
-def test_a_pair_is_repaired_by_other_seeds_or_fewer(fresh: Path, tmp_path: Path) -> None:
+def test_a_pair_is_repaired_by_other_seeds_or_fewer(fresh: Path, run: Path, tmp_path: Path) -> None:
     given = ("repair", EXAMPLE, *RANGES, "--dry-run", "--out", tmp_path / "out")
     assert "30 seeds to fit with" in completed(*given, "--seeds", fresh).out
     assert "36 seeds to fit with" in completed(*given, "--limit", "60").out
+    for of_a_pair in (("--seeds", fresh), ("--limit", "60")):
+        assert "a run has its own seeds" in refused("repair", run, *of_a_pair, *given[-2:])
 
 
 @pytest.mark.slow

@@ -88,6 +88,18 @@ def test_ctrl_c_while_findings_are_shrunk_ends_the_run(tmp_path: Path) -> None:
     assert unshrunk["smallest"]["device_runs"] < shrunk["smallest"]["device_runs"]
 
 
+def test_in_a_short_time_few_models_are_drawn_in_short_rounds(tmp_path: Path) -> None:
+    seen = SeenProgress()
+    cut = ended(
+        *(tmp_path, faulty_arms()),
+        interrupted=lambda: "interrupt" if seen.rounds else None,
+        observer=seen,
+        models=96,
+        seconds=3600.0,
+    )
+    assert cut["models"] == 16  # without a time, a third of the 96
+
+
 def test_ctrl_c_after_the_last_trial_changes_nothing(tmp_path: Path) -> None:
     seen = SeenProgress()
     document = ended(

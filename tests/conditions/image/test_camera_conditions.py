@@ -54,6 +54,11 @@ def test_gamma_keeps_black_white_and_order_and_goes_both_ways() -> None:
     assert middles == {round(255 * (128 / 255) ** 2.2), round(255 * (128 / 255) ** (1 / 2.2))}
 
 
+def test_low_light_leaves_a_share_of_the_gray_levels() -> None:
+    dark = camera.low_light(GRAY, 5, np.random.default_rng(0))
+    assert np.array_equal(dark, np.round(GRAY * 0.2))
+
+
 def test_jpeg_quality_does_not_depend_on_the_size(image: Image) -> None:
     small, large = image[:24, :24], np.tile(image, (3, 3, 1))[:72, :72]
     for picture in (small, large):

@@ -33,6 +33,9 @@ def test_it_is_the_area_under_precision_against_recall() -> None:
     # By falling score right, wrong, right, of three objects: 1 and 2/3 at recalls 1/3 and 2/3.
     answer = answer_of(DECODER, row(A, 0.9), row((0.4, 0.4, 0.5, 0.5), 0.8), row(B, 0.7))
     assert pooled((answer, truth(A, B, C))) == pytest.approx((1 + 2 / 3) / 3)
+    # Where precision rises with recall, the highest counts: 2/3 at recall 1/2 too, not 1/2.
+    rising = answer_of(DECODER, row(C, 0.9), row(A, 0.8), row(B, 0.7))
+    assert pooled((rising, truth(A, B))) == pytest.approx(2 / 3)
 
 
 def test_candidates_below_the_threshold_count() -> None:
