@@ -92,7 +92,7 @@ def repaired(run: Path, pair: Path, fresh: Path) -> tuple[Path, Said]:
     """The run repaired by `auto`, which tries shifts alone since the original has no weights."""
     out = pair.with_name("repaired")
     original = ("--original", f"{pair / 'network.py'}:predict")
-    options = ("--rounds", "1", "--test", fresh, "--search-again")
+    options = ("--rounds", "1", "--test", fresh, "--search-again", "--max-latency", "none")
     return out, completed("repair", run, *original, *options, "--out", out)
 
 
