@@ -14,6 +14,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from msgspec import structs
+from numpy.typing import NDArray
 
 from edgeflare.campaign.opened_pair import OpenedPair
 from edgeflare.devices.device import Device
